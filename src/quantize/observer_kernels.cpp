@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector loops over elements (range, histogram) and bins (clipping error); compiled once per instruction set by Highway.
+#include "quantize/observer_kernels.hpp"
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_reduce.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "quantize/observer.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "quantize/observer_kernels.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::quantize::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct RangeResult {
+  float min, max;
+  bool nonFinite;
+};
+
+/// Infinite and NaN elements are replaced by the neutral element of each side.
+RangeResult rangeKernel(const float* values, size_t count) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto infinity = hn::Set(d, std::numeric_limits<float>::infinity());
+  auto low = infinity, high = hn::Neg(infinity);
+  auto bad = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto v = hn::LoadU(d, values + i);
+    const auto finite = hn::Lt(hn::Abs(v), infinity);
+    low = hn::Min(low, hn::IfThenElse(finite, v, infinity));
+    high = hn::Max(high, hn::IfThenElse(finite, v, hn::Neg(infinity)));
+    bad = hn::IfThenElse(finite, bad, infinity);
+  }
+  RangeResult result{hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high)),
+                     hn::GetLane(hn::MaxOfLanes(d, bad)) > 0};
+  for (; i < count; ++i) {
+    if (std::isfinite(values[i])) {
+      result.min = std::min(result.min, values[i]);
+      result.max = std::max(result.max, values[i]);
+    } else {
+      result.nonFinite = true;
+    }
+  }
+  return result;
+}
+
+/// Bin indices are computed by vectors, counted in four tables in turn: neighbouring equal values (the zeros after a ReLU)
+/// would otherwise wait for each other's increments.
+void histogramKernel(const float* values, size_t count, float low, float high, uint32_t* counts) {
+  constexpr size_t kBins = HistogramObserver::kBins;
+  constexpr size_t kTables = 4;
+  constexpr size_t kBlock = 1024;
+  // Entry kBins of each table takes what is not counted (non-finite values).
+  alignas(64) static thread_local std::array<uint32_t, kTables*(kBins + 16)> tables;
+  tables.fill(0);
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const size_t lanes = hn::Lanes(d);
+  const auto lowV = hn::Set(d, low), highV = hn::Set(d, high);
+  const auto bins = hn::Set(d, static_cast<float>(kBins)), range = hn::Set(d, high - low);
+  const auto last = hn::Set(di, static_cast<int32_t>(kBins) - 1), skip = hn::Set(di, static_cast<int32_t>(kBins));
+  alignas(64) std::array<int32_t, kBlock> index;
+  size_t done = 0;
+  while (done < count) {
+    const size_t block = std::min(kBlock, count - done);
+    size_t i = 0;
+    for (; i + lanes <= block; i += lanes) {
+      const auto v = hn::LoadU(d, values + done + i);
+      const auto inside = hn::And(hn::Ge(v, lowV), hn::Le(v, highV));
+      const auto position = hn::Div(hn::Mul(hn::Sub(v, lowV), bins), range);
+      const auto bin = hn::Min(hn::ConvertTo(di, hn::IfThenElseZero(inside, position)), last);
+      hn::Store(hn::IfThenElse(hn::RebindMask(di, inside), bin, skip), di, index.data() + i);
+    }
+    for (; i < block; ++i) {
+      const float v = values[done + i];
+      const bool inside = v >= low && v <= high;
+      const float position = inside ? (v - low) * static_cast<float>(kBins) / (high - low) : 0.0f;
+      index[i] = inside ? std::min(static_cast<int32_t>(position), static_cast<int32_t>(kBins) - 1)
+                        : static_cast<int32_t>(kBins);
+    }
+    for (i = 0; i + kTables <= block; i += kTables) {
+      for (size_t t = 0; t < kTables; ++t) ++tables[t * (kBins + 16) + static_cast<size_t>(index[i + t])];
+    }
+    for (; i < block; ++i) ++tables[static_cast<size_t>(index[i])];
+    done += block;
+  }
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    uint32_t sum = 0;
+    for (size_t t = 0; t < kTables; ++t) sum += tables[t * (kBins + 16) + bin];
+    counts[bin] += sum;
+  }
+}
+
+double errorKernel(const float* histogram, size_t count, int first, float width, float codeWidth, int levels) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto w = hn::Set(d, width), code = hn::Set(d, codeWidth), half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
+  const auto top = hn::Set(d, static_cast<float>(levels - 1));
+  const auto halfCode = hn::Set(d, codeWidth / 2);
+  const auto cube = [](auto x) { return hn::Mul(hn::Mul(x, x), x); };
+  const auto halfCodeCubed = cube(halfCode);
+  const auto inverseThree = hn::Set(d, 1.0f / 3.0f);
+  const auto codeOf = [&](auto x) {
+    return hn::Min(hn::Max(hn::Floor(hn::Div(x, code)), hn::Zero(d)), top);
+  };
+  auto index = hn::Sub(hn::Iota(d, 0), hn::Set(d, static_cast<float>(first)));
+  const auto step = hn::Set(d, static_cast<float>(lanes));
+  auto sum = hn::Zero(d);
+  for (size_t i = 0; i + lanes <= count; i += lanes) {
+    const auto density = hn::Div(hn::LoadU(d, histogram + i), w);
+    const auto begin = hn::Mul(index, w);
+    const auto end = hn::Add(begin, w);
+    const auto beginCode = codeOf(begin), endCode = codeOf(end);
+    const auto fromCentre = hn::Sub(begin, hn::Mul(hn::Add(beginCode, half), code));
+    const auto toCentre = hn::Sub(end, hn::Mul(hn::Add(endCode, half), code));
+    const auto whole = hn::Sub(hn::Sub(endCode, beginCode), one);  // codes that lie inside the bin; -1 when it is one code
+    const auto parts = hn::Add(hn::Sub(halfCodeCubed, cube(fromCentre)), hn::Add(cube(toCentre), halfCodeCubed));
+    const auto inner = hn::Mul(whole, hn::Add(halfCodeCubed, halfCodeCubed));
+    sum = hn::Add(sum, hn::Mul(density, hn::Mul(hn::Add(parts, inner), inverseThree)));
+    index = hn::Add(index, step);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+}  // namespace carina::quantize::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::quantize {
+namespace {
+
+HWY_EXPORT(rangeKernel);
+HWY_EXPORT(histogramKernel);
+HWY_EXPORT(errorKernel);
+
+constexpr size_t kGrain = 1u << 16;  // elements worth a task of their own
+
+}  // namespace
+
+Range rangeOf(std::span<const float> values, bool* nonFinite) {
+  struct Part {
+    Range range;
+    bool bad = false;
+  };
+  const auto visit = [&](const tbb::blocked_range<size_t>& block, Part part) {
+    const auto found = HWY_DYNAMIC_DISPATCH(rangeKernel)(values.data() + block.begin(), block.size());
+    part.range = {std::min(part.range.min, found.min), std::max(part.range.max, found.max)};
+    part.bad |= found.nonFinite;
+    return part;
+  };
+  const auto join = [](Part a, const Part& b) {
+    a.range = {std::min(a.range.min, b.range.min), std::max(a.range.max, b.range.max)};
+    a.bad |= b.bad;
+    return a;
+  };
+  const tbb::blocked_range<size_t> all(0, values.size(), kGrain);
+  const Part part = values.size() <= kGrain ? visit(all, {}) : tbb::parallel_reduce(all, Part{}, visit, join);
+  if (nonFinite) *nonFinite = part.bad;
+  return part.range;
+}
+
+void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts) {
+  using Counts = std::array<uint32_t, HistogramObserver::kBins>;
+  const auto visit = [&](const tbb::blocked_range<size_t>& block, Counts sum) {
+    HWY_DYNAMIC_DISPATCH(histogramKernel)(values.data() + block.begin(), block.size(), range.min, range.max, sum.data());
+    return sum;
+  };
+  const auto join = [](Counts a, const Counts& b) {
+    for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  const tbb::blocked_range<size_t> all(0, values.size(), kGrain);
+  const Counts sum = values.size() <= kGrain ? visit(all, Counts{}) : tbb::parallel_reduce(all, Counts{}, visit, join);
+  for (size_t i = 0; i < sum.size(); ++i) counts[i] += static_cast<float>(sum[i]);
+}
+
+double clippedQuantizationError(std::span<const float> histogram, int first, float width, float codeWidth, int levels) {
+  return HWY_DYNAMIC_DISPATCH(errorKernel)(histogram.data(), histogram.size(), first, width, codeWidth, levels);
+}
+
+}  // namespace carina::quantize
+#endif
