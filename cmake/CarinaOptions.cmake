@@ -1,0 +1,42 @@
+# Language level, warnings, sanitizers and the compiler cache: everything that holds for all targets.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+option(CARINA_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(CARINA_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(CARINA_TIDY "Run clang-tidy on every compiled file" OFF)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+# lld links several times faster than bfd; LTO is not used, so any linker gives the same code.
+find_program(LLD_PROGRAM NAMES ld.lld ld.lld-14)
+if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# g++ -Wshadow also complains of enumerators of an enum class; only locals matter here.
+add_compile_options(-Wall -Wextra -Wpedantic $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Werror)
+
+if(CARINA_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+if(CARINA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(CARINA_TIDY)
+  set(CMAKE_CXX_CLANG_TIDY clang-tidy)
+endif()

@@ -1,0 +1,48 @@
+# carina_library(NAME SOURCES file... [DEPS target...] [PRIVATE_DEPS target...])
+# One static library per floor, target carina_NAME, alias carina::NAME. Headers are included as "NAME/file.hpp".
+function(carina_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(carina_${name} STATIC ${ARG_SOURCES})
+  add_library(carina::${name} ALIAS carina_${name})
+  target_include_directories(carina_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/gen")
+  target_link_libraries(carina_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()
+
+# carina_test(NAME LABEL unit|conformance|e2e|firmware SOURCES file... DEPS target...)
+# One GoogleTest program per module; every TEST is a ctest test of its own. Tests find the repository through
+# CARINA_SOURCE_DIR and the larger suites through the environment (see tests/support).
+function(carina_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main rapidcheck)
+  target_compile_definitions(${name} PRIVATE CARINA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# carina_fuzz(NAME SOURCES file... DEPS target...): a libFuzzer program, or, without CARINA_FUZZ, nothing.
+function(carina_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(CARINA_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
+
+# carina_dialect(TARGET NAME TABLE.json): generates gen/NAME/ops.hpp and ops.cpp from an operator table and adds them to the
+# target. The table's "header" is "NAME/ops.hpp".
+function(carina_dialect target name table)
+  get_filename_component(table_path "${table}" ABSOLUTE)
+  set(out "${PROJECT_BINARY_DIR}/gen/${name}")
+  add_custom_command(OUTPUT "${out}/ops.hpp" "${out}/ops.cpp"
+    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/gen_dialect.py" "${table_path}" "${out}"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${out}/ops.hpp" "${out}/ops.cpp"
+    DEPENDS "${table_path}" "${PROJECT_SOURCE_DIR}/scripts/gen_dialect.py" VERBATIM)
+  target_sources(${target} PRIVATE "${out}/ops.cpp" "${out}/ops.hpp")
+  add_custom_target(${target}_ops DEPENDS "${out}/ops.hpp")
+  add_dependencies(${target} ${target}_ops)
+endfunction()

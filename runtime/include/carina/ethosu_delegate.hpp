@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The "EthosUBackend" delegate: reads the blob as ExecuTorch's backend of that name does, copies inputs into the scratch
+// arena, runs the command stream, copies outputs back.
+#pragma once
+
+#include "carina/backend.hpp"
+#include "carina/ethosu_driver.hpp"
+
+namespace carina::rt {
+
+class EthosUDelegate final : public Backend {
+ public:
+  /// `fastScratch` is the on-chip memory for region 2 (Dedicated_Sram), aligned to 16; may be empty. Without a driver
+  /// programs can be checked but not executed.
+  explicit EthosUDelegate(EthosUDriver* driver, MutableBytes fastScratch = {}) : driver_(driver), fast_(fastScratch) {}
+  ~EthosUDelegate() = default;
+
+  const char* id() const override { return "EthosUBackend"; }
+  size_t stateBytes() const override;
+  Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
+  Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override;
+
+  /// Counters of the jobs run since construction.
+  uint64_t cycles() const { return cycles_; }
+  uint32_t jobs() const { return jobs_; }
+
+ private:
+  EthosUDriver* driver_;
+  MutableBytes fast_;
+  uint64_t cycles_ = 0;
+  uint32_t jobs_ = 0;
+};
+
+}  // namespace carina::rt

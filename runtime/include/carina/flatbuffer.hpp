@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a FlatBuffers file in place without trusting a byte of it. Every access is checked against the buffer; the first
+// contradiction is remembered in the Walker and reads as an absent field, so that callers check once per step.
+#pragma once
+
+#include "carina/span.hpp"
+#include "carina/status.hpp"
+
+namespace carina::rt {
+
+class Walker;
+
+/// A vector in the buffer: `count` elements of `width` bytes from `data`. Absent vectors have data == nullptr.
+struct FbVector {
+  const uint8_t* data = nullptr;
+  uint32_t count = 0;
+
+  bool present() const { return data != nullptr; }
+  int32_t i32(uint32_t i) const;
+  int64_t i64(uint32_t i) const;
+  uint64_t u64(uint32_t i) const { return static_cast<uint64_t>(i64(i)); }
+};
+
+/// A table in the buffer. Reads of an absent table give defaults.
+class FbTable {
+ public:
+  FbTable() = default;
+  bool present() const { return walker_ != nullptr; }
+  /// Byte offset in the buffer, for messages.
+  uint32_t position() const { return position_; }
+
+  uint8_t u8(uint32_t slot, uint8_t otherwise = 0) const;
+  int32_t i32(uint32_t slot, int32_t otherwise = 0) const;
+  uint32_t u32(uint32_t slot) const { return static_cast<uint32_t>(i32(slot)); }
+  int64_t i64(uint32_t slot) const;
+  uint64_t u64(uint32_t slot) const { return static_cast<uint64_t>(i64(slot)); }
+  double f64(uint32_t slot) const;
+  FbTable table(uint32_t slot) const;
+  /// A vector of scalars `width` bytes wide; its first element is aligned to `width`.
+  FbVector vector(uint32_t slot, uint32_t width) const;
+  /// A vector of tables: use tableAt() for its elements.
+  FbVector tables(uint32_t slot) const { return vector(slot, 4); }
+  FbTable tableAt(const FbVector& vector, uint32_t i) const;
+  Text string(uint32_t slot) const;
+
+ private:
+  friend class Walker;
+  const uint8_t* field(uint32_t slot, uint32_t width) const;
+
+  const Walker* walker_ = nullptr;
+  uint32_t position_ = 0;
+  uint32_t vtable_ = 0;
+  uint16_t vtableSize_ = 0;
+  uint16_t tableSize_ = 0;
+};
+
+class Walker {
+ public:
+  Walker() = default;
+  /// `buffer.data` is aligned to 8.
+  explicit Walker(Bytes buffer) : buffer_(buffer) {}
+
+  FbTable root() const;
+  const Bytes& buffer() const { return buffer_; }
+
+  /// The first contradiction met since construction.
+  bool good() const { return what_ == nullptr; }
+  Status status() const { return good() ? Status{} : failure(code_, what_, where_); }
+
+ private:
+  friend class FbTable;
+  FbTable tableFrom(uint32_t position) const;
+  /// Follows the offset stored at `position`; false after noting why.
+  bool follow(uint32_t position, uint32_t* target) const;
+  void note(Code code, const char* what, uint32_t where) const;
+
+  Bytes buffer_;
+  mutable const char* what_ = nullptr;
+  mutable uint32_t where_ = 0;
+  mutable Code code_ = Code::Corrupt;
+};
+
+}  // namespace carina::rt

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A method of a program, loaded into memory that the caller gives: inputs in, execute, outputs out.
+#pragma once
+
+#include "carina/backend.hpp"
+#include "carina/kernel.hpp"
+#include "carina/program.hpp"
+
+namespace carina::rt {
+
+/// What happened, for profiles: `name` is the operator or delegate; `instruction` its index.
+enum class EventKind : uint8_t { KernelBegin, KernelEnd, DelegateBegin, DelegateEnd, ExecuteBegin, ExecuteEnd };
+class Profiler {
+ public:
+  virtual void event(EventKind kind, uint32_t instruction, Text name) = 0;
+
+ protected:
+  ~Profiler() = default;
+};
+
+/// What a method works with; all of it outlives the method.
+struct Environment {
+  KernelTable kernels;
+  Span<Backend* const> backends;
+  const NamedData* external = nullptr;  // named data beyond the program's own
+  Profiler* profiler = nullptr;
+};
+
+/// What a method needs, exactly: give these sizes and loading does not fail for want of memory. Pools and temporary memory
+/// are aligned to 16, method memory to 8.
+struct Requirements {
+  size_t methodBytes = 0;
+  size_t temporaryBytes = 0;   // largest single instruction: delegate scratch
+  uint32_t poolCount = 0;      // planned pools, see Method::poolBytes()
+};
+
+struct Memory {
+  MutableBytes method;
+  Span<MutableBytes> pools;    // pool i is memory id i + 1 of the program
+  MutableBytes temporary;
+};
+
+class Method {
+ public:
+  /// Verifies method `index` of `program` and says what load() will take. Needs the backends, not the kernels, of
+  /// `environment`; delegates of unknown backends count as needing nothing.
+  static Status require(const Program& program, uint32_t index, const Environment& environment, Requirements* needs);
+  /// Size of planned pool `pool` (0-based) of method `index`.
+  static Status poolBytes(const Program& program, uint32_t index, uint32_t pool, size_t* bytes);
+
+  /// Verifies, resolves kernels and backends, builds the values. `program` outlives the method.
+  Status load(const Program& program, uint32_t index, const Environment& environment, const Memory& memory);
+
+  uint32_t inputCount() const { return inputs_.count; }
+  uint32_t outputCount() const { return outputs_.count; }
+  /// Inputs and outputs in program order. `index` is in range.
+  const Value& input(uint32_t index) const { return values_[static_cast<size_t>(inputs_.i32(index))]; }
+  const Value& output(uint32_t index) const { return values_[static_cast<size_t>(outputs_.i32(index))]; }
+  Value& mutableInput(uint32_t index) { return values_[static_cast<size_t>(inputs_.i32(index))]; }
+
+  /// Copies `bytes` into the input's planned memory, or makes the input point at them when it has none (they stay valid
+  /// until after execute()). The size is that of the tensor exactly.
+  Status setInput(uint32_t index, Bytes bytes);
+  /// Where an output without planned memory goes; Code::InvalidState for planned ones.
+  Status bindOutput(uint32_t index, MutableBytes bytes);
+
+  Status execute();
+
+  Span<Value> values() { return values_; }
+  /// Temporary bytes really used by the last execute().
+  size_t temporaryHighest() const { return temporary_.highest(); }
+
+ private:
+  struct Delegate {
+    Backend* backend;
+    void* state;
+  };
+  Status runChain(const FbTable& chain);
+  Status runKernel(const FbTable& call, uint32_t instruction);
+  Status runDelegate(const FbTable& call, uint32_t instruction);
+  void report(EventKind kind, uint32_t instruction, Text name);
+
+  const Program* program_ = nullptr;
+  Environment environment_;
+  FbTable plan_;
+  Span<Value> values_;
+  Span<KernelFunction> operators_;
+  Span<Delegate> delegates_;
+  FbVector inputs_, outputs_, chains_, operatorTable_, delegateTable_;
+  Arena temporary_;
+  uint32_t steps_ = 0;
+};
+
+}  // namespace carina::rt

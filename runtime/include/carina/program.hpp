@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A .pte program in memory, read in place. The bytes must stay where they are for the life of the Program and its methods.
+#pragma once
+
+#include "carina/flatbuffer.hpp"
+#include "carina/value.hpp"
+
+namespace carina::rt {
+
+class Program {
+ public:
+  /// Checks container, header and segment table of `file` (untrusted). `file.data` is aligned to 16; trailing bytes are
+  /// ignored. Methods are checked when they are loaded (Method::load) or by verify().
+  static Status load(Bytes file, Program* program);
+
+  uint32_t methodCount() const { return plans_.count; }
+  /// Empty when `index` is out of range.
+  Text methodName(uint32_t index) const;
+  Status findMethod(const char* name, uint32_t* index) const;
+
+  /// Bytes of segment `index`.
+  Status segment(uint32_t index, Bytes* bytes) const;
+  /// The blob stored under `key` in the program itself.
+  Status namedData(Text key, Bytes* bytes) const;
+  uint32_t namedDataCount() const { return named_.count; }
+
+  /// Checks the structure of every method: what Method::load() would find wrong with the file itself.
+  Status verify() const;
+
+  /// Bytes of the file that the program uses: the flatbuffer and its segments.
+  size_t size() const { return used_; }
+
+ private:
+  friend class Method;
+  friend struct PlanReader;
+  FbTable plan(uint32_t index) const { return root_.tableAt(plans_, index); }
+  Status constants(Bytes* bytes, FbVector* offsets) const;
+  Status mutableData(Bytes* bytes, FbVector* offsets) const;
+
+  Bytes file_;
+  Walker walker_;
+  FbTable root_;
+  FbVector plans_;
+  FbVector segments_;
+  FbVector named_;
+  FbVector inlineData_;
+  uint64_t segmentBase_ = 0;
+  size_t used_ = 0;
+};
+
+}  // namespace carina::rt

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Generates a dialect's operator table and typed accessors from its JSON table.
+
+usage: gen_dialect.py TABLE.json OUT_DIR      writes OUT_DIR/ops.hpp and OUT_DIR/ops.cpp
+
+TABLE.json:
+  "namespace": "carina::tosa"
+  "include":   header that declares the functions named by "infer" (namespace::infer::NAME) and "verify"
+               (namespace::check::NAME)
+  "enums":     {"ResizeMode": ["UNKNOWN", "NEAREST", "BILINEAR"]}
+  "ops": [{
+    "name":       "tosa.CONV2D",
+    "class":      "Conv2d"            typed accessor class; absent: only the descriptor (id "Conv2d" from the name)
+    "operands":   [{"name": "input", "arity": "one" | "optional" | "variadic", "nullable": false}]
+    "results":    [{"name": "output", "arity": "one" | "variadic"}]
+    "attributes": [{"name": "pad", "kind": "ints", "optional": false, "default": "[0, 0]", "enum": "ResizeMode"}]
+                  kinds: bool int real scalar string type ints reals strings enum tensor
+    "infer": "conv2d", "verify": "conv2d", "traits": ["pure", "pointwise", "inplace", "view", "core", "composite"],
+    "regions": 0
+  }]
+"""
+import json
+import keyword
+import os
+import sys
+
+KINDS = {
+    "bool": ("Bool", "bool", "bool"), "int": ("Int", "int64_t", "int64_t"), "real": ("Real", "double", "double"),
+    "scalar": ("Scalar", None, "ir::Attribute"), "string": ("String", "std::string", "const std::string&"),
+    "type": ("Type", "DType", "DType"), "ints": ("Ints", "ir::Ints", "const ir::Ints&"),
+    "reals": ("Reals", "ir::Reals", "const ir::Reals&"), "strings": ("Strings", "ir::Strings", "const ir::Strings&"),
+    "enum": ("Enum", "int64_t", None), "tensor": ("Tensor", "Tensor", "const Tensor&"),
+}
+TRAITS = {"pure": "kPure", "pointwise": "kPointwise", "inplace": "kInPlace", "view": "kView", "core": "kCoreAten",
+          "composite": "kComposite"}
+RESERVED = {"default", "this", "float", "double", "int", "bool", "operator", "new", "delete", "register", "union",
+            "template", "class", "struct", "switch", "case", "node", "def", "create", "node_", "auto", "char", "long",
+            "short", "signed", "unsigned", "const", "static", "return", "for", "while", "if", "else", "and", "or", "not",
+            "xor", "true", "false", "builder", "result"}
+
+
+def identifier(name):
+    parts = [p for p in name.replace("-", "_").split("_") if p]
+    text = "".join([parts[0][0].lower() + parts[0][1:]] + [p[0].upper() + p[1:] for p in parts[1:]]) if parts else "x"
+    if name.isupper():
+        text = name.lower()
+    return text + "_" if text in RESERVED else text
+
+
+def class_of(op):
+    if op.get("class"):
+        return op["class"]
+    base = op["name"].split(".", 1)[1]
+    parts = [p for p in base.replace(".", "_").replace("-", "_").split("_") if p]
+    text = "".join(p[:1].upper() + p[1:].lower() if p.isupper() else p[:1].upper() + p[1:] for p in parts)
+    if base.split(".")[0].endswith("_"):
+        text += "Inplace"
+    return "Op" + text if text[0].isdigit() else text
+
+
+def quote(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def attribute_types(attribute, enums):
+    """(C++ type returned by the accessor, parameter type of create, expression storing parameter p)."""
+    kind, stored, passed = KINDS[attribute["kind"]]
+    optional = attribute.get("optional", False)
+    if attribute["kind"] == "enum":
+        name = attribute["enum"]
+        return name, name, lambda p: f"ir::Attribute(static_cast<int64_t>({p}))"
+    if attribute["kind"] == "scalar":
+        return "ir::Attribute", "ir::Attribute", lambda p: f"std::move({p})"
+    if optional:
+        t = f"std::optional<{stored}>"
+        return t, t, lambda p: f"ir::optionalToAttribute(std::move({p}))"
+    return passed, stored, lambda p: f"ir::Attribute(std::move({p}))"
+
+
+def emit_accessors(op, enums, out):
+    cls = op["_class"]
+    operands, attributes = op.get("operands", []), op.get("attributes", [])
+    out.append(f"/// {op['name']}")
+    out.append(f"class {cls} : public ir::OpView {{")
+    out.append(" public:")
+    out.append("  using OpView::OpView;")
+    out.append("  static const ir::OpDef& def();")
+    for i, operand in enumerate(operands):
+        name = identifier(operand["name"])
+        if operand.get("arity", "one") == "variadic":
+            out.append(f"  std::span<ir::Value* const> {name}() const {{ return node_->operandGroup({i}); }}")
+        else:
+            out.append(f"  ir::Value* {name}() const {{ return node_->operand({i}); }}")
+    taken = {identifier(o["name"]) for o in operands}
+    for i, attribute in enumerate(attributes):
+        name = identifier(attribute["name"])
+        if name in taken:
+            name += "Attr"
+        taken.add(name)
+        attribute["_id"] = name
+        returned, _, _ = attribute_types(attribute, enums)
+        kind, stored, _ = KINDS[attribute["kind"]]
+        if attribute["kind"] == "enum":
+            body = f"static_cast<{returned}>(node_->attributeAs<int64_t>({i}))"
+        elif attribute["kind"] == "scalar":
+            body = f"node_->attribute({i})"
+        elif attribute.get("optional"):
+            body = f"ir::optionalAttribute<{stored}>(node_, {i})"
+        else:
+            body = f"node_->attributeAs<{stored}>({i})"
+        out.append(f"  {returned} {name}() const {{ return {body}; }}")
+    parameters, groups, values = ["ir::Builder& builder"], [], []
+    for operand in operands:
+        name = identifier(operand["name"])
+        arity = operand.get("arity", "one")
+        if arity == "variadic":
+            parameters.append(f"std::vector<ir::Value*> {name}")
+            groups.append(f"std::move({name})")
+        elif arity == "optional":
+            parameters.append(f"ir::Value* {name}")
+            groups.append(f"{name} ? std::vector<ir::Value*>{{{name}}} : std::vector<ir::Value*>{{}}")
+        else:
+            parameters.append(f"ir::Value* {name}")
+            groups.append(f"{{{name}}}")
+    for attribute in attributes:
+        _, parameter, store = attribute_types(attribute, enums)
+        parameters.append(f"{parameter} {attribute['_id']}")
+        values.append(store(attribute["_id"]))
+    types = "std::vector<ir::Type> types" + (" = {}" if op.get("infer") else "")
+    out.append("  /// Result types are inferred when not given." if op.get("infer") else "  /// Result types must be given.")
+    parameters.append(types)
+    out.append(f"  static {cls} create({', '.join(parameters)}) {{")
+    out.append("    ir::NodeSpec spec;")
+    out.append("    spec.def = &def();")
+    if groups:
+        for g in groups:
+            out.append(f"    spec.operands.push_back({g});")
+    for v in values:
+        out.append(f"    spec.attributes.push_back({v});")
+    out.append("    spec.types = std::move(types);")
+    out.append(f"    return {cls}(builder.create(std::move(spec)));")
+    out.append("  }")
+    for i, r in enumerate(op.get("results", [])):
+        name = identifier(r["name"])
+        if name in taken or r.get("arity", "one") == "variadic":
+            continue
+        taken.add(name)
+        out.append(f"  ir::Value* {name}() const {{ return node_->result({i}); }}")
+    out.append("};")
+    out.append("")
+
+
+def main():
+    table_path, out_dir = sys.argv[1], sys.argv[2]
+    table = json.load(open(table_path))
+    namespace, enums, ops = table["namespace"], table.get("enums", {}), table["ops"]
+    seen = {}
+    for op in ops:
+        cls = class_of(op)
+        if cls in seen:
+            raise SystemExit(f"{table_path}: {op['name']} and {seen[cls]} both become class {cls}")
+        seen[cls] = op["name"]
+        op["_class"] = cls
+
+    h = ["// Generated by scripts/gen_dialect.py from " + os.path.basename(table_path) + "; do not edit.", "#pragma once", "",
+         "#include <optional>", "#include <span>", "#include <string_view>", "#include <utility>", "#include <vector>", "",
+         '#include "ir/op_view.hpp"', "", f"namespace {namespace} {{", ""]
+    for name, enumerators in enums.items():
+        h.append(f"enum class {name} : int64_t {{ " + ", ".join(f"{e} = {i}" for i, e in enumerate(enumerators)) + " };")
+    h += ["", "/// Identifies an operator in a switch: opId(node).", "enum class OpId : uint16_t {"]
+    h += [f"  {op['_class']} = {i}," for i, op in enumerate(ops)]
+    h += ["};", "", "/// All descriptors, in the order of OpId.", "std::span<const ir::OpDef> operators();",
+          "/// By full name; null when the dialect has no such operator.", "const ir::OpDef* findOperator(std::string_view name);",
+          "/// Whether a node belongs to this dialect.", "bool isOperator(const ir::Node* node);",
+          "inline OpId opId(const ir::Node* node) { return static_cast<OpId>(node->def().id); }", ""]
+    for op in ops:
+        if op.get("view", True):
+            emit_accessors(op, enums, h)
+    h += [f"}}  // namespace {namespace}"]
+
+    c = ["// Generated by scripts/gen_dialect.py from " + os.path.basename(table_path) + "; do not edit.",
+         f'#include "{table["header"]}"', "", "#include <algorithm>", "#include <array>", "#include <unordered_map>", ""]
+    if table.get("include"):
+        c += [f'#include "{table["include"]}"', ""]
+    c += [f"namespace {namespace} {{", "namespace {", "using ir::Arity;", "using ir::AttributeKind;", ""]
+    for name, enumerators in enums.items():
+        c.append(f"[[maybe_unused]] constexpr std::string_view kEnum{name}[] = {{" + ", ".join(quote(e) for e in enumerators) + "};")
+    arity = {"one": "Arity::One", "optional": "Arity::Optional", "variadic": "Arity::Variadic"}
+    shared = {}
+
+    def array(ctype, rows):
+        """The name of a constant array with these rows; equal arrays are shared. '{}' when empty."""
+        if not rows:
+            return "{}"
+        key = (ctype, tuple(rows))
+        if key not in shared:
+            shared[key] = f"k{ctype}s{len(shared)}"
+            c.append(f"constexpr ir::{ctype} {shared[key]}[] = {{" + ", ".join(rows) + "};")
+        return shared[key]
+
+    definitions = []
+    for i, op in enumerate(ops):
+        operand_rows = ["{%s, %s, %s}" % (quote(o["name"]), arity[o.get("arity", "one")], "true" if o.get("nullable") else "false")
+                        for o in op.get("operands", [])]
+        result_rows = ["{%s, %s}" % (quote(r["name"]), arity[r.get("arity", "one")]) for r in op.get("results", [])]
+        attribute_rows = []
+        for a in op.get("attributes", []):
+            enumerators = f"kEnum{a['enum']}" if a["kind"] == "enum" else "{}"
+            attribute_rows.append("{%s, AttributeKind::%s, %s, %s, %s}" % (
+                quote(a["name"]), KINDS[a["kind"]][0], "true" if a.get("optional") else "false",
+                quote(str(a.get("default", ""))), enumerators))
+        operands, results = array("OperandDef", operand_rows), array("ResultDef", result_rows)
+        attributes = array("AttributeDef", attribute_rows)
+        traits = " | ".join("ir::" + TRAITS[t] for t in op.get("traits", [])) or "0"
+        infer = f"&infer::{op['infer']}" if op.get("infer") else "nullptr"
+        verify = f"&check::{op['verify']}" if op.get("verify") else "nullptr"
+        definitions.append(f"    {{{quote(op['name'])}, {i}, {op.get('regions', 0)}, {traits}, {operands}, {results}, {attributes}, {infer}, {verify}}},")
+    c += ["", f"constexpr std::array<ir::OpDef, {len(ops)}> kOperators{{{{"] + definitions + ["}};", "", "}  // namespace", "",
+          "std::span<const ir::OpDef> operators() { return kOperators; }", "",
+          "const ir::OpDef* findOperator(std::string_view name) {",
+          "  static const std::unordered_map<std::string_view, const ir::OpDef*> index = [] {",
+          "    std::unordered_map<std::string_view, const ir::OpDef*> map;",
+          "    for (const ir::OpDef& def : kOperators) map.emplace(def.name, &def);",
+          "    return map;",
+          "  }();",
+          "  auto it = index.find(name);",
+          "  return it == index.end() ? nullptr : it->second;",
+          "}", "",
+          "bool isOperator(const ir::Node* node) {",
+          "  return &node->def() >= kOperators.data() && &node->def() < kOperators.data() + kOperators.size();",
+          "}", ""]
+    for i, op in enumerate(ops):
+        if op.get("view", True):
+            c.append(f"const ir::OpDef& {op['_class']}::def() {{ return kOperators[{i}]; }}")
+    c += ["", f"}}  // namespace {namespace}"]
+
+    os.makedirs(out_dir, exist_ok=True)
+    for name, lines in (("ops.hpp", h), ("ops.cpp", c)):
+        path, text = os.path.join(out_dir, name), "\n".join(lines) + "\n"
+        if not os.path.exists(path) or open(path).read() != text:
+            open(path, "w").write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/result.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace carina {
+
+void checkFailed(const char* expression, const char* file, int line, const char* why) {
+  std::fprintf(stderr,
+               "carina: internal error: %s (%s) at %s:%d\n"
+               "  This is a bug in Carina, not in your input; please report it with the command line.\n",
+               why, expression, file, line);
+  std::abort();
+}
+
+std::string Diagnostic::str() const {
+  std::string text;
+  for (const std::string* part : {&file, &place}) {
+    if (!part->empty()) text += *part + ": ";
+  }
+  text += message;
+  if (!remedy.empty()) text += "\n  " + remedy;
+  return text;
+}
+
+std::string Error::str() const {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics_) {
+    if (!text.empty()) text += '\n';
+    text += diagnostic.str();
+  }
+  return text;
+}
+
+Error&& Error::inFile(std::string_view file) && {
+  for (Diagnostic& diagnostic : diagnostics_) {
+    if (diagnostic.file.empty()) diagnostic.file = file;
+  }
+  return std::move(*this);
+}
+
+Error&& Error::at(std::string_view place) && {
+  for (Diagnostic& diagnostic : diagnostics_) {
+    if (diagnostic.place.empty()) diagnostic.place = place;
+  }
+  return std::move(*this);
+}
+
+Error&& Error::withRemedy(std::string_view remedy) && {
+  for (Diagnostic& diagnostic : diagnostics_) {
+    if (diagnostic.remedy.empty()) diagnostic.remedy = remedy;
+  }
+  return std::move(*this);
+}
+
+void Error::append(Error other) {
+  diagnostics_.insert(diagnostics_.end(), std::make_move_iterator(other.diagnostics_.begin()),
+                      std::make_move_iterator(other.diagnostics_.end()));
+}
+
+}  // namespace carina

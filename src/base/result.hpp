@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result<T>: a value, or the diagnostics that say why there is none. Used for everything a user or a file can cause.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/check.hpp"
+
+namespace carina {
+
+/// One message for a person: where it is (file, place within the file), what is wrong, and what to do about it.
+/// Printed as "file: place: message\n  remedy"; empty parts are left out.
+struct Diagnostic {
+  std::string message;
+  std::string remedy;
+  std::string file;
+  std::string place;  // node name, byte offset, option name, ...
+
+  std::string str() const;
+};
+
+/// One or more diagnostics. Built with fail(...); later floors add what they know (which file, which node).
+class [[nodiscard]] Error {
+ public:
+  explicit Error(Diagnostic diagnostic) { diagnostics_.push_back(std::move(diagnostic)); }
+  explicit Error(std::vector<Diagnostic> diagnostics) : diagnostics_(std::move(diagnostics)) {
+    CARINA_CHECK(!diagnostics_.empty(), "an Error carries at least one diagnostic");
+  }
+
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+  const std::string& message() const { return diagnostics_.front().message; }
+  std::string str() const;  // all diagnostics, one after the other
+
+  /// Fills in the file (place) of every diagnostic that has none yet.
+  Error&& inFile(std::string_view file) &&;
+  Error&& at(std::string_view place) &&;
+  Error&& withRemedy(std::string_view remedy) &&;
+  void append(Error other);
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+};
+
+/// fail("kernel height {} > 64", h): an Error with a formatted message.
+template <typename... Args>
+Error fail(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", ""});
+}
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
+  Result(Error error) : state_(std::move(error)) {}            // NOLINT(google-explicit-constructor)
+  template <typename U, typename = std::enable_if_t<std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+                                                    !std::is_same_v<std::decay_t<U>, Result> &&
+                                                    !std::is_same_v<std::decay_t<U>, Error>>>
+  Result(U&& value) : state_(T(std::forward<U>(value))) {}     // NOLINT(google-explicit-constructor)
+
+  explicit operator bool() const { return std::holds_alternative<T>(state_); }
+  bool ok() const { return std::holds_alternative<T>(state_); }
+
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(value()); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  T& value() {
+    CARINA_CHECK(ok(), "value() of a failed Result");
+    return std::get<T>(state_);
+  }
+  const T& value() const {
+    CARINA_CHECK(ok(), "value() of a failed Result");
+    return std::get<T>(state_);
+  }
+  Error& error() & {
+    CARINA_CHECK(!ok(), "error() of a good Result");
+    return std::get<Error>(state_);
+  }
+  const Error& error() const& {
+    CARINA_CHECK(!ok(), "error() of a good Result");
+    return std::get<Error>(state_);
+  }
+  Error&& error() && { return std::move(error()); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  explicit operator bool() const { return !error_; }
+  bool ok() const { return !error_; }
+  Error& error() & {
+    CARINA_CHECK(error_.has_value(), "error() of a good Result");
+    return *error_;
+  }
+  const Error& error() const& {
+    CARINA_CHECK(error_.has_value(), "error() of a good Result");
+    return *error_;
+  }
+  Error&& error() && { return std::move(error()); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+using Status = Result<void>;
+
+}  // namespace carina
+
+#define CARINA_CONCAT_(a, b) a##b
+#define CARINA_CONCAT(a, b) CARINA_CONCAT_(a, b)
+
+/// CARINA_TRY(Graph graph, readGraph(file)); — declares the value, or returns the error from the enclosing function.
+#define CARINA_TRY(declaration, expression) CARINA_TRY_(CARINA_CONCAT(carina_try_, __COUNTER__), declaration, expression)
+#define CARINA_TRY_(temporary, declaration, expression)        \
+  auto temporary = (expression);                               \
+  if (!temporary.ok()) return std::move(temporary).error();    \
+  declaration = std::move(temporary).value()
+
+/// CARINA_RETURN_IF_ERROR(verify(graph)); — for Status.
+#define CARINA_RETURN_IF_ERROR(expression)                                     \
+  do {                                                                         \
+    auto carina_status = (expression);                                         \
+    if (!carina_status.ok()) return std::move(carina_status).error();          \
+  } while (false)
