@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be compiled for: NPU variants, system configurations (memories and their speed) and memory modes (what lives
+// where). Stock names are those of vela.ini; the same grammar is read from a file with --config.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace carina::npu {
+
+enum class Family : uint8_t { U55, U65, U85 };
+std::string_view familyName(Family family);  // "Ethos-U55"
+
+/// Height, width, depth: of blocks and microblocks.
+struct BlockShape {
+  int32_t h = 1, w = 1, c = 1;
+  int64_t elements() const { return int64_t{h} * w * c; }
+  friend bool operator==(const BlockShape&, const BlockShape&) = default;
+};
+
+/// One NPU variant. Numbers from ethosu-architecture: 1.1.
+struct Target {
+  std::string_view name;  // "ethos-u55-128"
+  Family family;
+  int32_t macs;             // 8x8-bit MACs per cycle, all cores
+  int32_t cores;            // U55 1, U65-512 2 (each with its own weight and scale stream)
+  int32_t weightStreams;    // weight streams per operation: U55/U65 = cores, U85 = weight decoders
+  int32_t shramKiB;         // per core; 0 on U85, which has separate RAMs
+  int32_t lutReservedBanks; // U55/U65: SHRAM banks kept for tables (0 on U55-32/64)
+  uint32_t configWord;      // CONFIG register, as it is written into the payload
+  uint32_t idWord;          // architecture version written into the payload
+  std::string_view defaultSystemConfig;
+  std::string_view defaultMemoryMode;
+
+  bool isU85() const { return family == Family::U85; }
+  int32_t addressBits() const { return family == Family::U55 ? 32 : 40; }
+  int32_t axiBytes() const { return family == Family::U55 ? 8 : 16; }  // data bus width per port
+  int32_t maxBlockDep() const { return isU85() ? 7 : 3; }
+  int32_t maxOutstandingDma() const { return family == Family::U55 ? 1 : family == Family::U65 ? 2 : 4; }
+  int32_t maxOutstandingKernels() const { return 2; }
+  BlockShape maxBlock() const { return isU85() ? BlockShape{128, 128, 1024} : BlockShape{32, 64, 128}; }
+};
+
+std::span<const Target> allTargets();
+/// Error lists the known names.
+Result<const Target*> findTarget(std::string_view name);
+/// By the CONFIG word of a compiled program; null when unknown.
+const Target* targetByConfig(uint32_t configWord);
+
+/// Which physical memory.
+enum class MemoryKind : uint8_t { Sram, Dram, OnChipFlash, OffChipFlash };
+std::string_view memoryKindName(MemoryKind kind);
+
+/// One memory behind an AXI port group. Latencies in NPU cycles, bursts in bytes.
+struct MemoryTiming {
+  MemoryKind kind = MemoryKind::Sram;
+  double clockScale = 1.0;  // bandwidth per port = axiBytes * clockScale bytes per NPU cycle
+  int32_t ports = 1;
+  int32_t burst = 64;
+  int32_t readLatency = 1, writeLatency = 1;
+  int32_t maxReads = 1, maxWrites = 1;  // outstanding transactions
+};
+
+struct SystemConfig {
+  std::string name;
+  Family family;
+  double clockHz = 5e8;
+  std::array<MemoryTiming, 2> ports;  // [0] = AXI0/SRAM port group, [1] = AXI1/EXT port group
+};
+
+/// The three areas that a compiled program uses, and the port each lies behind.
+enum class Area : uint8_t {
+  Constants,  // weights, scales, tables, constant tensors: region 0, read-only
+  Arena,      // feature maps, inputs, outputs: region 1 (scratch)
+  Cache,      // staging for weights and hot feature maps: region 2 (fast scratch) when it is not the arena's memory
+};
+
+struct MemoryMode {
+  std::string name;
+  uint8_t constantsPort = 1, arenaPort = 0, cachePort = 0;  // index into SystemConfig::ports
+  int64_t cacheBytes = 0;  // hard limit of the cache in spilling modes; 0 = no limit of its own
+
+  /// Dedicated modes: a fast cache memory in front of an arena in slow memory.
+  bool spilling() const { return cachePort != arenaPort; }
+  /// Weights are worth staging: constants live behind another port than the cache.
+  bool slowConstants() const { return constantsPort != cachePort; }
+  uint8_t port(Area area) const {
+    return area == Area::Constants ? constantsPort : area == Area::Arena ? arenaPort : cachePort;
+  }
+};
+
+std::span<const SystemConfig> stockSystemConfigs();
+std::span<const MemoryMode> stockMemoryModes();
+/// Whether the memory mode exists for the target (U55: Sram_Only, Shared_Sram).
+bool supportsMemoryMode(const Target& target, const MemoryMode& mode);
+
+/// A target with its memory system: what the compiler, the timing model and the reports work with.
+struct Machine {
+  const Target* target = nullptr;
+  SystemConfig system;
+  MemoryMode memory;
+
+  const MemoryTiming& timing(Area area) const { return system.ports[memory.port(area)]; }
+};
+
+/// Names may be empty for the target's defaults; `iniFile` (may be empty) is searched before the stock ones. Errors list
+/// what exists for this target.
+Result<Machine> makeMachine(std::string_view targetName, std::string_view systemConfig, std::string_view memoryMode,
+                            const std::filesystem::path& iniFile = {});
+
+}  // namespace carina::npu
