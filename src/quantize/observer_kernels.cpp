@@ -21,11 +21,6 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::quantize::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-struct RangeResult {
-  float min, max;
-  bool nonFinite;
-};
-
 /// Infinite and NaN elements are replaced by the neutral element of each side.
 RangeResult rangeKernel(const float* values, size_t count) {
   const hn::ScalableTag<float> d;
