@@ -73,14 +73,15 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  T& value() {
+  T& value() & {
     CARINA_CHECK(ok(), "value() of a failed Result");
     return std::get<T>(state_);
   }
-  const T& value() const {
+  const T& value() const& {
     CARINA_CHECK(ok(), "value() of a failed Result");
     return std::get<T>(state_);
   }
+  T&& value() && { return std::move(value()); }
   Error& error() & {
     CARINA_CHECK(!ok(), "error() of a good Result");
     return std::get<Error>(state_);
