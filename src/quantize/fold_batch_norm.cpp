@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1 convolution.
+#include <cmath>
+
+#include "aten/conv_op.hpp"
+#include "aten/ops.hpp"
+#include "quantize/annotate.hpp"
+#include "quantize/quantize.hpp"
+
+namespace carina::quantize {
+namespace {
+
+/// The operands that all forms of batch norm have. gamma and beta may be null.
+struct BatchNormOp {
+  ir::Node* node = nullptr;
+  ir::Value* input = nullptr;
+  ir::Value* gamma = nullptr;
+  ir::Value* beta = nullptr;
+  ir::Value* mean = nullptr;
+  ir::Value* variance = nullptr;
+  double eps = 0;
+};
+
+std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
+  if (auto op = ir::dynCast<aten::BatchNorm>(node); op && !op.training() && op.runningMean() && op.runningVar()) {
+    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
+  }
+  if (auto op = ir::dynCast<aten::PrivateNativeBatchNormLegitNoTraining>(node)) {
+    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
+  }
+  return std::nullopt;
+}
+
+/// y = x * scale + shift per channel.
+struct Affine {
+  std::vector<float> scale, shift;
+};
+
+Result<Affine> affineOf(const BatchNormOp& norm) {
+  for (const ir::Value* value : {norm.gamma, norm.beta, norm.mean, norm.variance}) {
+    if (value && (!value->isConstant() || value->dtype() != DType::Float32)) {
+      return fail("the parameters of a batch norm must be float32 constants")
+          .at(norm.node->where())
+          .withRemedy("export the model in eval mode (model.eval()) with its statistics as buffers");
+    }
+  }
+  const auto mean = norm.mean->constant().as<float>(), variance = norm.variance->constant().as<float>();
+  Affine affine;
+  for (size_t c = 0; c < mean.size(); ++c) {
+    const float inverse = 1.0f / std::sqrt(variance[c] + static_cast<float>(norm.eps));
+    const float scale = (norm.gamma ? norm.gamma->constant().as<float>()[c] : 1.0f) * inverse;
+    affine.scale.push_back(scale);
+    affine.shift.push_back((norm.beta ? norm.beta->constant().as<float>()[c] : 0.0f) - mean[c] * scale);
+  }
+  return affine;
+}
+
+/// weight with every element of output channel c times scale[c]. The channel of a transposed convolution's element is
+/// group * (Cout / groups) + index along dimension 1.
+Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale, const std::optional<aten::ConvOp>& conv) {
+  Tensor result = Tensor::uninitialized(DType::Float32, weight.shape());
+  const auto from = weight.as<float>();
+  const auto to = result.mutableAs<float>();
+  if (!conv || !conv->transposed) {
+    const size_t perChannel = from.size() / scale.size();
+    for (size_t c = 0; c < scale.size(); ++c) {
+      for (size_t i = c * perChannel; i < (c + 1) * perChannel; ++i) to[i] = from[i] * scale[c];
+    }
+    return result;
+  }
+  const auto outPerGroup = static_cast<size_t>(weight.dim(1));
+  const size_t inPerGroup = static_cast<size_t>(weight.dim(0) / conv->groups);
+  const size_t taps = from.size() / (static_cast<size_t>(weight.dim(0)) * outPerGroup);
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t input = i / (outPerGroup * taps), output = i / taps % outPerGroup;
+    to[i] = from[i] * scale[input / inPerGroup * outPerGroup + output];
+  }
+  return result;
+}
+
+/// The batch norm's producer when the norm can go into its weights: a convolution or linear that nobody else reads.
+std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
+  if (!norm.input->hasOneUse() || !norm.input->producer()) return std::nullopt;
+  auto target = asWeighted(*norm.input->producer());
+  if (!target || target->weight->dtype() != DType::Float32) return std::nullopt;
+  const bool linear = ir::isa<aten::Linear>(target->node);
+  if (linear && norm.input->rank() != 2) return std::nullopt;  // there channel 1 is not the features
+  return target;
+}
+
+void foldInto(const WeightedOp& target, const BatchNormOp& norm, const Affine& affine) {
+  ir::Graph& graph = target.node->graph();
+  const auto conv = aten::asConvolution(target.node);
+  Tensor bias = Tensor::from(Shape{static_cast<int64_t>(affine.shift.size())}, affine.shift);
+  if (target.bias) {
+    const auto before = target.bias->constant().as<float>();
+    const auto values = bias.mutableAs<float>();
+    for (size_t c = 0; c < values.size(); ++c) values[c] += before[c] * affine.scale[c];
+  }
+  ir::Value* weight = graph.addConstant(scaledWeight(target.weight->constant(), affine.scale, conv));
+  ir::Value* biasValue = graph.addConstant(std::move(bias));
+  target.node->setOperandGroup(WeightedOp::kWeightOperand, std::array{weight});
+  target.node->setOperandGroup(WeightedOp::kBiasOperand, std::array{biasValue});
+  graph.replaceAllUses(norm.node->result(0), norm.input);
+  graph.erase(norm.node);
+}
+
+/// x * scale + shift as a depthwise convolution with one tap (over a view with at least one spatial dimension).
+void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
+  ir::Builder builder = ir::Builder::beforeNode(norm.node);
+  const auto channels = static_cast<int64_t>(affine.scale.size());
+  const Shape shape = norm.input->shape();
+  const size_t spatial = std::max<size_t>(shape.size() - 2, 1);
+  ir::Value* input = norm.input;
+  if (shape.size() == 2) input = aten::View::create(builder, input, ir::Ints{shape[0], shape[1], 1}).output();
+  Shape weightShape(spatial + 2, 1);
+  weightShape[0] = channels;
+  ir::Value* weight = builder.constant(Tensor::from(weightShape, affine.scale));
+  ir::Value* bias = builder.constant(Tensor::from(Shape{channels}, affine.shift));
+  const ir::Ints ones(spatial, 1), zeros(spatial, 0);
+  ir::Value* result =
+      aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels).output();
+  if (shape.size() == 2) result = aten::View::create(builder, result, shape).output();
+  ir::Graph& graph = norm.node->graph();
+  graph.replaceAllUses(norm.node->result(0), result);
+  graph.erase(norm.node);
+}
+
+}  // namespace
+
+Status foldBatchNorms(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    const auto norm = asBatchNorm(node);
+    if (!norm || norm->input->dtype() != DType::Float32 || norm->input->rank() < 2) continue;
+    bool extraResults = false;
+    for (size_t i = 1; i < node->results().size(); ++i) extraResults |= !node->result(i)->unused();
+    if (extraResults) continue;
+    CARINA_TRY(const Affine affine, affineOf(*norm));
+    if (const auto target = foldTarget(*norm)) foldInto(*target, *norm, affine);
+    else replaceByDepthwise(*norm, affine);
+  }
+  graph.eraseUnusedConstants();
+  return {};
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration samples from named arrays.
+#include <algorithm>
+
+#include "quantize/quantize.hpp"
+
+namespace carina::quantize {
+namespace {
+
+/// Slice i along the leading axis; shares the bytes' contents by copy.
+Tensor sliceOf(const Tensor& stacked, int64_t i) {
+  Shape shape(stacked.shape().begin() + 1, stacked.shape().end());
+  Tensor slice = Tensor::uninitialized(stacked.dtype(), shape);
+  const auto bytes = static_cast<size_t>(slice.numBytes());
+  const ByteSpan source = stacked.bytes().subspan(static_cast<size_t>(i) * bytes, bytes);
+  std::copy(source.begin(), source.end(), slice.mutableBytes().begin());
+  return slice;
+}
+
+Status checkFinite(const Tensor& tensor, const std::string& name) {
+  if (tensor.dtype() != DType::Float32) return {};
+  bool nonFinite = false;
+  rangeOf(tensor.as<float>(), &nonFinite);
+  if (nonFinite) {
+    return fail("calibration array {} holds values that are not finite", name).withRemedy("remove NaN and infinite values");
+  }
+  return {};
+}
+
+/// The samples of one input: calibN split along its leading axis, or inN whole.
+Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index, const NamedTensors& arrays) {
+  const std::string stackedName = "calib" + std::to_string(index), singleName = "in" + std::to_string(index);
+  const Tensor* stacked = findTensor(arrays, stackedName);
+  const Tensor* single = stacked ? nullptr : findTensor(arrays, singleName);
+  if (!stacked && !single) {
+    return fail("no calibration data for input {} ({})", index, input.name)
+        .withRemedy("give an .npz with " + stackedName + " (samples along a leading axis) or " + singleName + " to --calibrate");
+  }
+  const std::string& name = stacked ? stackedName : singleName;
+  const Tensor& array = stacked ? *stacked : *single;
+  CARINA_RETURN_IF_ERROR(checkFinite(array, name));
+  Shape expected = input.shape();
+  if (stacked) {
+    if (array.rank() != input.rank() + 1 || !std::equal(expected.begin(), expected.end(), array.shape().begin() + 1)) {
+      return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()), index,
+                  shapeText(expected))
+          .withRemedy("stack the samples along a new leading axis");
+    }
+    if (array.dim(0) == 0) return fail("{} holds no sample", name).withRemedy("give at least one sample");
+  } else if (array.shape() != expected) {
+    return fail("{} has shape {}, but input {} has {}", name, shapeText(array.shape()), index, shapeText(expected))
+        .withRemedy("give the sample in the input's shape");
+  }
+  const Tensor typed = array.dtype() == input.dtype() ? array : convert(array, input.dtype());
+  std::vector<Tensor> samples;
+  if (!stacked) {
+    samples.push_back(typed);
+  } else {
+    for (int64_t i = 0; i < typed.dim(0); ++i) samples.push_back(sliceOf(typed, i));
+  }
+  return samples;
+}
+
+}  // namespace
+
+Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays) {
+  std::vector<Sample> samples;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    CARINA_TRY(std::vector<Tensor> tensors, samplesOfInput(*graph.inputs()[i], i, arrays));
+    if (i == 0) samples.resize(tensors.size());
+    if (tensors.size() != samples.size()) {
+      return fail("input {} has {} calibration samples, input 0 has {}", i, tensors.size(), samples.size())
+          .withRemedy("give the same number of samples for every input");
+    }
+    for (size_t s = 0; s < samples.size(); ++s) samples[s].push_back(std::move(tensors[s]));
+  }
+  return samples;
+}
+
+}  // namespace carina::quantize
