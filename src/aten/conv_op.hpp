@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One view of all convolution operators (conv1d..3d, their padding="same" forms, conv_transpose1d..3d, convolution), so that
-// passes need not tell them apart.
+// One view of all convolution operators (conv1d..3d, their padding="same" forms, conv_transpose1d..3d,
+// convolution), so that passes need not tell them apart.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The float reference executor: runs an aten graph on host tensors. It gives the accuracy baseline, shows every
-// intermediate value to calibration, and simulates quantization when the graph carries quantized_decomposed nodes.
+// The float reference executor: runs an aten graph on host tensors. It gives the accuracy baseline, shows
+// every intermediate value to calibration, and simulates quantization when the graph carries
+// quantized_decomposed nodes.
 #pragma once
 
 #include <functional>
@@ -12,25 +13,27 @@
 
 namespace carina::aten {
 
-/// Called with every value as soon as it is known, in program order: graph inputs first, then the results of each node
-/// (also of those that were computed ahead because all their operands are constant). The tensor is row-major and has the
-/// value's type; a copy of the Tensor object stays valid (it shares the bytes until somebody writes).
+/// Called with every value as soon as it is known, in program order: graph inputs first, then the results of
+/// each node (also of those that were computed ahead because all their operands are constant). The tensor is
+/// row-major and has the value's type; a copy of the Tensor object stays valid (it shares the bytes until
+/// somebody writes).
 using Observer = std::function<void(const ir::Value& value, const Tensor& tensor)>;
 
-/// A graph made ready to run: every node has its kernel with attributes decoded, oneDNN primitives built and constant
-/// sub-expressions computed. Several threads may call run() on one Executor at the same time; one run is single-threaded.
+/// A graph made ready to run: every node has its kernel with attributes decoded, oneDNN primitives built and
+/// constant sub-expressions computed. Several threads may call run() on one Executor at the same time; one
+/// run is single-threaded.
 class Executor {
  public:
-  /// Fails with one diagnostic for every node that the executor cannot run (operator, node, module path, remedy). `graph`
-  /// is kept by reference and must not change while the executor lives.
+  /// Fails with one diagnostic for every node that the executor cannot run (operator, node, module path,
+  /// remedy). `graph` is kept by reference and must not change while the executor lives.
   static Result<Executor> create(const ir::Graph& graph);
   ~Executor();
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  /// `inputs` in the order of the graph's inputs, of their types and shapes. Returns the graph's outputs in order. Values
-  /// are freed after their last use. Fails when an input has another type, or on what only values show (an index out of
-  /// range).
+  /// `inputs` in the order of the graph's inputs, of their types and shapes. Returns the graph's outputs in
+  /// order. Values are freed after their last use. Fails when an input has another type, or on what only
+  /// values show (an index out of range).
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const Observer& observer = nullptr) const;
 
  private:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exported graphs write into tensors ("aten.relu_.default", "aten.copy_.default" on a slice). This rewrite makes them
-// functional: afterwards no node writes an operand.
+// Exported graphs write into tensors ("aten.relu_.default", "aten.copy_.default" on a slice). This rewrite
+// makes them functional: afterwards no node writes an operand.
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace carina::aten {
 
-/// Replaces every in-place operator by its functional form: later uses of the written value, of the tensors it is a view of
-/// and of their other views see the new contents. Writes that reach a graph input or a constant do not leave the graph.
-/// Fails (operator, node, remedy) on writes through views that cannot be inverted (expand, as_strided).
+/// Replaces every in-place operator by its functional form: later uses of the written value, of the tensors
+/// it is a view of and of their other views see the new contents. Writes that reach a graph input or a
+/// constant do not leave the graph. Fails (operator, node, remedy) on writes through views that cannot be
+/// inverted (expand, as_strided).
 Status functionalize(ir::Graph& graph);
 
 }  // namespace carina::aten

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of the aten operators from their operands and attributes, one function per family of operators (which
-// operator uses which function is said in operators.json). They follow PyTorch's rules for broadcasting, element type
-// promotion and output sizes, and fail with what is wrong with the operands.
+// Result types of the aten operators from their operands and attributes, one function per family of operators
+// (which operator uses which function is said in operators.json). They follow PyTorch's rules for
+// broadcasting, element type promotion and output sizes, and fail with what is wrong with the operands.
 #pragma once
 
 #include <vector>
@@ -24,11 +24,9 @@ Types avgPool(const ir::Node& node);
 Types batchNorm(const ir::Node& node);
 Types binary(const ir::Node& node);
 Types binaryFloat(const ir::Node& node);
-Types broadcastTensors(const ir::Node& node);
 Types cast(const ir::Node& node);
 Types castAs(const ir::Node& node);
 Types cat(const ir::Node& node);
-Types channelShuffle(const ir::Node& node);
 Types chooseQparams(const ir::Node& node);
 Types compare(const ir::Node& node);
 Types conv(const ir::Node& node);
@@ -38,14 +36,10 @@ Types convolution(const ir::Node& node);
 Types copy(const ir::Node& node);
 Types cumulative(const ir::Node& node);
 Types dequantize(const ir::Node& node);
-Types diagonal(const ir::Node& node);
 Types divMode(const ir::Node& node);
 Types dot(const ir::Node& node);
 Types embedding(const ir::Node& node);
-Types expand(const ir::Node& node);
-Types expandAs(const ir::Node& node);
 Types extreme(const ir::Node& node);
-Types flatten(const ir::Node& node);
 Types full(const ir::Node& node);
 Types fullLike(const ir::Node& node);
 Types gather(const ir::Node& node);
@@ -63,11 +57,9 @@ Types maskedFill(const ir::Node& node);
 Types matmul(const ir::Node& node);
 Types maxPool(const ir::Node& node);
 Types maxPoolIndices(const ir::Node& node);
-Types meshgrid(const ir::Node& node);
 Types mm(const ir::Node& node);
-Types movedim(const ir::Node& node);
+Types movement(const ir::Node& node);
 Types mv(const ir::Node& node);
-Types narrow(const ir::Node& node);
 Types nativeBatchNorm(const ir::Node& node);
 Types nativeGroupNorm(const ir::Node& node);
 Types nativeLayerNorm(const ir::Node& node);
@@ -76,39 +68,24 @@ Types noResult(const ir::Node& node);
 Types oneHot(const ir::Node& node);
 Types outer(const ir::Node& node);
 Types pad(const ir::Node& node);
-Types permute(const ir::Node& node);
-Types pixelShuffle(const ir::Node& node);
 Types pointwiseSeveral(const ir::Node& node);
 Types prelu(const ir::Node& node);
 Types quantize(const ir::Node& node);
 Types reduceSame(const ir::Node& node);
-Types repeat(const ir::Node& node);
-Types repeatInterleave(const ir::Node& node);
 Types rnn(const ir::Node& node);
 Types rnnCell(const ir::Node& node);
 Types scatter(const ir::Node& node);
-Types select(const ir::Node& node);
-Types slice(const ir::Node& node);
 Types sliceScatter(const ir::Node& node);
 Types softmax(const ir::Node& node);
 Types sort(const ir::Node& node);
-Types split(const ir::Node& node);
-Types squeeze(const ir::Node& node);
 Types stack(const ir::Node& node);
 Types sum(const ir::Node& node);
 Types topk(const ir::Node& node);
-Types transpose(const ir::Node& node);
-Types transposeMatrix(const ir::Node& node);
 Types unaryBool(const ir::Node& node);
 Types unaryFloat(const ir::Node& node);
 Types unarySame(const ir::Node& node);
-Types unflatten(const ir::Node& node);
-Types unfold(const ir::Node& node);
-Types unsqueeze(const ir::Node& node);
 Types upsample(const ir::Node& node);
 Types varMean(const ir::Node& node);
-Types view(const ir::Node& node);
-Types viewAs(const ir::Node& node);
 Types where(const ir::Node& node);
 
 }  // namespace carina::aten::infer

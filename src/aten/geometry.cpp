@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aten/geometry.hpp"
+
+#include <cmath>
+
+#include "aten/arguments.hpp"
+#include "aten/ops.hpp"
+
+namespace carina::aten {
+namespace {
+
+Status requireAtLeast(int64_t low, const ir::Ints& values, std::string_view name) {
+  for (int64_t value : values) {
+    if (value < low || value > INT32_MAX)
+      return fail("{} must be between {} and 2^31-1, it is {}", name, low, value);
+  }
+  return {};
+}
+
+/// dilation * (kernel - 1) + 1, or nothing on overflow.
+std::optional<int64_t> extent(int64_t kernel, int64_t dilation) {
+  const auto span = checkedMul(dilation, kernel - 1);
+  return span ? checkedAdd(*span, 1) : std::nullopt;
+}
+
+bool isTransposed(const ir::Node& node) {
+  if (auto convolution = ir::dynCast<Convolution>(&node)) return convolution.transposed();
+  return ir::isa<ConvTranspose1d>(&node) || ir::isa<ConvTranspose2dInput>(&node) ||
+         ir::isa<ConvTranspose3dInput>(&node);
+}
+
+/// Explicit padding, or what padding="same" / "valid" stands for: an odd total puts the extra element at the
+/// end.
+Status convPadding(const Arguments& arguments, ConvGeometry& geometry) {
+  const size_t n = geometry.spatial;
+  const std::string text = arguments.text("padding");
+  if (text == "valid") {
+    geometry.padBefore = geometry.padAfter = ir::Ints(n, 0);
+  } else if (text == "same") {
+    for (size_t i = 0; i < n; ++i) {
+      if (geometry.stride[i] != 1) return fail("padding='same' needs stride 1");
+      const int64_t total = geometry.dilation[i] * (geometry.kernel[i] - 1);
+      geometry.padBefore.push_back(total / 2);
+      geometry.padAfter.push_back(total - total / 2);
+    }
+  } else if (!text.empty()) {
+    return fail("padding '{}' is not known", text);
+  } else {
+    CARINA_TRY(geometry.padBefore, arguments.ints("padding", n));
+    CARINA_RETURN_IF_ERROR(requireAtLeast(0, geometry.padBefore, "padding"));
+    geometry.padAfter = geometry.padBefore;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ConvGeometry> convGeometry(const ir::Node& node) {
+  const Shape& input = node.operand(0)->shape();
+  const Shape& weight = node.operand(1)->shape();
+  const Arguments arguments(node);
+  ConvGeometry g;
+  if (weight.size() < 3 || weight.size() > 5)
+    return fail("the weight has rank {}, 3 to 5 are possible", weight.size());
+  g.spatial = weight.size() - 2;
+  const size_t n = g.spatial;
+  if (input.size() != n + 2 && input.size() != n + 1) {
+    return fail("input {} does not fit a weight {}", shapeText(input), shapeText(weight));
+  }
+  g.batched = input.size() == n + 2;
+  g.transposed = isTransposed(node);
+  g.groups = arguments.integer("groups", 1);
+  g.kernel.assign(weight.begin() + 2, weight.end());
+  CARINA_TRY(g.stride, arguments.ints("stride", n));
+  CARINA_TRY(g.dilation, arguments.ints("dilation", n));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.stride, "stride"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.dilation, "dilation"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.kernel, "kernel size"));
+  CARINA_RETURN_IF_ERROR(convPadding(arguments, g));
+  g.outputPadding = ir::Ints(n, 0);
+  if (g.transposed) {
+    CARINA_TRY(g.outputPadding, arguments.ints("output_padding", n));
+    CARINA_RETURN_IF_ERROR(requireAtLeast(0, g.outputPadding, "output_padding"));
+  }
+  g.inChannels = input[g.batched ? 1 : 0];
+  const int64_t weightIn = g.transposed ? weight[0] : weight[1];
+  if (g.groups <= 0 || g.inChannels % g.groups != 0) {
+    return fail("{} input channels cannot be cut into {} groups", g.inChannels, g.groups);
+  }
+  if (weightIn != (g.transposed ? g.inChannels : g.inChannels / g.groups)) {
+    return fail("weight {} does not fit {} input channels in {} groups", shapeText(weight), g.inChannels,
+                g.groups);
+  }
+  g.outChannels = g.transposed ? weight[1] * g.groups : weight[0];
+  if (g.outChannels % g.groups != 0) {
+    return fail("{} output channels cannot be cut into {} groups", g.outChannels, g.groups);
+  }
+  if (const ir::Value* bias = node.operand(2); bias && bias->numElements() != g.outChannels) {
+    return fail("the bias has {} elements for {} output channels", bias->numElements(), g.outChannels);
+  }
+  if (g.batched) g.output.push_back(input[0]);
+  g.output.push_back(g.outChannels);
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t size = input[input.size() - n + i];
+    const auto window = extent(g.kernel[i], g.dilation[i]);
+    if (!window) return fail("dilation {} overflows", g.dilation[i]);
+    if (g.transposed) {
+      g.output.push_back((size - 1) * g.stride[i] - g.padBefore[i] - g.padAfter[i] + *window +
+                         g.outputPadding[i]);
+    } else {
+      const int64_t span = size + g.padBefore[i] + g.padAfter[i] - *window;
+      if (span < 0)
+        return fail("the kernel covers {} elements, the padded input has {}", *window, span + *window);
+      g.output.push_back(span / g.stride[i] + 1);
+    }
+    if (g.output.back() <= 0) return fail("the output has no elements");
+  }
+  return g;
+}
+
+Result<PoolGeometry> poolGeometry(const ir::Node& node) {
+  const Shape& input = node.operand(0)->shape();
+  const Arguments arguments(node);
+  PoolGeometry g;
+  const std::string_view name = node.opName();
+  g.spatial = name.find("1d") != std::string_view::npos   ? 1
+              : name.find("3d") != std::string_view::npos ? 3
+                                                          : 2;
+  const size_t n = g.spatial;
+  if (input.size() != n + 1 && input.size() != n + 2)
+    return fail("input {} does not fit the operator", shapeText(input));
+  CARINA_TRY(g.kernel, arguments.ints("kernel_size", n));
+  g.stride = g.kernel;
+  if (!arguments.ints("stride").empty()) {
+    CARINA_TRY(g.stride, arguments.ints("stride", n));
+  }
+  CARINA_TRY(g.padding, arguments.ints("padding", n));
+  g.dilation = ir::Ints(n, 1);
+  if (arguments.has("dilation")) {
+    CARINA_TRY(g.dilation, arguments.ints("dilation", n));
+  }
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.kernel, "kernel size"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.stride, "stride"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.dilation, "dilation"));
+  g.ceilMode = arguments.boolean("ceil_mode");
+  g.countIncludePad = arguments.boolean("count_include_pad", true);
+  if (arguments.given("divisor_override")) g.divisor = arguments.integer("divisor_override");
+  if (g.divisor == 0) return fail("divisor_override is 0");
+  g.output.assign(input.begin(), input.end() - static_cast<std::ptrdiff_t>(n));
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t size = input[input.size() - n + i], pad = g.padding[i], stride = g.stride[i];
+    if (pad < 0 || pad > g.kernel[i] / 2)
+      return fail("padding {} is not between 0 and half of kernel {}", pad, g.kernel[i]);
+    const auto window = extent(g.kernel[i], g.dilation[i]);
+    if (!window) return fail("dilation {} overflows", g.dilation[i]);
+    const int64_t span = size + 2 * pad - *window + (g.ceilMode ? stride - 1 : 0);
+    if (span < 0)
+      return fail("the window covers {} elements, the padded input has {}", *window, size + 2 * pad);
+    int64_t output = span / stride + 1;
+    if (g.ceilMode && (output - 1) * stride >= size + pad) --output;
+    g.output.push_back(output);
+  }
+  return g;
+}
+
+Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
+  const Shape& input = node.operand(0)->shape();
+  const Arguments arguments(node);
+  ResizeGeometry g;
+  const std::string_view name = node.opName();
+  g.spatial = name.find("1d") != std::string_view::npos   ? 1
+              : name.find("3d") != std::string_view::npos ? 3
+                                                          : 2;
+  const size_t n = g.spatial;
+  if (input.size() != n + 2) return fail("input {} does not fit the operator", shapeText(input));
+  g.alignCorners = arguments.boolean("align_corners");
+  const ir::Ints sizes = arguments.ints("output_size");
+  const ir::Reals factors = arguments.reals("scale_factors");
+  if (sizes.empty() == factors.empty())
+    return fail("exactly one of output_size and scale_factors must be given");
+  if ((sizes.empty() ? factors.size() : sizes.size()) != n) return fail("{} sizes are needed", n);
+  g.output.assign(input.begin(), input.begin() + 2);
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t in = input[2 + i];
+    const double exact =
+        sizes.empty() ? std::floor(static_cast<double>(in) * factors[i]) : static_cast<double>(sizes[i]);
+    if (!(exact >= 1) || exact > 1e9) return fail("the output would have size {}", exact);
+    const auto out = static_cast<int64_t>(exact);
+    g.output.push_back(out);
+    if (g.alignCorners) {
+      g.scale.push_back(out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1) : 0.0f);
+    } else if (!factors.empty()) {
+      g.scale.push_back(static_cast<float>(1.0 / factors[i]));
+    } else {
+      g.scale.push_back(static_cast<float>(in) / static_cast<float>(out));
+    }
+  }
+  return g;
+}
+
+}  // namespace carina::aten

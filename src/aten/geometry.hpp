@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of windowed operators (convolution, pooling, resizing), shared by type inference, kernels and
+// lowering.
+#pragma once
+
+#include "ir/graph.hpp"
+
+namespace carina::aten {
+
+/// A convolution over 1 to 3 spatial dimensions as written in the graph, lists expanded to one entry per
+/// dimension.
+struct ConvGeometry {
+  size_t spatial = 2;
+  bool transposed = false;
+  bool batched = true;  // false: the input has no batch dimension
+  int64_t groups = 1;
+  ir::Ints stride, dilation;
+  ir::Ints padBefore, padAfter;  // padAfter differs only with padding="same"
+  ir::Ints outputPadding;
+  ir::Ints kernel;
+  int64_t inChannels = 0, outChannels = 0;
+  Shape output;  // full result shape
+};
+/// For every aten.conv*, conv_transpose* and convolution overload. Fails on sizes that do not fit together.
+Result<ConvGeometry> convGeometry(const ir::Node& node);
+
+struct PoolGeometry {
+  size_t spatial = 2;
+  ir::Ints kernel, stride, padding, dilation;
+  bool ceilMode = false;
+  bool countIncludePad = true;
+  std::optional<int64_t> divisor;
+  Shape output;
+};
+/// For aten.max_pool*, max_pool*_with_indices and avg_pool*.
+Result<PoolGeometry> poolGeometry(const ir::Node& node);
+
+/// Output shape of a resize by output_size or scale_factors (upsample_*.vec), and per dimension the ratio of
+/// source to destination coordinates that torch computes (0 stands for a single output element with aligned
+/// corners).
+struct ResizeGeometry {
+  size_t spatial = 2;
+  bool alignCorners = false;
+  Shape output;
+  std::vector<float> scale;
+};
+Result<ResizeGeometry> resizeGeometry(const ir::Node& node);
+
+}  // namespace carina::aten

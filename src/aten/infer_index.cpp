@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result types of joining, indexing, scattering and creating tensors.
+#include <cmath>
+
+#include "aten/arguments.hpp"
+#include "aten/infer.hpp"
+#include "aten/movement_rules.hpp"
+#include "aten/promotion.hpp"
+
+namespace carina::aten::infer {
+namespace {
+
+Types one(DType dtype, Shape shape) {
+  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  return std::vector<ir::Type>{{dtype, std::move(shape)}};
+}
+
+Result<DType> jointType(const ir::Node& node) {
+  Promotion promotion;
+  for (const ir::Value* operand : node.operands()) promotion.add(operand);
+  return promotion.type();
+}
+
+bool isIndexType(DType dtype) {
+  return dtype == DType::Int64 || dtype == DType::Int32;
+}
+
+DType numberType(const ir::Attribute& number) {
+  if (std::holds_alternative<bool>(number)) return DType::Bool;
+  return std::holds_alternative<int64_t>(number) ? DType::Int64 : DType::Float32;
+}
+
+}  // namespace
+
+Types cat(const ir::Node& node) {
+  if (node.operands().empty()) return fail("cat of nothing");
+  CARINA_TRY(const DType dtype, jointType(node));
+  Shape shape{0};
+  bool first = true;
+  for (const ir::Value* operand : node.operands()) {
+    if (operand->shape() == Shape{0}) continue;
+    CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), operand->rank()));
+    if (operand->rank() == 0) return fail("a scalar cannot be concatenated");
+    if (first) {
+      shape = operand->shape();
+      first = false;
+      continue;
+    }
+    Shape others = operand->shape(), expected = shape;
+    if (others.size() != shape.size()) return fail("cat of {} and {}", shapeText(shape), shapeText(others));
+    const auto d = static_cast<size_t>(dim);
+    others[d] = expected[d] = 0;
+    const auto sum = checkedAdd(shape[d], operand->shape()[d]);
+    if (others != expected || !sum)
+      return fail("cat of {} and {}", shapeText(shape), shapeText(operand->shape()));
+    shape[d] = *sum;
+  }
+  return one(dtype, std::move(shape));
+}
+
+Types stack(const ir::Node& node) {
+  if (node.operands().empty()) return fail("stack of nothing");
+  CARINA_TRY(const DType dtype, jointType(node));
+  Shape shape = node.operands()[0]->shape();
+  for (const ir::Value* operand : node.operands()) {
+    if (operand->shape() != shape)
+      return fail("stack of {} and {}", shapeText(shape), shapeText(operand->shape()));
+  }
+  CARINA_TRY(const int64_t dim,
+             wrapDim(Arguments(node).integer("dim"), static_cast<int64_t>(shape.size()) + 1));
+  shape.insert(shape.begin() + dim, static_cast<int64_t>(node.operands().size()));
+  return one(dtype, std::move(shape));
+}
+
+Types sliceScatter(const ir::Node& node) {
+  CARINA_TRY(const Movement region, cut(node));
+  if (broadcastShapes(node.operand(1)->shape(), region.result) != region.result) {
+    return fail("{} does not fit the region {}", shapeText(node.operand(1)->shape()),
+                shapeText(region.result));
+  }
+  return one(node.operand(0)->dtype(), node.operand(0)->shape());
+}
+
+Types index(const ir::Node& node) {
+  const ir::Value* self = node.operand(0);
+  const auto indices = node.operandGroup(1);
+  if (static_cast<int64_t>(indices.size()) > self->rank())
+    return fail("{} indices into {}", indices.size(), shapeText(self->shape()));
+  Shape joint, before, after;
+  bool adjacent = true, seen = false, ended = false;
+  for (size_t d = 0; d < self->shape().size(); ++d) {
+    const ir::Value* one_ = d < indices.size() ? indices[d] : nullptr;
+    if (!one_) {
+      ended = seen;
+      (seen ? after : before).push_back(self->shape()[d]);
+      continue;
+    }
+    if (one_->dtype() == DType::Bool || one_->dtype() == DType::UInt8) {
+      return fail(
+          "the shape of the result depends on the values of a mask; use where() instead of indexing with a "
+          "mask");
+    }
+    if (!isInteger(one_->dtype()))
+      return fail("an index must be an integer tensor, not {}", dtypeName(one_->dtype()));
+    if (ended) adjacent = false;
+    seen = true;
+    auto broadcast = broadcastShapes(joint, one_->shape());
+    if (!broadcast) return fail("the indices do not broadcast");
+    joint = *broadcast;
+  }
+  Shape shape;
+  if (adjacent) shape = before;
+  shape.insert(shape.end(), joint.begin(), joint.end());
+  if (!adjacent) shape.insert(shape.end(), before.begin(), before.end());
+  shape.insert(shape.end(), after.begin(), after.end());
+  return one(self->dtype(), std::move(shape));
+}
+
+Types indexSelect(const ir::Node& node) {
+  Shape shape = node.operand(0)->shape();
+  const ir::Value* indices = node.operand(1);
+  CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), node.operand(0)->rank()));
+  if (indices->rank() > 1 || !isIndexType(indices->dtype()))
+    return fail("index_select takes a vector of indices");
+  if (!shape.empty()) shape[static_cast<size_t>(dim)] = indices->numElements();
+  return one(node.operand(0)->dtype(), std::move(shape));
+}
+
+Types embedding(const ir::Node& node) {
+  const ir::Value *weight = node.operand(0), *indices = node.operand(1);
+  if (weight->rank() != 2 || !isIndexType(indices->dtype()))
+    return fail("embedding takes a matrix and integer indices");
+  Shape shape = indices->shape();
+  shape.push_back(weight->dim(1));
+  return one(weight->dtype(), std::move(shape));
+}
+
+Types gather(const ir::Node& node) {
+  const ir::Value *self = node.operand(0), *indices = node.operand(1);
+  CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), self->rank()));
+  if (indices->rank() != self->rank() || !isIndexType(indices->dtype()))
+    return fail("gather takes an index of the same rank");
+  for (int64_t d = 0; d < self->rank(); ++d) {
+    if (d != dim && indices->dim(d) > self->dim(d)) {
+      return fail("index {} reaches beyond {}", shapeText(indices->shape()), shapeText(self->shape()));
+    }
+  }
+  return one(self->dtype(), indices->shape());
+}
+
+Types scatter(const ir::Node& node) {
+  const ir::Value* self = node.operand(0);
+  if (Arguments(node).has("dim"))
+    CARINA_RETURN_IF_ERROR(checkDim(Arguments(node).integer("dim"), self->rank()));
+  return one(self->dtype(), self->shape());
+}
+
+Types oneHot(const ir::Node& node) {
+  const int64_t classes = Arguments(node).integer("num_classes", -1);
+  if (classes <= 0)
+    return fail("one_hot without num_classes has a shape that depends on values; give num_classes");
+  Shape shape = node.operand(0)->shape();
+  shape.push_back(classes);
+  return one(DType::Int64, std::move(shape));
+}
+
+Types full(const ir::Node& node) {
+  const Arguments a(node);
+  if (a.has("n"))
+    return one(a.dtype().value_or(DType::Float32), {a.integer("n"), a.integer(a.has("m") ? "m" : "n")});
+  const DType otherwise = a.has("fill_value") ? numberType(a.at("fill_value")) : DType::Float32;
+  return one(a.dtype().value_or(otherwise), a.ints("size"));
+}
+Types fullLike(const ir::Node& node) {
+  return one(Arguments(node).dtype().value_or(node.operand(0)->dtype()), node.operand(0)->shape());
+}
+Types newFull(const ir::Node& node) {
+  return one(Arguments(node).dtype().value_or(node.operand(0)->dtype()), Arguments(node).ints("size"));
+}
+
+Types arange(const ir::Node& node) {
+  const Arguments a(node);
+  const bool real = std::holds_alternative<double>(a.at("start")) ||
+                    std::holds_alternative<double>(a.at("end")) ||
+                    std::holds_alternative<double>(a.at("step"));
+  const double step = a.real("step", 1), length = std::ceil((a.real("end") - a.real("start", 0)) / step);
+  if (!(length >= 0) || length > 1e12)
+    return fail("arange from {} to {} by {}", a.real("start", 0), a.real("end"), step);
+  return one(a.dtype().value_or(real ? DType::Float32 : DType::Int64), {static_cast<int64_t>(length)});
+}
+
+Types linspace(const ir::Node& node) {
+  const Arguments a(node);
+  if (a.integer("steps") < 0) return fail("linspace with {} steps", a.integer("steps"));
+  return one(a.dtype().value_or(DType::Float32), {a.integer("steps")});
+}
+
+}  // namespace carina::aten::infer

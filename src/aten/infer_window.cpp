@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result types of convolution, pooling, resizing, padding and normalisation.
+#include "aten/arguments.hpp"
+#include "aten/geometry.hpp"
+#include "aten/infer.hpp"
+
+namespace carina::aten::infer {
+namespace {
+
+Types one(const ir::Node& node, Shape shape) {
+  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  return std::vector<ir::Type>{{node.operand(0)->dtype(), std::move(shape)}};
+}
+
+/// Shape of the statistics of a normalisation over the last dimensions: those become 1.
+Result<Shape> statisticsShape(const ir::Node& node) {
+  Shape shape = node.operand(0)->shape();
+  const ir::Ints normalized = Arguments(node).ints("normalized_shape");
+  if (normalized.empty() || normalized.size() > shape.size() ||
+      !std::equal(normalized.rbegin(), normalized.rend(), shape.rbegin())) {
+    return fail("normalized_shape {} is not the end of {}", shapeText(normalized), shapeText(shape));
+  }
+  for (size_t i = 1; i <= normalized.size(); ++i) shape[shape.size() - i] = 1;
+  for (size_t i = 1; i < node.def().operands.size(); ++i) {
+    const ir::Value* parameter = node.operand(i);
+    if (parameter && parameter->shape() != normalized) {
+      return fail("weight or bias {} is not {}", shapeText(parameter->shape()), shapeText(normalized));
+    }
+  }
+  return shape;
+}
+
+Status checkChannels(const ir::Node& node) {
+  const ir::Value* input = node.operand(0);
+  if (input->rank() < 2)
+    return fail("{} needs a channel dimension, got {}", node.opName(), shapeText(input->shape()));
+  for (size_t i = 1; i < node.def().operands.size(); ++i) {
+    const ir::Value* parameter = node.operand(i);
+    if (parameter && parameter->numElements() != input->dim(1)) {
+      return fail("{} has {} elements for {} channels", node.def().operands[i].name, parameter->numElements(),
+                  input->dim(1));
+    }
+  }
+  return {};
+}
+
+Result<Shape> adaptiveShape(const ir::Node& node) {
+  Shape shape = node.operand(0)->shape();
+  const std::string_view name = node.opName();
+  const size_t n = name.find("1d") != std::string_view::npos   ? 1
+                   : name.find("3d") != std::string_view::npos ? 3
+                                                               : 2;
+  if (shape.size() != n + 1 && shape.size() != n + 2)
+    return fail("input {} does not fit the operator", shapeText(shape));
+  CARINA_TRY(const ir::Ints sizes, Arguments(node).ints("output_size", n));
+  for (size_t i = 0; i < n; ++i) {
+    if (sizes[i] < 0) return fail("output size {}", sizes[i]);
+    if (shape[shape.size() - n + i] == 0) return fail("pooling of an empty dimension");
+    shape[shape.size() - n + i] = sizes[i];
+  }
+  return shape;
+}
+
+}  // namespace
+
+Types conv(const ir::Node& node) {
+  CARINA_TRY(ConvGeometry geometry, convGeometry(node));
+  return one(node, std::move(geometry.output));
+}
+Types convolution(const ir::Node& node) {
+  return conv(node);
+}
+Types convTranspose(const ir::Node& node) {
+  return conv(node);
+}
+
+Types avgPool(const ir::Node& node) {
+  CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
+  return one(node, std::move(geometry.output));
+}
+Types maxPool(const ir::Node& node) {
+  return avgPool(node);
+}
+Types maxPoolIndices(const ir::Node& node) {
+  CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
+  return std::vector<ir::Type>{{node.operand(0)->dtype(), geometry.output}, {DType::Int64, geometry.output}};
+}
+
+Types adaptiveAvgPool(const ir::Node& node) {
+  CARINA_TRY(Shape shape, adaptiveShape(node));
+  return one(node, std::move(shape));
+}
+Types adaptiveMaxPool(const ir::Node& node) {
+  CARINA_TRY(const Shape shape, adaptiveShape(node));
+  return std::vector<ir::Type>{{node.operand(0)->dtype(), shape}, {DType::Int64, shape}};
+}
+
+Types upsample(const ir::Node& node) {
+  CARINA_TRY(ResizeGeometry geometry, resizeGeometry(node));
+  return one(node, std::move(geometry.output));
+}
+
+Types gridSampler(const ir::Node& node) {
+  const Shape &input = node.operand(0)->shape(), &grid = node.operand(1)->shape();
+  if (input.size() != 4 || grid.size() != 4 || grid[3] != 2 || grid[0] != input[0]) {
+    return fail("grid_sampler of {} with grid {}", shapeText(input), shapeText(grid));
+  }
+  return one(node, {input[0], input[1], grid[1], grid[2]});
+}
+
+Types pad(const ir::Node& node) {
+  Shape shape = node.operand(0)->shape();
+  const Arguments arguments(node);
+  const ir::Ints pads = arguments.ints(arguments.has("pad") ? "pad" : "padding");
+  if (pads.size() % 2 != 0 || pads.size() / 2 > shape.size())
+    return fail("{} pads for {}", pads.size(), shapeText(shape));
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
+    int64_t& size = shape[shape.size() - 1 - i];
+    const auto sum = checkedAdd(size, pads[2 * i]);
+    const auto total = sum ? checkedAdd(*sum, pads[2 * i + 1]) : std::nullopt;
+    if (!total || *total < 0)
+      return fail("padding by {} and {} leaves nothing", pads[2 * i], pads[2 * i + 1]);
+    size = *total;
+  }
+  return one(node, std::move(shape));
+}
+
+Types batchNorm(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkChannels(node));
+  return one(node, node.operand(0)->shape());
+}
+Types nativeBatchNorm(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkChannels(node));
+  const DType dtype = node.operand(0)->dtype();
+  return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, {0}}, {dtype, {0}}};
+}
+
+Types layerNorm(const ir::Node& node) {
+  if (Arguments(node).has("num_groups")) {
+    CARINA_RETURN_IF_ERROR(checkChannels(node));
+    const int64_t groups = Arguments(node).integer("num_groups");
+    if (groups <= 0 || node.operand(0)->dim(1) % groups != 0) {
+      return fail("{} channels in {} groups", node.operand(0)->dim(1), groups);
+    }
+  } else if (auto shape = statisticsShape(node); !shape) {
+    return std::move(shape).error();
+  }
+  return one(node, node.operand(0)->shape());
+}
+Types nativeLayerNorm(const ir::Node& node) {
+  CARINA_TRY(const Shape statistics, statisticsShape(node));
+  const DType dtype = node.operand(0)->dtype();
+  return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, statistics}, {dtype, statistics}};
+}
+Types nativeGroupNorm(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkChannels(node));
+  const DType dtype = node.operand(0)->dtype();
+  const int64_t groups = Arguments(node).integer("group");
+  if (groups <= 0 || node.operand(0)->dim(1) % groups != 0) {
+    return fail("{} channels in {} groups", node.operand(0)->dim(1), groups);
+  }
+  const Shape statistics{node.operand(0)->dim(0), groups};
+  return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, statistics}, {dtype, statistics}};
+}
+
+}  // namespace carina::aten::infer

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aten/promotion.hpp"
+
+namespace carina::aten {
+namespace {
+
+/// Position on the ladder of signed integers and floats; uint8 stands beside int8.
+int widthOf(DType dtype) {
+  switch (dtype) {
+    case DType::Bool:
+      return 0;
+    case DType::Int8:
+    case DType::UInt8:
+      return 1;
+    case DType::Int16:
+      return 2;
+    case DType::Int32:
+      return 3;
+    case DType::Int64:
+      return 4;
+    case DType::Float16:
+    case DType::BFloat16:
+      return 5;
+    case DType::Float32:
+      return 6;
+    case DType::Float64:
+      return 7;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
+std::optional<DType> joinTypes(DType a, DType b) {
+  if (a == b) return a;
+  const int widthA = widthOf(a), widthB = widthOf(b);
+  if (widthA < 0 || widthB < 0) return std::nullopt;
+  if (widthA == widthB) return isFloat(a) ? DType::Float32 : DType::Int16;  // f16 with bf16, i8 with u8
+  return widthA > widthB ? a : b;
+}
+
+void Promotion::merge(Rank& rank, DType dtype) {
+  if (!rank) {
+    rank = dtype;
+  } else if (auto joined = joinTypes(*rank, dtype)) {
+    rank = joined;
+  } else {
+    impossible_ = true;
+  }
+}
+
+Promotion& Promotion::add(const ir::Type& type) {
+  merge(type.shape.empty() ? scalars_ : tensors_, type.dtype);
+  return *this;
+}
+
+Promotion& Promotion::add(const ir::Attribute& number) {
+  if (std::holds_alternative<bool>(number)) merge(numbers_, DType::Bool);
+  if (std::holds_alternative<int64_t>(number)) merge(numbers_, DType::Int64);
+  if (std::holds_alternative<double>(number)) merge(numbers_, DType::Float32);
+  return *this;
+}
+
+Result<DType> Promotion::type() const {
+  bool impossible = impossible_;
+  const auto combine = [&impossible](Rank high, Rank low) -> Rank {
+    if (!high) return low;
+    if (!low || isFloat(*high)) return high;
+    if (*high != DType::Bool && !isFloat(*low)) return high;
+    const Rank joined = joinTypes(*high, *low);
+    if (!joined) impossible = true;
+    return joined;
+  };
+  const Rank result = combine(tensors_, combine(scalars_, numbers_));
+  if (impossible || !result) return fail("the operands have no common element type");
+  return *result;
+}
+
+}  // namespace carina::aten
