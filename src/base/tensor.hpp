@@ -56,6 +56,8 @@ class Tensor {
 
   ByteSpan bytes() const { return {data_, static_cast<size_t>(numBytes())}; }
   std::span<std::byte> mutableBytes();
+  /// Whether mutable access needs no copy: nobody else shares the bytes.
+  bool unique() const { return writable_ && owner_.use_count() == 1; }
 
   /// Elements as T, whose size must be the element size. Bool reads as uint8_t, Int4 as int8_t, Int48/Shape as int64_t,
   /// Float16/BFloat16 as uint16_t bit patterns.
