@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stock system configurations and memory modes (ethosu-architecture 2.1, 2.2) and the vela.ini grammar for others.
+#include <INIReader.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/file.hpp"
+#include "npu/target.hpp"
+
+namespace carina::npu {
+namespace {
+
+MemoryTiming sram(int ports, int burst, int latency, int outstanding) {
+  return {MemoryKind::Sram, 1.0, ports, burst, latency, latency, outstanding, outstanding};
+}
+MemoryTiming flash(double scale, int readLatency) {
+  return {MemoryKind::OffChipFlash, scale, 1, 128, readLatency, 0, 2, 0};
+}
+MemoryTiming dram(double scale, int ports, int maxReads, int maxWrites) {
+  return {MemoryKind::Dram, scale, ports, 128, 500, 250, maxReads, maxWrites};
+}
+
+const std::vector<SystemConfig>& systemConfigs() {
+  static const std::vector<SystemConfig> configs{
+      {"Ethos_U55_Deep_Embedded", Family::U55, 200e6, {sram(1, 32, 32, 8), flash(0.0625, 64)}},
+      {"Ethos_U55_High_End_Embedded", Family::U55, 500e6, {sram(1, 32, 32, 4), flash(0.125, 64)}},
+      {"Ethos_U65_Embedded", Family::U65, 500e6, {sram(1, 32, 32, 8), flash(0.0625, 64)}},
+      {"Ethos_U65_Mid_End", Family::U65, 500e6, {sram(1, 32, 32, 8), dram(0.46875, 1, 12, 6)}},
+      {"Ethos_U65_High_End", Family::U65, 1e9, {sram(1, 32, 32, 16), dram(0.234375, 1, 24, 12)}},
+      {"Ethos_U65_Client_Server", Family::U65, 1e9, {sram(1, 32, 32, 16), dram(0.75, 1, 24, 12)}},
+      {"Ethos_U85_SYS_Flash_Low", Family::U85, 200e6, {sram(2, 64, 8, 8), flash(0.0625, 32)}},
+      {"Ethos_U85_SYS_Flash_High", Family::U85, 500e6, {sram(2, 64, 32, 8), flash(0.0625, 64)}},
+      {"Ethos_U85_SYS_DRAM_Low", Family::U85, 500e6, {sram(2, 64, 16, 8), dram(0.46875, 1, 24, 12)}},
+      {"Ethos_U85_SYS_DRAM_Mid", Family::U85, 1e9, {sram(2, 64, 32, 8), dram(0.75, 1, 64, 32)}},
+      {"Ethos_U85_SYS_DRAM_High", Family::U85, 1e9, {sram(4, 64, 32, 8), dram(0.75, 2, 64, 32)}},
+  };
+  return configs;
+}
+
+const std::vector<MemoryMode>& memoryModes() {
+  static const std::vector<MemoryMode> modes{
+      {"Sram_Only", 0, 0, 0, 0},
+      {"Shared_Sram", 1, 0, 0, 0},
+      {"Dedicated_Sram", 1, 1, 0, 0},
+      {"Dedicated_Sram_256KB", 1, 1, 0, 256 * 1024},
+      {"Dedicated_Sram_384KB", 1, 1, 0, 384 * 1024},
+      {"Dedicated_Sram_512KB", 1, 1, 0, 512 * 1024},
+  };
+  return modes;
+}
+
+/// The keys of one section, those of the sections it inherits from first.
+class IniFile {
+ public:
+  static Result<IniFile> open(const std::filesystem::path& path) {
+    CARINA_TRY(auto file, MappedFile::open(path));
+    const std::string_view text = asText(file->bytes());
+    IniFile ini;
+    ini.path_ = path.string();
+    ini.reader_ = std::make_unique<INIReader>(text.data(), text.size());
+    if (ini.reader_->ParseError() != 0) {
+      return fail("line {} is not 'key = value' or '[section]'", ini.reader_->ParseError()).inFile(ini.path_);
+    }
+    return ini;
+  }
+
+  bool has(const std::string& section) const { return reader_->HasSection(section); }
+
+  /// Value of a key, looked up along the `inherit` chain (at most 8 long: longer is a cycle).
+  std::optional<std::string> get(std::string section, const std::string& key) const {
+    for (int depth = 0; depth < 8 && has(section); ++depth) {
+      if (reader_->HasValue(section, key)) return reader_->Get(section, key, "");
+      section = reader_->Get(section, "inherit", "");
+    }
+    return std::nullopt;
+  }
+
+  Result<double> number(const std::string& section, const std::string& key, double byDefault, double least) const {
+    auto text = get(section, key);
+    if (!text) return byDefault;
+    char* end = nullptr;
+    const double value = std::strtod(text->c_str(), &end);
+    if (text->empty() || *end != '\0') return fail("{} = {} is not a number", key, *text).inFile(path_).at(section);
+    return std::max(value, least);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::unique_ptr<INIReader> reader_;
+};
+
+std::optional<MemoryKind> memoryKindFromName(std::string_view name) {
+  for (MemoryKind kind : {MemoryKind::Sram, MemoryKind::Dram, MemoryKind::OnChipFlash, MemoryKind::OffChipFlash}) {
+    if (memoryKindName(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+Result<int32_t> smallCount(const IniFile& ini, const std::string& section, const std::string& key, double byDefault,
+                           double least) {
+  CARINA_TRY(const double value, ini.number(section, key, byDefault, least));
+  return static_cast<int32_t>(std::min(value, 1e6));
+}
+
+Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, const std::string& portKey) {
+  const std::string name = ini.get(section, portKey).value_or("Sram");
+  auto kind = memoryKindFromName(name);
+  if (!kind) {
+    return fail("{} = {} is not a memory", portKey, name).inFile(ini.path()).at(section).withRemedy(
+        "memories: Sram, Dram, OnChipFlash, OffChipFlash");
+  }
+  MemoryTiming timing;
+  timing.kind = *kind;
+  CARINA_TRY(timing.clockScale, ini.number(section, name + "_clock_scale", 1.0, 0.0001));
+  CARINA_TRY(timing.ports, smallCount(ini, section, name + "_ports_used", 1, 1));
+  CARINA_TRY(timing.burst, smallCount(ini, section, name + "_burst_length", 64, 1));
+  CARINA_TRY(timing.readLatency, smallCount(ini, section, name + "_read_latency", 1, 0));
+  CARINA_TRY(timing.writeLatency, smallCount(ini, section, name + "_write_latency", 1, 0));
+  CARINA_TRY(timing.maxReads, smallCount(ini, section, name + "_max_reads", 1, 1));
+  CARINA_TRY(timing.maxWrites, smallCount(ini, section, name + "_max_writes", 1, 1));
+  return timing;
+}
+
+Result<SystemConfig> readSystemConfig(const IniFile& ini, const std::string& name, Family family) {
+  const std::string section = "System_Config." + name;
+  SystemConfig config;
+  config.name = name;
+  config.family = family;
+  CARINA_TRY(config.clockHz, ini.number(section, "core_clock", 5e8, 1.0));
+  CARINA_TRY(config.ports[0], readTiming(ini, section, "axi0_port"));
+  CARINA_TRY(config.ports[1], readTiming(ini, section, "axi1_port"));
+  return config;
+}
+
+Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
+  const std::string section = "Memory_Mode." + name;
+  const auto port = [&](const char* key) -> Result<uint8_t> {
+    const std::string value = ini.get(section, key).value_or("Axi0");
+    if (value == "Axi0") return uint8_t{0};
+    if (value == "Axi1") return uint8_t{1};
+    return fail("{} = {} is not a port", key, value).inFile(ini.path()).at(section).withRemedy("ports: Axi0, Axi1");
+  };
+  MemoryMode mode;
+  mode.name = name;
+  CARINA_TRY(mode.constantsPort, port("const_mem_area"));
+  CARINA_TRY(mode.arenaPort, port("arena_mem_area"));
+  CARINA_TRY(mode.cachePort, port("cache_mem_area"));
+  CARINA_TRY(const double bytes, ini.number(section, "arena_cache_size", 0, 0));
+  mode.cacheBytes = static_cast<int64_t>(std::min(bytes, 1e12));
+  if (!mode.spilling()) mode.cacheBytes = 0;
+  return mode;
+}
+
+Status checkMemories(const Machine& machine) {
+  const MemoryKind cache = machine.timing(Area::Cache).kind;
+  if (cache != MemoryKind::Sram) {
+    return fail("memory mode {} puts the cache into {}", machine.memory.name, memoryKindName(cache))
+        .withRemedy("the cache must be Sram; swap the ports of the memory mode or of the system configuration");
+  }
+  const MemoryKind arena = machine.timing(Area::Arena).kind;
+  if (arena != MemoryKind::Sram && arena != MemoryKind::Dram) {
+    return fail("memory mode {} puts the arena into {}, which cannot be written", machine.memory.name,
+                memoryKindName(arena))
+        .withRemedy("use a memory mode whose arena is Sram or Dram, or a system configuration with Dram");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view memoryKindName(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::Sram: return "Sram";
+    case MemoryKind::Dram: return "Dram";
+    case MemoryKind::OnChipFlash: return "OnChipFlash";
+    case MemoryKind::OffChipFlash: return "OffChipFlash";
+  }
+  return "";
+}
+
+std::span<const SystemConfig> stockSystemConfigs() { return systemConfigs(); }
+std::span<const MemoryMode> stockMemoryModes() { return memoryModes(); }
+
+bool supportsMemoryMode(const Target& target, const MemoryMode& mode) {
+  // The U55's second port only reads, so its arena cannot lie there.
+  return target.family != Family::U55 || (mode.arenaPort == 0 && mode.cachePort == 0);
+}
+
+Result<Machine> makeMachine(std::string_view targetName, std::string_view systemName, std::string_view modeName,
+                            const std::filesystem::path& iniFile) {
+  Machine machine;
+  CARINA_TRY(machine.target, findTarget(targetName));
+  const Target& target = *machine.target;
+  const std::string system(systemName.empty() ? target.defaultSystemConfig : systemName);
+  const std::string mode(modeName.empty() ? target.defaultMemoryMode : modeName);
+
+  std::optional<IniFile> ini;
+  if (!iniFile.empty()) {
+    CARINA_TRY(IniFile file, IniFile::open(iniFile));
+    ini = std::move(file);
+  }
+
+  if (ini && ini->has("System_Config." + system)) {
+    CARINA_TRY(machine.system, readSystemConfig(*ini, system, target.family));
+  } else {
+    const auto& configs = systemConfigs();
+    auto it = std::find_if(configs.begin(), configs.end(), [&](const auto& config) { return config.name == system; });
+    if (it == configs.end() || it->family != target.family) {
+      std::vector<std::string_view> names;
+      for (const auto& config : configs) {
+        if (config.family == target.family) names.push_back(config.name);
+      }
+      return fail("{} has no system configuration '{}'", target.name, system)
+          .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", fmt::join(names, ", ")));
+    }
+    machine.system = *it;
+  }
+
+  if (ini && ini->has("Memory_Mode." + mode)) {
+    CARINA_TRY(machine.memory, readMemoryMode(*ini, mode));
+  } else {
+    const auto& modes = memoryModes();
+    auto it = std::find_if(modes.begin(), modes.end(), [&](const auto& m) { return m.name == mode; });
+    if (it != modes.end()) machine.memory = *it;
+  }
+  if (machine.memory.name.empty() || !supportsMemoryMode(target, machine.memory)) {
+    std::vector<std::string_view> names;
+    for (const auto& known : memoryModes()) {
+      if (supportsMemoryMode(target, known)) names.push_back(known.name);
+    }
+    return fail("{} has no memory mode '{}'", target.name, mode)
+        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", fmt::join(names, ", ")));
+  }
+  CARINA_RETURN_IF_ERROR(checkMemories(machine));
+  return machine;
+}
+
+}  // namespace carina::npu
