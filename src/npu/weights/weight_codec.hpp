@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/tensor.hpp"
 #include "npu/weights/weight_order.hpp"
 
 namespace carina::npu {

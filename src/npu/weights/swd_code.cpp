@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of Golomb-Rice codes over a histogram and the choice of palettes.
+#include "npu/weights/swd_code.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace carina::npu::swd {
+namespace {
+
+constexpr int kSliceHeaderBits = 23;
+constexpr size_t kMaxPalette = 32;
+constexpr int kMaxDirectOffset = 31;
+/// A chunk's last positions stay empty: half a chunk on average.
+constexpr int kPaddingBits = 6;
+constexpr uint64_t kNever = UINT64_MAX / 4;
+
+using Histogram = std::array<uint32_t, kFoldedValues>;
+
+/// Cheapest of the twelve Golomb-Rice codes for a histogram of indices 0..last.
+uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
+  // A plain code costs quotient + 1 + divisor: the sum of quotients is found from the tail sums at multiples of 2^divisor.
+  std::array<uint64_t, kFoldedValues + 1> tail;
+  tail[static_cast<size_t>(last) + 1] = 0;
+  uint64_t running = 0;
+  for (int n = last; n >= 0; --n) {
+    running += counts[n];
+    tail[static_cast<size_t>(n)] = running;
+  }
+  uint64_t best = kNever;
+  for (int divisor = 0; divisor <= 5; ++divisor) {
+    const int step = 1 << divisor;
+    if ((last >> divisor) <= 2) {
+      const uint64_t second = step <= last ? tail[static_cast<size_t>(step)] : 0;
+      best = std::min(best, total * static_cast<uint64_t>(divisor + 1) + second);
+    }
+    if ((last >> divisor) > kMaxQuotient) continue;
+    uint64_t quotients = 0;
+    for (int n = step; n <= last; n += step) quotients += tail[static_cast<size_t>(n)];
+    best = std::min(best, total * static_cast<uint64_t>(divisor + 1) + quotients);
+  }
+  return best + kPaddingBits;
+}
+
+struct Values {
+  Histogram counts;              // of the coded values (without zero when runs are used)
+  uint64_t total = 0;
+  int first = 0, last = 0;       // lowest and highest used folded value
+  std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
+  int distinct = 0;
+};
+
+Values valuesOf(const Statistics& statistics, bool zeroRuns) {
+  Values values;
+  values.counts = statistics.count;
+  if (zeroRuns) values.counts[0] = 0;
+  std::array<uint16_t, kFoldedValues> used;
+  for (size_t n = 0; n < kFoldedValues; ++n) {
+    used[static_cast<size_t>(values.distinct)] = static_cast<uint16_t>(n);
+    values.distinct += values.counts[n] != 0 ? 1 : 0;
+  }
+  values.total = zeroRuns ? statistics.nonZero() : statistics.total;
+  if (values.distinct > 0) {
+    values.first = used[0];
+    values.last = used[static_cast<size_t>(values.distinct) - 1];
+  } else {  // nothing but zeros: one of them is coded as a weight
+    values.counts[0] = 1;
+    values.total = 1;
+    values.distinct = 1;
+    used[0] = 0;
+  }
+  const size_t keep = std::min(static_cast<size_t>(values.distinct), kMaxPalette);
+  const auto moreFrequent = [&](uint16_t a, uint16_t b) {
+    const uint32_t countA = values.counts[a], countB = values.counts[b];
+    return countA != countB ? countA > countB : a < b;
+  };
+  auto* const end = used.begin() + values.distinct;
+  if (static_cast<size_t>(values.distinct) > keep) std::nth_element(used.begin(), used.begin() + keep, end, moreFrequent);
+  std::sort(used.begin(), used.begin() + keep, moreFrequent);
+  values.ranked.assign(used.begin(), used.begin() + keep);
+  return values;
+}
+
+PaletteChoice noPalette(const Values& values) {
+  PaletteChoice choice;
+  choice.directOffset = std::min(values.first, kMaxDirectOffset);
+  choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(values.last - choice.directOffset))));
+  return choice;
+}
+
+uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
+  const uint64_t coded =
+      golombRiceBits(values.counts.data() + choice.directOffset, values.last - choice.directOffset, values.total);
+  return std::min(coded, values.total * static_cast<uint64_t>(choice.bits)) +
+         static_cast<uint64_t>(choice.definitionBits());
+}
+
+/// The `size` most frequent values as palette; the rest stays direct. A size beyond the distinct values is filled up.
+PaletteChoice paletteOf(const Values& values, size_t size) {
+  PaletteChoice choice;
+  const size_t real = std::min(size, values.ranked.size());
+  choice.entries.assign(values.ranked.begin(), values.ranked.begin() + static_cast<std::ptrdiff_t>(real));
+  int highest = 0;
+  for (const uint16_t entry : choice.entries) highest = std::max<int>(highest, entry);
+  choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(highest))));
+  choice.entries.resize(std::max<size_t>(size, 2), 0);
+  // Direct values start at the lowest one outside the palette.
+  std::array<bool, kFoldedValues> inside{};
+  for (size_t n = 0; n < real; ++n) inside[choice.entries[n]] = true;
+  int direct = values.first;
+  while (direct < values.last &&
+         (inside[static_cast<size_t>(direct)] || values.counts[static_cast<size_t>(direct)] == 0)) {
+    ++direct;
+  }
+  choice.directOffset = std::min(direct, kMaxDirectOffset);
+  return choice;
+}
+
+uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
+  Histogram byIndex{};
+  const int entries = static_cast<int>(choice.entries.size());
+  Histogram direct = values.counts;
+  int last = 0;
+  for (int n = 0; n < entries; ++n) {
+    const uint16_t value = choice.entries[static_cast<size_t>(n)];
+    if (direct[value] == 0) continue;  // filler
+    byIndex[static_cast<size_t>(n)] = direct[value];
+    direct[value] = 0;
+    last = n;
+  }
+  bool covered = true;
+  for (int value = values.first; value <= values.last; ++value) {
+    if (direct[static_cast<size_t>(value)] == 0) continue;
+    const int index = entries + value - choice.directOffset;
+    if (index < 0 || index >= kFoldedValues) return kNever;
+    byIndex[static_cast<size_t>(index)] = direct[static_cast<size_t>(value)];
+    last = index;
+    covered = false;
+  }
+  uint64_t bits = golombRiceBits(byIndex.data(), last, values.total);
+  if (covered) bits = std::min(bits, values.total * static_cast<uint64_t>(choice.rawBits()));
+  return bits + static_cast<uint64_t>(choice.definitionBits());
+}
+
+uint64_t zeroRunBits(const Statistics& statistics) {
+  uint64_t best = kNever;
+  for (int mode = 0; mode < kZeroRunModes; ++mode) {
+    // One more run than weights: the one before the first.
+    const uint64_t runs = uint64_t{statistics.runs} + 1;
+    best = std::min(best, statistics.quotients[static_cast<size_t>(mode)] + runs * static_cast<uint64_t>(mode + 1));
+  }
+  return best + kPaddingBits;
+}
+
+/// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index.
+bool zeroRunsMayPay(const Statistics& statistics) {
+  constexpr uint64_t kMostIndexBits = 9;
+  return uint64_t{statistics.count[0]} * kMostIndexBits > statistics.nonZero();
+}
+
+void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::vector<SectionCode>& out) {
+  const Values values = valuesOf(statistics, zeroRuns);
+  const uint64_t fixed = kSliceHeaderBits + (zeroRuns ? zeroRunBits(statistics) : 0);
+  const auto add = [&](PaletteChoice choice, uint64_t bits) {
+    if (bits < kNever) out.push_back({zeroRuns, std::move(choice), bits + fixed});
+  };
+  PaletteChoice plain = noPalette(values);
+  const uint64_t plainBits = bitsWithout(values, plain);
+  add(std::move(plain), plainBits);
+  const auto tryPalette = [&](size_t size) {
+    PaletteChoice choice = paletteOf(values, size);
+    const uint64_t bits = bitsWith(values, choice);
+    add(std::move(choice), bits);
+  };
+  const size_t most = std::max<size_t>(values.ranked.size(), 2);
+  if (effort == Effort::Estimate) {
+    tryPalette(most);
+  } else {
+    for (size_t size = 2; size <= most; ++size) tryPalette(size);
+  }
+}
+
+}  // namespace
+
+void Statistics::add(const Statistics& other) {
+  for (size_t n = 0; n < count.size(); ++n) count[n] += other.count[n];
+  total += other.total;
+  runs += other.runs;
+  for (size_t n = 0; n < quotients.size(); ++n) quotients[n] += other.quotients[n];
+}
+
+int PaletteChoice::rawBits() const {
+  return entries.empty() ? bits : static_cast<int>(std::bit_width(static_cast<unsigned>(entries.size() - 1)));
+}
+
+bool PaletteChoice::rawCovers(uint32_t folded) const {
+  if (!entries.empty()) return std::find(entries.begin(), entries.end(), folded) != entries.end();
+  return folded >= static_cast<uint32_t>(directOffset) && folded - static_cast<uint32_t>(directOffset) < (1u << bits);
+}
+
+void PaletteChoice::indices(std::array<uint16_t, kFoldedValues>& out) const {
+  const int size = static_cast<int>(entries.size());
+  for (int value = 0; value < kFoldedValues; ++value) {
+    const int index = value - directOffset + size;
+    out[static_cast<size_t>(value)] =
+        value >= directOffset && index < kFoldedValues ? static_cast<uint16_t>(index) : kNoIndex;
+  }
+  for (int n = size - 1; n >= 0; --n) out[entries[static_cast<size_t>(n)]] = static_cast<uint16_t>(n);
+}
+
+SectionCode bestCode(const Statistics& statistics, Effort effort) {
+  std::vector<SectionCode> codes;
+  codes.reserve(8);
+  collect(statistics, false, effort, codes);
+  if (zeroRunsMayPay(statistics)) collect(statistics, true, effort, codes);
+  return *std::min_element(codes.begin(), codes.end(),
+                           [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
+}
+
+std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit) {
+  std::vector<SectionCode> codes;
+  collect(statistics, false, Effort::Full, codes);
+  if (zeroRunsMayPay(statistics)) collect(statistics, true, Effort::Full, codes);
+  std::stable_sort(codes.begin(), codes.end(),
+                   [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
+  if (codes.size() > limit) codes.resize(limit);
+  return codes;
+}
+
+std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const Statistics& statistics) {
+  std::array<uint16_t, kFoldedValues> indexOf;
+  code.palette.indices(indexOf);
+  const int rawBits = code.palette.rawBits();
+  std::array<uint32_t, kFoldedValues> best{};
+  uint64_t bestTotal = UINT64_MAX;
+  for (int n = 0; n < kIndexCodes; ++n) {
+    std::array<uint32_t, kFoldedValues> costs;
+    uint64_t total = 0;
+    for (size_t value = 0; value < costs.size(); ++value) {
+      const bool coded = indexOf[value] != kNoIndex &&
+                         (n != kIndexCodes - 1 || code.palette.rawCovers(static_cast<uint32_t>(value)));
+      costs[value] = 8 * (coded ? indexBits(indexOf[value], indexCode(n), rawBits) : kUncodable);
+      if (value > 0 || !code.zeroRuns) total += uint64_t{costs[value]} * statistics.count[value];
+    }
+    if (total < bestTotal) {
+      bestTotal = total;
+      best = costs;
+    }
+  }
+  if (code.zeroRuns) {
+    int mode = 0;
+    uint64_t bestRuns = UINT64_MAX;
+    for (int m = 0; m < kZeroRunModes; ++m) {
+      const uint64_t bits = statistics.quotients[static_cast<size_t>(m)] + uint64_t{statistics.runs} * static_cast<uint64_t>(m + 1);
+      if (bits < bestRuns) bestRuns = bits, mode = m;
+    }
+    for (uint32_t& cost : best) cost += 8 * static_cast<uint32_t>(mode + 1);
+    best[0] = 8u >> mode;
+  }
+  return best;
+}
+
+uint32_t indexBits(uint32_t index, IndexCode code, int rawBits) {
+  if (code.divisor == 7) return index < (1u << rawBits) ? static_cast<uint32_t>(rawBits) : kUncodable;
+  const uint32_t quotient = index >> code.divisor;
+  if (code.truncated) {
+    return quotient > 2 ? kUncodable : std::min(quotient + 1, 2u) + static_cast<uint32_t>(code.divisor);
+  }
+  return quotient > kMaxQuotient ? kUncodable : quotient + 1 + static_cast<uint32_t>(code.divisor);
+}
+
+}  // namespace carina::npu::swd

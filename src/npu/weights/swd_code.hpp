@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stretch of weights costs under a palette and a Golomb-Rice parameter, and which palette is best: the arithmetic
+// behind the SWD encoder's choices. Costs are in bits and exact but for the padding of the last chunk of a slice.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace carina::npu::swd {
+
+constexpr int kFoldedValues = 512;  // folded weights: 2*|w| + (w < 0)
+constexpr int kZeroRunModes = 4;    // Golomb-Rice shift 0..3 of zero runs
+constexpr int kMaxQuotient = 31;
+
+constexpr uint32_t fold(int16_t w) { return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w); }
+
+/// How indices are coded within a slice.
+struct IndexCode {
+  int divisor = 0;  // 0..5, or 7: raw
+  bool truncated = false;
+  bool operator==(const IndexCode&) const = default;
+};
+constexpr int kIndexCodes = 13;  // 0..5 plain, 0..5 truncated, raw
+constexpr IndexCode indexCode(int n) { return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{7, false}; }
+
+/// Occurrences of folded weights, and the zero runs as they would be coded.
+struct Statistics {
+  std::array<uint32_t, kFoldedValues> count{};
+  uint64_t total = 0;
+  uint32_t runs = 0;                               // zero runs, each before a non-zero weight
+  std::array<uint64_t, kZeroRunModes> quotients{}; // sum of run >> mode
+
+  void add(const Statistics& other);
+  uint64_t nonZero() const { return total - count[0]; }
+};
+
+/// A palette definition: up to 32 folded values, and where the direct values start.
+struct PaletteChoice {
+  std::vector<uint16_t> entries;  // empty or 2..32
+  int directOffset = 0;
+  int bits = 2;                   // of one entry; without entries, of raw indices
+
+  int definitionBits() const { return 13 + static_cast<int>(entries.size()) * bits; }
+  int rawBits() const;            // raw index bits
+  /// Raw indices reach every value (with entries: only those in the palette).
+  bool rawCovers(uint32_t folded) const;
+  /// Index of every folded value; kNoIndex where it has none.
+  void indices(std::array<uint16_t, kFoldedValues>& out) const;
+};
+constexpr uint16_t kNoIndex = 0xffff;
+
+/// One way to code a section.
+struct SectionCode {
+  bool zeroRuns = false;
+  PaletteChoice palette;
+  uint64_t bits = 0;  // estimate, slice header and palette included
+};
+
+enum class Effort : uint8_t { Estimate, Full };
+
+/// The cheapest coding of a section with constant parameters. Estimate looks at few palettes.
+SectionCode bestCode(const Statistics& statistics, Effort effort);
+/// All sensible candidates with and without zero runs, cheapest first (at most `limit`).
+std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit);
+
+/// What each folded value costs under a code with constant parameters, in eighths of a bit (zeros within runs cost less
+/// than one).
+std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const Statistics& statistics);
+
+/// Bits of index `index` under `code`, or a prohibitive number when it cannot be coded.
+constexpr uint32_t kUncodable = 2000;
+uint32_t indexBits(uint32_t index, IndexCode code, int rawBits);
+
+}  // namespace carina::npu::swd

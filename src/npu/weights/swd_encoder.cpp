@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights to a standard weight stream. The stream is cut into sections (one palette each) by merging neighbouring windows
+// as long as a common palette is cheaper than two; every section is then cut into slices (swd_slices.hpp).
+#include <algorithm>
+#include <bit>
+#include <queue>
+
+#include "base/check.hpp"
+#include "npu/weights/swd.hpp"
+#include "npu/weights/swd_code.hpp"
+#include "npu/weights/swd_slices.hpp"
+
+namespace carina::npu {
+namespace {
+
+using namespace swd;
+
+constexpr size_t kAlignment = 16;
+constexpr size_t kFineLimit = 65536;  // weights up to which borders of sections are worth fine-tuning
+
+std::vector<uint16_t> foldAll(std::span<const int16_t> weights) {
+  std::vector<uint16_t> folded(weights.size());
+  uint32_t highest = 0;
+  for (size_t n = 0; n < weights.size(); ++n) {
+    const uint32_t value = fold(weights[n]);
+    folded[n] = static_cast<uint16_t>(value);
+    highest = std::max(highest, value);
+  }
+  CARINA_CHECK(highest < kFoldedValues, "weights are checked to lie in -255..255 before encoding");
+  return folded;
+}
+
+Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
+  Statistics statistics;
+  statistics.total = folded.size();
+  // Four counters per value keep the increments of equal neighbours apart.
+  std::array<std::array<uint32_t, kFoldedValues>, 2> count{};
+  for (size_t n = 0; n < folded.size(); ++n) ++count[n & 1][folded[n]];
+  for (size_t n = 0; n < statistics.count.size(); ++n) statistics.count[n] = count[0][n] + count[1][n];
+  if (statistics.count[0] == 0 && run == 0) {
+    statistics.runs = static_cast<uint32_t>(folded.size());
+    return statistics;
+  }
+  for (const uint16_t value : folded) {
+    if (value == 0) {
+      ++run;
+      continue;
+    }
+    ++statistics.runs;
+    for (int mode = 0; mode < kZeroRunModes; ++mode) statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
+    run = 0;
+  }
+  return statistics;
+}
+
+/// A stretch of windows that share a palette.
+struct Segment {
+  size_t begin = 0, end = 0;
+  Statistics statistics;
+  uint64_t bits = 0;
+  int previous = -1, next = -1;
+  uint32_t version = 0;  // merges so far; -1u: merged away
+};
+
+/// Merges neighbours while that saves bits, the best pair first.
+std::vector<Segment> mergeSegments(std::vector<Segment> segments) {
+  struct Merge {
+    int64_t gain;
+    int left, right;
+    uint32_t leftVersion, rightVersion;
+    uint64_t bits;
+    bool operator<(const Merge& other) const { return gain < other.gain; }
+  };
+  std::priority_queue<Merge> queue;
+  const auto consider = [&](int left, int right) {
+    if (left < 0 || right < 0) return;
+    const Segment &a = segments[static_cast<size_t>(left)], &b = segments[static_cast<size_t>(right)];
+    Statistics both = a.statistics;
+    both.add(b.statistics);
+    const uint64_t bits = bestCode(both, Effort::Estimate).bits;
+    const int64_t gain = static_cast<int64_t>(a.bits + b.bits) - static_cast<int64_t>(bits);
+    if (gain >= 0) queue.push({gain, left, right, a.version, b.version, bits});
+  };
+  for (size_t n = 0; n + 1 < segments.size(); ++n) consider(static_cast<int>(n), static_cast<int>(n + 1));
+  while (!queue.empty()) {
+    const Merge merge = queue.top();
+    queue.pop();
+    Segment& a = segments[static_cast<size_t>(merge.left)];
+    Segment& b = segments[static_cast<size_t>(merge.right)];
+    if (a.version != merge.leftVersion || b.version != merge.rightVersion) continue;
+    a.statistics.add(b.statistics);
+    a.end = b.end;
+    a.bits = merge.bits;
+    ++a.version;
+    a.next = b.next;
+    b.version = UINT32_MAX;
+    if (b.next >= 0) segments[static_cast<size_t>(b.next)].previous = merge.left;
+    consider(a.previous, merge.left);
+    consider(merge.left, a.next);
+  }
+  std::vector<Segment> merged;
+  for (int n = segments.empty() ? -1 : 0; n >= 0; n = segments[static_cast<size_t>(n)].next) {
+    merged.push_back(segments[static_cast<size_t>(n)]);
+  }
+  return merged;
+}
+
+/// Windows of statistics that sections are built from.
+size_t windowSize(size_t weights) {
+  const size_t wanted = std::bit_floor(std::max<size_t>(weights / 16, 1));
+  return std::clamp<size_t>(wanted, 64, 2048);
+}
+
+/// Moves the borders between sections from window limits to the weight where the two codes part best.
+void refineBorders(std::span<const uint16_t> folded, std::vector<Segment>& segments, size_t window) {
+  if (segments.size() < 2) return;
+  std::vector<std::array<uint32_t, kFoldedValues>> costs;
+  for (const Segment& segment : segments) {
+    costs.push_back(valueCosts(bestCode(segment.statistics, Effort::Estimate), segment.statistics));
+  }
+  for (size_t n = 0; n + 1 < segments.size(); ++n) {
+    Segment &left = segments[n], &right = segments[n + 1];
+    const size_t low = std::max(left.begin + 1, left.end - std::min(left.end, window));
+    const size_t high = std::min(right.end - 1, right.begin + window);
+    int64_t balance = 0, best = 0;
+    size_t cut = left.end;
+    for (size_t at = left.end; at < high; ++at) {
+      balance += int64_t{costs[n][folded[at]]} - costs[n + 1][folded[at]];
+      if (balance < best) best = balance, cut = at + 1;
+    }
+    balance = 0;
+    for (size_t at = left.end; at > low; --at) {
+      balance += int64_t{costs[n + 1][folded[at - 1]]} - costs[n][folded[at - 1]];
+      if (balance < best) best = balance, cut = at - 1;
+    }
+    left.end = right.begin = cut;
+  }
+  for (Segment& segment : segments) {
+    uint32_t run = 0;
+    segment.statistics = statisticsOf(folded.subspan(segment.begin, segment.end - segment.begin), run);
+  }
+}
+
+struct PlannedSection {
+  CodedSection section;
+  SlicePlan plan;
+};
+
+PlannedSection planSection(std::span<const uint16_t> folded, const Statistics& statistics) {
+  const size_t candidates = folded.size() <= 2048 ? 4 : folded.size() <= 32768 ? 2 : 1;
+  PlannedSection best;
+  best.plan.bits = UINT64_MAX;
+  for (SectionCode& code : candidateCodes(statistics, candidates)) {
+    PlannedSection trial;
+    trial.section = codeSection(folded, std::move(code));
+    trial.plan = planSlices(trial.section);
+    if (trial.plan.bits < best.plan.bits) best = std::move(trial);
+  }
+  return best;
+}
+
+std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
+  std::vector<Segment> segments;
+  const size_t window = windowSize(folded.size());
+  uint32_t run = 0;
+  for (size_t begin = 0; begin < folded.size(); begin += window) {
+    Segment segment;
+    segment.begin = begin;
+    segment.end = std::min(folded.size(), begin + window);
+    segment.statistics = statisticsOf(folded.subspan(begin, segment.end - begin), run);
+    segment.bits = bestCode(segment.statistics, Effort::Estimate).bits;
+    segment.previous = static_cast<int>(segments.size()) - 1;
+    segment.next = segment.end < folded.size() ? static_cast<int>(segments.size()) + 1 : -1;
+    segments.push_back(std::move(segment));
+  }
+  Statistics all;
+  for (const Segment& segment : segments) all.add(segment.statistics);
+  std::vector<Segment> merged = mergeSegments(std::move(segments));
+  if (folded.size() <= kFineLimit) refineBorders(folded, merged, window);
+  std::vector<PlannedSection> sections;
+  uint64_t bits = 0;
+  for (const Segment& segment : merged) {
+    sections.push_back(planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics));
+    bits += sections.back().plan.bits;
+  }
+  // Slices adapt within a section, which the merging does not foresee: one section may still be cheaper.
+  if (merged.size() > 1 && merged.size() <= 64) {
+    PlannedSection whole = planSection(folded, all);
+    if (whole.plan.bits <= bits) {
+      sections.clear();
+      sections.push_back(std::move(whole));
+    }
+  }
+  return sections;
+}
+
+}  // namespace
+
+std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights) {
+  const std::vector<uint16_t> folded = foldAll(weights);
+  std::vector<uint8_t> bytes;
+  bytes.reserve(weights.size() + 64);
+  BitWriter out(bytes);
+  if (!folded.empty()) {
+    for (const PlannedSection& section : planStream(folded)) writeSection(section.section, section.plan.slices, out);
+  }
+  out.put(7, 3);
+  out.alignWithOnes();
+  bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment, 0xff);
+  return bytes;
+}
+
+}  // namespace carina::npu

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slice planning by dynamic programming, and the chunked bit format of a slice.
+#include "npu/weights/swd_slices.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/check.hpp"
+
+namespace carina::npu::swd {
+namespace {
+
+constexpr int kLanes = 16;  // index codes, padded for vector units
+constexpr uint32_t kSliceHeaderBits = 23;
+constexpr uint32_t kMaxSliceWeights = 32767;
+constexpr int kWeightPositions = 12;
+constexpr uint32_t kMaxRunQuotientCost = 1u << 22;
+
+using IndexCosts = std::array<uint16_t, kLanes>;
+
+std::vector<IndexCosts> costTable(const CodedSection& section) {
+  const int rawBits = section.code.palette.rawBits();
+  const auto entries = static_cast<uint32_t>(section.code.palette.entries.size());
+  uint32_t highest = 0;
+  for (const uint16_t index : section.indices) highest = std::max<uint32_t>(highest, index);
+  std::vector<IndexCosts> table(highest + 1);
+  for (uint32_t index = 0; index <= highest; ++index) {
+    table[index].fill(kUncodable);
+    for (int code = 0; code < kIndexCodes; ++code) {
+      table[index][static_cast<size_t>(code)] = static_cast<uint16_t>(indexBits(index, indexCode(code), rawBits));
+    }
+    if (entries > 0 && index >= entries) table[index][kIndexCodes - 1] = kUncodable;  // raw reaches the palette only
+  }
+  return table;
+}
+
+uint32_t runBits(uint32_t run, int mode) {
+  return std::min((run >> mode) + 1 + static_cast<uint32_t>(mode), kMaxRunQuotientCost);
+}
+
+/// Group size: finer where few weights make every bit count.
+size_t groupSize(size_t weights) { return weights <= 1024 ? 1 : weights <= 16384 ? 4 : 16; }
+
+using LaneCosts = std::array<int32_t, kLanes>;
+
+/// State of the search: index code `lane` with zero run mode `mode` is mode * kLanes + lane.
+template <int kModes>
+class StateSearch {
+ public:
+  StateSearch(const CodedSection& section, const std::vector<IndexCosts>& table, size_t group)
+      : section_(section), table_(table), group_(group), groups_((section.indices.size() + group - 1) / group) {}
+
+  /// The states of all groups with the smallest total.
+  std::vector<uint8_t> run() {
+    best_.resize(groups_);
+    switched_.resize(groups_);
+    if (kModes > 1) {
+      for (int mode = 0; mode < kModes; ++mode) cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode)));
+    }
+    for (size_t g = 0; g < groups_; ++g) step(g);
+    std::vector<uint8_t> path(groups_);
+    size_t state = groups_ > 0 ? best_[groups_ - 1] : 0;
+    for (size_t g = groups_; g-- > 0;) {
+      path[g] = static_cast<uint8_t>(state);
+      if (switched_[g][state / kLanes][state % kLanes] != 0) state = best_[g - 1];
+    }
+    return path;
+  }
+
+ private:
+  void step(size_t g) {
+    const size_t begin = g * group_, end = std::min(section_.indices.size(), begin + group_);
+    IndexCosts sums{};
+    for (size_t n = begin; n < end; ++n) {
+      const IndexCosts& costs = table_[section_.indices[n]];
+      for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] = static_cast<uint16_t>(sums[lane] + costs[lane]);
+    }
+    // A state may be entered from the cheapest one before this group, for a slice header and the padding of a chunk.
+    constexpr int32_t kSwitchBits = static_cast<int32_t>(kSliceHeaderBits) + 6 + (kModes > 1 ? 5 : 0);
+    const int32_t limit = g == 0 ? INT32_MAX : low_ + kSwitchBits;
+    int32_t low = INT32_MAX;
+    size_t cheapest = 0;
+    for (size_t mode = 0; mode < kModes; ++mode) {
+      int32_t runs = 0;
+      if (kModes > 1) {
+        for (size_t n = begin; n < end; ++n) runs += static_cast<int32_t>(runBits(section_.runs[n + 1], static_cast<int>(mode)));
+      }
+      LaneCosts& cost = cost_[mode];
+      std::array<uint8_t, kLanes>& switched = switched_[g][mode];
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        const bool enter = cost[lane] > limit;
+        switched[lane] = enter ? 1 : 0;
+        cost[lane] = (enter ? limit : cost[lane]) + sums[lane] + runs;
+      }
+      for (size_t lane = 0; lane < kIndexCodes; ++lane) {
+        if (cost[lane] < low) {
+          low = cost[lane];
+          cheapest = mode * kLanes + lane;
+        }
+      }
+    }
+    best_[g] = static_cast<uint8_t>(cheapest);
+    if (low > (1 << 28)) {  // only differences matter: keep clear of overflow
+      for (LaneCosts& cost : cost_) {
+        for (int32_t& lane : cost) lane -= low;
+      }
+      low = 0;
+    }
+    low_ = low;
+  }
+
+  const CodedSection& section_;
+  const std::vector<IndexCosts>& table_;
+  size_t group_, groups_;
+  std::array<LaneCosts, kModes> cost_{};
+  int32_t low_ = 0;
+  std::vector<uint8_t> best_;                                        // cheapest state at the end of each group
+  std::vector<std::array<std::array<uint8_t, kLanes>, kModes>> switched_;  // states entered from the best before
+};
+
+std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<IndexCosts>& table, size_t group) {
+  return section.code.zeroRuns ? StateSearch<kZeroRunModes>(section, table, group).run()
+                               : StateSearch<1>(section, table, group).run();
+}
+
+/// The cut between two parameter sets, moved to where the sum on both sides is least.
+size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table, int before, int after, size_t cut,
+               size_t low, size_t high) {
+  const auto bits = [&](size_t n, int state) {
+    int64_t sum = table[section.indices[n]][static_cast<size_t>(state % kLanes)];
+    if (section.code.zeroRuns) sum += runBits(section.runs[n + 1], state / kLanes);
+    return sum;
+  };
+  int64_t balance = 0, best = 0;
+  size_t at = cut;
+  for (size_t n = cut; n < high; ++n) {  // weights move from the right slice to the left one
+    balance += bits(n, before) - bits(n, after);
+    if (balance < best) best = balance, at = n + 1;
+  }
+  balance = 0;
+  for (size_t n = cut; n > low; --n) {
+    balance += bits(n - 1, after) - bits(n - 1, before);
+    if (balance < best) best = balance, at = n - 1;
+  }
+  return at;
+}
+
+uint64_t chunked(uint64_t bits, uint64_t chunk) { return (bits + chunk - 1) / chunk * chunk; }
+
+uint64_t sliceBits(const CodedSection& section, const Slice& slice, bool first) {
+  uint64_t bits = kSliceHeaderBits;
+  const int rawBits = section.code.palette.rawBits();
+  uint64_t positions = 0, rest = 0;
+  for (uint32_t n = slice.begin; n < slice.end; ++n) {
+    const uint32_t index = section.indices[n];
+    if (slice.indexCode.divisor == 7) {
+      rest += static_cast<uint64_t>(rawBits);
+      continue;
+    }
+    const uint32_t quotient = index >> slice.indexCode.divisor;
+    const uint32_t places = slice.indexCode.truncated ? 1 : quotient / 2 + 1;
+    positions += places;
+    rest += indexBits(index, slice.indexCode, rawBits) - places;
+  }
+  bits += chunked(positions, kWeightPositions) + rest;
+  if (section.code.zeroRuns) {
+    uint64_t unary = 0;
+    const uint32_t from = first ? 0 : slice.begin + 1;
+    for (uint32_t n = from; n <= slice.end; ++n) unary += (section.runs[n] >> slice.zeroRunMode) + 1;
+    bits += chunked(unary, slice.zeroRunMode == 3 ? 8 : 12) +
+            uint64_t{slice.end + 1 - from} * static_cast<uint64_t>(slice.zeroRunMode);
+  }
+  return bits;
+}
+
+/// Unary part of the weights of one chunk.
+struct WeightUnary {
+  uint32_t unary0 = 0, unary1 = 0;
+  int unary1Count = 0;
+};
+
+class SliceWriter {
+ public:
+  SliceWriter(const CodedSection& section, const Slice& slice, bool newPalette, BitWriter& out)
+      : section_(section), slice_(slice), out_(out), newPalette_(newPalette) {}
+
+  void write() {
+    const bool zeroRuns = section_.code.zeroRuns, raw = slice_.indexCode.divisor == 7;
+    header();
+    const int remainderBits = raw ? section_.code.palette.rawBits() : slice_.indexCode.divisor;
+    const uint32_t rawPositions = remainderBits > 5 ? 8 : 12;
+    const int runWidth = slice_.zeroRunMode == 3 ? 8 : 12;
+    const uint32_t weights = slice_.end - slice_.begin;
+    const uint32_t firstRun = newPalette_ ? 0 : slice_.begin + 1;
+    const uint32_t runs = zeroRuns ? slice_.end + 1 - firstRun : 0;
+    const uint16_t* indices = section_.indices.data() + slice_.begin;
+    const uint32_t* runValues = zeroRuns ? section_.runs.data() + firstRun : nullptr;
+    uint32_t w = 0, z = 0, wLeft = weights > 0 && !raw ? indices[0] >> slice_.indexCode.divisor : 0;
+    uint32_t zLeft = runs > 0 ? runValues[0] >> slice_.zeroRunMode : 0;
+    uint32_t wBefore = 0, zBefore = 0;  // completed before this chunk, remainders not yet written
+    for (;;) {
+      const int64_t balance = zeroRuns ? int64_t{w} - z : 0;
+      const bool weightsOn = w < weights && balance < 8, runsOn = zeroRuns && z < runs && balance >= 0;
+      const uint32_t wStart = w, zStart = z;
+      WeightUnary unary;
+      if (weightsOn) {
+        if (raw) {
+          w = std::min(weights, w + rawPositions);
+        } else {
+          unary = takeWeights(indices, weights, w, wLeft);
+          out_.put(unary.unary0, kWeightPositions);
+        }
+      }
+      if (runsOn) out_.put(takeRuns(runValues, runs, z, zLeft, runWidth), runWidth);
+      if (unary.unary1Count > 0) out_.put(unary.unary1, unary.unary1Count);
+      if (remainderBits > 0) {
+        const uint32_t mask = (1u << remainderBits) - 1;
+        for (uint32_t n = wBefore; n < wStart; ++n) out_.put(indices[n] & mask, remainderBits);
+      }
+      if (slice_.zeroRunMode > 0) {
+        const uint32_t mask = (1u << slice_.zeroRunMode) - 1;
+        for (uint32_t n = zBefore; n < zStart; ++n) out_.put(runValues[n] & mask, slice_.zeroRunMode);
+      }
+      wBefore = wStart;
+      zBefore = zStart;
+      if (!weightsOn && !runsOn) break;
+    }
+  }
+
+ private:
+  void header() {
+    const PaletteChoice& palette = section_.code.palette;
+    out_.put(section_.code.zeroRuns ? static_cast<uint32_t>(slice_.zeroRunMode) : 6u, 3);
+    out_.put(slice_.end - slice_.begin - 1, 15);
+    out_.put(static_cast<uint32_t>(slice_.indexCode.divisor), 3);
+    out_.put(slice_.indexCode.truncated ? 1 : 0, 1);
+    out_.put(newPalette_ ? 1 : 0, 1);
+    if (!newPalette_) return;
+    out_.put(static_cast<uint32_t>(palette.directOffset), 5);
+    out_.put(palette.entries.empty() ? 0 : palette.entries.size() - 1, 5);
+    out_.put(static_cast<uint32_t>(palette.bits - 2), 3);
+    for (const uint16_t entry : palette.entries) out_.put(entry, palette.bits);
+  }
+
+  WeightUnary takeWeights(const uint16_t* indices, uint32_t weights, uint32_t& w, uint32_t& left) const {
+    WeightUnary unary;
+    const int divisor = slice_.indexCode.divisor;
+    for (int position = 0; position < kWeightPositions && w < weights; ++position) {
+      bool ends = true;
+      if (left > 0) {
+        unary.unary0 |= 1u << position;
+        if (left > 1) {
+          unary.unary1 |= 1u << unary.unary1Count;
+          ends = slice_.indexCode.truncated;
+        }
+        ++unary.unary1Count;
+        left -= std::min(left, 2u);
+      }
+      if (ends) {
+        ++w;
+        left = w < weights ? indices[w] >> divisor : 0;
+      }
+    }
+    return unary;
+  }
+
+  uint32_t takeRuns(const uint32_t* values, uint32_t runs, uint32_t& z, uint32_t& left, int width) const {
+    uint32_t unary = 0;
+    for (int position = 0; position < width && z < runs;) {
+      const auto ones = static_cast<int>(std::min(left, static_cast<uint32_t>(width - position)));
+      unary |= ((1u << ones) - 1) << position;
+      position += ones;
+      left -= static_cast<uint32_t>(ones);
+      if (position < width) {  // the zero that ends the run
+        ++position;
+        ++z;
+        left = z < runs ? values[z] >> slice_.zeroRunMode : 0;
+      }
+    }
+    return unary;
+  }
+
+  const CodedSection& section_;
+  const Slice& slice_;
+  BitWriter& out_;
+  bool newPalette_;
+};
+
+}  // namespace
+
+CodedSection codeSection(std::span<const uint16_t> folded, SectionCode code) {
+  CodedSection section;
+  section.code = std::move(code);
+  std::array<uint16_t, kFoldedValues> indexOf;
+  section.code.palette.indices(indexOf);
+  if (!section.code.zeroRuns) {
+    section.indices.resize(folded.size());
+    for (size_t n = 0; n < folded.size(); ++n) section.indices[n] = indexOf[folded[n]];
+    return section;
+  }
+  section.indices.reserve(folded.size());
+  uint32_t run = 0;
+  for (const uint16_t value : folded) {
+    if (value == 0) {
+      ++run;
+      continue;
+    }
+    section.indices.push_back(indexOf[value]);
+    section.runs.push_back(run);
+    run = 0;
+  }
+  if (section.indices.empty() && run > 0) {  // a slice has at least one coded weight
+    section.indices.push_back(indexOf[0]);
+    section.runs.push_back(0);
+    --run;
+  }
+  section.runs.push_back(run);
+  return section;
+}
+
+SlicePlan planSlices(const CodedSection& section) {
+  SlicePlan plan;
+  const size_t weights = section.indices.size();
+  CARINA_CHECK(weights > 0, "a section has at least one coded weight");
+  const std::vector<IndexCosts> table = costTable(section);
+  const size_t group = groupSize(weights);
+  const std::vector<uint8_t> states = bestStates(section, table, group);
+  size_t begin = 0;
+  for (size_t g = 0; g < states.size();) {
+    const int state = states[g];
+    size_t next = g;
+    while (next < states.size() && states[next] == state) ++next;
+    size_t end = std::min(weights, next * group);
+    if (next < states.size() && group > 1) {
+      end = bestCut(section, table, state, states[next], end, std::max(begin + 1, end - group), std::min(weights, end + group) - 1);
+    }
+    for (size_t at = begin; at < end; at += kMaxSliceWeights) {
+      plan.slices.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(std::min<size_t>(end, at + kMaxSliceWeights)),
+                             indexCode(state % kLanes), state / kLanes});
+    }
+    begin = end;
+    g = next;
+  }
+  plan.bits = static_cast<uint64_t>(section.code.palette.definitionBits());
+  for (const Slice& slice : plan.slices) plan.bits += sliceBits(section, slice, slice.begin == 0);
+  return plan;
+}
+
+void writeSection(const CodedSection& section, std::span<const Slice> slices, BitWriter& out) {
+  for (const Slice& slice : slices) SliceWriter(section, slice, slice.begin == 0, out).write();
+}
+
+}  // namespace carina::npu::swd
