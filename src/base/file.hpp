@@ -32,7 +32,8 @@ class MappedFile {
 };
 
 /// Several files that appear together: each is written to a temporary name beside its target, commit() renames them all,
-/// destruction without commit removes what was written.
+/// destruction without commit removes what was written. Symbolic links are followed; devices and pipes (/dev/stdout) are
+/// written in place by commit().
 class OutputFiles {
  public:
   OutputFiles() = default;
@@ -48,6 +49,7 @@ class OutputFiles {
  private:
   struct Pending {
     std::filesystem::path temporary, target;
+    std::string contents;  // only for devices and pipes, which have no temporary
   };
   std::vector<Pending> pending_;
 };

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -43,6 +44,7 @@ class ZipArchive {
   ByteSpan bytes_;
   std::shared_ptr<const void> owner_;
   std::vector<Member> members_;
+  std::unordered_map<std::string, size_t> index_;  // name -> member
 };
 
 /// An archive of stored members, in order, each member's data aligned to `alignment` bytes.

@@ -1,0 +1,46 @@
+# The whole project by a few words. `make` installs what is missing, configures and builds.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: all configure deps demo test matrix bench fuzz format asan clean
+
+all: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
+
+deps:
+	@scripts/deps.sh
+
+configure: deps
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release -B $(BUILD) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+# A small digit classifier, from archive to accuracy and cycles on the NPU model.
+demo: all
+	@scripts/demo.sh $(BUILD)/bin/carina
+
+# Everything that proves the product; larger suites join in when CARINA_FIXTURES (default ../shared) is there.
+test: configure
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+# Every network x target x memory mode: compile, run, compare with the TOSA interpreter.
+matrix: all
+	@scripts/matrix.sh $(BUILD)/bin/carina
+
+bench: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target carina_bench
+	@$(BUILD)/bin/carina_bench
+
+# Ten minutes of libFuzzer with ASan and UBSan for each parser.
+fuzz: deps
+	@scripts/fuzz.sh 600
+
+asan: deps
+	@cmake --preset asan >/dev/null && cmake --build build-asan --parallel $(JOBS)
+	@ctest --test-dir build-asan --output-on-failure --parallel $(JOBS)
+
+format:
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-14 -i
+
+clean:
+	rm -rf $(BUILD)
