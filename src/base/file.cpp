@@ -16,7 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string systemMessage(int error) { return std::generic_category().message(error); }
+std::string systemMessage(int error) {
+  return std::generic_category().message(error);
+}
 
 /// Closes a descriptor at the end of a scope.
 class Descriptor {
@@ -51,7 +53,8 @@ Status writeAll(Descriptor& file, ByteSpan contents, const fs::path& target) {
   return {};
 }
 
-/// Devices and pipes cannot be replaced by a rename; they are written in place when the outputs are committed.
+/// Devices and pipes cannot be replaced by a rename; they are written in place when the outputs are
+/// committed.
 bool isSpecial(const fs::file_status& status) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
@@ -113,11 +116,13 @@ Status OutputFiles::add(const fs::path& path, ByteSpan contents, bool createFold
     if (error) return fail("cannot create the folder: {}", error.message()).inFile(folder.string());
   }
   if (!fs::exists(folder, error)) {
-    return fail("the folder {} does not exist", folder.string()).inFile(path.string()).withRemedy("Create it first.");
+    return fail("the folder {} does not exist", folder.string())
+        .inFile(path.string())
+        .withRemedy("Create it first.");
   }
   static std::atomic<unsigned> counter{0};
-  fs::path temporary = folder / fmt::format(".{}.{}-{}.tmp", target.filename().string().substr(0, 180), ::getpid(),
-                                            counter.fetch_add(1));
+  fs::path temporary = folder / fmt::format(".{}.{}-{}.tmp", target.filename().string().substr(0, 180),
+                                            ::getpid(), counter.fetch_add(1));
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) {
     return fail("cannot write into {}: {}", folder.string(), systemMessage(errno))
@@ -137,7 +142,8 @@ Status OutputFiles::commit() {
     Pending& file = pending_.front();
     if (file.temporary.empty()) {
       Descriptor device(::open(file.target.c_str(), O_WRONLY | O_CLOEXEC));
-      if (device.get() < 0) return fail("cannot write: {}", systemMessage(errno)).inFile(file.target.string());
+      if (device.get() < 0)
+        return fail("cannot write: {}", systemMessage(errno)).inFile(file.target.string());
       CARINA_RETURN_IF_ERROR(writeAll(device, asBytes(file.contents), file.target));
     } else {
       std::error_code error;
@@ -155,6 +161,8 @@ Status writeFile(const fs::path& path, ByteSpan contents) {
   return files.commit();
 }
 
-Status writeFile(const fs::path& path, std::string_view contents) { return writeFile(path, asBytes(contents)); }
+Status writeFile(const fs::path& path, std::string_view contents) {
+  return writeFile(path, asBytes(contents));
+}
 
 }  // namespace carina

@@ -33,7 +33,8 @@ class HeaderParser {
       if (!take(':')) return bad();
       if (key == "descr" && !hasDescr) {
         if (peek() == '[') {
-          return fail("holds records (a structured type)").withRemedy("Save each field as an array of its own.");
+          return fail("holds records (a structured type)")
+              .withRemedy("Save each field as an array of its own.");
         }
         CARINA_TRY(header.descr, quoted());
         hasDescr = true;
@@ -138,12 +139,13 @@ Result<ElementType> elementType(const std::string& descr) {
   const char order = descr[0];
   const std::string_view kind = std::string_view(descr).substr(1);
   if (order == '>' && kind != "b1" && kind != "i1" && kind != "u1") {
-    return fail("is big-endian ('{}')", descr).withRemedy("Save it with array.astype(array.dtype.newbyteorder('<')).");
+    return fail("is big-endian ('{}')", descr)
+        .withRemedy("Save it with array.astype(array.dtype.newbyteorder('<')).");
   }
   if (kind[0] == 'O') return fail("holds Python objects").withRemedy("Save a plain numeric array.");
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"b1", DType::Bool},    {"i1", DType::Int8},   {"i2", DType::Int16},  {"i4", DType::Int32},
-      {"i8", DType::Int64},   {"u1", DType::UInt8},  {"u2", DType::UInt16}, {"u4", DType::UInt32},
+      {"b1", DType::Bool},    {"i1", DType::Int8},    {"i2", DType::Int16},  {"i4", DType::Int32},
+      {"i8", DType::Int64},   {"u1", DType::UInt8},   {"u2", DType::UInt16}, {"u4", DType::UInt32},
       {"f2", DType::Float16}, {"f4", DType::Float32}, {"f8", DType::Float64}};
   if (order == '<' || order == '|' || order == '=' || order == '>') {
     for (const auto& [name, dtype] : kTypes) {
@@ -184,17 +186,32 @@ Tensor transposed(const Tensor& source) {
 
 std::string_view descrOf(DType dtype) {
   switch (dtype) {
-    case DType::Bool: return "|b1";
-    case DType::Int4: case DType::Int8: return "|i1";
-    case DType::UInt8: return "|u1";
-    case DType::Int16: return "<i2";
-    case DType::UInt16: return "<u2";
-    case DType::Int32: return "<i4";
-    case DType::UInt32: return "<u4";
-    case DType::Int48: case DType::Int64: case DType::Shape: return "<i8";
-    case DType::Float16: return "<f2";
-    case DType::BFloat16: case DType::Float32: return "<f4";
-    case DType::Float64: return "<f8";
+    case DType::Bool:
+      return "|b1";
+    case DType::Int4:
+    case DType::Int8:
+      return "|i1";
+    case DType::UInt8:
+      return "|u1";
+    case DType::Int16:
+      return "<i2";
+    case DType::UInt16:
+      return "<u2";
+    case DType::Int32:
+      return "<i4";
+    case DType::UInt32:
+      return "<u4";
+    case DType::Int48:
+    case DType::Int64:
+    case DType::Shape:
+      return "<i8";
+    case DType::Float16:
+      return "<f2";
+    case DType::BFloat16:
+    case DType::Float32:
+      return "<f4";
+    case DType::Float64:
+      return "<f8";
   }
   CARINA_UNREACHABLE("unknown element type");
 }
@@ -208,7 +225,8 @@ Result<Tensor> parseNpy(ByteSpan bytes, std::shared_ptr<const void> owner) {
   const auto size = count ? checkedMul(*count, dtypeSize(type.dtype)) : std::nullopt;
   const ByteSpan data = bytes.subspan(header.dataOffset);
   if (!size || static_cast<uint64_t>(*size) != data.size()) {
-    return fail("has {} bytes of data, which does not fit shape {} of '{}'", data.size(), shapeText(header.shape), header.descr);
+    return fail("has {} bytes of data, which does not fit shape {} of '{}'", data.size(),
+                shapeText(header.shape), header.descr);
   }
   Tensor tensor;
   if (owner) {
@@ -293,7 +311,10 @@ Result<NamedTensors> readArrays(const std::filesystem::path& path) {
   }
   auto tensors = parseNpz(file);
   if (!tensors) {
-    return std::move(tensors).error().inFile(file->path()).withRemedy("Give a .npy or .npz file of NumPy arrays.");
+    return std::move(tensors)
+        .error()
+        .inFile(file->path())
+        .withRemedy("Give a .npy or .npz file of NumPy arrays.");
   }
   return tensors;
 }

@@ -13,7 +13,8 @@
 namespace carina {
 namespace {
 
-// Reading ----------------------------------------------------------------------------------------------------------
+// Reading
+// ----------------------------------------------------------------------------------------------------------
 
 /// What minizip sees as a file: bytes in memory and a position.
 struct MemoryFile {
@@ -21,23 +22,30 @@ struct MemoryFile {
   uint64_t position = 0;
 };
 
-voidpf openMemory(voidpf opaque, const void*, int) { return opaque; }
+voidpf openMemory(voidpf opaque, const void*, int) {
+  return opaque;
+}
 
 uLong readMemory(voidpf, voidpf stream, void* buffer, uLong size) {
   auto& file = *static_cast<MemoryFile*>(stream);
-  const uint64_t n = std::min<uint64_t>(size, file.bytes.size() - std::min<uint64_t>(file.position, file.bytes.size()));
+  const uint64_t n =
+      std::min<uint64_t>(size, file.bytes.size() - std::min<uint64_t>(file.position, file.bytes.size()));
   if (n > 0) std::memcpy(buffer, file.bytes.data() + file.position, n);
   file.position += n;
   return static_cast<uLong>(n);
 }
 
-uLong writeMemory(voidpf, voidpf, const void*, uLong) { return 0; }
+uLong writeMemory(voidpf, voidpf, const void*, uLong) {
+  return 0;
+}
 
-ZPOS64_T tellMemory(voidpf, voidpf stream) { return static_cast<MemoryFile*>(stream)->position; }
+ZPOS64_T tellMemory(voidpf, voidpf stream) {
+  return static_cast<MemoryFile*>(stream)->position;
+}
 
 long seekMemory(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
   auto& file = *static_cast<MemoryFile*>(stream);
-  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_END ? file.bytes.size()
+  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_END   ? file.bytes.size()
                         : origin == ZLIB_FILEFUNC_SEEK_CUR ? file.position
                                                            : 0;
   if (offset > file.bytes.size() || base > file.bytes.size() - offset) return -1;
@@ -45,13 +53,18 @@ long seekMemory(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
   return 0;
 }
 
-int closeMemory(voidpf, voidpf) { return 0; }
-int errorMemory(voidpf, voidpf) { return 0; }
+int closeMemory(voidpf, voidpf) {
+  return 0;
+}
+int errorMemory(voidpf, voidpf) {
+  return 0;
+}
 
 class Unzipper {
  public:
   explicit Unzipper(ByteSpan bytes) : file_{bytes} {
-    zlib_filefunc64_def functions{openMemory, readMemory, writeMemory, tellMemory, seekMemory, closeMemory, errorMemory, &file_};
+    zlib_filefunc64_def functions{openMemory, readMemory,  writeMemory, tellMemory,
+                                  seekMemory, closeMemory, errorMemory, &file_};
     handle_ = unzOpen2_64("archive", &functions);
   }
   ~Unzipper() {
@@ -75,10 +88,12 @@ Result<ZipArchive::Member> currentMember(unzFile zip, uint64_t archiveSize) {
     return fail("the archive's directory is damaged");
   }
   std::string name(info.size_filename, '\0');
-  if (unzGetCurrentFileInfo64(zip, &info, name.data(), static_cast<uLong>(name.size()), nullptr, 0, nullptr, 0) != UNZ_OK) {
+  if (unzGetCurrentFileInfo64(zip, &info, name.data(), static_cast<uLong>(name.size()), nullptr, 0, nullptr,
+                              0) != UNZ_OK) {
     return fail("the archive's directory is damaged");
   }
-  if (name.empty() || name.find('\0') != std::string::npos) return fail("a member of the archive has an impossible name");
+  if (name.empty() || name.find('\0') != std::string::npos)
+    return fail("a member of the archive has an impossible name");
   if ((info.flag & 1u) != 0) return fail("member '{}' is encrypted", name);
   if (info.compression_method != 0 && info.compression_method != Z_DEFLATED) {
     return fail("member '{}' uses compression method {}; only stored and deflated members can be read", name,
@@ -93,15 +108,16 @@ Result<ZipArchive::Member> currentMember(unzFile zip, uint64_t archiveSize) {
   if (offset > archiveSize || info.compressed_size > archiveSize - offset) {
     return fail("member '{}' reaches beyond the end of the archive", name);
   }
-  ZipArchive::Member member{std::move(name), info.uncompressed_size, info.compressed_size, offset,
-                            info.compression_method == 0, static_cast<uint32_t>(info.crc)};
+  ZipArchive::Member member{std::move(name), info.uncompressed_size,       info.compressed_size,
+                            offset,          info.compression_method == 0, static_cast<uint32_t>(info.crc)};
   if (member.stored && member.size != member.compressedSize) {
-    return fail("member '{}' is stored but has two sizes, {} and {}", member.name, member.size, member.compressedSize);
+    return fail("member '{}' is stored but has two sizes, {} and {}", member.name, member.size,
+                member.compressedSize);
   }
   // Deflate cannot expand more than 1032 times, so a larger claim is a lie (and would only exhaust memory).
   if (!member.stored && member.size / 1032 > member.compressedSize + 1) {
-    return fail("member '{}' claims {} bytes, more than its {} compressed bytes can hold", member.name, member.size,
-                member.compressedSize);
+    return fail("member '{}' claims {} bytes, more than its {} compressed bytes can hold", member.name,
+                member.size, member.compressedSize);
   }
   return member;
 }
@@ -120,10 +136,12 @@ Status checkOverlap(std::vector<const ZipArchive::Member*> byOffset) {
 }
 
 Status checkCrc(const ZipArchive::Member& member, ByteSpan contents) {
-#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer cannot guess checksums and would see nothing behind them
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer cannot guess checksums and would see nothing
+                                                  // behind them
   const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size());
   if (crc != member.crc) {
-    return fail("member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}", member.name, crc, member.crc)
+    return fail("member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}", member.name, crc,
+                member.crc)
         .withRemedy("Copy or download the file again.");
   }
 #else
@@ -149,7 +167,8 @@ Status inflateInto(ByteSpan input, std::span<std::byte> output) {
     state = inflate(&stream, Z_NO_FLUSH);
     consumed += in - stream.avail_in;
     produced += out - stream.avail_out;
-    if (state == Z_OK && in == stream.avail_in && out == stream.avail_out) state = Z_BUF_ERROR;  // no progress
+    if (state == Z_OK && in == stream.avail_in && out == stream.avail_out)
+      state = Z_BUF_ERROR;  // no progress
   }
   inflateEnd(&stream);
   if (state != Z_STREAM_END || produced != output.size()) return fail("its compressed bytes are damaged");
@@ -170,7 +189,8 @@ Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> 
   std::unordered_set<std::string> names;
   int state = unzGoToFirstFile(zip.get());
   for (; state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
-    if (archive.members_.size() >= kMaxMembers) return fail("the archive has more than {} members", kMaxMembers);
+    if (archive.members_.size() >= kMaxMembers)
+      return fail("the archive has more than {} members", kMaxMembers);
     CARINA_TRY(Member member, currentMember(zip.get(), bytes.size()));
     if (!names.insert(member.name).second) return fail("the archive has two members named '{}'", member.name);
     archive.members_.push_back(std::move(member));
@@ -186,7 +206,8 @@ Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> 
 }
 
 const ZipArchive::Member* ZipArchive::find(std::string_view name) const {
-  const auto it = std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
+  const auto it =
+      std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
   return it == members_.end() ? nullptr : &*it;
 }
 
@@ -205,7 +226,8 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
   return Contents{bytes, std::move(memory)};
 }
 
-// Writing ----------------------------------------------------------------------------------------------------------
+// Writing
+// ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
