@@ -66,9 +66,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const fs::path& path)
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     const int error = errno;
-    auto failure = fail("cannot open: {}", systemMessage(error)).inFile(name);
-    if (error == ENOENT) return std::move(failure).withRemedy("Check the path.");
-    return std::move(failure);
+    return fail("cannot open: {}", systemMessage(error))
+        .inFile(name)
+        .withRemedy(error == ENOENT ? "Check the path." : "");
   }
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return fail("cannot read: {}", systemMessage(errno)).inFile(name);

@@ -13,8 +13,7 @@
 namespace carina {
 namespace {
 
-// Reading
-// ----------------------------------------------------------------------------------------------------------
+// Reading ---------------------------------------------------------------------------------------------
 
 /// What minizip sees as a file: bytes in memory and a position.
 struct MemoryFile {
@@ -226,8 +225,7 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
   return Contents{bytes, std::move(memory)};
 }
 
-// Writing
-// ----------------------------------------------------------------------------------------------------------
+// Writing ---------------------------------------------------------------------------------------------
 
 namespace {
 
