@@ -110,11 +110,14 @@ class Timeline {
 
  private:
   void pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
+  Cycles occupyPorts(const OperationCost& cost, Cycles start);
+  void record(const ScheduledCost& entry);
 
   Machine machine_;
-  Cycles parser_ = 0;          // when the command processor is free
-  Cycles kernelFree_ = 0, kernelEnd_ = 0, dmaFree_ = 0;
-  Cycles blockdepStall_ = 0;
+  Cycles parser_ = 0;                   // when the command processor is free
+  Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
+  Cycles previousTail_ = 0;             // of the latest kernel operation: its last block and its drain
+  std::array<Cycles, 2> portFree_{};
   std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
   std::vector<ScheduledCost> operations_;
   PmuCounts counts_;

@@ -77,7 +77,7 @@ void depthwiseSums(const int16_t* const* start, int64_t positions, const int64_t
 
 /// Scaling of 32-bit accumulators to 8-, 16- or 32-bit outputs, per channel:
 ///   v = ((acc + bias) * multiplier + half + (acc + bias >= 0 ? positive : negative)) >> shift; v += zeroPoint; clamp.
-/// All arrays have paddedChannels entries. |acc + bias| < 2^31 and multiplier < 2^31 are the caller's business.
+/// All arrays are padded to whole vectors; accumulator rows have the stride paddedChannels. |acc + bias| < 2^31 and multiplier < 2^31 are the caller's business.
 struct ChannelScales {
   int64_t paddedChannels = 0;
   std::vector<int32_t> bias, multiplier;

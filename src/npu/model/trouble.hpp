@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an operation fails inside the model; the command processor adds the command's offset.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "npu/model.hpp"
+
+namespace carina::npu::model {
+
+struct Trouble {
+  FaultKind kind = FaultKind::Parse;
+  std::string reason;
+  uint8_t channel = 0;
+};
+/// Nothing when all went well.
+using Outcome = std::optional<Trouble>;
+
+template <typename... Args>
+Trouble trouble(FaultKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  return Trouble{kind, fmt::format(format, std::forward<Args>(args)...), 0};
+}
+
+/// STATUS.faulting_channel values.
+enum class Channel : uint8_t { Command = 0, Ifm = 1, Weights = 2, Scales = 3, DmaRead = 4, Ofm = 8, DmaWrite = 9 };
+
+/// Region-relative addresses to host bytes.
+class AddressMap {
+ public:
+  virtual ~AddressMap() = default;
+  /// Null when [offset, offset + length) of the region is not accessible. Offsets may be "negative" (modulo 2^64).
+  virtual std::byte* resolve(uint8_t region, uint64_t offset, uint64_t length, Access access) = 0;
+};
+
+}  // namespace carina::npu::model

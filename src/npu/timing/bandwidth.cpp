@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory bandwidth (bandwidth.hpp).
+#include "npu/timing/bandwidth.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace carina::npu::timing {
+namespace {
+
+/// Entries of 16 bytes in the read buffers of each channel, in the order of Channel.
+std::array<int32_t, 6> readBuffers(const Target& target) {
+  switch (target.macs) {
+    case 128: return {64, 64, 128, 128, 104, 16};
+    case 256: return {104, 104, 128, 128, 128, 16};
+    case 512: return {128, 128, 256, 256, 128, 16};
+    case 1024: return {256, 256, 416, 208, 256, 16};
+    default: return {256, 256, 512, 256, 256, 16};
+  }
+}
+
+}  // namespace
+
+double portBandwidth(const Target& target, const MemoryTiming& memory) {
+  return std::max(target.axiBytes() * memory.ports * memory.clockScale, 1e-4);
+}
+
+double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel) {
+  const double port = portBandwidth(target, memory);
+  if (!target.isU85()) return port;
+  const bool write = channel == Channel::Write;
+  const double outstanding = (write ? memory.maxWrites : memory.maxReads) * memory.ports * 0.8;
+  double utilised = outstanding;
+  if (!write) {
+    const int32_t limit = readBuffers(target)[static_cast<size_t>(channel)] / std::max(memory.burst / 16, 1);
+    utilised = std::min<double>(limit, outstanding);
+  }
+  const double latency = std::max(write ? memory.writeLatency : memory.readLatency, 1);
+  return std::max(std::min(port, memory.burst * utilised / latency * 0.8), 1e-4);
+}
+
+int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth, int64_t elements,
+                       BlockShape block, int32_t burst, bool write) {
+  const int64_t bits = elementBytes(map.type) * 8;
+  const int64_t cores = target.isU85() ? 1 : std::max(target.cores, 1);
+  int64_t runBits;
+  if (map.layout == Layout::NHCWB16) {
+    const int64_t brickRow = width * bits * 16 / 8;
+    runBits = brickRow == block.c ? bits * block.w * block.c : 16 * bits * block.w * (write ? cores : 1);
+  } else {
+    const int64_t pixel = depth * bits / 8;
+    if (!write) {
+      runBits = pixel == block.c ? bits * block.w * block.c : bits * block.c;
+    } else if (block.c <= 16 && pixel == block.c) {
+      runBits = bits * block.w * block.c;
+    } else {
+      runBits = std::min({int64_t{512}, 16 * bits * cores, block.c * bits});
+    }
+  }
+  const int64_t run = std::clamp<int64_t>(runBits / 8, 1, burst);
+  return elements * bits / 8 * burst / run;
+}
+
+}  // namespace carina::npu::timing

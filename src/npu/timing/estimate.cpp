@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycles of one operation (timing.hpp): block-level MAC and output pipeline, then the memory ports.
+#include <algorithm>
+#include <cmath>
+
+#include "npu/blockconfig.hpp"
+#include "npu/timing.hpp"
+#include "npu/timing/bandwidth.hpp"
+#include "npu/timing/output_rate.hpp"
+
+namespace carina::npu {
+namespace {
+
+using timing::Channel;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
+
+enum class Class : uint8_t { Conv, Depthwise, Pool, ReduceSum, Elementwise, Resize };
+
+Class classOf(const KernelOperation& op) {
+  switch (op.kind) {
+    case OperationKind::Conv: return Class::Conv;
+    case OperationKind::Depthwise: return Class::Depthwise;
+    case OperationKind::Pool: return op.pool == PoolMode::ReduceSum ? Class::ReduceSum : Class::Pool;
+    case OperationKind::Elementwise: return Class::Elementwise;
+    case OperationKind::Resize: return Class::Resize;
+  }
+  return Class::Conv;
+}
+
+/// Everything about one operation that the formulas share.
+struct Shapes {
+  Class kind = Class::Conv;
+  int64_t ifmHeight = 1, ifmWidth = 1, ifmDepth = 1;
+  BlockShape ofmBlock, ifmBlock;          // clipped to the maps
+  BlockShape ofmBlockFull, ifmBlockFull;  // as configured
+  BlockShape microblock;
+  int64_t ifmBits = 8;
+  bool readsIfm = true, partKernel = false, sparse = false;
+  double blocks = 1;  // real number of OFM blocks, in microblocks
+};
+
+BlockShape clip(BlockShape block, int64_t h, int64_t w, int64_t c) {
+  return {static_cast<int32_t>(std::min<int64_t>(block.h, h)), static_cast<int32_t>(std::min<int64_t>(block.w, w)),
+          static_cast<int32_t>(std::min<int64_t>(block.c, c))};
+}
+
+Shapes shapesOf(const Target& target, const KernelOperation& op) {
+  Shapes s;
+  s.kind = classOf(op);
+  s.ifmBits = elementBytes(op.ifm.type) * 8;
+  s.partKernel = op.kind == OperationKind::Conv && op.weights && op.weights->traversal == Traversal::PartKernelFirst;
+  s.sparse = op.weights && op.weights->sparse;
+  s.readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
+  const int64_t up = op.upscale == Upscale::None ? 1 : 2;
+  if (s.kind == Class::Elementwise) {
+    s.ifmHeight = op.ofm.height;
+    s.ifmWidth = op.ofm.width;
+    s.ifmDepth = op.ofm.depth;
+  } else if (s.kind == Class::Resize) {
+    s.ifmHeight = op.kernel.dilatedHeight();
+    s.ifmWidth = op.kernel.dilatedWidth();
+    s.ifmDepth = op.ofm.depth;
+  } else {
+    s.ifmHeight = std::max<int64_t>(ceilDiv(op.ifmHeight(), up), 1);
+    s.ifmWidth = std::max<int64_t>(ceilDiv(op.ifmWidth(), up), 1);
+    s.ifmDepth = s.kind == Class::Conv || s.kind == Class::ReduceSum ? op.ifm.depth : op.ofm.depth;
+  }
+  s.microblock = target.isU85() ? op.microblock : microblocks(target).front();
+  // One row of output: 2x2 microblocks are used as 1x4.
+  if (!target.isU85() && s.microblock.h == 2 && s.kind == Class::Conv && op.ofm.height == 1 && op.ofm.width % 2 == 0 &&
+      op.kernel.height == 1) {
+    s.microblock = {1, 4, 8};
+  }
+  s.ofmBlockFull = {std::max(op.block.h, 1), std::max(op.block.w, 1), std::max(op.block.c, 1)};
+  s.ofmBlock = clip(s.ofmBlockFull, op.ofm.height, op.ofm.width, op.ofm.depth);
+  s.ifmBlockFull = BlockRules(target, op).ifmBlock(s.ofmBlockFull);
+  s.ifmBlock = clip(s.ifmBlockFull, s.ifmHeight, s.ifmWidth, s.ifmDepth);
+  const auto units = [&](int64_t h, int64_t w, int64_t c) {
+    return static_cast<double>(ceilDiv(h, s.microblock.h)) * static_cast<double>(ceilDiv(w, s.microblock.w)) *
+           static_cast<double>(ceilDiv(c, s.microblock.c));
+  };
+  s.blocks = units(op.ofm.height, op.ofm.width, op.ofm.depth) / units(s.ofmBlock.h, s.ofmBlock.w, s.ofmBlock.c);
+  return s;
+}
+
+struct MacCycles {
+  double block = 0;         // MAC unit, per OFM block
+  double weights = 0;       // of which the weight decoder alone would need
+};
+
+/// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps.
+MacCycles macCycles(const Target& target, const KernelOperation& op, const Shapes& s) {
+  const int64_t nuH = ceilDiv(s.ofmBlock.h, s.microblock.h), nuW = ceilDiv(s.ofmBlock.w, s.microblock.w);
+  const int64_t z = ceilDiv(s.ofmBlock.c, s.microblock.c), wh = nuH * nuW;
+  const bool u85 = target.isU85();
+  const int64_t decoders = u85 ? std::max(target.weightStreams, 1) : 1;
+  const double weightBound = 32.0 * s.microblock.c / (8.0 * static_cast<double>(decoders));
+  const bool wide = op.accumulator != AccumulatorFormat::Int32;
+  const bool u55_32 = !u85 && target.macs == 32;
+  int64_t delayUnit = 2;
+  if (u55_32) {
+    delayUnit = wide ? 7 : 3;
+  } else if (wide && target.macs <= 128) {
+    delayUnit = 3;
+  }
+  const int64_t bytes = std::max<int64_t>(s.ifmBits / 8, 1);
+  const int64_t ifmSteps = ceilDiv(s.ifmBlock.c, 8);
+  MacCycles total;
+  for (int64_t ky = 0; ky < op.kernel.height; ky += 8) {
+    for (int64_t kx = 0; kx < op.kernel.width; kx += 8) {
+      const int64_t taps = std::min<int64_t>(op.kernel.height - ky, 8) * std::min<int64_t>(op.kernel.width - kx, 8);
+      double cycles = 0, decode = 0;
+      int64_t steps = 1;
+      switch (s.kind) {
+        case Class::Pool: {
+          const double factor = u55_32 ? 1.0 : static_cast<double>(s.ifmBits) / 2.0;
+          cycles = static_cast<double>(std::max<int64_t>(4, taps) * wh * z) * factor;
+          break;
+        }
+        case Class::Depthwise:
+          steps = ceilDiv(taps, 4);
+          decode = weightBound * static_cast<double>(steps * z);
+          cycles = std::max(weightBound, static_cast<double>(4 * wh * bytes)) * static_cast<double>(steps * z);
+          break;
+        default:
+          if (s.partKernel) {
+            steps = ceilDiv(taps, s.ifmBits == 16 ? 2 : 4);
+            const auto repeat = static_cast<double>(steps * z * ifmSteps);
+            decode = weightBound * repeat;
+            cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
+            if (u85 && s.sparse) cycles /= 2;
+          } else {
+            steps = taps;
+            const auto repeat = static_cast<double>(steps * z);
+            decode = weightBound * repeat;
+            if (u85) {
+              cycles = std::max(weightBound, static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)) * repeat *
+                       static_cast<double>(bytes);
+              if (s.sparse) cycles /= 2;
+            } else {
+              cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
+            }
+          }
+          break;
+      }
+      double delay = 0;
+      if (wh == 1) {
+        delay = z == 1 ? static_cast<double>(delayUnit * steps)
+                       : steps > 1 ? static_cast<double>(delayUnit * (steps - 1) * z) : 0.0;
+      }
+      if (u55_32 && wide && (nuW == 1 || nuH == 1) && z > 1) delay += static_cast<double>(delayUnit * z);
+      if (s.partKernel) delay *= static_cast<double>(ifmSteps);
+      total.block += cycles + delay;
+      total.weights += decode;
+    }
+  }
+  if (s.kind == Class::Conv || s.kind == Class::ReduceSum) {
+    const auto repeats = static_cast<double>(ceilDiv(s.ifmDepth, std::max(s.ifmBlock.c, 1)));
+    total.block *= repeats;
+    total.weights *= repeats;
+  }
+  if (!u85) {
+    total.block /= std::max(target.cores, 1);
+    total.weights /= std::max(target.cores, 1);
+  }
+  total.block = std::floor(total.block);
+  return total;
+}
+
+/// Adds up what goes through the ports, per channel.
+class PortLoad {
+ public:
+  PortLoad(const Machine& machine, OperationCost& cost) : machine_(machine), cost_(cost) {}
+
+  void read(Area area, int64_t bytes, Channel channel) { add(area, bytes, channel); }
+  void write(Area area, int64_t bytes) { add(area, bytes, Channel::Write); }
+
+  void finish() {
+    for (size_t port = 0; port < 2; ++port) {
+      const MemoryTiming& memory = machine_.system.ports[port];
+      const auto bytes = static_cast<double>(cost_.traffic[port].readBytes + cost_.traffic[port].writeBytes);
+      double cycles = bytes / timing::portBandwidth(*machine_.target, memory);
+      if (machine_.target->isU85()) {
+        for (const double channel : channels_[port]) cycles = std::max(cycles, channel);
+      }
+      cost_.port[port] = static_cast<Cycles>(cycles);
+    }
+  }
+  int64_t weightBytes(size_t port) const { return weights_[port]; }
+
+ private:
+  void add(Area area, int64_t bytes, Channel channel) {
+    const uint8_t port = machine_.memory.port(area);
+    PortTraffic& traffic = cost_.traffic[port];
+    (channel == Channel::Write ? traffic.writeBytes : traffic.readBytes) += bytes;
+    if (channel == Channel::Weights || channel == Channel::FastWeights) weights_[port] += bytes;
+    channels_[port][static_cast<size_t>(channel)] += std::floor(
+        static_cast<double>(bytes) / timing::channelBandwidth(*machine_.target, machine_.system.ports[port], channel));
+  }
+
+  const Machine& machine_;
+  OperationCost& cost_;
+  std::array<std::array<double, 7>, 2> channels_{};
+  std::array<int64_t, 2> weights_{};
+};
+
+bool inMemory(const FeatureMap& map) { return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1; }
+
+int64_t storedDepth(const FeatureMap& map, int64_t depth) { return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth; }
+
+}  // namespace
+
+const char* boundByName(BoundBy bound) {
+  switch (bound) {
+    case BoundBy::Mac: return "MAC";
+    case BoundBy::Weights: return "weights";
+    case BoundBy::Output: return "output";
+    case BoundBy::Memory: return "memory";
+    case BoundBy::Latency: return "latency";
+    case BoundBy::Dma: return "DMA";
+  }
+  return "?";
+}
+
+TimingContext TimingContext::fromRegions(const Machine& machine, const KernelOperation& op) {
+  const auto area = [](uint8_t region) { return region == 0 ? Area::Constants : region == 2 ? Area::Cache : Area::Arena; };
+  TimingContext context;
+  context.machine = &machine;
+  context.ifm = area(op.ifm.region);
+  if (op.ifm2) context.ifm2 = area(op.ifm2->region);
+  context.ofm = area(op.ofm.region);
+  if (op.weights) {
+    context.weights = area(op.weights->weightRegion);
+    context.scales = area(op.weights->scaleRegion);
+  }
+  return context;
+}
+
+OperationCost estimate(const KernelOperation& op, const TimingContext& context) {
+  const Machine& machine = *context.machine;
+  const Target& target = *machine.target;
+  OperationCost cost;
+  const Shapes s = shapesOf(target, op);
+  const int64_t ofmElements = int64_t{op.ofm.height} * op.ofm.width * op.ofm.depth;
+  const double rate = timing::outputCyclesPerElement(target, op);
+  const bool elementwise = s.kind == Class::Elementwise;
+  const bool binary = elementwise && op.ifm2 && !isUnary(op.elementwise.mode);
+
+  // Fill and drain: the first input block and the last output block, with their memory's latency.
+  double fill = 0, drain = 0;
+  const auto latencyOf = [&](const FeatureMap& map, Area area, int64_t width, int64_t depth, BlockShape clipped,
+                             BlockShape full, bool write) {
+    const MemoryTiming& memory = machine.timing(area);
+    const int64_t bytes = timing::effectiveBytes(target, map, width, depth, clipped.elements(), full, memory.burst, write);
+    return (write ? memory.writeLatency : memory.readLatency) +
+           std::floor(static_cast<double>(bytes) / timing::portBandwidth(target, memory));
+  };
+  const bool ifmScalar = op.elementwise.ifmBroadcast.scalar, ifm2Scalar = op.elementwise.ifm2Broadcast.scalar;
+  if (s.readsIfm && inMemory(op.ifm) && !(elementwise && ifmScalar)) {
+    fill = latencyOf(op.ifm, context.ifm, s.ifmWidth, s.ifmDepth, s.ifmBlock, s.ifmBlockFull, false);
+  }
+  if (op.ifm2 && (binary || op.accumulatorInput == AccumulatorInput::Ifm2) && inMemory(*op.ifm2) && !ifm2Scalar) {
+    const FeatureMap& map = *op.ifm2;
+    const Broadcast& b = op.elementwise.ifm2Broadcast;
+    const BlockShape own{b.h ? 1 : s.ofmBlock.h, b.w ? 1 : s.ofmBlock.w, b.c ? 1 : s.ofmBlock.c};
+    fill = std::max(fill, latencyOf(map, context.ifm2, b.w ? 1 : op.ofm.width, b.c ? 1 : op.ofm.depth, own, own, false));
+  }
+  const bool writes = op.accumulatorOutput && inMemory(op.ofm);
+  if (writes) {
+    const bool permuted = op.transpose != Transpose::HWC;
+    drain = latencyOf(op.ofm, context.ofm, permuted ? op.ofm.width0 : op.ofm.width, op.ofm.depth, s.ofmBlock, s.ofmBlockFull, true);
+  }
+  cost.fill = static_cast<Cycles>(fill);
+  cost.drain = static_cast<Cycles>(drain);
+  cost.blocks = ceilDiv(op.ofm.height, s.ofmBlockFull.h) * ceilDiv(op.ofm.width, s.ofmBlockFull.w) *
+                ceilDiv(op.ofm.depth, s.ofmBlockFull.c);
+
+  int64_t weightBytes = 0, scaleBytes = 0;
+  const bool macOp = s.kind == Class::Conv || s.kind == Class::Depthwise;
+  const int64_t taps = int64_t{op.kernel.height} * op.kernel.width;
+  const int64_t weightCount = macOp ? taps * op.ofm.depth * (s.kind == Class::Conv ? s.ifmDepth : 1) : 0;
+  if (op.weights) {
+    int64_t streams = 0, scales = 0;
+    for (const AddressRange& range : op.weights->weights) streams += static_cast<int64_t>(range.length);
+    for (const AddressRange& range : op.weights->scales) scales += static_cast<int64_t>(range.length);
+    weightBytes = context.weightBytes >= 0 ? context.weightBytes : streams > 0 ? streams : weightCount;
+    scaleBytes = context.scaleBytes >= 0 ? context.scaleBytes : scales > 0 ? scales : 10 * int64_t{op.ofm.depth};
+  }
+
+  double macBlock = 0, outBlock = 0, weightBlock = 0;
+  bool commandBound = false, outputBound = false;
+  if (elementwise || s.kind == Class::Resize) {
+    const int64_t n = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
+    const auto blockElements = static_cast<double>(std::max<int64_t>(s.ofmBlockFull.elements(), 1));
+    double perElement = rate;
+    if (s.kind == Class::Resize) {
+      // Assumption resize-rate: the interpolation reads four inputs per output through the elementwise path.
+      perElement = std::max(rate, 4.0 * 16.0 / static_cast<double>(target.macs));
+    }
+    const double output = std::ceil(perElement * static_cast<double>(n));
+    const double command = std::ceil(static_cast<double>(n) * (std::max(fill, drain) / blockElements + perElement) / 4.0);
+    cost.output = static_cast<Cycles>(output);
+    cost.npu = static_cast<Cycles>(std::max(output, command));
+    commandBound = command > output;
+    outputBound = true;
+    outBlock = perElement * static_cast<double>(s.ofmBlock.elements());
+  } else {
+    const MacCycles mac = macCycles(target, op, s);
+    macBlock = mac.block;
+    weightBlock = mac.weights;
+    outBlock = std::ceil(rate * static_cast<double>(s.ofmBlock.elements()));
+    if (op.weights && macOp && !op.globalScale) {
+      outBlock = std::max(outBlock, std::floor(10.0 * s.ofmBlock.c * machine.timing(context.scales).readLatency / 256.0));
+    }
+    const double wait = s.blocks > 1 ? std::abs(drain - fill) : 0;
+    const double command = std::floor((wait + macBlock + outBlock) / 4.0);
+    const double b = std::max(macBlock, command), a = std::max(outBlock, command);
+    double total = b > a ? std::floor(b * s.blocks) + a : std::floor(a * s.blocks + b);
+    total += drain + fill;
+    cost.npu = static_cast<Cycles>(total);
+    cost.mac = static_cast<Cycles>(macBlock * s.blocks);
+    cost.output = static_cast<Cycles>(outBlock * s.blocks);
+    commandBound = command >= std::max(macBlock, outBlock);
+    outputBound = a >= b;
+  }
+  if (macOp) {
+    const int64_t perOutput = taps * (s.kind == Class::Conv ? s.ifmDepth : 1);
+    cost.macs = perOutput * ofmElements;
+    const double refetch = static_cast<double>(ceilDiv(op.ofm.height, s.ofmBlockFull.h) * ceilDiv(op.ofm.width, s.ofmBlockFull.w));
+    if (target.isU85() && op.weights) {
+      // Decoder rate: 8 to 32 weights per cycle and decoder with the share of zeros; fast format 32 in all.
+      const double zeros = std::clamp(context.zeroWeights >= 0 ? context.zeroWeights : 0.5, 0.5, 0.9);
+      const double perCycle = op.weights->fastFormat
+                                  ? 32.0
+                                  : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) * std::max(target.weightStreams, 1);
+      cost.weights = static_cast<Cycles>(static_cast<double>(weightCount) * refetch / perCycle);
+    } else {
+      cost.weights = static_cast<Cycles>(weightBlock * s.blocks);
+    }
+  }
+  cost.firstBlock = cost.fill + static_cast<Cycles>(macBlock + outBlock);
+
+  // Memory traffic.
+  PortLoad load(machine, cost);
+  const auto nb = [](int64_t size, int64_t block) { return ceilDiv(size, std::max<int64_t>(block, 1)); };
+  if (elementwise) {
+    const auto input = [&](const FeatureMap& map, Area area, const Broadcast& b) {
+      if (!inMemory(map) || b.scalar) return;
+      int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
+      if (target.isU85()) {
+        h = b.h ? 1 : h;
+        w = b.w ? 1 : w;
+        c = b.c ? 1 : c;
+      }
+      const int64_t elements = h * w * storedDepth(map, c);
+      load.read(area, timing::effectiveBytes(target, map, w, c, elements, s.ofmBlockFull, machine.timing(area).burst, false),
+                Channel::IfmStream);
+    };
+    input(op.ifm, context.ifm, op.elementwise.ifmBroadcast);
+    if (binary) input(*op.ifm2, context.ifm2, op.elementwise.ifm2Broadcast);
+  } else if (s.readsIfm && inMemory(op.ifm)) {
+    int64_t elements;
+    if (s.kind == Class::Resize) {
+      elements = s.ifmHeight * s.ifmWidth * storedDepth(op.ifm, s.ifmDepth);
+    } else {
+      const int64_t repeats = nb(op.kernel.width, 8) * nb(op.kernel.height, 8);
+      const bool reduces = s.kind == Class::Conv || s.kind == Class::ReduceSum;
+      elements = int64_t{s.ifmBlock.h} * s.ifmBlock.w * storedDepth(op.ifm, s.ifmDepth) * repeats *
+                 nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w) *
+                 (reduces ? nb(op.ofm.depth, s.ofmBlock.c) : 1);
+    }
+    load.read(context.ifm,
+              timing::effectiveBytes(target, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
+                                     machine.timing(context.ifm).burst, false),
+              s.kind == Class::Resize ? Channel::IfmStream : Channel::Ifm);
+  }
+  if (!elementwise && op.ifm2 && inMemory(*op.ifm2) &&
+      (op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2)) {
+    const int64_t elements = op.weightsFromIfm2 ? int64_t{op.ofm.depth} * op.ifm.depth : ofmElements;
+    load.read(context.ifm2, elements * elementBytes(op.ifm2->type), Channel::IfmStream);
+  }
+  if (writes) {
+    const int64_t elements = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
+    load.write(context.ofm, timing::effectiveBytes(target, op.ofm, op.ofm.width, op.ofm.depth, elements, s.ofmBlockFull,
+                                                   machine.timing(context.ofm).burst, true));
+  }
+  if (op.weights) {
+    const int64_t refetch = nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
+    if (macOp && !op.weightsFromIfm2) {
+      load.read(context.weights, refetch * weightBytes, op.weights->fastFormat ? Channel::FastWeights : Channel::Weights);
+    }
+    if (!op.globalScale) load.read(context.scales, refetch * scaleBytes, Channel::Scales);
+  }
+  load.finish();
+
+  cost.total = std::max({cost.npu, cost.port[0], cost.port[1]});
+  if (cost.total > cost.npu) {
+    const size_t port = cost.port[0] >= cost.port[1] ? 0 : 1;
+    const PortTraffic& traffic = cost.traffic[port];
+    cost.bound = 2 * load.weightBytes(port) > traffic.readBytes + traffic.writeBytes ? BoundBy::Weights : BoundBy::Memory;
+  } else if (commandBound || 2 * (fill + drain) > static_cast<double>(cost.npu)) {
+    cost.bound = BoundBy::Latency;
+  } else if (outputBound) {
+    cost.bound = BoundBy::Output;
+  } else {
+    cost.bound = weightBlock >= macBlock && macOp ? BoundBy::Weights : BoundBy::Mac;
+  }
+  return cost;
+}
+
+Cycles transferCycles(const Machine& machine, int64_t bytes, Area from, Area to) {
+  const MemoryTiming &source = machine.timing(from), &destination = machine.timing(to);
+  const double read = static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, source, Channel::Mem2Mem);
+  const double write = static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, destination, Channel::Write);
+  return std::max(static_cast<Cycles>(read) + source.readLatency, static_cast<Cycles>(write) + destination.writeLatency);
+}
+
+OperationCost estimate(const DmaOperation& op, const Machine& machine) {
+  const auto area = [](const DmaEnd& end) {
+    return end.region == 0 ? Area::Constants : end.region == 2 ? Area::Cache : Area::Arena;
+  };
+  OperationCost cost;
+  const int64_t runs = int64_t{std::max(op.size0, 1)} * (op.dimensions >= 3 || op.destinationDimensions >= 3 ? std::max(op.size1, 1) : 1);
+  const bool many = op.dimensions >= 2 || op.destinationDimensions >= 2 || op.source.indexed || op.destination.indexed;
+  const int64_t count = many ? runs : 1;
+  const auto length = static_cast<int64_t>(std::min<uint64_t>(op.length, uint64_t{1} << 40));
+  PortLoad load(machine, cost);
+  Cycles read = 0, write = 0;
+  // Every run ends in a partial burst.
+  const auto moved = [&](const MemoryTiming& memory) {
+    return count == 1 ? length : count * roundUp(length, std::max(memory.burst / 4, 1));
+  };
+  if (!op.source.internal) {
+    const MemoryTiming& memory = machine.timing(area(op.source));
+    load.read(area(op.source), moved(memory), Channel::Mem2Mem);
+    read = static_cast<Cycles>(static_cast<double>(moved(memory)) /
+                               timing::channelBandwidth(*machine.target, memory, Channel::Mem2Mem)) + memory.readLatency;
+  }
+  if (op.source.indexed || op.destination.indexed) load.read(Area::Arena, count * 4, Channel::Mem2Mem);
+  if (!op.destination.internal) {
+    const MemoryTiming& memory = machine.timing(area(op.destination));
+    load.write(area(op.destination), moved(memory));
+    write = static_cast<Cycles>(static_cast<double>(moved(memory)) /
+                                timing::channelBandwidth(*machine.target, memory, Channel::Write)) + memory.writeLatency;
+  }
+  load.finish();
+  cost.npu = std::max(read, write);
+  cost.total = std::max({cost.npu, cost.port[0], cost.port[1]});
+  cost.blocks = count;
+  cost.bound = BoundBy::Dma;
+  return cost;
+}
+
+}  // namespace carina::npu

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time line of a command stream (timing.hpp): two queues, waits, BLOCKDEP overlap and shared ports.
+#include <algorithm>
+
+#include "npu/timing.hpp"
+
+namespace carina::npu {
+namespace {
+
+/// Cycles that the command processor spends on one command of one or two words.
+constexpr Cycles kCommandCycles = 2;
+
+Cycles pop(std::vector<Cycles>& ends) {
+  const Cycles first = ends.front();
+  ends.erase(ends.begin());
+  return first;
+}
+
+/// Waits until at most `outstanding` of the queue are unfinished.
+Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
+  while (static_cast<int64_t>(ends.size()) > std::max(outstanding, 0)) now = std::max(now, pop(ends));
+  return now;
+}
+
+}  // namespace
+
+void Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
+  pushKernel(operation, estimate(operation, context), offset);
+}
+
+void Timeline::add(const Operation& operation, uint32_t offset) {
+  parser_ += kCommandCycles;
+  if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
+    add(*kernel, TimingContext::fromRegions(machine_, *kernel), offset);
+  } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
+    const OperationCost cost = estimate(*dma, machine_);
+    parser_ = waitFor(dmaEnds_, machine_.target->maxOutstandingDma() - 1, parser_);
+    ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
+    entry.end = dmaEnd_ = occupyPorts(cost, entry.start);
+    dmaEnds_.push_back(entry.end);
+    record(entry);
+  } else if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
+    parser_ = waitFor(kernelEnds_, kernelWait->outstanding, parser_);
+  } else if (const auto* dmaWait = std::get_if<DmaWait>(&operation)) {
+    parser_ = waitFor(dmaEnds_, dmaWait->outstanding, parser_);
+  } else if (std::holds_alternative<Stop>(operation) || std::holds_alternative<Branch>(operation)) {
+    parser_ = waitFor(kernelEnds_, 0, parser_);
+    parser_ = waitFor(dmaEnds_, 0, parser_);
+  }
+}
+
+void Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset) {
+  parser_ = waitFor(kernelEnds_, machine_.target->maxOutstandingKernels() - 1, parser_);
+  // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input blocks load
+  // while the operation before finishes its last ones (assumption blockdep-overlap, docs/npu-model.md).
+  const Cycles overlap = std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0));
+  const Cycles earliest = std::max(parser_, kernelStart_);
+  ScheduledCost entry{cost, std::max(earliest, kernelEnd_ - overlap), 0, offset, false};
+  if (operation.blockDependency == 0 && kernelEnd_ > earliest) {
+    counts_.blockdepStall += std::min(kernelEnd_ - earliest, cost.fill);
+  }
+  entry.end = occupyPorts(cost, entry.start);
+  entry.end = std::max(entry.end, kernelEnd_);
+  kernelStart_ = entry.start;
+  kernelEnd_ = entry.end;
+  previousTail_ = cost.drain + cost.total / std::max<int64_t>(cost.blocks, 1);
+  kernelEnds_.push_back(entry.end);
+  record(entry);
+}
+
+Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start) {
+  Cycles end = start + cost.total;
+  for (size_t port = 0; port < 2; ++port) {
+    if (cost.port[port] == 0) continue;
+    // Transfers that share a port take turns: the port is busy for the sum of what they move.
+    portFree_[port] = std::max(portFree_[port], start) + cost.port[port];
+    end = std::max(end, portFree_[port]);
+  }
+  return end;
+}
+
+void Timeline::record(const ScheduledCost& entry) {
+  counts_.macActive += entry.cost.mac;
+  counts_.outputActive += entry.cost.output;
+  counts_.weightActive += entry.cost.weights;
+  for (size_t port = 0; port < 2; ++port) {
+    counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->axiBytes();
+    counts_.writeBeats[port] += entry.cost.traffic[port].writeBytes / machine_.target->axiBytes();
+  }
+  operations_.push_back(entry);
+}
+
+Cycles Timeline::total() const { return std::max({parser_, kernelEnd_, dmaEnd_}); }
+
+PmuCounts Timeline::pmu() const {
+  PmuCounts counts = counts_;
+  counts.cycles = counts.active = total();
+  return counts;
+}
+
+uint64_t PmuCounts::event(Family family, uint32_t id) const {
+  const auto value = [](int64_t v) { return static_cast<uint64_t>(v); };
+  switch (id) {
+    case 17: return value(cycles);
+    case 32: return value(idle);
+    case 33: return value(blockdepStall);
+    case 35: return value(active);
+    case 48: return value(macActive);
+    case 49:  // MAC_ACTIVE by element size: the model does not split the sum
+    case 51: return id == 49 && family == Family::U85 ? 0 : value(macActive);
+    case 64: return value(outputActive);
+    case 80: return value(weightActive);
+    case 130: return value(readBeats[0]);
+    case 135: return value(writeBeats[0]);
+    case 140: return value(active);
+    case 386: return value(readBeats[1]);
+    case 391: return value(writeBeats[1]);
+    case 396: return value(active);
+    default: return 0;
+  }
+}
+
+}  // namespace carina::npu
