@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a compiled program on the host: the runtime, the Ethos-U driver and the NPU model together, in process.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "npu/model.hpp"
+
+namespace carina::device {
+
+struct RunOptions {
+  std::string method;            // empty: the first
+  std::string target;            // NPU to run on; empty: the one the program was compiled for
+  std::string systemConfig;      // empty: what the program records, then the target's default
+  std::string memoryMode;
+  npu::ModelOptions model;
+  bool keepDelegateIo = false;   // keep the inputs and outputs of every delegate call
+};
+
+/// One delegate call, in execution order.
+struct DelegateRun {
+  uint32_t instruction = 0;
+  npu::RunStats stats;
+  std::vector<npu::Finding> findings;
+  uint64_t pmuCycles = 0;         // as the driver read them
+  std::vector<Tensor> inputs, outputs;  // with keepDelegateIo
+};
+
+struct RunStats {
+  std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
+  std::vector<DelegateRun> delegates;
+  int64_t npuCycles = 0;                  // sum over delegate calls, as the PMU counts
+  int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
+  std::vector<int64_t> poolBytes;
+  std::vector<std::string> kernels;       // CPU kernels called, in order
+};
+
+struct RunOutcome {
+  std::vector<Tensor> outputs;  // program order
+  RunStats stats;
+};
+
+/// A program ready to run any number of times. Bytes are copied to aligned memory.
+class Runner {
+ public:
+  static Result<Runner> open(ByteSpan program, const RunOptions& options = {});
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  /// Element type and shape of every input and output (logical order).
+  struct Io {
+    DType dtype;
+    Shape shape;
+  };
+  const std::vector<Io>& inputs() const;
+  const std::vector<Io>& outputs() const;
+
+  /// One inference. Inputs in program order; type and shape must be equal (a mismatch says what is expected).
+  Result<RunOutcome> run(std::span<const Tensor> inputs);
+
+ private:
+  struct State;
+  explicit Runner(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// open() and run() once.
+Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs, const RunOptions& options = {});
+
+}  // namespace carina::device

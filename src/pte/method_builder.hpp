@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds one method of a program: typed values, kernel and delegate calls in execution order, memory planned at the end.
+// Serves whole, partly and not at all delegated programs alike.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "pte/memory_plan.hpp"
+#include "pte/program.hpp"
+
+namespace carina::pte {
+
+/// Index of a value in its method.
+using ValueId = int32_t;
+
+/// Affine quantization of one tensor: real = (q - zeroPoint) * scale.
+struct QuantParams {
+  double scale = 1.0;  // a float32 value, widened
+  int64_t zeroPoint = 0, min = -128, max = 127;
+  ScalarType type = ScalarType::Int8;
+};
+
+/// Which kernels convert between float and integer: `quantized_decomposed::*` or, as ExecuTorch's Arm scripts write it,
+/// `cortex_m::*` (int8 and int16 only).
+enum class QuantKernels : uint8_t { QuantizedDecomposed, CortexM };
+
+class MethodBuilder {
+ public:
+  /// `program` outlives the builder; constants go there.
+  explicit MethodBuilder(Program& program, std::string name = "forward") : program_(program) { method_.name = std::move(name); }
+
+  /// Tensors. Row-major unless `dimOrder` says otherwise. Activations and inputs get planned memory in finish().
+  ValueId input(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
+  ValueId activation(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
+  ValueId constant(ScalarType type, std::vector<int32_t> sizes, ByteSpan bytes);  // equal bytes are shared
+  /// A second name for the bytes of `of` under another shape with as many bytes.
+  ValueId view(ValueId of, std::vector<int32_t> sizes);
+
+  /// Scalars; every call is a value of its own, as kernels expect.
+  ValueId integer(int64_t value);
+  ValueId real(double value);
+  ValueId boolean(bool value);
+  ValueId null();
+  ValueId integers(std::span<const int64_t> values);
+  ValueId tensors(std::span<const ValueId> values);
+
+  /// `op` is "namespace::name.overload"; `arguments` as in its out-variant schema, `out` last: the repeated return value
+  /// is added here.
+  void kernel(std::string_view op, std::vector<ValueId> arguments);
+  void delegate(Delegate delegate, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
+  /// float32 -> integer activation, and back. Return the new value.
+  ValueId quantize(ValueId real, const QuantParams& params, QuantKernels kernels);
+  ValueId dequantize(ValueId integer, const QuantParams& params, QuantKernels kernels);
+  /// Same elements in another integer type (int64 <-> int32 at program boundaries).
+  ValueId convert(ValueId from, ScalarType type);
+
+  void output(ValueId value) { method_.outputs.push_back(value); }
+  const Tensor& tensor(ValueId id) const;
+
+  /// Plans memory and appends the method to the program.
+  Status finish(const MemoryPlanOptions& options = {});
+
+ private:
+  ValueId add(Value value);
+
+  Program& program_;
+  Method method_;
+  std::map<ValueId, ValueId> aliases_;  // view -> whose bytes it shows
+};
+
+}  // namespace carina::pte
