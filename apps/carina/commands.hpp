@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands. Each declares its options on `app` and stores what to do in `run`, which returns the exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace carina::app {
+
+using Run = std::function<int()>;
+
+void addCompile(CLI::App& app, Run& run);
+void addRun(CLI::App& app, Run& run);
+void addVerify(CLI::App& app, Run& run);
+void addInspect(CLI::App& app, Run& run);
+void addTargets(CLI::App& app, Run& run);
+
+}  // namespace carina::app

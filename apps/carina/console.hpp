@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line says and how: diagnostics on stderr, progress bars on terminals only.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace carina::app {
+
+/// Prints every diagnostic as "carina: error: ..." and returns the exit status 1.
+int report(const Error& error);
+
+/// A progress bar on stderr that redraws itself; silent when stderr is not a terminal. The line is cleared at the end.
+std::function<void(size_t done, size_t total)> progressBar(std::string label);
+
+/// "12.3 KiB", "4,738,932"
+std::string bytesText(int64_t bytes);
+std::string countText(int64_t count);
+
+}  // namespace carina::app
