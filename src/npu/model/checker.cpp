@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream checker (checker.hpp).
+#include "npu/model/checker.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "npu/blockconfig.hpp"
+#include "npu/model/trouble.hpp"
+
+namespace carina::npu::model {
+namespace {
+
+/// Internal memory as an address space of its own, beside the regions.
+constexpr int32_t kInternal = 100;
+constexpr size_t kMaxFindings = 200;
+
+bool inMemory(const FeatureMap& map) { return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1; }
+
+std::string describe(int32_t space, uint64_t first, uint64_t last) {
+  return space == kInternal ? fmt::format("internal memory 0x{:x}..0x{:x}", first, last)
+                            : fmt::format("region {} 0x{:x}..0x{:x}", space, first, last);
+}
+
+/// Elements of a map along each axis as they lie in memory.
+struct Axes {
+  int64_t h, w, c;
+};
+
+Axes memoryShape(const KernelOperation& op) {
+  const int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
+  switch (op.transpose) {
+    case Transpose::HWC: return {h, w, c};
+    case Transpose::WHC: return {w, h, c};
+    case Transpose::HCW: return {h, c, w};
+    case Transpose::WCH: return {w, c, h};
+    case Transpose::CHW: return {c, h, w};
+    case Transpose::CWH: return {c, w, h};
+  }
+  return {h, w, c};
+}
+
+}  // namespace
+
+void Checker::assumeInitialized(uint8_t region, uint64_t offset, uint64_t length) {
+  if (length == 0) return;
+  auto& ranges = written_[region];
+  uint64_t first = offset, last = offset + length - 1;
+  // Merge with every range that touches [first - 1, last + 1].
+  auto at = ranges.upper_bound(first);
+  if (at != ranges.begin() && std::prev(at)->second + 1 >= first) --at;
+  while (at != ranges.end() && at->first <= last + 1) {
+    first = std::min(first, at->first);
+    last = std::max(last, at->second);
+    at = ranges.erase(at);
+  }
+  ranges[first] = last;
+}
+
+void Checker::find(Finding::Kind kind, uint32_t offset, std::string message) {
+  if (findings_.size() < kMaxFindings) findings_.push_back({kind, offset, std::move(message)});
+}
+
+std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
+  std::vector<Use> uses;
+  const auto add = [&](const FeatureMap& map, Axes axes, bool write, const char* what) {
+    if (!inMemory(map)) return;
+    const int64_t bytes = elementBytes(map.type);
+    const bool stacked = map.storage == Storage::Tiles3x1;
+    for (size_t t = 0; t < 4; ++t) {
+      int64_t rows, columns;
+      if (stacked) {
+        columns = axes.w;
+        rows = t == 0   ? std::min<int64_t>(axes.h, map.height0)
+               : t == 1 ? std::min<int64_t>(axes.h, map.height1) - map.height0
+               : t == 2 ? axes.h - map.height1
+                        : 0;
+      } else {
+        const bool right = t % 2 == 1;
+        const int64_t split = right ? map.height1 : map.height0;
+        columns = right ? axes.w - map.width0 : std::min<int64_t>(axes.w, map.width0);
+        rows = t >= 2 ? axes.h - split : std::min<int64_t>(axes.h, split);
+      }
+      if (rows <= 0 || columns <= 0) continue;
+      int64_t low = 0, high = 0;
+      const auto axis = [&](int64_t count, int64_t stride) { ((count - 1) * stride < 0 ? low : high) += (count - 1) * stride; };
+      axis(rows, map.strideY);
+      if (map.layout == Layout::NHWC) {
+        axis(columns, map.strideX);
+        axis(axes.c, bytes);
+      } else {
+        axis(columns, 16 * bytes);
+        axis((axes.c + 15) / 16, map.strideC);
+        high += ((axes.c - 1) % 16) * bytes;
+      }
+      uses.push_back({map.region, map.base[t] + static_cast<uint64_t>(low),
+                      map.base[t] + static_cast<uint64_t>(high + bytes - 1), write, what});
+    }
+  };
+  const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
+  if (readsIfm) add(op.ifm, {op.ifm.height, op.ifm.width, op.ifm.depth}, false, "IFM");
+  const bool readsIfm2 = op.ifm2 && (op.kind == OperationKind::Elementwise ? !isUnary(op.elementwise.mode)
+                                                                           : op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2);
+  if (readsIfm2) add(*op.ifm2, {op.ifm2->height, op.ifm2->width, op.ifm2->depth}, false, "IFM2");
+  if (op.weights) {
+    for (const AddressRange& range : op.weights->weights) {
+      if (range.length > 0) uses.push_back({op.weights->weightRegion, range.address, range.address + range.length - 1, false, "weights"});
+    }
+    for (const AddressRange& range : op.weights->scales) {
+      if (range.length > 0) uses.push_back({op.weights->scaleRegion, range.address, range.address + range.length - 1, false, "scales"});
+    }
+  }
+  if (usesTableMemory(target_, op.activation)) {
+    const uint64_t base = target_.isU85() ? 0 : static_cast<uint64_t>(target_.shramKiB) * 1024 - 2048;
+    uint64_t bytes = 2048;
+    if (op.activation.table == Table::Lut8) bytes = 256;
+    if (op.activation.table == Table::Lut8To16) bytes = 512;
+    if (op.activation.table == Table::Lut8To32) bytes = 1024;
+    const uint64_t first = base + uint64_t{op.activation.slot} * 256;
+    uses.push_back({kInternal, first, first + bytes - 1, false, "table"});
+  } else if (!target_.isU85() && target_.lutReservedBanks == 0) {
+    // U55-32/64: the accumulators of an operation without table lie where tables do.
+    uses.push_back({kInternal, static_cast<uint64_t>(op.accumulatorStart) * 1024, static_cast<uint64_t>(target_.shramKiB) * 1024 - 1, true, "accumulators"});
+  }
+  if (op.accumulatorOutput) add(op.ofm, memoryShape(op), true, "OFM");
+  return uses;
+}
+
+std::vector<Checker::Use> Checker::usesOf(const DmaOperation& op) const {
+  std::vector<Use> uses;
+  if (op.length == 0) return uses;
+  const int dimensions = std::max(op.dimensions, op.destinationDimensions);
+  const int64_t inner = dimensions >= 2 || op.source.indexed || op.destination.indexed ? std::max(op.size0, 1) : 1;
+  const int64_t outer = dimensions >= 3 ? std::max(op.size1, 1) : 1;
+  const auto add = [&](const DmaEnd& end, bool write, bool strided, const char* what) {
+    int64_t low = 0, high = 0;
+    if (target_.family == Family::U65) {
+      const auto length = static_cast<int64_t>(op.length);
+      high = (inner * outer - 1) * length + (strided ? (inner * outer - 1) * end.stride0 + (outer - 1) * end.stride1 : 0);
+    } else {
+      const int64_t steps = end.indexed ? op.indexMax : inner - 1;
+      ((steps * end.stride0) < 0 ? low : high) += steps * end.stride0;
+      (((outer - 1) * end.stride1) < 0 ? low : high) += (outer - 1) * end.stride1;
+    }
+    uses.push_back({end.internal ? kInternal : end.region, end.address + static_cast<uint64_t>(low),
+                    end.address + static_cast<uint64_t>(high) + op.length - 1, write, what});
+  };
+  add(op.source, false, op.dimensions >= 2, "DMA source");
+  add(op.destination, true, op.destinationDimensions >= 2, "DMA destination");
+  if (op.source.indexed || op.destination.indexed) {
+    const auto count = static_cast<uint64_t>(inner * outer);
+    uses.push_back({op.indexRegion, op.indexAddress,
+                    op.indexAddress + count * 4 + static_cast<uint64_t>((outer - 1) * op.indexSkip1) - 1, false, "DMA indices"});
+  }
+  return uses;
+}
+
+void Checker::reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending, uint32_t offset,
+                              const char* kind, const char* remedy) {
+  for (const Pending& other : pending) {
+    for (const Use& theirs : other.uses) {
+      for (const Use& ours : uses) {
+        if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last || ours.first > theirs.last) continue;
+        find(Finding::Kind::Hazard, offset,
+             fmt::format("{} {} while {} of the unfinished {} at offset 0x{:x} {} it: {}; {}", ours.what,
+                         ours.write ? "is written" : "is read", theirs.what, kind, other.offset,
+                         theirs.write ? "writes" : "reads",
+                         describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last)), remedy));
+        return;
+      }
+    }
+  }
+}
+
+void Checker::checkAlignment(const KernelOperation& op, uint32_t offset) {
+  const auto check = [&](const FeatureMap& map, const char* what) {
+    if (!inMemory(map)) return;
+    const int64_t bytes = elementBytes(map.type);
+    const int64_t unit = map.layout == Layout::NHCWB16 ? 16 : bytes;
+    for (size_t t = 0; t < 4; ++t) {
+      if (map.base[t] % static_cast<uint64_t>(unit) != 0) {
+        find(Finding::Kind::Alignment, offset, fmt::format("{} base {} 0x{:x} is not a multiple of {}", what, t, map.base[t], unit));
+      }
+    }
+    if (map.strideY % unit != 0) {
+      find(Finding::Kind::Alignment, offset, fmt::format("{} stride Y {} is not a multiple of {}", what, map.strideY, unit));
+    }
+    const int64_t other = map.layout == Layout::NHCWB16 ? map.strideC : map.strideX;
+    if (other % unit != 0) {
+      find(Finding::Kind::Alignment, offset, fmt::format("{} stride {} {} is not a multiple of {}", what,
+                                                          map.layout == Layout::NHCWB16 ? 'C' : 'X', other, unit));
+    }
+  };
+  check(op.ifm, "IFM");
+  if (op.ifm2) check(*op.ifm2, "IFM2");
+  if (op.accumulatorOutput) check(op.ofm, "OFM");
+  if (!op.weights) return;
+  const auto stream = [&](const AddressRange& range, const char* what) {
+    if (range.length > 0 && (range.address % 16 != 0 || range.length % 16 != 0)) {
+      find(Finding::Kind::Alignment, offset, fmt::format("{} stream 0x{:x} of {} bytes is not in units of 16", what, range.address, range.length));
+    }
+  };
+  for (const AddressRange& range : op.weights->weights) stream(range, "weight");
+  for (const AddressRange& range : op.weights->scales) stream(range, "scale");
+}
+
+void Checker::checkAlignment(const DmaOperation& op, uint32_t offset) {
+  const auto need = [&](uint64_t value, const char* what) {
+    if (value % 16 != 0) find(Finding::Kind::Alignment, offset, fmt::format("DMA {} 0x{:x} is not a multiple of 16", what, value));
+  };
+  const bool all = target_.family == Family::U55;
+  if (all || (target_.family == Family::U65 && op.source.internal)) need(op.source.address, "source");
+  if (all || (target_.family == Family::U65 && op.destination.internal)) need(op.destination.address, "destination");
+  if (all || (target_.family == Family::U65 && op.destination.internal)) need(op.length, "length");
+}
+
+void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
+  if (target_.isU85() && !microblockAllowed(target_, op, op.microblock)) {
+    find(Finding::Kind::BlockConfig, offset,
+         fmt::format("microblock {}x{}x{} is not allowed for this operation on {}", op.microblock.h, op.microblock.w, op.microblock.c, target_.name));
+  }
+  const BlockRules rules(target_, op);
+  if (Status status = rules.check(op.block); !status.ok()) find(Finding::Kind::BlockConfig, offset, status.error().message());
+  if (target_.isU85()) return;
+  if (op.ifmBufferEnd % 2 != 0 || op.accumulatorStart % 2 != 0 || op.ifm2BufferStart % 2 != 0) {
+    find(Finding::Kind::BlockConfig, offset, "an SHRAM buffer starts or ends at an odd bank");
+  }
+  if (op.kind != OperationKind::Elementwise && op.ifmBufferEnd > op.accumulatorStart) {
+    find(Finding::Kind::BlockConfig, offset,
+         fmt::format("IFM buffers end at bank {}, accumulators start at bank {}", op.ifmBufferEnd, op.accumulatorStart));
+  }
+}
+
+/// BLOCKDEP against the operation before: whole-map conflicts other than reading its complete output in the same shape
+/// must wait (0); reading the output is allowed as far as the first blocks do not need the last ones.
+void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
+  if (kernels_.empty() || op.blockDependency == 0) return;
+  const Pending& before = kernels_.back();
+  const KernelOperation& last = before.operation;
+  const auto uses = usesOf(op);
+  for (const Use& theirs : before.uses) {
+    if (theirs.space == kInternal && theirs.write) continue;
+    for (const Use& ours : uses) {
+      if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last || ours.first > theirs.last) continue;
+      const FeatureMap* input = std::string_view(ours.what) == "IFM"    ? &op.ifm
+                                : std::string_view(ours.what) == "IFM2" ? &*op.ifm2
+                                                                        : nullptr;
+      const bool sameMap = input != nullptr && theirs.write && std::string_view(theirs.what) == "OFM" && input->base == last.ofm.base &&
+                           input->region == last.ofm.region && input->height == last.ofm.height && input->width == last.ofm.width &&
+                           input->depth == last.ofm.depth && input->layout == last.ofm.layout && last.transpose == Transpose::HWC &&
+                           last.reverse == Reverse::None;
+      bool safe = sameMap;
+      if (sameMap) {
+        // Jobs: OFM blocks of the operation before from its end, input blocks of this one from its start; depth fastest.
+        const auto count = [](int64_t size, int64_t block) { return (size + block - 1) / std::max<int64_t>(block, 1); };
+        const int64_t lastC = count(last.ofm.depth, last.block.c), lastW = count(last.ofm.width, last.block.w), lastH = count(last.ofm.height, last.block.h);
+        const int64_t jobs = lastC * lastW * lastH;
+        const bool conv = op.kind != OperationKind::Elementwise && op.kind != OperationKind::Resize;
+        const int64_t up = op.upscale == Upscale::None ? 1 : 2;
+        const int64_t needH = conv ? ((op.block.h - 1) * int64_t{op.kernel.strideY} + op.kernel.dilatedHeight() - op.padding.top + up - 1) / up : op.block.h;
+        const int64_t needW = conv ? ((op.block.w - 1) * int64_t{op.kernel.strideX} + op.kernel.dilatedWidth() - op.padding.left + up - 1) / up : op.block.w;
+        for (int64_t d = 0; safe && d < op.blockDependency; ++d) {
+          // The first job of this operation against the job d places from the end (i = 0 is the most eager one).
+          const int64_t job = jobs - 1 - d;
+          if (job < 0) break;
+          const int64_t y = job / (lastC * lastW) * last.block.h, x = job / lastC % lastW * last.block.w;
+          if (y < needH && x < needW) safe = false;
+        }
+      }
+      if (!safe) {
+        find(Finding::Kind::Hazard, offset,
+             fmt::format("BLOCKDEP {} lets {} overlap {} of the operation at offset 0x{:x}: {}", op.blockDependency, ours.what, theirs.what,
+                         before.offset, describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last))));
+        return;
+      }
+    }
+  }
+}
+
+void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
+  for (const Use& use : uses) {
+    if (use.write || (use.space != kInternal && initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0)) continue;
+    // Only a box that nothing at all has been written to is certain: strided maps leave gaps.
+    const auto space = written_.find(use.space);
+    bool touched = false;
+    if (space != written_.end()) {
+      auto at = space->second.upper_bound(use.last);
+      touched = at != space->second.begin() && std::prev(at)->second >= use.first;
+    }
+    if (!touched) {
+      find(Finding::Kind::Uninitialized, offset, fmt::format("{} reads memory that nothing has written: {}", use.what, describe(use.space, use.first, use.last)));
+    }
+  }
+  for (const Use& use : uses) {
+    if (use.write && use.last >= use.first && use.last - use.first < uint64_t{1} << 40) {
+      const auto space = static_cast<uint8_t>(use.space);
+      assumeInitialized(space, use.first, use.last - use.first + 1);
+    }
+  }
+}
+
+void Checker::add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset) {
+  for (const std::string_view name : unset) {
+    find(Finding::Kind::StaleState, offset, fmt::format("{} is used but no command has set it", name));
+  }
+  const auto keep = [](std::deque<Pending>& queue, int32_t outstanding) {
+    while (static_cast<int32_t>(queue.size()) > std::max(outstanding, 0)) queue.pop_front();
+  };
+  if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
+    const auto uses = usesOf(*kernel);
+    reportConflicts(uses, dmas_, offset, "DMA", "a DMA_WAIT is missing before it");
+    checkBlockDependency(*kernel, offset);
+    checkAlignment(*kernel, offset);
+    checkBlock(*kernel, offset);
+    checkInitialized(uses, offset);
+    kernels_.push_back({uses, offset, *kernel});
+    keep(kernels_, target_.maxOutstandingKernels());
+  } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
+    const auto uses = usesOf(*dma);
+    reportConflicts(uses, kernels_, offset, "operation", "a KERNEL_WAIT is missing before it");
+    checkAlignment(*dma, offset);
+    checkInitialized(uses, offset);
+    dmas_.push_back({uses, offset, {}});
+    keep(dmas_, target_.maxOutstandingDma());
+  } else if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
+    keep(kernels_, kernelWait->outstanding);
+  } else if (const auto* dmaWait = std::get_if<DmaWait>(&operation)) {
+    keep(dmas_, dmaWait->outstanding);
+  } else if (std::holds_alternative<Stop>(operation)) {
+    kernels_.clear();
+    dmas_.clear();
+  }
+}
+
+}  // namespace carina::npu::model

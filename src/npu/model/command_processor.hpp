@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps through a command stream: register state, operations, branches, interrupts, faults; keeps statistics, the time
+// line and the checker up to date.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "npu/model/checker.hpp"
+#include "npu/model/executor.hpp"
+#include "npu/stream.hpp"
+
+namespace carina::npu::model {
+
+class CommandProcessor {
+ public:
+  CommandProcessor(const Machine& machine, const ModelOptions& options);
+
+  /// Forgets everything but decoded weights.
+  void reset();
+  /// Begins at the first word. Register state is kept from the run before, as the hardware does.
+  void start(std::vector<uint32_t> words);
+
+  enum class Step : uint8_t { Continue, Interrupt, Stopped, Faulted };
+  /// One command. Interrupt: an IRQ command; Stopped: STOP or the end of the stream.
+  Step step(AddressMap& memory);
+
+  bool running() const { return running_; }
+  uint32_t position() const { return static_cast<uint32_t>(index_ * 4); }
+  /// Mask of the latest IRQ or STOP command.
+  uint16_t interruptMask() const { return interruptMask_; }
+  bool stoppedByCommand() const { return stoppedByCommand_; }
+
+  /// Totals up to now.
+  RunStats statistics() const;
+  Cycles cyclesSoFar() const { return timeline_ ? timeline_->total() : 0; }
+  PmuCounts pmuSoFar() const { return timeline_ ? timeline_->pmu() : PmuCounts{}; }
+  bool countingMasked() const { return masked_; }
+  const std::optional<Fault>& fault() const { return fault_; }
+  Checker* checker() { return checker_.get(); }
+  Executor& executor() { return executor_; }
+  void setMachine(const Machine& machine) { machine_ = machine; }
+  const Machine& machine() const { return machine_; }
+
+ private:
+  Step fail(FaultKind kind, std::string reason, uint32_t offset, uint8_t channel = 0);
+
+  Machine machine_;
+  ModelOptions options_;
+  Executor executor_;
+  RegisterState state_;
+  std::vector<uint32_t> words_;
+  size_t index_ = 0;
+  bool running_ = false, stoppedByCommand_ = false, masked_ = false;
+  uint16_t interruptMask_ = 0;
+  std::optional<Fault> fault_;
+  std::optional<Timeline> timeline_;
+  std::unique_ptr<Checker> checker_;
+  RunStats stats_;
+};
+
+}  // namespace carina::npu::model
