@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the aten graph once and keeps what every value has become.
+#include "lower/lowering.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "aten/ops.hpp"
+#include "lower/lower.hpp"
+#include "lower/quantize_rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+constexpr size_t kMostErrors = 20;
+
+/// What a program input or output is inside TOSA.
+Result<DType> boundaryType(const ir::Value& value) {
+  switch (value.dtype()) {
+    case DType::Int8: case DType::Int16: case DType::Int32: case DType::Bool: return value.dtype();
+    default:
+      return fail("{} {} enters or leaves the NPU part as {}", value.isInput() ? "input" : "value", value.name,
+                  dtypeName(value.dtype()))
+          .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
+  }
+}
+
+}  // namespace
+
+int64_t Codes::quantize(double x) const {
+  const float inverse = static_cast<float>(1.0 / scale);
+  const float code = std::nearbyint(static_cast<float>(x) * inverse) + static_cast<float>(zeroPoint);
+  if (std::isnan(code)) return std::clamp(zeroPoint, min, max);
+  return static_cast<int64_t>(
+      std::clamp(static_cast<double>(code), static_cast<double>(min), static_cast<double>(max)));
+}
+
+Lowering::Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
+
+Result<ir::Graph> Lowering::run() {
+  CARINA_RETURN_IF_ERROR(addInputs());
+  std::vector<Diagnostic> problems;
+  for (const ir::Node* node : source_.nodes()) {
+    if (std::all_of(node->results().begin(), node->results().end(), [](const ir::Value* v) { return v->unused(); })) continue;
+    emitter_.setLocation(node->location());
+    Status status = lowerNode(*node);
+    if (status.ok()) continue;
+    Error error = std::move(status).error();
+    error = std::move(error).at(node->where());
+    problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
+    if (problems.size() >= kMostErrors) break;
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  CARINA_RETURN_IF_ERROR(addOutputs());
+  target_.eraseDeadNodes();
+  return std::move(target_);
+}
+
+Status Lowering::addInputs() {
+  for (const ir::Value* input : source_.inputs()) {
+    CARINA_TRY(const DType dtype, boundaryType(*input));
+    ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
+    stored_[input] = {value, Layout::rowMajor(input->shape())};
+  }
+  return {};
+}
+
+Status Lowering::addOutputs() {
+  std::vector<ir::Value*> outputs;
+  for (const ir::Value* output : source_.outputs()) {
+    CARINA_RETURN_IF_ERROR(boundaryType(*output));
+    CARINA_TRY(const Stored data, integers(output));
+    ir::Value* value = rowMajor(data);
+    if (value->isInput() || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
+      value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
+    }
+    if (!output->name.empty()) value->name = output->name;
+    outputs.push_back(value);
+  }
+  target_.setOutputs(std::move(outputs));
+  return {};
+}
+
+Status Lowering::lowerNode(const ir::Node& node) {
+  if (const auto constant = quantizedConstantOf(node)) {
+    if (!constant->ok()) return Error(constant->error());
+    constants_[node.result()] = **constant;
+    return {};
+  }
+  const Rule rule = findRule(node.def());
+  if (!rule) {
+    return fail("{} has no form in TOSA", node.opName())
+        .withRemedy("leave it to the CPU, or replace it in the network by operators that have one");
+  }
+  return rule(*this, node);
+}
+
+const QuantizedConstant* Lowering::quantizedConstant(const ir::Value* value) const {
+  const auto it = constants_.find(value);
+  return it == constants_.end() ? nullptr : &it->second;
+}
+
+Result<Real> Lowering::real(const ir::Value* value) {
+  if (const auto it = reals_.find(value); it != reals_.end()) return it->second;
+  if (const QuantizedConstant* constant = quantizedConstant(value)) {
+    if (constant->axis >= 0) {
+      return fail("a constant with a scale per channel is used where one scale is needed")
+          .withRemedy("quantize it per tensor");
+    }
+    Real real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())}, constant->scales,
+              constant->zeroPoints[0], false, {}, {}, {}, {}};
+    reals_[value] = real;
+    return real;
+  }
+  const std::string what = value->name.empty() ? "an operand" : "operand " + value->name;
+  return fail("{} is not quantized: no dequantize node makes it", what)
+      .withRemedy("quantize the network with this operator included");
+}
+
+Result<Real> Lowering::plainReal(const ir::Value* value) {
+  CARINA_TRY(Real found, real(value));
+  if (!found.plain()) {
+    return fail("operand {} of an unfused operator is not quantized between the two", value->name)
+        .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
+  }
+  return found;
+}
+
+Result<Stored> Lowering::integers(const ir::Value* value) {
+  if (const auto it = stored_.find(value); it != stored_.end()) return it->second;
+  if (value->isConstant() && !isFloat(value->dtype())) {
+    Tensor tensor = value->constant();
+    if (tensor.dtype() == DType::Int64) tensor = convert(tensor, DType::Int32);
+    Stored data{emitter_.constant(std::move(tensor)), Layout::rowMajor(value->shape())};
+    stored_[value] = data;
+    return data;
+  }
+  return fail("value {} is float where integers are needed", value->name)
+      .withRemedy("quantize the network with this operator included");
+}
+
+Result<Stored> Lowering::movable(const ir::Value* value) {
+  if (!isReal(value)) return integers(value);
+  CARINA_TRY(Real found, real(value));
+  if (found.accumulator) {
+    return fail("operand {} is not quantized before its elements are moved", value->name)
+        .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
+  }
+  return found.data;
+}
+
+Status Lowering::defineMoved(const ir::Value* result, const ir::Value* source, Stored data) {
+  if (!isReal(source)) {
+    define(result, std::move(data));
+    return {};
+  }
+  CARINA_TRY(Real moved, real(source));
+  moved.data = std::move(data);
+  define(result, std::move(moved));
+  return {};
+}
+
+std::optional<Codes> Lowering::codesAfter(const ir::Value* value) const {
+  while (value->hasOneUse()) {
+    const ir::Node* user = value->uses()[0].node;
+    if (const auto codes = quantizeCodes(*user)) return codes;
+    if (!isClampRule(*user)) return std::nullopt;
+    value = user->result();
+  }
+  return std::nullopt;
+}
+
+// Layouts ----------------------------------------------------------------------------------------------------------
+
+std::vector<int> Lowering::channelLast(size_t rank) {
+  std::vector<int> order{0};
+  for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int>(d));
+  order.push_back(1);
+  return order;
+}
+
+namespace {
+
+std::vector<int> identityOrder(size_t rank) {
+  std::vector<int> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Shape shapeInOrder(const Shape& shape, const std::vector<int>& order) {
+  Shape result;
+  for (int d : order) result.push_back(shape[static_cast<size_t>(d)]);
+  return result;
+}
+
+/// The permutation that takes an array of shape `from`, whose sizes > 1 are exactly the layout's axes, to `to` with the axes
+/// in the order of `sequence`; nothing when the shapes do not match that way. Sizes of 1 go where one is needed.
+std::optional<std::vector<int>> directPermutation(const Shape& from, const Layout& layout, const std::vector<int>& sequence,
+                                                  const Shape& to) {
+  if (from.size() != to.size()) return std::nullopt;
+  std::vector<int> positionOfAxis, ones;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == 1) {
+      ones.push_back(static_cast<int>(i));
+      continue;
+    }
+    const size_t axis = positionOfAxis.size();
+    if (axis >= layout.axes.size() || layout.axes[axis] != from[i]) return std::nullopt;
+    positionOfAxis.push_back(static_cast<int>(i));
+  }
+  if (positionOfAxis.size() != layout.axes.size()) return std::nullopt;
+  std::vector<int> permutation;
+  size_t next = 0, nextOne = 0;
+  for (int64_t size : to) {
+    if (size == 1) {
+      if (nextOne >= ones.size()) return std::nullopt;
+      permutation.push_back(ones[nextOne++]);
+      continue;
+    }
+    if (next >= sequence.size() || layout.axes[static_cast<size_t>(sequence[next])] != size) return std::nullopt;
+    permutation.push_back(positionOfAxis[static_cast<size_t>(sequence[next++])]);
+  }
+  return permutation;
+}
+
+/// A dimension order in which the storage lies, when every dimension is one axis. Dimensions of size 1 follow their
+/// predecessor, or go first.
+std::optional<std::vector<int>> storageOrder(const Layout& layout) {
+  const auto rank = layout.dims.size();
+  std::vector<std::vector<int>> candidates{identityOrder(rank)};
+  if (rank >= 3) candidates.push_back(Lowering::channelLast(rank));
+  const Shape shape = layout.shape();
+  for (const auto& order : candidates) {
+    if (layout == Layout::ordered(shape, order)) return order;
+  }
+  std::vector<int> order(rank, -1);
+  std::vector<std::pair<int, int>> keyed;  // position of the axis, dimension
+  int last = -1;
+  for (size_t d = 0; d < rank; ++d) {
+    if (layout.dims[d].size() > 1) return std::nullopt;
+    if (!layout.dims[d].empty()) last = layout.dims[d][0];
+    keyed.emplace_back(last, static_cast<int>(d));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  order.clear();
+  for (const auto& [axis, d] : keyed) order.push_back(d);
+  return order;
+}
+
+/// Leading dimensions of size 1 up to `rank`.
+Stored withRank(Stored data, size_t rank) {
+  while (data.layout.dims.size() < rank) data.layout.dims.insert(data.layout.dims.begin(), std::vector<int>{});
+  return data;
+}
+
+}  // namespace
+
+ir::Value* Lowering::ordered(const Stored& data, const std::vector<int>& order) {
+  const std::vector<int> sequence = data.layout.axesOf(order);
+  const Shape target = shapeInOrder(data.shape(), order);
+  std::vector<int64_t> key(sequence.begin(), sequence.end());
+  key.push_back(-1);
+  key.insert(key.end(), data.layout.axes.begin(), data.layout.axes.end());
+  key.push_back(-1);
+  key.insert(key.end(), target.begin(), target.end());
+  ir::Value*& known = reordered_[{data.value, key}];
+  if (known) return known;
+  const auto move = transposition(data.layout.axes, sequence);
+  ir::Value* value = data.value;
+  if (!move) {
+    value = emitter_.reshape(value, target);
+  } else if (const auto direct = directPermutation(value->shape(), data.layout, sequence, target)) {
+    value = emitter_.transpose(value, *direct);
+  } else {
+    value = emitter_.reshape(emitter_.transpose(emitter_.reshape(value, move->from), move->permutation), target);
+  }
+  return known = value;
+}
+
+ir::Value* Lowering::rowMajor(const Stored& data) { return ordered(data, identityOrder(data.layout.dims.size())); }
+
+Stored Lowering::viewed(const Stored& data, const Shape& shape) {
+  if (const auto layout = data.layout.viewed(shape)) return {data.value, *layout};
+  return {rowMajor(data), Layout::rowMajor(shape)};
+}
+
+std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
+  const size_t rank = data.front().layout.dims.size();
+  std::vector<std::vector<int>> candidates;
+  for (const Stored& d : data) {
+    if (d.value->isConstant()) continue;
+    if (auto order = storageOrder(d.layout)) candidates.push_back(std::move(*order));
+  }
+  candidates.push_back(identityOrder(rank));
+  const auto cost = [&](const std::vector<int>& order) {
+    int64_t moved = 0;
+    for (const Stored& d : data) {
+      if (!d.value->isConstant() && transposition(d.layout.axes, d.layout.axesOf(order))) moved += d.value->numElements();
+    }
+    return moved;
+  };
+  std::vector<int> best = candidates.front();
+  int64_t least = cost(best);
+  for (const auto& order : candidates) {
+    const int64_t moved = cost(order);
+    if (moved < least) {
+      least = moved;
+      best = order;
+    }
+  }
+  return best;
+}
+
+Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& shape) {
+  const int64_t count = numElements(shape);
+  const Stored* first = nullptr;  // a full operand
+  bool oneLayout = true;
+  for (Stored& operand : operands) {
+    operand = withRank(std::move(operand), shape.size());
+    const bool full = operand.shape() == shape;
+    if (full && (!first || first->value->isConstant())) first = &operand;
+  }
+  for (const Stored& operand : operands) {
+    const bool full = operand.shape() == shape;
+    oneLayout = oneLayout && first && (full ? operand.layout == first->layout : operand.value->numElements() == 1);
+  }
+  Aligned aligned;
+  if (oneLayout && first) {
+    // A conventional shape is kept; others take the first full operand's.
+    aligned.shape = first->value->shape();
+    aligned.layout = first->layout;
+    for (const Stored& operand : operands) {
+      const bool full = operand.value->numElements() == count;
+      aligned.values.push_back(emitter_.reshape(operand.value, full ? aligned.shape : Shape(aligned.shape.size(), 1)));
+    }
+    return aligned;
+  }
+  const std::vector<int> order = commonOrder(operands);
+  for (const Stored& operand : operands) aligned.values.push_back(ordered(operand, order));
+  aligned.layout = Layout::ordered(shape, order);
+  aligned.shape = shapeInOrder(shape, order);
+  return aligned;
+}
+
+Result<ir::Graph> lowerToTosa(const ir::Graph& partition) {
+  CARINA_TRY(ir::Graph graph, Lowering(partition).run());
+  return graph;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one lowering: what each aten value has become, and the tools that the operator rules share.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "lower/emitter.hpp"
+#include "lower/layout.hpp"
+
+namespace carina::lower {
+
+/// A TOSA value and how the elements of the aten tensor lie in it. The value's own shape is any row-major regrouping of the
+/// layout's axes.
+struct Stored {
+  ir::Value* value = nullptr;
+  Layout layout;
+
+  Shape shape() const { return layout.shape(); }
+  DType dtype() const { return value->dtype(); }
+};
+
+/// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions, then the limits.
+/// It becomes a tensor of its own only where a quantize node fixes its codes.
+struct Real {
+  Stored data;                 // the codes
+  std::vector<double> scales;  // one, or one per index of the data's last dimension
+  int64_t zeroPoint = 0;
+  /// Results of arithmetic in 32 or 48 bits: a quantize node must follow.
+  bool accumulator = false;
+  /// Pieces that lie behind each other along the last dimension of data.value's shape; empty: data.value is whole. Pieces are
+  /// rescaled one by one (a grouped convolution).
+  std::vector<ir::Value*> parts;
+  std::vector<std::function<double(double)>> functions;  // evaluated by a TABLE
+  std::optional<double> low, high;
+
+  double scale() const { return scales[0]; }
+  /// Codes as they came from a dequantize node: operators may read data directly.
+  bool plain() const { return !accumulator && functions.empty() && !low && !high; }
+};
+
+/// Scale, zero point and codes of a quantize or dequantize node.
+struct Codes {
+  double scale = 1;
+  int64_t zeroPoint = 0;
+  int64_t min = -128, max = 127;
+  DType dtype = DType::Int8;
+
+  /// clamp(roundHalfEven(x / scale) + zeroPoint) as torch computes it: float32 product with the reciprocal.
+  int64_t quantize(double x) const;
+};
+
+/// A constant that enters through a dequantize node.
+struct QuantizedConstant {
+  Tensor codes;
+  std::vector<double> scales;       // one or one per index along axis
+  std::vector<int64_t> zeroPoints;  // as many
+  int axis = -1;                    // -1: per tensor
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const ir::Graph& source);
+  Result<ir::Graph> run();
+
+  // For the operator rules ------------------------------------------------------------------------------------------
+  Emitter& emit() { return emitter_; }
+
+  /// The value as codes of one scale, made from constants when it is one. Errors: it is not quantized here.
+  Result<Real> real(const ir::Value* value);
+  /// The same, without pending functions, limits or accumulators.
+  Result<Real> plainReal(const ir::Value* value);
+  /// An integer or bool value. int64 is carried as int32.
+  Result<Stored> integers(const ir::Value* value);
+  /// The quantized constant behind a dequantize node; null when it is something else.
+  const QuantizedConstant* quantizedConstant(const ir::Value* value) const;
+  bool isReal(const ir::Value* value) const { return value->dtype() == DType::Float32; }
+
+  void define(const ir::Value* value, Real real) { reals_[value] = std::move(real); }
+  void define(const ir::Value* value, Stored stored) { stored_[value] = std::move(stored); }
+
+  /// Data of any kind: codes of a plain real or integers. For operators that only move elements.
+  Result<Stored> movable(const ir::Value* value);
+  /// Defines `result` as moved data of `source`: same scale, functions and limits.
+  Status defineMoved(const ir::Value* result, const ir::Value* source, Stored data);
+
+  /// The codes that the one quantize node after `value` (behind clamps) asks for, if there is one.
+  std::optional<Codes> codesAfter(const ir::Value* value) const;
+
+  // Layouts ---------------------------------------------------------------------------------------------------------
+  /// A TOSA value whose shape is the aten shape in the given dimension order, row-major.
+  ir::Value* ordered(const Stored& data, const std::vector<int>& order);
+  ir::Value* rowMajor(const Stored& data);
+  /// The same elements under another aten shape; moves data only when the layout cannot express it.
+  Stored viewed(const Stored& data, const Shape& shape);
+  /// The dimension order that moves the fewest elements to give all of them the same one. Shapes have equal rank.
+  std::vector<int> commonOrder(const std::vector<Stored>& data) const;
+
+  struct Aligned {
+    std::vector<ir::Value*> values;  // broadcastable against each other, equal rank
+    Layout layout;                   // of the result over `shape`
+    std::vector<int64_t> shape;      // TOSA shape of the result
+  };
+  /// Brings operands of a broadcasting operator with result `shape` into one layout.
+  Aligned align(std::vector<Stored> operands, const Shape& shape);
+
+  /// [N, C, H, W] (or any rank >= 3) with C innermost.
+  static std::vector<int> channelLast(size_t rank);
+
+  /// Brings a real to the codes of a quantize node.
+  Result<Stored> quantized(const Real& real, const Codes& codes);
+
+ private:
+  Status lowerNode(const ir::Node& node);
+  Status addInputs();
+  Status addOutputs();
+  Result<ir::Value*> rescaledPart(const Real& real, ir::Value* part, size_t firstChannel, const Codes& codes);
+  Result<Stored> tabled(const Real& real, const Codes& codes);
+
+  const ir::Graph& source_;
+  ir::Graph target_;
+  Emitter emitter_;
+  std::unordered_map<const ir::Value*, Real> reals_;
+  std::unordered_map<const ir::Value*, Stored> stored_;
+  std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
+  std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*> reordered_;  // key: sequence, -1, shape
+};
+
+/// How one operator is lowered; errors get the node's place added.
+using Rule = Status (*)(Lowering&, const ir::Node&);
+/// The rule of an operator; null when there is none.
+Rule findRule(const ir::OpDef& def);
+
+}  // namespace carina::lower

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects the rules of all families, and their shared helpers.
+#include "lower/rules.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lower/quantize_rules.hpp"
+
+namespace carina::lower {
+
+Rule findRule(const ir::OpDef& def) {
+  static const Rules rules = [] {
+    Rules all;
+    addQuantizeRules(all);
+    addPointwiseRules(all);
+    addFunctionRules(all);
+    addConvolutionRules(all);
+    addPoolRules(all);
+    addReduceRules(all);
+    addMatmulRules(all);
+    addViewRules(all);
+    addMoveRules(all);
+    return all;
+  }();
+  const auto it = rules.find(&def);
+  return it == rules.end() ? nullptr : it->second;
+}
+
+Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands, const ir::Value* result) {
+  std::vector<Real> reals;
+  for (const ir::Value* operand : operands) {
+    CARINA_TRY(Real real, lowering.real(operand));
+    reals.push_back(std::move(real));
+  }
+  const auto codesOf = [](const Real& real) {
+    const DType dtype = real.data.dtype();
+    return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype};
+  };
+  const auto differs = [&](const Real& real, const Codes& codes) {
+    return !real.plain() || real.scale() != codes.scale || real.zeroPoint != codes.zeroPoint ||
+           real.data.dtype() != codes.dtype;
+  };
+  SameCodes same;
+  same.codes = codesOf(reals.front());
+  const bool equal = std::none_of(reals.begin(), reals.end(), [&](const Real& r) { return differs(r, same.codes); });
+  if (!equal) {
+    if (const auto asked = lowering.codesAfter(result)) {
+      same.codes = *asked;
+    } else {
+      for (const Real& real : reals) {
+        if (!real.plain()) return fail("an operand of {} is not quantized", result->producer()->opName());
+        if (real.scale() > same.codes.scale) same.codes = codesOf(real);
+      }
+    }
+  }
+  for (const Real& real : reals) {
+    if (!differs(real, same.codes)) {
+      same.data.push_back(real.data);
+      continue;
+    }
+    CARINA_TRY(Stored data, lowering.quantized(real, same.codes));
+    same.data.push_back(std::move(data));
+  }
+  return same;
+}
+
+void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale) {
+  lowering.define(result, Real{std::move(data), {scale}, 0, true, {}, {}, {}, {}});
+}
+
+std::vector<int> wrappedDims(const std::optional<ir::Ints>& dims, int64_t rank) {
+  std::vector<int> wrapped;
+  if (!dims || dims->empty()) {
+    wrapped.resize(static_cast<size_t>(rank));
+    std::iota(wrapped.begin(), wrapped.end(), 0);
+    return wrapped;
+  }
+  for (int64_t d : *dims) wrapped.push_back(static_cast<int>(d < 0 ? d + rank : d));
+  std::sort(wrapped.begin(), wrapped.end());
+  return wrapped;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of lowering rules and what several of them need.
+#pragma once
+
+#include <unordered_map>
+
+#include "lower/lowering.hpp"
+
+namespace carina::lower {
+
+using Rules = std::unordered_map<const ir::OpDef*, Rule>;
+
+void addQuantizeRules(Rules& rules);     // quantize, dequantize, clamps
+void addPointwiseRules(Rules& rules);    // add, mul, maximum, comparisons, where
+void addFunctionRules(Rules& rules);     // one operand, any function: TABLE
+void addConvolutionRules(Rules& rules);  // convolutions, linear
+void addPoolRules(Rules& rules);
+void addReduceRules(Rules& rules);
+void addMatmulRules(Rules& rules);
+void addViewRules(Rules& rules);         // view, permute, expand and the like
+void addMoveRules(Rules& rules);         // cat, slice, pad, flip
+
+/// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else the coarsest of
+/// the operands'. Operands that have them already stay untouched.
+struct SameCodes {
+  std::vector<Stored> data;
+  Codes codes;
+};
+Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands, const ir::Value* result);
+
+/// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring back.
+void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale);
+
+/// A function of one float value, evaluated in double at every code.
+Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function);
+
+/// dims wrapped into [0, rank); all of them when the list is absent or empty.
+std::vector<int> wrappedDims(const std::optional<ir::Ints>& dims, int64_t rank);
+
+}  // namespace carina::lower

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and linear: CONV2D, DEPTHWISE_CONV2D, CONV3D, TRANSPOSE_CONV2D with the channel innermost.
+#include <algorithm>
+#include <numeric>
+
+#include "aten/conv_op.hpp"
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+#include "lower/weights.hpp"
+
+namespace carina::lower {
+namespace {
+
+/// A convolution with a batch dimension and at least two spatial dimensions.
+struct Geometry {
+  Stored input;  // aten [N, C, spatial...]
+  Tensor weight;
+  ir::Ints stride, dilation, padBefore, padAfter, outputPadding;
+};
+
+size_t spatialRank(const Geometry& g) { return g.stride.size(); }
+
+/// conv1d becomes a conv2d of height 1; a missing batch becomes 1.
+Geometry geometryOf(Lowering& lowering, const aten::ConvOp& conv, const Stored& input, Tensor weight) {
+  Geometry g{input, std::move(weight), conv.stride, conv.dilation, conv.padBefore, conv.padAfter, conv.outputPadding};
+  Shape shape = input.shape();
+  if (shape.size() == conv.spatialRank() + 1) shape.insert(shape.begin(), 1);
+  if (conv.spatialRank() == 1) {
+    shape.insert(shape.begin() + 2, 1);
+    Shape weightShape = g.weight.shape();
+    weightShape.insert(weightShape.begin() + 2, 1);
+    g.weight = g.weight.reshaped(weightShape);
+    for (ir::Ints* list : {&g.stride, &g.dilation}) list->insert(list->begin(), 1);
+    for (ir::Ints* list : {&g.padBefore, &g.padAfter, &g.outputPadding}) list->insert(list->begin(), 0);
+  }
+  g.input = lowering.viewed(input, shape);
+  return g;
+}
+
+/// Elements [from, from + count) of dimension 0, or of dimension 1.
+Tensor sliceOf(const Tensor& tensor, int axis, int64_t from, int64_t count) {
+  Shape shape = tensor.shape();
+  const int64_t extent = shape[static_cast<size_t>(axis)];
+  int64_t outer = 1, inner = dtypeSize(tensor.dtype());
+  for (int i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
+  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
+  shape[static_cast<size_t>(axis)] = count;
+  Tensor result = Tensor::uninitialized(tensor.dtype(), shape);
+  const auto to = result.mutableBytes();
+  for (int64_t o = 0; o < outer; ++o) {
+    const auto source = tensor.bytes().subspan(static_cast<size_t>((o * extent + from) * inner),
+                                               static_cast<size_t>(count * inner));
+    std::copy(source.begin(), source.end(), to.begin() + static_cast<std::ptrdiff_t>(o * count * inner));
+  }
+  return result;
+}
+
+/// TOSA wants output sizes to divide exactly: what PyTorch leaves over at the end is taken from the trailing padding, then
+/// from the input. Returns the window and cuts `input` (channel-last) where needed.
+Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape& kernel, ir::Value*& input) {
+  Emitter::Window window{g.stride, g.dilation, {}};
+  for (size_t i = 0; i < spatialRank(g); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 1;
+    const int64_t reach = (kernel[i] - 1) * g.dilation[i] + 1;
+    const int64_t spare = (input->dim(axis) + g.padBefore[i] + g.padAfter[i] - reach) % g.stride[i];
+    const int64_t fromPad = std::min(spare, g.padAfter[i]);
+    window.pad.push_back(g.padBefore[i]);
+    window.pad.push_back(g.padAfter[i] - fromPad);
+    if (spare > fromPad) input = lowering.emit().sliceAxis(input, axis, 0, input->dim(axis) - (spare - fromPad));
+  }
+  return window;
+}
+
+Shape spatialOf(const Shape& weight) { return {weight.begin() + 2, weight.end()}; }
+
+/// [O, I, k...] -> [O, k..., I]
+Tensor channelInnermost(const Tensor& weight) { return transposed(weight, Lowering::channelLast(static_cast<size_t>(weight.rank()))); }
+
+/// A kernel with dilation - 1 zeros (zero points) between its taps.
+Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
+  Shape shape = weight.shape();
+  for (size_t i = 0; i < dilation.size(); ++i) shape[i + 2] = (shape[i + 2] - 1) * dilation[i] + 1;
+  if (shape == weight.shape()) return weight;
+  Tensor result = Tensor::uninitialized(DType::Int8, shape);
+  const auto to = result.mutableAs<int8_t>();
+  std::fill(to.begin(), to.end(), static_cast<int8_t>(zero));
+  const auto from = weight.as<int8_t>();
+  const Shape strides = rowMajorStrides(shape);
+  Shape index(shape.size(), 0);
+  for (int8_t code : from) {
+    int64_t at = 0;
+    for (size_t i = 0; i < index.size(); ++i) at += index[i] * strides[i] * (i < 2 ? 1 : dilation[i - 2]);
+    to[static_cast<size_t>(at)] = code;
+    for (size_t i = index.size(); i-- > 0;) {
+      if (++index[i] < weight.dim(static_cast<int64_t>(i))) break;
+      index[i] = 0;
+    }
+  }
+  return result;
+}
+
+/// One group: weight [O, I, k...] in aten order.
+ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight, Tensor bias,
+                      int64_t inputZero, int64_t weightZero) {
+  Emitter& emit = lowering.emit();
+  const Emitter::Window window = fittedWindow(lowering, g, spatialOf(weight.shape()), input);
+  ir::Value* kernel = emit.constant(channelInnermost(weight));
+  ir::Value* biasValue = emit.constant(std::move(bias));
+  return spatialRank(g) == 3 ? emit.conv3d(input, kernel, biasValue, inputZero, weightZero, window)
+                             : emit.conv2d(input, kernel, biasValue, inputZero, weightZero, window);
+}
+
+/// One group of a transposed convolution: weight [I, O, kh, kw].
+Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight, Tensor bias,
+                                   int64_t inputZero, int64_t weightZero) {
+  if (spatialRank(g) != 2) return fail("a transposed 3-d convolution has no form in TOSA");
+  const Tensor wide = dilated(weight, g.dilation, weightZero);
+  Emitter::Window window{g.stride, {}, {}};
+  for (size_t i = 0; i < 2; ++i) {
+    window.pad.push_back(-g.padBefore[i]);
+    window.pad.push_back(g.outputPadding[i] - g.padAfter[i]);
+  }
+  ir::Value* kernel = lowering.emit().constant(transposed(wide, {1, 2, 3, 0}));
+  return lowering.emit().transposeConv2d(input, kernel, lowering.emit().constant(std::move(bias)), inputZero, weightZero,
+                                         window);
+}
+
+Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
+  const aten::ConvOp conv = *aten::asConvolution(&node);
+  CARINA_TRY(const Real input, lowering.plainReal(conv.input));
+  CARINA_TRY(const Weight weight, weightOf(lowering, conv.weight, conv.weightChannelAxis()));
+  const int64_t channels = conv.outputChannels();
+  std::vector<double> weightScales = weight.scales;
+  if (conv.transposed && conv.groups > 1 && weightScales.size() > 1) {
+    return fail("a grouped transposed convolution with weight scales per channel").withRemedy("quantize it per tensor");
+  }
+  CARINA_TRY(Tensor bias, biasOf(lowering, conv.bias, channels, input.scale(), weightScales, input.data.dtype()));
+  const Geometry g = geometryOf(lowering, conv, input.data, weight.codes);
+  const size_t rank = spatialRank(g) + 2;
+  ir::Value* data = lowering.ordered(g.input, Lowering::channelLast(rank));
+
+  std::vector<ir::Value*> parts;
+  const int64_t inputChannels = conv.inputChannels();
+  const bool depthwise = !conv.transposed && rank == 4 && conv.groups > 1 && conv.groups == inputChannels;
+  if (depthwise) {
+    // Output channel o = c * M + m reads input channel c: [C * M, 1, KH, KW] -> [KH, KW, C, M].
+    const Shape& shape = g.weight.shape();
+    const Tensor grouped = g.weight.reshaped({inputChannels, channels / inputChannels, shape[2], shape[3]});
+    const Emitter::Window window = fittedWindow(lowering, g, spatialOf(shape), data);
+    parts.push_back(lowering.emit().depthwiseConv2d(data, lowering.emit().constant(transposed(grouped, {2, 3, 0, 1})),
+                                                    lowering.emit().constant(std::move(bias)), input.zeroPoint,
+                                                    weight.zeroPoint, window));
+  } else {
+    const int64_t in = inputChannels / conv.groups, out = channels / conv.groups;
+    for (int64_t group = 0; group < conv.groups; ++group) {
+      const auto axis = static_cast<int64_t>(rank) - 1;
+      ir::Value* part = conv.groups == 1 ? data : lowering.emit().sliceAxis(data, axis, group * in, in);
+      const Tensor kernel = conv.groups == 1 ? g.weight
+                            : conv.transposed ? sliceOf(g.weight, 0, group * in, in)
+                                              : sliceOf(g.weight, 0, group * out, out);
+      Tensor groupBias = conv.groups == 1 ? bias : sliceOf(bias, 0, group * out, out);
+      if (conv.transposed) {
+        CARINA_TRY(part, transposedGroup(lowering, g, part, kernel, std::move(groupBias), input.zeroPoint, weight.zeroPoint));
+      } else {
+        part = plainGroup(lowering, g, part, kernel, std::move(groupBias), input.zeroPoint, weight.zeroPoint);
+      }
+      parts.push_back(part);
+    }
+  }
+
+  // The result in aten order of the 2-d (3-d) form, then without the dimensions that were added.
+  Shape shape = parts[0]->shape();
+  const std::vector<int> order = Lowering::channelLast(rank);
+  Shape full(rank);
+  for (size_t i = 0; i < rank; ++i) full[static_cast<size_t>(order[i])] = shape[i];
+  full[1] = channels;
+  Stored result{parts[0], Layout::ordered(full, order)};
+  result.layout = *result.layout.viewed(node.result()->shape());
+  Real real{std::move(result), {}, 0, true, {}, {}, {}, {}};
+  for (double scale : weightScales) real.scales.push_back(input.scale() * scale);
+  if (parts.size() > 1) real.parts = parts;
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+/// The order in which the storage holds the features (the last dimension), when all other dimensions come before them in
+/// order; then the weight's columns can be permuted and the data stay where they are.
+std::optional<std::vector<int>> featureAxes(const Layout& layout) {
+  std::vector<int> outer;
+  for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
+    outer.insert(outer.end(), layout.dims[d].begin(), layout.dims[d].end());
+  }
+  for (size_t i = 0; i < outer.size(); ++i) {
+    if (outer[i] != static_cast<int>(i)) return std::nullopt;
+  }
+  return layout.dims.back();
+}
+
+/// Columns of weight [O, K], K made of `axes` in aten order, reordered as the storage has them.
+Tensor reorderedColumns(const Tensor& weight, const Layout& layout, const std::vector<int>& axes) {
+  if (axes.size() < 2) return weight;
+  Shape shape{weight.dim(0)};
+  for (int axis : axes) shape.push_back(layout.axes[static_cast<size_t>(axis)]);
+  std::vector<int> byStorage(axes.size());
+  std::iota(byStorage.begin(), byStorage.end(), 0);
+  std::sort(byStorage.begin(), byStorage.end(),
+            [&](int a, int b) { return axes[static_cast<size_t>(a)] < axes[static_cast<size_t>(b)]; });
+  std::vector<int> permutation{0};
+  for (int i : byStorage) permutation.push_back(i + 1);
+  return transposed(weight.reshaped(shape), permutation).reshaped(weight.shape());
+}
+
+/// x W^T + b over the last dimension: a 1x1 convolution over [1, 1, rows, features].
+Status lowerLinear(Lowering& lowering, const ir::Node& node) {
+  const aten::Linear op = ir::dynCast<aten::Linear>(&node);
+  CARINA_TRY(const Real input, lowering.plainReal(op.input()));
+  CARINA_TRY(Weight weight, weightOf(lowering, op.weight(), 0));
+  const int64_t channels = weight.codes.dim(0), features = weight.codes.dim(1);
+  CARINA_TRY(Tensor bias, biasOf(lowering, op.bias(), channels, input.scale(), weight.scales, input.data.dtype()));
+  const int64_t rows = numElements(input.data.shape()) / features;
+  ir::Value* data = input.data.value;
+  if (const auto axes = featureAxes(input.data.layout)) weight.codes = reorderedColumns(weight.codes, input.data.layout, *axes);
+  else data = lowering.rowMajor(input.data);
+  Emitter& emit = lowering.emit();
+  data = emit.reshape(data, {1, 1, rows, features});
+  ir::Value* kernel = emit.constant(weight.codes.reshaped({channels, 1, 1, features}));
+  ir::Value* result = emit.conv2d(data, kernel, emit.constant(std::move(bias)), input.zeroPoint, weight.zeroPoint,
+                                  {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+  Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
+  for (double scale : weight.scales) real.scales.push_back(input.scale() * scale);
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+}  // namespace
+
+void addConvolutionRules(Rules& rules) {
+  for (const ir::OpDef* def :
+       {&aten::Conv1d::def(), &aten::Conv2d::def(), &aten::Conv3d::def(), &aten::Conv1dPadding::def(),
+        &aten::Conv2dPadding::def(), &aten::Conv3dPadding::def(), &aten::ConvTranspose1d::def(),
+        &aten::ConvTranspose2dInput::def(), &aten::ConvTranspose3dInput::def(), &aten::Convolution::def()}) {
+    rules[def] = lowerConvolution;
+  }
+  rules[&aten::Linear::def()] = lowerLinear;
+}
+
+}  // namespace carina::lower

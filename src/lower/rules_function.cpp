@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one quantized value: evaluated at every code and stored in a TABLE.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+using Function = double (*)(double);
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double softplus(double x, double beta, double threshold) {
+  return beta * x > threshold ? x : std::log1p(std::exp(beta * x)) / beta;
+}
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+/// hardsigmoid
+double sixth(double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }
+
+double scalar(const ir::Attribute& value) { return ir::scalarReal(value); }
+
+Status lowerGelu(Lowering& lowering, const ir::Node& node) {
+  if (ir::dynCast<aten::Gelu>(&node).approximate() == "tanh") {
+    return defineFunction(lowering, node, [](double x) {
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    });
+  }
+  return defineFunction(lowering, node, [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); });
+}
+
+Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
+  const double slope = scalar(ir::dynCast<aten::LeakyRelu>(&node).negativeSlope());
+  return defineFunction(lowering, node, [slope](double x) { return x > 0 ? x : x * slope; });
+}
+
+Status lowerElu(Lowering& lowering, const ir::Node& node) {
+  const aten::Elu op = ir::dynCast<aten::Elu>(&node);
+  const double alpha = scalar(op.alpha()), scale = scalar(op.scale()), inputScale = scalar(op.inputScale());
+  return defineFunction(lowering, node, [=](double x) { return x > 0 ? scale * x : scale * alpha * std::expm1(x * inputScale); });
+}
+
+Status lowerSelu(Lowering& lowering, const ir::Node& node) {
+  return defineFunction(lowering, node, [](double x) {
+    constexpr double kAlpha = 1.6732632423543772, kScale = 1.0507009873554805;
+    return x > 0 ? kScale * x : kScale * kAlpha * std::expm1(x);
+  });
+}
+
+Status lowerCelu(Lowering& lowering, const ir::Node& node) {
+  const double alpha = scalar(ir::dynCast<aten::Celu>(&node).alpha());
+  return defineFunction(lowering, node, [alpha](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
+}
+
+Status lowerSoftplus(Lowering& lowering, const ir::Node& node) {
+  const aten::Softplus op = ir::dynCast<aten::Softplus>(&node);
+  const double beta = scalar(op.beta()), threshold = scalar(op.threshold());
+  return defineFunction(lowering, node, [=](double x) { return softplus(x, beta, threshold); });
+}
+
+Status lowerHardshrink(Lowering& lowering, const ir::Node& node) {
+  const double limit = scalar(ir::dynCast<aten::Hardshrink>(&node).lambd());
+  return defineFunction(lowering, node, [limit](double x) { return std::abs(x) <= limit ? 0 : x; });
+}
+
+Status lowerSoftshrink(Lowering& lowering, const ir::Node& node) {
+  const double limit = scalar(ir::dynCast<aten::Softshrink>(&node).lambd());
+  return defineFunction(lowering, node, [limit](double x) { return std::abs(x) > limit ? x - std::copysign(limit, x) : 0; });
+}
+
+Status lowerThreshold(Lowering& lowering, const ir::Node& node) {
+  const aten::Threshold op = ir::dynCast<aten::Threshold>(&node);
+  const double limit = scalar(op.threshold()), value = scalar(op.value());
+  return defineFunction(lowering, node, [=](double x) { return x <= limit ? value : x; });
+}
+
+Status lowerLogit(Lowering& lowering, const ir::Node& node) {
+  const auto eps = ir::dynCast<aten::Logit>(&node).eps();
+  return defineFunction(lowering, node, [eps](double x) {
+    const double y = eps ? std::clamp(x, *eps, 1 - *eps) : x;
+    return std::log(y / (1 - y));
+  });
+}
+
+Status lowerPow(Lowering& lowering, const ir::Node& node) {
+  const double exponent = scalar(ir::dynCast<aten::PowTensorScalar>(&node).exponent());
+  return defineFunction(lowering, node, [exponent](double x) { return std::pow(x, exponent); });
+}
+
+Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
+  const double base = scalar(ir::dynCast<aten::PowScalar>(&node).self());
+  return defineFunction(lowering, node, [base](double x) { return std::pow(base, x); });
+}
+
+/// x + alpha * c and its relatives with a number as second operand.
+template <typename Op, int kSelf, int kOther>
+Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
+  if (!lowering.isReal(node.operands()[0])) return fail("{} of an integer tensor and a number", node.opName());
+  const Op op = ir::dynCast<Op>(&node);
+  const double alpha = scalar(op.alpha()), other = scalar(op.other());
+  const bool reversed = std::is_same_v<Op, aten::RsubScalar>;
+  const double self = kSelf * (reversed ? alpha : 1), offset = kOther * other * (reversed ? 1 : alpha);
+  return defineFunction(lowering, node, [=](double x) { return self * x + offset; });
+}
+
+/// A positive factor changes the scale only.
+Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
+  if (!lowering.isReal(node.operands()[0])) return fail("{} of an integer tensor and a number", node.opName());
+  CARINA_TRY(Real real, lowering.real(node.operands()[0]));
+  if (factor > 0 && std::isfinite(factor) && real.plain()) {
+    real.scales[0] *= factor;
+    lowering.define(node.result(), std::move(real));
+    return {};
+  }
+  return defineFunction(lowering, node, [factor](double x) { return x * factor; });
+}
+
+Status lowerMulNumber(Lowering& lowering, const ir::Node& node) {
+  return scaleBy(lowering, node, scalar(ir::dynCast<aten::MulScalar>(&node).other()));
+}
+Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
+  return scaleBy(lowering, node, 1 / scalar(ir::dynCast<aten::DivScalar>(&node).other()));
+}
+
+Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
+  const double divisor = scalar(ir::dynCast<aten::RemainderScalar>(&node).other());
+  return defineFunction(lowering, node, [divisor](double x) {
+    const double m = std::fmod(x, divisor);
+    return m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
+  });
+}
+
+Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
+  const double divisor = scalar(ir::dynCast<aten::FmodScalar>(&node).other());
+  return defineFunction(lowering, node, [divisor](double x) { return std::fmod(x, divisor); });
+}
+
+/// The operators without attributes.
+const std::unordered_map<const ir::OpDef*, Function>& functions() {
+  static const std::unordered_map<const ir::OpDef*, Function> table{
+      {&aten::Abs::def(), [](double x) { return std::abs(x); }},
+      {&aten::Neg::def(), [](double x) { return -x; }},
+      {&aten::Sign::def(), sign},
+      {&aten::Sgn::def(), sign},
+      {&aten::LogSigmoid::def(), [](double x) { return std::min(0.0, x) - std::log1p(std::exp(-std::abs(x))); }},
+      {&aten::Floor::def(), [](double x) { return std::floor(x); }},
+      {&aten::Ceil::def(), [](double x) { return std::ceil(x); }},
+      {&aten::Round::def(), [](double x) { return std::nearbyint(x); }},
+      {&aten::Trunc::def(), [](double x) { return std::trunc(x); }},
+      {&aten::Fix::def(), [](double x) { return std::trunc(x); }},
+      {&aten::Frac::def(), [](double x) { return x - std::trunc(x); }},
+      {&aten::Square::def(), [](double x) { return x * x; }},
+      {&aten::Exp::def(), [](double x) { return std::exp(x); }},
+      {&aten::Exp2::def(), [](double x) { return std::exp2(x); }},
+      {&aten::Expm1::def(), [](double x) { return std::expm1(x); }},
+      {&aten::Log::def(), [](double x) { return std::log(x); }},
+      {&aten::Log2::def(), [](double x) { return std::log2(x); }},
+      {&aten::Log10::def(), [](double x) { return std::log10(x); }},
+      {&aten::Log1p::def(), [](double x) { return std::log1p(x); }},
+      {&aten::Sqrt::def(), [](double x) { return std::sqrt(x); }},
+      {&aten::Rsqrt::def(), [](double x) { return 1 / std::sqrt(x); }},
+      {&aten::Reciprocal::def(), [](double x) { return 1 / x; }},
+      {&aten::Sin::def(), [](double x) { return std::sin(x); }},
+      {&aten::Cos::def(), [](double x) { return std::cos(x); }},
+      {&aten::Tan::def(), [](double x) { return std::tan(x); }},
+      {&aten::Asin::def(), [](double x) { return std::asin(x); }},
+      {&aten::Acos::def(), [](double x) { return std::acos(x); }},
+      {&aten::Atan::def(), [](double x) { return std::atan(x); }},
+      {&aten::Sinh::def(), [](double x) { return std::sinh(x); }},
+      {&aten::Cosh::def(), [](double x) { return std::cosh(x); }},
+      {&aten::Asinh::def(), [](double x) { return std::asinh(x); }},
+      {&aten::Acosh::def(), [](double x) { return std::acosh(x); }},
+      {&aten::Atanh::def(), [](double x) { return std::atanh(x); }},
+      {&aten::Sigmoid::def(), sigmoid},
+      {&aten::Tanh::def(), [](double x) { return std::tanh(x); }},
+      {&aten::Erf::def(), [](double x) { return std::erf(x); }},
+      {&aten::Erfc::def(), [](double x) { return std::erfc(x); }},
+      {&aten::Silu::def(), [](double x) { return x * sigmoid(x); }},
+      {&aten::Mish::def(), [](double x) { return x * std::tanh(softplus(x, 1, 20)); }},
+      {&aten::Hardsigmoid::def(), sixth},
+      {&aten::Hardswish::def(), [](double x) { return x * sixth(x); }},
+  };
+  return table;
+}
+
+Status lowerFunction(Lowering& lowering, const ir::Node& node) {
+  return defineFunction(lowering, node, functions().at(&node.def()));
+}
+
+}  // namespace
+
+void addFunctionRules(Rules& rules) {
+  for (const auto& entry : functions()) rules[entry.first] = lowerFunction;
+  rules[&aten::Gelu::def()] = lowerGelu;
+  rules[&aten::LeakyRelu::def()] = lowerLeakyRelu;
+  rules[&aten::Elu::def()] = lowerElu;
+  rules[&aten::Selu::def()] = lowerSelu;
+  rules[&aten::Celu::def()] = lowerCelu;
+  rules[&aten::Softplus::def()] = lowerSoftplus;
+  rules[&aten::Hardshrink::def()] = lowerHardshrink;
+  rules[&aten::Softshrink::def()] = lowerSoftshrink;
+  rules[&aten::Threshold::def()] = lowerThreshold;
+  rules[&aten::Logit::def()] = lowerLogit;
+  rules[&aten::PowTensorScalar::def()] = lowerPow;
+  rules[&aten::PowScalar::def()] = lowerPowScalar;
+  rules[&aten::AddScalar::def()] = lowerAddNumber<aten::AddScalar, 1, 1>;
+  rules[&aten::SubScalar::def()] = lowerAddNumber<aten::SubScalar, 1, -1>;
+  rules[&aten::RsubScalar::def()] = lowerAddNumber<aten::RsubScalar, -1, 1>;
+  rules[&aten::MulScalar::def()] = lowerMulNumber;
+  rules[&aten::DivScalar::def()] = rules[&aten::TrueDivideScalar::def()] = lowerDivNumber;
+  rules[&aten::RemainderScalar::def()] = lowerRemainderNumber;
+  rules[&aten::FmodScalar::def()] = lowerFmodNumber;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that cut, join, pad, repeat or reorder elements without computing on them.
+#include <algorithm>
+#include <cmath>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+/// A value whose TOSA dimensions are the aten dimensions in some order.
+struct Laid {
+  ir::Value* value = nullptr;
+  std::vector<int> order;
+
+  int64_t axisOf(int64_t dim) const {
+    return std::find(order.begin(), order.end(), static_cast<int>(dim)) - order.begin();
+  }
+  Shape atenShape() const {
+    Shape shape(order.size());
+    for (size_t i = 0; i < order.size(); ++i) shape[static_cast<size_t>(order[i])] = value->shape()[i];
+    return shape;
+  }
+  Stored stored() const { return {value, Layout::ordered(atenShape(), order)}; }
+};
+
+Laid laid(Lowering& lowering, const Stored& data) {
+  const std::vector<int> order = lowering.commonOrder({data});
+  return {lowering.ordered(data, order), order};
+}
+
+int64_t wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+
+/// Elements start, start + step, ... of one dimension, `count` of them.
+Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, int64_t count, int64_t step) {
+  Emitter& emit = lowering.emit();
+  const int64_t axis = data.axisOf(dim);
+  ir::Value* value = data.value;
+  if (step == 1 || count <= 1) return {emit.sliceAxis(value, axis, start, count), data.order};
+  // Rows of `step` elements of which the first is kept; the last row may need filling up.
+  const int64_t extent = value->dim(axis), end = start + count * step;
+  if (end > extent) {
+    Shape padding(static_cast<size_t>(2 * value->rank()), 0);
+    padding[static_cast<size_t>(2 * axis + 1)] = end - extent;
+    value = emit.pad(value, padding, 0);
+  }
+  value = emit.sliceAxis(value, axis, start, count * step);
+  const Shape shape = value->shape();
+  int64_t outer = 1, inner = 1;
+  for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
+  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
+  value = emit.sliceAxis(emit.reshape(value, {outer * count, step, inner}), 1, 0, 1);
+  Shape result = shape;
+  result[static_cast<size_t>(axis)] = count;
+  return {emit.reshape(value, result), data.order};
+}
+
+Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* result, int64_t dim, int64_t start,
+                   int64_t count, int64_t step = 1) {
+  const ir::Value* input = node.operands()[0];
+  CARINA_TRY(const Stored data, lowering.movable(input));
+  const Laid piece = sliced(lowering, laid(lowering, data), dim, start, count, step);
+  return lowering.defineMoved(result, input, lowering.viewed(piece.stored(), result->shape()));
+}
+
+Status lowerSlice(Lowering& lowering, const ir::Node& node) {
+  const aten::SliceTensor op = ir::dynCast<aten::SliceTensor>(&node);
+  const int64_t dim = wrap(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
+  int64_t start = op.start().value_or(0);
+  if (start < 0) start += extent;
+  start = std::clamp<int64_t>(start, 0, extent);
+  const int64_t count = node.result()->dim(dim);
+  if (count == 0) return fail("an empty slice");
+  return defineSlice(lowering, node, node.result(), dim, start, count, op.step());
+}
+
+Status lowerSelect(Lowering& lowering, const ir::Node& node) {
+  const aten::SelectInt op = ir::dynCast<aten::SelectInt>(&node);
+  const int64_t dim = wrap(op.dim(), op.self()->rank());
+  return defineSlice(lowering, node, node.result(), dim, wrap(op.index(), op.self()->dim(dim)), 1);
+}
+
+Status lowerNarrow(Lowering& lowering, const ir::Node& node) {
+  const aten::Narrow op = ir::dynCast<aten::Narrow>(&node);
+  const int64_t dim = wrap(op.dim(), op.self()->rank());
+  return defineSlice(lowering, node, node.result(), dim, wrap(op.start(), op.self()->dim(dim)), op.length());
+}
+
+/// Pieces one after the other; sizes are those of the results (1 where the dimension is dropped).
+Status lowerPieces(Lowering& lowering, const ir::Node& node, int64_t dim, bool dropped) {
+  int64_t start = 0;
+  for (const ir::Value* piece : node.results()) {
+    const int64_t count = dropped ? 1 : piece->dim(dim);
+    if (!piece->unused()) CARINA_RETURN_IF_ERROR(defineSlice(lowering, node, piece, dim, start, count));
+    start += count;
+  }
+  return {};
+}
+
+template <typename Op>
+Status lowerSplit(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  return lowerPieces(lowering, node, wrap(op.dim(), op.self()->rank()), std::is_same_v<Op, aten::UnbindInt>);
+}
+
+/// Operands with `shape` of each (stack: with a new dimension of size 1) put together along dim.
+Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const> tensors, int64_t dim, bool stack) {
+  std::vector<ir::Value*> operands;
+  for (ir::Value* tensor : tensors) {
+    if (stack || tensor->rank() != 1 || tensor->dim(0) != 0) operands.push_back(tensor);  // legacy: [0] is skipped
+  }
+  std::vector<Stored> data;
+  std::optional<Codes> codes;
+  if (lowering.isReal(node.result())) {
+    CARINA_TRY(SameCodes same, sameCodes(lowering, operands, node.result()));
+    data = std::move(same.data);
+    codes = same.codes;
+  } else {
+    for (const ir::Value* operand : operands) {
+      CARINA_TRY(Stored integers, lowering.integers(operand));
+      data.push_back(std::move(integers));
+    }
+  }
+  if (stack) {
+    for (Stored& piece : data) {
+      Shape shape = piece.shape();
+      shape.insert(shape.begin() + dim, 1);
+      piece = lowering.viewed(piece, shape);
+    }
+  }
+  const std::vector<int> order = lowering.commonOrder(data);
+  std::vector<ir::Value*> pieces;
+  for (const Stored& piece : data) pieces.push_back(lowering.ordered(piece, order));
+  const Laid result{lowering.emit().concat(pieces, Laid{nullptr, order}.axisOf(dim)), order};
+  if (codes) lowering.define(node.result(), Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else lowering.define(node.result(), result.stored());
+  return {};
+}
+
+template <typename Op>
+Status lowerCat(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  return join(lowering, node, op.tensors(), wrap(op.dim(), node.result()->rank()), std::is_same_v<Op, aten::Stack>);
+}
+
+/// The code that stands for a real number in moved data; integers stand for themselves.
+Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number) {
+  if (!lowering.isReal(value)) return static_cast<int64_t>(number);
+  CARINA_TRY(const Real real, lowering.plainReal(value));
+  const DType dtype = real.data.dtype();
+  return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype}.quantize(number);
+}
+
+/// pad: before and after, the last dimension first; negative entries crop.
+Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, double number) {
+  const ir::Value* input = node.operands()[0];
+  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const int64_t code, codeOf(lowering, input, number));
+  Laid result = laid(lowering, data);
+  const int64_t rank = input->rank();
+  Shape padding(static_cast<size_t>(2 * rank), 0);
+  bool grows = false;
+  for (size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
+    const int64_t axis = result.axisOf(rank - 1 - static_cast<int64_t>(i));
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    const int64_t cutFront = std::max<int64_t>(-before, 0), cutBack = std::max<int64_t>(-after, 0);
+    if (cutFront + cutBack > 0) {
+      result.value =
+          lowering.emit().sliceAxis(result.value, axis, cutFront, result.value->dim(axis) - cutFront - cutBack);
+    }
+    padding[static_cast<size_t>(2 * axis)] = std::max<int64_t>(before, 0);
+    padding[static_cast<size_t>(2 * axis + 1)] = std::max<int64_t>(after, 0);
+    grows |= before > 0 || after > 0;
+  }
+  if (grows) result.value = lowering.emit().pad(result.value, padding, code);
+  return lowering.defineMoved(node.result(), input, result.stored());
+}
+
+/// Mirrored or repeated edges, put together from slices. Reflection leaves the edge itself out.
+Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, bool reflect) {
+  const ir::Value* input = node.operands()[0];
+  CARINA_TRY(const Stored data, lowering.movable(input));
+  Emitter& emit = lowering.emit();
+  Laid result = laid(lowering, data);
+  const int64_t rank = input->rank();
+  for (size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
+    const int64_t axis = result.axisOf(rank - 1 - static_cast<int64_t>(i));
+    const int64_t extent = result.value->dim(axis);
+    if (pad[2 * i] < 0 || pad[2 * i + 1] < 0) return fail("{} with negative padding", node.opName());
+    const auto edge = [&](int64_t count, bool front) {
+      if (reflect) {
+        return emit.reverse(emit.sliceAxis(result.value, axis, front ? 1 : extent - 1 - count, count), axis);
+      }
+      Shape multiples(static_cast<size_t>(rank), 1);
+      multiples[static_cast<size_t>(axis)] = count;
+      return emit.tile(emit.sliceAxis(result.value, axis, front ? 0 : extent - 1, 1), multiples);
+    };
+    std::vector<ir::Value*> pieces;
+    if (pad[2 * i] > 0) pieces.push_back(edge(pad[2 * i], true));
+    pieces.push_back(result.value);
+    if (pad[2 * i + 1] > 0) pieces.push_back(edge(pad[2 * i + 1], false));
+    if (pieces.size() > 1) result.value = emit.concat(pieces, axis);
+  }
+  return lowering.defineMoved(node.result(), input, result.stored());
+}
+
+Status lowerConstantPad(Lowering& lowering, const ir::Node& node) {
+  const aten::ConstantPadNd op = ir::dynCast<aten::ConstantPadNd>(&node);
+  return padWith(lowering, node, op.pad(), ir::scalarReal(op.value()));
+}
+
+Status lowerPad(Lowering& lowering, const ir::Node& node) {
+  const aten::Pad op = ir::dynCast<aten::Pad>(&node);
+  if (op.mode() == "constant") return padWith(lowering, node, op.pad(), op.value().value_or(0));
+  if (op.mode() == "reflect" || op.mode() == "replicate") return padFromEdges(lowering, node, op.pad(), op.mode() == "reflect");
+  return fail("padding mode {}", op.mode()).withRemedy("use constant, reflect or replicate padding");
+}
+
+template <typename Op, bool kReflect>
+Status lowerEdgePad(Lowering& lowering, const ir::Node& node) {
+  return padFromEdges(lowering, node, ir::dynCast<Op>(&node).padding(), kReflect);
+}
+
+Status lowerFlip(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
+  Laid result = laid(lowering, data);
+  const int64_t rank = node.operands()[0]->rank();
+  for (int64_t d : ir::dynCast<aten::Flip>(&node).dims()) {
+    result.value = lowering.emit().reverse(result.value, result.axisOf(wrap(d, rank)));
+  }
+  return lowering.defineMoved(node.result(), node.operands()[0], result.stored());
+}
+
+/// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor rolls.
+Status lowerRoll(Lowering& lowering, const ir::Node& node) {
+  const aten::Roll op = ir::dynCast<aten::Roll>(&node);
+  CARINA_TRY(Stored data, lowering.movable(op.self()));
+  const bool flat = op.dims().empty();
+  if (flat) data = lowering.viewed(data, {op.self()->numElements()});
+  Laid result = laid(lowering, data);
+  const auto rank = static_cast<int64_t>(result.order.size());
+  for (size_t i = 0; i < op.shifts().size(); ++i) {
+    const int64_t axis = result.axisOf(flat ? 0 : wrap(op.dims()[i], rank)), extent = result.value->dim(axis);
+    const int64_t shift = ((op.shifts()[i] % extent) + extent) % extent;
+    if (shift == 0) continue;
+    Emitter& emit = lowering.emit();
+    result.value = emit.concat({emit.sliceAxis(result.value, axis, extent - shift, shift),
+                                emit.sliceAxis(result.value, axis, 0, extent - shift)},
+                               axis);
+  }
+  return lowering.defineMoved(node.result(), op.self(), lowering.viewed(result.stored(), node.result()->shape()));
+}
+
+/// Each element n times in a row: a new dimension behind, repeated, then merged.
+Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
+  const aten::RepeatInterleaveSelfInt op = ir::dynCast<aten::RepeatInterleaveSelfInt>(&node);
+  CARINA_TRY(Stored data, lowering.movable(op.self()));
+  if (!op.dim()) data = lowering.viewed(data, {op.self()->numElements()});
+  Shape shape = data.shape();
+  const int64_t dim = op.dim() ? wrap(*op.dim(), op.self()->rank()) : 0;
+  shape.insert(shape.begin() + dim + 1, 1);
+  Laid result = laid(lowering, lowering.viewed(data, shape));
+  Shape multiples(shape.size(), 1);
+  multiples[static_cast<size_t>(result.axisOf(dim + 1))] = op.repeats();
+  result.value = lowering.emit().tile(result.value, multiples);
+  return lowering.defineMoved(node.result(), op.self(), lowering.viewed(result.stored(), node.result()->shape()));
+}
+
+/// View, permute, view: nothing moves until somebody asks for another order.
+Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& split, const std::vector<int>& permutation) {
+  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
+  Stored moved = lowering.viewed(data, split);
+  moved.layout = moved.layout.permuted(permutation);
+  return lowering.defineMoved(node.result(), node.operands()[0], lowering.viewed(moved, node.result()->shape()));
+}
+
+Status lowerPixelShuffle(Lowering& lowering, const ir::Node& node) {
+  const int64_t r = ir::dynCast<aten::PixelShuffle>(&node).upscaleFactor();
+  const Shape& s = node.operands()[0]->shape();
+  const size_t rank = s.size();
+  const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
+  return viewPermuteView(lowering, node, {batch, s[rank - 3] / (r * r), r, r, s[rank - 2], s[rank - 1]}, {0, 1, 4, 2, 5, 3});
+}
+
+Status lowerPixelUnshuffle(Lowering& lowering, const ir::Node& node) {
+  const int64_t r = ir::dynCast<aten::PixelUnshuffle>(&node).downscaleFactor();
+  const Shape& s = node.operands()[0]->shape();
+  const size_t rank = s.size();
+  const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
+  return viewPermuteView(lowering, node, {batch, s[rank - 3], s[rank - 2] / r, r, s[rank - 1] / r, r}, {0, 1, 3, 5, 2, 4});
+}
+
+Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
+  const int64_t groups = ir::dynCast<aten::ChannelShuffle>(&node).groups();
+  const Shape& s = node.operands()[0]->shape();
+  const int64_t rest = numElements(Shape(s.begin() + 2, s.end()));
+  return viewPermuteView(lowering, node, {s[0], groups, s[1] / groups, rest}, {0, 2, 1, 3});
+}
+
+/// self with src in place of [start, start + count) of one dimension, put together from what is left on both sides.
+Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64_t start, int64_t count) {
+  const ir::Value* self = node.operands()[0];
+  std::vector<Stored> data;
+  std::optional<Codes> codes;
+  if (lowering.isReal(self)) {
+    CARINA_TRY(SameCodes same, sameCodes(lowering, std::span(node.operands()).subspan(0, 2), node.result()));
+    data = std::move(same.data);
+    codes = same.codes;
+  } else {
+    for (size_t i = 0; i < 2; ++i) {
+      CARINA_TRY(Stored integers, lowering.integers(node.operands()[i]));
+      data.push_back(std::move(integers));
+    }
+  }
+  Shape sourceShape = self->shape();
+  sourceShape[static_cast<size_t>(dim)] = count;
+  data[1] = lowering.viewed(data[1], sourceShape);
+  const std::vector<int> order = lowering.commonOrder(data);
+  const Laid whole{lowering.ordered(data[0], order), order};
+  const int64_t axis = whole.axisOf(dim), extent = self->dim(dim);
+  std::vector<ir::Value*> pieces;
+  if (start > 0) pieces.push_back(lowering.emit().sliceAxis(whole.value, axis, 0, start));
+  pieces.push_back(lowering.ordered(data[1], order));
+  if (start + count < extent) {
+    pieces.push_back(lowering.emit().sliceAxis(whole.value, axis, start + count, extent - start - count));
+  }
+  const Laid result{lowering.emit().concat(pieces, axis), order};
+  if (codes) lowering.define(node.result(), Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else lowering.define(node.result(), result.stored());
+  return {};
+}
+
+Status lowerSelectScatter(Lowering& lowering, const ir::Node& node) {
+  const aten::SelectScatter op = ir::dynCast<aten::SelectScatter>(&node);
+  const int64_t dim = wrap(op.dim(), op.self()->rank());
+  return replaceSlice(lowering, node, dim, wrap(op.index(), op.self()->dim(dim)), 1);
+}
+
+Status lowerSliceScatter(Lowering& lowering, const ir::Node& node) {
+  const aten::SliceScatter op = ir::dynCast<aten::SliceScatter>(&node);
+  if (op.step() != 1) return fail("slice_scatter with step {}", op.step()).withRemedy("use step 1");
+  const int64_t dim = wrap(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
+  int64_t start = op.start().value_or(0);
+  if (start < 0) start += extent;
+  return replaceSlice(lowering, node, dim, std::clamp<int64_t>(start, 0, extent), op.src()->dim(dim));
+}
+
+}  // namespace
+
+void addMoveRules(Rules& rules) {
+  rules[&aten::Cat::def()] = lowerCat<aten::Cat>;
+  rules[&aten::Concat::def()] = lowerCat<aten::Concat>;
+  rules[&aten::Concatenate::def()] = lowerCat<aten::Concatenate>;
+  rules[&aten::Stack::def()] = lowerCat<aten::Stack>;
+  rules[&aten::SliceTensor::def()] = lowerSlice;
+  rules[&aten::SelectInt::def()] = lowerSelect;
+  rules[&aten::Narrow::def()] = lowerNarrow;
+  rules[&aten::SplitTensor::def()] = lowerSplit<aten::SplitTensor>;
+  rules[&aten::SplitSizes::def()] = lowerSplit<aten::SplitSizes>;
+  rules[&aten::SplitWithSizes::def()] = lowerSplit<aten::SplitWithSizes>;
+  rules[&aten::Chunk::def()] = lowerSplit<aten::Chunk>;
+  rules[&aten::UnbindInt::def()] = lowerSplit<aten::UnbindInt>;
+  rules[&aten::TensorSplitSections::def()] = lowerSplit<aten::TensorSplitSections>;
+  rules[&aten::TensorSplitIndices::def()] = lowerSplit<aten::TensorSplitIndices>;
+  rules[&aten::ConstantPadNd::def()] = lowerConstantPad;
+  rules[&aten::Pad::def()] = lowerPad;
+  rules[&aten::ReflectionPad1d::def()] = lowerEdgePad<aten::ReflectionPad1d, true>;
+  rules[&aten::ReflectionPad2d::def()] = lowerEdgePad<aten::ReflectionPad2d, true>;
+  rules[&aten::ReplicationPad1d::def()] = lowerEdgePad<aten::ReplicationPad1d, false>;
+  rules[&aten::ReplicationPad2d::def()] = lowerEdgePad<aten::ReplicationPad2d, false>;
+  rules[&aten::Flip::def()] = lowerFlip;
+  rules[&aten::Roll::def()] = lowerRoll;
+  rules[&aten::RepeatInterleaveSelfInt::def()] = lowerRepeatInterleave;
+  rules[&aten::PixelShuffle::def()] = lowerPixelShuffle;
+  rules[&aten::PixelUnshuffle::def()] = lowerPixelUnshuffle;
+  rules[&aten::ChannelShuffle::def()] = lowerChannelShuffle;
+  rules[&aten::SelectScatter::def()] = lowerSelectScatter;
+  rules[&aten::SliceScatter::def()] = lowerSliceScatter;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of two or three operands, element by element with broadcasting.
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+/// Two quantized operands of one type, aligned, ready to be brought to int32.
+struct Pair {
+  std::array<Real, 2> reals;
+  Lowering::Aligned aligned;
+};
+
+Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
+  Pair pair;
+  for (size_t i = 0; i < 2; ++i) {
+    CARINA_TRY(pair.reals[i], lowering.plainReal(node.operands()[i]));
+  }
+  if (pair.reals[0].data.dtype() != pair.reals[1].data.dtype()) {
+    return fail("operands quantized to {} and {}", dtypeName(pair.reals[0].data.dtype()),
+                dtypeName(pair.reals[1].data.dtype()))
+        .withRemedy("quantize both operands to the same type");
+  }
+  // The broadcast shape of the operands: comparisons have it in their result too.
+  pair.aligned = lowering.align({pair.reals[0].data, pair.reals[1].data}, node.result()->shape());
+  return pair;
+}
+
+/// Both operands as int32 in units of `unit`.
+Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit) {
+  std::array<ir::Value*, 2> values{};
+  for (size_t i = 0; i < 2; ++i) {
+    const Real& real = pair.reals[i];
+    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, real.zeroPoint, 0,
+                                                  std::array{real.scale() / unit}));
+  }
+  return values;
+}
+
+/// Both operands of an integer operator in one type and layout.
+Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) {
+  std::vector<Stored> data;
+  for (size_t i = 0; i < 2; ++i) {
+    CARINA_TRY(Stored operand, lowering.integers(node.operands()[i]));
+    data.push_back(std::move(operand));
+  }
+  return lowering.align(std::move(data), node.result()->shape());
+}
+
+double alphaOf(const ir::Node& node) { return node.def().attributes.empty() ? 1.0 : ir::scalarReal(node.attribute(0)); }
+
+/// unit = 2 * max(s0, s1) / 2^bits: int8 operands keep 20 fraction bits, int16 ones 12, and the sum still fits.
+Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool swapped) {
+  const double alpha = alphaOf(node);
+  const bool minus = subtract != (alpha < 0);
+  if (!lowering.isReal(node.result())) {
+    if (alpha != 1) return fail("integer {} with alpha {}", node.opName(), alpha);
+    CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
+    if (swapped) std::swap(aligned.values[0], aligned.values[1]);
+    ir::Value* sum = lowering.emit().binary(minus ? Binary::Sub : Binary::Add, aligned.values[0], aligned.values[1]);
+    lowering.define(node.result(), Stored{sum, aligned.layout});
+    return {};
+  }
+  if (alpha == 0) return fail("{} with alpha 0", node.opName()).withRemedy("drop the operand");
+  CARINA_TRY(Pair pair, quantizedPair(lowering, node));
+  pair.reals[swapped ? 0 : 1].scales[0] *= std::abs(alpha);
+  const double fraction = pair.reals[0].data.dtype() == DType::Int8 ? 0x1p20 : 0x1p12;
+  const double unit = 2 * std::max(pair.reals[0].scale(), pair.reals[1].scale()) / fraction;
+  CARINA_TRY(auto values, inUnits(lowering, pair, unit));
+  if (swapped) std::swap(values[0], values[1]);
+  ir::Value* sum = lowering.emit().binary(minus ? Binary::Sub : Binary::Add, values[0], values[1]);
+  defineAccumulator(lowering, node.result(), {sum, pair.aligned.layout}, unit);
+  return {};
+}
+
+Status lowerAdd(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, false, false); }
+Status lowerSub(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, true, false); }
+/// other - alpha * self
+Status lowerRsub(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, true, true); }
+
+/// A factor that is one positive constant only changes the scale.
+std::optional<double> positiveConstant(const Lowering& lowering, const ir::Value* value) {
+  const QuantizedConstant* constant = lowering.quantizedConstant(value);
+  if (!constant || constant->codes.numElements() != 1) return std::nullopt;
+  const double real = static_cast<double>(constant->codes.integerAt(0) - constant->zeroPoints[0]) * constant->scales[0];
+  return real > 0 ? std::optional(real) : std::nullopt;
+}
+
+Status lowerMul(Lowering& lowering, const ir::Node& node) {
+  if (!lowering.isReal(node.result())) {
+    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
+    lowering.define(node.result(),
+                    Stored{lowering.emit().binary(Binary::Mul, aligned.values[0], aligned.values[1]), aligned.layout});
+    return {};
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const auto factor = positiveConstant(lowering, node.operands()[i]);
+    const ir::Value* other = node.operands()[1 - i];
+    if (!factor || other->shape() != node.result()->shape()) continue;
+    CARINA_TRY(Real real, lowering.plainReal(other));
+    real.scales[0] *= *factor;
+    lowering.define(node.result(), std::move(real));
+    return {};
+  }
+  CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
+  std::array<ir::Value*, 2> values{};
+  for (size_t i = 0; i < 2; ++i) {
+    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, pair.reals[i].zeroPoint, 0,
+                                                  std::array{1.0}));
+  }
+  ir::Value* product = lowering.emit().binary(Binary::Mul, values[0], values[1]);
+  defineAccumulator(lowering, node.result(), {product, pair.aligned.layout}, pair.reals[0].scale() * pair.reals[1].scale());
+  return {};
+}
+
+Status lowerExtreme(Lowering& lowering, const ir::Node& node, Binary op) {
+  if (!lowering.isReal(node.result())) {
+    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
+    lowering.define(node.result(), Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
+    return {};
+  }
+  CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
+  const double unit = std::min(pair.reals[0].scale(), pair.reals[1].scale());
+  CARINA_TRY(const auto values, inUnits(lowering, pair, unit));
+  defineAccumulator(lowering, node.result(), {lowering.emit().binary(op, values[0], values[1]), pair.aligned.layout}, unit);
+  return {};
+}
+
+Status lowerMaximum(Lowering& lowering, const ir::Node& node) { return lowerExtreme(lowering, node, Binary::Maximum); }
+Status lowerMinimum(Lowering& lowering, const ir::Node& node) { return lowerExtreme(lowering, node, Binary::Minimum); }
+
+/// a < b is b > a; a != b is not a == b.
+Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool swapped, bool inverted) {
+  std::array<ir::Value*, 2> values{};
+  Layout layout;
+  if (lowering.isReal(node.operands()[0]) || lowering.isReal(node.operands()[1])) {
+    CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
+    CARINA_TRY(values, inUnits(lowering, pair, std::min(pair.reals[0].scale(), pair.reals[1].scale())));
+    layout = pair.aligned.layout;
+  } else {
+    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
+    values = {aligned.values[0], aligned.values[1]};
+    layout = aligned.layout;
+  }
+  if (swapped) std::swap(values[0], values[1]);
+  ir::Value* result = lowering.emit().binary(op, values[0], values[1]);
+  if (inverted) result = lowering.emit().unary(Unary::LogicalNot, result);
+  lowering.define(node.result(), Stored{result, layout});
+  return {};
+}
+
+Status lowerEq(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Equal, false, false); }
+Status lowerNe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Equal, false, true); }
+Status lowerGt(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Greater, false, false); }
+Status lowerGe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::GreaterEqual, false, false); }
+Status lowerLt(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Greater, true, false); }
+Status lowerLe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::GreaterEqual, true, false); }
+
+/// Logical and bitwise operators; on bool tensors they are the same.
+Status lowerBits(Lowering& lowering, const ir::Node& node, Binary onBool, Binary onIntegers) {
+  CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
+  const Binary op = aligned.values[0]->dtype() == DType::Bool ? onBool : onIntegers;
+  lowering.define(node.result(), Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
+  return {};
+}
+
+Status lowerAnd(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalAnd, Binary::BitwiseAnd); }
+Status lowerOr(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalOr, Binary::BitwiseOr); }
+Status lowerXor(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalXor, Binary::BitwiseXor); }
+
+Status lowerNot(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
+  const Unary op = data.dtype() == DType::Bool ? Unary::LogicalNot : Unary::BitwiseNot;
+  lowering.define(node.result(), Stored{lowering.emit().unary(op, data.value), data.layout});
+  return {};
+}
+
+Status lowerWhere(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
+  if (condition.dtype() != DType::Bool) return fail("where with a {} condition", dtypeName(condition.dtype()));
+  const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
+  std::vector<Stored> data{condition};
+  std::optional<Codes> codes;
+  if (lowering.isReal(node.result())) {
+    CARINA_TRY(SameCodes same, sameCodes(lowering, choices, node.result()));
+    data.insert(data.end(), same.data.begin(), same.data.end());
+    codes = same.codes;
+  } else {
+    for (const ir::Value* choice : choices) {
+      CARINA_TRY(Stored operand, lowering.integers(choice));
+      data.push_back(std::move(operand));
+    }
+  }
+  const Lowering::Aligned aligned = lowering.align(std::move(data), node.result()->shape());
+  Stored result{lowering.emit().select(aligned.values[0], aligned.values[1], aligned.values[2]), aligned.layout};
+  if (codes) lowering.define(node.result(), Real{std::move(result), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else lowering.define(node.result(), std::move(result));
+  return {};
+}
+
+}  // namespace
+
+void addPointwiseRules(Rules& rules) {
+  rules[&aten::AddTensor::def()] = lowerAdd;
+  rules[&aten::SubTensor::def()] = lowerSub;
+  rules[&aten::RsubTensor::def()] = lowerRsub;
+  rules[&aten::MulTensor::def()] = lowerMul;
+  rules[&aten::Maximum::def()] = rules[&aten::MaxOther::def()] = lowerMaximum;
+  rules[&aten::Minimum::def()] = rules[&aten::MinOther::def()] = lowerMinimum;
+  rules[&aten::EqTensor::def()] = lowerEq;
+  rules[&aten::NeTensor::def()] = lowerNe;
+  rules[&aten::GtTensor::def()] = lowerGt;
+  rules[&aten::GeTensor::def()] = lowerGe;
+  rules[&aten::LtTensor::def()] = lowerLt;
+  rules[&aten::LeTensor::def()] = lowerLe;
+  rules[&aten::LogicalAnd::def()] = rules[&aten::BitwiseAndTensor::def()] = rules[&aten::AndTensor::def()] = lowerAnd;
+  rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = rules[&aten::OrTensor::def()] = lowerOr;
+  rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = rules[&aten::XorTensor::def()] = lowerXor;
+  rules[&aten::LogicalNot::def()] = rules[&aten::BitwiseNot::def()] = lowerNot;
+  rules[&aten::WhereSelf::def()] = lowerWhere;
+}
+
+}  // namespace carina::lower

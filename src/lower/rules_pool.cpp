@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max and average pooling over one or two spatial dimensions. Results keep the codes' scale.
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+/// What all pooling operators say, for two spatial dimensions.
+struct Pool {
+  ir::Ints kernel, stride, padding, dilation{1, 1};
+  bool ceilMode = false;
+  bool countPadding = true;
+  std::optional<int64_t> divisor;
+};
+
+/// One entry means all dimensions; a single spatial dimension gets a height in front.
+ir::Ints twoDims(const ir::Ints& values, size_t rank, int64_t front) {
+  ir::Ints result = values.size() == 1 ? ir::Ints(rank, values[0]) : values;
+  if (rank == 1) result.insert(result.begin(), front);
+  return result;
+}
+
+template <typename Op>
+Pool poolOf(Op op, size_t rank) {
+  Pool pool;
+  pool.kernel = twoDims(op.kernelSize(), rank, 1);
+  pool.stride = op.stride().empty() ? pool.kernel : twoDims(op.stride(), rank, 1);
+  pool.padding = twoDims(op.padding(), rank, 0);
+  pool.ceilMode = op.ceilMode();
+  return pool;
+}
+
+/// The input as [N, C, H, W].
+Stored fourDims(Lowering& lowering, const Stored& data, size_t spatialRank) {
+  Shape shape = data.shape();
+  if (shape.size() == spatialRank + 1) shape.insert(shape.begin(), 1);
+  if (spatialRank == 1) shape.insert(shape.begin() + 2, 1);
+  return lowering.viewed(data, shape);
+}
+
+/// A channel-last pooling result, defined in the node's shape.
+Status definePooled(Lowering& lowering, const ir::Node& node, const Real& input, ir::Value* pooled, double factor = 1) {
+  const Shape& s = pooled->shape();
+  Stored data{pooled, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
+  data.layout = *data.layout.viewed(node.result()->shape());
+  Real real = input;
+  real.data = std::move(data);
+  real.scales[0] *= factor;
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+/// The window of output size `outputs`: what the windows do not reach is cut off the end of `data`, what they reach beyond it
+/// is padding at the end.
+Emitter::Window fitted(Lowering& lowering, const Pool& pool, const Shape& outputs, ir::Value*& data) {
+  Emitter::Window window{pool.stride, {}, {}};
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t axis = static_cast<int64_t>(i) + 1;
+    const int64_t end = (outputs[i] - 1) * pool.stride[i] + pool.kernel[i] - pool.padding[i] - data->dim(axis);
+    window.pad.push_back(pool.padding[i]);
+    window.pad.push_back(std::max<int64_t>(end, 0));
+    if (end < 0) data = lowering.emit().sliceAxis(data, axis, 0, data->dim(axis) + end);
+  }
+  return window;
+}
+
+/// H and W of the result.
+Shape outputsOf(const ir::Node& node, size_t spatialRank) {
+  const Shape& shape = node.result()->shape();
+  return {spatialRank == 2 ? shape[shape.size() - 2] : 1, shape.back()};
+}
+
+template <typename Op>
+Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  constexpr size_t kRank = std::is_same_v<Op, aten::MaxPool1d> ? 1 : 2;
+  if (node.results().size() > 1 && !node.result(1)->unused()) {
+    return fail("the indices of {} are used", node.opName()).withRemedy("use the values only");
+  }
+  CARINA_TRY(const Real input, lowering.real(op.self()));
+  if (input.accumulator || !input.functions.empty()) return fail("the input of {} is not quantized", node.opName());
+  Pool pool = poolOf(op, kRank);
+  pool.dilation = twoDims(op.dilation(), kRank, 1);
+  ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});
+  if (pool.dilation != ir::Ints{1, 1}) {
+    return fail("max pooling with dilation {}", shapeText(pool.dilation)).withRemedy("use dilation 1");
+  }
+  const Emitter::Window window = fitted(lowering, pool, outputsOf(node, kRank), data);
+  return definePooled(lowering, node, input, lowering.emit().maxPool2d(data, pool.kernel, window));
+}
+
+/// Padding that counts is put around the image as zeros; AVG_POOL2D leaves its own padding out of the divisor, which is what
+/// ceil_mode asks for beyond the padded image.
+Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
+  CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
+  ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
+  if (pool.countPadding && (pool.padding[0] > 0 || pool.padding[1] > 0)) {
+    data = lowering.emit().pad(
+        data, {0, 0, pool.padding[0], pool.padding[0], pool.padding[1], pool.padding[1], 0, 0}, input.zeroPoint);
+    pool.padding = {0, 0};
+  }
+  const Emitter::Window window = fitted(lowering, pool, outputsOf(node, spatialRank), data);
+  double factor = 1;
+  if (pool.divisor) {
+    if (std::any_of(window.pad.begin(), window.pad.end(), [](int64_t p) { return p != 0; })) {
+      return fail("average pooling with divisor_override and windows that reach over the edge")
+          .withRemedy("drop divisor_override or the padding");
+    }
+    factor = static_cast<double>(pool.kernel[0] * pool.kernel[1]) / static_cast<double>(*pool.divisor);
+  }
+  return definePooled(lowering, node, input, lowering.emit().averagePool2d(data, pool.kernel, window, input.zeroPoint), factor);
+}
+
+template <typename Op>
+Status lowerAveragePool(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  constexpr size_t kRank = std::is_same_v<Op, aten::AvgPool1d> ? 1 : 2;
+  Pool pool = poolOf(op, kRank);
+  pool.countPadding = op.countIncludePad();
+  if constexpr (kRank == 2) pool.divisor = op.divisorOverride();
+  return averagePool(lowering, node, pool, kRank);
+}
+
+/// Windows [floor(o * I / O), ceil((o + 1) * I / O)) of one dimension.
+struct AdaptiveWindow {
+  int64_t begin, size;
+};
+AdaptiveWindow adaptiveWindow(int64_t o, int64_t inputs, int64_t outputs) {
+  const int64_t begin = o * inputs / outputs;
+  return {begin, ceilDiv((o + 1) * inputs, outputs) - begin};
+}
+
+/// Equal windows are one pooling; others are cut out, pooled one by one and put together.
+template <size_t kRank>
+Status lowerAdaptiveAverage(Lowering& lowering, const ir::Node& node) {
+  const Shape outputs = outputsOf(node, kRank);
+  CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
+  ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});
+  const int64_t height = data->dim(1), width = data->dim(2);
+  Emitter& emit = lowering.emit();
+  const auto pooled = [&](ir::Value* value, const ir::Ints& kernel) {
+    return emit.averagePool2d(value, kernel, {kernel, {}, {0, 0, 0, 0}}, input.zeroPoint);
+  };
+  if (height % outputs[0] == 0 && width % outputs[1] == 0) {
+    return definePooled(lowering, node, input, pooled(data, {height / outputs[0], width / outputs[1]}));
+  }
+  std::vector<ir::Value*> rows;
+  for (int64_t y = 0; y < outputs[0]; ++y) {
+    const AdaptiveWindow tall = adaptiveWindow(y, height, outputs[0]);
+    ir::Value* row = emit.sliceAxis(data, 1, tall.begin, tall.size);
+    std::vector<ir::Value*> cells;
+    for (int64_t x = 0; x < outputs[1]; ++x) {
+      const AdaptiveWindow wide = adaptiveWindow(x, width, outputs[1]);
+      cells.push_back(pooled(emit.sliceAxis(row, 2, wide.begin, wide.size), {tall.size, wide.size}));
+    }
+    rows.push_back(emit.concat(cells, 2));
+  }
+  return definePooled(lowering, node, input, emit.concat(rows, 1));
+}
+
+}  // namespace
+
+void addPoolRules(Rules& rules) {
+  rules[&aten::MaxPool1d::def()] = lowerMaxPool<aten::MaxPool1d>;
+  rules[&aten::MaxPool2d::def()] = lowerMaxPool<aten::MaxPool2d>;
+  rules[&aten::MaxPool2dWithIndices::def()] = lowerMaxPool<aten::MaxPool2dWithIndices>;
+  rules[&aten::AvgPool1d::def()] = lowerAveragePool<aten::AvgPool1d>;
+  rules[&aten::AvgPool2d::def()] = lowerAveragePool<aten::AvgPool2d>;
+  rules[&aten::AdaptiveAvgPool1d::def()] = lowerAdaptiveAverage<1>;
+  rules[&aten::AdaptiveAvgPool2d::def()] = lowerAdaptiveAverage<2>;
+  rules[&aten::PrivateAdaptiveAvgPool2d::def()] = lowerAdaptiveAverage<2>;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantize, dequantize and clamps: where codes get their scale, and how pending arithmetic becomes codes (RESCALE, TABLE,
+// CLAMP).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "aten/ops.hpp"
+#include "lower/quantize_rules.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Limits {
+  double low = -kInfinity, high = kInfinity;
+};
+
+double numberOr(const ir::Attribute& value, double otherwise) {
+  return std::holds_alternative<std::monostate>(value) ? otherwise : ir::scalarReal(value);
+}
+
+std::optional<Limits> clampLimits(const ir::Node& node) {
+  if (ir::isa<aten::Relu>(&node)) return Limits{0, kInfinity};
+  if (ir::isa<aten::Relu6>(&node)) return Limits{0, 6};
+  if (const auto op = ir::dynCast<aten::Hardtanh>(&node)) return Limits{numberOr(op.minVal(), -1), numberOr(op.maxVal(), 1)};
+  if (const auto op = ir::dynCast<aten::Clamp>(&node)) {
+    return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
+  }
+  if (const auto op = ir::dynCast<aten::Clip>(&node)) {
+    return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
+  }
+  if (const auto op = ir::dynCast<aten::ClampMin>(&node)) return Limits{numberOr(op.min(), -kInfinity), kInfinity};
+  if (const auto op = ir::dynCast<aten::ClampMax>(&node)) return Limits{-kInfinity, numberOr(op.max(), kInfinity)};
+  return std::nullopt;
+}
+
+Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
+  const aten::QuantizePerTensor op = ir::dynCast<aten::QuantizePerTensor>(&node);
+  const Codes codes = *quantizeCodes(node);
+  if (codes.dtype != DType::Int8 && codes.dtype != DType::Int16 && codes.dtype != DType::Int32) {
+    return fail("a quantize node asks for {}", dtypeName(codes.dtype)).withRemedy("quantize activations to int8 or int16");
+  }
+  if (!(codes.scale > 0) || !std::isfinite(codes.scale)) return fail("a quantize node has scale {}", codes.scale);
+  CARINA_TRY(const Real real, lowering.real(op.input()));
+  CARINA_TRY(Stored data, lowering.quantized(real, codes));
+  if (data.value->name.empty() && !data.value->isConstant()) data.value->name = op.input()->name;
+  lowering.define(op.output(), std::move(data));
+  return {};
+}
+
+Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
+  const aten::DequantizePerTensor op = ir::dynCast<aten::DequantizePerTensor>(&node);
+  CARINA_TRY(Stored data, lowering.integers(op.input()));
+  lowering.define(op.output(), Real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}});
+  return {};
+}
+
+Status lowerClamp(Lowering& lowering, const ir::Node& node) {
+  const Limits limits = *clampLimits(node);
+  const ir::Value* input = node.operands()[0];
+  if (!lowering.isReal(input)) {
+    CARINA_TRY(const Stored data, lowering.integers(input));
+    if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
+      return fail("clamp of a {} tensor", dtypeName(data.dtype()));
+    }
+    const auto low = static_cast<double>(integerMin(data.dtype())), high = static_cast<double>(integerMax(data.dtype()));
+    ir::Value* value = lowering.emit().clamp(data.value, static_cast<int64_t>(std::clamp(limits.low, low, high)),
+                                             static_cast<int64_t>(std::clamp(limits.high, low, high)));
+    lowering.define(node.result(), Stored{value, data.layout});
+    return {};
+  }
+  CARINA_TRY(Real real, lowering.real(input));
+  // min(max(x, lo), hi) over what is already limited.
+  const auto limit = [&](double x) { return std::min(std::max(x, limits.low), limits.high); };
+  const double low = limit(real.low.value_or(-kInfinity)), high = limit(real.high.value_or(kInfinity));
+  if (low > -kInfinity) real.low = low;
+  if (high < kInfinity) real.high = high;
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+}  // namespace
+
+bool isClampRule(const ir::Node& node) { return clampLimits(node).has_value(); }
+
+std::optional<Codes> quantizeCodes(const ir::Node& node) {
+  const auto op = ir::dynCast<aten::QuantizePerTensor>(&node);
+  if (!op) return std::nullopt;
+  return Codes{op.scale(), op.zeroPoint(), op.quantMin(), op.quantMax(), op.dtype()};
+}
+
+std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& node) {
+  if (const auto op = ir::dynCast<aten::DequantizePerTensor>(&node); op && op.input()->isConstant()) {
+    return QuantizedConstant{op.input()->constant(), {op.scale()}, {op.zeroPoint()}, -1};
+  }
+  const auto op = ir::dynCast<aten::DequantizePerChannel>(&node);
+  if (!op || !op.input()->isConstant()) return std::nullopt;
+  if (!op.scales()->isConstant() || (op.zeroPoints() && !op.zeroPoints()->isConstant())) {
+    return fail("the scales of a per-channel dequantize node are no constants");
+  }
+  const Tensor& codes = op.input()->constant();
+  const auto axis = normalizeDim(op.axis(), codes.rank());
+  const Tensor& scales = op.scales()->constant();
+  if (!axis || scales.numElements() != codes.dim(*axis) ||
+      (op.zeroPoints() && op.zeroPoints()->constant().numElements() != scales.numElements())) {
+    return fail("per-channel scales of shape {} do not fit a tensor of shape {} along dimension {}",
+                shapeText(scales.shape()), shapeText(codes.shape()), op.axis());
+  }
+  QuantizedConstant constant{codes, {}, {}, static_cast<int>(*axis)};
+  for (int64_t i = 0; i < scales.numElements(); ++i) {
+    constant.scales.push_back(scales.realAt(i));
+    constant.zeroPoints.push_back(op.zeroPoints() ? op.zeroPoints()->constant().integerAt(i) : 0);
+  }
+  return constant;
+}
+
+Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function) {
+  CARINA_TRY(Real real, lowering.real(node.operands()[0]));
+  if (real.accumulator) {
+    return fail("the input of {} is not quantized", node.opName())
+        .withRemedy("insert quantize/dequantize nodes in front of it (the quantizer does)");
+  }
+  if (real.low || real.high) {
+    const double low = real.low.value_or(-kInfinity), high = real.high.value_or(kInfinity);
+    real.functions.emplace_back([low, high](double x) { return std::clamp(x, low, high); });
+    real.low.reset();
+    real.high.reset();
+  }
+  real.functions.push_back(std::move(function));
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+/// One piece of a value with its share of the per-channel scales.
+Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, size_t firstChannel, const Codes& codes) {
+  const bool same = !real.accumulator && part->dtype() == codes.dtype && real.scales.size() == 1 &&
+                    real.scale() == codes.scale && real.zeroPoint == codes.zeroPoint;
+  if (!same) {
+    const size_t channels = real.scales.size() == 1 ? 1 : static_cast<size_t>(part->shape().back());
+    std::vector<double> factors;
+    for (size_t c = 0; c < channels; ++c) {
+      factors.push_back(real.scales[real.scales.size() == 1 ? 0 : firstChannel + c] / codes.scale);
+    }
+    CARINA_TRY(part, emitter_.rescale(part, codes.dtype, real.zeroPoint, codes.zeroPoint, factors));
+  }
+  const int64_t low = std::max(codes.min, real.low ? codes.quantize(*real.low) : codes.min);
+  const int64_t high = std::min(codes.max, real.high ? codes.quantize(*real.high) : codes.max);
+  // int16 activations are quantized to [-32767, 32767]; saturation at -32768 is left as it is.
+  const int64_t natural = codes.dtype == DType::Int16 ? -32767 : integerMin(codes.dtype);
+  if (codes.dtype == DType::Int32 || (low <= natural && high >= integerMax(codes.dtype))) return part;
+  return emitter_.clamp(part, low <= natural ? integerMin(codes.dtype) : low, high);
+}
+
+Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
+  if (!real.functions.empty()) return tabled(real, codes);
+  if (real.parts.empty()) {
+    CARINA_TRY(ir::Value* const value, rescaledPart(real, real.data.value, 0, codes));
+    return Stored{value, real.data.layout};
+  }
+  std::vector<ir::Value*> pieces;
+  size_t channel = 0;
+  for (ir::Value* part : real.parts) {
+    CARINA_TRY(ir::Value* const piece, rescaledPart(real, part, channel, codes));
+    pieces.push_back(piece);
+    channel += static_cast<size_t>(part->shape().back());
+  }
+  const auto axis = static_cast<int64_t>(pieces[0]->shape().size()) - 1;
+  return Stored{emitter_.concat(pieces, axis), real.data.layout};
+}
+
+/// The function at every code (int8), or at every 128th with interpolation between (int16).
+Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
+  const DType from = real.data.dtype();
+  if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {
+    return fail("a function from {} to {} codes", dtypeName(from), dtypeName(codes.dtype))
+        .withRemedy("quantize its input and output to the same type, int8 or int16");
+  }
+  const auto value = [&](int64_t code) {
+    double x = (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
+    for (const auto& function : real.functions) x = function(x);
+    if (real.low) x = std::max(x, *real.low);
+    if (real.high) x = std::min(x, *real.high);
+    return codes.quantize(x);
+  };
+  if (from == DType::Int8) {
+    Tensor table = Tensor::uninitialized(DType::Int8, {256});
+    for (int64_t i = 0; i < 256; ++i) table.setIntegerAt(i, value(i - 128));
+    return Stored{emitter_.table(real.data.value, std::move(table)), real.data.layout};
+  }
+  Tensor table = Tensor::uninitialized(DType::Int16, {513});
+  int64_t before = 0;
+  for (int64_t i = 0; i <= 512; ++i) {
+    int64_t entry = value(-32768 + 128 * i);
+    // The step between neighbours must fit 16 bits.
+    if (i > 0) entry = std::clamp<int64_t>(entry, before - 32767, before + 32767);
+    table.setIntegerAt(i, before = entry);
+  }
+  ir::Value* fine = emitter_.table(real.data.value, std::move(table));
+  CARINA_TRY(ir::Value* const result, emitter_.rescale(fine, DType::Int16, 0, 0, std::array{0x1p-7}));
+  return Stored{result, real.data.layout};
+}
+
+void addQuantizeRules(Rules& rules) {
+  rules[&aten::QuantizePerTensor::def()] = lowerQuantize;
+  rules[&aten::DequantizePerTensor::def()] = lowerDequantize;
+  for (const ir::OpDef* def : {&aten::Relu::def(), &aten::Relu6::def(), &aten::Hardtanh::def(), &aten::Clamp::def(),
+                               &aten::Clip::def(), &aten::ClampMin::def(), &aten::ClampMax::def()}) {
+    rules[def] = lowerClamp;
+  }
+}
+
+}  // namespace carina::lower

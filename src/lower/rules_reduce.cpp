@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, means and extremes over dimensions.
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+// A sum by convolution with ones: kernels that every Ethos-U takes.
+constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
+
+/// A tensor seen as [outer, reduced, inner] in storage.
+struct Reduction {
+  ir::Value* value = nullptr;
+  int64_t outer = 1, inner = 1;
+  Shape reduced;         // sizes of the reduced dimensions, in storage order
+  std::vector<int> kept;  // kept dimensions in storage order (outer ones, then inner ones)
+
+  int64_t count() const { return numElements(reduced); }
+};
+
+/// Brings the reduced dimensions next to each other. In channel-last storage H and W already are.
+Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<int>& dims) {
+  const std::vector<int> order = lowering.commonOrder({data});
+  const auto isReduced = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  // Kept dimensions in front of the first reduced one of size > 1 stay in front, the others follow.
+  const Shape shape = data.shape();
+  size_t first = 0;
+  while (first < order.size() && (!isReduced(order[first]) || shape[static_cast<size_t>(order[first])] == 1)) ++first;
+  std::vector<int> outer, reduced, inner;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (isReduced(order[i])) reduced.push_back(order[i]);
+    else (i < first ? outer : inner).push_back(order[i]);
+  }
+  Reduction result;
+  std::vector<int> sequence = outer;
+  sequence.insert(sequence.end(), reduced.begin(), reduced.end());
+  sequence.insert(sequence.end(), inner.begin(), inner.end());
+  result.value = lowering.ordered(data, sequence);
+  for (int d : outer) result.outer *= shape[static_cast<size_t>(d)];
+  for (int d : inner) result.inner *= shape[static_cast<size_t>(d)];
+  for (int d : reduced) result.reduced.push_back(shape[static_cast<size_t>(d)]);
+  result.kept = outer;
+  result.kept.insert(result.kept.end(), inner.begin(), inner.end());
+  return result;
+}
+
+/// The layout of a result without (or with size 1 for) the reduced dimensions.
+Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape& result) {
+  Shape keptShape = input;
+  std::vector<int> order = reduction.kept;
+  for (size_t d = 0; d < input.size(); ++d) {
+    if (std::find(order.begin(), order.end(), static_cast<int>(d)) == order.end()) {
+      keptShape[d] = 1;
+      order.push_back(static_cast<int>(d));
+    }
+  }
+  return *Layout::ordered(keptShape, order).viewed(result);
+}
+
+/// Sum of (code - zero) in int32 as [outer, inner]. int8: a convolution with ones, which removes the zero point and needs no
+/// wide copy of the input.
+Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
+  Emitter& emit = lowering.emit();
+  const int64_t count = r.count();
+  const auto ones = [&](const Shape& shape) {
+    Tensor tensor = Tensor::uninitialized(DType::Int8, shape);
+    const auto values = tensor.mutableAs<int8_t>();
+    std::fill(values.begin(), values.end(), int8_t{1});
+    return emit.constant(std::move(tensor));
+  };
+  const auto zeros = [&](int64_t channels) { return emit.constant(Tensor::zeros(DType::Int32, {channels})); };
+  if (r.value->dtype() == DType::Int8) {
+    if (r.inner == 1 && count <= kMostChannels) {
+      ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
+      return emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    }
+    // Height and width of the window: the first reduced size > 1, and the rest.
+    int64_t height = 1;
+    for (int64_t size : r.reduced) {
+      if (size > 1) {
+        height = size;
+        break;
+      }
+    }
+    const int64_t width = count / height;
+    if (r.outer == 1 && height <= kMostKernelHeight && count <= kMostKernelArea) {
+      ir::Value* image = emit.reshape(r.value, {1, height, width, r.inner});
+      return emit.depthwiseConv2d(image, ones({height, width, r.inner, 1}), zeros(r.inner), zero, 0,
+                                  {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    }
+  }
+  ir::Value* value = emit.reshape(r.value, {r.outer, count, r.inner});
+  if (value->dtype() != DType::Int32) {
+    CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
+  }
+  return emit.reduce(Reduce::Sum, value, 1);
+}
+
+Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims, bool mean) {
+  const ir::Value* input = node.operands()[0];
+  const bool isReal = lowering.isReal(input);
+  Stored data;
+  double scale = 1;
+  int64_t zero = 0;
+  if (isReal) {
+    CARINA_TRY(Real real, lowering.plainReal(input));
+    data = real.data;
+    scale = real.scale();
+    zero = real.zeroPoint;
+  } else {
+    CARINA_TRY(data, lowering.integers(input));
+    if (data.dtype() == DType::Bool) data.value = lowering.emit().cast(data.value, DType::Int32);
+  }
+  const std::vector<int> wrapped = wrappedDims(dims, input->rank());
+  const Reduction reduction = reductionOf(lowering, data, wrapped);
+  CARINA_TRY(ir::Value* const sum, summed(lowering, reduction, zero));
+  Stored result{sum, resultLayout(reduction, input->shape(), node.result()->shape())};
+  if (!isReal) {
+    lowering.define(node.result(), std::move(result));
+    return {};
+  }
+  defineAccumulator(lowering, node.result(), std::move(result), mean ? scale / static_cast<double>(reduction.count()) : scale);
+  return {};
+}
+
+Status lowerSum(Lowering& l, const ir::Node& n) { return lowerSumOrMean(l, n, std::nullopt, false); }
+Status lowerSumDims(Lowering& l, const ir::Node& n) {
+  return lowerSumOrMean(l, n, ir::dynCast<aten::SumDimIntList>(&n).dim(), false);
+}
+Status lowerMean(Lowering& l, const ir::Node& n) { return lowerSumOrMean(l, n, std::nullopt, true); }
+Status lowerMeanDims(Lowering& l, const ir::Node& n) {
+  return lowerSumOrMean(l, n, ir::dynCast<aten::MeanDim>(&n).dim(), true);
+}
+
+/// The codes of the largest (smallest) element: order is kept, so no scale is touched.
+Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op, const std::optional<ir::Ints>& dims) {
+  const ir::Value* input = node.operands()[0];
+  CARINA_TRY(const Stored data, lowering.movable(input));
+  const Reduction r = reductionOf(lowering, data, wrappedDims(dims, input->rank()));
+  ir::Value* value = lowering.emit().reshape(r.value, r.inner == 1 ? Shape{r.outer, r.count()}
+                                                                   : Shape{r.outer, r.count(), r.inner});
+  value = lowering.emit().reduce(op, value, 1);
+  return lowering.defineMoved(node.result(0), input, {value, resultLayout(r, input->shape(), node.result(0)->shape())});
+}
+
+Status lowerAmax(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Max, ir::dynCast<aten::Amax>(&n).dim()); }
+Status lowerAmin(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Min, ir::dynCast<aten::Amin>(&n).dim()); }
+Status lowerMaxAll(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Max, std::nullopt); }
+Status lowerMinAll(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Min, std::nullopt); }
+
+template <typename Op>
+Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  if (!node.result(1)->unused()) return fail("the indices of {} are used", node.opName()).withRemedy("use amax or argmax");
+  return reduceExtreme(lowering, node, std::is_same_v<Op, aten::MaxDim> ? Reduce::Max : Reduce::Min, ir::Ints{op.dim()});
+}
+
+Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
+  const aten::Argmax op = ir::dynCast<aten::Argmax>(&node);
+  const ir::Value* input = op.self();
+  CARINA_TRY(const Stored data, lowering.movable(input));
+  std::optional<ir::Ints> dims;
+  if (op.dim()) dims = ir::Ints{*op.dim()};
+  // Over all elements the index counts in aten order.
+  Reduction r;
+  if (dims) {
+    r = reductionOf(lowering, data, wrappedDims(dims, input->rank()));
+  } else {
+    r.value = lowering.rowMajor(data);
+    r.reduced = {input->numElements()};
+  }
+  ir::Value* value = lowering.emit().reshape(r.value, r.inner == 1 ? Shape{r.outer, r.count()}
+                                                                   : Shape{r.outer, r.count(), r.inner});
+  value = lowering.emit().argmax(value, 1);
+  const Shape& result = node.result()->shape();
+  const Layout layout = dims ? resultLayout(r, input->shape(), result) : Layout::rowMajor(result);
+  lowering.define(node.result(), Stored{value, layout});
+  return {};
+}
+
+}  // namespace
+
+void addReduceRules(Rules& rules) {
+  rules[&aten::Sum::def()] = lowerSum;
+  rules[&aten::SumDimIntList::def()] = lowerSumDims;
+  rules[&aten::Mean::def()] = lowerMean;
+  rules[&aten::MeanDim::def()] = lowerMeanDims;
+  rules[&aten::Amax::def()] = lowerAmax;
+  rules[&aten::Amin::def()] = lowerAmin;
+  rules[&aten::Max::def()] = lowerMaxAll;
+  rules[&aten::Min::def()] = lowerMinAll;
+  rules[&aten::MaxDim::def()] = lowerExtremeDim<aten::MaxDim>;
+  rules[&aten::MinDim::def()] = lowerExtremeDim<aten::MinDim>;
+  rules[&aten::Argmax::def()] = lowerArgmax;
+}
+
+}  // namespace carina::lower

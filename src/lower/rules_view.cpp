@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that only describe the same elements anew: they change the layout and emit nothing, except where a broadcast really
+// repeats elements.
+#include <algorithm>
+#include <numeric>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+int wrap(int64_t dim, int64_t rank) { return static_cast<int>(dim < 0 ? dim + rank : dim); }
+
+/// Any operator that keeps the row-major order of elements: the result's shape says it all.
+Status lowerView(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
+  return lowering.defineMoved(node.result(), node.operands()[0], lowering.viewed(data, node.result()->shape()));
+}
+
+Status definePermuted(Lowering& lowering, const ir::Node& node, const std::vector<int>& permutation) {
+  CARINA_TRY(Stored data, lowering.movable(node.operands()[0]));
+  data.layout = data.layout.permuted(permutation);
+  return lowering.defineMoved(node.result(), node.operands()[0], std::move(data));
+}
+
+std::vector<int> identity(int64_t rank) {
+  std::vector<int> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Status lowerPermute(Lowering& lowering, const ir::Node& node) {
+  std::vector<int> permutation;
+  const int64_t rank = node.operands()[0]->rank();
+  for (int64_t d : ir::dynCast<aten::Permute>(&node).dims()) permutation.push_back(wrap(d, rank));
+  return definePermuted(lowering, node, permutation);
+}
+
+Status swapDims(Lowering& lowering, const ir::Node& node, int64_t a, int64_t b) {
+  const int64_t rank = node.operands()[0]->rank();
+  if (rank == 0) return lowerView(lowering, node);
+  std::vector<int> permutation = identity(rank);
+  std::swap(permutation[static_cast<size_t>(wrap(a, rank))], permutation[static_cast<size_t>(wrap(b, rank))]);
+  return definePermuted(lowering, node, permutation);
+}
+
+Status lowerTranspose(Lowering& lowering, const ir::Node& node) {
+  const aten::TransposeInt op = ir::dynCast<aten::TransposeInt>(&node);
+  return swapDims(lowering, node, op.dim0(), op.dim1());
+}
+
+Status lowerSwapaxes(Lowering& lowering, const ir::Node& node) {
+  const aten::Swapaxes op = ir::dynCast<aten::Swapaxes>(&node);
+  return swapDims(lowering, node, op.axis0(), op.axis1());
+}
+
+/// t, mT: the last two dimensions; numpy_T: all reversed.
+Status lowerMatrixTranspose(Lowering& lowering, const ir::Node& node) {
+  const int64_t rank = node.operands()[0]->rank();
+  std::vector<int> permutation = identity(rank);
+  if (ir::isa<aten::NumpyT>(&node)) std::reverse(permutation.begin(), permutation.end());
+  else if (rank >= 2) std::swap(permutation[static_cast<size_t>(rank) - 1], permutation[static_cast<size_t>(rank) - 2]);
+  return definePermuted(lowering, node, permutation);
+}
+
+/// The moved dimensions go to their destinations, the others keep their order.
+Status moveDims(Lowering& lowering, const ir::Node& node, const ir::Ints& source, const ir::Ints& destination) {
+  const int64_t rank = node.operands()[0]->rank();
+  std::vector<int> permutation(static_cast<size_t>(rank), -1);
+  std::vector<bool> moved(static_cast<size_t>(rank), false);
+  for (size_t i = 0; i < source.size(); ++i) {
+    const int from = wrap(source[i], rank);
+    permutation[static_cast<size_t>(wrap(destination[i], rank))] = from;
+    moved[static_cast<size_t>(from)] = true;
+  }
+  int next = 0;
+  for (int& p : permutation) {
+    if (p >= 0) continue;
+    while (moved[static_cast<size_t>(next)]) ++next;
+    p = next++;
+  }
+  return definePermuted(lowering, node, permutation);
+}
+
+Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
+  if (const auto op = ir::dynCast<aten::MovedimInt>(&node)) {
+    return moveDims(lowering, node, {op.source()}, {op.destination()});
+  }
+  const auto op = ir::dynCast<aten::MovedimIntlist>(&node);
+  return moveDims(lowering, node, op.source(), op.destination());
+}
+
+/// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result says how often.
+Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(Stored data, lowering.movable(node.operands()[0]));
+  const Shape& result = node.result()->shape();
+  Shape shape = data.shape();
+  shape.insert(shape.begin(), result.size() - shape.size(), 1);
+  data = lowering.viewed(data, shape);
+  if (shape == result) return lowering.defineMoved(node.result(), node.operands()[0], std::move(data));
+  const std::vector<int> order = lowering.commonOrder({data});
+  Shape multiples;
+  for (int d : order) multiples.push_back(result[static_cast<size_t>(d)] / shape[static_cast<size_t>(d)]);
+  ir::Value* value = lowering.emit().tile(lowering.ordered(data, order), multiples);
+  return lowering.defineMoved(node.result(), node.operands()[0], {value, Layout::ordered(result, order)});
+}
+
+/// Conversions between types that are the same for us: float to float, integer to integer within int32.
+Status lowerCast(Lowering& lowering, const ir::Node& node) {
+  const ir::Value* input = node.operands()[0];
+  const ir::Value* result = node.result();
+  const auto inside = [](DType t) { return t == DType::Int64 ? DType::Int32 : t; };
+  if (lowering.isReal(input) && lowering.isReal(result)) {
+    CARINA_TRY(Real real, lowering.real(input));
+    lowering.define(result, std::move(real));
+    return {};
+  }
+  if (!isFloat(input->dtype()) && !isFloat(result->dtype())) {
+    CARINA_TRY(Stored data, lowering.integers(input));
+    if (data.dtype() != inside(result->dtype())) data.value = lowering.emit().cast(data.value, inside(result->dtype()));
+    lowering.define(result, std::move(data));
+    return {};
+  }
+  if (input->dtype() == DType::Bool || isInteger(input->dtype())) {
+    // Integers as reals of scale 1; a quantize node brings them to its codes.
+    CARINA_TRY(Stored data, lowering.integers(input));
+    if (data.dtype() != DType::Int32) data.value = lowering.emit().cast(data.value, DType::Int32);
+    defineAccumulator(lowering, result, std::move(data), 1.0);
+    return {};
+  }
+  return fail("a conversion from {} to {}", dtypeName(input->dtype()), dtypeName(result->dtype()))
+      .withRemedy("keep the tensor quantized");
+}
+
+}  // namespace
+
+void addViewRules(Rules& rules) {
+  for (const ir::OpDef* def :
+       {&aten::View::def(), &aten::Reshape::def(), &aten::PrivateUnsafeView::def(), &aten::ViewAs::def(),
+        &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(), &aten::UnflattenInt::def(), &aten::Squeeze::def(),
+        &aten::SqueezeDim::def(), &aten::SqueezeDims::def(), &aten::Unsqueeze::def(), &aten::Clone::def(),
+        &aten::Contiguous::def(), &aten::Alias::def(), &aten::Detach::def(), &aten::Dropout::def(), &aten::LiftFresh::def(),
+        &aten::LiftFreshCopy::def(), &aten::Positive::def()}) {
+    rules[def] = lowerView;
+  }
+  rules[&aten::Permute::def()] = lowerPermute;
+  rules[&aten::TransposeInt::def()] = lowerTranspose;
+  rules[&aten::Swapaxes::def()] = lowerSwapaxes;
+  rules[&aten::TransposeMatrix::def()] = rules[&aten::MT::def()] = rules[&aten::NumpyT::def()] = lowerMatrixTranspose;
+  rules[&aten::MovedimInt::def()] = rules[&aten::MovedimIntlist::def()] = lowerMovedim;
+  for (const ir::OpDef* def : {&aten::Expand::def(), &aten::ExpandAs::def(), &aten::BroadcastTo::def(),
+                               &aten::Repeat::def(), &aten::Tile::def()}) {
+    rules[def] = lowerRepeat;
+  }
+  for (const ir::OpDef* def : {&aten::ToDtype::def(), &aten::ToDtypeLayout::def(), &aten::ToDevice::def(),
+                               &aten::ToOther::def(), &aten::PrivateToCopy::def(), &aten::TypeAs::def()}) {
+    rules[def] = lowerCast;
+  }
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant weights and biases of convolutions and linears, as TOSA wants them.
+#pragma once
+
+#include "lower/lowering.hpp"
+
+namespace carina::lower {
+
+/// A row-major tensor transposed: dimension i of the result is dimension permutation[i].
+Tensor transposed(const Tensor& tensor, const std::vector<int>& permutation);
+
+/// int8 codes with one zero point and a scale per output channel (or one).
+struct Weight {
+  Tensor codes;  // in aten order
+  std::vector<double> scales;
+  int64_t zeroPoint = 0;
+};
+
+/// The weight operand. Errors: it is no quantized constant, not 8 bits, has scales along another dimension than channelAxis,
+/// or zero points that differ between channels.
+Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int channelAxis);
+
+/// Bias codes for an accumulator with scales inputScale * weight scale: int32, or int48 for int16 inputs. A bias that was
+/// quantized at those scales keeps its codes; others are requantized; none gives zeros.
+Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t channels, double inputScale,
+                      const std::vector<double>& weightScales, DType inputType);
+
+}  // namespace carina::lower
