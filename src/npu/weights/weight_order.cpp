@@ -348,6 +348,31 @@ WeightView WeightView::hwc(const void* data, DType dtype, const WeightShape& sha
   return view;
 }
 
+WeightOrder weightOrder(const Target& target, const KernelOperation& operation) {
+  WeightOrder order;
+  order.ethosU85 = target.isU85();
+  order.macs = target.macs;
+  order.streams = target.weightStreams;
+  order.ofmUblockDepth = operation.microblock.c;
+  order.ofmBlockDepth = operation.block.c;
+  const bool partKernel = operation.weights && operation.weights->traversal == Traversal::PartKernelFirst;
+  order.traversal = operation.kind == OperationKind::Depthwise ? WeightTraversal::Depthwise
+                    : partKernel                               ? WeightTraversal::PartKernelFirst
+                                                               : WeightTraversal::DepthFirst;
+  order.ifmBits = elementBytes(operation.ifm.type) * 8;
+  order.strideX = operation.kernel.strideX;
+  order.strideY = operation.kernel.strideY;
+  order.dilationX = operation.kernel.dilationX;
+  order.dilationY = operation.kernel.dilationY;
+  order.sparse = operation.weights && operation.weights->sparse;
+  return order;
+}
+
+WeightShape weightShape(const KernelOperation& operation) {
+  const bool depthwise = operation.kind == OperationKind::Depthwise;
+  return {operation.ofm.depth, operation.kernel.height, operation.kernel.width, depthwise ? 1 : operation.ifm.depth};
+}
+
 Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
   constexpr int32_t kMaxAxis = 65536;
   const auto axis = [](int32_t size) { return size >= 1 && size <= kMaxAxis; };

@@ -10,6 +10,8 @@
 
 #include "base/dtype.hpp"
 #include "base/result.hpp"
+#include "npu/operation.hpp"
+#include "npu/target.hpp"
 
 namespace carina::npu {
 
@@ -42,6 +44,12 @@ struct WeightOrder {
 
   bool operator==(const WeightOrder&) const = default;
 };
+
+/// Order of the weights of an operation (or of one that is being planned): traversal, block and microblock depth, IFM type,
+/// stride and dilation are taken from it.
+WeightOrder weightOrder(const Target& target, const KernelOperation& operation);
+/// Kernel volume the operation consumes.
+WeightShape weightShape(const KernelOperation& operation);
 
 /// Nothing is wrong with shape and order (positive sizes below 2^16, known depths), or a diagnostic.
 Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order);
