@@ -19,6 +19,7 @@ namespace {
 struct MemoryFile {
   ByteSpan bytes;
   uint64_t position = 0;
+  bool failed = false;  // something was read past the end; minizip would take that for zeros
 };
 
 voidpf openMemory(voidpf opaque, const void*, int) {
@@ -31,6 +32,7 @@ uLong readMemory(voidpf, voidpf stream, void* buffer, uLong size) {
       std::min<uint64_t>(size, file.bytes.size() - std::min<uint64_t>(file.position, file.bytes.size()));
   if (n > 0) std::memcpy(buffer, file.bytes.data() + file.position, n);
   file.position += n;
+  if (n < size) file.failed = true;
   return static_cast<uLong>(n);
 }
 
@@ -55,8 +57,8 @@ long seekMemory(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
 int closeMemory(voidpf, voidpf) {
   return 0;
 }
-int errorMemory(voidpf, voidpf) {
-  return 0;
+int errorMemory(voidpf, voidpf stream) {
+  return static_cast<MemoryFile*>(stream)->failed ? -1 : 0;
 }
 
 class Unzipper {
@@ -177,14 +179,20 @@ Status inflateInto(ByteSpan input, std::span<std::byte> output) {
 }  // namespace
 
 Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> owner) {
-  const Unzipper zip(bytes);
-  if (!zip.get()) return fail("is not a zip archive, or its end is missing");
   ZipArchive archive;
   archive.bytes_ = bytes;
   archive.owner_ = std::move(owner);
+  // An archive without members is an end record alone, which minizip does not look for at offset 0.
+  static constexpr char kEmptyArchive[22] = {'P', 'K', 5, 6};
+  if (bytes.size() == sizeof kEmptyArchive &&
+      std::memcmp(bytes.data(), kEmptyArchive, sizeof kEmptyArchive) == 0) {
+    return archive;
+  }
+  const Unzipper zip(bytes);
+  if (!zip.get()) return fail("is not a zip archive, or its end is missing");
   unz_global_info64 global{};
   if (unzGetGlobalInfo64(zip.get(), &global) != UNZ_OK) return fail("the archive's directory is damaged");
-  if (global.number_entry == 0) return archive;
+  if (global.number_entry == 0) return fail("the archive's directory is damaged");
   std::unordered_set<std::string> names;
   int state = unzGoToFirstFile(zip.get());
   for (; state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
