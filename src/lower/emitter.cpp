@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creation of TOSA nodes.
+#include "lower/emitter.hpp"
+
+#include <algorithm>
+
+#include "lower/weights.hpp"
+#include "tosa/ops.hpp"
+
+namespace carina::lower {
+namespace {
+
+/// Accumulator type of sums of products over this input.
+DType accumulatorFor(DType input) { return input == DType::Int16 ? DType::Int48 : DType::Int32; }
+
+/// SINGLE_ROUND of one value.
+int64_t rescaled(int64_t value, const RescaleFactor& factor, int64_t outputZero, DType to) {
+  const int64_t round = int64_t{1} << (factor.shift - 1);
+  const int64_t result = ((value * factor.multiplier + round) >> factor.shift) + outputZero;
+  return std::clamp(result, integerMin(to), integerMax(to));
+}
+
+}  // namespace
+
+ir::Value* Emitter::scalar(DType dtype, int64_t value) {
+  Tensor tensor = Tensor::uninitialized(dtype, {1});
+  tensor.setIntegerAt(0, value);
+  return constant(std::move(tensor));
+}
+
+ir::Value* Emitter::shapeConstant(const Shape& values) {
+  Tensor tensor = Tensor::uninitialized(DType::Shape, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.mutableAs<int64_t>().begin());
+  return constant(std::move(tensor));
+}
+
+Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                                    std::span<const double> factors) {
+  const bool scale32 = input->dtype() != DType::Int48;
+  const auto count = static_cast<int64_t>(factors.size());
+  std::vector<RescaleFactor> pairs;
+  for (double factor : factors) {
+    CARINA_TRY(const RescaleFactor pair, rescaleFactor(factor, scale32));
+    pairs.push_back(pair);
+  }
+  if (input->isConstant() && count == 1) {
+    Tensor result = Tensor::uninitialized(to, input->shape());
+    for (int64_t i = 0; i < result.numElements(); ++i) {
+      result.setIntegerAt(i, rescaled(input->constant().integerAt(i) - inputZero, pairs[0], outputZero, to));
+    }
+    return constant(std::move(result));
+  }
+  Tensor multiplier = Tensor::uninitialized(scale32 ? DType::Int32 : DType::Int16, {count});
+  Tensor shift = Tensor::uninitialized(DType::Int8, {count});
+  for (int64_t i = 0; i < count; ++i) {
+    multiplier.setIntegerAt(i, pairs[static_cast<size_t>(i)].multiplier);
+    shift.setIntegerAt(i, pairs[static_cast<size_t>(i)].shift);
+  }
+  ir::Builder b = builder();
+  return tosa::Rescale::create(b, input, constant(std::move(multiplier)), constant(std::move(shift)),
+                               zeroPoint(input, inputZero), scalar(to, outputZero), scale32,
+                               tosa::RoundingMode::SINGLE_ROUND, count > 1, false, false, {{to, input->shape()}})
+      .output();
+}
+
+ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
+                           const Window& window) {
+  ir::Builder b = builder();
+  return tosa::Conv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero), window.pad,
+                              window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+      .output();
+}
+
+ir::Value* Emitter::depthwiseConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                                    int64_t weightZero, const Window& window) {
+  ir::Builder b = builder();
+  return tosa::DepthwiseConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero),
+                                       window.pad, window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+      .output();
+}
+
+ir::Value* Emitter::conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
+                           const Window& window) {
+  ir::Builder b = builder();
+  return tosa::Conv3d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero), window.pad,
+                              window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+      .output();
+}
+
+ir::Value* Emitter::transposeConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                                    int64_t weightZero, const Window& window) {
+  ir::Builder b = builder();
+  return tosa::TransposeConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero),
+                                       window.pad, window.stride, false, accumulatorFor(input->dtype()))
+      .output();
+}
+
+ir::Value* Emitter::averagePool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window, int64_t zero) {
+  ir::Builder b = builder();
+  return tosa::AvgPool2d::create(b, input, zeroPoint(input, zero), zeroPoint(input, zero), std::move(kernel), window.stride,
+                                 window.pad, DType::Int32)
+      .output();
+}
+
+ir::Value* Emitter::maxPool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window) {
+  ir::Builder b = builder();
+  return tosa::MaxPool2d::create(b, input, std::move(kernel), window.stride, window.pad, tosa::NanMode::PROPAGATE).output();
+}
+
+ir::Value* Emitter::matmul(ir::Value* a, ir::Value* b, int64_t aZero, int64_t bZero) {
+  ir::Builder builder_ = builder();
+  return tosa::Matmul::create(builder_, a, b, zeroPoint(a, aZero), zeroPoint(b, bZero)).output();
+}
+
+ir::Value* Emitter::binary(Binary op, ir::Value* a, ir::Value* b) {
+  ir::Builder builder_ = builder();
+  switch (op) {
+    case Binary::Add: return tosa::Add::create(builder_, a, b).output();
+    case Binary::Sub: return tosa::Sub::create(builder_, a, b).output();
+    case Binary::Mul: return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, 0)).output();
+    case Binary::Maximum: return tosa::Maximum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+    case Binary::Minimum: return tosa::Minimum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+    case Binary::Equal: return tosa::Equal::create(builder_, a, b).output();
+    case Binary::Greater: return tosa::Greater::create(builder_, a, b).output();
+    case Binary::GreaterEqual: return tosa::GreaterEqual::create(builder_, a, b).output();
+    case Binary::LogicalAnd: return tosa::LogicalAnd::create(builder_, a, b).output();
+    case Binary::LogicalOr: return tosa::LogicalOr::create(builder_, a, b).output();
+    case Binary::LogicalXor: return tosa::LogicalXor::create(builder_, a, b).output();
+    case Binary::BitwiseAnd: return tosa::BitwiseAnd::create(builder_, a, b).output();
+    case Binary::BitwiseOr: return tosa::BitwiseOr::create(builder_, a, b).output();
+    case Binary::BitwiseXor: return tosa::BitwiseXor::create(builder_, a, b).output();
+    case Binary::LeftShift: return tosa::LogicalLeftShift::create(builder_, a, b).output();
+    case Binary::ArithmeticRightShift: return tosa::ArithmeticRightShift::create(builder_, a, b, false).output();
+    case Binary::LogicalRightShift: return tosa::LogicalRightShift::create(builder_, a, b).output();
+    case Binary::IntDiv: return tosa::Intdiv::create(builder_, a, b).output();
+  }
+  CARINA_UNREACHABLE("binary operator");
+}
+
+ir::Value* Emitter::unary(Unary op, ir::Value* input) {
+  ir::Builder b = builder();
+  switch (op) {
+    case Unary::Abs: return tosa::Abs::create(b, input).output();
+    case Unary::LogicalNot: return tosa::LogicalNot::create(b, input).output();
+    case Unary::BitwiseNot: return tosa::BitwiseNot::create(b, input).output();
+    case Unary::Identity: return tosa::Identity::create(b, input).output();
+  }
+  CARINA_UNREACHABLE("unary operator");
+}
+
+ir::Value* Emitter::negate(ir::Value* input, int64_t inputZero, int64_t outputZero) {
+  ir::Builder b = builder();
+  return tosa::Negate::create(b, input, zeroPoint(input, inputZero), zeroPoint(input, outputZero)).output();
+}
+
+ir::Value* Emitter::clamp(ir::Value* input, int64_t low, int64_t high) {
+  ir::Builder b = builder();
+  return tosa::Clamp::create(b, input, low, high, tosa::NanMode::PROPAGATE).output();
+}
+
+ir::Value* Emitter::select(ir::Value* condition, ir::Value* a, ir::Value* b) {
+  ir::Builder builder_ = builder();
+  return tosa::Select::create(builder_, condition, a, b).output();
+}
+
+ir::Value* Emitter::table(ir::Value* input, Tensor table) {
+  ir::Builder b = builder();
+  return tosa::Table::create(b, input, constant(std::move(table))).output();
+}
+
+ir::Value* Emitter::cast(ir::Value* input, DType to) {
+  ir::Builder b = builder();
+  return tosa::Cast::create(b, input, {{to, input->shape()}}).output();
+}
+
+ir::Value* Emitter::reduce(Reduce op, ir::Value* input, int64_t axis) {
+  ir::Builder b = builder();
+  switch (op) {
+    case Reduce::Sum: return tosa::ReduceSum::create(b, input, axis).output();
+    case Reduce::Max: return tosa::ReduceMax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+    case Reduce::Min: return tosa::ReduceMin::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+    case Reduce::All: return tosa::ReduceAll::create(b, input, axis).output();
+    case Reduce::Any: return tosa::ReduceAny::create(b, input, axis).output();
+  }
+  CARINA_UNREACHABLE("reduction");
+}
+
+ir::Value* Emitter::argmax(ir::Value* input, int64_t axis) {
+  ir::Builder b = builder();
+  return tosa::Argmax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+}
+
+ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
+  if (input->shape() == shape) return input;
+  if (input->isConstant()) return constant(input->constant().reshaped(shape));
+  ir::Builder b = builder();
+  return tosa::Reshape::create(b, input, shapeConstant(shape)).output();
+}
+
+ir::Value* Emitter::transpose(ir::Value* input, const std::vector<int>& permutation) {
+  if (std::is_sorted(permutation.begin(), permutation.end())) return input;
+  if (input->isConstant()) return constant(transposed(input->constant(), permutation));
+  ir::Builder b = builder();
+  return tosa::Transpose::create(b, input, ir::Ints(permutation.begin(), permutation.end())).output();
+}
+
+ir::Value* Emitter::slice(ir::Value* input, const Shape& start, const Shape& size) {
+  if (size == input->shape()) return input;
+  ir::Builder b = builder();
+  return tosa::Slice::create(b, input, shapeConstant(start), shapeConstant(size)).output();
+}
+
+ir::Value* Emitter::sliceAxis(ir::Value* input, int64_t axis, int64_t start, int64_t size) {
+  Shape starts(input->shape().size(), 0), sizes = input->shape();
+  starts[static_cast<size_t>(axis)] = start;
+  sizes[static_cast<size_t>(axis)] = size;
+  return slice(input, starts, sizes);
+}
+
+ir::Value* Emitter::concat(const std::vector<ir::Value*>& inputs, int64_t axis) {
+  if (inputs.size() == 1) return inputs[0];
+  ir::Builder b = builder();
+  return tosa::Concat::create(b, inputs, axis).output();
+}
+
+ir::Value* Emitter::pad(ir::Value* input, const Shape& padding, int64_t value) {
+  if (std::all_of(padding.begin(), padding.end(), [](int64_t p) { return p == 0; })) return input;
+  ir::Builder b = builder();
+  return tosa::Pad::create(b, input, shapeConstant(padding), scalar(input->dtype(), value)).output();
+}
+
+ir::Value* Emitter::tile(ir::Value* input, const Shape& multiples) {
+  if (std::all_of(multiples.begin(), multiples.end(), [](int64_t m) { return m == 1; })) return input;
+  ir::Builder b = builder();
+  return tosa::Tile::create(b, input, shapeConstant(multiples)).output();
+}
+
+ir::Value* Emitter::reverse(ir::Value* input, int64_t axis) {
+  ir::Builder b = builder();
+  return tosa::Reverse::create(b, input, axis).output();
+}
+
+ir::Value* Emitter::gather(ir::Value* values, ir::Value* indices) {
+  ir::Builder b = builder();
+  return tosa::Gather::create(b, values, indices).output();
+}
+
+ir::Value* Emitter::scatter(ir::Value* values, ir::Value* indices, ir::Value* input) {
+  ir::Builder b = builder();
+  return tosa::Scatter::create(b, values, indices, input).valuesOut();
+}
+
+ir::Value* Emitter::resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset, const Shape& border) {
+  ir::Builder b = builder();
+  return tosa::Resize::create(b, input, shapeConstant(scale), shapeConstant(offset), shapeConstant(border),
+                              bilinear ? tosa::ResizeMode::BILINEAR : tosa::ResizeMode::NEAREST)
+      .output();
+}
+
+}  // namespace carina::lower
