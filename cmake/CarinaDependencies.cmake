@@ -13,7 +13,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(minizip REQUIRED IMPORTED_TARGET minizip)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(inih REQUIRED IMPORTED_TARGET inih)
+pkg_check_modules(inih REQUIRED IMPORTED_TARGET inih INIReader)
 find_package(Flatbuffers QUIET)
 find_program(FLATC flatc REQUIRED)
 

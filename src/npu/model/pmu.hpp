@@ -24,7 +24,7 @@ class Pmu {
   bool interrupt() const { return (overflow_ & interruptEnable_) != 0; }
 
  private:
-  uint32_t enableMask() const { return (1u << counters_) - 1 | 0x80000000u; }
+  uint32_t enableMask() const { return ((1u << counters_) - 1) | 0x80000000u; }
   void count(uint32_t counter, uint64_t events);
 
   Family family_;
