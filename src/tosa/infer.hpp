@@ -1,44 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of TOSA 1.0 operators, and constant operands as integers. Named by operators.json.
+// Result types of the TOSA operators. Each function checks every error condition of its operators on the way (operand
+// ranks, element types, compile-time constants, attribute ranges), and, when the node's results are already recorded,
+// that these agree. The diagnostics end with the short name of the broken rule in parentheses: the conformance suite's
+// name where it has one. Shapes and conditions: TOSA 1.0 specification.
 #pragma once
-
-#include <optional>
 
 #include "ir/graph.hpp"
 
-namespace carina::tosa {
+namespace carina::tosa::infer {
 
-/// Elements of a constant integer or shape operand; nothing when it is not constant.
-std::optional<std::vector<int64_t>> constantInts(const ir::Value* value);
-/// Its only element (zero points, shifts); nothing when it is not constant or has more.
-std::optional<int64_t> constantInt(const ir::Value* value);
-
-namespace infer {
 using Types = Result<std::vector<ir::Type>>;
+
 Types argmax(const ir::Node& node);
-Types broadcast(const ir::Node& node);
-Types compare(const ir::Node& node);
-Types concat(const ir::Node& node);
+Types pool2d(const ir::Node& node);  // AVG_POOL2D and MAX_POOL2D
 Types conv2d(const ir::Node& node);
 Types conv3d(const ir::Node& node);
 Types depthwiseConv2d(const ir::Node& node);
-Types fft2d(const ir::Node& node);
-Types gather(const ir::Node& node);
+Types transposeConv2d(const ir::Node& node);
 Types matmul(const ir::Node& node);
-Types multiply(const ir::Node& node);
-Types pad(const ir::Node& node);
-Types pool2d(const ir::Node& node);
-Types reduce(const ir::Node& node);
-Types reshape(const ir::Node& node);
-Types resize(const ir::Node& node);
+Types fft2d(const ir::Node& node);
 Types rfft2d(const ir::Node& node);
-Types sameAsFirst(const ir::Node& node);
-Types select(const ir::Node& node);
-Types slice(const ir::Node& node);
+
+Types unary(const ir::Node& node);      // result shape = shape of operand 0, no further condition
+Types broadcast(const ir::Node& node);  // elementwise with two or three tensors of equal rank
+Types mul(const ir::Node& node);
+Types clamp(const ir::Node& node);
 Types table(const ir::Node& node);
+Types negate(const ir::Node& node);
+Types rescale(const ir::Node& node);
+
+Types reduce(const ir::Node& node);  // the axis keeps size 1
+Types concat(const ir::Node& node);
+Types pad(const ir::Node& node);
+Types reshape(const ir::Node& node);
+Types reverse(const ir::Node& node);
+Types slice(const ir::Node& node);
 Types tile(const ir::Node& node);
 Types transpose(const ir::Node& node);
-Types transposeConv2d(const ir::Node& node);
-}  // namespace infer
+Types gather(const ir::Node& node);
+Types scatter(const ir::Node& node);
+Types resize(const ir::Node& node);
 
-}  // namespace carina::tosa
+}  // namespace carina::tosa::infer
+
+namespace carina::tosa::check {
+
+/// The nested graphs against the operand and result lists.
+Status condIf(const ir::Node& node);
+Status whileLoop(const ir::Node& node);
+
+}  // namespace carina::tosa::check
