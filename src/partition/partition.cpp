@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places units on the NPU as long as they lower and the target supports what they become, then gathers them into parts.
+#include "partition/partition.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "aten/ops.hpp"
+#include "lower/lower.hpp"
+#include "partition/units.hpp"
+
+namespace carina::partition {
+namespace {
+
+bool matches(const std::string& pattern, const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; }
+
+/// "relu" and "aten.relu" stand for all overloads of aten.relu.
+bool isOperatorName(const std::string& wanted, std::string_view name) {
+  const std::string full = wanted.find('.') == std::string::npos ? "aten." + wanted : wanted;
+  return name == full || (name.size() > full.size() && name.substr(0, full.size()) == full && name[full.size()] == '.');
+}
+
+struct Reason {
+  std::string place;  // Node::where() of the node it is about; "" when unknown
+  std::string text, remedy;
+};
+
+class Partitioner {
+ public:
+  Partitioner(ir::Graph graph, const Options& options) : graph_(std::move(graph)), options_(options) {}
+
+  Result<Partitioned> run() {
+    CARINA_RETURN_IF_ERROR(separateDequantizes(graph_));
+    units_ = findUnits(graph_);
+    onNpu_.assign(units_.units.size(), true);
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      const Unit& unit = units_.units[u];
+      if (unit.boundary) onNpu_[u] = false;
+      else if (auto reason = keptOff(unit)) refuse(u, std::move(*reason));
+    }
+    std::vector<Placed> parts;
+    while (!place(parts)) {
+    }
+    return rebuild(std::move(parts));
+  }
+
+ private:
+  /// One NPU part: its nodes as a graph, and what that lowers to.
+  struct Placed {
+    Part part;
+    ir::Graph tosa;
+  };
+
+  void refuse(size_t unit, Reason reason) {
+    onNpu_[unit] = false;
+    reasons_[unit] = std::move(reason);
+  }
+
+  std::optional<Reason> keptOff(const Unit& unit) const {
+    for (const ir::Node* node : unit.nodes) {
+      if (isQuantize(*node) || isDequantize(*node)) continue;
+      const std::string name = node->location() ? node->location()->name : "";
+      const std::string module = node->location() ? node->location()->modulePath : "";
+      const auto any = [](const std::vector<std::string>& list, auto test) { return std::any_of(list.begin(), list.end(), test); };
+      if (any(options_.keepOffOps, [&](const std::string& op) { return isOperatorName(op, node->opName()); }) ||
+          any(options_.keepOffNames, [&](const std::string& pattern) { return matches(pattern, name); }) ||
+          any(options_.keepOffModules, [&](const std::string& pattern) { return matches(pattern, module); })) {
+        return Reason{node->where(), "kept off the NPU on request", "drop the request"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part, and everything
+  /// of depth d runs before the NPU part of depth d + 1. Refuses a unit on a cycle and returns false.
+  bool computeDepths() {
+    const int limit = static_cast<int>(units_.units.size()) + 1;
+    unitDepth_.assign(units_.units.size(), 0);
+    cpuDepth_.clear();
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const ir::Node* node : graph_.nodes()) {
+        const size_t unit = units_.unitOf.at(node);
+        int depth = onNpu_[unit] ? 0 : -1;
+        for (const ir::Value* operand : node->operands()) {
+          const ir::Node* producer = operand ? operand->producer() : nullptr;
+          if (!producer) continue;
+          const size_t from = units_.unitOf.at(producer);
+          if (onNpu_[from]) depth = std::max(depth, unitDepth_[from]);
+          else depth = std::max(depth, cpuDepth_[producer] + (onNpu_[unit] ? 1 : 0));
+        }
+        int& known = onNpu_[unit] ? unitDepth_[unit] : cpuDepth_.emplace(node, -1).first->second;
+        if (depth > known) {
+          known = depth;
+          changed = true;
+        }
+        if (known > limit) {
+          refuse(unit, {node->where(), "its NPU part would depend on itself through the CPU", ""});
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Lowers all parts. Returns false, with at least one more unit refused, when a part cannot go to the NPU.
+  bool place(std::vector<Placed>& parts) {
+    parts.clear();
+    if (!computeDepths()) return false;
+    std::map<int, std::vector<ir::Node*>> byDepth;
+    for (ir::Node* node : graph_.nodes()) {
+      const size_t unit = units_.unitOf.at(node);
+      if (onNpu_[unit]) byDepth[unitDepth_[unit]].push_back(node);
+    }
+    for (const auto& [depth, nodes] : byDepth) {
+      const std::string name = "npu" + std::to_string(parts.size());
+      auto placed = tryPlace(nodes, name);
+      if (placed.ok()) {
+        parts.push_back(std::move(*placed));
+        continue;
+      }
+      refuseCulprits(nodes, placed.error());
+      return false;
+    }
+    return true;
+  }
+
+  Result<Placed> tryPlace(const std::vector<ir::Node*>& nodes, const std::string& name) const {
+    CARINA_TRY(Part part, extract(nodes, name));
+    CARINA_TRY(ir::Graph tosa, lower::lowerToTosa(part.graph));
+    if (options_.supports) {
+      std::vector<Diagnostic> problems;
+      for (const ir::Node* op : tosa.nodes()) {
+        if (const auto reason = options_.supports(*op)) problems.push_back({*reason, "", "", op->where()});
+      }
+      if (!problems.empty()) return Error(std::move(problems));
+    }
+    return Placed{std::move(part), std::move(tosa)};
+  }
+
+  /// Tries the units of a failed part one by one; when each is fine alone, those that the messages name go.
+  void refuseCulprits(const std::vector<ir::Node*>& nodes, const Error& whole) {
+    std::set<size_t> units;
+    for (const ir::Node* node : nodes) units.insert(units_.unitOf.at(node));
+    bool found = false;
+    for (size_t u : units) {
+      const auto alone = tryPlace(units_.units[u].nodes, "part");
+      if (alone.ok()) continue;
+      const Diagnostic& why = alone.error().diagnostics().front();
+      refuse(u, {why.place, why.message, why.remedy});
+      found = true;
+    }
+    for (const Diagnostic& why : whole.diagnostics()) {
+      if (found) break;
+      for (size_t u : units) {
+        const auto& members = units_.units[u].nodes;
+        const bool named = std::any_of(members.begin(), members.end(), [&](const ir::Node* n) { return n->where() == why.place; });
+        if (!named) continue;
+        refuse(u, {why.place, why.message, why.remedy});
+        found = true;
+      }
+    }
+    if (found) return;
+    const Diagnostic& why = whole.diagnostics().front();
+    for (size_t u : units) refuse(u, {why.place, why.message, why.remedy});
+  }
+
+  /// The program graph: CPU nodes and delegate calls in an order that depths allow.
+  Result<Partitioned> rebuild(std::vector<Placed> parts) {
+    Partitioned result;
+    result.graph = ir::Graph(graph_.name);
+    std::unordered_map<const ir::Value*, ir::Value*> mapping;
+    for (const ir::Value* input : graph_.inputs()) {
+      mapping[input] = result.graph.addInput(input->type, input->name);
+      mapping[input]->quantization = input->quantization;
+    }
+    for (const auto& constant : graph_.constants()) {
+      mapping[constant.get()] = result.graph.addConstant(constant->constant(), constant->name);
+    }
+    std::map<int, std::vector<const ir::Node*>> cpuNodes;
+    int last = -1;
+    for (const ir::Node* node : graph_.nodes()) {
+      const size_t unit = units_.unitOf.at(node);
+      const int depth = onNpu_[unit] ? unitDepth_[unit] : cpuDepth_.at(node);
+      last = std::max(last, depth);
+      if (!onNpu_[unit]) cpuNodes[depth].push_back(node);
+    }
+    std::set<int> npuDepths;
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      if (onNpu_[u]) npuDepths.insert(unitDepth_[u]);
+    }
+    size_t next = 0;
+    for (int depth = -1; depth <= last; ++depth) {
+      if (npuDepths.count(depth) != 0) {
+        CARINA_TRY(Delegate delegate, addCall(result.graph, mapping, std::move(parts[next++])));
+        result.delegates.push_back(std::move(delegate));
+      }
+      for (const ir::Node* node : cpuNodes[depth]) {
+        CARINA_TRY([[maybe_unused]] ir::Node* const copy, ir::cloneNode(*node, result.graph, mapping));
+      }
+    }
+    std::vector<ir::Value*> outputs;
+    for (const ir::Value* output : graph_.outputs()) outputs.push_back(mapping.at(output));
+    result.graph.setOutputs(std::move(outputs));
+    result.graph.eraseUnusedConstants();
+    explain(result);
+    return result;
+  }
+
+  Result<Delegate> addCall(ir::Graph& graph, std::unordered_map<const ir::Value*, ir::Value*>& mapping, Placed placed) {
+    ir::Builder builder(graph);
+    const auto cast = [&](ir::Value* value, DType to) {
+      if (value->dtype() == to) return value;
+      return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
+    };
+    const ir::Graph& part = placed.part.graph;
+    ir::NodeSpec spec;
+    spec.def = &delegateCallDef();
+    spec.operands.emplace_back();
+    for (size_t i = 0; i < part.inputs().size(); ++i) {
+      spec.operands[0].push_back(cast(mapping.at(placed.part.inputs[i]), part.inputs()[i]->dtype()));
+    }
+    for (const ir::Value* output : part.outputs()) spec.types.push_back(output->type);
+    CARINA_TRY(ir::Node* const call, graph.create(std::move(spec)));
+    for (size_t i = 0; i < part.outputs().size(); ++i) {
+      call->result(i)->name = part.outputs()[i]->name;
+      mapping[placed.part.outputs[i]] = cast(call->result(i), placed.part.outputs[i]->dtype());
+    }
+    call->setRegion(0, std::move(placed.part.graph));
+    return Delegate{call, std::move(placed.tosa)};
+  }
+
+  /// Every operator outside with its reason; quantize nodes and integer conversions at the border are expected there.
+  void explain(Partitioned& result) const {
+    bool clean = true;
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      if (onNpu_[u] || units_.units[u].boundary) continue;
+      const auto reason = reasons_.find(u);
+      for (const ir::Node* node : units_.units[u].nodes) {
+        if (isQuantize(*node) || isDequantize(*node) || isIntegerCast(*node)) continue;
+        clean = false;
+        Refusal refusal{std::string(node->opName()), "", "", "", ""};
+        if (node->location()) {
+          refusal.node = node->location()->name;
+          refusal.modulePath = node->location()->modulePath;
+        }
+        if (reason != reasons_.end()) {
+          const bool own = reason->second.place.empty() || reason->second.place == node->where();
+          refusal.reason = own ? reason->second.text
+                               : fmt::format("not quantized between it and {}: {}", reason->second.place, reason->second.text);
+          refusal.remedy = reason->second.remedy;
+        }
+        result.refusals.push_back(std::move(refusal));
+      }
+    }
+    result.wholly = clean && result.delegates.size() == 1;
+  }
+
+  ir::Graph graph_;
+  const Options& options_;
+  Units units_;
+  std::vector<bool> onNpu_;
+  std::map<size_t, Reason> reasons_;
+  std::vector<int> unitDepth_;
+  std::unordered_map<const ir::Node*, int> cpuDepth_;
+};
+
+}  // namespace
+
+Result<Partitioned> partition(ir::Graph graph, const Options& options) {
+  return Partitioner(std::move(graph), options).run();
+}
+
+}  // namespace carina::partition

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups nodes into units and cuts parts out of a graph.
+#include "partition/units.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "aten/ops.hpp"
+
+namespace carina::partition {
+namespace {
+
+DType crossing(DType dtype) { return dtype == DType::Int64 ? DType::Int32 : dtype; }
+
+ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to) {
+  return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
+}
+
+class Joiner {
+ public:
+  explicit Joiner(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
+  size_t find(size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(size_t a, size_t b) { parent_[std::max(find(a), find(b))] = std::min(find(a), find(b)); }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+/// Float results stay inside a unit, whatever they connect.
+bool connects(const ir::Value& value) { return isFloat(value.dtype()) && value.producer() != nullptr; }
+
+}  // namespace
+
+bool isQuantize(const ir::Node& node) {
+  return ir::isa<aten::QuantizePerTensor>(&node) || ir::isa<aten::QuantizePerChannel>(&node);
+}
+
+bool isDequantize(const ir::Node& node) {
+  return ir::isa<aten::DequantizePerTensor>(&node) || ir::isa<aten::DequantizePerChannel>(&node);
+}
+
+bool isIntegerCast(const ir::Node& node) {
+  if (!ir::isa<aten::ToDtype>(&node) && !ir::isa<aten::PrivateToCopy>(&node)) return false;
+  const DType from = node.operands()[0]->dtype(), to = node.result()->dtype();
+  return (from == DType::Int64 && to == DType::Int32) || (from == DType::Int32 && to == DType::Int64);
+}
+
+Status separateDequantizes(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (!isDequantize(*node)) continue;
+    const std::vector<ir::Use> uses = node->result()->uses();
+    const bool leaves = node->result()->isGraphOutput();
+    for (size_t i = leaves ? 0 : 1; i < uses.size(); ++i) {
+      std::unordered_map<const ir::Value*, ir::Value*> mapping;
+      for (ir::Value* operand : node->operands()) mapping[operand] = operand;
+      CARINA_TRY(ir::Node* const copy, ir::cloneNode(*node, graph, mapping, node));
+      copy->result()->name.clear();
+      uses[i].node->setOperand(uses[i].operand, copy->result());
+    }
+  }
+  return {};
+}
+
+Units findUnits(const ir::Graph& graph) {
+  std::vector<ir::Node*> nodes;
+  std::unordered_map<const ir::Node*, size_t> indexOf;
+  for (ir::Node* node : graph.nodes()) {
+    indexOf[node] = nodes.size();
+    nodes.push_back(node);
+  }
+  Joiner joiner(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const ir::Value* operand : nodes[i]->operands()) {
+      if (operand && connects(*operand)) joiner.join(i, indexOf.at(operand->producer()));
+    }
+  }
+  Units units;
+  std::unordered_map<size_t, size_t> unitOfRoot;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto [it, isNew] = unitOfRoot.emplace(joiner.find(i), units.units.size());
+    if (isNew) units.units.emplace_back();
+    units.units[it->second].nodes.push_back(nodes[i]);
+    units.unitOf[nodes[i]] = it->second;
+  }
+  for (Unit& unit : units.units) {
+    unit.boundary = unit.nodes.size() == 1 && (isQuantize(*unit.nodes[0]) || isDequantize(*unit.nodes[0]));
+  }
+  return units;
+}
+
+Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name) {
+  Part part{ir::Graph(name), {}, {}};
+  const std::unordered_set<const ir::Node*> inside(nodes.begin(), nodes.end());
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  const auto bring = [&](ir::Value* value) -> Status {
+    if (!value || mapping.count(value) != 0) return {};
+    if (value->isConstant()) {
+      mapping[value] = part.graph.addConstant(value->constant(), value->name);
+      return {};
+    }
+    if (isFloat(value->dtype())) {
+      return fail("value {} is float: it is not quantized", value->name.empty() ? "from outside" : value->name)
+          .withRemedy("quantize the network with this operator included");
+    }
+    ir::Value* input = part.graph.addInput({crossing(value->dtype()), value->shape()}, value->name);
+    part.inputs.push_back(value);
+    ir::Builder builder(part.graph);
+    mapping[value] = input->dtype() == value->dtype() ? input : converted(builder, input, value->dtype());
+    return {};
+  };
+  for (const ir::Node* node : nodes) {
+    for (ir::Value* operand : node->operands()) CARINA_RETURN_IF_ERROR(bring(operand));
+    CARINA_TRY([[maybe_unused]] ir::Node* const copy, ir::cloneNode(*node, part.graph, mapping));
+  }
+  std::vector<ir::Value*> results;
+  for (const ir::Node* node : nodes) {
+    for (ir::Value* result : node->results()) {
+      const bool usedOutside = result->isGraphOutput() ||
+                               std::any_of(result->uses().begin(), result->uses().end(),
+                                           [&](const ir::Use& use) { return inside.count(use.node) == 0; });
+      if (!usedOutside) continue;
+      if (isFloat(result->dtype())) {
+        return fail("the float result {} leaves without a quantize node", result->name)
+            .withRemedy("quantize the network with this operator included");
+      }
+      part.outputs.push_back(result);
+      ir::Value* output = mapping.at(result);
+      ir::Builder builder(part.graph);
+      if (output->dtype() != crossing(output->dtype())) {
+        output = converted(builder, output, crossing(output->dtype()));
+        output->name = result->name;
+        mapping.at(result)->name.clear();
+      }
+      results.push_back(output);
+    }
+  }
+  part.graph.setOutputs(std::move(results));
+  return part;
+}
+
+}  // namespace carina::partition

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be placed on one side or the other only as a whole: operators between quantize and dequantize nodes.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace carina::partition {
+
+/// Nodes connected by float edges, with the dequantize nodes in front and the quantize nodes behind them; in program order.
+struct Unit {
+  std::vector<ir::Node*> nodes;
+  /// Only a quantize node fed by a program input or constant, or a dequantize node whose result leaves the program: these
+  /// stay outside of the NPU.
+  bool boundary = false;
+};
+
+struct Units {
+  std::vector<Unit> units;
+  std::unordered_map<const ir::Node*, size_t> unitOf;
+};
+
+/// Gives every dequantize node a single use by copying it, so that it belongs to its reader.
+Status separateDequantizes(ir::Graph& graph);
+
+Units findUnits(const ir::Graph& graph);
+
+bool isQuantize(const ir::Node& node);
+bool isDequantize(const ir::Node& node);
+/// A conversion between int64 and int32.
+bool isIntegerCast(const ir::Node& node);
+
+/// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside become outputs.
+/// int64 values cross as int32. Fails when a float value would cross, with the value's name.
+struct Part {
+  ir::Graph graph;
+  std::vector<ir::Value*> inputs, outputs;  // the values of the original graph, in the order of the part's
+};
+Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name);
+
+}  // namespace carina::partition
