@@ -5,6 +5,7 @@ set(CARINA_RUNTIME_SOURCES
   src/flatbuffer.cpp
   src/kernel.cpp
   src/kernels/all.cpp
+  src/kernels/channels.cpp
   src/kernels/clamp.cpp
   src/kernels/convert.cpp
   src/kernels/dequantize.cpp

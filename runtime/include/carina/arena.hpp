@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bump allocator over memory that the caller owns; it never frees single blocks and knows its high-water mark.
+// A bump allocator over memory that the caller owns; it never frees single blocks and knows its high-water
+// mark.
 #pragma once
 
 #include "carina/span.hpp"
@@ -15,7 +16,8 @@ class Arena {
   void* allocate(size_t bytes, size_t alignment) {
     const uintptr_t next = reinterpret_cast<uintptr_t>(memory_.data) + used_;
     const size_t padding = static_cast<size_t>((alignment - (next & (alignment - 1))) & (alignment - 1));
-    if (memory_.data == nullptr || padding > memory_.size - used_ || bytes > memory_.size - used_ - padding) return nullptr;
+    if (memory_.data == nullptr || padding > memory_.size - used_ || bytes > memory_.size - used_ - padding)
+      return nullptr;
     void* block = memory_.data + used_ + padding;
     used_ += padding + bytes;
     if (used_ > highest_) highest_ = used_;
@@ -28,6 +30,7 @@ class Arena {
   }
   void reset() { used_ = 0; }
 
+  uint8_t* base() const { return memory_.data; }
   size_t used() const { return used_; }
   size_t highest() const { return highest_; }
   size_t capacity() const { return memory_.size; }

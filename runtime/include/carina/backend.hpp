@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a delegate call. A backend is named in the program ("EthosUBackend") and gets the blob as it lies there.
+// What stands behind a delegate call. A backend is named in the program ("EthosUBackend") and gets the blob
+// as it lies there.
 #pragma once
 
 #include "carina/arena.hpp"
@@ -22,11 +23,12 @@ class Backend {
   virtual const char* id() const = 0;
   /// Bytes of state that one delegate keeps (aligned to 8), from the method allocator.
   virtual size_t stateBytes() const = 0;
-  /// Checks `blob` (untrusted) and fills `state`. `temporaryBytes` is what execute() takes from the temporary arena, aligned
-  /// to 16. The blob stays valid as long as the state is used.
+  /// Checks `blob` (untrusted) and fills `state`. `temporaryBytes` is what execute() takes from the temporary
+  /// arena, aligned to 16. The blob stays valid as long as the state is used.
   virtual Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) = 0;
   /// `arguments` are indices of `values`: the delegate's inputs, then its outputs.
-  virtual Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) = 0;
+  virtual Status execute(void* state, Span<Value> values, Span<const int32_t> arguments,
+                         Arena& temporary) = 0;
 
  protected:
   ~Backend() = default;

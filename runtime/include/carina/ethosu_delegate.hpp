@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The "EthosUBackend" delegate: reads the blob as ExecuTorch's backend of that name does, copies inputs into the scratch
-// arena, runs the command stream, copies outputs back.
+// The "EthosUBackend" delegate: reads the blob as ExecuTorch's backend of that name does, copies inputs into
+// the scratch arena, runs the command stream, copies outputs back.
 #pragma once
 
 #include "carina/backend.hpp"
@@ -10,9 +10,10 @@ namespace carina::rt {
 
 class EthosUDelegate final : public Backend {
  public:
-  /// `fastScratch` is the on-chip memory for region 2 (Dedicated_Sram), aligned to 16; may be empty. Without a driver
-  /// programs can be checked but not executed.
-  explicit EthosUDelegate(EthosUDriver* driver, MutableBytes fastScratch = {}) : driver_(driver), fast_(fastScratch) {}
+  /// `fastScratch` is the on-chip memory for region 2 (Dedicated_Sram), aligned to 16; may be empty. Without
+  /// a driver programs can be checked but not executed.
+  explicit EthosUDelegate(EthosUDriver* driver, MutableBytes fastScratch = {})
+      : driver_(driver), fast_(fastScratch) {}
   ~EthosUDelegate() = default;
 
   const char* id() const override { return "EthosUBackend"; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver for one Ethos-U55, U65 or U85: reset, power, memory attributes, jobs, faults, PMU. All state is in this object.
+// Driver for one Ethos-U55, U65 or U85: reset, power, memory attributes, jobs, faults, PMU. All state is in
+// this object.
 #pragma once
 
 #include "carina/device.hpp"
@@ -10,10 +11,10 @@ namespace carina::rt {
 /// CONFIG.product of the hardware.
 enum class NpuProduct : uint8_t { U55 = 0, U65 = 1, U85 = 2 };
 
-/// How regions and the command stream use the memory ports: a value 0..3 per region (U55/U65: AXI counter, 0/1 = port 0,
-/// 2/3 = port 1; U85: index of MEM_ATTR, 0/1 = SRAM, 2/3 = external).
+/// How regions and the command stream use the memory ports: a value 0..3 per region (U55/U65: AXI counter,
+/// 0/1 = port 0, 2/3 = port 1; U85: index of MEM_ATTR, 0/1 = SRAM, 2/3 = external).
 struct RegionAttributes {
-  uint8_t queue = 2;                            // QCONFIG
+  uint8_t queue = 2;                             // QCONFIG
   uint8_t region[8] = {3, 0, 1, 1, 1, 1, 1, 1};  // REGIONCFG
 
   static constexpr RegionAttributes sramOnly() { return {1, {1, 0, 0, 0, 0, 0, 0, 0}}; }
@@ -48,9 +49,9 @@ struct FaultReport {
 
   bool busError() const { return (status & (1u << 2)) != 0; }
   bool parseError() const { return (status & (1u << 4)) != 0; }
-  bool weightError() const { return (status & (1u << 7)) != 0; }   // U55, U65
+  bool weightError() const { return (status & (1u << 7)) != 0; }  // U55, U65
   bool eccError() const { return (status & (1u << 8)) != 0; }
-  bool branchError() const { return (status & (1u << 9)) != 0; }   // U85
+  bool branchError() const { return (status & (1u << 9)) != 0; }  // U85
   bool endReached() const { return (status & (1u << 5)) != 0; }
   /// 0 command, 1 IFM, 2 weights, 3 scales, 4 DMA read, 8 OFM, 9 DMA write.
   uint32_t channel() const { return (status >> 12) & 0xfu; }
@@ -69,9 +70,9 @@ constexpr uint32_t kMaxPmuCounters = 8;
 /// PMU event numbers are hardware ids (PMEVTYPER).
 struct PmuSetup {
   uint16_t events[kMaxPmuCounters] = {};
-  uint8_t count = 0;             // 0 leaves the event counters off; U55/U65 have 4, U85 has 8
-  uint16_t cycleStart = 35;      // NPU_ACTIVE
-  uint16_t cycleStop = 32;       // NPU_IDLE
+  uint8_t count = 0;         // 0 leaves the event counters off; U55/U65 have 4, U85 has 8
+  uint16_t cycleStart = 35;  // NPU_ACTIVE
+  uint16_t cycleStop = 32;   // NPU_IDLE
 };
 struct PmuResult {
   uint64_t cycles = 0;
@@ -80,22 +81,26 @@ struct PmuResult {
 
 class EthosUDriver {
  public:
-  explicit EthosUDriver(Device& device, const DriverOptions& options = {}) : device_(device), options_(options) {}
+  explicit EthosUDriver(Device& device, const DriverOptions& options = {})
+      : device_(device), options_(options) {}
 
-  /// Reads CONFIG and ID, resets, checks that the wanted security level was granted. Called once before the first job.
+  /// Reads CONFIG and ID, resets, checks that the wanted security level was granted. Called once before the
+  /// first job.
   Status open();
   bool isOpen() const { return open_; }
   const NpuInfo& info() const { return info_; }
 
-  /// Checks a driver payload (untrusted) against this NPU: Code::WrongTarget names what differs. `stream` becomes the
-  /// command stream inside the payload.
+  /// Checks a driver payload (untrusted) against this NPU: Code::WrongTarget names what differs. `stream`
+  /// becomes the command stream inside the payload.
   Status check(Bytes payload, Span<const uint32_t>* stream) const;
-  /// The same without hardware: only the form of the payload. `config` and `id` are 0 when the payload has none.
+  /// The same without hardware: only the form of the payload. `config` and `id` are 0 when the payload has
+  /// none.
   static Status parse(Bytes payload, Span<const uint32_t>* stream, uint32_t* config, uint32_t* id);
 
   /// Starts a job. At most one is under way. Regions keep their place until finish(). Aligned to 16.
   Status start(Bytes payload, Span<const Region> regions);
-  /// Waits for the job and ends it. After DeviceFault and DeviceTimeout fault() tells more, and the NPU was reset.
+  /// Waits for the job and ends it. After DeviceFault and DeviceTimeout fault() tells more, and the NPU was
+  /// reset.
   Status finish();
   Status run(Bytes payload, Span<const Region> regions);
   bool busy() const { return busy_; }
@@ -110,7 +115,7 @@ class EthosUDriver {
   void programMemory();
   void programPmu();
   void readPmu();
-  void unmapAll(uint32_t regionCount);
+  void unmapAll();
   uint32_t pmuBase() const;
 
   Device& device_;
@@ -124,7 +129,6 @@ class EthosUDriver {
   uint32_t regionCount_ = 0;
   bool open_ = false;
   bool busy_ = false;
-  bool pmuWanted_ = true;
 };
 
 }  // namespace carina::rt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a FlatBuffers file in place without trusting a byte of it. Every access is checked against the buffer; the first
-// contradiction is remembered in the Walker and reads as an absent field, so that callers check once per step.
+// Reading a FlatBuffers file in place without trusting a byte of it. Every access is checked against the
+// buffer; the first contradiction is remembered in the Walker and reads as an absent field, so that callers
+// check once per step.
 #pragma once
 
 #include "carina/span.hpp"
@@ -10,7 +11,8 @@ namespace carina::rt {
 
 class Walker;
 
-/// A vector in the buffer: `count` elements of `width` bytes from `data`. Absent vectors have data == nullptr.
+/// A vector in the buffer: `count` elements of `width` bytes from `data`. Absent vectors have data ==
+/// nullptr.
 struct FbVector {
   const uint8_t* data = nullptr;
   uint32_t count = 0;

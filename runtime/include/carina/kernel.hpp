@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU kernels: how they see their arguments and how a method finds them. A table lists only the kernels that a program
-// needs, so that the linker drops the others.
+// CPU kernels: how they see their arguments and how a method finds them. A table lists only the kernels that
+// a program needs, so that the linker drops the others.
 #pragma once
 
 #include "carina/arena.hpp"
@@ -20,6 +20,8 @@ class KernelContext {
 
   /// The typed argument, or a Status that names the argument.
   Status tensor(uint32_t i, Tensor** tensor);
+  /// A tensor that the kernel may write: Code::InvalidArgument for constants.
+  Status output(uint32_t i, Tensor** tensor);
   Status integer(uint32_t i, int64_t* value);
   Status real(uint32_t i, double* value);
   Status boolean(uint32_t i, bool* value);

@@ -9,7 +9,14 @@
 namespace carina::rt {
 
 /// What happened, for profiles: `name` is the operator or delegate; `instruction` its index.
-enum class EventKind : uint8_t { KernelBegin, KernelEnd, DelegateBegin, DelegateEnd, ExecuteBegin, ExecuteEnd };
+enum class EventKind : uint8_t {
+  KernelBegin,
+  KernelEnd,
+  DelegateBegin,
+  DelegateEnd,
+  ExecuteBegin,
+  ExecuteEnd
+};
 class Profiler {
  public:
   virtual void event(EventKind kind, uint32_t instruction, Text name) = 0;
@@ -26,25 +33,26 @@ struct Environment {
   Profiler* profiler = nullptr;
 };
 
-/// What a method needs, exactly: give these sizes and loading does not fail for want of memory. Pools and temporary memory
-/// are aligned to 16, method memory to 8.
+/// What a method needs, exactly: give these sizes and loading does not fail for want of memory. Pools and
+/// temporary memory are aligned to 16, method memory to 8.
 struct Requirements {
   size_t methodBytes = 0;
-  size_t temporaryBytes = 0;   // largest single instruction: delegate scratch
-  uint32_t poolCount = 0;      // planned pools, see Method::poolBytes()
+  size_t temporaryBytes = 0;  // largest single instruction: delegate scratch
+  uint32_t poolCount = 0;     // planned pools, see Method::poolBytes()
 };
 
 struct Memory {
   MutableBytes method;
-  Span<MutableBytes> pools;    // pool i is memory id i + 1 of the program
+  Span<MutableBytes> pools;  // pool i is memory id i + 1 of the program
   MutableBytes temporary;
 };
 
 class Method {
  public:
-  /// Verifies method `index` of `program` and says what load() will take. Needs the backends, not the kernels, of
-  /// `environment`; delegates of unknown backends count as needing nothing.
-  static Status require(const Program& program, uint32_t index, const Environment& environment, Requirements* needs);
+  /// Verifies method `index` of `program` and says what load() will take. Needs the backends, not the
+  /// kernels, of `environment`; delegates of unknown backends count as needing nothing.
+  static Status require(const Program& program, uint32_t index, const Environment& environment,
+                        Requirements* needs);
   /// Size of planned pool `pool` (0-based) of method `index`.
   static Status poolBytes(const Program& program, uint32_t index, uint32_t pool, size_t* bytes);
 
@@ -58,8 +66,8 @@ class Method {
   const Value& output(uint32_t index) const { return values_[static_cast<size_t>(outputs_.i32(index))]; }
   Value& mutableInput(uint32_t index) { return values_[static_cast<size_t>(inputs_.i32(index))]; }
 
-  /// Copies `bytes` into the input's planned memory, or makes the input point at them when it has none (they stay valid
-  /// until after execute()). The size is that of the tensor exactly.
+  /// Copies `bytes` into the input's planned memory, or makes the input point at them when it has none (they
+  /// stay valid until after execute()). The size is that of the tensor exactly.
   Status setInput(uint32_t index, Bytes bytes);
   /// Where an output without planned memory goes; Code::InvalidState for planned ones.
   Status bindOutput(uint32_t index, MutableBytes bytes);
@@ -78,6 +86,7 @@ class Method {
   Status runChain(const FbTable& chain);
   Status runKernel(const FbTable& call, uint32_t instruction);
   Status runDelegate(const FbTable& call, uint32_t instruction);
+  Status isFalse(const Value& value, uint32_t instruction, bool* result) const;
   void report(EventKind kind, uint32_t instruction, Text name);
 
   const Program* program_ = nullptr;

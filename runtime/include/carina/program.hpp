@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .pte program in memory, read in place. The bytes must stay where they are for the life of the Program and its methods.
+// A .pte program in memory, read in place. The bytes must stay where they are for the life of the Program and
+// its methods.
 #pragma once
 
 #include "carina/flatbuffer.hpp"
@@ -9,8 +10,12 @@ namespace carina::rt {
 
 class Program {
  public:
-  /// Checks container, header and segment table of `file` (untrusted). `file.data` is aligned to 16; trailing bytes are
-  /// ignored. Methods are checked when they are loaded (Method::load) or by verify().
+  Program() = default;
+  Program(const Program&) = delete;  // methods and tables point into it
+  Program& operator=(const Program&) = delete;
+
+  /// Checks container, header and segment table of `file` (untrusted). `file.data` is aligned to 16; trailing
+  /// bytes are ignored. Methods are checked when they are loaded (Method::load) or by verify().
   static Status load(Bytes file, Program* program);
 
   uint32_t methodCount() const { return plans_.count; }
@@ -32,10 +37,12 @@ class Program {
 
  private:
   friend class Method;
-  friend struct PlanReader;
+  friend class PlanReader;
   FbTable plan(uint32_t index) const { return root_.tableAt(plans_, index); }
-  Status constants(Bytes* bytes, FbVector* offsets) const;
-  Status mutableData(Bytes* bytes, FbVector* offsets) const;
+  /// Stored bytes `index` of tensors, from their start to the end of what holds them.
+  Status constant(uint32_t index, Bytes* bytes) const;
+  Status mutableData(uint64_t index, Bytes* bytes) const;
+  Status subsegment(const FbTable& table, uint64_t index, Bytes* bytes) const;
 
   Bytes file_;
   Walker walker_;

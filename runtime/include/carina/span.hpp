@@ -15,7 +15,7 @@ struct Span {
   constexpr Span() = default;
   constexpr Span(T* pointer, size_t count) : data(pointer), size(count) {}
   template <size_t N>
-  constexpr Span(T (&array)[N]) : data(array), size(N) {}  // NOLINT(google-explicit-constructor)
+  constexpr Span(T (&array)[N]) : data(array), size(N) {}            // NOLINT(google-explicit-constructor)
   constexpr operator Span<const T>() const { return {data, size}; }  // NOLINT(google-explicit-constructor)
 
   constexpr T& operator[](size_t i) const { return data[i]; }
@@ -42,8 +42,12 @@ constexpr bool equals(Text text, const char* literal) {
   return literal[i] == 0;
 }
 
-constexpr bool isAligned(uintptr_t value, uintptr_t to) { return (value & (to - 1)) == 0; }
-inline bool isAligned(const void* pointer, uintptr_t to) { return isAligned(reinterpret_cast<uintptr_t>(pointer), to); }
+constexpr bool isAligned(uintptr_t value, uintptr_t to) {
+  return (value & (to - 1)) == 0;
+}
+inline bool isAligned(const void* pointer, uintptr_t to) {
+  return isAligned(reinterpret_cast<uintptr_t>(pointer), to);
+}
 
 /// Rounds up to a power of two; false when the result does not fit.
 constexpr bool alignUp(size_t value, size_t to, size_t* result) {

@@ -9,17 +9,41 @@ namespace carina::rt {
 
 /// Element types with ExecuTorch's numbers.
 enum class ScalarType : int8_t {
-  UInt8 = 0, Int8 = 1, Int16 = 2, Int32 = 3, Int64 = 4, Float16 = 5, Float32 = 6, Float64 = 7, Bool = 11,
-  BFloat16 = 15, UInt16 = 27, UInt32 = 28, UInt64 = 29,
+  UInt8 = 0,
+  Int8 = 1,
+  Int16 = 2,
+  Int32 = 3,
+  Int64 = 4,
+  Float16 = 5,
+  Float32 = 6,
+  Float64 = 7,
+  Bool = 11,
+  BFloat16 = 15,
+  UInt16 = 27,
+  UInt32 = 28,
+  UInt64 = 29,
 };
 
 /// Bytes of one element; 0 for types that this runtime does not know.
 constexpr size_t elementSize(ScalarType type) {
   switch (type) {
-    case ScalarType::UInt8: case ScalarType::Int8: case ScalarType::Bool: return 1;
-    case ScalarType::Int16: case ScalarType::UInt16: case ScalarType::Float16: case ScalarType::BFloat16: return 2;
-    case ScalarType::Int32: case ScalarType::UInt32: case ScalarType::Float32: return 4;
-    case ScalarType::Int64: case ScalarType::UInt64: case ScalarType::Float64: return 8;
+    case ScalarType::UInt8:
+    case ScalarType::Int8:
+    case ScalarType::Bool:
+      return 1;
+    case ScalarType::Int16:
+    case ScalarType::UInt16:
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
+      return 2;
+    case ScalarType::Int32:
+    case ScalarType::UInt32:
+    case ScalarType::Float32:
+      return 4;
+    case ScalarType::Int64:
+    case ScalarType::UInt64:
+    case ScalarType::Float64:
+      return 8;
   }
   return 0;
 }
@@ -28,28 +52,41 @@ const char* scalarTypeText(ScalarType type);
 
 constexpr uint32_t kMaxRank = 16;
 
-/// `sizes` are in logical order (NCHW for images), `dimOrder` lists the dimensions from outermost to innermost in memory.
+/// `sizes` are in logical order (NCHW for images), `dimOrder` lists the dimensions from outermost to
+/// innermost in memory.
 struct Tensor {
-  void* data;             // null until bound, for inputs and outputs without planned memory
-  const int32_t* sizes;   // rank entries, none negative
-  size_t bytes;           // elements * elementSize(type)
+  void* data;            // null until bound, for inputs and outputs without planned memory
+  const int32_t* sizes;  // rank entries, none negative
+  size_t bytes;          // elements * elementSize(type)
   const uint8_t* dimOrder;
   ScalarType type;
   uint8_t rank;
-  bool constant;          // lies in the program file: read only
-  bool planned;           // lies in a planned pool
+  bool constant;  // lies in the program file: read only
+  bool planned;   // lies in a planned pool
 
   size_t elements() const { return bytes / elementSize(type); }
   template <typename T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 enum class ValueKind : uint8_t {
-  Null = 0, Int, Bool, Double, Tensor, String, IntList, DoubleList, BoolList, TensorList, OptionalTensorList,
+  Null = 0,
+  Int,
+  Bool,
+  Double,
+  Tensor,
+  String,
+  IntList,
+  DoubleList,
+  BoolList,
+  TensorList,
+  OptionalTensorList,
 };
 
-/// A list as it lies in the program: int64 value indices (IntList), int32 value indices (tensor lists, -1 = none), doubles,
-/// or bytes (String, BoolList).
+/// A list as it lies in the program: int64 value indices (IntList), int32 value indices (tensor lists, -1 =
+/// none), doubles, or bytes (String, BoolList).
 struct List {
   const uint8_t* items;
   uint32_t count;

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the delegate blob and moving tensors in and out of the scratch arena.
+#include "carina/ethosu_delegate.hpp"
+
+#include <string.h>
+
+#include <new>
+
+#include "format/delegate_blob.hpp"
+
+namespace carina::rt {
+
+namespace blob = format::blob;
+
+namespace {
+
+struct State {
+  Bytes payload;
+  Bytes weights;
+  Bytes inputs, outputs;  // records of blob::kIoBytes each
+  uint32_t scratchBytes;
+
+  uint32_t inputCount() const { return static_cast<uint32_t>(inputs.size / blob::kIoBytes); }
+  uint32_t outputCount() const { return static_cast<uint32_t>(outputs.size / blob::kIoBytes); }
+};
+
+int32_t word(const uint8_t* at) {
+  int32_t value;
+  memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+/// One input or output as the blob describes it.
+struct Io {
+  int32_t shape[blob::kIoRank];
+  uint32_t elementBytes;
+  uint32_t offset;
+  size_t elements, bytes;
+
+  static Status read(const uint8_t* record, uint32_t scratchBytes, Io* io) {
+    size_t total = 1;
+    for (size_t d = 0; d < blob::kIoRank; ++d) {
+      io->shape[d] = word(record + 4 * d);
+      if (io->shape[d] < 0 || __builtin_mul_overflow(total, static_cast<size_t>(io->shape[d]), &total)) {
+        return failure(Code::CorruptDelegate, "the shape of a delegate input or output is out of range");
+      }
+    }
+    const int32_t element = word(record + blob::kIoElementSizeAt);
+    const int32_t offset = word(record + blob::kIoOffsetAt);
+    if (element != 1 && element != 2 && element != 4)
+      return failure(Code::CorruptDelegate, "a delegate input or output has elements of an odd size");
+    io->elementBytes = static_cast<uint32_t>(element);
+    io->elements = total;
+    if (__builtin_mul_overflow(total, static_cast<size_t>(element), &io->bytes) || offset < 0 ||
+        static_cast<uint32_t>(offset) > scratchBytes ||
+        io->bytes > scratchBytes - static_cast<uint32_t>(offset)) {
+      return failure(Code::CorruptDelegate, "a delegate input or output reaches beyond the scratch arena");
+    }
+    io->offset = static_cast<uint32_t>(offset);
+    return Status{};
+  }
+};
+
+enum BlockIndex : uint32_t {
+  kBlockCommands,
+  kBlockWeights,
+  kBlockScratch,
+  kBlockInputs,
+  kBlockOutputs,
+  kBlockCount
+};
+constexpr const char* kBlockNames[kBlockCount] = {blob::kCommands, blob::kWeights, blob::kScratchSize,
+                                                  blob::kInputs, blob::kOutputs};
+
+bool named(const uint8_t* header, const char* name) {
+  size_t i = 0;
+  for (; name[i] != 0; ++i) {
+    if (header[i] != static_cast<uint8_t>(name[i])) return false;
+  }
+  return header[i] == 0;
+}
+
+/// Payload of the block whose header is at `at`; `next` is where the following header begins.
+Status readBlock(Bytes bytes, size_t at, Bytes* payload, size_t* next) {
+  const uint32_t size = static_cast<uint32_t>(word(bytes.data + at + blob::kSizeAt));
+  const size_t rest = bytes.size - at - blob::kHeaderBytes;
+  size_t padded = 0;
+  if (!alignUp(size, blob::kAlignment, &padded) || padded > rest) {
+    return failure(Code::CorruptDelegate, "a block of the delegate blob is longer than the blob",
+                   static_cast<uint32_t>(at));
+  }
+  *payload = Bytes(bytes.data + at + blob::kHeaderBytes, size);
+  *next = at + blob::kHeaderBytes + padded;
+  return Status{};
+}
+
+Status resolveExternal(const NamedData& data, Bytes* payload) {
+  if (payload->size != blob::kExternalKeyBytes)
+    return failure(Code::CorruptDelegate, "the key of external delegate data is not 64 characters");
+  Bytes found;
+  CARINA_RT_TRY(data.find(Text(reinterpret_cast<const char*>(payload->data), payload->size), &found));
+  if (!isAligned(found.data, blob::kAlignment))
+    return failure(Code::Misaligned, "external delegate data are not aligned to 16");
+  *payload = found;
+  return Status{};
+}
+
+Status readBlocks(Bytes bytes, const NamedData& data, Bytes (&blocks)[kBlockCount]) {
+  if (bytes.size < 2 * blob::kHeaderBytes || bytes.size % blob::kAlignment != 0) {
+    return failure(Code::CorruptDelegate, "the delegate blob is truncated");
+  }
+  if (!isAligned(bytes.data, blob::kAlignment))
+    return failure(Code::Misaligned, "the delegate blob is not aligned to 16");
+  if (!named(bytes.data, blob::kBegin))
+    return failure(Code::CorruptDelegate, "the delegate blob does not begin with its marker");
+  bool seen[kBlockCount] = {};
+  size_t at = 0;
+  Bytes payload;
+  CARINA_RT_TRY(readBlock(bytes, 0, &payload, &at));
+  while (at + blob::kHeaderBytes <= bytes.size) {
+    const uint8_t* header = bytes.data + at;
+    if (named(header, blob::kEnd)) {
+      if (at + blob::kHeaderBytes != bytes.size)
+        return failure(Code::CorruptDelegate, "the delegate blob goes on after its end marker",
+                       static_cast<uint32_t>(at));
+      for (bool present : seen) {
+        if (!present) return failure(Code::CorruptDelegate, "the delegate blob lacks a block");
+      }
+      return Status{};
+    }
+    uint32_t which = 0;
+    while (which < kBlockCount && !named(header, kBlockNames[which])) ++which;
+    if (which == kBlockCount)
+      return failure(Code::CorruptDelegate, "the delegate blob has a block of unknown name",
+                     static_cast<uint32_t>(at));
+    if (seen[which])
+      return failure(Code::CorruptDelegate, "the delegate blob has a block twice", static_cast<uint32_t>(at));
+    seen[which] = true;
+    const bool external = header[blob::kExternalAt] != 0;
+    CARINA_RT_TRY(readBlock(bytes, at, &blocks[which], &at));
+    if (external) {
+      if (which != kBlockCommands && which != kBlockWeights)
+        return failure(Code::CorruptDelegate, "a block that cannot be external is");
+      CARINA_RT_TRY(resolveExternal(data, &blocks[which]));
+    }
+  }
+  return failure(Code::CorruptDelegate, "the delegate blob has no end marker");
+}
+
+Status readIos(Bytes block, uint32_t scratchBytes, Bytes* records) {
+  if (block.size < 4)
+    return failure(Code::CorruptDelegate, "a list of delegate inputs or outputs is truncated");
+  const int32_t count = word(block.data);
+  if (count < 0 || static_cast<size_t>(count) > (block.size - 4) / blob::kIoBytes) {
+    return failure(Code::CorruptDelegate, "a list of delegate inputs or outputs is truncated");
+  }
+  *records = Bytes(block.data + 4, static_cast<size_t>(count) * blob::kIoBytes);
+  for (size_t at = 0; at < records->size; at += blob::kIoBytes) {
+    Io unused;
+    CARINA_RT_TRY(Io::read(records->data + at, scratchBytes, &unused));
+  }
+  return Status{};
+}
+
+bool fits(ScalarType type, uint32_t elementBytes) {
+  switch (type) {
+    case ScalarType::Int8:
+    case ScalarType::UInt8:
+    case ScalarType::Bool:
+      return elementBytes == 1;
+    case ScalarType::Int16:
+      return elementBytes == 2;
+    case ScalarType::Int32:
+      return elementBytes == 4;
+    default:
+      return false;
+  }
+}
+
+/// The tensor's innermost dimension is narrower in memory than in the arena (padding is dropped), or the
+/// arena holds two 4-bit values per byte (low half first, sign-extended).
+Status copyAdjusted(const uint8_t* source, const Io& io, const Tensor& tensor) {
+  size_t chunks = 1;
+  for (size_t d = 0; d + 1 < blob::kIoRank; ++d)
+    chunks *= io.shape[d] != 0 ? static_cast<size_t>(io.shape[d]) : 1;
+  const size_t from = static_cast<size_t>(io.shape[blob::kIoRank - 1]) * io.elementBytes;
+  if (tensor.bytes % chunks != 0 || from == 0)
+    return failure(Code::ShapeMismatch, "a delegate output does not fit its tensor");
+  const size_t to = tensor.bytes / chunks;
+  uint8_t* target = tensor.as<uint8_t>();
+  if (from >= to) {
+    for (size_t c = 0; c < chunks; ++c) memcpy(target + c * to, source + c * from, to);
+    return Status{};
+  }
+  if (to != 2 * from || io.elementBytes != 1 || tensor.type != ScalarType::Int8) {
+    return failure(Code::ShapeMismatch, "a delegate output does not fit its tensor");
+  }
+  for (size_t i = 0; i < tensor.bytes; ++i) {
+    const uint32_t nibble = (source[i / 2] >> (i % 2 * 4)) & 0xfu;
+    target[i] = static_cast<uint8_t>(nibble >= 8 ? nibble + 0xf0u : nibble);
+  }
+  return Status{};
+}
+
+}  // namespace
+
+size_t EthosUDelegate::stateBytes() const {
+  return sizeof(State);
+}
+
+Status EthosUDelegate::prepare(Bytes bytes, const NamedData& data, void* memory, size_t* temporaryBytes) {
+  Bytes blocks[kBlockCount];
+  CARINA_RT_TRY(readBlocks(bytes, data, blocks));
+  State* state = new (memory) State{};
+  if (blocks[kBlockScratch].size != 4)
+    return failure(Code::CorruptDelegate, "the scratch size of a delegate is not one word");
+  state->scratchBytes = static_cast<uint32_t>(word(blocks[kBlockScratch].data));
+  state->payload = blocks[kBlockCommands];
+  state->weights = blocks[kBlockWeights];
+  CARINA_RT_TRY(readIos(blocks[kBlockInputs], state->scratchBytes, &state->inputs));
+  CARINA_RT_TRY(readIos(blocks[kBlockOutputs], state->scratchBytes, &state->outputs));
+  Span<const uint32_t> stream;
+  uint32_t configWord = 0, id = 0;
+  CARINA_RT_TRY(driver_ != nullptr && driver_->isOpen()
+                    ? driver_->check(state->payload, &stream)
+                    : EthosUDriver::parse(state->payload, &stream, &configWord, &id));
+  size_t scratch = 0;
+  if (!alignUp(state->scratchBytes, blob::kAlignment, &scratch))
+    return failure(Code::OutOfMemory, "the scratch arena of a delegate cannot be addressed");
+  *temporaryBytes = scratch;
+  return Status{};
+}
+
+Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int32_t> arguments,
+                               Arena& temporary) {
+  const State& state = *static_cast<const State*>(memory);
+  if (driver_ == nullptr) return failure(Code::InvalidState, "the delegate has no driver");
+  if (arguments.size != state.inputCount() + state.outputCount()) {
+    return failure(Code::ShapeMismatch,
+                   "a delegate is called with another number of arguments than its blob has");
+  }
+  uint8_t* scratch = static_cast<uint8_t*>(temporary.allocate(state.scratchBytes, blob::kAlignment));
+  if (scratch == nullptr)
+    return failure(Code::OutOfMemory, "temporary memory is smaller than the delegate's scratch arena",
+                   state.scratchBytes);
+  Io io;
+  for (uint32_t i = 0; i < state.inputCount(); ++i) {
+    const Value& value = values[static_cast<size_t>(arguments[i])];
+    CARINA_RT_TRY(Io::read(state.inputs.data + i * blob::kIoBytes, state.scratchBytes, &io));
+    if (value.kind != ValueKind::Tensor || !fits(value.tensor.type, io.elementBytes)) {
+      return failure(Code::TypeMismatch, "a delegate input is not of the integer type that the NPU expects",
+                     i);
+    }
+    if (value.tensor.elements() != io.elements)
+      return failure(Code::ShapeMismatch,
+                     "a delegate input has another number of elements than its blob says", i);
+    if (value.tensor.bytes == 0) continue;
+    if (value.tensor.data == nullptr) return failure(Code::InvalidState, "a delegate input has no memory", i);
+    memcpy(scratch + io.offset, value.tensor.data, value.tensor.bytes);
+  }
+  const Region regions[] = {
+      {const_cast<uint8_t*>(state.weights.data), state.weights.size, Access::Read},
+      {scratch, state.scratchBytes, Access::ReadWrite},
+      {fast_.data, fast_.size, Access::ReadWrite},
+  };
+  CARINA_RT_TRY(driver_->run(state.payload, Span<const Region>(regions)));
+  cycles_ += driver_->pmu().cycles;
+  ++jobs_;
+  for (uint32_t i = 0; i < state.outputCount(); ++i) {
+    const uint32_t argument = state.inputCount() + i;
+    const Value& value = values[static_cast<size_t>(arguments[argument])];
+    CARINA_RT_TRY(Io::read(state.outputs.data + i * blob::kIoBytes, state.scratchBytes, &io));
+    if (value.kind != ValueKind::Tensor)
+      return failure(Code::TypeMismatch, "a delegate output is no tensor", argument);
+    const Tensor& tensor = value.tensor;
+    if (tensor.constant) return failure(Code::InvalidArgument, "a delegate writes to a constant", argument);
+    if (tensor.bytes == 0) continue;
+    if (tensor.data == nullptr)
+      return failure(Code::InvalidState, "a delegate output has no memory", argument);
+    if (tensor.bytes == io.bytes) {
+      memcpy(tensor.data, scratch + io.offset, tensor.bytes);
+    } else {
+      CARINA_RT_TRY(copyAdjusted(scratch + io.offset, io, tensor));
+    }
+  }
+  return Status{};
+}
+
+}  // namespace carina::rt

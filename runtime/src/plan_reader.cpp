@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verification of one method. What is checked follows what ExecuTorch's loader demands, and what memory
+// safety needs.
+#include "plan_reader.hpp"
+
+#include <string.h>
+
+#include "format/pte_schema.hpp"
+
+namespace carina::rt {
+
+namespace schema = carina::format::pte;
+using schema::InstructionType;
+using schema::ValueType;
+
+namespace {
+
+/// Bytes of a tensor of these sizes; false when that overflows size_t or int32 element counts.
+bool tensorBytes(const int32_t* sizes, uint32_t rank, size_t element, size_t* bytes) {
+  size_t total = element;
+  for (uint32_t d = 0; d < rank; ++d) {
+    if (sizes[d] < 0 || __builtin_mul_overflow(total, static_cast<size_t>(sizes[d]), &total)) return false;
+  }
+  *bytes = total;
+  return total <= PTRDIFF_MAX;
+}
+
+bool isPermutation(const uint8_t* order, uint32_t rank) {
+  uint32_t seen = 0;
+  for (uint32_t d = 0; d < rank; ++d) {
+    if (order[d] >= rank || (seen & (1u << order[d])) != 0) return false;
+    seen |= 1u << order[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+Status PlanReader::open(const Program& program, uint32_t index) {
+  program_ = &program;
+  if (index >= program.methodCount()) return failure(Code::NotFound, "a method index is out of range", index);
+  plan = program.plan(index);
+  values = plan.tables(schema::kPlanValues);
+  inputs = plan.vector(schema::kPlanInputs, 4);
+  outputs = plan.vector(schema::kPlanOutputs, 4);
+  chains = plan.tables(schema::kPlanChains);
+  operators = plan.tables(schema::kPlanOperators);
+  delegates = plan.tables(schema::kPlanDelegates);
+  pools = plan.vector(schema::kPlanBufferSizes, 8);
+  const Text name = plan.string(schema::kPlanName);
+  CARINA_RT_TRY(program.walker_.status());
+  if (name.data == nullptr || !values.present() || !inputs.present() || !outputs.present() ||
+      !chains.present() || !pools.present()) {
+    return failure(Code::Corrupt, "a method lacks a required part", plan.position());
+  }
+  for (uint32_t i = 1; i < pools.count; ++i) {
+    const int64_t bytes = pools.i64(i);
+    if (bytes < 0 || static_cast<uint64_t>(bytes) > PTRDIFF_MAX) {
+      return failure(Code::Corrupt, "the size of a memory pool is out of range", i);
+    }
+  }
+  for (uint32_t i = 0; i < values.count; ++i) {
+    Value unused;
+    CARINA_RT_TRY(value(i, {}, &unused));
+  }
+  CARINA_RT_TRY(checkIndices(inputs, values.count, "an input is not a value of the method"));
+  CARINA_RT_TRY(checkIndices(outputs, values.count, "an output is not a value of the method"));
+  for (uint32_t i = 0; i < operators.count; ++i) {
+    const FbTable entry = plan.tableAt(operators, i);
+    const size_t length =
+        entry.string(schema::kOperatorName).size + entry.string(schema::kOperatorOverload).size;
+    CARINA_RT_TRY(program.walker_.status());
+    if (length == 0 || length > schema::kMaxKernelName)
+      return failure(Code::Corrupt, "an operator name is empty or too long", i);
+  }
+  for (uint32_t i = 0; i < delegates.count; ++i) {
+    Bytes blob;
+    CARINA_RT_TRY(delegateBlob(i, &blob));
+  }
+  for (uint32_t i = 0; i < chains.count; ++i) CARINA_RT_TRY(checkInstructions(plan.tableAt(chains, i)));
+  return program.walker_.status();
+}
+
+Status PlanReader::checkIndices(const FbVector& indices, uint32_t limit, const char* what) const {
+  for (uint32_t i = 0; i < indices.count; ++i) {
+    if (static_cast<uint32_t>(indices.i32(i)) >= limit) return failure(Code::Corrupt, what, i);
+  }
+  return Status{};
+}
+
+Status PlanReader::checkInstructions(const FbTable& chain) const {
+  const FbVector instructions = chain.tables(schema::kChainInstructions);
+  CARINA_RT_TRY(program_->walker_.status());
+  if (!instructions.present())
+    return failure(Code::Corrupt, "a chain has no instructions vector", chain.position());
+  for (uint32_t i = 0; i < instructions.count; ++i) {
+    const FbTable entry = plan.tableAt(instructions, i);
+    const FbTable call = entry.table(schema::kInstructionContent);
+    const InstructionType type = static_cast<InstructionType>(entry.u8(schema::kInstructionType));
+    CARINA_RT_TRY(program_->walker_.status());
+    if (!call.present()) return failure(Code::Corrupt, "an instruction has no content", i);
+    const uint32_t first = call.u32(0);
+    const uint32_t second = call.u32(1);
+    switch (type) {
+      case InstructionType::Kernel:
+      case InstructionType::Delegate: {
+        const bool kernel = type == InstructionType::Kernel;
+        const FbVector arguments = call.vector(schema::kCallArguments, 4);
+        CARINA_RT_TRY(program_->walker_.status());
+        if (first >= (kernel ? operators.count : delegates.count)) {
+          return failure(Code::Corrupt, "an instruction calls an operator or delegate that does not exist",
+                         i);
+        }
+        CARINA_RT_TRY(checkIndices(arguments, values.count, "an argument is not a value of the method"));
+        break;
+      }
+      case InstructionType::Move:
+        if (first >= values.count || second >= values.count)
+          return failure(Code::Corrupt, "a move names no value", i);
+        break;
+      case InstructionType::JumpFalse:
+        if (first >= values.count || second > instructions.count)
+          return failure(Code::Corrupt, "a jump leads outside its chain", i);
+        break;
+      case InstructionType::Free:
+        if (first >= values.count) return failure(Code::Corrupt, "a free names no value", i);
+        break;
+      default:
+        return failure(Code::Unsupported, "an instruction of unknown type", i);
+    }
+  }
+  return Status{};
+}
+
+bool PlanReader::isTensor(int64_t value) const {
+  return value >= 0 && value < static_cast<int64_t>(values.count) &&
+         plan.tableAt(values, static_cast<uint32_t>(value)).u8(schema::kValueType) ==
+             static_cast<uint8_t>(ValueType::Tensor);
+}
+
+Status PlanReader::list(const FbTable& content, uint32_t i, uint32_t width, List* list) const {
+  const FbVector items = content.vector(schema::kContent, width);
+  CARINA_RT_TRY(program_->walker_.status());
+  if (!items.present()) return failure(Code::Corrupt, "a list value has no items vector", i);
+  *list = List{items.data, items.count};
+  return Status{};
+}
+
+Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, Value* value) const {
+  const FbTable entry = plan.tableAt(values, i);
+  const FbTable content = entry.table(schema::kValueContent);
+  const ValueType type = static_cast<ValueType>(entry.u8(schema::kValueType));
+  CARINA_RT_TRY(program_->walker_.status());
+  *value = Value{};
+  if (type == ValueType::None || type == ValueType::Null) return Status{};
+  if (!content.present()) return failure(Code::Corrupt, "a value has no content", i);
+  switch (type) {
+    case ValueType::Int:
+      value->kind = ValueKind::Int;
+      value->integer = content.i64(schema::kContent);
+      break;
+    case ValueType::Bool:
+      value->kind = ValueKind::Bool;
+      value->boolean = content.u8(schema::kContent) != 0;
+      break;
+    case ValueType::Double:
+      value->kind = ValueKind::Double;
+      value->real = content.f64(schema::kContent);
+      break;
+    case ValueType::Tensor:
+      value->kind = ValueKind::Tensor;
+      value->tensor = Tensor{};
+      return tensor(content, i, memory, &value->tensor);
+    case ValueType::String:
+      value->kind = ValueKind::String;
+      return list(content, i, 1, &value->list);
+    case ValueType::BoolList:
+      value->kind = ValueKind::BoolList;
+      return list(content, i, 1, &value->list);
+    case ValueType::DoubleList:
+      value->kind = ValueKind::DoubleList;
+      return list(content, i, 8, &value->list);
+    case ValueType::IntList: {
+      value->kind = ValueKind::IntList;
+      CARINA_RT_TRY(list(content, i, 8, &value->list));
+      const FbVector items = content.vector(schema::kContent, 8);
+      for (uint32_t k = 0; k < items.count; ++k) {
+        const int64_t item = items.i64(k);
+        if (item < 0 || item >= static_cast<int64_t>(values.count) ||
+            plan.tableAt(values, static_cast<uint32_t>(item)).u8(schema::kValueType) !=
+                static_cast<uint8_t>(ValueType::Int)) {
+          return failure(Code::Corrupt, "an integer list names a value that is no integer", i);
+        }
+      }
+      break;
+    }
+    case ValueType::TensorList:
+    case ValueType::OptionalTensorList: {
+      const bool optional = type == ValueType::OptionalTensorList;
+      value->kind = optional ? ValueKind::OptionalTensorList : ValueKind::TensorList;
+      CARINA_RT_TRY(list(content, i, 4, &value->list));
+      const FbVector items = content.vector(schema::kContent, 4);
+      for (uint32_t k = 0; k < items.count; ++k) {
+        const int32_t item = items.i32(k);
+        if (optional && item == -1) continue;
+        if (item >= static_cast<int64_t>(i) || !isTensor(item)) {
+          return failure(Code::Corrupt, "a tensor list names a value that is no earlier tensor", i);
+        }
+      }
+      break;
+    }
+    default:
+      return failure(Code::Unsupported, "a value of unknown type", i);
+  }
+  return program_->walker_.status();
+}
+
+Status PlanReader::tensor(const FbTable& content, uint32_t i, Span<MutableBytes> memory,
+                          Tensor* tensor) const {
+  const FbVector sizes = content.vector(schema::kTensorSizes, 4);
+  const FbVector order = content.vector(schema::kTensorDimOrder, 1);
+  CARINA_RT_TRY(program_->walker_.status());
+  if (!sizes.present() || !order.present() || order.count != sizes.count || sizes.count > schema::kMaxRank ||
+      !isPermutation(order.data, order.count)) {
+    return failure(Code::Corrupt, "a tensor's sizes or dimension order are missing or wrong", i);
+  }
+  if (content.i32(schema::kTensorStorageOffset) != 0)
+    return failure(Code::Unsupported, "a tensor with a storage offset", i);
+  if (content.u8(schema::kTensorDynamism) != 0) {
+    return failure(Code::Unsupported, "a tensor of dynamic shape; export with fixed shapes", i);
+  }
+  tensor->type = static_cast<ScalarType>(content.u8(schema::kTensorType));
+  const size_t element = elementSize(tensor->type);
+  if (element == 0) return failure(Code::Unsupported, "a tensor of an unknown element type", i);
+  tensor->sizes = reinterpret_cast<const int32_t*>(sizes.data);
+  tensor->dimOrder = order.data;
+  tensor->rank = static_cast<uint8_t>(sizes.count);
+  if (!tensorBytes(tensor->sizes, tensor->rank, element, &tensor->bytes)) {
+    return failure(Code::Corrupt, "a tensor's sizes are negative or too large", i);
+  }
+  return tensorMemory(content, i, memory, tensor);
+}
+
+Status PlanReader::tensorMemory(const FbTable& content, uint32_t i, Span<MutableBytes> memory,
+                                Tensor* tensor) const {
+  const FbTable allocation = content.table(schema::kTensorAllocation);
+  const FbTable extra = content.table(schema::kTensorExtra);
+  const uint32_t dataIndex = content.u32(schema::kTensorData);
+  CARINA_RT_TRY(program_->walker_.status());
+  if (extra.u8(schema::kExtraLocation) != 0)
+    return failure(Code::Unsupported, "a tensor whose data are in another file", i);
+  Bytes stored;
+  if (dataIndex != 0) {
+    // Planned memory with a data index starts with the program's initial value for it.
+    CARINA_RT_TRY(allocation.present() ? program_->mutableData(dataIndex, &stored)
+                                       : program_->constant(dataIndex, &stored));
+    if (tensor->bytes > stored.size)
+      return failure(Code::Corrupt, "a tensor is larger than its stored data", i);
+  }
+  if (!allocation.present()) {
+    if (dataIndex == 0) return Status{};
+    if (!isAligned(stored.data, elementSize(tensor->type)))
+      return failure(Code::Misaligned, "a constant is not aligned to its elements", i);
+    tensor->data = const_cast<uint8_t*>(stored.data);  // kernels refuse to write to constant tensors
+    tensor->constant = true;
+    return Status{};
+  }
+  const uint32_t id = allocation.u32(schema::kAllocationId);
+  const uint64_t offset = allocation.u32(schema::kAllocationLow) |
+                          static_cast<uint64_t>(allocation.u32(schema::kAllocationHigh)) << 32;
+  CARINA_RT_TRY(program_->walker_.status());
+  if (id == 0 || id >= pools.count)
+    return failure(Code::Corrupt, "a tensor lies in a memory pool that does not exist", i);
+  const uint64_t pool = static_cast<uint64_t>(pools.i64(id));
+  if (offset > pool || tensor->bytes > pool - offset)
+    return failure(Code::Corrupt, "a tensor reaches beyond its memory pool", i);
+  if (offset % elementSize(tensor->type) != 0)
+    return failure(Code::Misaligned, "a tensor's planned memory is not aligned to its elements", i);
+  tensor->planned = true;
+  if (memory.empty()) return Status{};
+  tensor->data = memory[id - 1].data + static_cast<size_t>(offset);
+  if (dataIndex != 0) memcpy(tensor->data, stored.data, tensor->bytes);
+  return Status{};
+}
+
+Status PlanReader::delegateBlob(uint32_t i, Bytes* blob) const {
+  const FbTable entry = plan.tableAt(delegates, i);
+  const Text id = entry.string(schema::kDelegateId);
+  const FbTable reference = entry.table(schema::kDelegateProcessed);
+  const uint32_t index = reference.u32(schema::kReferenceIndex);
+  const uint8_t location = reference.u8(schema::kReferenceLocation);
+  CARINA_RT_TRY(program_->walker_.status());
+  if (id.size == 0 || !reference.present())
+    return failure(Code::Corrupt, "a delegate without name or data", i);
+  if (location == schema::kLocationSegment) return program_->segment(index, blob);
+  if (location != schema::kLocationInline || index >= program_->inlineData_.count) {
+    return failure(Code::Corrupt, "a delegate's data do not exist", i);
+  }
+  const FbVector data = program_->root_.tableAt(program_->inlineData_, index).vector(schema::kInlineBytes, 1);
+  CARINA_RT_TRY(program_->walker_.status());
+  *blob = Bytes(data.data, data.count);
+  return Status{};
+}
+
+}  // namespace carina::rt
