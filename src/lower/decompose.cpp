@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decomposition pass: identities go, constants are computed, composites become small operators.
+#include "lower/decompose.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "aten/executor.hpp"
+#include "aten/ops.hpp"
+#include "ir/pass.hpp"
+#include "lower/decompose_rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+// Constants that grow beyond this many elements by folding are left as nodes.
+constexpr int64_t kMostFoldedElements = int64_t{1} << 24;
+
+bool isQuantization(const ir::Node& node) {
+  return ir::isa<aten::QuantizePerTensor>(&node) || ir::isa<aten::DequantizePerTensor>(&node) ||
+         ir::isa<aten::QuantizePerChannel>(&node) || ir::isa<aten::DequantizePerChannel>(&node);
+}
+
+/// Operators that give their first operand unchanged (when type and shape say so).
+bool isIdentity(const ir::Node& node) {
+  using aten::OpId;
+  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] || node.results().size() != 1) return false;
+  if (node.operands()[0]->type != node.result()->type) return false;
+  switch (aten::opId(&node)) {
+    case OpId::Clone: case OpId::Contiguous: case OpId::Alias: case OpId::Detach: case OpId::LiftFresh: case OpId::LiftFreshCopy:
+    case OpId::Positive: case OpId::ToDtype: case OpId::ToDtypeLayout: case OpId::ToDevice: case OpId::ToOther:
+    case OpId::PrivateToCopy: case OpId::TypeAs: case OpId::View: case OpId::Reshape: case OpId::PrivateUnsafeView:
+    case OpId::ViewAs: case OpId::ReshapeAs: case OpId::FlattenUsingInts: case OpId::UnflattenInt: case OpId::Expand:
+    case OpId::ExpandAs: case OpId::BroadcastTo: case OpId::Squeeze: case OpId::SqueezeDim: case OpId::SqueezeDims:
+      return true;
+    case OpId::Dropout: return !ir::dynCast<aten::Dropout>(&node).train();
+    case OpId::FeatureDropout: return !ir::dynCast<aten::FeatureDropout>(&node).train();
+    case OpId::AlphaDropout: return !ir::dynCast<aten::AlphaDropout>(&node).train();
+    default: return false;
+  }
+}
+
+Result<bool> removeIdentity(ir::Node* node) {
+  if (!isIdentity(*node)) return false;
+  ir::Graph& graph = node->graph();
+  graph.replaceAllUses(node->result(), node->operands()[0]);
+  graph.erase(node);
+  return true;
+}
+
+/// Nodes that depend on constants only, computed by the float executor in one go.
+Status foldConstants(ir::Graph& graph) {
+  ir::Graph folded("constants");
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  std::vector<ir::Node*> nodes;
+  for (ir::Node* node : graph.nodes()) {
+    if (!node->def().has(ir::kPure) || !node->regions().empty() || isQuantization(*node) || !aten::canExecute(node->def())) continue;
+    const auto& operands = node->operands();
+    const bool known = std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
+      return !v || v->isConstant() || mapping.count(v) != 0;
+    });
+    const bool small = std::all_of(node->results().begin(), node->results().end(),
+                                   [](const ir::Value* v) { return v->numElements() <= kMostFoldedElements; });
+    if (!known || !small) continue;
+    for (ir::Value* operand : operands) {
+      if (operand && operand->isConstant() && mapping.count(operand) == 0) {
+        mapping[operand] = folded.addConstant(operand->constant());
+      }
+    }
+    CARINA_TRY([[maybe_unused]] ir::Node* const copy, ir::cloneNode(*node, folded, mapping));
+    nodes.push_back(node);
+  }
+  if (nodes.empty()) return {};
+  const std::unordered_set<const ir::Node*> inside(nodes.begin(), nodes.end());
+  std::vector<ir::Value*> wanted, outputs;
+  for (ir::Node* node : nodes) {
+    for (ir::Value* result : node->results()) {
+      const bool used = result->isGraphOutput() || std::any_of(result->uses().begin(), result->uses().end(), [&](const ir::Use& u) {
+                          return inside.count(u.node) == 0;
+                        });
+      if (!used) continue;
+      wanted.push_back(result);
+      outputs.push_back(mapping.at(result));
+    }
+  }
+  folded.setOutputs(outputs);
+  CARINA_TRY(const std::vector<Tensor> values, aten::execute(folded, {}));
+  for (size_t i = 0; i < wanted.size(); ++i) graph.replaceAllUses(wanted[i], graph.addConstant(values[i], wanted[i]->name));
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.erase(*node);
+  graph.eraseUnusedConstants();
+  return {};
+}
+
+/// Checks of properties that export fixed: nothing to compute.
+void eraseAssertions(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (node->opName() == "aten._assert_tensor_metadata.default" && node->results().empty()) graph.erase(node);
+  }
+}
+
+}  // namespace
+
+Status decompose(ir::Graph& graph) {
+  eraseAssertions(graph);
+  std::vector<ir::Rewrite> rewrites{removeIdentity};
+  addMatrixRewrites(rewrites);
+  addNormRewrites(rewrites);
+  addAttentionRewrites(rewrites);
+  addPointwiseRewrites(rewrites);
+  CARINA_RETURN_IF_ERROR(foldConstants(graph));
+  CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
+  CARINA_RETURN_IF_ERROR(foldConstants(graph));
+  graph.eraseDeadNodes();
+  return {};
+}
+
+}  // namespace carina::lower

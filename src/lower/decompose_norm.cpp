@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and the normalisations with statistics of the input, as reductions and pointwise operators. Every intermediate gets
+// a range of its own when the network is quantized.
+#include <algorithm>
+#include <limits>
+
+#include "aten/ops.hpp"
+#include "lower/decompose_rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+ir::Value* meanOver(ir::Builder& b, ir::Value* x, ir::Ints dims) {
+  return aten::MeanDim::create(b, x, std::move(dims), true, std::nullopt).output();
+}
+ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::SubTensor::create(b, x, y, int64_t{1}).output(); }
+ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
+ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::MulTensor::create(b, x, y).output(); }
+
+/// (x - mean) / sqrt(var + eps) over dims, biased variance. The variance is that of the centred values, so their range is
+/// observed once and the square has a range of its own.
+ir::Value* normalized(ir::Builder& b, ir::Value* x, const ir::Ints& dims, double eps) {
+  ir::Value* centred = sub(b, x, meanOver(b, x, dims));
+  ir::Value* variance = meanOver(b, mul(b, centred, centred), dims);
+  ir::Value* shifted = aten::AddScalar::create(b, variance, eps, int64_t{1}).output();
+  return mul(b, centred, aten::Rsqrt::create(b, shifted).output());
+}
+
+ir::Ints lastDims(int64_t rank, size_t count) {
+  ir::Ints dims;
+  for (int64_t d = rank - static_cast<int64_t>(count); d < rank; ++d) dims.push_back(d);
+  return dims;
+}
+
+/// weight [C] as [1, C, 1, ...] for a tensor of this rank.
+ir::Value* perChannel(ir::Builder& b, ir::Value* weight, int64_t rank) {
+  ir::Ints shape(static_cast<size_t>(rank), 1);
+  shape[1] = weight->numElements();
+  return aten::View::create(b, weight, shape).output();
+}
+
+ir::Value* scaledAndShifted(ir::Builder& b, ir::Value* x, ir::Value* weight, ir::Value* bias) {
+  if (weight) x = mul(b, x, weight);
+  if (bias) x = add(b, x, bias);
+  return x;
+}
+
+template <typename Op>
+Result<bool> rewriteSoftmax(ir::Node* node) {
+  const Op op = ir::dynCast<Op>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->dtype() != DType::Float32) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, softmaxOf(b, op.self(), op.dim()));
+  return true;
+}
+
+/// x - max - log(sum(exp(x - max)))
+template <typename Op>
+Result<bool> rewriteLogSoftmax(ir::Node* node) {
+  const Op op = ir::dynCast<Op>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->dtype() != DType::Float32) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const ir::Ints dims{op.dim()};
+  ir::Value* shifted = sub(b, op.self(), aten::Amax::create(b, op.self(), dims, true).output());
+  ir::Value* sum = aten::SumDimIntList::create(b, aten::Exp::create(b, shifted).output(), dims, true, std::nullopt).output();
+  replaceNode(node, sub(b, shifted, aten::Log::create(b, sum).output()));
+  return true;
+}
+
+template <typename Op>
+Result<bool> rewriteLayerNorm(ir::Node* node) {
+  const Op op = ir::dynCast<Op>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  for (size_t i = 1; i < node->results().size(); ++i) {
+    if (!node->result(i)->unused()) return false;
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* result = normalized(b, op.input(), lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps());
+  replaceNode(node, scaledAndShifted(b, result, op.weight(), op.bias()));
+  return true;
+}
+
+Result<bool> rewriteRmsNorm(ir::Node* node) {
+  const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const ir::Ints dims = lastDims(op.input()->rank(), op.normalizedShape().size());
+  const double eps = op.eps().value_or(std::numeric_limits<float>::epsilon());
+  ir::Value* square = meanOver(b, mul(b, op.input(), op.input()), dims);
+  ir::Value* inverse = aten::Rsqrt::create(b, aten::AddScalar::create(b, square, eps, int64_t{1}).output()).output();
+  replaceNode(node, scaledAndShifted(b, mul(b, op.input(), inverse), op.weight(), nullptr));
+  return true;
+}
+
+/// Groups of channels as one dimension: [N, groups, everything else].
+ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* weight, ir::Value* bias, double eps) {
+  const Shape shape = x->shape();
+  const int64_t inside = x->numElements() / (shape[0] * groups);
+  ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside}).output();
+  ir::Value* result = aten::View::create(b, normalized(b, grouped, {2}, eps), shape).output();
+  const int64_t rank = x->rank();
+  return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr, bias ? perChannel(b, bias, rank) : nullptr);
+}
+
+template <typename Op>
+Result<bool> rewriteGroupNorm(ir::Node* node) {
+  const Op op = ir::dynCast<Op>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  for (size_t i = 1; i < node->results().size(); ++i) {
+    if (!node->result(i)->unused()) return false;
+  }
+  int64_t groups = 0;
+  if constexpr (std::is_same_v<Op, aten::GroupNorm>) groups = op.numGroups();
+  else groups = op.group();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, groupNormOf(b, op.input(), groups, op.weight(), op.bias(), op.eps()));
+  return true;
+}
+
+Result<bool> rewriteInstanceNorm(ir::Node* node) {
+  const aten::InstanceNorm op = ir::dynCast<aten::InstanceNorm>(node);
+  if (!op || !op.useInputStats() || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps()));
+  return true;
+}
+
+/// Sum of squared differences from the mean over max(0, N - correction).
+Result<bool> replaceByVariance(ir::Node* node, ir::Value* x, const std::optional<ir::Ints>& dims, double correction,
+                               bool keepdim, bool root) {
+  if (isQuantizedWhole(*node) || x->dtype() != DType::Float32) return false;
+  ir::Ints over;
+  int64_t count = 1;
+  if (dims && !dims->empty()) over = *dims;
+  else over = lastDims(x->rank(), static_cast<size_t>(x->rank()));
+  for (int64_t d : over) count *= x->dim(d < 0 ? d + x->rank() : d);
+  if (static_cast<double>(count) <= correction) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* centred = sub(b, x, meanOver(b, x, over));
+  ir::Value* square = mul(b, centred, centred);
+  ir::Value* mean = aten::MeanDim::create(b, square, over, keepdim, std::nullopt).output();
+  const double factor = static_cast<double>(count) / (static_cast<double>(count) - correction);
+  ir::Value* result = factor == 1 ? mean : aten::MulScalar::create(b, mean, factor).output();
+  if (root) result = aten::Sqrt::create(b, result).output();
+  replaceNode(node, result);
+  return true;
+}
+
+Result<bool> rewriteVariance(ir::Node* node) {
+  const auto correctionOf = [](const ir::Attribute& value) {
+    return std::holds_alternative<std::monostate>(value) ? 1.0 : ir::scalarReal(value);
+  };
+  if (const auto op = ir::dynCast<aten::VarCorrection>(node)) {
+    return replaceByVariance(node, op.self(), op.dim(), correctionOf(op.correction()), op.keepdim(), false);
+  }
+  if (const auto op = ir::dynCast<aten::StdCorrection>(node)) {
+    return replaceByVariance(node, op.self(), op.dim(), correctionOf(op.correction()), op.keepdim(), true);
+  }
+  if (const auto op = ir::dynCast<aten::VarDim>(node)) {
+    return replaceByVariance(node, op.self(), op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), false);
+  }
+  if (const auto op = ir::dynCast<aten::StdDim>(node)) {
+    return replaceByVariance(node, op.self(), op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), true);
+  }
+  if (const auto op = ir::dynCast<aten::Var>(node)) {
+    return replaceByVariance(node, op.self(), std::nullopt, op.unbiased() ? 1 : 0, false, false);
+  }
+  if (const auto op = ir::dynCast<aten::Std>(node)) {
+    return replaceByVariance(node, op.self(), std::nullopt, op.unbiased() ? 1 : 0, false, true);
+  }
+  return false;
+}
+
+}  // namespace
+
+ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
+  const ir::Ints dims{dim};
+  ir::Value* shifted = sub(b, input, aten::Amax::create(b, input, dims, true).output());
+  ir::Value* exponential = aten::Exp::create(b, shifted).output();
+  ir::Value* sum = aten::SumDimIntList::create(b, exponential, dims, true, std::nullopt).output();
+  return mul(b, exponential, aten::Reciprocal::create(b, sum).output());
+}
+
+void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(),
+                  {rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
+                   rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
+                   rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
+                   rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm,
+                   rewriteVariance});
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise composites: division, glu, masked_fill, prelu and the like.
+#include <algorithm>
+#include <cmath>
+
+#include "aten/ops.hpp"
+#include "lower/decompose_rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+// Infinite fill values would ruin the observed range; exp() of these is 0 and 8 bits can hold them beside real scores.
+constexpr double kMostNegative = -255, kMostPositive = 255;
+
+double finite(double value) { return std::isinf(value) ? (value < 0 ? kMostNegative : kMostPositive) : value; }
+
+/// x / y = x * (1 / y); with a constant divisor the reciprocal is one too.
+Result<bool> rewriteDivision(ir::Node* node) {
+  if (!ir::isa<aten::DivTensor>(node) && !ir::isa<aten::TrueDivideTensor>(node)) return false;
+  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32 ||
+      node->operands()[1]->dtype() != DType::Float32) {
+    return false;
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* inverse = aten::Reciprocal::create(b, node->operands()[1]).output();
+  replaceNode(node, aten::MulTensor::create(b, node->operands()[0], inverse).output());
+  return true;
+}
+
+/// The first half times the sigmoid of the second.
+Result<bool> rewriteGlu(ir::Node* node) {
+  const aten::Glu op = ir::dynCast<aten::Glu>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim();
+  const int64_t half = op.self()->dim(dim) / 2;
+  const auto part = [&](int64_t from) { return aten::SliceTensor::create(b, op.self(), dim, from, from + half, int64_t{1}).output(); };
+  ir::Value* first = part(0);
+  ir::Value* gate = aten::Sigmoid::create(b, part(half)).output();
+  replaceNode(node, aten::MulTensor::create(b, first, gate).output());
+  return true;
+}
+
+/// where(mask, value, x) with a constant value.
+Result<bool> rewriteMaskedFill(ir::Node* node) {
+  ir::Value* fill = nullptr;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32) return false;
+  if (const auto op = ir::dynCast<aten::MaskedFillScalar>(node)) fill = number(b, finite(ir::scalarReal(op.value())), 0);
+  else if (const auto tensor = ir::dynCast<aten::MaskedFillTensor>(node)) {
+    if (!tensor.value()->isConstant()) return false;
+    fill = number(b, finite(tensor.value()->constant().realAt(0)), 0);
+  } else {
+    return false;
+  }
+  replaceNode(node, aten::WhereSelf::create(b, node->operands()[1], fill, node->operands()[0]).output());
+  return true;
+}
+
+/// relu(x) - w * relu(-x); one weight for all is leaky_relu.
+Result<bool> rewritePrelu(ir::Node* node) {
+  const aten::Prelu op = ir::dynCast<aten::Prelu>(node);
+  if (!op || isQuantizedWhole(*node) || !op.weight()->isConstant()) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (op.weight()->numElements() == 1) {
+    replaceNode(node, aten::LeakyRelu::create(b, op.self(), op.weight()->constant().realAt(0)).output());
+    return true;
+  }
+  ir::Ints shape(op.self()->shape().size(), 1);
+  shape[shape.size() > 1 ? 1 : 0] = op.weight()->numElements();
+  ir::Value* weight = aten::View::create(b, op.weight(), shape).output();
+  ir::Value* positive = aten::Relu::create(b, op.self()).output();
+  ir::Value* negative = aten::ClampMax::create(b, op.self(), 0.0).output();
+  ir::Value* scaled = aten::MulTensor::create(b, negative, weight).output();
+  replaceNode(node, aten::AddTensor::create(b, positive, scaled, int64_t{1}).output());
+  return true;
+}
+
+/// self + value * a * b, self + value * a / b
+Result<bool> rewriteFused(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* product = nullptr;
+  double factor = 1;
+  if (isQuantizedWhole(*node)) return false;
+  if (const auto multiply = ir::dynCast<aten::Addcmul>(node)) {
+    product = aten::MulTensor::create(b, multiply.tensor1(), multiply.tensor2()).output();
+    factor = ir::scalarReal(multiply.value());
+  } else if (const auto divide = ir::dynCast<aten::Addcdiv>(node)) {
+    product = aten::DivTensor::create(b, divide.tensor1(), divide.tensor2()).output();
+    factor = ir::scalarReal(divide.value());
+  } else {
+    return false;
+  }
+  replaceNode(node, aten::AddTensor::create(b, node->operands()[0], product, factor).output());
+  return true;
+}
+
+/// where() with numbers: constants of the result's type.
+Result<bool> rewriteWhereNumbers(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto constant = [&](double value) -> ir::Value* {
+    return b.constant(convert(Tensor::scalar(static_cast<float>(finite(value))), node->result()->dtype()));
+  };
+  ir::Value* yes = nullptr;
+  ir::Value* no = nullptr;
+  if (const auto other = ir::dynCast<aten::WhereScalarOther>(node)) {
+    yes = other.self();
+    no = constant(ir::scalarReal(other.other()));
+  } else if (const auto self = ir::dynCast<aten::WhereScalarSelf>(node)) {
+    yes = constant(ir::scalarReal(self.self()));
+    no = self.other();
+  } else if (const auto both = ir::dynCast<aten::WhereScalar>(node)) {
+    yes = constant(ir::scalarReal(both.self()));
+    no = constant(ir::scalarReal(both.other()));
+  } else {
+    return false;
+  }
+  if (yes->dtype() != no->dtype()) return false;
+  replaceNode(node, aten::WhereSelf::create(b, node->operands()[0], yes, no).output());
+  return true;
+}
+
+/// tril, triu: where with a constant mask.
+Result<bool> rewriteTriangle(ir::Node* node) {
+  const auto lower = ir::dynCast<aten::Tril>(node);
+  const auto upper = ir::dynCast<aten::Triu>(node);
+  if ((!lower && !upper) || isQuantizedWhole(*node)) return false;
+  const ir::Value* x = node->operands()[0];
+  const int64_t rows = x->dim(x->rank() - 2), columns = x->dim(x->rank() - 1);
+  Tensor mask = Tensor::zeros(DType::Bool, {rows, columns});
+  const auto keep = mask.mutableAs<uint8_t>();
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      keep[static_cast<size_t>(i * columns + j)] = lower ? j <= i + lower.diagonal() : j >= i + upper.diagonal();
+    }
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* zero = b.constant(Tensor::zeros(x->dtype(), {}));
+  replaceNode(node, aten::WhereSelf::create(b, b.constant(std::move(mask)), node->operands()[0], zero).output());
+  return true;
+}
+
+/// sqrt(sum(x^2)), sum(|x|), max(|x|)
+Result<bool> rewriteVectorNorm(ir::Node* node) {
+  const aten::LinalgVectorNorm op = ir::dynCast<aten::LinalgVectorNorm>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->dtype() != DType::Float32) return false;
+  const double order = ir::scalarReal(op.ord());
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (order == 2) {
+    ir::Value* square = aten::MulTensor::create(b, op.self(), op.self()).output();
+    ir::Value* sum = aten::SumDimIntList::create(b, square, op.dim(), op.keepdim(), std::nullopt).output();
+    replaceNode(node, aten::Sqrt::create(b, sum).output());
+  } else if (order == 1) {
+    ir::Value* magnitude = aten::Abs::create(b, op.self()).output();
+    replaceNode(node, aten::SumDimIntList::create(b, magnitude, op.dim(), op.keepdim(), std::nullopt).output());
+  } else if (std::isinf(order) && order > 0) {
+    ir::Value* magnitude = aten::Abs::create(b, op.self()).output();
+    replaceNode(node, aten::Amax::create(b, magnitude, op.dim().value_or(ir::Ints{}), op.keepdim()).output());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void replaceNode(ir::Node* node, ir::Value* value) {
+  ir::Graph& graph = node->graph();
+  if (value->name.empty() && !value->isConstant()) std::swap(value->name, node->result()->name);
+  graph.replaceAllUses(node->result(), value);
+  graph.erase(node);
+}
+
+ir::Value* number(ir::Builder& builder, double value, int64_t rank) {
+  return builder.constant(Tensor::from(Shape(static_cast<size_t>(rank), 1), std::vector<float>{static_cast<float>(value)}));
+}
+
+bool isQuantizedWhole(const ir::Node& node) {
+  return std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
+    return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) || ir::producerAs<aten::DequantizePerChannel>(operand));
+  });
+}
+
+void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
+                                   rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm});
+}
+
+}  // namespace carina::lower
