@@ -172,8 +172,6 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
                 (op.kind == OperationKind::Pool && !reduceSum);
   ifmBits_ = lookupBits(op);
   ifmDepth_ = op.ifm.depth;
-  ofmBits_ = elementBytes(op.ofm.type) * 8;
-  cores_ = std::max(target.cores, 1);
   usesLut_ = usesTableMemory(target, op.activation);
   hasIfm2_ = elementwise_ && op.ifm2.has_value() && !op.elementwise.ifm2Broadcast.scalar;
   if (!elementwise_ && !resize) {
@@ -294,8 +292,8 @@ std::optional<ShramLayout> BlockRules::shram(BlockShape block) const {
 
 bool BlockRules::fitsU85(BlockShape block, int32_t buffers) const {
   const U85Buffers ram = u85Buffers(target_);
-  if (elementwise_) return int64_t{block.w} * block.c * ofmBits_ / 8 <= ram.output;
-  if (kind_ == OperationKind::Resize) return true;
+  // Elementwise and resize pass through the output buffer row by row: no block is too large for them.
+  if (elementwise_ || kind_ == OperationKind::Resize) return true;
   const BlockShape ifm = ifmBlockU85(block);
   const int64_t ifmBytes = int64_t{ifm.h} * ifm.w * ifm.c * ifmBits_ / 8;
   const int64_t accBytes = int64_t{block.h} * block.w * roundUp(block.c, 16) * accumulatorBits_ / 8;
@@ -312,18 +310,19 @@ bool BlockRules::fits(BlockShape block, int32_t buffers) const {
 }
 
 Status BlockRules::check(BlockShape block) const {
-  if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % granule_.h != 0 || block.w % granule_.w != 0 ||
-      block.c % granule_.c != 0) {
+  // Compilers use the larger granule(); the hardware takes any multiple of the microblock.
+  const BlockShape unit = target_.isU85() ? microblock_ : granule_;
+  if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % unit.h != 0 || block.w % unit.w != 0 ||
+      block.c % unit.c != 0) {
     return fail("OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w, block.c,
-                granule_.h, granule_.w, granule_.c);
+                unit.h, unit.w, unit.c);
   }
-  const BlockShape maximum{static_cast<int32_t>(roundUp(limit_.h, granule_.h)),
-                           static_cast<int32_t>(roundUp(limit_.w, granule_.w)), limit_.c};
+  const BlockShape maximum = target_.maxBlock();
   if (block.h > maximum.h || block.w > maximum.w || block.c > maximum.c) {
     return fail("OFM block {}x{}x{} is larger than {}x{}x{}", block.h, block.w, block.c, maximum.h, maximum.w,
                 maximum.c);
   }
-  if (!fits(block, 1)) {
+  if (target_.isU85() ? !fitsU85(block, 1) : !shram(block).has_value()) {
     const BlockShape ifm = ifmBlock(block);
     return fail("OFM block {}x{}x{} with IFM block {}x{}x{} does not fit the on-chip buffers of {}", block.h, block.w,
                 block.c, ifm.h, ifm.w, ifm.c, target_.name);

@@ -59,7 +59,7 @@ class BlockRules {
   /// Whether the block obeys granule, limit and buffer sizes. `buffers`: how many blocks the U85 input and accumulator
   /// RAMs must hold (2 overlap loading with computing; 1 is still legal). U55/U65 always hold two.
   bool fits(BlockShape ofmBlock, int32_t buffers = 2) const;
-  /// Why a block is not legal (U85: with single buffering).
+  /// Why the hardware could not run a block: stricter choices of compilers (granule, double buffering on U85) do not count.
   Status check(BlockShape ofmBlock) const;
 
  private:
@@ -71,7 +71,7 @@ class BlockRules {
   OperationKind kind_;
   BlockShape granule_, limit_, microblock_;
   int32_t reductionDepth_ = 0, accumulatorBits_ = 32;
-  int32_t ifmBits_ = 8, ifmDepth_ = 1, ofmBits_ = 8, cores_ = 1;
+  int32_t ifmBits_ = 8, ifmDepth_ = 1;
   int32_t kernelH_ = 1, kernelW_ = 1, strideY_ = 1, strideX_ = 1;  // dilated kernel, at most 8 (1 for elementwise)
   int32_t upscale_ = 1, nearest_ = 0;
   bool elementwise_ = false, equalDepth_ = false, hasIfm2_ = false, flatRow_ = false, usesLut_ = false;

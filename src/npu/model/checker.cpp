@@ -231,49 +231,136 @@ void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
   }
 }
 
-/// BLOCKDEP against the operation before: whole-map conflicts other than reading its complete output in the same shape
-/// must wait (0); reading the output is allowed as far as the first blocks do not need the last ones.
+namespace {
+
+/// A box of a map, in its own coordinates; empty when nothing is touched.
+struct Box {
+  int64_t y0 = 0, y1 = 0, x0 = 0, x1 = 0, c0 = 0, c1 = 0;
+  bool empty() const { return y0 >= y1 || x0 >= x1 || c0 >= c1; }
+};
+
+int64_t blocksOf(int64_t size, int64_t block) { return (size + block - 1) / std::max<int64_t>(block, 1); }
+
+/// Block `index` of the OFM in execution order: depth fastest, then width, then height.
+Box ofmBlock(const KernelOperation& op, int64_t index) {
+  const int64_t depths = blocksOf(op.ofm.depth, op.block.c), widths = blocksOf(op.ofm.width, op.block.w);
+  const int64_t z = index % depths, x = index / depths % widths, y = index / depths / widths;
+  Box box{y * op.block.h, (y + 1) * op.block.h, x * op.block.w, (x + 1) * op.block.w, z * op.block.c, (z + 1) * op.block.c};
+  box.y1 = std::min<int64_t>(box.y1, op.ofm.height);
+  box.x1 = std::min<int64_t>(box.x1, op.ofm.width);
+  box.c1 = std::min<int64_t>(box.c1, op.ofm.depth);
+  return box;
+}
+
+/// What job `index` of the operation reads of `map`: operations that reduce depth take several jobs per OFM block.
+Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reductionDepth, int64_t index) {
+  const int64_t steps = reductionDepth > 0 ? blocksOf(map.depth, reductionDepth) : 1;
+  Box box = ofmBlock(op, index / steps);
+  if (op.kind != OperationKind::Elementwise && op.kind != OperationKind::Resize) {
+    const int64_t up = op.upscale == Upscale::None ? 1 : 2;
+    const auto window = [&](int64_t& first, int64_t& last, int64_t stride, int64_t span, int64_t padding) {
+      const int64_t begin = first * stride - padding, end = (last - 1) * stride + span - padding;
+      first = std::max<int64_t>(begin, 0) / up;
+      last = (std::max<int64_t>(end, 0) + up - 1) / up;
+    };
+    window(box.y0, box.y1, op.kernel.strideY, op.kernel.dilatedHeight(), op.padding.top);
+    window(box.x0, box.x1, op.kernel.strideX, op.kernel.dilatedWidth(), op.padding.left);
+    if (reductionDepth > 0) {
+      box.c0 = index % steps * reductionDepth;
+      box.c1 = box.c0 + reductionDepth;
+    }
+  } else if (op.kind == OperationKind::Resize) {
+    box = {0, map.height, 0, map.width, box.c0, box.c1};
+  }
+  // Broadcast axes hold index 0 only.
+  if (map.height == 1) box.y0 = 0;
+  if (map.width == 1) box.x0 = 0;
+  if (map.depth == 1) box.c0 = 0;
+  box.y1 = std::min<int64_t>(box.y1, map.height);
+  box.x1 = std::min<int64_t>(box.x1, map.width);
+  box.c1 = std::min<int64_t>(box.c1, map.depth);
+  return box;
+}
+
+/// First and last byte of a box (first tile's addresses).
+std::pair<int64_t, int64_t> hull(const FeatureMap& map, const Box& box) {
+  const int64_t bytes = elementBytes(map.type);
+  const auto at = [&](int64_t y, int64_t x, int64_t c) {
+    const auto base = static_cast<int64_t>(map.base[0]) + y * map.strideY;
+    return map.layout == Layout::NHWC ? base + x * map.strideX + c * bytes
+                                      : base + c / 16 * map.strideC + (16 * x + c % 16) * bytes;
+  };
+  int64_t low = at(box.y0, box.x0, box.c0), high = low;
+  for (const int64_t y : {box.y0, box.y1 - 1}) {
+    for (const int64_t x : {box.x0, box.x1 - 1}) {
+      for (const int64_t c : {box.c0, box.c1 - 1}) {
+        low = std::min(low, at(y, x, c));
+        high = std::max(high, at(y, x, c));
+      }
+    }
+  }
+  return {low, high + bytes - 1};
+}
+
+/// Whether two boxes share bytes: exactly when both maps have the same strides, by their hulls otherwise.
+bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
+  if (boxA.empty() || boxB.empty()) return false;
+  const int64_t bytes = elementBytes(a.type);
+  const bool sameGrid = a.layout == b.layout && a.type == b.type && a.strideY == b.strideY && a.strideY > 0 &&
+                        (a.layout == Layout::NHWC ? a.strideX == b.strideX && a.strideX > 0 : a.strideC == b.strideC && a.strideC > 0);
+  if (sameGrid) {
+    // Move both into one coordinate system by taking the distance of the bases apart.
+    int64_t rest = static_cast<int64_t>(b.base[0]) - static_cast<int64_t>(a.base[0]);
+    const bool negative = rest < 0;
+    rest = std::abs(rest);
+    int64_t dy = rest / a.strideY, dx, dc;
+    rest %= a.strideY;
+    if (a.layout == Layout::NHWC) {
+      dx = rest / a.strideX;
+      dc = rest % a.strideX / bytes;
+    } else {
+      dc = rest / a.strideC * 16;
+      dx = rest % a.strideC / (16 * bytes);
+    }
+    if (negative) dy = -dy, dx = -dx, dc = -dc;
+    const auto meet = [](int64_t p0, int64_t p1, int64_t q0, int64_t q1) { return p0 < q1 && q0 < p1; };
+    return meet(boxA.y0, boxA.y1, boxB.y0 + dy, boxB.y1 + dy) && meet(boxA.x0, boxA.x1, boxB.x0 + dx, boxB.x1 + dx) &&
+           meet(boxA.c0, boxA.c1, boxB.c0 + dc, boxB.c1 + dc);
+  }
+  const auto [lowA, highA] = hull(a, boxA);
+  const auto [lowB, highB] = hull(b, boxB);
+  return lowA <= highB && lowB <= highA;
+}
+
+}  // namespace
+
+/// BLOCKDEP b: job i of this operation may run while job j from the end of the one before is unfinished when i + j < b, so
+/// it must not read what that job writes.
 void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
   if (kernels_.empty() || op.blockDependency == 0) return;
   const Pending& before = kernels_.back();
   const KernelOperation& last = before.operation;
-  const auto uses = usesOf(op);
-  for (const Use& theirs : before.uses) {
-    if (theirs.space == kInternal && theirs.write) continue;
-    for (const Use& ours : uses) {
-      if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last || ours.first > theirs.last) continue;
-      const FeatureMap* input = std::string_view(ours.what) == "IFM"    ? &op.ifm
-                                : std::string_view(ours.what) == "IFM2" ? &*op.ifm2
-                                                                        : nullptr;
-      const bool sameMap = input != nullptr && theirs.write && std::string_view(theirs.what) == "OFM" && input->base == last.ofm.base &&
-                           input->region == last.ofm.region && input->height == last.ofm.height && input->width == last.ofm.width &&
-                           input->depth == last.ofm.depth && input->layout == last.ofm.layout && last.transpose == Transpose::HWC &&
-                           last.reverse == Reverse::None;
-      bool safe = sameMap;
-      if (sameMap) {
-        // Jobs: OFM blocks of the operation before from its end, input blocks of this one from its start; depth fastest.
-        const auto count = [](int64_t size, int64_t block) { return (size + block - 1) / std::max<int64_t>(block, 1); };
-        const int64_t lastC = count(last.ofm.depth, last.block.c), lastW = count(last.ofm.width, last.block.w), lastH = count(last.ofm.height, last.block.h);
-        const int64_t jobs = lastC * lastW * lastH;
-        const bool conv = op.kind != OperationKind::Elementwise && op.kind != OperationKind::Resize;
-        const int64_t up = op.upscale == Upscale::None ? 1 : 2;
-        const int64_t needH = conv ? ((op.block.h - 1) * int64_t{op.kernel.strideY} + op.kernel.dilatedHeight() - op.padding.top + up - 1) / up : op.block.h;
-        const int64_t needW = conv ? ((op.block.w - 1) * int64_t{op.kernel.strideX} + op.kernel.dilatedWidth() - op.padding.left + up - 1) / up : op.block.w;
-        for (int64_t d = 0; safe && d < op.blockDependency; ++d) {
-          // The first job of this operation against the job d places from the end (i = 0 is the most eager one).
-          const int64_t job = jobs - 1 - d;
-          if (job < 0) break;
-          const int64_t y = job / (lastC * lastW) * last.block.h, x = job / lastC % lastW * last.block.w;
-          if (y < needH && x < needW) safe = false;
-        }
-      }
-      if (!safe) {
-        find(Finding::Kind::Hazard, offset,
-             fmt::format("BLOCKDEP {} lets {} overlap {} of the operation at offset 0x{:x}: {}", op.blockDependency, ours.what, theirs.what,
-                         before.offset, describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last))));
-        return;
+  if (!last.accumulatorOutput || !inMemory(last.ofm)) return;
+  const bool permuted = last.transpose != Transpose::HWC || last.reverse != Reverse::None;
+  const int64_t lastJobs = blocksOf(last.ofm.height, last.block.h) * blocksOf(last.ofm.width, last.block.w) * blocksOf(last.ofm.depth, last.block.c);
+  const int32_t reduction = BlockRules(target_, op).reductionDepth();
+  const auto conflicts = [&](const FeatureMap& map, int32_t reductionDepth) {
+    if (!inMemory(map) || map.region != last.ofm.region) return false;
+    for (int64_t i = 0; i < op.blockDependency; ++i) {
+      const Box read = inputOfJob(op, map, reductionDepth, i);
+      for (int64_t j = 0; i + j < op.blockDependency && j < lastJobs; ++j) {
+        const Box written = permuted ? Box{0, last.ofm.height, 0, last.ofm.width, 0, last.ofm.depth} : ofmBlock(last, lastJobs - 1 - j);
+        if (boxesMeet(map, read, last.ofm, written)) return true;
       }
     }
+    return false;
+  };
+  const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
+  const bool binary = op.ifm2 && (op.kind != OperationKind::Elementwise || !isUnary(op.elementwise.mode));
+  const char* what = readsIfm && conflicts(op.ifm, reduction) ? "IFM" : binary && conflicts(*op.ifm2, 0) ? "IFM2" : nullptr;
+  if (what != nullptr) {
+    find(Finding::Kind::Hazard, offset,
+         fmt::format("BLOCKDEP {} lets this operation read its {} while the one at offset 0x{:x} still writes it", op.blockDependency, what, before.offset));
   }
 }
 
