@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs buffers with lifetimes into one memory area.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace carina::compiler {
+
+/// A buffer that is live during the time steps [first, last].
+struct LiveRange {
+  int64_t bytes = 0;
+  int32_t first = 0, last = 0;
+
+  bool overlaps(const LiveRange& other) const { return first <= other.last && other.first <= last; }
+};
+
+struct Packing {
+  std::vector<int64_t> addresses;  // multiples of the alignment
+  int64_t bytes = 0;               // end of the highest buffer
+};
+
+/// Largest sum of sizes (rounded up to the alignment) that are live at one time: no packing is smaller.
+int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment = 16);
+
+/// Greedy placement in several orders, improved by swapping places in the order (deterministic) until the lower bound is
+/// reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps brought nothing.
+Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000, int64_t alignment = 16);
+
+}  // namespace carina::compiler

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block search (block_search.hpp). Only blocks that give another number of blocks along some axis are worth a look: for
+// each count the smallest block that reaches it.
+#include "compiler/block_search.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "npu/blockconfig.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Block sizes along one axis, largest first: multiples of the granule, none above the limit.
+std::vector<int32_t> candidates(int32_t size, int32_t granule, int32_t limit) {
+  std::vector<int32_t> result;
+  const int64_t most = std::min<int64_t>(roundUp(size, granule), limit / granule * granule);
+  for (int64_t count = ceilDiv(size, std::max<int64_t>(most, granule));; ++count) {
+    const auto block = static_cast<int32_t>(std::max<int64_t>(roundUp(ceilDiv(size, count), granule), granule));
+    if (result.empty() || block < result.back()) {
+      if (block <= std::max<int64_t>(most, granule)) result.push_back(block);
+    }
+    if (block == granule || result.size() >= 24) break;
+    // The next smaller block needs at least this many blocks.
+    count = std::max(count, ceilDiv(size, block - granule) - 1);
+  }
+  if (result.empty() || result.back() != granule) result.push_back(granule);
+  return result;
+}
+
+/// Depths below the full one are multiples of 16, so that depth slices and weight streams line up.
+std::vector<int32_t> depthCandidates(int32_t depth, int32_t granule, int32_t limit) {
+  std::vector<int32_t> result;
+  const auto whole = static_cast<int32_t>(roundUp(depth, granule));
+  if (whole <= limit) result.push_back(whole);
+  const auto step = static_cast<int32_t>(roundUp(16, granule));
+  for (const int32_t block : candidates(depth, step, limit)) {
+    if (block < depth && (result.empty() || block < result.back())) result.push_back(block);
+  }
+  return result;
+}
+
+struct Best {
+  npu::OperationCost cost;
+  npu::KernelOperation op;
+  bool found = false;
+};
+
+/// Fewer cycles; then less traffic, then fewer blocks.
+bool better(const npu::OperationCost& a, const npu::OperationCost& b) {
+  const auto key = [](const npu::OperationCost& cost) {
+    return std::tuple(cost.total, cost.port[0] + cost.port[1], cost.blocks);
+  };
+  return key(a) < key(b);
+}
+
+void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context, Best& best) {
+  const npu::Target& target = *context.machine->target;
+  const npu::BlockRules rules(target, op);
+  const npu::BlockShape granule = rules.granule(), limit = rules.limit();
+  const bool elementwise = op.kind == npu::OperationKind::Elementwise;
+  const auto heights = candidates(op.ofm.height, granule.h, std::max(limit.h, granule.h));
+  const auto widths = candidates(op.ofm.width, granule.w, std::max(limit.w, granule.w));
+  const auto depths = depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
+  for (const int32_t depth : depths) {
+    for (const int32_t height : heights) {
+      int taken = 0;
+      for (const int32_t width : widths) {
+        const npu::BlockShape block{height, width, depth};
+        if (!rules.fits(block, target.isU85() && !elementwise ? 2 : 1)) continue;
+        op.block = block;
+        const npu::OperationCost cost = npu::estimate(op, context);
+        if (!best.found || better(cost, best.cost)) {
+          best.cost = cost;
+          best.op = op;
+          best.found = true;
+        }
+        // Narrower blocks only add fetches once a wide one fits.
+        if (++taken >= 6) break;
+      }
+    }
+  }
+  if (best.found) return;
+  // Large windows may leave room for one block at a time only.
+  const npu::BlockShape smallest{granule.h, granule.w, std::min(depths.back(), std::max(granule.c, 16))};
+  for (const npu::BlockShape& block : {smallest, granule}) {
+    if (!rules.fits(block, 1)) continue;
+    op.block = block;
+    best = {npu::estimate(op, context), op, true};
+    return;
+  }
+}
+
+Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool traversals) {
+  const npu::Target& target = *context.machine->target;
+  Best best;
+  std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
+  if (traversals && op.kind == npu::OperationKind::Conv && op.weights) {
+    const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
+    const auto other = orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst : npu::Traversal::DepthFirst;
+    if (!oneByOne) orders.push_back(other);
+  }
+  for (const npu::Traversal order : orders) {
+    npu::KernelOperation candidate = op;
+    if (candidate.weights) candidate.weights->traversal = order;
+    if (!target.isU85()) {
+      candidate.microblock = npu::microblocks(target).front();
+      searchMicroblock(candidate, context, best);
+      continue;
+    }
+    for (const npu::BlockShape& microblock : npu::microblocks(target)) {
+      candidate.microblock = microblock;
+      if (npu::microblockAllowed(target, candidate, microblock)) searchMicroblock(candidate, context, best);
+    }
+  }
+  if (!best.found) {
+    return fail("no block fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation {}x{}", op.kernel.height,
+                op.kernel.width, op.kernel.strideY, op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX);
+  }
+  op = best.op;
+  if (!target.isU85()) {
+    const auto layout = npu::BlockRules(target, op).shram(op.block);
+    CARINA_CHECK(layout, "a legal block has a layout");
+    op.ifmBufferEnd = layout->ifmEnd;
+    op.ifm2BufferStart = layout->ifm2Start;
+    op.accumulatorStart = layout->accumulatorStart;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) { return search(op, context, false); }
+
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
+  return search(op, context, true);
+}
+
+}  // namespace carina::compiler

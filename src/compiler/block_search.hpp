@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses how an operation is cut into blocks: all legal OFM blocks (and, on U85, microblocks) judged by the timing model.
+#pragma once
+
+#include "npu/operation.hpp"
+#include "npu/timing.hpp"
+
+namespace carina::compiler {
+
+/// Sets block, microblock and, on U55/U65, the SHRAM layout of `op` to the cheapest legal choice. Fails when not even the
+/// smallest block fits the on-chip buffers.
+Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
+
+/// As chooseBlock, and also chooses the traversal of a convolution's weights.
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context);
+
+}  // namespace carina::compiler

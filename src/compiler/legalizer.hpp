@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one legalization, shared by the legalize_*.cpp files: which npu value stands for which TOSA value, which
+// operations computed it, and what may still be fused into them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/npu_ir.hpp"
+#include "compiler/strided_copy.hpp"
+#include "npu/target.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::compiler {
+
+/// The only element of a constant operand.
+int64_t constantValue(const ir::Value* value);
+/// All elements of a constant operand.
+ir::Ints constantValues(const ir::Value* value);
+
+/// A RESCALE as numbers: per tensor or per channel of the last dimension.
+struct RescaleNumbers {
+  ir::Ints multipliers, shifts;
+  int64_t inputZeroPoint = 0, outputZeroPoint = 0;
+  npu_ir::Rounding rounding = npu_ir::Rounding::NATURAL;
+  DType inputType = DType::Int8, outputType = DType::Int8;  // unsigned where the attributes say so
+
+  bool perChannel() const { return multipliers.size() > 1; }
+  /// 2^k when the (per-tensor) scale is an integer power of two, k; nothing otherwise.
+  std::optional<int64_t> wholeFactor() const;  // scale as an integer, when it is one
+};
+RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
+/// Multiplier and shift with common factors of two taken out; never across the shift where double rounding begins.
+void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
+
+class Legalizer {
+ public:
+  Legalizer(const ir::Graph& graph, const npu::Target& target)
+      : tosa_(graph), target_(target), builder_(result_) {}
+
+  Result<ir::Graph> run();
+
+ private:
+  // Values (legalize.cpp) ------------------------------------------------------------------------------------------
+  /// The npu value with the type and shape of a TOSA value; operators that were put off are lowered now.
+  Result<ir::Value*> get(const ir::Value* value);
+  /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that computed it.
+  void define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations = {});
+  /// The operations of a TOSA value, when nothing but `user` sees it: their output stage may be changed.
+  std::vector<ir::Node*>* fusable(const ir::Value* value);
+  /// Changes the type of a value and of what it is made of.
+  void retype(ir::Value* value, DType type);
+  bool u85() const { return target_.isU85(); }
+  ir::Value* constant(Tensor tensor) { return result_.addConstant(std::move(tensor)); }
+  ir::Value* scalarConstant(DType type, int64_t value);
+
+  Status lower(ir::Node* node);
+  Status dispatch(ir::Node* node);
+  bool isPutOff(const ir::Node* node) const;
+
+  // Shapes ---------------------------------------------------------------------------------------------------------
+  /// One image of a [N,H,W,C] value as [H,W,C].
+  ir::Value* image(ir::Value* value, int64_t n);
+  /// Joins images [H,W,C] to [N,H,W,C].
+  ir::Value* images(const std::vector<ir::Value*>& parts);
+  /// A value of any rank as one feature map, elements in order; nothing when no axis split fits 65536.
+  Result<ir::Value*> asMap(ir::Value* value);
+
+  // Operators ------------------------------------------------------------------------------------------------------
+  Status lowerConv2d(const tosa::Conv2d& node);
+  Status lowerDepthwise(const tosa::DepthwiseConv2d& node);
+  Status lowerConv3d(const tosa::Conv3d& node);
+  Status lowerTransposeConv2d(const tosa::TransposeConv2d& node);
+  Status lowerAvgPool(const tosa::AvgPool2d& node);
+  Status lowerMaxPool(const tosa::MaxPool2d& node);
+  Status lowerRescale(const tosa::Rescale& node);
+  Status lowerClamp(const tosa::Clamp& node);
+  Status lowerTable(const tosa::Table& node);
+  Status lowerCast(ir::Node* node);
+  Status lowerBinary(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerMul(ir::Node* node);
+  Status lowerUnary(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerNegate(ir::Node* node);
+  Status lowerComparison(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerLogical(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerLogicalNot(ir::Node* node);
+  Status lowerSelect(ir::Node* node);
+  Status lowerShift(ir::Node* node);
+  Status lowerMatmul(ir::Node* node);
+  Status lowerReduceSum(ir::Node* node);
+  Status lowerReduceExtremum(ir::Node* node, bool maximum);
+  Status lowerReduceBool(ir::Node* node, bool all);
+  Status lowerArgmax(ir::Node* node);
+  Status lowerReshape(ir::Node* node);
+  Status lowerTranspose(ir::Node* node);
+  Status lowerConcat(ir::Node* node);
+  Status lowerSlice(ir::Node* node);
+  Status lowerPad(ir::Node* node);
+  Status lowerTile(ir::Node* node);
+  Status lowerReverse(ir::Node* node);
+  Status lowerGather(ir::Node* node);
+  Status lowerScatter(ir::Node* node);
+  Status lowerResize(ir::Node* node);
+
+  // Convolution (legalize_conv.cpp) --------------------------------------------------------------------------------
+  struct Convolution {
+    ir::Value* ifm = nullptr;  // [H,W,C]
+    Tensor weight;             // OHWI, depthwise HWC
+    Tensor bias;               // one per output channel
+    npu_ir::Window window;
+    int64_t weightZeroPoint = 0;
+    bool depthwise = false;
+    DType type = DType::Int32;
+  };
+  /// Emits a convolution, decomposing what the hardware's window cannot do.
+  Result<ir::Value*> convolve(Convolution conv);
+  Status checkConvolution(const Convolution& conv) const;
+
+  // Elementwise (legalize_elementwise.cpp) -------------------------------------------------------------------------
+  /// An operand as it is read: 8 or 16-bit with zero point and scale, or a plain value.
+  struct Operand {
+    ir::Value* value = nullptr;
+    int64_t zeroPoint = 0;
+    int64_t multiplier = 1, shift = 0;
+    bool unit() const { return shift < 62 && multiplier == int64_t{1} << shift; }
+    int64_t bits() const { return 8 * dtypeSize(value->dtype()); }
+  };
+  /// What a RESCALE to int32 reads, when an elementwise operation may read it directly.
+  Result<std::optional<Operand>> rescaledOperand(const ir::Value* value);
+  /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
+  std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
+  /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the shapes need.
+  Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, const Operand& a, const Operand& b,
+                                 const npu_ir::OutputStage& stage, DType type, std::vector<ir::Node*>* nodes = nullptr);
+  Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
+                                 const npu_ir::OutputStage& stage = {});
+  /// Values of a 32-bit operation: a * multiplier >> shift.
+  Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
+  /// The value minus a zero point as int32.
+  Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
+
+  // Fusing (legalize_rescale.cpp) ----------------------------------------------------------------------------------
+  bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
+  void fuse(ir::Node* operation, const RescaleNumbers& numbers);
+
+  // Moves (legalize_move.cpp) --------------------------------------------------------------------------------------
+  /// A value of `shape` made of strided copies of `value`.
+  ir::Value* rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
+                        const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides);
+  ir::Value* transposed(ir::Value* value, const std::vector<int64_t>& permutation);
+  /// [before, after] per dimension, outermost first.
+  Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
+  /// A box filled with one number.
+  ir::Value* filled(DType type, const Shape& shape, int64_t value);
+  /// The value repeated along dimensions where it has size 1.
+  Result<ir::Value*> broadcastTo(ir::Value* value, const Shape& shape);
+
+  const ir::Graph& tosa_;
+  const npu::Target& target_;
+  ir::Graph result_;
+  ir::Builder builder_;
+  std::unordered_map<const ir::Value*, ir::Value*> values_;
+  std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
+  std::unordered_map<const ir::Node*, int64_t> preShift_;  // results of an operation are its TOSA values / 2^n
+};
+
+}  // namespace carina::compiler

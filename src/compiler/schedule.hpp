@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule: which operation runs when, in which blocks and depth slices, and where every buffer lies. Stripes and
+// cascades belong here: a Pass is one node today and may become several slices of several nodes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/allocator.hpp"
+#include "compiler/compiler.hpp"
+#include "compiler/storage.hpp"
+#include "compiler/weight_streams.hpp"
+
+namespace carina::compiler {
+
+/// Where a buffer was put.
+struct Placement {
+  npu::Area area = npu::Area::Arena;
+  int64_t address = 0;  // bytes from the start of the area
+  int64_t bytes = 0;
+  LiveRange live;       // in passes; unused buffers have bytes 0
+};
+
+/// Read-only bytes of the program; equal contents are stored once.
+class ConstantPool {
+ public:
+  /// Offset of `bytes`, a multiple of 16.
+  int64_t add(ByteSpan bytes);
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  std::vector<std::byte> take() && { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::multimap<uint64_t, std::pair<int64_t, int64_t>> byHash_;  // offset, length
+};
+
+/// Encoded weights of some output channels.
+struct WeightSlice {
+  npu::DepthSlice channels;
+  int64_t constant = 0;        // offset in the constants
+  int64_t bytes = 0;
+  npu::WeightStreams streams;  // addresses relative to the slice
+};
+
+/// One node of the npu graph on its way to operations.
+struct Pass {
+  const ir::Node* node = nullptr;
+  npu::KernelOperation operation;  // feature map bases relative to their buffers; blocks chosen
+  bool isDma = false;              // GATHER and SCATTER: operation is not used
+  std::vector<WeightSlice> slices; // of convolutions, in channel order
+  bool staged = false;             // weights are copied to fast memory before use
+  std::array<int, 2> staging{-1, -1};  // indices into Schedule::staging, of even and odd slices
+  int64_t table = -1;              // offset of the lookup table in the constants
+  int64_t tableBytes = 0;
+};
+
+struct Schedule {
+  npu::Machine machine;
+  Storage storage;
+  std::vector<Pass> passes;
+  std::vector<Placement> buffers;  // of storage.buffers
+  std::vector<Placement> staging;  // weights in fast memory
+  ConstantPool constants;
+  int64_t arenaBytes = 0, cacheBytes = 0;
+};
+
+/// `graph` has been through makeAddressable() and outlives the schedule.
+Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options);
+
+/// Region register value of an area.
+uint8_t regionOf(npu::Area area);
+
+/// One line per pass and buffer, for --dump-after=schedule.
+std::string print(const Schedule& schedule);
+
+}  // namespace carina::compiler

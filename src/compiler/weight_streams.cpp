@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight and scale streams (weight_streams.hpp). Layout in memory: ethosu-weights 6; records: ethosu-weights 5.
+#include "compiler/weight_streams.hpp"
+
+#include <algorithm>
+
+#include "compiler/npu_ir.hpp"
+#include "npu/scale_records.hpp"
+
+namespace carina::compiler {
+namespace {
+
+void alignTo16(std::vector<std::byte>& out) { out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16))); }
+
+npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& target) {
+  npu::WeightOrder order;
+  order.ethosU85 = target.isU85();
+  order.macs = target.macs;
+  order.streams = target.weightStreams;
+  order.ofmUblockDepth = op.microblock.c;
+  order.ofmBlockDepth = op.block.c;
+  order.traversal = op.kind == npu::OperationKind::Depthwise                          ? npu::WeightTraversal::Depthwise
+                    : op.weights->traversal == npu::Traversal::PartKernelFirst ? npu::WeightTraversal::PartKernelFirst
+                                                                               : npu::WeightTraversal::DepthFirst;
+  order.ifmBits = npu::elementBytes(op.ifm.type) * 8;
+  order.strideX = op.kernel.strideX;
+  order.strideY = op.kernel.strideY;
+  order.dilationX = op.kernel.dilationX;
+  order.dilationY = op.kernel.dilationY;
+  return order;
+}
+
+/// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved where the
+/// field is short (never across the shift where double rounding begins).
+std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu::ScaleFormat format) {
+  const int bits = format == npu::ScaleFormat::U55 ? 32 : format == npu::ScaleFormat::U85 ? 31 : 15;
+  if (shift == 0 && multiplier == 1) {
+    const int64_t unit = std::min(bits - 1, 30);
+    return {int64_t{1} << unit, unit};
+  }
+  while (multiplier >= int64_t{1} << bits && multiplier % 2 == 0 && shift > 0 && shift != 32) {
+    multiplier /= 2;
+    --shift;
+  }
+  return {multiplier, shift};
+}
+
+}  // namespace
+
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op, npu::DepthSlice channels,
+                                 const npu::Target& target) {
+  const bool depthwise = op.kind == npu::OperationKind::Depthwise;
+  const Tensor& weight = node->operand(1)->constant();
+  const Tensor& bias = node->operand(2)->constant();
+  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+  std::vector<int32_t> zeroPoints;
+  for (const int64_t z : node->attributeAs<ir::Ints>(node->def().attributes.size() - 1)) {
+    zeroPoints.push_back(static_cast<int32_t>(z));
+  }
+  const auto dim = [&](int64_t i) { return static_cast<int32_t>(weight.dim(i)); };
+  const npu::WeightShape shape = depthwise ? npu::WeightShape{dim(2), dim(0), dim(1), 1}
+                                           : npu::WeightShape{dim(0), dim(1), dim(2), dim(3)};
+  const npu::WeightView view = depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
+                                         : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
+  const npu::WeightOrder order = weightOrder(op, target);
+  CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
+
+  const npu::ScaleFormat format = npu::scaleFormat(target, op.accumulator);
+  std::vector<npu::ScaleRecord> records;
+  for (int32_t c = 0; c < channels.depth; ++c) {
+    const auto channel = static_cast<size_t>(channels.offset + c);
+    const size_t s = stage.perChannel() ? channel : 0;
+    const auto [multiplier, shift] = hardwareScale(stage.multipliers[s], stage.shifts[s], format);
+    records.push_back({bias.integerAt(static_cast<int64_t>(channel)), static_cast<uint32_t>(multiplier),
+                       static_cast<uint8_t>(shift)});
+  }
+  CARINA_TRY(const auto scales, npu::encodeScales(records, target, format, op.microblock.c));
+
+  EncodedSlice slice;
+  slice.channels = channels;
+  slice.streams = *op.weights;
+  const auto append = [&slice](const std::vector<uint8_t>& stream) {
+    const npu::AddressRange range{slice.bytes.size(), stream.size()};
+    for (const uint8_t byte : stream) slice.bytes.push_back(static_cast<std::byte>(byte));
+    alignTo16(slice.bytes);
+    return range;
+  };
+  // Each core's records lie before its weights; the decoders of U85 share one set of records.
+  for (size_t s = 0; s < std::max(scales.size(), encoded.streams.size()); ++s) {
+    if (s < scales.size()) slice.streams.scales[s] = append(scales[s]);
+    if (s < encoded.streams.size()) slice.streams.weights[s] = append(encoded.streams[s]);
+  }
+  return slice;
+}
+
+int64_t estimateEncodedBytes(const ir::Node* node) {
+  const ir::Value* weight = node->operand(1);
+  return roundUp(weight->numElements() + npu::kScaleRecordBytes * node->operand(2)->numElements() + 64, 16);
+}
+
+}  // namespace carina::compiler

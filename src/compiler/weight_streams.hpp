@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight and scale streams of one operation, slice by slice, as they lie in the constants.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "npu/operation.hpp"
+#include "npu/target.hpp"
+#include "npu/weights/weight_codec.hpp"
+
+namespace carina::compiler {
+
+/// One slice of output channels: its bytes (records and streams, each at a multiple of 16) and where they lie in it.
+struct EncodedSlice {
+  npu::DepthSlice channels;
+  std::vector<std::byte> bytes;
+  npu::WeightStreams streams;  // addresses relative to the start of bytes
+};
+
+/// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op, npu::DepthSlice channels,
+                                 const npu::Target& target);
+
+/// Encoded bytes to expect, without encoding.
+int64_t estimateEncodedBytes(const ir::Node* node);
+
+}  // namespace carina::compiler
