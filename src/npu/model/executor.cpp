@@ -183,9 +183,9 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
         // Only U85 pools can have a scale stream (assumption u55-pool-no-stream); without one the value passes through.
         perChannel = target_.isU85() && op.weights && op.weights->scales[0].length > 0;
         if (!perChannel) scale = kIdentity;
-      } else if (!target_.isU85() && elementBytes(op.ifm.type) == 4) {
-        scale.multiplier = 1;  // U55/U65: the multiplier is not applied to 32-bit inputs
       }
+      // REDUCE_SUM of 32-bit inputs is scaled in full, unlike 32-bit elementwise operations of U55/U65: programs of other
+      // compilers carry real multipliers there.
       break;
     case OperationKind::Elementwise: {
       const ElementwiseMode mode = op.elementwise.mode;
