@@ -5,7 +5,18 @@
 // name where it has one. Shapes and conditions: TOSA 1.0 specification.
 #pragma once
 
+#include <optional>
+
 #include "ir/graph.hpp"
+
+namespace carina::tosa {
+
+/// Elements of a constant integer or shape operand; nothing when it is not constant.
+std::optional<std::vector<int64_t>> constantInts(const ir::Value* value);
+/// Its only element (zero points, shifts); nothing when it is not constant or has more.
+std::optional<int64_t> constantInt(const ir::Value* value);
+
+}  // namespace carina::tosa
 
 namespace carina::tosa::infer {
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables behind inference and verification: operand ranks, compile-time constants, supported element types.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "ir/op_def.hpp"
+
+namespace carina::tosa {
+
+/// One supported combination of element types. Codes are DType values.
+struct TypeRow {
+  static constexpr uint8_t kAny = 254;   // checked elsewhere
+  static constexpr uint8_t kNone = 255;  // the operator has no accumulator type
+
+  std::array<uint8_t, 5> operands;  // per operand of the table; every member of a list has its type
+  uint8_t operandCount;
+  std::array<uint8_t, 2> results;
+  uint8_t accumulator;
+  uint32_t extensions;  // any one of these profiles and extensions has the row
+};
+
+struct OperandFact {
+  static constexpr uint8_t kMaxRank = 255;  // the level's limit
+
+  uint8_t minRank, maxRank;
+  bool compileTimeConstant;
+};
+
+/// Empty for control flow, variables and custom operators, which take any type.
+struct OpFacts {
+  std::span<const TypeRow> types;
+  std::span<const OperandFact> operands;
+};
+
+const OpFacts& factsOf(const ir::OpDef& def);
+
+}  // namespace carina::tosa
