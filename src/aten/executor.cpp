@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aten/executor.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "aten/kernels/cast.hpp"
+#include "aten/kernels/kernel.hpp"
+#include "aten/kernels/single_thread.hpp"
+#include "aten/movement.hpp"
+
+namespace carina::aten {
+namespace {
+
+bool isHalf(DType dtype) {
+  return dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
+/// Half-precision arithmetic is done in float32 and rounded once per operator; moving and casting is not
+/// arithmetic.
+bool computesInHalf(const ir::Node& node) {
+  for (const KernelEntry& entry : movementKernels()) {
+    if (entry.op == node.opName()) return false;
+  }
+  for (const KernelEntry& entry : castKernels()) {
+    if (entry.op == node.opName()) return false;
+  }
+  for (const ir::Value* operand : node.operands()) {
+    if (operand && isHalf(operand->dtype())) return true;
+  }
+  for (const ir::Value* result : node.results()) {
+    if (isHalf(result->dtype())) return true;
+  }
+  return false;
+}
+
+Diagnostic describe(const ir::Node& node, Diagnostic diagnostic) {
+  if (diagnostic.place.empty()) diagnostic.place = node.where();
+  diagnostic.message = fmt::format("{}: {}", node.opName(), diagnostic.message);
+  return diagnostic;
+}
+
+Error describe(const ir::Node& node, Error error) {
+  std::vector<Diagnostic> diagnostics;
+  for (const Diagnostic& diagnostic : error.diagnostics()) diagnostics.push_back(describe(node, diagnostic));
+  return Error(std::move(diagnostics));
+}
+
+Result<Kernel> prepareNode(const ir::Node& node) {
+  if (node.def().has(ir::kInPlace)) {
+    return Error(
+        Diagnostic{"the operator writes its operand", "run aten::functionalize on the graph first", "", ""});
+  }
+  const Prepare prepare = findKernel(node.opName());
+  if (!prepare) {
+    return Error(Diagnostic{
+        "the float executor has no kernel for this operator",
+        "replace it in the model by supported operators, or export with run_decompositions() so that it "
+        "is split into them",
+        "", ""});
+  }
+  return prepare(node);
+}
+
+struct Step {
+  const ir::Node* node = nullptr;
+  Kernel kernel;
+  std::vector<int> operands;  // slots, -1 for none
+  std::vector<int> results;   // slots
+  std::vector<bool> lastUse;  // per operand
+  std::vector<int> dying;     // slots to free afterwards
+  std::vector<ir::Type> types;
+  bool inFloat = false;  // half-precision node
+  bool folded = false;   // results are constants of the plan
+};
+
+/// Runs one step on the slots.
+Status runStep(const Step& step, std::vector<Tensor>& slots) {
+  std::vector<Call::Operand> operands(step.operands.size());
+  std::vector<Tensor> widened(step.inFloat ? step.operands.size() : 0);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (step.operands[i] < 0) continue;
+    Tensor& tensor = slots[static_cast<size_t>(step.operands[i])];
+    operands[i] = {&tensor, step.lastUse[i]};
+    if (step.inFloat && isHalf(tensor.dtype())) {
+      widened[i] = castTo(tensor, DType::Float32);
+      operands[i] = {&widened[i], true};
+    }
+  }
+  std::vector<Tensor> results(step.types.size());
+  std::vector<ir::Type> floatTypes;
+  if (step.inFloat) {
+    floatTypes = step.types;
+    for (ir::Type& type : floatTypes) {
+      if (isHalf(type.dtype)) type.dtype = DType::Float32;
+    }
+  }
+  Call call(*step.node, operands, step.inFloat ? floatTypes : step.types, results);
+  if (auto status = step.kernel(call); !status) return describe(*step.node, std::move(status).error());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (step.inFloat) results[i] = castTo(results[i], step.types[i].dtype);
+    const bool right = results[i].dtype() == step.types[i].dtype && results[i].shape() == step.types[i].shape;
+    if (!right) {
+      return describe(*step.node, fail("the result is {}, the graph says {}",
+                                       ir::typeText({results[i].dtype(), results[i].shape()}),
+                                       ir::typeText(step.types[i])));
+    }
+    slots[static_cast<size_t>(step.results[i])] = std::move(results[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Executor::Plan {
+  const ir::Graph* graph = nullptr;
+  std::vector<Step> steps;
+  std::vector<Tensor> initial;  // per slot: constants and folded results, empty otherwise
+  std::vector<int> inputs, outputs;
+};
+
+namespace {
+
+/// Numbers the values of a graph.
+class Slots {
+ public:
+  int add(const ir::Value* value) {
+    const int slot = static_cast<int>(index_.size());
+    index_.emplace(value, slot);
+    return slot;
+  }
+  int of(const ir::Value* value) const {
+    const auto it = index_.find(value);
+    CARINA_CHECK(it != index_.end(), "a value is used before it is defined");
+    return it->second;
+  }
+  size_t size() const { return index_.size(); }
+
+ private:
+  std::unordered_map<const ir::Value*, int> index_;
+};
+
+}  // namespace
+
+Executor::Executor(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+Executor::~Executor() = default;
+Executor::Executor(Executor&&) noexcept = default;
+Executor& Executor::operator=(Executor&&) noexcept = default;
+
+Result<Executor> Executor::create(const ir::Graph& graph) {
+  const SingleThread singleThread;
+  auto plan = std::make_unique<Plan>();
+  plan->graph = &graph;
+  Slots slots;
+  std::vector<Diagnostic> problems;
+  for (const ir::Value* input : graph.inputs()) plan->inputs.push_back(slots.add(input));
+  for (const auto& constant : graph.constants()) slots.add(constant.get());
+  for (const ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) slots.add(result);
+  }
+  plan->initial.resize(slots.size());
+  std::vector<bool> known(slots.size(), false);
+  for (const auto& constant : graph.constants()) {
+    const auto slot = static_cast<size_t>(slots.of(constant.get()));
+    plan->initial[slot] = constant->constant();
+    known[slot] = true;
+  }
+  for (const ir::Node* node : graph.nodes()) {
+    auto kernel = prepareNode(*node);
+    if (!kernel) {
+      for (const Diagnostic& diagnostic : kernel.error().diagnostics())
+        problems.push_back(describe(*node, diagnostic));
+      continue;
+    }
+    Step step;
+    step.node = node;
+    step.kernel = std::move(*kernel);
+    step.inFloat = computesInHalf(*node);
+    bool constant = node->def().has(ir::kPure);
+    for (const ir::Value* operand : node->operands()) {
+      step.operands.push_back(operand ? slots.of(operand) : -1);
+      if (operand && !known[static_cast<size_t>(step.operands.back())]) constant = false;
+    }
+    for (const ir::Value* result : node->results()) {
+      step.results.push_back(slots.of(result));
+      step.types.push_back(result->type);
+    }
+    step.lastUse.assign(step.operands.size(), false);
+    if (constant && problems.empty()) {
+      if (auto status = runStep(step, plan->initial); !status) {
+        for (const Diagnostic& diagnostic : status.error().diagnostics()) problems.push_back(diagnostic);
+        continue;
+      }
+      for (int slot : step.results) known[static_cast<size_t>(slot)] = true;
+      step.folded = true;
+    }
+    plan->steps.push_back(std::move(step));
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  for (const ir::Value* output : graph.outputs()) plan->outputs.push_back(slots.of(output));
+
+  // Backwards: the first time a value is seen is its last use. Outputs and constants stay.
+  std::vector<bool> needed = known;
+  for (int slot : plan->outputs) needed[static_cast<size_t>(slot)] = true;
+  for (auto step = plan->steps.rbegin(); step != plan->steps.rend(); ++step) {
+    for (int slot : step->results) {
+      if (!needed[static_cast<size_t>(slot)]) step->dying.push_back(slot);  // never read
+    }
+    for (size_t i = 0; i < step->operands.size(); ++i) {
+      const int slot = step->operands[i];
+      if (slot < 0 || needed[static_cast<size_t>(slot)]) continue;
+      const bool again = std::count(step->operands.begin(), step->operands.end(), slot) > 1;
+      step->lastUse[i] = !again;
+      if (std::find(step->dying.begin(), step->dying.end(), slot) == step->dying.end())
+        step->dying.push_back(slot);
+    }
+    for (int slot : step->operands) {
+      if (slot >= 0) needed[static_cast<size_t>(slot)] = true;
+    }
+  }
+  return Executor(std::move(plan));
+}
+
+Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const Observer& observer) const {
+  const SingleThread singleThread;
+  const ir::Graph& graph = *plan_->graph;
+  if (inputs.size() != graph.inputs().size()) {
+    return fail("the graph has {} inputs, {} tensors were given", graph.inputs().size(), inputs.size());
+  }
+  std::vector<Tensor> slots = plan_->initial;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::Value& input = *graph.inputs()[i];
+    const ir::Type given{inputs[i].dtype(), inputs[i].shape()};
+    if (given != input.type) {
+      return Error(Diagnostic{fmt::format("input {} is {}, the graph expects {}", i, ir::typeText(given),
+                                          ir::typeText(input.type)),
+                              "give an array of this shape and type", "", input.name});
+    }
+    slots[static_cast<size_t>(plan_->inputs[i])] = inputs[i];
+    if (observer) observer(input, inputs[i]);
+  }
+  for (const Step& step : plan_->steps) {
+    if (!step.folded) CARINA_RETURN_IF_ERROR(runStep(step, slots));
+    if (observer) {
+      for (size_t i = 0; i < step.results.size(); ++i) {
+        observer(*step.node->result(i), slots[static_cast<size_t>(step.results[i])]);
+      }
+    }
+    for (int slot : step.dying) slots[static_cast<size_t>(slot)] = Tensor();
+  }
+  std::vector<Tensor> outputs;
+  for (int slot : plan_->outputs) outputs.push_back(slots[static_cast<size_t>(slot)]);
+  return outputs;
+}
+
+Result<std::vector<Tensor>> execute(const ir::Graph& graph, std::span<const Tensor> inputs,
+                                    const Observer& observer) {
+  CARINA_TRY(const Executor executor, Executor::create(graph));
+  return executor.run(inputs, observer);
+}
+
+bool canExecute(const ir::OpDef& def) {
+  return findKernel(def.name) != nullptr;
+}
+
+}  // namespace carina::aten

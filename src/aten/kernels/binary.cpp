@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise operators with two operands, of which the second may be a number: add, mul, div, pow,
+// comparisons, bit logic.
+#include "aten/kernels/broadcast.hpp"
+#include "aten/kernels/cast.hpp"
+#include "aten/kernels/dispatch.hpp"
+#include "aten/kernels/kernel.hpp"
+#include "aten/kernels/numeric.hpp"
+#include "aten/promotion.hpp"
+
+namespace carina::aten {
+namespace {
+
+template <typename T, typename R, typename F>
+void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, R* out, F f) {
+  const T* left = a.as<T>().data();
+  const T* right = b.as<T>().data();
+  const BroadcastLoop<2> loop(shape,
+                              {broadcastStrides(a.shape(), shape), broadcastStrides(b.shape(), shape)});
+  loop.run(
+      [&](int64_t first, int64_t n, const std::array<int64_t, 2>& at, const std::array<int64_t, 2>& step) {
+        const T* x = left + at[0];
+        const T* y = right + at[1];
+        R* r = out + first;
+        if (step[0] == 1 && step[1] == 1) {
+          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i], y[i]));
+        } else if (step[0] == 1 && step[1] == 0) {
+          const T constant = *y;
+          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i], constant));
+        } else if (step[0] == 0 && step[1] == 1) {
+          const T constant = *x;
+          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(constant, y[i]));
+        } else {
+          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i * step[0]], y[i * step[1]]));
+        }
+      });
+}
+
+/// The two operands in the common type. Numbers become tensors of no dimensions.
+struct Pair {
+  Tensor left, right;
+  DType dtype = DType::Float32;
+};
+
+Tensor numberTensor(const ir::Attribute& number, DType dtype) {
+  if (std::holds_alternative<double>(number)) return castTo(Tensor::scalar(std::get<double>(number)), dtype);
+  return castTo(Tensor::scalar(ir::scalarInt(number)), dtype);
+}
+
+/// Types seen by promotion come from the call, so that half-precision nodes promote as float32.
+Result<Pair> commonOperands(const Call& call, const ir::Attribute& number, bool numberFirst, bool floatOnly) {
+  Promotion promotion;
+  for (size_t i = 0; i < call.numOperands(); ++i)
+    promotion.add(ir::Type{call.operand(i).dtype(), call.operand(i).shape()});
+  promotion.add(number);
+  CARINA_TRY(DType dtype, promotion.type());
+  if (floatOnly) dtype = floatTypeOf(dtype);
+  const bool withNumber = call.numOperands() == 1;
+  const Tensor tensor = castTo(call.operand(0), dtype);
+  const Tensor other = withNumber ? numberTensor(number, dtype) : castTo(call.operand(1), dtype);
+  return Pair{numberFirst ? other : tensor, numberFirst ? tensor : other, dtype};
+}
+
+struct BinaryTraits {
+  bool floatOnly = false;   // integers are computed as float32
+  bool zeroDivides = true;  // false: an integer divisor of 0 is an error
+};
+
+bool hasZero(const Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    if (tensor.integerAt(i) == 0) return true;
+  }
+  return false;
+}
+
+/// Runs f(T, T) in the common type, for the types that f takes.
+template <typename F>
+Kernel binaryKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits, F f) {
+  return [=](Call& call) -> Status {
+    CARINA_TRY(Pair pair, commonOperands(call, number, numberFirst, traits.floatOnly));
+    const bool isBool = pair.dtype == DType::Bool;
+    if (!traits.zeroDivides && isInteger(pair.dtype) && hasZero(pair.right))
+      return fail("integer division by zero");
+    return forNumber(
+        pair.dtype,
+        [&](auto tag) -> Status {
+          using T = decltype(tag);
+          if constexpr (std::is_invocable_v<F, T, T>) {
+            const Shape& shape = call.type().shape;
+            if (call.type().dtype == DType::Bool || isBool) {
+              applyBroadcast<T>(pair.left, pair.right, shape,
+                                call.allocate().template mutableAs<uint8_t>().data(),
+                                [&](T a, T b) { return f(a, b) != 0; });
+              return {};
+            }
+            applyBroadcast<T>(pair.left, pair.right, shape, call.allocate().template mutableAs<T>().data(),
+                              f);
+            return {};
+          } else {
+            return unsupportedType(pair.dtype);
+          }
+        },
+        true);
+  };
+}
+
+/// float32 tensors of one shape, the case that matters for speed: in place where an operand dies.
+template <typename F>
+bool sameShapeFloat(Call& call, F f) {
+  if (call.numOperands() != 2 || call.type().dtype != DType::Float32) return false;
+  const Shape& shape = call.type().shape;
+  for (size_t i : {0u, 1u}) {
+    if (call.operand(i).dtype() != DType::Float32 || call.operand(i).shape() != shape) return false;
+  }
+  const float* x = call.operand(0).as<float>().data();
+  const float* y = call.operand(1).as<float>().data();
+  const int64_t n = call.operand(0).numElements();
+  const bool same = x == y;
+  Tensor& result = same ? call.allocate() : call.reuseOrAllocate(0);
+  float* out = result.mutableAs<float>().data();
+  for (int64_t i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
+  return true;
+}
+
+template <typename F>
+Kernel fastKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits, F f) {
+  Kernel general = binaryKernel(std::move(number), numberFirst, traits, f);
+  return [general = std::move(general), f](Call& call) -> Status {
+    if (sameShapeFloat(call, f)) return {};
+    return general(call);
+  };
+}
+
+/// The number in the second (or, for pow.Scalar, first) place; absent when both are tensors.
+ir::Attribute otherNumber(const ir::Node& node) {
+  const Arguments a(node);
+  for (std::string_view name : {"other", "exponent", "self"}) {
+    if (a.given(name)) return a.at(name);
+  }
+  return {};
+}
+
+/// a + alpha * b with alpha in the type of the computation; sign -1 subtracts, reversed swaps a and b.
+template <int kSign, bool kReversed>
+Result<Kernel> prepareAdd(const ir::Node& node) {
+  const ir::Attribute alpha = Arguments(node).at("alpha");
+  const double realAlpha = std::holds_alternative<std::monostate>(alpha) ? 1.0 : ir::scalarReal(alpha);
+  const int64_t intAlpha = std::holds_alternative<std::monostate>(alpha) ? 1 : ir::scalarInt(alpha);
+  const bool unit = realAlpha == 1.0;
+  const auto compute = [=](auto a, auto b) {
+    using T = decltype(a);
+    T scale;
+    if constexpr (std::is_floating_point_v<T>) {
+      scale = static_cast<T>(realAlpha);
+    } else {
+      scale = static_cast<T>(intAlpha);
+    }
+    const T x = kReversed ? b : a, y = kReversed ? a : b;
+    const T scaled = wrapMul(scale, y);
+    return static_cast<T>(kSign > 0 ? wrapAdd(x, scaled) : wrapSub(x, scaled));
+  };
+  if (unit) {
+    return fastKernel(otherNumber(node), false, {}, [](auto a, auto b) {
+      using T = decltype(a);
+      const T x = kReversed ? b : a, y = kReversed ? a : b;
+      return static_cast<T>(kSign > 0 ? wrapAdd(x, y) : wrapSub(x, y));
+    });
+  }
+  return binaryKernel(otherNumber(node), false, {}, compute);
+}
+
+struct Multiply {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return wrapMul(a, b);
+  }
+};
+struct Divide {
+  float operator()(float a, float b) const { return a / b; }
+  double operator()(double a, double b) const { return a / b; }
+};
+struct DivideTruncated {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return truncatedQuotient(a, b);
+  }
+};
+struct DivideFloored {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return floorQuotient(a, b);
+  }
+};
+struct Maximum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return maximumOf(a, b);
+  }
+};
+struct Minimum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return minimumOf(a, b);
+  }
+};
+struct FMax {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return isNan(a) || (!isNan(b) && b > a) ? b : a;
+  }
+};
+struct FMin {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return isNan(a) || (!isNan(b) && b < a) ? b : a;
+  }
+};
+struct Remainder {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return floorRemainder(a, b);
+  }
+};
+struct FMod {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return truncatedRemainder(a, b);
+  }
+};
+struct Power {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return power(a, b);
+  }
+};
+template <typename F>
+struct FloatOnly {
+  F f;
+  float operator()(float a, float b) const { return f(a, b); }
+  double operator()(double a, double b) const { return f(a, b); }
+};
+struct BitAnd {
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitOr {
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitXor {
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct ShiftLeft {
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
+  T operator()(T a, T b) const {
+    if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return T{0};
+    return static_cast<T>(static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(a)) << b);
+  }
+};
+struct ShiftRight {
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
+  T operator()(T a, T b) const {
+    if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return a < T{0} ? static_cast<T>(-1) : T{0};
+    return static_cast<T>(a >> b);
+  }
+};
+
+#define CARINA_COMPARE(Name, op)      \
+  struct Name {                       \
+    template <typename T>             \
+    bool operator()(T a, T b) const { \
+      return a op b;                  \
+    }                                 \
+  }
+CARINA_COMPARE(Equal, ==);
+CARINA_COMPARE(NotEqual, !=);
+CARINA_COMPARE(Less, <);
+CARINA_COMPARE(LessEqual, <=);
+CARINA_COMPARE(Greater, >);
+CARINA_COMPARE(GreaterEqual, >=);
+#undef CARINA_COMPARE
+
+struct LogicalAndOf {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a != T{0} && b != T{0};
+  }
+};
+struct LogicalOrOf {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a != T{0} || b != T{0};
+  }
+};
+struct LogicalXorOf {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return (a != T{0}) != (b != T{0});
+  }
+};
+
+template <typename F>
+Result<Kernel> prepare(const ir::Node& node) {
+  return binaryKernel(otherNumber(node), node.opName() == "aten.pow.Scalar", {}, F{});
+}
+template <typename F>
+Result<Kernel> prepareFast(const ir::Node& node) {
+  return fastKernel(otherNumber(node), false, {}, F{});
+}
+template <typename F>
+Result<Kernel> prepareFloat(const ir::Node& node) {
+  BinaryTraits traits;
+  traits.floatOnly = true;
+  return fastKernel(otherNumber(node), false, traits, F{});
+}
+template <typename F>
+Result<Kernel> prepareDivision(const ir::Node& node) {
+  BinaryTraits traits;
+  traits.zeroDivides = false;
+  return binaryKernel(otherNumber(node), false, traits, F{});
+}
+Result<Kernel> prepareDivMode(const ir::Node& node) {
+  const Arguments a(node);
+  if (!a.given("rounding_mode")) return prepareFloat<Divide>(node);
+  if (a.text("rounding_mode") == "trunc") return prepareDivision<DivideTruncated>(node);
+  if (a.text("rounding_mode") == "floor") return prepareDivision<DivideFloored>(node);
+  return fail("rounding mode '{}' is not known", a.text("rounding_mode"));
+}
+struct Atan2Of {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::atan2(a, b);
+  }
+};
+struct HypotOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::hypot(a, b);
+  }
+};
+struct CopysignOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::copysign(a, b);
+  }
+};
+struct XlogyOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return isNan(b) ? b : a == T{0} ? T{0} : a * std::log(b);
+  }
+};
+struct LogaddexpOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    const T high = maximumOf(a, b);
+    if (std::isinf(high) && a == b) return high;
+    return high + std::log1p(std::exp(-std::abs(a - b)));
+  }
+};
+
+constexpr KernelEntry kKernels[] = {
+    {"aten.add.Tensor", prepareAdd<1, false>},
+    {"aten.add.Scalar", prepareAdd<1, false>},
+    {"aten.sub.Tensor", prepareAdd<-1, false>},
+    {"aten.sub.Scalar", prepareAdd<-1, false>},
+    {"aten.rsub.Tensor", prepareAdd<-1, true>},
+    {"aten.rsub.Scalar", prepareAdd<-1, true>},
+    {"aten.mul.Tensor", prepareFast<Multiply>},
+    {"aten.mul.Scalar", prepareFast<Multiply>},
+    {"aten.div.Tensor", prepareFloat<Divide>},
+    {"aten.div.Scalar", prepareFloat<Divide>},
+    {"aten.true_divide.Tensor", prepareFloat<Divide>},
+    {"aten.true_divide.Scalar", prepareFloat<Divide>},
+    {"aten.div.Tensor_mode", prepareDivMode},
+    {"aten.div.Scalar_mode", prepareDivMode},
+    {"aten.floor_divide.default", prepareDivision<DivideFloored>},
+    {"aten.floor_divide.Scalar", prepareDivision<DivideFloored>},
+    {"aten.remainder.Tensor", prepareDivision<Remainder>},
+    {"aten.remainder.Scalar", prepareDivision<Remainder>},
+    {"aten.fmod.Tensor", prepareDivision<FMod>},
+    {"aten.fmod.Scalar", prepareDivision<FMod>},
+    {"aten.pow.Tensor_Tensor", prepare<Power>},
+    {"aten.pow.Tensor_Scalar", prepare<Power>},
+    {"aten.pow.Scalar", prepare<Power>},
+    {"aten.maximum.default", prepareFast<Maximum>},
+    {"aten.minimum.default", prepareFast<Minimum>},
+    {"aten.max.other", prepareFast<Maximum>},
+    {"aten.min.other", prepareFast<Minimum>},
+    {"aten.fmax.default", prepare<FMax>},
+    {"aten.fmin.default", prepare<FMin>},
+    {"aten.atan2.default", prepareFloat<FloatOnly<Atan2Of>>},
+    {"aten.hypot.default", prepareFloat<FloatOnly<HypotOf>>},
+    {"aten.copysign.Tensor", prepareFloat<FloatOnly<CopysignOf>>},
+    {"aten.copysign.Scalar", prepareFloat<FloatOnly<CopysignOf>>},
+    {"aten.xlogy.Tensor", prepareFloat<FloatOnly<XlogyOf>>},
+    {"aten.logaddexp.default", prepareFloat<FloatOnly<LogaddexpOf>>},
+    {"aten.bitwise_and.Tensor", prepare<BitAnd>},
+    {"aten.bitwise_and.Scalar", prepare<BitAnd>},
+    {"aten.bitwise_or.Tensor", prepare<BitOr>},
+    {"aten.bitwise_or.Scalar", prepare<BitOr>},
+    {"aten.bitwise_xor.Tensor", prepare<BitXor>},
+    {"aten.bitwise_xor.Scalar", prepare<BitXor>},
+    {"aten.__and__.Tensor", prepare<BitAnd>},
+    {"aten.__and__.Scalar", prepare<BitAnd>},
+    {"aten.__or__.Tensor", prepare<BitOr>},
+    {"aten.__or__.Scalar", prepare<BitOr>},
+    {"aten.__xor__.Tensor", prepare<BitXor>},
+    {"aten.__xor__.Scalar", prepare<BitXor>},
+    {"aten.bitwise_left_shift.Tensor", prepare<ShiftLeft>},
+    {"aten.bitwise_left_shift.Tensor_Scalar", prepare<ShiftLeft>},
+    {"aten.bitwise_right_shift.Tensor", prepare<ShiftRight>},
+    {"aten.bitwise_right_shift.Tensor_Scalar", prepare<ShiftRight>},
+    {"aten.__lshift__.Tensor", prepare<ShiftLeft>},
+    {"aten.__lshift__.Scalar", prepare<ShiftLeft>},
+    {"aten.__rshift__.Tensor", prepare<ShiftRight>},
+    {"aten.__rshift__.Scalar", prepare<ShiftRight>},
+    {"aten.eq.Tensor", prepare<Equal>},
+    {"aten.eq.Scalar", prepare<Equal>},
+    {"aten.ne.Tensor", prepare<NotEqual>},
+    {"aten.ne.Scalar", prepare<NotEqual>},
+    {"aten.lt.Tensor", prepare<Less>},
+    {"aten.lt.Scalar", prepare<Less>},
+    {"aten.le.Tensor", prepare<LessEqual>},
+    {"aten.le.Scalar", prepare<LessEqual>},
+    {"aten.gt.Tensor", prepare<Greater>},
+    {"aten.gt.Scalar", prepare<Greater>},
+    {"aten.ge.Tensor", prepare<GreaterEqual>},
+    {"aten.ge.Scalar", prepare<GreaterEqual>},
+    {"aten.logical_and.default", prepare<LogicalAndOf>},
+    {"aten.logical_or.default", prepare<LogicalOrOf>},
+    {"aten.logical_xor.default", prepare<LogicalXorOf>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> binaryKernels() {
+  return kKernels;
+}
+
+}  // namespace carina::aten

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aten/kernels/depthwise.hpp"
+
+#include <algorithm>
+
+namespace carina::aten {
+namespace {
+
+struct Plane {
+  int64_t inH, inW, outH, outW, kernelH, kernelW, strideH, strideW, dilationH, dilationW, padTop, padLeft;
+};
+
+/// row[x] += weight * in[x * stride], with the stride known to the compiler in the common cases.
+template <int64_t kStride>
+void addTap(float* row, const float* in, int64_t n, int64_t stride, float weight) {
+  const int64_t step = kStride ? kStride : stride;
+  for (int64_t x = 0; x < n; ++x) row[x] += weight * in[x * step];
+}
+
+/// One output row; taps that fall outside of the input are left out.
+void convolveRow(const Plane& p, const float* in, const float* weight, float bias, int64_t y, float* row) {
+  std::fill_n(row, p.outW, bias);
+  for (int64_t ky = 0; ky < p.kernelH; ++ky) {
+    const int64_t inY = y * p.strideH - p.padTop + ky * p.dilationH;
+    if (inY < 0 || inY >= p.inH) continue;
+    for (int64_t kx = 0; kx < p.kernelW; ++kx) {
+      const int64_t shift = kx * p.dilationW - p.padLeft;  // inX = x * strideW + shift
+      const int64_t first = shift >= 0 ? 0 : (-shift + p.strideW - 1) / p.strideW;
+      const int64_t last = p.inW - 1 - shift < 0 ? 0 : std::min(p.outW, (p.inW - 1 - shift) / p.strideW + 1);
+      if (last <= first) continue;
+      const float* source = in + inY * p.inW + first * p.strideW + shift;
+      const float tap = weight[ky * p.kernelW + kx];
+      if (p.strideW == 1) {
+        addTap<1>(row + first, source, last - first, 1, tap);
+      } else if (p.strideW == 2) {
+        addTap<2>(row + first, source, last - first, 2, tap);
+      } else {
+        addTap<0>(row + first, source, last - first, p.strideW, tap);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool isDepthwise(const ConvGeometry& geometry) {
+  return geometry.spatial == 2 && !geometry.transposed && geometry.groups == geometry.inChannels &&
+         geometry.groups > 1;
+}
+
+Kernel depthwiseKernel(const ConvGeometry& g, const Shape& input) {
+  const size_t n = g.output.size(), i = input.size();
+  const Plane plane{input[i - 2],  input[i - 1],  g.output[n - 2], g.output[n - 1],
+                    g.kernel[0],   g.kernel[1],   g.stride[0],     g.stride[1],
+                    g.dilation[0], g.dilation[1], g.padBefore[0],  g.padBefore[1]};
+  const int64_t batch = g.batched ? input[0] : 1, channels = g.outChannels,
+                perInput = channels / g.inChannels;
+  return [=](Call& call) -> Status {
+    for (size_t operand = 0; operand < call.numOperands(); ++operand) {
+      if (call.operand(operand).dtype() != DType::Float32)
+        return fail("convolution of {}", dtypeName(call.operand(operand).dtype()));
+    }
+    const float* in = call.operand(0).as<float>().data();
+    const float* weight = call.operand(1).as<float>().data();
+    const Tensor* bias = call.named(2);
+    float* out = call.allocate().mutableAs<float>().data();
+    const int64_t inPlane = plane.inH * plane.inW, taps = plane.kernelH * plane.kernelW;
+    for (int64_t b = 0; b < batch; ++b) {
+      for (int64_t c = 0; c < channels; ++c) {
+        const float* source = in + (b * (channels / perInput) + c / perInput) * inPlane;
+        const float start = bias ? bias->as<float>()[static_cast<size_t>(c)] : 0.0f;
+        for (int64_t y = 0; y < plane.outH; ++y, out += plane.outW) {
+          convolveRow(plane, source, weight + c * taps, start, y, out);
+        }
+      }
+    }
+    return {};
+  };
+}
+
+}  // namespace carina::aten

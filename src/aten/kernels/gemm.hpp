@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row-major matrix products.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+
+namespace carina::aten {
+
+/// c[m,n] = alpha * a[m,k] b[k,n] + beta * c. With transposeB, b is [n,k]. beta 0 ignores what c holds. One
+/// thread.
+Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, float alpha, const float* a, const float* b,
+            float beta, float* c);
+
+/// The same for other element types, straightforward loops; integers wrap.
+template <typename T>
+void gemmOf(bool transposeB, int64_t m, int64_t n, int64_t k, T alpha, const T* a, const T* b, T beta, T* c);
+
+}  // namespace carina::aten
