@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the digit classifier of `make demo` on scikit-learn's 8x8 handwritten digits and exports it.
 
-usage: digits8.py OUT_DIR     writes digits8.pt2 and digits8.npz
+usage: digits8.py OUT_DIR     writes digits8.pt2, digits8.npz and digits8_eval.npz
 
-digits8.npz: in0, out0 (one sample and the float result), calib0 (64 training images), images and labels (200 held-back
-digits) and float_top1 (the float network's accuracy on them).
+digits8.npz: in0, out0 (one sample and the float result), calib0 (64 training images).
+digits8_eval.npz: in0 (200 held-back digits), labels, float_top1 (the float network's accuracy on them).
 Needs torch >= 2.9 and scikit-learn (Debian: python3-torch, python3-sklearn).
 """
 import os
@@ -77,7 +77,8 @@ def main():
 
     torch.export.save(torch.export.export(model, (example,)), os.path.join(out_dir, "digits8.pt2"))
     np.savez(os.path.join(out_dir, "digits8.npz"), in0=example.numpy(), out0=expected.numpy(),
-             calib0=images[train[:64]].numpy(), images=images[held].numpy(), labels=labels[held].numpy(),
+             calib0=images[train[:64]].numpy())
+    np.savez(os.path.join(out_dir, "digits8_eval.npz"), in0=images[held].numpy(), labels=labels[held].numpy(),
              float_top1=np.float32(top1))
 
 

@@ -24,18 +24,4 @@ std::function<void(size_t, size_t)> progressBar(std::string label) {
   };
 }
 
-std::string bytesText(int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024.0);
-  return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
-}
-
-std::string countText(int64_t count) {
-  std::string digits = std::to_string(count);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
-  }
-  return digits;
-}
-
 }  // namespace carina::app

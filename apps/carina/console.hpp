@@ -16,8 +16,4 @@ int report(const Error& error);
 /// A progress bar on stderr that redraws itself; silent when stderr is not a terminal. The line is cleared at the end.
 std::function<void(size_t done, size_t total)> progressBar(std::string label);
 
-/// "12.3 KiB", "4,738,932"
-std::string bytesText(int64_t bytes);
-std::string countText(int64_t count);
-
 }  // namespace carina::app

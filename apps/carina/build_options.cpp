@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build_options.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "console.hpp"
+
+namespace carina::app {
+namespace {
+const std::vector<std::string> kStages{"read", "decompose", "quantize", "tosa", "npu", "schedule", "operations"};
+}  // namespace
+
+void BuildOptions::declare(CLI::App& command) {
+  using pipeline::ProgramIo;
+  using pipeline::Quantization;
+  command.add_option("MODEL", options.model, "Network: .pt2 (torch.export.save) or .tosa")->required();
+  command.add_option("--target", options.target, "NPU variant, or cpu (see 'carina targets')")->required();
+  command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
+  command.add_option("--memory-mode", options.memoryMode, "What lives in which memory; default: the target's");
+  command.add_option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
+      ->check(CLI::ExistingFile);
+  static const std::map<std::string, Quantization> kQuantization{
+      {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
+  command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none")
+      ->transform(CLI::CheckedTransformer(kQuantization).description(""));
+  command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...");
+  auto* channel = command.add_flag("--per-channel", "Weights get one scale per output channel (default)");
+  command.add_flag("--per-tensor", perTensor, "Weights get one scale per tensor")->excludes(channel);
+  static const std::map<std::string, ProgramIo> kIo{{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}};
+  command.add_option("--io", options.io, "Program inputs and outputs: float (default) or int8")
+      ->transform(CLI::CheckedTransformer(kIo).description(""));
+  static const std::map<std::string, compiler::Optimize> kOptimize{{"performance", compiler::Optimize::Performance},
+                                                                   {"size", compiler::Optimize::Size}};
+  command.add_option("--optimize", options.optimize, "performance (default) or size")
+      ->transform(CLI::CheckedTransformer(kOptimize).description(""));
+  command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")->check(CLI::PositiveNumber);
+  command.add_option("--dump-after", dumpStages, "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
+                                                 "schedule, operations")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kStages));
+  command.add_flag("-v,--verbose", verbose, "Say how long each stage took");
+}
+
+pipeline::Options BuildOptions::finish() const {
+  pipeline::Options result = options;
+  result.perChannel = !perTensor;
+  result.progress = progressBar("calibrating");
+  if (!dumpStages.empty()) {
+    result.dump = [stages = dumpStages](std::string_view stage, const std::function<std::string()>& text) {
+      if (std::find(stages.begin(), stages.end(), stage) == stages.end()) return;
+      fmt::print("// after {}\n{}\n", stage, text());
+    };
+  }
+  return result;
+}
+
+}  // namespace carina::app

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina compile: a network to a program.
+#include <memory>
+
+#include "build_options.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "report/summary.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  BuildOptions build;
+  std::filesystem::path output;
+  std::filesystem::path report;
+};
+
+int compile(const Flags& flags) {
+  auto build = pipeline::build(flags.build.finish());
+  if (!build) return report(build.error());
+  if (auto status = pipeline::writeOutput(*build, flags.output); !status.ok()) return report(status.error());
+  if (!flags.report.empty()) {
+    if (auto status = report::writeReport(*build, flags.report); !status.ok()) return report(status.error());
+  }
+  fmt::print("{}", report::summary(*build, flags.output));
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(*build));
+  return 0;
+}
+
+}  // namespace
+
+void addCompile(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("compile", "Compile a network to a program");
+  flags->build.declare(*command);
+  command->add_option("-o,--output", flags->output, "Result: .pte (program), .tosa, .bin (delegate blob)")->required();
+  command->add_option("--report", flags->report, "Folder for the report: layers, memory, quantization (JSON and text)");
+  command->callback([flags, &run] { run = [flags] { return compile(*flags); }; });
+}
+
+}  // namespace carina::app

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and quantizing a network.
+#include "base/npy.hpp"
+#include "ir/printer.hpp"
+#include "lower/decompose.hpp"
+#include "pipeline/stopwatch.hpp"
+#include "pt2/exported_program.hpp"
+#include "tosa_io/tosa_reader.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+void dump(const Options& options, std::string_view stage, const ir::Graph& graph) {
+  if (options.dump) options.dump(stage, [&] { return ir::print(graph); });
+}
+
+bool hasFloatArithmetic(const ir::Graph& graph) {
+  for (const ir::Value* input : graph.inputs()) {
+    if (isFloat(input->dtype())) return true;
+  }
+  for (const ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) {
+      if (isFloat(result->dtype())) return true;
+    }
+  }
+  return false;
+}
+
+Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph) {
+  if (options.calibration.empty()) {
+    return fail("the network is to be quantized, but there is no calibration data")
+        .inFile(options.model.string())
+        .withRemedy("give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, for a "
+                    "network that is quantized already, --quantize none");
+  }
+  CARINA_TRY(NamedTensors arrays, readNpz(options.calibration));
+  auto samples = quantize::samplesFromArrays(graph, arrays);
+  if (!samples) return std::move(samples).error().inFile(options.calibration.string());
+  return samples;
+}
+
+Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
+  Stopwatch watch(times, "read");
+  Front front;
+  front.isTosa = true;
+  CARINA_TRY(front.quantized, tosa_io::readTosa(options.model));
+  if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
+    return fail("the graph computes in floating point, {} computes in integers", options.target)
+        .inFile(options.model.string())
+        .withRemedy("export an integer TOSA graph, or compile the .pt2 with --quantize int8");
+  }
+  dump(options, "read", front.quantized);
+  return front;
+}
+
+Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
+  Front front;
+  ir::Graph graph;
+  {
+    Stopwatch watch(times, "read");
+    CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model));
+    graph = std::move(program.graph);
+  }
+  dump(options, "read", graph);
+  {
+    Stopwatch watch(times, "decompose");
+    if (auto status = lower::decompose(graph); !status.ok()) return std::move(status).error().inFile(options.model.string());
+  }
+  dump(options, "decompose", graph);
+
+  if (quantize::carriesQuantization(graph) || options.quantization == Quantization::None || options.target == "cpu") {
+    front.quantized = std::move(graph);
+    return front;
+  }
+  CARINA_TRY(auto samples, readSamples(options, graph));
+  Stopwatch watch(times, "quantize");
+  front.source = graph.clone();
+  quantize::Options quantizer;
+  quantizer.precision =
+      options.quantization == Quantization::Int16x8 ? quantize::Precision::Int16x8 : quantize::Precision::Int8;
+  quantizer.perChannelWeights = options.perChannel;
+  auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
+  if (!quantized) return std::move(quantized).error().inFile(options.model.string());
+  front.quantized = std::move(quantized->graph);
+  front.quantization = std::move(quantized->report);
+  dump(options, "quantize", front.quantized);
+  return front;
+}
+
+}  // namespace
+
+std::vector<Port> inputPorts(const ir::Graph& graph) {
+  std::vector<Port> ports;
+  for (const ir::Value* input : graph.inputs()) ports.push_back({input->name, input->type});
+  return ports;
+}
+
+Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
+  const std::string extension = options.model.extension().string();
+  if (extension == ".pt2") return readPt2(options, times);
+  if (extension == ".tosa") return readTosa(options, times);
+  return fail("cannot tell from '{}' what kind of network this is", options.model.filename().string())
+      .inFile(options.model.string())
+      .withRemedy("networks are read from .pt2 (torch.export.save) and .tosa files");
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/npu_probe.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "format/ethosu_registers.hpp"
+#include "npu/layout.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+namespace reg = format::ethosu_reg;
+
+/// Bus addresses of command stream and regions: far apart, so that an overrun hits nothing.
+constexpr uint64_t kStreamAddress = 0x01000000, kRegionAddress[3] = {0x10000000, 0x40000000, 0x80000000};
+
+int64_t elementAt(const std::byte* at, npu::ElementType type) {
+  const auto load = [&](auto value) {
+    std::memcpy(&value, at, sizeof(value));
+    return static_cast<int64_t>(value);
+  };
+  switch (type) {
+    case npu::ElementType::Int8: return load(int8_t{});
+    case npu::ElementType::UInt8: return load(uint8_t{});
+    case npu::ElementType::Int16: return load(int16_t{});
+    case npu::ElementType::UInt16: return load(uint16_t{});
+    case npu::ElementType::Int32: return load(int32_t{});
+    case npu::ElementType::UInt32: return load(uint32_t{});
+    case npu::ElementType::Int64: return load(int64_t{});
+  }
+  return 0;
+}
+
+/// The memories of one run.
+struct Board {
+  explicit Board(const compiler::CompiledProgram& program)
+      : arena(static_cast<size_t>(std::max<int64_t>(program.arenaBytes, 16))),
+        cache(static_cast<size_t>(std::max<int64_t>(program.cacheBytes, 16))) {
+    memory.map(kStreamAddress, std::as_bytes(std::span(program.commands)));
+    if (!program.constants.empty()) memory.map(kRegionAddress[0], std::span<const std::byte>(program.constants));
+    memory.map(kRegionAddress[1], std::span<std::byte>(arena));
+    memory.map(kRegionAddress[2], std::span<std::byte>(cache));
+  }
+
+  std::vector<int64_t> read(const npu::FeatureMap& map) const {
+    const std::vector<std::byte>& bytes = map.region == 2 ? cache : arena;
+    std::vector<int64_t> elements;
+    elements.reserve(static_cast<size_t>(int64_t{map.height} * map.width * map.depth));
+    for (int32_t y = 0; y < map.height; ++y) {
+      for (int32_t x = 0; x < map.width; ++x) {
+        for (int32_t c = 0; c < map.depth; ++c) {
+          const uint64_t address = npu::elementAddress(map, y, x, c);
+          CARINA_CHECK(address + static_cast<uint64_t>(npu::elementBytes(map.type)) <= bytes.size(),
+                       "a value is recorded outside its region");
+          elements.push_back(elementAt(bytes.data() + address, map.type));
+        }
+      }
+    }
+    return elements;
+  }
+
+  std::vector<std::byte> arena, cache;
+  npu::MappedMemory memory;
+};
+
+void write64(npu::Npu& device, uint32_t offset, uint64_t value) {
+  device.write32(offset, static_cast<uint32_t>(value));
+  device.write32(offset + 4, static_cast<uint32_t>(value >> 32));
+}
+
+void start(npu::Npu& device, const compiler::CompiledProgram& program) {
+  device.write32(reg::kCmd, 0);  // clock and power stay on
+  write64(device, reg::kQBase, kStreamAddress);
+  device.write32(reg::kQSize, static_cast<uint32_t>(program.commands.size() * 4));
+  for (uint32_t i = 0; i < 3; ++i) write64(device, reg::kBaseP + 8 * i, kRegionAddress[i]);
+  device.write32(reg::kCmd, 1);
+}
+
+}  // namespace
+
+Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
+                          const ValueListener& listener) {
+  CARINA_CHECK(inputs.size() == program.inputs.size(), "one tensor per input");
+  Board board(program);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ByteSpan bytes = inputs[i].bytes();
+    CARINA_CHECK(static_cast<int64_t>(bytes.size()) == program.inputs[i].bytes, "input of another size");
+    std::copy(bytes.begin(), bytes.end(), board.arena.begin() + program.inputs[i].offset);
+  }
+
+  // Values in the order in which they are complete.
+  std::vector<const compiler::ValuePlacement*> pending;
+  if (listener) {
+    for (const compiler::ValuePlacement& placement : program.values) {
+      if (!placement.value.empty()) pending.push_back(&placement);
+    }
+    std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->operation < b->operation; });
+  }
+  npu::Npu device(program.machine, board.memory);
+  start(device, program);
+  size_t next = 0;
+  while (device.running()) {
+    device.step();
+    const uint32_t executed = device.read32(reg::kQRead) / 4;  // word offset of what comes next
+    while (next < pending.size() && (program.operations[pending[next]->operation].wordOffset < executed || !device.running())) {
+      if (!device.fault()) listener(*pending[next], board.read(pending[next]->map));
+      ++next;
+    }
+  }
+  if (device.fault()) return fail("the NPU model stopped: {}", device.fault()->str());
+
+  ProbeResult result;
+  result.stats = device.stats();
+  for (const compiler::IoTensor& io : program.outputs) {
+    Tensor tensor = Tensor::uninitialized(io.dtype, io.shape);
+    std::memcpy(tensor.mutableBytes().data(), board.arena.data() + io.offset, static_cast<size_t>(io.bytes));
+    result.outputs.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+}  // namespace carina::pipeline

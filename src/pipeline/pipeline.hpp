@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline as an API: options in, every artifact from the network as read to the program out. The command line, the
+// reports and the tests are thin users of this.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "compiler/compiler.hpp"
+#include "ir/graph.hpp"
+#include "npu/target.hpp"
+#include "partition/partition.hpp"
+#include "pipeline/batch.hpp"
+#include "pte/program.hpp"
+#include "quantize/quantize.hpp"
+
+namespace carina::pipeline {
+
+/// How a float network becomes an integer one. None: the network carries its quantization (q/dq nodes or TOSA integers).
+enum class Quantization : uint8_t { None, Int8, Int16x8 };
+/// Element type of program inputs and outputs.
+enum class ProgramIo : uint8_t { Float, Int8 };
+
+/// Called with a stage's name and a function that prints the graph as it stands after that stage.
+using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
+
+struct Options {
+  std::filesystem::path model;        // .pt2 or .tosa
+  std::string target;                 // "ethos-u55-128", ... or "cpu"
+  std::string systemConfig;           // empty: the target's default
+  std::string memoryMode;             // empty: the target's default
+  std::filesystem::path configFile;   // vela.ini with further system configurations and memory modes
+  Quantization quantization = Quantization::Int8;
+  bool perChannel = true;
+  std::filesystem::path calibration;  // .npz
+  ProgramIo io = ProgramIo::Float;
+  compiler::Optimize optimize = compiler::Optimize::Performance;
+  int64_t arenaLimit = 0;             // bytes, 0: no limit of its own
+  quantize::Progress progress;        // calibration samples
+  DumpListener dump;
+};
+
+/// Wall time of one stage.
+struct StageTime {
+  std::string_view stage;
+  double seconds = 0;
+};
+
+/// Everything that one compilation made.
+struct Build {
+  Options options;
+  std::optional<npu::Machine> machine;       // none for target cpu
+  std::optional<ir::Graph> source;           // the float aten graph as read and decomposed; none for quantized networks
+  std::optional<ir::Graph> simulation;       // the aten graph with quantize and dequantize nodes; none for .tosa
+  std::optional<quantize::Report> quantization;  // when the quantizer ran
+  partition::Partitioned partitioned;        // the q/dq graph with delegate calls
+  std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
+  pte::Program program;
+  std::vector<StageTime> times;
+
+  const ir::Graph& graph() const { return partitioned.graph; }
+};
+
+/// Reads, decomposes and quantizes: the q/dq graph that partitioning starts from, and the float graph when there is one.
+struct Front {
+  std::optional<ir::Graph> source;
+  ir::Graph quantized;
+  std::optional<quantize::Report> quantization;
+  bool isTosa = false;  // `quantized` is a tosa graph
+};
+Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
+
+/// The whole way to a program.
+Result<Build> build(const Options& options);
+
+/// The program as a file of the kind that the extension of `output` names: .pte, .tosa (the one delegate's graph), .bin
+/// (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the latter two.
+Status writeOutput(const Build& build, const std::filesystem::path& output);
+
+/// Inputs of the graph as arrays must fit them.
+std::vector<Port> inputPorts(const ir::Graph& graph);
+
+}  // namespace carina::pipeline

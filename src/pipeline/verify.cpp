@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/verify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "aten/executor.hpp"
+#include "aten/ops.hpp"
+#include "base/file.hpp"
+#include "device/run.hpp"
+#include "pipeline/npu_probe.hpp"
+#include "tosa/interpreter.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// Tensors of the float network by the name of their value.
+using Values = std::map<std::string, Tensor, std::less<>>;
+
+/// The name under which a dequantized value stands in the float network: the input of the quantize in front of it.
+const ir::Value* quantizedSource(const ir::Value& value) {
+  auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&value);
+  if (!dequantize) return nullptr;
+  auto quantize = ir::producerAs<aten::QuantizePerTensor>(dequantize.input());
+  return quantize ? quantize.input() : nullptr;
+}
+
+/// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when unknown.
+double quantumOf(const ir::Value& output) {
+  if (!isFloat(output.dtype())) return 1.0;
+  auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&output);
+  return dequantize ? dequantize.scale() : 0.0;
+}
+
+int64_t countDifferences(const Tensor& a, const Tensor& b) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < a.numElements(); ++i) count += a.integerAt(i) != b.integerAt(i);
+  return count;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Build& build) : build_(build) {}
+
+  Status prepare() {
+    if (build_.source) {
+      CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
+      float_.emplace(std::move(executor));
+    }
+    if (build_.simulation) {
+      CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
+      simulation_.emplace(std::move(executor));
+    }
+    CARINA_TRY(program_, pte::writeProgram(build_.program));
+    device::RunOptions options;
+    options.keepDelegateIo = true;
+    CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
+    runner_.emplace(std::move(runner));
+    for (const ir::Value* output : build_.graph().outputs()) {
+      result_.outputs.emplace_back().name = output->name;
+    }
+    return {};
+  }
+
+  Status add(const quantize::Sample& sample) {
+    Values values;
+    std::vector<Tensor> reference, simulated;
+    if (float_) {
+      CARINA_TRY(reference, float_->run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+        if (!value.name.empty() && isFloat(value.dtype())) values.insert_or_assign(value.name, tensor);
+      }));
+    }
+    if (simulation_) {
+      CARINA_TRY(simulated, simulation_->run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+        if (const ir::Value* source = quantizedSource(value)) compareAccuracy(*source, tensor, values);
+      }));
+    }
+    CARINA_TRY(device::RunOutcome outcome, runner_->run(sample));
+    for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+      compareOutput(i, outcome.outputs[i], reference.empty() ? nullptr : &reference[i],
+                    simulated.empty() ? nullptr : &simulated[i]);
+    }
+    result_.cycles = outcome.stats.npuCycles;
+    if (outcome.stats.delegates.size() != build_.compiled.size()) return fail("the program ran another number of NPU parts");
+    for (size_t i = 0; i < build_.compiled.size(); ++i) {
+      CARINA_RETURN_IF_ERROR(compareDelegate(i, outcome.stats.delegates[i]));
+    }
+    ++result_.samples;
+    return {};
+  }
+
+  Verification take() { return std::move(result_); }
+
+ private:
+  void compareAccuracy(const ir::Value& source, const Tensor& simulated, const Values& values) {
+    auto it = values.find(source.name);
+    if (it == values.end() || it->second.shape() != simulated.shape()) return;
+    auto [index, isNew] = accuracyIndex_.try_emplace(source.name, result_.accuracy.size());
+    if (isNew) {
+      result_.accuracy.push_back({source.name, source.producer() ? source.producer()->where() : "program input", {}});
+    }
+    result_.accuracy[index->second].sqnr.add(it->second, simulated);
+  }
+
+  void compareOutput(size_t i, const Tensor& program, const Tensor* reference, const Tensor* simulated) {
+    OutputResult& output = result_.outputs[i];
+    output.elements += program.numElements();
+    const double quantum = quantumOf(*build_.graph().outputs()[i]);
+    if (simulated && quantum > 0) {
+      for (int64_t k = 0; k < program.numElements(); ++k) {
+        const double lsb = std::abs(program.realAt(k) - simulated->realAt(k)) / quantum;
+        output.worstLsb = std::max(output.worstLsb, lsb);
+        output.beyondOneLsb += lsb > 1.001;  // quanta are exact up to float rounding of scale * q
+      }
+    }
+    if (!reference || !isFloat(program.dtype())) return;
+    output.program.add(*reference, program);
+    if (simulated) output.simulated.add(*reference, *simulated);
+  }
+
+  /// The TOSA interpreter on what the delegate really got, the NPU model value by value beside it.
+  Status compareDelegate(size_t index, const device::DelegateRun& run) {
+    const ir::Graph& tosa = build_.partitioned.delegates[index].tosa;
+    std::map<std::string, std::pair<const ir::Value*, Tensor>, std::less<>> expected;
+    CARINA_TRY(const std::vector<Tensor> outputs,
+               tosa::interpret(tosa, run.inputs, [&](const ir::Value& value, const Tensor& tensor) {
+                 if (!value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
+               }));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const int64_t differences = countDifferences(outputs[i], run.outputs[i]);
+      result_.delegateMismatches += differences;
+      const ir::Value* result = build_.partitioned.delegates[index].call->result(i);
+      for (size_t k = 0; k < build_.graph().outputs().size(); ++k) {
+        const ir::Value* output = build_.graph().outputs()[k];
+        auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
+        if (output == result || (dequantize && dequantize.input() == result)) {
+          result_.outputs[k].npuMismatches += differences;
+        }
+      }
+    }
+    const auto listener = [&](const compiler::ValuePlacement& placement, std::span<const int64_t> elements) {
+      auto it = expected.find(placement.value);
+      if (it != expected.end()) compareLayer(index, *it->second.first, it->second.second, elements);
+    };
+    CARINA_RETURN_IF_ERROR(toStatus(probe(build_.compiled[index], run.inputs, listener)));
+    return {};
+  }
+
+  static Status toStatus(Result<ProbeResult> result) {
+    if (!result) return std::move(result).error();
+    return {};
+  }
+
+  void compareLayer(size_t delegate, const ir::Value& value, const Tensor& expected, std::span<const int64_t> actual) {
+    if (static_cast<int64_t>(actual.size()) != expected.numElements()) return;
+    auto [index, isNew] = layerIndex_.try_emplace(fmt::format("{}:{}", delegate, value.name), result_.layers.size());
+    if (isNew) {
+      LayerResult layer;
+      layer.value = value.name;
+      layer.op = value.producer() ? value.producer()->opName() : "input";
+      layer.where = value.producer() ? value.producer()->where() : "";
+      result_.layers.push_back(std::move(layer));
+    }
+    LayerResult& layer = result_.layers[index->second];
+    layer.elements += expected.numElements();
+    for (int64_t i = 0; i < expected.numElements(); ++i) {
+      const int64_t want = expected.integerAt(i);
+      const int64_t got = actual[static_cast<size_t>(i)];
+      if (want == got) continue;
+      if (layer.mismatches++ == 0) {
+        layer.firstMismatch = i;
+        layer.expected = want;
+        layer.actual = got;
+      }
+    }
+  }
+
+  const Build& build_;
+  std::optional<aten::Executor> float_, simulation_;
+  std::string program_;
+  std::optional<device::Runner> runner_;
+  Verification result_;
+  std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_;
+};
+
+}  // namespace
+
+void Sqnr::add(const Tensor& reference, const Tensor& actual) {
+  for (int64_t i = 0; i < reference.numElements(); ++i) {
+    const double want = reference.realAt(i);
+    const double error = actual.realAt(i) - want;
+    signal += want * want;
+    noise += error * error;
+  }
+}
+
+double Sqnr::decibels() const {
+  if (signal == 0 && noise == 0) return std::numeric_limits<double>::quiet_NaN();
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return 10.0 * std::log10(signal / noise);
+}
+
+bool Verification::ok() const {
+  return delegateMismatches == 0 &&
+         std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) { return layer.mismatches == 0; });
+}
+
+Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
+                            const quantize::Progress& progress) {
+  Verifier verifier(build);
+  CARINA_RETURN_IF_ERROR(verifier.prepare());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    CARINA_RETURN_IF_ERROR(verifier.add(samples[i]));
+    if (progress) progress(i + 1, samples.size());
+  }
+  return verifier.take();
+}
+
+Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays) {
+  const ir::Graph& graph = build.graph();
+  const bool given = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
+    return entry.first.starts_with("in") || entry.first.starts_with("calib") || entry.first.empty();
+  });
+  if (given && findTensor(arrays, "calib0")) return quantize::samplesFromArrays(graph, arrays);
+  if (given) {
+    const std::vector<Port> ports = inputPorts(graph);
+    CARINA_TRY(Batch batch, makeBatch(arrays, ports));
+    return std::move(batch.samples);
+  }
+  quantize::Sample sample;
+  std::mt19937_64 random(1);
+  for (const ir::Value* input : graph.inputs()) {
+    if (isFloat(input->dtype())) {
+      return fail("program input '{}' is float: which values it takes is not known", input->name)
+          .withRemedy("give samples with --input or --calibrate");
+    }
+    std::uniform_int_distribution<int64_t> values(integerMin(input->dtype()), integerMax(input->dtype()));
+    Tensor tensor = Tensor::uninitialized(input->dtype(), input->shape());
+    for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, values(random));
+    sample.push_back(std::move(tensor));
+  }
+  return std::vector<quantize::Sample>{std::move(sample)};
+}
+
+}  // namespace carina::pipeline

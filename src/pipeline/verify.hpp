@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executions of one network side by side: float, fake-quant simulation, TOSA interpreter and NPU model; the program
+// itself through runtime and driver. Shows where they part.
+#pragma once
+
+#include <span>
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// Energy of a signal and of its error, summed over samples.
+struct Sqnr {
+  double signal = 0, noise = 0;
+  void add(const Tensor& reference, const Tensor& actual);
+  /// Decibels; infinite without error, NaN when nothing was compared.
+  double decibels() const;
+};
+
+/// One value that the NPU computes, in the order in which it is computed.
+struct LayerResult {
+  std::string value;       // name of the TOSA value
+  std::string op;          // TOSA operator
+  std::string where;       // node of the user's network
+  int64_t elements = 0;    // compared, all samples
+  int64_t mismatches = 0;  // NPU against TOSA interpreter
+  int64_t firstMismatch = -1;  // flat index, in the first sample that differs
+  int64_t expected = 0, actual = 0;  // there
+};
+
+/// One program output.
+struct OutputResult {
+  std::string name;
+  int64_t elements = 0;
+  int64_t npuMismatches = 0;    // delegate results that differ from the TOSA interpreter's, counted at this output's value
+  int64_t beyondOneLsb = 0;     // program against fake-quant simulation
+  double worstLsb = 0;
+  Sqnr simulated;               // fake-quant against float
+  Sqnr program;                 // program against float
+};
+
+/// A value of the network that exists in float and quantized.
+struct AccuracyResult {
+  std::string value;
+  std::string where;
+  Sqnr sqnr;  // fake-quant against float
+};
+
+struct Verification {
+  size_t samples = 0;
+  std::vector<LayerResult> layers;
+  std::vector<AccuracyResult> accuracy;
+  std::vector<OutputResult> outputs;
+  int64_t delegateMismatches = 0;  // elements of delegate results that differ from the TOSA interpreter's
+  int64_t cycles = 0;              // NPU, one inference
+  bool ok() const;                 // NPU equals TOSA everywhere
+};
+
+/// `samples`: one tensor per program input (float for --io float). `progress` is called after each.
+Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
+                            const quantize::Progress& progress = nullptr);
+
+/// Samples for a build: `in*`/`calib*` arrays of `arrays` where given; otherwise one sample of reproducible noise over
+/// the range of each integer input (float inputs need arrays).
+Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays);
+
+}  // namespace carina::pipeline

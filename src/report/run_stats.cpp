@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_stats.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "report/text.hpp"
+
+namespace carina::report {
+namespace {
+
+nlohmann::ordered_json operationJson(const npu::ScheduledCost& operation) {
+  return {{"offset", operation.offset},
+          {"kind", operation.isDma ? "dma" : "kernel"},
+          {"start", operation.start},
+          {"end", operation.end},
+          {"cycles", operation.cost.total},
+          {"bound", npu::boundByName(operation.cost.bound)},
+          {"macs", operation.cost.macs}};
+}
+
+nlohmann::ordered_json delegateJson(const device::DelegateRun& run) {
+  nlohmann::ordered_json json;
+  json["cycles"] = run.stats.cycles;
+  json["pmu_cycles"] = run.pmuCycles;
+  json["macs"] = run.stats.macs;
+  json["kernel_operations"] = run.stats.kernelOperations;
+  json["dma_operations"] = run.stats.dmaOperations;
+  const npu::PmuCounts& pmu = run.stats.pmu;
+  json["pmu"] = {{"active", pmu.active},           {"idle", pmu.idle},
+                 {"mac_active", pmu.macActive},    {"output_active", pmu.outputActive},
+                 {"weight_active", pmu.weightActive}, {"port0_read_beats", pmu.readBeats[0]},
+                 {"port0_write_beats", pmu.writeBeats[0]}, {"port1_read_beats", pmu.readBeats[1]},
+                 {"port1_write_beats", pmu.writeBeats[1]}};
+  json["operations"] = nlohmann::ordered_json::array();
+  for (const npu::ScheduledCost& operation : run.stats.operations) json["operations"].push_back(operationJson(operation));
+  return json;
+}
+
+}  // namespace
+
+std::string runStatsText(const pipeline::RunResult& result) {
+  std::string text = fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s", result.seconds);
+  if (result.correct) {
+    text += fmt::format("  top-1   {} ({} of {})\n",
+                        percentText(static_cast<double>(*result.correct), static_cast<double>(result.samples)),
+                        *result.correct, result.samples);
+  }
+  if (!result.program || result.program->delegates.empty()) return text;
+  const device::RunStats& stats = *result.program;
+  int64_t macs = 0;
+  for (const device::DelegateRun& run : stats.delegates) macs += run.stats.macs;
+  text += fmt::format("  NPU     {} cycles per inference on {} ({}, {}), {} MACs\n", countText(stats.npuCycles), stats.target,
+                      stats.systemConfig, stats.memoryMode, countText(macs));
+  text += fmt::format("  memory  method {}, temporary {}", bytesText(stats.methodBytes), bytesText(stats.temporaryBytes));
+  for (size_t i = 0; i < stats.poolBytes.size(); ++i) text += fmt::format(", pool {} {}", i + 1, bytesText(stats.poolBytes[i]));
+  if (stats.fastScratchBytes > 0) text += fmt::format(", fast scratch {}", bytesText(stats.fastScratchBytes));
+  return text + "\n";
+}
+
+std::string runStatsJson(const pipeline::RunResult& result) {
+  nlohmann::ordered_json json;
+  json["file"] = result.file.filename().string();
+  json["samples"] = result.samples;
+  json["seconds"] = result.seconds;
+  if (result.correct) json["correct"] = *result.correct;
+  if (result.program) {
+    const device::RunStats& stats = *result.program;
+    json["target"] = stats.target;
+    json["system_config"] = stats.systemConfig;
+    json["memory_mode"] = stats.memoryMode;
+    json["npu_cycles"] = stats.npuCycles;
+    json["bytes"] = {{"method", stats.methodBytes},
+                     {"temporary", stats.temporaryBytes},
+                     {"fast_scratch", stats.fastScratchBytes},
+                     {"pools", stats.poolBytes}};
+    json["kernels"] = stats.kernels;
+    json["delegates"] = nlohmann::ordered_json::array();
+    for (const device::DelegateRun& run : stats.delegates) json["delegates"].push_back(delegateJson(run));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace carina::report

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/file.hpp"
+#include "report/text.hpp"
+
+namespace carina::report {
+namespace {
+
+/// Bytes of a build by area, all delegates: constants and commands add up, arenas are used one after the other.
+struct Footprint {
+  int64_t constants = 0, commands = 0, arena = 0, cache = 0;
+  int64_t cycles = 0, macs = 0;
+  size_t operations = 0;
+};
+
+Footprint footprintOf(const pipeline::Build& build) {
+  Footprint sum;
+  for (const compiler::CompiledProgram& part : build.compiled) {
+    sum.constants += static_cast<int64_t>(part.constants.size());
+    sum.commands += static_cast<int64_t>(part.commands.size() * 4);
+    sum.arena = std::max(sum.arena, part.arenaBytes);
+    sum.cache = std::max(sum.cache, part.cacheBytes);
+    sum.cycles += part.cycles;
+    sum.macs += part.macs;
+    sum.operations += part.operations.size();
+  }
+  return sum;
+}
+
+std::string memoryLine(const Footprint& sum, const npu::Machine& machine) {
+  const auto kind = [&](npu::Area area) { return npu::memoryKindName(machine.timing(area).kind); };
+  std::string text = fmt::format("arena {} in {}, constants {} in {}", bytesText(sum.arena), kind(npu::Area::Arena),
+                                 bytesText(sum.constants), kind(npu::Area::Constants));
+  if (sum.cache > 0) text += fmt::format(", cache {} in {}", bytesText(sum.cache), kind(npu::Area::Cache));
+  return text + fmt::format(", commands {}", bytesText(sum.commands));
+}
+
+/// Kernels outside the delegates with how often each is called.
+std::string cpuLine(const pipeline::Build& build) {
+  std::map<std::string, int> calls;
+  for (const pte::Method& method : build.program.methods) {
+    for (const pte::Chain& chain : method.chains) {
+      for (const pte::Instruction& instruction : chain.instructions) {
+        if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) {
+          ++calls[method.operators[static_cast<size_t>(call->op)].str()];
+        }
+      }
+    }
+  }
+  if (calls.empty()) return "nothing";
+  std::string text;
+  for (const auto& [name, count] : calls) text += (text.empty() ? "" : ", ") + fmt::format("{} x{}", name, count);
+  return text;
+}
+
+std::string layerTable(const compiler::CompiledProgram& part) {
+  TextTable table({"operation", "kind", "block", "cycles", "share", "MACs", "MAC use"}, 3);
+  for (const compiler::OperationRecord& record : part.operations) {
+    table.add({record.name, record.kind, fmt::format("{}x{}x{}", record.block.h, record.block.w, record.block.c),
+               countText(record.cycles), percentText(static_cast<double>(record.cycles), static_cast<double>(part.cycles)),
+               countText(record.macs),
+               percentText(static_cast<double>(record.macs),
+                           static_cast<double>(record.cycles) * part.machine.target->macs)});
+  }
+  return table.str();
+}
+
+std::string quantizationTable(const quantize::Report& report) {
+  TextTable table({"value", "module", "type", "min", "max", "scale", "zero"}, 3);
+  for (const quantize::TensorReport& tensor : report.tensors) {
+    table.add({tensor.name, tensor.modulePath,
+               std::string(dtypeName(tensor.dtype)) + (tensor.perChannel ? " per channel" : ""),
+               fmt::format("{:.6g}", tensor.min), fmt::format("{:.6g}", tensor.max), fmt::format("{:.6g}", tensor.scale),
+               std::to_string(tensor.zeroPoint)});
+  }
+  return table.str();
+}
+
+nlohmann::ordered_json toJson(const pipeline::Build& build) {
+  nlohmann::ordered_json json;
+  const Footprint sum = footprintOf(build);
+  json["model"] = build.options.model.filename().string();
+  json["target"] = build.options.target;
+  if (build.machine) {
+    json["system_config"] = build.machine->system.name;
+    json["memory_mode"] = build.machine->memory.name;
+  }
+  json["wholly_on_npu"] = build.partitioned.wholly;
+  json["cycles"] = sum.cycles;
+  json["macs"] = sum.macs;
+  json["bytes"] = {{"arena", sum.arena}, {"constants", sum.constants}, {"cache", sum.cache}, {"commands", sum.commands}};
+  json["parts"] = nlohmann::ordered_json::array();
+  for (const compiler::CompiledProgram& part : build.compiled) {
+    nlohmann::ordered_json operations = nlohmann::ordered_json::array();
+    for (const compiler::OperationRecord& record : part.operations) {
+      operations.push_back({{"name", record.name},
+                            {"module", record.location ? record.location->modulePath : ""},
+                            {"kind", record.kind},
+                            {"cycles", record.cycles},
+                            {"macs", record.macs},
+                            {"block", {record.block.h, record.block.w, record.block.c}},
+                            {"command_offset", record.wordOffset * 4}});
+    }
+    json["parts"].push_back({{"cycles", part.cycles}, {"operations", std::move(operations)}});
+  }
+  json["cpu"] = nlohmann::ordered_json::array();
+  for (const partition::Refusal& refusal : build.partitioned.refusals) {
+    json["cpu"].push_back({{"op", refusal.op},
+                           {"node", refusal.node},
+                           {"module", refusal.modulePath},
+                           {"reason", refusal.reason},
+                           {"remedy", refusal.remedy}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string summary(const pipeline::Build& build, const std::filesystem::path& output) {
+  const Footprint sum = footprintOf(build);
+  std::string text = fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string());
+  if (build.machine) {
+    const npu::Machine& machine = *build.machine;
+    const double clock = machine.system.clockHz;
+    text += fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name, machine.memory.name);
+    text += fmt::format("  NPU     {} in {} part{}, {} MACs\n",
+                        sum.operations == 1 ? "1 operation" : fmt::format("{} operations", sum.operations),
+                        build.compiled.size(), build.compiled.size() == 1 ? "" : "s", countText(sum.macs));
+    text += fmt::format("  cycles  {} estimated ({:.3f} ms at {:.0f} MHz, {} of the MACs used)\n", countText(sum.cycles),
+                        1e3 * static_cast<double>(sum.cycles) / clock, clock / 1e6,
+                        percentText(static_cast<double>(sum.macs), static_cast<double>(sum.cycles) * machine.target->macs));
+    text += fmt::format("  memory  {}\n", memoryLine(sum, machine));
+  } else {
+    text += "  target  cpu\n";
+  }
+  text += fmt::format("  CPU     {}\n", cpuLine(build));
+  for (const partition::Refusal& refusal : build.partitioned.refusals) {
+    text += fmt::format("          {} ({}): {}\n", refusal.node, refusal.op, refusal.reason);
+  }
+  return text;
+}
+
+std::string stageTimes(const pipeline::Build& build) {
+  std::string text;
+  double total = 0;
+  for (const pipeline::StageTime& time : build.times) {
+    text += fmt::format("  {:<10} {:8.1f} ms\n", time.stage, 1e3 * time.seconds);
+    total += time.seconds;
+  }
+  return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
+}
+
+Status writeReport(const pipeline::Build& build, const std::filesystem::path& folder) {
+  OutputFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(folder / "summary.txt", summary(build, folder), true));
+  std::string layers;
+  for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
+  CARINA_RETURN_IF_ERROR(files.add(folder / "layers.txt", layers));
+  if (build.quantization) {
+    CARINA_RETURN_IF_ERROR(files.add(folder / "quantization.txt", quantizationTable(*build.quantization)));
+  }
+  CARINA_RETURN_IF_ERROR(files.add(folder / "report.json", toJson(build).dump(2) + "\n"));
+  return files.commit();
+}
+
+}  // namespace carina::report

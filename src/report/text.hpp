@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them, and plain-text tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace carina::report {
+
+std::string bytesText(int64_t bytes);   // "12.3 KiB"
+std::string countText(int64_t count);   // "4,738,932"
+std::string decibelText(double value);  // "41.3 dB", "exact", "-"
+std::string percentText(double part, double whole);  // "45.2 %"; "-" when whole is 0
+
+/// Columns as wide as their widest cell; the first `leftColumns` to the left, the others to the right.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header, size_t leftColumns = 1);
+  void add(std::vector<std::string> row);
+  std::string str() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  size_t leftColumns_;
+};
+
+}  // namespace carina::report

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result of carina verify as text.
+#pragma once
+
+#include <string>
+
+#include "pipeline/verify.hpp"
+
+namespace carina::report {
+
+/// Verdict, outputs, accuracy of the least accurate values, and every layer that differs (all layers with `allLayers`).
+std::string verificationText(const pipeline::Verification& verification, bool allLayers);
+
+}  // namespace carina::report

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building, editing, copying and verifying graphs.
+#include <gtest/gtest.h>
+
+#include "ir/pass.hpp"
+#include "ir/printer.hpp"
+#include "ir/verifier.hpp"
+#include "toy/ops.hpp"
+
+namespace carina::ir {
+namespace {
+
+struct Chain {
+  Graph graph;
+  Value* x = graph.addInput({DType::Float32, {2}}, "x");
+  Value* one = graph.addConstant(Tensor::from<float>({2}, std::vector<float>{1, 1}), "one");
+  Builder build{graph};
+  toy::Add first = toy::Add::create(build, x, one, toy::Mode::PLAIN, int64_t{1});
+  toy::Add second = toy::Add::create(build, first.sum(), x, toy::Mode::FANCY, 0.5);
+  Chain() { graph.setOutputs({second.sum()}); }
+};
+
+TEST(Graph, KeepsUsesInStep) {
+  Chain c;
+  EXPECT_TRUE(verify(c.graph).ok());
+  EXPECT_EQ(c.x->uses().size(), 2u);
+  EXPECT_TRUE(c.first.sum()->hasOneUse());
+  EXPECT_FALSE(c.second.sum()->unused());
+  c.graph.replaceAllUses(c.first.sum(), c.x);
+  EXPECT_TRUE(c.first.sum()->unused());
+  EXPECT_EQ(c.graph.eraseDeadNodes(), 1u);
+  EXPECT_EQ(c.graph.numNodes(), 1u);
+  EXPECT_TRUE(c.graph.constants().empty());
+  EXPECT_TRUE(verify(c.graph).ok());
+}
+
+TEST(Graph, TypedAccessorsReadWhatCreateWrote) {
+  Chain c;
+  auto add = dynCast<toy::Add>(c.second.node());
+  ASSERT_TRUE(add);
+  EXPECT_EQ(add.mode(), toy::Mode::FANCY);
+  EXPECT_EQ(scalarReal(add.alpha()), 0.5);
+  EXPECT_FALSE(dynCast<toy::CatDefault>(c.second.node()));
+  EXPECT_TRUE(producerAs<toy::Add>(c.second.a()));
+  EXPECT_FALSE(producerAs<toy::Add>(c.x));
+}
+
+TEST(Graph, VariadicAndOptionalOperands) {
+  Chain c;
+  auto cat = toy::CatDefault::create(c.build, {c.x, c.one, c.x}, nullptr, {0}, std::nullopt);
+  EXPECT_EQ(cat.parts().size(), 3u);
+  EXPECT_EQ(cat.bias(), nullptr);
+  const std::vector<Value*> fewer{c.one};
+  cat.node()->setOperandGroup(0, fewer);
+  cat.node()->setOperandGroup(1, std::vector<Value*>{c.x});
+  EXPECT_EQ(cat.parts().size(), 1u);
+  EXPECT_EQ(cat.bias(), c.x);
+  EXPECT_EQ(c.x->uses().size(), 3u);
+  EXPECT_TRUE(verify(c.graph).ok());
+}
+
+TEST(Graph, RefusesWrongOperandsAndAttributes) {
+  Graph graph;
+  Value* x = graph.addInput({DType::Float32, {2}}, "x");
+  const auto message = [](Result<Node*> result) { return result.ok() ? "" : result.error().message(); };
+  EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}}, {}, {}, nullptr})), "toy.ADD takes 2 operands, got 1");
+  EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}, {nullptr}}, {}, {}, nullptr})),
+            "operand 'b' of toy.ADD is missing");
+  EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}, {x}}, {Attribute(true)}, {}, nullptr})),
+            "attribute 'mode' of toy.ADD has the wrong kind");
+  EXPECT_EQ(message(graph.create({&toy::Store::def(), {{x}}, {}, {}, nullptr})), "attribute 'label' of toy.STORE is missing");
+  EXPECT_EQ(graph.numNodes(), 0u);
+  EXPECT_TRUE(x->unused());
+}
+
+TEST(Verifier, FindsUseBeforeDefinitionAndWrongTypes) {
+  Chain c;
+  c.graph.moveBefore(c.second.node(), c.first.node());
+  auto order = verify(c.graph);
+  ASSERT_FALSE(order.ok());
+  EXPECT_EQ(order.error().message(), "operand is used before it is defined");
+
+  Chain d;
+  d.first.sum()->type.shape = {3};
+  auto types = verify(d.graph);
+  ASSERT_FALSE(types.ok());
+  EXPECT_EQ(types.error().message(), "result 0 of toy.ADD is recorded as f32[3], but its operands give f32[2]");
+  EXPECT_EQ(types.error().diagnostics()[1].message, "shapes [3] and [2] differ");
+}
+
+TEST(Verifier, LooksIntoRegions) {
+  Chain c;
+  NodeSpec spec;
+  spec.def = &toy::If::def();
+  spec.operands = {{c.x}};
+  spec.types = {{DType::Float32, {2}}};
+  Node* branch = c.build.create(std::move(spec));
+  Chain inner;
+  inner.first.sum()->type.shape = {7};
+  branch->setRegion(0, std::move(inner.graph));
+  EXPECT_FALSE(verify(c.graph).ok());
+}
+
+TEST(Graph, CloneIsEqualAndIndependent) {
+  Chain c;
+  c.first.sum()->quantization = Quantization{{0.5}, {3}, -1};
+  std::unordered_map<const Value*, Value*> mapping;
+  Graph copy = c.graph.clone(&mapping);
+  EXPECT_EQ(print(copy), print(c.graph));
+  EXPECT_EQ(mapping.at(c.x), copy.inputs()[0]);
+  copy.inputs()[0]->name = "y";
+  EXPECT_NE(print(copy), print(c.graph));
+  EXPECT_EQ(mapping.at(c.first.sum())->quantization, c.first.sum()->quantization);
+}
+
+TEST(Graph, MovingKeepsNodesWithTheirGraph) {
+  Chain c;
+  Graph moved = std::move(c.graph);
+  EXPECT_EQ(&moved.firstNode()->graph(), &moved);
+  EXPECT_TRUE(verify(moved).ok());
+  EXPECT_EQ(c.graph.numNodes(), 0u);
+}
+
+TEST(Rewrite, RunsToAFixpoint) {
+  Chain c;
+  const Rewrite dropPlain = [](Node* node) -> Result<bool> {
+    auto add = dynCast<toy::Add>(node);
+    if (!add || add.mode() != toy::Mode::PLAIN || add.sum()->unused()) return false;
+    node->graph().replaceAllUses(add.sum(), add.a());
+    return true;
+  };
+  ASSERT_TRUE(rewriteToFixpoint(c.graph, std::vector<Rewrite>{dropPlain}).ok());
+  EXPECT_EQ(c.graph.numNodes(), 1u);
+  EXPECT_TRUE(verify(c.graph).ok());
+}
+
+TEST(Passes, ListenersSeeEveryStage) {
+  Chain c;
+  std::vector<std::string> seen;
+  const Pass passes[] = {{"first", [](Graph&) { return Status(); }}, {"second", [](Graph&) { return Status(); }}};
+  ASSERT_TRUE(runPasses(c.graph, passes, [&](std::string_view name, const Graph&) { seen.emplace_back(name); }).ok());
+  EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
+}
+
+}  // namespace
+}  // namespace carina::ir
