@@ -26,9 +26,9 @@ struct BlobIo {
 };
 
 struct DelegateBlob {
-  ByteVector payload;        // driver payload, "COP1" first
-  ByteVector constants;      // region 0
-  uint32_t scratchBytes = 0; // region 1
+  ByteVector payload;         // driver payload, "COP1" first
+  ByteVector constants;       // region 0
+  uint32_t scratchBytes = 0;  // region 1
   std::vector<BlobIo> inputs, outputs;
   /// Keys of named data that hold payload or constants instead (empty: inside the blob).
   std::string payloadKey, constantsKey;

@@ -20,8 +20,8 @@ struct Plan {
   int64_t bytes = 0;             // of the pool
 };
 
-/// Greedy by size: the largest block first, each at the lowest offset where no block live at the same time lies. Blocks of
-/// no bytes get offset 0. alignment: power of two.
+/// Greedy by size: the largest block first, each at the lowest offset where no block live at the same time
+/// lies. Blocks of no bytes get offset 0. alignment: power of two.
 Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment);
 
 /// Least number of bytes any plan needs: the largest sum of blocks live at once.
@@ -29,14 +29,16 @@ int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment);
 
 struct MemoryPlanOptions {
   int64_t alignment = 16;
-  bool planInputs = true;    // inputs get memory in the pool; otherwise the caller's memory is used
+  bool planInputs = true;  // inputs get memory in the pool; otherwise the caller's memory is used
   bool planOutputs = true;
   uint32_t memoryId = 1;
 };
 
-/// Gives every activation, input and output of `method` an allocation and sets the pool's size. `aliases` maps a view to
-/// the value whose bytes it shows. Constants are left alone. Moves and jumps are respected: moved values share their bytes,
-/// what is live around a backward jump is live throughout the loop.
-Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases, const MemoryPlanOptions& options);
+/// Gives every activation, input and output of `method` an allocation and sets the pool's size. `aliases`
+/// maps a view to the value whose bytes it shows. Constants are left alone. Moves and jumps are respected:
+/// the source of a move lives as long as its target, and what is live at one point of a backward jump's loop
+/// is live throughout.
+Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
+                        const MemoryPlanOptions& options);
 
 }  // namespace carina::pte

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds one method of a program: typed values, kernel and delegate calls in execution order, memory planned at the end.
-// Serves whole, partly and not at all delegated programs alike.
+// Builds one method of a program: typed values, kernel and delegate calls in execution order, memory planned
+// at the end. Serves whole, partly and not at all delegated programs alike.
 #pragma once
 
 #include <map>
@@ -21,16 +21,19 @@ struct QuantParams {
   ScalarType type = ScalarType::Int8;
 };
 
-/// Which kernels convert between float and integer: `quantized_decomposed::*` or, as ExecuTorch's Arm scripts write it,
-/// `cortex_m::*` (int8 and int16 only).
+/// Which kernels convert between float and integer: `quantized_decomposed::*` or, as ExecuTorch's Arm scripts
+/// write it, `cortex_m::*` (int8 and int16 only).
 enum class QuantKernels : uint8_t { QuantizedDecomposed, CortexM };
 
 class MethodBuilder {
  public:
   /// `program` outlives the builder; constants go there.
-  explicit MethodBuilder(Program& program, std::string name = "forward") : program_(program) { method_.name = std::move(name); }
+  explicit MethodBuilder(Program& program, std::string name = "forward") : program_(program) {
+    method_.name = std::move(name);
+  }
 
-  /// Tensors. Row-major unless `dimOrder` says otherwise. Activations and inputs get planned memory in finish().
+  /// Tensors. Row-major unless `dimOrder` says otherwise. Activations and inputs get planned memory in
+  /// finish().
   ValueId input(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
   ValueId activation(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
   ValueId constant(ScalarType type, std::vector<int32_t> sizes, ByteSpan bytes);  // equal bytes are shared
@@ -45,8 +48,8 @@ class MethodBuilder {
   ValueId integers(std::span<const int64_t> values);
   ValueId tensors(std::span<const ValueId> values);
 
-  /// `op` is "namespace::name.overload"; `arguments` as in its out-variant schema, `out` last: the repeated return value
-  /// is added here.
+  /// `op` is "namespace::name.overload"; `arguments` as in its out-variant schema, `out` last: the repeated
+  /// return value is added here.
   void kernel(std::string_view op, std::vector<ValueId> arguments);
   void delegate(Delegate delegate, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
   /// float32 -> integer activation, and back. Return the new value.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ExecuTorch program (.pte) as a value: what the reader gives, the writer takes and the inspector prints. Where bytes
-// lie in the file (segments, alignment, sharing) is the writer's business; this says what the program means.
+// An ExecuTorch program (.pte) as a value: what the reader gives, the writer takes and the inspector prints.
+// Where bytes lie in the file (segments, alignment, sharing) is the writer's business; this says what the
+// program means.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +23,29 @@ using ByteVector = std::vector<std::byte>;
 
 /// Element types with ExecuTorch's numbers.
 enum class ScalarType : int8_t {
-  UInt8 = 0, Int8 = 1, Int16 = 2, Int32 = 3, Int64 = 4, Float16 = 5, Float32 = 6, Float64 = 7, Bool = 11, QInt8 = 12,
-  QUInt8 = 13, QInt32 = 14, BFloat16 = 15, QUInt4x2 = 16, QUInt2x4 = 17, Bits16 = 22, Float8E5M2 = 23,
-  Float8E4M3FN = 24, Float8E5M2FNUZ = 25, Float8E4M3FNUZ = 26, UInt16 = 27, UInt32 = 28, UInt64 = 29,
+  UInt8 = 0,
+  Int8 = 1,
+  Int16 = 2,
+  Int32 = 3,
+  Int64 = 4,
+  Float16 = 5,
+  Float32 = 6,
+  Float64 = 7,
+  Bool = 11,
+  QInt8 = 12,
+  QUInt8 = 13,
+  QInt32 = 14,
+  BFloat16 = 15,
+  QUInt4x2 = 16,
+  QUInt2x4 = 17,
+  Bits16 = 22,
+  Float8E5M2 = 23,
+  Float8E4M3FN = 24,
+  Float8E5M2FNUZ = 25,
+  Float8E4M3FNUZ = 26,
+  UInt16 = 27,
+  UInt32 = 28,
+  UInt64 = 29,
 };
 /// "int8", "float32", ...; "type 9" for numbers that mean nothing.
 std::string scalarTypeName(ScalarType type);
@@ -45,19 +66,20 @@ enum class ShapeDynamism : uint8_t { Static = 0, DynamicBound = 1, DynamicUnboun
 
 struct ExtraTensorInfo {
   uint64_t mutableDataIndex = 0;
-  std::string name;         // fully qualified, key of external data
-  bool external = false;    // bytes come from named data or a .ptd file
+  std::string name;       // fully qualified, key of external data
+  bool external = false;  // bytes come from named data or a .ptd file
   friend bool operator==(const ExtraTensorInfo&, const ExtraTensorInfo&) = default;
 };
 
 struct Tensor {
   ScalarType type = ScalarType::Float32;
-  std::vector<int32_t> sizes;      // logical order
-  std::vector<uint8_t> dimOrder;   // outermost to innermost in memory, as many as sizes
+  std::vector<int32_t> sizes;     // logical order
+  std::vector<uint8_t> dimOrder;  // outermost to innermost in memory, as many as sizes
   ShapeDynamism dynamism = ShapeDynamism::Static;
   bool requiresGrad = false;
   int8_t layout = 0;
-  uint32_t dataIndex = 0;          // index in Program::constants (mutableData with an allocation); 0 = no stored bytes
+  uint32_t dataIndex =
+      0;  // index in Program::constants (mutableData with an allocation); 0 = no stored bytes
   std::optional<Allocation> allocation;
   std::optional<ExtraTensorInfo> extra;
   friend bool operator==(const Tensor&, const Tensor&) = default;
@@ -67,16 +89,35 @@ struct Tensor {
 /// Bytes of a tensor, or nothing when sizes are negative, overflow or the type is unknown.
 std::optional<int64_t> tensorBytes(const Tensor& tensor);
 
-struct None { friend bool operator==(const None&, const None&) = default; };  // value without content (type NONE)
-struct Null { friend bool operator==(const Null&, const Null&) = default; };  // an omitted optional argument
-struct IntList { std::vector<int64_t> items; friend bool operator==(const IntList&, const IntList&) = default; };  // value indices
-struct DoubleList { std::vector<double> items; friend bool operator==(const DoubleList&, const DoubleList&) = default; };
-struct BoolList { std::vector<uint8_t> items; friend bool operator==(const BoolList&, const BoolList&) = default; };
-struct TensorList { std::vector<int32_t> items; friend bool operator==(const TensorList&, const TensorList&) = default; };  // value indices
-struct OptionalTensorList { std::vector<int32_t> items; friend bool operator==(const OptionalTensorList&, const OptionalTensorList&) = default; };  // -1 = none
+struct None {
+  friend bool operator==(const None&, const None&) = default;
+};  // value without content (type NONE)
+struct Null {
+  friend bool operator==(const Null&, const Null&) = default;
+};  // an omitted optional argument
+struct IntList {
+  std::vector<int64_t> items;
+  friend bool operator==(const IntList&, const IntList&) = default;
+};  // value indices
+struct DoubleList {
+  std::vector<double> items;
+  friend bool operator==(const DoubleList&, const DoubleList&) = default;
+};
+struct BoolList {
+  std::vector<uint8_t> items;
+  friend bool operator==(const BoolList&, const BoolList&) = default;
+};
+struct TensorList {
+  std::vector<int32_t> items;
+  friend bool operator==(const TensorList&, const TensorList&) = default;
+};  // value indices
+struct OptionalTensorList {
+  std::vector<int32_t> items;
+  friend bool operator==(const OptionalTensorList&, const OptionalTensorList&) = default;
+};  // -1 = none
 
-using Value = std::variant<None, Null, int64_t, bool, double, Tensor, std::string, IntList, DoubleList, BoolList,
-                           TensorList, OptionalTensorList>;
+using Value = std::variant<None, Null, int64_t, bool, double, Tensor, std::string, IntList, DoubleList,
+                           BoolList, TensorList, OptionalTensorList>;
 
 struct Operator {
   std::string name;      // "cortex_m::quantize_per_tensor"
@@ -135,11 +176,11 @@ struct Method {
   std::string name = "forward";
   std::string inputStructure, outputStructure;  // pytree descriptions
   std::vector<Value> values;
-  std::vector<int32_t> inputs, outputs;         // value indices
+  std::vector<int32_t> inputs, outputs;  // value indices
   std::vector<Chain> chains;
   std::vector<Operator> operators;
   std::vector<Delegate> delegates;
-  std::vector<int64_t> pools{0};                // bytes by memory id; entry 0 is reserved
+  std::vector<int64_t> pools{0};  // bytes by memory id; entry 0 is reserved
   friend bool operator==(const Method&, const Method&) = default;
 };
 
@@ -151,8 +192,8 @@ struct NamedData {
 
 struct Program {
   std::vector<Method> methods;
-  std::vector<ByteVector> constants{{}};    // entry 0 is reserved and empty
-  std::vector<ByteVector> mutableData;      // initial values of planned tensors; entry 0 reserved when present
+  std::vector<ByteVector> constants{{}};  // entry 0 is reserved and empty
+  std::vector<ByteVector> mutableData;    // initial values of planned tensors; entry 0 reserved when present
   std::vector<NamedData> namedData;
   friend bool operator==(const Program&, const Program&) = default;
 
@@ -169,19 +210,21 @@ struct FileLayout {
   std::vector<Segment> segments;
 };
 
-/// Reads a .pte (untrusted). Errors name the place (method, value, byte offset). Fields that newer producers append are
-/// ignored.
+/// Reads a .pte (untrusted). Errors name the place (method, value, byte offset). Fields that newer producers
+/// append are ignored.
 Result<Program> readProgram(ByteSpan file, FileLayout* layout = nullptr);
 
 struct WriteOptions {
-  int64_t segmentAlignment = 128;   // power of two >= 16
-  int64_t constantAlignment = 16;   // power of two
+  int64_t segmentAlignment = 128;  // power of two >= 16
+  int64_t constantAlignment = 16;  // power of two
 };
-/// Writes a .pte; the same program always gives the same bytes. Errors: what a loader would refuse (verifyProgram).
+/// Writes a .pte; the same program always gives the same bytes. Errors: what a loader would refuse
+/// (verifyProgram).
 Result<std::string> writeProgram(const Program& program, const WriteOptions& options = {});
 
-/// Everything that ExecuTorch's loader demands and that can be seen without running: indices in range, dimension orders,
-/// memory inside pools, constants inside their bytes, list items before lists, names at most 99 characters.
+/// Everything that ExecuTorch's loader demands and that can be seen without running: indices in range,
+/// dimension orders, memory inside pools, constants inside their bytes, list items before lists, names at
+/// most 99 characters.
 Status verifyProgram(const Program& program);
 
 /// Text of the whole program: methods, values, instructions, operators, delegates, memory.

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pte/memory_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace carina::pte {
+
+Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment) {
+  Plan plan;
+  plan.offsets.assign(lifetimes.size(), 0);
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  struct Placed {
+    int64_t offset, end;
+    size_t block;
+  };
+  std::vector<Placed> placed;  // by offset
+  for (size_t block : order) {
+    const Lifetime& lifetime = lifetimes[block];
+    if (lifetime.bytes == 0) continue;
+    int64_t offset = 0;
+    for (const Placed& other : placed) {
+      const Lifetime& theirs = lifetimes[other.block];
+      if (theirs.last < lifetime.first || theirs.first > lifetime.last) continue;
+      if (offset + lifetime.bytes <= other.offset) break;
+      offset = std::max(offset, roundUp(other.end, alignment));
+    }
+    plan.offsets[block] = offset;
+    plan.bytes = std::max(plan.bytes, roundUp(offset + lifetime.bytes, alignment));
+    const Placed entry{offset, offset + lifetime.bytes, block};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
+                                   [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+                  entry);
+  }
+  return plan;
+}
+
+int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment) {
+  std::map<int64_t, int64_t> changes;
+  for (const Lifetime& lifetime : lifetimes) {
+    const int64_t bytes = roundUp(lifetime.bytes, alignment);
+    changes[lifetime.first] += bytes;
+    changes[lifetime.last + 1] -= bytes;
+  }
+  int64_t live = 0, most = 0;
+  for (const auto& [instruction, change] : changes) most = std::max(most, live += change);
+  return most;
+}
+
+namespace {
+
+/// Values that share their bytes, as a forest: views and what they show.
+class Groups {
+ public:
+  explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int32_t find(int32_t value) {
+    while (parent_[static_cast<size_t>(value)] != value) value = parent_[static_cast<size_t>(value)];
+    return value;
+  }
+  void join(int32_t a, int32_t b) {
+    parent_[static_cast<size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b));
+  }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+class Planner {
+ public:
+  Planner(Method& method, const std::map<int32_t, int32_t>& aliases, const MemoryPlanOptions& options)
+      : method_(method), aliases_(aliases), options_(options), groups_(method.values.size()) {}
+
+  Status run() {
+    for (const auto& [view, base] : aliases_) groups_.join(view, base);
+    collect();
+    extendLifetimes();
+    return place();
+  }
+
+ private:
+  /// Only tensors take part.
+  void touch(int32_t value, int64_t at) {
+    if (std::holds_alternative<Tensor>(method_.values[static_cast<size_t>(value)])) {
+      const auto [entry, added] = spans_.try_emplace(value, Lifetime{0, at, at});
+      entry->second.first = std::min(entry->second.first, at);
+      entry->second.last = std::max(entry->second.last, at);
+    } else if (const auto* list = std::get_if<TensorList>(&method_.values[static_cast<size_t>(value)])) {
+      for (int32_t item : list->items) touch(item, at);
+    } else if (const auto* optional =
+                   std::get_if<OptionalTensorList>(&method_.values[static_cast<size_t>(value)])) {
+      for (int32_t item : optional->items) {
+        if (item >= 0) touch(item, at);
+      }
+    }
+  }
+
+  void collect() {
+    int64_t at = 0;
+    for (int32_t input : method_.inputs) touch(input, at);
+    for (const Chain& chain : method_.chains) {
+      const int64_t first = at + 1;
+      for (const Instruction& instruction : chain.instructions) {
+        ++at;
+        if (const auto* kernel = std::get_if<KernelCall>(&instruction)) {
+          for (int32_t argument : kernel->arguments) touch(argument, at);
+        } else if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
+          for (int32_t argument : call->arguments) touch(argument, at);
+        } else if (const auto* move = std::get_if<MoveCall>(&instruction)) {
+          touch(move->from, at);
+          touch(move->to, at);
+          moves_.push_back(*move);
+        } else if (const auto* jump = std::get_if<JumpFalseCall>(&instruction)) {
+          touch(jump->condition, at);
+          if (first + jump->destination <= at) loops_.push_back({0, first + jump->destination, at});
+        }
+      }
+    }
+    for (int32_t output : method_.outputs) touch(output, at + 1);
+  }
+
+  /// Whatever is live at one point of a loop is live throughout it; a moved value shows the bytes it came
+  /// from.
+  void extendLifetimes() {
+    bool changed = true;
+    const auto extend = [&](Lifetime& span, int64_t first, int64_t last) {
+      if (span.first <= first && span.last >= last) return;
+      span.first = std::min(span.first, first);
+      span.last = std::max(span.last, last);
+      changed = true;
+    };
+    while (changed) {
+      changed = false;
+      for (const Lifetime& loop : loops_) {
+        for (auto& [value, span] : spans_) {
+          if (span.last >= loop.first && span.first <= loop.last) extend(span, loop.first, loop.last);
+        }
+      }
+      for (const MoveCall& move : moves_) {
+        const auto from = spans_.find(move.from);
+        const auto to = spans_.find(move.to);
+        if (from != spans_.end() && to != spans_.end())
+          extend(from->second, from->second.first, to->second.last);
+      }
+    }
+  }
+
+  Status place() {
+    std::set<int32_t> unplanned;
+    for (int32_t input : method_.inputs) {
+      if (!options_.planInputs) unplanned.insert(input);
+    }
+    for (int32_t output : method_.outputs) {
+      if (!options_.planOutputs) unplanned.insert(output);
+    }
+    std::map<int32_t, Lifetime> blocks;  // by group
+    for (const auto& [value, span] : spans_) {
+      const Tensor& tensor = std::get<Tensor>(method_.values[static_cast<size_t>(value)]);
+      if (unplanned.contains(value) || (tensor.dataIndex != 0 && !tensor.allocation) ||
+          (tensor.extra && tensor.extra->external))
+        continue;
+      const auto bytes = tensorBytes(tensor);
+      if (!bytes) return fail("method {}: value {} ({}) has no size", method_.name, value, tensor.str());
+      auto [entry, added] = blocks.try_emplace(groups_.find(value), Lifetime{*bytes, span.first, span.last});
+      entry->second.bytes = std::max(entry->second.bytes, *bytes);
+      entry->second.first = std::min(entry->second.first, span.first);
+      entry->second.last = std::max(entry->second.last, span.last);
+      planned_.push_back(value);
+    }
+    std::vector<Lifetime> lifetimes;
+    std::map<int32_t, size_t> index;
+    for (const auto& [group, lifetime] : blocks) {
+      index[group] = lifetimes.size();
+      lifetimes.push_back(lifetime);
+    }
+    const Plan plan = planBlocks(lifetimes, options_.alignment);
+    for (int32_t value : planned_) {
+      std::get<Tensor>(method_.values[static_cast<size_t>(value)]).allocation =
+          Allocation{options_.memoryId, static_cast<uint64_t>(plan.offsets[index.at(groups_.find(value))])};
+    }
+    if (method_.pools.size() <= options_.memoryId) method_.pools.resize(options_.memoryId + size_t{1}, 0);
+    method_.pools[options_.memoryId] = plan.bytes;
+    return {};
+  }
+
+  Method& method_;
+  const std::map<int32_t, int32_t>& aliases_;
+  const MemoryPlanOptions& options_;
+  Groups groups_;
+  std::map<int32_t, Lifetime> spans_;
+  std::vector<Lifetime> loops_;
+  std::vector<MoveCall> moves_;
+  std::vector<int32_t> planned_;
+};
+
+}  // namespace
+
+Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
+                        const MemoryPlanOptions& options) {
+  return Planner(method, aliases, options).run();
+}
+
+}  // namespace carina::pte

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pte/method_builder.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace carina::pte {
+
+ValueId MethodBuilder::add(Value value) {
+  method_.values.push_back(std::move(value));
+  return static_cast<ValueId>(method_.values.size() - 1);
+}
+
+ValueId MethodBuilder::activation(ScalarType type, std::vector<int32_t> sizes,
+                                  std::vector<uint8_t> dimOrder) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.dimOrder = std::move(dimOrder);
+  if (tensor.dimOrder.empty()) {
+    tensor.dimOrder.resize(sizes.size());
+    std::iota(tensor.dimOrder.begin(), tensor.dimOrder.end(), uint8_t{0});
+  }
+  tensor.sizes = std::move(sizes);
+  return add(std::move(tensor));
+}
+
+ValueId MethodBuilder::input(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder) {
+  method_.inputs.push_back(activation(type, std::move(sizes), std::move(dimOrder)));
+  return method_.inputs.back();
+}
+
+ValueId MethodBuilder::constant(ScalarType type, std::vector<int32_t> sizes, ByteSpan bytes) {
+  const ValueId id = activation(type, std::move(sizes));
+  Tensor& tensor = std::get<Tensor>(method_.values.back());
+  CARINA_CHECK(tensorBytes(tensor) == static_cast<int64_t>(bytes.size()),
+               "constant bytes differ from the tensor's size");
+  const auto equal =
+      std::find_if(program_.constants.begin() + 1, program_.constants.end(), [&](const ByteVector& stored) {
+        return std::equal(stored.begin(), stored.end(), bytes.begin(), bytes.end());
+      });
+  tensor.dataIndex = static_cast<uint32_t>(equal - program_.constants.begin());
+  if (equal == program_.constants.end()) program_.constants.emplace_back(bytes.begin(), bytes.end());
+  return id;
+}
+
+ValueId MethodBuilder::view(ValueId of, std::vector<int32_t> sizes) {
+  const Tensor& base = tensor(of);
+  const auto bytes = tensorBytes(base);
+  const uint32_t stored = base.dataIndex;
+  const ValueId id = activation(base.type, std::move(sizes));
+  Tensor& view = std::get<Tensor>(method_.values.back());
+  CARINA_CHECK(tensorBytes(view) == bytes, "a view has as many bytes as what it shows");
+  view.dataIndex = stored;
+  aliases_[id] = of;
+  return id;
+}
+
+ValueId MethodBuilder::integer(int64_t value) {
+  return add(value);
+}
+ValueId MethodBuilder::real(double value) {
+  return add(value);
+}
+ValueId MethodBuilder::boolean(bool value) {
+  return add(value);
+}
+ValueId MethodBuilder::null() {
+  return add(Null{});
+}
+
+ValueId MethodBuilder::integers(std::span<const int64_t> values) {
+  IntList list;
+  for (int64_t value : values) list.items.push_back(integer(value));
+  return add(std::move(list));
+}
+
+ValueId MethodBuilder::tensors(std::span<const ValueId> values) {
+  return add(TensorList{{values.begin(), values.end()}});
+}
+
+void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments) {
+  // The overload follows the last dot behind the namespace.
+  const size_t colons = op.rfind("::");
+  const size_t dot = op.find('.', colons == std::string_view::npos ? 0 : colons);
+  Operator entry{std::string(op.substr(0, dot)),
+                 dot == std::string_view::npos ? "" : std::string(op.substr(dot + 1))};
+  const auto known = std::find(method_.operators.begin(), method_.operators.end(), entry);
+  const auto index = static_cast<int32_t>(known - method_.operators.begin());
+  if (known == method_.operators.end()) method_.operators.push_back(std::move(entry));
+  arguments.push_back(arguments.back());
+  if (method_.chains.empty()) method_.chains.emplace_back();
+  method_.chains.back().instructions.emplace_back(KernelCall{index, std::move(arguments)});
+}
+
+void MethodBuilder::delegate(Delegate delegate, std::span<const ValueId> inputs,
+                             std::span<const ValueId> outputs) {
+  DelegateCall call{static_cast<int32_t>(method_.delegates.size()), {inputs.begin(), inputs.end()}};
+  call.arguments.insert(call.arguments.end(), outputs.begin(), outputs.end());
+  method_.delegates.push_back(std::move(delegate));
+  if (method_.chains.empty()) method_.chains.emplace_back();
+  method_.chains.back().instructions.emplace_back(std::move(call));
+}
+
+namespace {
+constexpr std::string_view prefix(QuantKernels kernels) {
+  return kernels == QuantKernels::CortexM ? "cortex_m::" : "quantized_decomposed::";
+}
+}  // namespace
+
+ValueId MethodBuilder::quantize(ValueId from, const QuantParams& params, QuantKernels kernels) {
+  const Tensor source = tensor(from);
+  const ValueId out = activation(params.type, source.sizes, source.dimOrder);
+  const ValueId scale = real(params.scale);
+  std::vector<ValueId> arguments = {from, scale};
+  for (int64_t value : {params.zeroPoint, params.min, params.max, static_cast<int64_t>(params.type)})
+    arguments.push_back(integer(value));
+  arguments.push_back(out);
+  kernel(std::string(prefix(kernels)) + "quantize_per_tensor.out", std::move(arguments));
+  return out;
+}
+
+ValueId MethodBuilder::dequantize(ValueId from, const QuantParams& params, QuantKernels kernels) {
+  const Tensor source = tensor(from);
+  const ValueId out = activation(ScalarType::Float32, source.sizes, source.dimOrder);
+  const ValueId scale = real(params.scale);
+  std::vector<ValueId> arguments = {from, scale};
+  for (int64_t value : {params.zeroPoint, params.min, params.max, static_cast<int64_t>(params.type)})
+    arguments.push_back(integer(value));
+  if (kernels == QuantKernels::QuantizedDecomposed) arguments.push_back(null());
+  arguments.push_back(out);
+  kernel(std::string(prefix(kernels)) + "dequantize_per_tensor.out", std::move(arguments));
+  return out;
+}
+
+ValueId MethodBuilder::convert(ValueId from, ScalarType type) {
+  const Tensor source = tensor(from);
+  const ValueId out = activation(type, source.sizes, source.dimOrder);
+  std::vector<int64_t> order(source.dimOrder.begin(), source.dimOrder.end());
+  const ValueId blocking = boolean(false);
+  const ValueId dims = integers(order);
+  kernel("dim_order_ops::_to_dim_order_copy.out", {from, blocking, dims, out});
+  return out;
+}
+
+const Tensor& MethodBuilder::tensor(ValueId id) const {
+  CARINA_CHECK(id >= 0 && static_cast<size_t>(id) < method_.values.size(), "value index");
+  return std::get<Tensor>(method_.values[static_cast<size_t>(id)]);
+}
+
+Status MethodBuilder::finish(const MemoryPlanOptions& options) {
+  if (method_.chains.empty()) method_.chains.emplace_back();
+  // The tree of arguments and results as torch.export describes it: a tuple of tensors, and one tensor or a
+  // tuple.
+  std::string leaves;
+  for (size_t i = 0; i < method_.inputs.size(); ++i) leaves += i == 0 ? "$" : ",$";
+  std::string counts;
+  for (size_t i = 0; i < method_.inputs.size(); ++i) counts += "#1";
+  method_.inputStructure =
+      fmt::format("T2#{}#0(T{}{}({}),D0())", method_.inputs.size(), method_.inputs.size(), counts, leaves);
+  if (method_.outputs.size() == 1) {
+    method_.outputStructure = "$";
+  } else {
+    std::string outputLeaves, outputCounts;
+    for (size_t i = 0; i < method_.outputs.size(); ++i) {
+      outputLeaves += i == 0 ? "$" : ",$";
+      outputCounts += "#1";
+    }
+    method_.outputStructure = fmt::format("T{}{}({})", method_.outputs.size(), outputCounts, outputLeaves);
+  }
+  CARINA_RETURN_IF_ERROR(planMethodMemory(method_, aliases_, options));
+  program_.methods.push_back(std::move(method_));
+  return {};
+}
+
+}  // namespace carina::pte
