@@ -449,13 +449,16 @@ void OperationEncoder::write(const DmaOperation& dma) {
     if (dimensions > 2) out_.set(Cmd0::SetDma0Size1, fit(dma.size1, 1, 65535, "DMA size 1"));
   }
   if (target_.family == Family::U65 && dimensions > 1) {
-    const DmaEnd& strided = dma.destinationDimensions > 1 ? dma.destination : dma.source;
-    if (dma.destinationDimensions > 1 && dma.dimensions > 1 &&
-        (dma.source.stride0 != strided.stride0 || (dimensions > 2 && dma.source.stride1 != strided.stride1))) {
-      complain("both sides of a DMA share their gaps on Ethos-U65");
-    }
-    signedAddress(Cmd1::SetDma0Skip0, strided.stride0, "DMA gap 0");
-    if (dimensions > 2) signedAddress(Cmd1::SetDma0Skip1, strided.stride1, "DMA gap 1");
+    // One pair of gap registers for both sides.
+    const auto gap = [&](int64_t DmaEnd::*stride, uint8_t least) {
+      const bool ofSource = dma.dimensions >= least, ofDestination = dma.destinationDimensions >= least;
+      if (ofSource && ofDestination && dma.source.*stride != dma.destination.*stride) {
+        complain("both sides of a DMA share their gaps on Ethos-U65");
+      }
+      return ofDestination ? dma.destination.*stride : dma.source.*stride;
+    };
+    signedAddress(Cmd1::SetDma0Skip0, gap(&DmaEnd::stride0, 2), "DMA gap 0");
+    if (dimensions > 2) signedAddress(Cmd1::SetDma0Skip1, gap(&DmaEnd::stride1, 3), "DMA gap 1");
   }
   if (u85_ && (dimensions > 1 || indexed)) {
     signedAddress(Cmd1::SetDma0SrcStride0, dma.source.stride0, "DMA source stride 0");

@@ -99,7 +99,9 @@ void checkRecorded(const char* file, bool u85) {
       const auto ordered = orderWeights(c.view(), c.order, c.slice, stream[u85 ? "stream" : "core"]);
       ASSERT_TRUE(ordered.ok()) << ordered.error().message();
       ASSERT_EQ(ordered->size(), stream["n"].get<size_t>());
-      if (stream.contains("expected_i16le")) EXPECT_EQ(*ordered, int16FromHex(stream["expected_i16le"]));
+      if (stream.contains("expected_i16le")) {
+        EXPECT_EQ(*ordered, int16FromHex(stream["expected_i16le"]));
+      }
       const auto decoded = decodeSwd(byteSpan(recorded.back()), ordered->size());
       ASSERT_TRUE(decoded.ok()) << decoded.error().message();
       EXPECT_EQ(*decoded, *ordered);
@@ -109,7 +111,7 @@ void checkRecorded(const char* file, bool u85) {
     const auto encoded = encodeWeights(c.view(), c.order, c.slice, encoding);
     ASSERT_TRUE(encoded.ok()) << encoded.error().message();
     if (!c.fast) own += static_cast<size_t>(encoded->bytes());
-    for (const auto* streams : {&recorded, &encoded->streams}) {
+    for (const std::vector<std::vector<uint8_t>>* streams : {&std::as_const(recorded), &encoded->streams}) {
       std::vector<ByteSpan> spans;
       for (const auto& stream : *streams) spans.push_back(byteSpan(stream));
       const auto restored = decodeWeights(spans, c.sliceShape(), c.order, encoding);

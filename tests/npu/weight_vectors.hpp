@@ -25,7 +25,8 @@ inline std::vector<nlohmann::json> weightVectors(const std::string& file) {
   for (const std::filesystem::path& folder : folders) {
     std::ifstream in(folder / file);
     if (!in) continue;
-    for (nlohmann::json& vector : nlohmann::json::parse(in)["vectors"]) all.push_back(std::move(vector));
+    const nlohmann::json document = nlohmann::json::parse(in);
+    for (const nlohmann::json& vector : document["vectors"]) all.push_back(vector);
   }
   return all;
 }
