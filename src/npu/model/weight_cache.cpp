@@ -84,8 +84,9 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   for (int i = 0; i < count; ++i) {
     const AddressRange& range = source.weights[static_cast<size_t>(i)];
     if (range.length == 0) {
-      spans.emplace_back();
-      continue;
+      Trouble failed = trouble(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
+      failed.channel = static_cast<uint8_t>(Channel::Weights);
+      return failed;
     }
     const std::byte* bytes = memory.resolve(source.weightRegion, range.address, range.length, Access::Read);
     if (bytes == nullptr) {

@@ -25,7 +25,7 @@ constexpr int16_t unfold(uint32_t folded) {
 class BitReader {
  public:
   explicit BitReader(ByteSpan stream) : bytes_(stream.size() + kPadding), bits_(uint64_t{stream.size()} * 8) {
-    std::memcpy(bytes_.data(), stream.data(), stream.size());
+    if (!stream.empty()) std::memcpy(bytes_.data(), stream.data(), stream.size());
   }
   /// Up to 56 bits from the current position, without moving.
   uint64_t peek() const { return at(position_); }
