@@ -208,6 +208,10 @@ size_t EthosUDelegate::stateBytes() const {
   return sizeof(State);
 }
 
+uint32_t EthosUDelegate::inputCount(const void* state) const {
+  return static_cast<const State*>(state)->inputCount();
+}
+
 Status EthosUDelegate::prepare(Bytes bytes, const NamedData& data, void* memory, size_t* temporaryBytes) {
   Bytes blocks[kBlockCount];
   CARINA_RT_TRY(readBlocks(bytes, data, blocks));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled program on the host: the runtime, the Ethos-U driver and the NPU model together, in process.
+// Runs a compiled program on the host: the runtime, the Ethos-U driver and the NPU model together, in
+// process.
 #pragma once
 
 #include <functional>
@@ -13,12 +14,12 @@
 namespace carina::device {
 
 struct RunOptions {
-  std::string method;            // empty: the first
-  std::string target;            // NPU to run on; empty: the one the program was compiled for
-  std::string systemConfig;      // empty: what the program records, then the target's default
+  std::string method;        // empty: the first
+  std::string target;        // NPU to run on; empty: the one the program was compiled for
+  std::string systemConfig;  // empty: what the program records, then the target's default
   std::string memoryMode;
   npu::ModelOptions model;
-  bool keepDelegateIo = false;   // keep the inputs and outputs of every delegate call
+  bool keepDelegateIo = false;  // keep the inputs and outputs of every delegate call
 };
 
 /// One delegate call, in execution order.
@@ -26,17 +27,17 @@ struct DelegateRun {
   uint32_t instruction = 0;
   npu::RunStats stats;
   std::vector<npu::Finding> findings;
-  uint64_t pmuCycles = 0;         // as the driver read them
+  uint64_t pmuCycles = 0;               // as the driver read them
   std::vector<Tensor> inputs, outputs;  // with keepDelegateIo
 };
 
 struct RunStats {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
   std::vector<DelegateRun> delegates;
-  int64_t npuCycles = 0;                  // sum over delegate calls, as the PMU counts
+  int64_t npuCycles = 0;  // sum over delegate calls, as the PMU counts
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
-  std::vector<std::string> kernels;       // CPU kernels called, in order
+  std::vector<std::string> kernels;  // CPU kernels called, in order
 };
 
 struct RunOutcome {
@@ -70,6 +71,7 @@ class Runner {
 };
 
 /// open() and run() once.
-Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs, const RunOptions& options = {});
+Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs,
+                              const RunOptions& options = {});
 
 }  // namespace carina::device

@@ -21,6 +21,9 @@ class EthosUDelegate final : public Backend {
   Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
   Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override;
 
+  /// How many of a delegate call's arguments are inputs; `state` was prepared.
+  uint32_t inputCount(const void* state) const;
+
   /// Counters of the jobs run since construction.
   uint64_t cycles() const { return cycles_; }
   uint32_t jobs() const { return jobs_; }

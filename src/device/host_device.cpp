@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_device.hpp"
+
+namespace carina::device {
+
+bool HostDevice::map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t limit = npu_.machine().target->addressBits() == 32 ? uint64_t{1} << 32 : uint64_t{1} << 40;
+  if (mapped_.empty()) next_ = kBase;
+  if (bytes == 0 || bytes > limit - next_) return false;
+  // A page that belongs to nobody follows each buffer: running over its end is a bus fault.
+  *busAddress = next_;
+  next_ += (bytes + 2 * kPage - 1) / kPage * kPage;
+  if (access == rt::Access::Read) {
+    memory_.map(*busAddress, std::span(static_cast<const std::byte*>(host), bytes));
+  } else {
+    memory_.map(*busAddress, std::span(static_cast<std::byte*>(const_cast<void*>(host)), bytes), true);
+  }
+  mapped_.emplace(host, *busAddress);
+  return true;
+}
+
+void HostDevice::unmap(const void* host, size_t) {
+  const auto entry = mapped_.find(host);
+  if (entry == mapped_.end()) return;
+  memory_.unmap(entry->second);
+  mapped_.erase(entry);
+}
+
+rt::Wait HostDevice::wait(uint32_t) {
+  npu_.run();
+  stats_ = npu_.stats();
+  fault_ = npu_.fault();
+  findings_ = npu_.findings();
+  return npu_.interrupt() ? rt::Wait::Interrupt : rt::Wait::Timeout;
+}
+
+}  // namespace carina::device

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in front of the Ethos-U delegate on the host and keeps what each call did.
+#pragma once
+
+#include <vector>
+
+#include "carina/ethosu_delegate.hpp"
+#include "device/host_device.hpp"
+#include "device/run.hpp"
+
+namespace carina::device {
+
+/// A Carina tensor with the bytes of a runtime tensor, rearranged to row-major order.
+Result<Tensor> copyOut(const rt::Tensor& tensor);
+/// The reverse; types and shapes are equal.
+void copyIn(const Tensor& tensor, rt::Tensor& into);
+/// Type and logical shape of a runtime tensor.
+Result<Runner::Io> describe(const rt::Tensor& tensor);
+
+class RecordingBackend final : public rt::Backend {
+ public:
+  RecordingBackend(rt::EthosUDelegate& delegate, rt::EthosUDriver& driver, HostDevice& device, bool keepIo)
+      : delegate_(delegate), driver_(driver), device_(device), keepIo_(keepIo) {}
+  ~RecordingBackend() = default;
+
+  const char* id() const override { return delegate_.id(); }
+  size_t stateBytes() const override { return delegate_.stateBytes(); }
+  rt::Status prepare(rt::Bytes blob, const rt::NamedData& named, void* state,
+                     size_t* temporaryBytes) override {
+    return delegate_.prepare(blob, named, state, temporaryBytes);
+  }
+  rt::Status execute(void* state, rt::Span<rt::Value> values, rt::Span<const int32_t> arguments,
+                     rt::Arena& temporary) override;
+
+  std::vector<DelegateRun>& runs() { return runs_; }
+  /// Of the instruction that comes next.
+  void setInstruction(uint32_t instruction) { instruction_ = instruction; }
+
+ private:
+  rt::EthosUDelegate& delegate_;
+  rt::EthosUDriver& driver_;
+  HostDevice& device_;
+  bool keepIo_;
+  uint32_t instruction_ = 0;
+  std::vector<DelegateRun> runs_;
+};
+
+}  // namespace carina::device

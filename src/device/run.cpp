@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/run.hpp"
+
+#include <algorithm>
+
+#include "carina/runtime.hpp"
+#include "device/aligned_buffer.hpp"
+#include "device/host_device.hpp"
+#include "device/recording_backend.hpp"
+#include "npu/payload.hpp"
+#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
+
+namespace carina::device {
+namespace {
+
+std::string textOf(const rt::Status& status) {
+  char text[256];
+  rt::statusText(status, text, sizeof(text));
+  return text;
+}
+
+Error asError(const rt::Status& status) {
+  return fail("{}", textOf(status));
+}
+
+/// What the program says it was compiled for, from the first Ethos-U delegate.
+struct Compiled {
+  bool delegated = false;
+  pte::EthosUSettings settings;
+};
+Result<Compiled> compiledFor(const pte::Program& program) {
+  Compiled compiled;
+  for (const pte::Method& method : program.methods) {
+    for (const pte::Delegate& delegate : method.delegates) {
+      if (delegate.id != "EthosUBackend") continue;
+      compiled.delegated = true;
+      compiled.settings = pte::ethosUSettings(delegate.specs);
+      if (!compiled.settings.target.empty()) return compiled;
+      CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(delegate.blob));
+      CARINA_TRY(const npu::Payload payload, npu::readPayload(blob.payload));
+      CARINA_TRY(const npu::Target* target, npu::payloadTarget(payload));
+      compiled.settings.target = std::string(target->name);
+      return compiled;
+    }
+  }
+  return compiled;
+}
+
+/// The mode's cache, or what ExecuTorch's runner gives a mode without a size.
+constexpr int64_t kDefaultFastScratch = 384 * 1024;
+int64_t fastScratchBytes(const npu::Machine& machine) {
+  if (!machine.memory.spilling()) return 0;
+  return machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefaultFastScratch;
+}
+
+rt::DriverOptions driverOptions(const npu::Machine& machine) {
+  rt::DriverOptions options;
+  options.hasAttributes = true;
+  if (machine.memory.spilling()) {
+    options.attributes = rt::RegionAttributes::dedicatedSram();
+  } else if (!machine.memory.slowConstants()) {
+    options.attributes = rt::RegionAttributes::sramOnly();
+  } else {
+    options.hasAttributes = false;
+  }
+  return options;
+}
+
+class Recorder final : public rt::Profiler {
+ public:
+  ~Recorder() = default;
+  void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override {
+    if (kind == rt::EventKind::KernelBegin) kernels.emplace_back(name.data, name.size);
+    if (kind == rt::EventKind::DelegateBegin && backend != nullptr) backend->setInstruction(instruction);
+  }
+  std::vector<std::string> kernels;
+  RecordingBackend* backend = nullptr;
+};
+
+}  // namespace
+
+struct Runner::State {
+  RunOptions options;
+  AlignedBuffer file;
+  rt::Program program;
+  uint32_t methodIndex = 0;
+  npu::Machine machine;
+  std::string compiledTarget;
+  std::unique_ptr<HostDevice> device;
+  std::unique_ptr<rt::EthosUDriver> driver;
+  std::unique_ptr<rt::EthosUDelegate> delegate;
+  std::unique_ptr<RecordingBackend> backend;
+  Recorder recorder;
+  std::vector<rt::Backend*> backends;
+  rt::Environment environment;
+  AlignedBuffer fastScratch, methodMemory, temporary;
+  std::vector<AlignedBuffer> pools, inputMemory, outputMemory;
+  rt::Method method;
+  std::vector<Io> inputs, outputs;
+
+  Status openNpu(const pte::EthosUSettings& settings);
+  Status load();
+  Status describeIo();
+  Error explain(const rt::Status& status) const;
+};
+
+Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
+  compiledTarget = settings.target;
+  const bool own = options.target.empty() || options.target == settings.target;
+  const auto pick = [&](const std::string& wanted, const std::string& recorded) {
+    return !wanted.empty() || !own ? wanted : recorded;
+  };
+  auto made = npu::makeMachine(options.target.empty() ? settings.target : options.target,
+                               pick(options.systemConfig, settings.systemConfig),
+                               pick(options.memoryMode, settings.memoryMode));
+  // Programs of other makers may name systems from a configuration file that is not here.
+  if (!made && options.systemConfig.empty() && options.memoryMode.empty()) {
+    made = npu::makeMachine(options.target.empty() ? settings.target : options.target, "", "");
+  }
+  if (!made) return std::move(made).error();
+  machine = std::move(*made);
+  device = std::make_unique<HostDevice>(machine, options.model);
+  driver = std::make_unique<rt::EthosUDriver>(*device, driverOptions(machine));
+  if (const rt::Status status = driver->open(); !status.ok()) return asError(status);
+  fastScratch = AlignedBuffer(static_cast<size_t>(fastScratchBytes(machine)));
+  delegate = std::make_unique<rt::EthosUDelegate>(driver.get(), fastScratch.span());
+  backend = std::make_unique<RecordingBackend>(*delegate, *driver, *device, options.keepDelegateIo);
+  recorder.backend = backend.get();
+  backends.push_back(backend.get());
+  return {};
+}
+
+Error Runner::State::explain(const rt::Status& status) const {
+  if (status.code == rt::Code::WrongTarget && machine.target != nullptr) {
+    return std::move(fail("{}: the program was compiled for {}, the NPU is {}", textOf(status),
+                          compiledTarget, machine.target->name))
+        .withRemedy(fmt::format("compile again with --target {}, or run on {}", machine.target->name,
+                                compiledTarget));
+  }
+  if (status.code == rt::Code::MissingKernel)
+    return asError(status).withRemedy("this runtime has no kernel for that operator");
+  if (status.code == rt::Code::DeviceFault && device != nullptr && device->fault()) {
+    return fail("{}: {}", textOf(status), device->fault()->str());
+  }
+  return asError(status);
+}
+
+Status Runner::State::load() {
+  environment.kernels = rt::allKernels();
+  environment.backends = rt::Span<rt::Backend* const>(backends.data(), backends.size());
+  environment.profiler = &recorder;
+  rt::Requirements needs;
+  if (const rt::Status status = rt::Method::require(program, methodIndex, environment, &needs); !status.ok())
+    return explain(status);
+  methodMemory = AlignedBuffer(needs.methodBytes);
+  temporary = AlignedBuffer(needs.temporaryBytes);
+  std::vector<rt::MutableBytes> spans;
+  for (uint32_t i = 0; i < needs.poolCount; ++i) {
+    size_t bytes = 0;
+    if (const rt::Status status = rt::Method::poolBytes(program, methodIndex, i, &bytes); !status.ok())
+      return asError(status);
+    pools.emplace_back(bytes);
+    spans.push_back(pools.back().span());
+  }
+  const rt::Memory memory{methodMemory.span(), rt::Span<rt::MutableBytes>(spans.data(), spans.size()),
+                          temporary.span()};
+  if (const rt::Status status = method.load(program, methodIndex, environment, memory); !status.ok())
+    return explain(status);
+  return describeIo();
+}
+
+Status Runner::State::describeIo() {
+  for (uint32_t i = 0; i < method.inputCount(); ++i) {
+    rt::Value& value = method.mutableInput(i);
+    if (value.kind != rt::ValueKind::Tensor)
+      return fail("input {} is no tensor", i)
+          .withRemedy("programs with scalar inputs are not supported here");
+    CARINA_TRY(Io io, describe(value.tensor));
+    inputs.push_back(std::move(io));
+    if (value.tensor.planned) continue;
+    inputMemory.emplace_back(value.tensor.bytes);
+    if (const rt::Status status = method.setInput(i, inputMemory.back().span()); !status.ok())
+      return asError(status);
+  }
+  for (uint32_t i = 0; i < method.outputCount(); ++i) {
+    const rt::Value& value = method.output(i);
+    if (value.kind != rt::ValueKind::Tensor)
+      return fail("output {} is no tensor", i)
+          .withRemedy("programs with scalar outputs are not supported here");
+    CARINA_TRY(Io io, describe(value.tensor));
+    outputs.push_back(std::move(io));
+    if (value.tensor.data != nullptr || value.tensor.bytes == 0) continue;
+    outputMemory.emplace_back(value.tensor.bytes);
+    if (const rt::Status status = method.bindOutput(i, outputMemory.back().span()); !status.ok())
+      return asError(status);
+  }
+  return {};
+}
+
+Runner::Runner(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Runner::~Runner() = default;
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&&) noexcept = default;
+
+Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->file = AlignedBuffer(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(state->file.data()));
+  if (const rt::Status status = rt::Program::load(state->file.span(), &state->program); !status.ok())
+    return asError(status);
+  if (!options.method.empty()) {
+    if (const rt::Status status = state->program.findMethod(options.method.c_str(), &state->methodIndex);
+        !status.ok())
+      return asError(status);
+  }
+  CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
+  CARINA_TRY(const Compiled compiled, compiledFor(program));
+  if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
+  CARINA_RETURN_IF_ERROR(state->load());
+  return Runner(std::move(state));
+}
+
+const std::vector<Runner::Io>& Runner::inputs() const {
+  return state_->inputs;
+}
+const std::vector<Runner::Io>& Runner::outputs() const {
+  return state_->outputs;
+}
+
+Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
+  State& state = *state_;
+  if (inputs.size() != state.inputs.size())
+    return fail("{} inputs given, the program has {}", inputs.size(), state.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Io& io = state.inputs[i];
+    if (inputs[i].dtype() != io.dtype || inputs[i].shape() != io.shape) {
+      return fail("input {} is {}{}, the program takes {}{}", i, dtypeName(inputs[i].dtype()),
+                  shapeText(inputs[i].shape()), dtypeName(io.dtype), shapeText(io.shape));
+    }
+    copyIn(inputs[i], state.method.mutableInput(static_cast<uint32_t>(i)).tensor);
+  }
+  state.recorder.kernels.clear();
+  if (state.backend) state.backend->runs().clear();
+  if (const rt::Status status = state.method.execute(); !status.ok()) return state.explain(status);
+  RunOutcome outcome;
+  for (uint32_t i = 0; i < state.method.outputCount(); ++i) {
+    CARINA_TRY(Tensor output, copyOut(state.method.output(i).tensor));
+    outcome.outputs.push_back(std::move(output));
+  }
+  RunStats& stats = outcome.stats;
+  if (state.backend) {
+    stats.target = std::string(state.machine.target->name);
+    stats.systemConfig = state.machine.system.name;
+    stats.memoryMode = state.machine.memory.name;
+    stats.delegates = std::move(state.backend->runs());
+    for (const DelegateRun& run : stats.delegates) stats.npuCycles += static_cast<int64_t>(run.pmuCycles);
+  }
+  stats.methodBytes = static_cast<int64_t>(state.methodMemory.size());
+  stats.temporaryBytes = static_cast<int64_t>(state.temporary.size());
+  stats.fastScratchBytes = static_cast<int64_t>(state.fastScratch.size());
+  for (const AlignedBuffer& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool.size()));
+  stats.kernels = state.recorder.kernels;
+  return outcome;
+}
+
+Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs, const RunOptions& options) {
+  CARINA_TRY(Runner runner, Runner::open(program, options));
+  return runner.run(inputs);
+}
+
+}  // namespace carina::device
