@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler as a whole (compiler.hpp): the stages one after the other, and the record of what came out.
+#include "compiler/compiler.hpp"
+
+#include <unordered_map>
+
+#include "compiler/emit.hpp"
+#include "compiler/legalize.hpp"
+#include "compiler/operation_builder.hpp"
+#include "compiler/schedule.hpp"
+#include "compiler/storage.hpp"
+#include "ir/printer.hpp"
+#include "npu/stream.hpp"
+#include "npu/timing.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::compiler {
+namespace {
+
+constexpr size_t kMaxCommandBytes = size_t{16} << 20;
+
+IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir::Value* tosaValue) {
+  const Access& access = schedule.storage.access(npuValue);
+  IoTensor io;
+  io.name = tosaValue->name;
+  io.dtype = tosaValue->dtype();
+  io.shape = tosaValue->shape();
+  io.bytes = tosaValue->numElements() * dtypeSize(tosaValue->dtype());
+  io.offset = schedule.buffers[static_cast<size_t>(access.buffer)].address + access.offset;
+  return io;
+}
+
+std::string operationName(const EmittedOperation& emitted) {
+  if (!emitted.node) return "";
+  const auto& location = emitted.node->location();
+  const std::string name = location && !location->name.empty() ? location->name : emitted.node->result()->name;
+  return name + emitted.suffix;
+}
+
+Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule, const Options& options,
+                   CompiledProgram& program) {
+  npu::StreamWriter writer(*schedule.machine.target);
+  npu::Timeline timeline(schedule.machine);
+  for (const EmittedOperation& emitted : operations) {
+    if (Status status = writer.add(emitted.operation); !status.ok()) {
+      return std::move(status).error().at(emitted.node ? emitted.node->where() : "command stream");
+    }
+    const bool wide = std::holds_alternative<npu::Stop>(emitted.operation) || !emitted.node;
+    const uint32_t offset = writer.position() - 4;
+    timeline.add(emitted.operation, offset);
+    if (wide) continue;
+    const npu::OperationCost* cost = timeline.operations().empty() ? nullptr : &timeline.operations().back().cost;
+    if (cost) program.macs += cost->macs;
+    if (!options.records) continue;
+    OperationRecord record;
+    record.location = emitted.node->location();
+    record.name = operationName(emitted);
+    record.kind = emitted.kind;
+    record.wordOffset = offset / 4;
+    if (cost) {
+      record.cycles = cost->total;
+      record.macs = cost->macs;
+    }
+    if (const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation)) {
+      record.block = op->block;
+      const int64_t rows = op->ofm.strideY * (op->ofm.height - 1);
+      record.ofm = {op->ofm.base[0], static_cast<uint64_t>(std::max<int64_t>(rows, 0) + op->ofm.strideX * op->ofm.width)};
+      record.ofmRegion = op->ofm.region;
+      if (emitted.last) record.value = emitted.node->result()->name;
+      if (emitted.last && !record.value.empty() && op->transpose == npu::Transpose::HWC) {
+        npu::FeatureMap map = featureMap(schedule.storage, emitted.node->result());
+        const Placement& place =
+            schedule.buffers[static_cast<size_t>(schedule.storage.access(emitted.node->result()).buffer)];
+        map.region = regionOf(place.area);
+        map.base[0] += static_cast<uint64_t>(place.address);
+        program.values.push_back({record.value, program.operations.size(), map});
+      }
+    }
+    program.operations.push_back(std::move(record));
+  }
+  program.cycles = timeline.total();
+  program.commands = std::move(writer).take();
+  if (program.commands.size() * 4 > kMaxCommandBytes) {
+    return fail("the command stream takes {} bytes > 16 MiB", program.commands.size() * 4).withRemedy("split the network");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
+  CARINA_CHECK(machine.target, "a machine has a target");
+  CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
+  CARINA_RETURN_IF_ERROR(makeAddressable(graph));
+  if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
+  CARINA_TRY(Schedule plan, schedule(graph, machine, options));
+  if (options.dump) options.dump("schedule", [&] { return print(plan); });
+  const std::vector<EmittedOperation> operations = emit(plan);
+
+  CompiledProgram program;
+  program.machine = machine;
+  CARINA_RETURN_IF_ERROR(writeStream(operations, plan, options, program));
+  program.arenaBytes = plan.arenaBytes;
+  program.cacheBytes = plan.cacheBytes;
+  for (size_t i = 0; i < tosa.inputs().size(); ++i) {
+    program.inputs.push_back(ioTensor(plan, graph.inputs()[i], tosa.inputs()[i]));
+  }
+  for (size_t i = 0; i < tosa.outputs().size(); ++i) {
+    program.outputs.push_back(ioTensor(plan, graph.outputs()[i], tosa.outputs()[i]));
+  }
+  program.constants = std::move(plan.constants).take();
+  return program;
+}
+
+std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& target) {
+  // The operator by itself, with the neighbours that the hardware only takes together with it.
+  ir::Graph graph("supports");
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  const auto operand = [&](const ir::Value* value) {
+    if (!value || mapping.contains(value)) return;
+    mapping[value] = value->isConstant() ? graph.addConstant(value->constant()) : graph.addInput(value->type);
+  };
+  const auto add = [&](const ir::Node& node) -> Status {
+    for (const ir::Value* value : node.operands()) operand(value);
+    auto copy = ir::cloneNode(node, graph, mapping);
+    if (!copy.ok()) return copy.error();
+    return {};
+  };
+  const auto isWide = [](const ir::Value* value) { return dtypeSize(value->dtype()) > 4 && value->dtype() != DType::Shape; };
+  const ir::Node* last = &tosaOp;
+  if (ir::isa<tosa::Rescale>(&tosaOp) && isWide(tosaOp.operand(0)) && tosaOp.operand(0)->producer()) {
+    if (auto status = add(*tosaOp.operand(0)->producer()); !status.ok()) return status.error().message();
+  }
+  if (auto status = add(tosaOp); !status.ok()) return status.error().message();
+  const ir::Value* result = tosaOp.results().empty() ? nullptr : tosaOp.result();
+  if (result && isWide(result) && result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses().front().node)) {
+    last = result->uses().front().node;
+    if (auto status = add(*last); !status.ok()) return status.error().message();
+  }
+  std::vector<ir::Value*> outputs;
+  for (const ir::Value* value : last->results()) outputs.push_back(mapping.at(value));
+  graph.setOutputs(std::move(outputs));
+  auto lowered = legalize(graph, target);
+  if (!lowered.ok()) return lowered.error().message();
+  return std::nullopt;
+}
+
+}  // namespace carina::compiler

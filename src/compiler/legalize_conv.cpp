@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of all kinds. The hardware takes strides up to 3 and dilation up to 2; what lies beyond becomes other
+// convolutions with the same sums.
+#include <algorithm>
+#include <cstdlib>
+
+#include "compiler/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::Window;
+
+namespace {
+
+constexpr int64_t kMaxKernelHeight = 64, kMaxKernelArea = 4096;
+constexpr int64_t kMaxStride = 3, kMaxPadBefore = 127, kMaxPadAfter = 128;
+
+Tensor weightTensor(const ir::Value* value) {
+  const Tensor& tensor = value->constant();
+  return tensor.dtype() == DType::Int4 ? tensor.bitcast(DType::Int8) : tensor;
+}
+
+/// One bias per channel.
+Tensor expandBias(const Tensor& bias, int64_t channels) {
+  if (bias.numElements() == channels) return bias.reshaped({channels});
+  Tensor expanded = Tensor::zeros(bias.dtype(), {channels});
+  for (int64_t c = 0; c < channels; ++c) expanded.setIntegerAt(c, bias.integerAt(0));
+  return expanded;
+}
+
+/// Zero point inserted between the taps: a dilation of 1 with a larger kernel.
+Tensor dilateKernel(const Tensor& weight, bool depthwise, const ir::Ints& dilation, int64_t zeroPoint) {
+  const Shape& s = weight.shape();
+  const int64_t outer = depthwise ? 1 : s[0], kh = s[depthwise ? 0 : 1], kw = s[depthwise ? 1 : 2], inner = s.back();
+  const int64_t dh = (kh - 1) * dilation[0] + 1, dw = (kw - 1) * dilation[1] + 1;
+  Tensor result = Tensor::zeros(weight.dtype(), depthwise ? Shape{dh, dw, inner} : Shape{outer, dh, dw, inner});
+  if (zeroPoint != 0) {
+    for (int64_t i = 0; i < result.numElements(); ++i) result.setIntegerAt(i, zeroPoint);
+  }
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t y = 0; y < kh; ++y) {
+      for (int64_t x = 0; x < kw; ++x) {
+        for (int64_t i = 0; i < inner; ++i) {
+          result.setIntegerAt(((o * dh + y * dilation[0]) * dw + x * dilation[1]) * inner + i,
+                              weight.integerAt(((o * kh + y) * kw + x) * inner + i));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Status requireConstant(const ir::Value* value, std::string_view what) {
+  if (value->isConstant()) return {};
+  return fail("{} are computed, the NPU reads encoded constants", what).withRemedy("make them parameters of the network");
+}
+
+}  // namespace
+
+Status Legalizer::checkConvolution(const Convolution& conv) const {
+  const Window& w = conv.window;
+  if (w.kernel[0] > kMaxKernelHeight) return fail("kernel height {} > {}", w.kernel[0], kMaxKernelHeight).withRemedy("use a smaller kernel");
+  if (w.kernel[0] * w.kernel[1] > kMaxKernelArea) {
+    return fail("kernel area {}x{} = {} > {}", w.kernel[0], w.kernel[1], w.kernel[0] * w.kernel[1], kMaxKernelArea)
+        .withRemedy("use a smaller kernel");
+  }
+  for (const int64_t size : conv.ifm->shape()) {
+    if (size > 65536) return fail("feature map size {} > 65536", size).withRemedy("split the input");
+  }
+  if (w.pad[0] > kMaxPadBefore || w.pad[1] > kMaxPadBefore || w.pad[2] > kMaxPadAfter || w.pad[3] > kMaxPadAfter) {
+    return fail("padding {} x {} x {} x {} > {} (top, left) or {} (bottom, right)", w.pad[0], w.pad[1], w.pad[2],
+                w.pad[3], kMaxPadBefore, kMaxPadAfter)
+        .withRemedy("pad in an operator of its own");
+  }
+  // The accumulators hold what the compilers have always promised them.
+  const bool wide = dtypeSize(conv.ifm->dtype()) == 2;
+  const int64_t limit = wide && u85() ? 2130706432 : int64_t{127} * 65536;
+  const int64_t channels = conv.bias.numElements();
+  const int64_t per = conv.weight.numElements() / channels;
+  if (per * 255 <= limit) return {};
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < per; ++i) {
+      sum += std::abs(conv.weight.integerAt(conv.depthwise ? i * channels + c : c * per + i) - conv.weightZeroPoint);
+    }
+    if (sum > limit) return fail("sum of absolute weights {} > {} in output channel {}", sum, limit, c);
+  }
+  return {};
+}
+
+Result<ir::Value*> Legalizer::convolve(Convolution conv) {
+  Window& w = conv.window;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    if (w.kernel[axis] == 1) w.dilation[axis] = 1;
+  }
+  if (w.dilation[0] > 2 || w.dilation[1] > 2) {
+    conv.weight = dilateKernel(conv.weight, conv.depthwise, w.dilation, conv.weightZeroPoint);
+    for (size_t axis = 0; axis < 2; ++axis) {
+      w.kernel[axis] = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
+      w.dilation[axis] = 1;
+    }
+  }
+  // A single output position needs no stride.
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t dilated = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
+    const int64_t size = conv.ifm->dim(static_cast<int64_t>(axis)) + w.pad[axis] + w.pad[axis + 2];
+    if ((size - dilated) / w.stride[axis] == 0) w.stride[axis] = 1;
+  }
+  if (w.stride[0] > kMaxStride || w.stride[1] > kMaxStride) {
+    if (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]) {
+      CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
+      w.pad = {0, 0, 0, 0};
+    }
+    const int64_t kh = w.kernel[0], kw = w.kernel[1], depth = conv.ifm->dim(2);
+    const int64_t oh = (conv.ifm->dim(0) - (kh - 1) * w.dilation[0] - 1) / w.stride[0] + 1;
+    const int64_t ow = (conv.ifm->dim(1) - (kw - 1) * w.dilation[1] - 1) / w.stride[1] + 1;
+    const Shape strides = rowMajorStrides(conv.ifm->shape());
+    // Every window laid out by itself: [OH, OW] positions of [KH, KW, C] elements.
+    std::vector<npu_ir::Piece> pieces;
+    const Shape gathered{oh, ow, kh * kw * depth};
+    for (int64_t ky = 0; ky < kh; ++ky) {
+      for (npu_ir::Piece& piece : emitCopies(
+               builder_, {conv.ifm, {oh, ow, kw, depth}, ky * w.dilation[0] * strides[0],
+                          {w.stride[0] * strides[0], w.stride[1] * strides[1], w.dilation[1] * strides[1], 1},
+                          ky * kw * depth, {ow * kh * kw * depth, kh * kw * depth, depth, 1}})) {
+        pieces.push_back(std::move(piece));
+      }
+    }
+    ir::Value* columns = npu_ir::createJoin(builder_, pieces, {conv.ifm->dtype(), gathered});
+    if (!conv.depthwise) {
+      conv.ifm = columns;
+      conv.weight = conv.weight.reshaped({conv.weight.dim(0), 1, 1, kh * kw * depth});
+      const int64_t zero = w.ifmZeroPoint;
+      w = {};
+      w.ifmZeroPoint = zero;
+    } else {
+      // Positions side by side: each window is a row of kh*kw columns of depth channels.
+      conv.ifm = npu_ir::createReshape(builder_, columns, {oh * ow, kh * kw, depth});
+      conv.weight = conv.weight.reshaped({1, kh * kw, depth});
+      const int64_t zero = w.ifmZeroPoint;
+      w = {};
+      w.kernel = {1, kh * kw};
+      w.ifmZeroPoint = zero;
+      CARINA_TRY(ir::Value * result, convolve(conv));
+      return npu_ir::createReshape(builder_, result, {oh, ow, depth});
+    }
+  }
+  CARINA_RETURN_IF_ERROR(checkConvolution(conv));
+  const DType type = conv.type;
+  ir::Value* weight = constant(std::move(conv.weight));
+  ir::Value* bias = constant(std::move(conv.bias));
+  if (conv.depthwise) return npu_ir::createDepthwise(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
+  return npu_ir::createConv(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
+}
+
+namespace {
+
+/// The operation that computed a convolution's result, behind reshapes.
+ir::Node* mainOperation(ir::Value* value) {
+  while (ir::isa<npu_ir::View>(value->producer())) value = value->producer()->operand(0);
+  return value->producer();
+}
+
+}  // namespace
+
+Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
+  CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
+  CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
+  CARINA_TRY(ir::Value * input, get(node.input()));
+  Convolution conv;
+  conv.weight = weightTensor(node.weight());
+  conv.bias = expandBias(node.bias()->constant(), conv.weight.dim(0));
+  conv.weightZeroPoint = constantValue(node.weightZp());
+  conv.type = node.output()->dtype();
+  conv.window.kernel = {conv.weight.dim(1), conv.weight.dim(2)};
+  conv.window.stride = node.stride();
+  conv.window.dilation = node.dilation();
+  const ir::Ints& pad = node.pad();
+  conv.window.pad = {pad[0], pad[2], pad[1], pad[3]};
+  conv.window.ifmZeroPoint = constantValue(node.inputZp());
+  const Shape& shape = input->shape();
+  const bool pointwise = conv.window.kernel == ir::Ints{1, 1} && conv.window.stride == ir::Ints{1, 1} &&
+                         conv.window.pad == ir::Ints{0, 0, 0, 0};
+  if (pointwise && shape[0] > 1 && shape[0] * shape[1] <= 65536) {
+    // A batch of pointwise convolutions is one taller (or, for vectors, wider) image.
+    const bool vectors = shape[1] * shape[2] == 1;
+    conv.ifm = npu_ir::createReshape(builder_, input, vectors ? Shape{1, shape[0], shape[3]}
+                                                              : Shape{shape[0] * shape[1], shape[2], shape[3]});
+    CARINA_TRY(ir::Value * result, convolve(conv));
+    define(node.output(), result, {mainOperation(result)});
+    return {};
+  }
+  std::vector<ir::Value*> parts;
+  std::vector<ir::Node*> operations;
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    Convolution one = conv;
+    one.ifm = image(input, n);
+    CARINA_TRY(ir::Value * part, convolve(std::move(one)));
+    parts.push_back(part);
+    operations.push_back(mainOperation(part));
+  }
+  define(node.output(), images(parts), std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
+  CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
+  CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
+  CARINA_TRY(ir::Value * input, get(node.input()));
+  const Tensor weight = weightTensor(node.weight());  // [KH, KW, C, M]
+  const int64_t kh = weight.dim(0), kw = weight.dim(1), channels = weight.dim(2), multiple = weight.dim(3);
+  Convolution conv;
+  conv.bias = expandBias(node.bias()->constant(), channels * multiple);
+  conv.weightZeroPoint = constantValue(node.weightZp());
+  conv.type = node.output()->dtype();
+  conv.window.kernel = {kh, kw};
+  conv.window.stride = node.stride();
+  conv.window.dilation = node.dilation();
+  const ir::Ints& pad = node.pad();
+  conv.window.pad = {pad[0], pad[2], pad[1], pad[3]};
+  conv.window.ifmZeroPoint = constantValue(node.inputZp());
+  conv.depthwise = multiple == 1;
+  if (conv.depthwise) {
+    conv.weight = weight.reshaped({kh, kw, channels});
+  } else {
+    // Output channel c*M+m looks at input channel c alone: a convolution whose other weights are zero.
+    if (channels * multiple * kh * kw * channels > int64_t{1} << 24) {
+      return fail("depth multiplier {} with {} channels", multiple, channels)
+          .withRemedy("use a depth multiplier of 1 followed by a pointwise convolution");
+    }
+    conv.weight = Tensor::zeros(DType::Int8, {channels * multiple, kh, kw, channels});
+    if (conv.weightZeroPoint != 0) {
+      for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, conv.weightZeroPoint);
+    }
+    for (int64_t y = 0; y < kh; ++y) {
+      for (int64_t x = 0; x < kw; ++x) {
+        for (int64_t c = 0; c < channels; ++c) {
+          for (int64_t m = 0; m < multiple; ++m) {
+            conv.weight.setIntegerAt((((c * multiple + m) * kh + y) * kw + x) * channels + c,
+                                     weight.integerAt(((y * kw + x) * channels + c) * multiple + m));
+          }
+        }
+      }
+    }
+  }
+  std::vector<ir::Value*> parts;
+  std::vector<ir::Node*> operations;
+  for (int64_t n = 0; n < input->dim(0); ++n) {
+    Convolution one = conv;
+    one.ifm = image(input, n);
+    CARINA_TRY(ir::Value * part, convolve(std::move(one)));
+    parts.push_back(part);
+    operations.push_back(mainOperation(part));
+  }
+  define(node.output(), images(parts), std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
+  CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
+  CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
+  CARINA_TRY(ir::Value * input, get(node.input()));  // [N, D, H, W, C]
+  const Tensor weight = weightTensor(node.weight()); // [OC, KD, KH, KW, IC]
+  const int64_t oc = weight.dim(0), kd = weight.dim(1), kh = weight.dim(2), kw = weight.dim(3), ic = weight.dim(4);
+  const Shape& in = input->shape();
+  const Shape& out = node.output()->shape();
+  const ir::Ints& pad = node.pad();
+  const ir::Ints& stride = node.stride();
+  const ir::Ints& dilation = node.dilation();
+  // The planes that one output plane sees become channels: [KH, KW, KD*IC].
+  Tensor flat = Tensor::zeros(DType::Int8, {oc, kh, kw, kd * ic});
+  for (int64_t o = 0; o < oc; ++o) {
+    for (int64_t d = 0; d < kd; ++d) {
+      for (int64_t p = 0; p < kh * kw; ++p) {
+        for (int64_t i = 0; i < ic; ++i) {
+          flat.setIntegerAt((o * kh * kw + p) * kd * ic + d * ic + i, weight.integerAt(((o * kd + d) * kh * kw + p) * ic + i));
+        }
+      }
+    }
+  }
+  const Shape strides = rowMajorStrides(in);
+  std::vector<npu_ir::Piece> results;
+  std::vector<ir::Node*> operations;
+  const Shape outStrides = rowMajorStrides(out);
+  const int64_t inputZero = constantValue(node.inputZp());
+  for (int64_t n = 0; n < in[0]; ++n) {
+    for (int64_t od = 0; od < out[1]; ++od) {
+      std::vector<npu_ir::Piece> pieces;
+      const Shape gathered{in[2], in[3], kd * ic};
+      for (int64_t k = 0; k < kd; ++k) {
+        const int64_t d = od * stride[0] - pad[0] + k * dilation[0];
+        if (d < 0 || d >= in[1]) {
+          pieces.push_back({filled(input->dtype(), {in[2], in[3], ic}, inputZero), k * ic, {in[3] * kd * ic, kd * ic, 1}});
+          continue;
+        }
+        for (npu_ir::Piece& piece : emitCopies(builder_, {input, {in[2], in[3], ic}, n * strides[0] + d * strides[1],
+                                                          {strides[2], strides[3], 1}, k * ic, {in[3] * kd * ic, kd * ic, 1}})) {
+          pieces.push_back(std::move(piece));
+        }
+      }
+      Convolution conv;
+      conv.ifm = kd == 1 && pad[0] == 0
+                     ? npu_ir::createView(builder_, input, input->dtype(), gathered, n * strides[0] + od * stride[0] * strides[1],
+                                          {strides[2], strides[3], 1})
+                     : npu_ir::createJoin(builder_, pieces, {input->dtype(), gathered});
+      conv.weight = flat;
+      conv.bias = expandBias(node.bias()->constant(), oc);
+      conv.weightZeroPoint = constantValue(node.weightZp());
+      conv.type = node.output()->dtype();
+      conv.window.kernel = {kh, kw};
+      conv.window.stride = {stride[1], stride[2]};
+      conv.window.dilation = {dilation[1], dilation[2]};
+      conv.window.pad = {pad[2], pad[4], pad[3], pad[5]};
+      conv.window.ifmZeroPoint = inputZero;
+      CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
+      operations.push_back(mainOperation(part));
+      results.push_back({part, n * outStrides[0] + od * outStrides[1], {outStrides[2], outStrides[3], outStrides[4]}});
+    }
+  }
+  define(node.output(), npu_ir::createJoin(builder_, results, {node.output()->dtype(), out}), std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
+  CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
+  CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
+  CARINA_TRY(ir::Value * input, get(node.input()));
+  const Tensor weight = weightTensor(node.weight());  // [OC, KH, KW, IC]
+  const int64_t oc = weight.dim(0), ic = weight.dim(3);
+  const std::array<int64_t, 2> kernel{weight.dim(1), weight.dim(2)};
+  const Shape& out = node.output()->shape();
+  const ir::Ints& stride = node.stride();
+  const std::array<int64_t, 2> before{node.outPad()[0], node.outPad()[2]};
+  const int64_t inputZero = constantValue(node.inputZp()), weightZero = constantValue(node.weightZp());
+  const Shape outStrides = rowMajorStrides(out);
+  // Output positions of one phase (oy mod stride) are an ordinary convolution with every stride-th tap:
+  // oy = iy*s + before + ky, so for phase r the taps are ky = (r - before) mod s, + s, + 2s, ...
+  struct Phase {
+    int64_t first, count;                 // first output position and how many
+    std::vector<int64_t> taps;            // kernel positions, in order of rising input position
+    int64_t start;                        // input position of the first tap for the first output
+  };
+  const auto phases = [&](size_t axis) {
+    std::vector<Phase> result;
+    const int64_t s = stride[axis], size = out[axis + 1];
+    for (int64_t r = 0; r < std::min(s, size); ++r) {
+      Phase phase{r, (size - r + s - 1) / s, {}, 0};
+      for (int64_t k = kernel[axis] - 1; k >= 0; --k) {
+        if (((r - before[axis] - k) % s + s) % s == 0) phase.taps.push_back(k);
+      }
+      if (!phase.taps.empty()) phase.start = (r - before[axis] - phase.taps.front()) / s;
+      result.push_back(std::move(phase));
+    }
+    return result;
+  };
+  std::vector<npu_ir::Piece> pieces;
+  std::vector<ir::Node*> operations;
+  const Tensor bias = expandBias(node.bias()->constant(), oc);
+  for (int64_t n = 0; n < input->dim(0); ++n) {
+    for (const Phase& y : phases(0)) {
+      for (const Phase& x : phases(1)) {
+        const auto kh = static_cast<int64_t>(std::max<size_t>(y.taps.size(), 1));
+        const auto kw = static_cast<int64_t>(std::max<size_t>(x.taps.size(), 1));
+        Convolution conv;
+        conv.weight = Tensor::zeros(DType::Int8, {oc, kh, kw, ic});
+        for (int64_t i = 0; weightZero != 0 && i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, weightZero);
+        for (int64_t o = 0; o < oc; ++o) {
+          for (size_t a = 0; a < y.taps.size(); ++a) {
+            for (size_t b = 0; b < x.taps.size(); ++b) {
+              for (int64_t i = 0; i < ic; ++i) {
+                conv.weight.setIntegerAt(((o * kh + static_cast<int64_t>(a)) * kw + static_cast<int64_t>(b)) * ic + i,
+                                         weight.integerAt(((o * kernel[0] + y.taps[a]) * kernel[1] + x.taps[b]) * ic + i));
+              }
+            }
+          }
+        }
+        conv.bias = bias;
+        conv.weightZeroPoint = weightZero;
+        conv.type = node.output()->dtype();
+        conv.window.kernel = {kh, kw};
+        conv.window.ifmZeroPoint = inputZero;
+        // The window slides over input positions start .. start + count - 1 + taps - 1; outside the input lies padding.
+        ir::Value* ifm = image(input, n);
+        Shape start{0, 0, 0}, size = ifm->shape();
+        const auto fit = [&](size_t axis, const Phase& phase, int64_t taps) {
+          const int64_t first = phase.start, last = phase.start + phase.count - 1 + taps - 1, extent = size[axis];
+          conv.window.pad[axis] = std::max<int64_t>(0, -first);
+          conv.window.pad[axis + 2] = std::max<int64_t>(0, last - (extent - 1));
+          start[axis] = std::clamp<int64_t>(first, 0, extent - 1);
+          size[axis] = std::clamp<int64_t>(last, start[axis], extent - 1) - start[axis] + 1;
+          // A window that only sees padding still needs an element to hang on to.
+          if (last < 0 || first > extent - 1) {
+            size[axis] = 1;
+            conv.window.pad[axis] = last < 0 ? last - first + 1 : 0;
+            conv.window.pad[axis + 2] = last < 0 ? 0 : last - first + 1;
+            if (last < 0) conv.window.pad[axis + 2] = 0;
+          }
+        };
+        fit(0, y, kh);
+        fit(1, x, kw);
+        conv.ifm = npu_ir::createSlice(builder_, ifm, start, size);
+        const int64_t extraY = size[0] + conv.window.pad[0] + conv.window.pad[2] - kh + 1 - y.count;
+        const int64_t extraX = size[1] + conv.window.pad[1] + conv.window.pad[3] - kw + 1 - x.count;
+        CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
+        ir::Node* operation = mainOperation(part);
+        if (extraY != 0 || extraX != 0) {
+          // Positions that saw the stand-in element: leave them out.
+          const Shape from{y.start + y.count - 1 + kh - 1 < 0 ? 0 : extraY, x.start + x.count - 1 + kw - 1 < 0 ? 0 : extraX, 0};
+          part = npu_ir::createSlice(builder_, part, from, {y.count, x.count, oc});
+        }
+        operations.push_back(operation);
+        pieces.push_back({part, n * outStrides[0] + y.first * outStrides[1] + x.first * outStrides[2],
+                          {stride[0] * outStrides[1], stride[1] * outStrides[2], 1}});
+      }
+    }
+  }
+  define(node.output(), npu_ir::createJoin(builder_, pieces, {node.output()->dtype(), out}), std::move(operations));
+  return {};
+}
+
+}  // namespace carina::compiler

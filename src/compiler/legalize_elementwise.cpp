@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and the like; the hardware
+// reads them directly where its operand scaling gives exactly the same numbers (ethosu-numerics 5), else 32-bit steps do.
+#include <algorithm>
+#include <bit>
+
+#include "compiler/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
+using npu_ir::Rounding;
+
+namespace {
+
+/// Scale of an operand as attributes: unit scales in their shortest form.
+ir::Ints scaleOf(int64_t multiplier, int64_t shift) {
+  reduceScale(multiplier, shift, Rounding::NATURAL);
+  return {multiplier, shift};
+}
+
+/// A dimension is read whole by both, or repeated by one.
+int broadcastClass(int64_t a, int64_t b, int64_t out) {
+  if (out == 1) return -1;  // fits any neighbour
+  return (a == out ? 1 : 0) | (b == out ? 2 : 0);
+}
+
+}  // namespace
+
+Result<std::optional<Legalizer::Operand>> Legalizer::rescaledOperand(const ir::Value* value) {
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  if (!rescale || value->dtype() != DType::Int32) return std::optional<Operand>();
+  const RescaleNumbers numbers = rescaleNumbers(rescale);
+  if (numbers.perChannel() || numbers.outputZeroPoint != 0 || dtypeSize(numbers.inputType) > 2) return std::optional<Operand>();
+  if (numbers.rounding != Rounding::NATURAL && !numbers.wholeFactor()) return std::optional<Operand>();
+  CARINA_TRY(ir::Value * source, get(rescale.input()));
+  if (source->dtype() != numbers.inputType) {
+    source = npu_ir::createView(builder_, source, numbers.inputType, source->shape(), 0, rowMajorStrides(source->shape()));
+  }
+  return std::optional<Operand>(Operand{source, numbers.inputZeroPoint, numbers.multipliers[0], numbers.shifts[0]});
+}
+
+std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
+  if (!value->hasOneUse()) return std::nullopt;
+  const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
+  if (!rescale) return std::nullopt;
+  return rescaleNumbers(rescale);
+}
+
+Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a, const Operand& b,
+                                          const OutputStage& stage, DType type, std::vector<ir::Node*>* nodes) {
+  const auto whole = broadcastShapes(a.value->shape(), b.value ? b.value->shape() : a.value->shape());
+  if (!whole) return fail("{} and {} do not broadcast", shapeText(a.value->shape()), shapeText(b.value->shape()));
+  const Shape out = *whole;
+  Shape sa = a.value->shape(), sb = b.value ? b.value->shape() : out, shape = out;
+  const auto pad = [&](Shape& s) {
+    while (s.size() < std::max<size_t>(out.size(), 3)) s.insert(s.begin(), 1);
+  };
+  pad(sa);
+  pad(sb);
+  pad(shape);
+  const auto drop = [&](size_t d) {
+    for (Shape* s : {&sa, &sb, &shape}) s->erase(s->begin() + static_cast<std::ptrdiff_t>(d));
+  };
+  while (shape.size() > 3 && shape.front() == 1) drop(0);
+  // Outer dimensions that are read alike become one.
+  for (size_t d = 0; shape.size() > 3 && d + 1 < shape.size();) {
+    const int outer = broadcastClass(sa[d], sb[d], shape[d]), inner = broadcastClass(sa[d + 1], sb[d + 1], shape[d + 1]);
+    if (outer == inner || outer < 0 || inner < 0) {
+      for (Shape* s : {&sa, &sb, &shape}) (*s)[d + 1] *= (*s)[d];
+      drop(d);
+    } else {
+      ++d;
+    }
+  }
+  const bool plain = sa == shape && sb == shape;
+  if (plain && std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > 65536; })) {
+    CARINA_TRY(ir::Value * map, asMap(a.value));
+    sa = sb = shape = map->shape();
+  }
+  Operand x = a, y = b;
+  x.value = npu_ir::createReshape(builder_, a.value, sa);
+  if (b.value) y.value = npu_ir::createReshape(builder_, b.value, sb);
+  if (shape.size() > 3) {
+    // One operation per index of the outermost dimension.
+    std::vector<npu_ir::Piece> pieces;
+    const Shape strides = rowMajorStrides(shape);
+    const auto part = [&](ir::Value* value, int64_t i) {
+      Shape start(shape.size(), 0), size = value->shape();
+      start[0] = size[0] == 1 ? 0 : i;
+      size[0] = 1;
+      ir::Value* slice = npu_ir::createSlice(builder_, value, start, size);
+      size.erase(size.begin());
+      return npu_ir::createReshape(builder_, slice, size);
+    };
+    if (shape[0] > 4096) return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb));
+    for (int64_t i = 0; i < shape[0]; ++i) {
+      Operand xi = x, yi = y;
+      xi.value = part(x.value, i);
+      if (y.value) yi.value = part(y.value, i);
+      CARINA_TRY(ir::Value * result, elementwise(mode, xi, yi, stage, type, nodes));
+      pieces.push_back({result, i * strides[0], ir::Ints(strides.begin() + 1, strides.end())});
+    }
+    return npu_ir::createJoin(builder_, pieces, {type, out});
+  }
+  for (const int64_t size : shape) {
+    if (size > 65536) return fail("feature map {} has an axis > 65536", shapeText(shape)).withRemedy("split the tensor");
+  }
+  if (y.value) {
+    const bool both = x.value->shape() != shape && y.value->shape() != shape;
+    const bool constants = x.value->isConstant() && y.value->isConstant() && x.value->numElements() == 1 &&
+                           y.value->numElements() == 1;
+    if (constants) {
+      const ir::Ints one{1, 1, 1};
+      x.value = rearranged(x.value, one, one, 0, one, 0, one);
+    } else if (!u85() && both) {
+      CARINA_TRY(x.value, broadcastTo(x.value, shape));
+    }
+  }
+  ir::Value* result = npu_ir::createElementwise(
+      builder_, mode, {x.value, x.zeroPoint, scaleOf(x.multiplier, x.shift)},
+      {y.value, y.zeroPoint, scaleOf(y.multiplier, y.shift)}, Rounding::NATURAL, stage, type);
+  if (nodes) nodes->push_back(result->producer());
+  return npu_ir::createReshape(builder_, result, out);
+}
+
+Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
+                                          const OutputStage& stage) {
+  // Scalar constants come without the other operand's rank.
+  const auto ranked = [this](ir::Value* value, const ir::Value* other) {
+    if (!other || value->rank() == other->rank() || value->numElements() != 1) return value;
+    return npu_ir::createReshape(builder_, value, Shape(other->shape().size(), 1));
+  };
+  if (b && b->isConstant() && b->rank() != a->rank()) b = constant(b->constant().reshaped(Shape(a->shape().size(), 1)));
+  if (b && a->isConstant() && b->rank() != a->rank()) a = constant(a->constant().reshaped(Shape(b->shape().size(), 1)));
+  return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type);
+}
+
+Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
+  const ir::Value* output = node->result();
+  const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
+  const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
+  if (!u85() && !sum && !extremum) {
+    return fail("{} is not an operation of {}", node->opName(), npu::familyName(target_.family)).withRemedy("keep it on the CPU");
+  }
+  std::vector<ir::Node*> operations;
+  if (sum || extremum) {
+    CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (a && b && a->value->dtype() == b->value->dtype()) {
+      const auto consumer = consumingRescale(output);
+      const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&
+                          dtypeSize(consumer->outputType) <= 2;
+      bool possible = u85();
+      int64_t preShift = 0;
+      if (!u85() && sum) {
+        // Factors as whole numbers, common powers of two moved behind the sum.
+        const auto factor = [](const Operand& o) -> int64_t {
+          if (o.shift > 62 || o.multiplier % (int64_t{1} << o.shift) != 0) return 0;
+          return o.multiplier >> o.shift;
+        };
+        const int64_t ka = factor(*a), kb = factor(*b);
+        const int64_t fixed = int64_t{1} << (a->bits() == 8 ? 19 : 14);
+        const auto below = [fixed](const Operand& o) { return o.multiplier < fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40; };
+        if (ka > 0 && kb > 0) {
+          const int64_t common = std::min(std::countr_zero(static_cast<uint64_t>(ka)), std::countr_zero(static_cast<uint64_t>(kb)));
+          const bool movable = narrow && consumer->rounding == Rounding::NATURAL && consumer->shifts[0] - common >= 1;
+          const int64_t moved = movable ? common : 0;
+          if (ka >> moved <= 0xffff && kb >> moved <= 0xffff && (narrow || moved == 0)) {
+            a->multiplier = ka >> moved;
+            b->multiplier = kb >> moved;
+            a->shift = b->shift = 0;
+            preShift = moved;
+            possible = narrow || (ka == 1 && kb == 1);
+          }
+        }
+        if (!possible && narrow && ((ka == fixed && below(*b)) || (kb == fixed && below(*a)))) possible = true;
+      }
+      if (!u85() && extremum) {
+        // Without operand scales: equal quantisation on both sides and behind.
+        possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
+      }
+      if (possible) {
+        CARINA_TRY(ir::Value * result, elementwise(mode, *a, *b, {}, DType::Int32, &operations));
+        if (preShift > 0) {
+          for (const ir::Node* op : operations) preShift_[op] = preShift;
+        }
+        define(output, result, std::move(operations));
+        return {};
+      }
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  CARINA_TRY(ir::Value * result, elementwise(mode, Operand{a}, Operand{b}, {}, output->dtype(), &operations));
+  define(output, result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerMul(ir::Node* node) {
+  const int64_t shift = constantValue(node->operand(2));
+  OutputStage stage;
+  stage.shifts = {shift};
+  std::vector<ir::Node*> operations;
+  if (shift == 0 && node->operand(0)->dtype() == DType::Int32) {
+    CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    CARINA_TRY(const std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
+      CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));
+      define(node->result(), result, std::move(operations));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::MUL, Operand{a}, Operand{b}, stage, DType::Int32, &operations));
+  if (shift != 0) operations.clear();
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
+  if (mode == ElementwiseMode::NOT && !u85()) {
+    return fail("BITWISE_NOT is not an operation of {}", npu::familyName(target_.family)).withRemedy("keep it on the CPU");
+  }
+  std::vector<ir::Node*> operations;
+  if (mode == ElementwiseMode::ABS) {
+    CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    const auto consumer = consumingRescale(node->result());
+    if (a && a->unit() && consumer && !consumer->perChannel() && dtypeSize(consumer->outputType) <= 2) {
+      CARINA_TRY(ir::Value * result, elementwise(mode, *a, Operand{}, {}, DType::Int32, &operations));
+      define(node->result(), result, std::move(operations));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * result, elementwise(mode, Operand{a}, Operand{}, {}, node->result()->dtype(), &operations));
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerNegate(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  Operand zero{scalarConstant(value->dtype(), 0)};
+  zero.value = constant(zero.value->constant().reshaped(Shape(std::max<size_t>(value->shape().size(), 0), 1)));
+  Operand input{value, constantValue(node->operand(1))};
+  OutputStage stage;
+  stage.zeroPoint = constantValue(node->operand(2));
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, zero, input, stage, value->dtype(), &operations));
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
+  if (!u85()) return fail("comparisons need Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
+  CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+  if (!a || !b || a->value->dtype() != b->value->dtype()) {
+    CARINA_TRY(ir::Value * left, get(node->operand(0)));
+    CARINA_TRY(ir::Value * right, get(node->operand(1)));
+    a = Operand{left};
+    b = Operand{right};
+  }
+  CARINA_TRY(ir::Value * mask, elementwise(mode, *a, *b, {}, DType::Int8));
+  // Truth is all ones in the operation's result and 1 in TOSA.
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
+  if (!u85()) return fail("logical operators need Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, DType::Int8));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerLogicalNot(ir::Node* node) {
+  if (!u85()) return fail("logical operators need Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::XOR, a, scalarConstant(DType::Int8, 1), DType::Int8));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerSelect(ir::Node* node) {
+  if (!u85()) return fail("SELECT needs Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(ir::Value * condition, get(node->operand(0)));
+  CARINA_TRY(ir::Value * a, get(node->operand(1)));
+  CARINA_TRY(ir::Value * b, get(node->operand(2)));
+  const DType type = node->result()->dtype() == DType::Bool ? DType::Int8 : node->result()->dtype();
+  // 0 - condition is a mask: all ones where it holds.
+  ir::Value* zero = constant(Tensor::zeros(DType::Int8, Shape(condition->shape().size(), 1)));
+  CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
+  CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::AND, a, mask, type));
+  CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::AND_NOT, b, mask, type));
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::OR, taken, other, type));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerShift(ir::Node* node) {
+  const DType type = node->result()->dtype();
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  OutputStage stage;
+  ElementwiseMode mode = ElementwiseMode::SHL;
+  if (ir::isa<tosa::ArithmeticRightShift>(node)) {
+    mode = ElementwiseMode::SHR;
+    const bool round = tosa::ArithmeticRightShift(node).round();
+    if (!round) stage.rounding = Rounding::TRUNCATE_TO_LOWER;
+    if (!round && !u85()) {
+      return fail("ARITHMETIC_RIGHT_SHIFT without rounding needs Ethos-U85").withRemedy("use round = true or keep it on the CPU");
+    }
+  } else if (ir::isa<tosa::LogicalRightShift>(node)) {
+    mode = ElementwiseMode::LSR;
+    if (!u85()) return fail("LOGICAL_RIGHT_SHIFT needs Ethos-U85").withRemedy("keep it on the CPU");
+  }
+  if (type != DType::Int32) {
+    if (mode != ElementwiseMode::SHR) {
+      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type)).withRemedy("cast to int32");
+    }
+    CARINA_TRY(a, widen(a, 0));
+    CARINA_TRY(b, widen(b, 0));
+  }
+  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, type, stage));
+  define(node->result(), result);
+  return {};
+}
+
+}  // namespace carina::compiler

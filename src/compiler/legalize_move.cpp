@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data movement: RESHAPE and SLICE are addressing, CONCAT writes its parts in place, TRANSPOSE, PAD, TILE and REVERSE are
+// copies.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::Piece;
+
+namespace {
+
+constexpr int64_t kMaxCopies = 4096;
+
+}  // namespace
+
+ir::Value* Legalizer::rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
+                                 const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides) {
+  const auto pieces = emitCopies(builder_, {value, box, sourceOffset, sourceStrides, targetOffset, targetStrides});
+  return npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
+}
+
+ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& permutation) {
+  Shape shape, from;
+  const Shape strides = rowMajorStrides(value->shape());
+  for (const int64_t axis : permutation) {
+    shape.push_back(value->shape()[static_cast<size_t>(axis)]);
+    from.push_back(strides[static_cast<size_t>(axis)]);
+  }
+  const Shape to = rowMajorStrides(shape);
+  // Moving nothing but axes of size 1 changes no address.
+  Shape box = shape;
+  ir::Ints source = from, target = to;
+  mergeDimensions(box, {&source, &target});
+  if (box.size() == 1) return npu_ir::createReshape(builder_, value, shape);
+  if (u85() && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
+    // One operation when what remains are three axes: the output writer permutes.
+    std::vector<size_t> order(box.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return source[a] > source[b]; });
+    const bool small = std::all_of(box.begin(), box.end(), [](int64_t size) { return size <= 65536; });
+    if (box.size() <= 3 && small) {
+      Shape map;
+      for (const size_t d : order) map.push_back(box[d]);
+      ir::Ints axes;
+      for (size_t d = 0; d < box.size(); ++d) {
+        axes.push_back(std::find(order.begin(), order.end(), d) - order.begin());
+      }
+      if (map.size() == 2) {
+        map.insert(map.begin(), 1);
+        axes = {0, axes[0] + 1, axes[1] + 1};
+      }
+      ir::Value* ifm = npu_ir::createReshape(builder_, value, map);
+      ir::Value* result = npu_ir::createPool(builder_, ifm, npu_ir::PoolMode::SUM, {}, {}, value->dtype(), axes);
+      return npu_ir::createReshape(builder_, result, shape);
+    }
+  }
+  return rearranged(value, shape, shape, 0, from, 0, to);
+}
+
+ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {
+  // Reads a constant row over and over; 32-bit numbers as halves.
+  const int64_t depth = shape.back(), rows = numElements(shape) / depth;
+  Tensor row = Tensor::zeros(type, {1, 1, depth});
+  for (int64_t i = 0; i < depth; ++i) row.setIntegerAt(i, value);
+  if (dtypeSize(type) <= 2 && value >= integerMin(type) && value <= integerMax(type) && rows <= 65536 && depth <= 65536) {
+    // The clamp makes every element the same, whatever is read.
+    Tensor whole = Tensor::zeros(type == DType::Bool ? DType::Int8 : type, {1, rows, depth});
+    npu_ir::OutputStage stage;
+    stage.clamp = {value, value};
+    return npu_ir::createReshape(
+        builder_, npu_ir::createCopy(builder_, constant(std::move(whole)), 0, stage, type == DType::Bool ? DType::Int8 : type),
+        shape);
+  }
+  Tensor whole = Tensor::zeros(type, shape);
+  for (int64_t i = 0; i < whole.numElements(); ++i) whole.setIntegerAt(i, value);
+  return constant(std::move(whole));
+}
+
+Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue) {
+  if (std::all_of(padding.begin(), padding.end(), [](int64_t p) { return p == 0; })) return value;
+  Shape shape = value->shape();
+  for (size_t d = 0; d < shape.size(); ++d) shape[d] += padding[2 * d] + padding[2 * d + 1];
+  const Shape strides = rowMajorStrides(shape);
+  std::vector<Piece> pieces;
+  int64_t offset = 0;
+  for (size_t d = 0; d < shape.size(); ++d) offset += padding[2 * d] * strides[d];
+  for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, rowMajorStrides(value->shape()), offset, strides})) {
+    pieces.push_back(std::move(piece));
+  }
+  // One box before and one behind the value along each axis; axes further in are already complete.
+  const DType type = value->dtype();
+  const auto fill = [&](const Shape& box, int64_t at) {
+    ir::Value* part = filled(type, box, constantValue);
+    if (part->isConstant()) {
+      for (Piece& piece : emitCopies(builder_, {part, box, 0, rowMajorStrides(box), at, strides})) pieces.push_back(std::move(piece));
+    } else {
+      pieces.push_back({part, at, strides});
+    }
+  };
+  Shape box = value->shape();
+  for (size_t d = shape.size(); d-- > 0;) {
+    // Outer axes still have the value's extent and start.
+    int64_t start = 0;
+    for (size_t o = 0; o < d; ++o) start += padding[2 * o] * strides[o];
+    const int64_t inner = box[d];
+    if (padding[2 * d] > 0) {
+      box[d] = padding[2 * d];
+      fill(box, start);
+    }
+    if (padding[2 * d + 1] > 0) {
+      box[d] = padding[2 * d + 1];
+      fill(box, start + (padding[2 * d] + inner) * strides[d]);
+    }
+    box[d] = shape[d];
+  }
+  if (static_cast<int64_t>(pieces.size()) > kMaxCopies) return fail("{} copies for one padding", pieces.size());
+  return npu_ir::createJoin(builder_, pieces, {type, shape});
+}
+
+Result<ir::Value*> Legalizer::broadcastTo(ir::Value* value, const Shape& shape) {
+  if (value->shape() == shape) return value;
+  // Added to zeros, which have the full shape.
+  const DType type = value->dtype() == DType::Bool ? DType::Int8 : value->dtype();
+  if (value->dtype() != type) {
+    value = npu_ir::createView(builder_, value, type, value->shape(), 0, rowMajorStrides(value->shape()));
+  }
+  return elementwise(npu_ir::ElementwiseMode::ADD, constant(Tensor::zeros(type, shape)), value, type);
+}
+
+Status Legalizer::lowerReshape(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  // What computed the input may still take a RESCALE or CLAMP that follows, as long as channels stay channels.
+  std::vector<ir::Node*> operations;
+  const ir::Value* input = node->operand(0);
+  if (auto* found = fusable(input); found && node->result()->rank() > 0 && input->rank() > 0 &&
+                                    input->shape().back() == node->result()->shape().back()) {
+    operations = *found;
+  }
+  define(node->result(), value, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerTranspose(ir::Node* node) {
+  const tosa::Transpose op(node);
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  define(node->result(), transposed(value, op.perms()));
+  return {};
+}
+
+Status Legalizer::lowerConcat(ir::Node* node) {
+  const tosa::Concat op(node);
+  const Shape& shape = node->result()->shape();
+  const Shape strides = rowMajorStrides(shape);
+  std::vector<Piece> pieces;
+  int64_t offset = 0;
+  for (const ir::Value* operand : node->operands()) {
+    CARINA_TRY(ir::Value * value, get(operand));
+    pieces.push_back({value, offset, strides});
+    offset += value->shape()[static_cast<size_t>(op.axis())] * strides[static_cast<size_t>(op.axis())];
+  }
+  define(node->result(), npu_ir::createJoin(builder_, pieces, {node->result()->dtype(), shape}));
+  return {};
+}
+
+Status Legalizer::lowerSlice(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  define(node->result(), npu_ir::createSlice(builder_, value, constantValues(node->operand(1)), constantValues(node->operand(2))));
+  return {};
+}
+
+Status Legalizer::lowerPad(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  CARINA_TRY(ir::Value * result, padded(value, constantValues(node->operand(1)), constantValue(node->operand(2))));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerTile(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  const ir::Ints multiples = constantValues(node->operand(1));
+  const Shape& shape = node->result()->shape();
+  bool spreads = true;
+  for (size_t d = 0; d < multiples.size(); ++d) spreads &= multiples[d] == 1 || value->shape()[d] == 1;
+  if (spreads) {
+    CARINA_TRY(ir::Value * result, broadcastTo(value, shape));
+    define(node->result(), result);
+    return {};
+  }
+  const int64_t count = std::accumulate(multiples.begin(), multiples.end(), int64_t{1}, std::multiplies<>());
+  if (count > kMaxCopies) return fail("TILE into {} copies > {}", count, kMaxCopies);
+  const Shape strides = rowMajorStrides(shape);
+  const Shape source = rowMajorStrides(value->shape());
+  std::vector<Piece> pieces;
+  std::vector<int64_t> index(multiples.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * value->shape()[d] * strides[d];
+    for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, source, offset, strides})) pieces.push_back(std::move(piece));
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < multiples[d]) break;
+      index[d] = 0;
+    }
+  }
+  define(node->result(), npu_ir::createJoin(builder_, pieces, {value->dtype(), shape}));
+  return {};
+}
+
+Status Legalizer::lowerReverse(ir::Node* node) {
+  const tosa::Reverse op(node);
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  const auto axis = static_cast<size_t>(op.axis());
+  const Shape& shape = value->shape();
+  const Shape strides = rowMajorStrides(shape);
+  if (shape[axis] == 1) {
+    define(node->result(), value);
+    return {};
+  }
+  if (shape[axis] > kMaxCopies) return fail("REVERSE along {} elements > {}", shape[axis], kMaxCopies);
+  // One copy per position: addresses never run backwards.
+  Shape box = shape;
+  box[axis] = 1;
+  std::vector<Piece> pieces;
+  for (int64_t i = 0; i < shape[axis]; ++i) {
+    for (Piece& piece : emitCopies(builder_, {value, box, i * strides[axis], strides, (shape[axis] - 1 - i) * strides[axis], strides})) {
+      pieces.push_back(std::move(piece));
+    }
+  }
+  define(node->result(), npu_ir::createJoin(builder_, pieces, {value->dtype(), shape}));
+  return {};
+}
+
+Status Legalizer::lowerGather(ir::Node* node) {
+  if (!u85()) return fail("GATHER needs the indexed DMA of Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
+  const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
+  const Shape& shape = node->result()->shape();
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < values->dim(0); ++n) {
+    ir::Value* table = npu_ir::createView(builder_, values, values->dtype(), {rows, columns}, n * rows * columns, {columns, 1});
+    ir::Value* index = npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1});
+    ir::NodeSpec spec;
+    spec.def = &npu_ir::Gather::def();
+    spec.operands = {{table}, {index}};
+    spec.types = {{values->dtype(), {count, columns}}};
+    pieces.push_back({builder_.create(std::move(spec))->result(), n * count * columns, {columns, 1}});
+  }
+  define(node->result(), pieces.size() == 1 ? pieces[0].value : npu_ir::createJoin(builder_, pieces, {values->dtype(), shape}));
+  return {};
+}
+
+Status Legalizer::lowerScatter(ir::Node* node) {
+  if (!u85()) return fail("SCATTER needs the indexed DMA of Ethos-U85").withRemedy("keep it on the CPU");
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
+  CARINA_TRY(ir::Value * updates, get(node->operand(2)));  // [N, W, C]
+  const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < values->dim(0); ++n) {
+    ir::NodeSpec spec;
+    spec.def = &npu_ir::Scatter::def();
+    spec.operands = {
+        {npu_ir::createView(builder_, values, values->dtype(), {rows, columns}, n * rows * columns, {columns, 1})},
+        {npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1})},
+        {npu_ir::createView(builder_, updates, updates->dtype(), {count, columns}, n * count * columns, {columns, 1})}};
+    spec.types = {{values->dtype(), {rows, columns}}};
+    pieces.push_back({builder_.create(std::move(spec))->result(), n * rows * columns, {columns, 1}});
+  }
+  define(node->result(), pieces.size() == 1 ? pieces[0].value
+                                            : npu_ir::createJoin(builder_, pieces, {values->dtype(), node->result()->shape()}));
+  return {};
+}
+
+}  // namespace carina::compiler
