@@ -31,8 +31,8 @@ Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
   if (op.ifm.storage == Storage::Chained || op.ifm.storage == Storage::None) {
     return trouble(FaultKind::Parse, "IFM of RESIZE must be in memory");
   }
-  // The kernel size registers hold the IFM rows and columns that are read.
-  const int64_t rows = op.kernel.dilatedHeight(), columns = op.kernel.dilatedWidth(), depth = op.ofm.depth;
+  // The kernel size registers hold the IFM rows and columns that are read; decoded, they are the IFM's size.
+  const int64_t rows = op.ifm.height, columns = op.ifm.width, depth = op.ofm.depth;
   if (Outcome failed = checkLimits(rows * columns * depth, rows * columns * depth * 8)) return failed;
   BoundMap map;
   if (Outcome failed = map.bind(op.ifm, rows, columns, depth, memory, Access::Read, Channel::Ifm, "IFM")) return failed;

@@ -59,8 +59,8 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
     s.ifmWidth = op.ofm.width;
     s.ifmDepth = op.ofm.depth;
   } else if (s.kind == Class::Resize) {
-    s.ifmHeight = op.kernel.dilatedHeight();
-    s.ifmWidth = op.kernel.dilatedWidth();
+    s.ifmHeight = op.ifm.height;
+    s.ifmWidth = op.ifm.width;
     s.ifmDepth = op.ofm.depth;
   } else {
     s.ifmHeight = std::max<int64_t>(ceilDiv(op.ifmHeight(), up), 1);
