@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what torch.export.save writes (.pt2, torch 2.6 to 2.14, all three container generations) into a functional graph
-// of the aten dialect with its weights and signature.
+// Reads what torch.export.save writes (.pt2, torch 2.6 to 2.14, all three container generations) into a
+// functional graph of the aten dialect with its weights and signature.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,12 @@
 
 namespace carina::pt2 {
 
-/// What to do with a program that keeps state: a buffer that one call writes and the next call (or an output) reads.
+/// What to do with a program that keeps state: a buffer that one call writes and the next call (or an output)
+/// reads.
 enum class StatePolicy : uint8_t {
   Refuse,  // an error that names buffer and node
-  Expose,  // the buffer becomes an extra graph input after the program's own, its new value an extra output after the program's own
+  Expose,  // the buffer becomes an extra graph input after the program's own, its new value an extra output
+           // after the program's own
 };
 
 struct ReadOptions {
@@ -25,17 +27,17 @@ struct ReadOptions {
 };
 
 enum class Container : uint8_t {
-  FlatZip,        // torch 2.1 to 2.7: serialized_exported_program.json and pickled state
-  PickledState,   // torch 2.8: PT2 archive with data/weights/NAME.pt
-  RawState,       // torch 2.9 and later: PT2 archive with raw storages
+  FlatZip,       // torch 2.1 to 2.7: serialized_exported_program.json and pickled state
+  PickledState,  // torch 2.8: PT2 archive with data/weights/NAME.pt
+  RawState,      // torch 2.9 and later: PT2 archive with raw storages
 };
 std::string_view containerText(Container container);
 
 /// One argument of the exported forward(), flattened, in order.
 struct ProgramInput {
-  std::string name;             // as in the source graph: "input", "d_a"
-  ir::Value* value = nullptr;   // a graph input; null for a Python constant that was fixed at export
-  std::string constant;         // that constant as text: "3", "'hi'", "None"
+  std::string name;            // as in the source graph: "input", "d_a"
+  ir::Value* value = nullptr;  // a graph input; null for a Python constant that was fixed at export
+  std::string constant;        // that constant as text: "3", "'hi'", "None"
 };
 
 /// One result of forward(), flattened, in order. Results that are not tensors have no graph output.
@@ -51,8 +53,8 @@ enum class StateKind : uint8_t { Parameter, Buffer, Constant };
 struct StateTensor {
   std::string name;  // "features.0.weight"
   StateKind kind = StateKind::Parameter;
-  bool persistent = true;       // false: a buffer that is not part of the state dict
-  ir::Value* value = nullptr;   // the graph's constant; null when no node reads it (it was not loaded)
+  bool persistent = true;      // false: a buffer that is not part of the state dict
+  ir::Value* value = nullptr;  // the graph's constant; null when no node reads it (it was not loaded)
 };
 
 /// A buffer that the program writes, under StatePolicy::Expose.
@@ -64,8 +66,8 @@ struct ExposedBuffer {
 };
 
 struct ExportedProgram {
-  /// aten dialect, functional, verified; node locations carry source names, module paths and source lines. Inputs are the
-  /// tensor arguments in order, outputs the tensor results in order (then exposed buffers).
+  /// aten dialect, functional, verified; node locations carry source names, module paths and source lines.
+  /// Inputs are the tensor arguments in order, outputs the tensor results in order (then exposed buffers).
   ir::Graph graph;
   std::string model;
   std::string torchVersion;  // "" when the file does not say
@@ -79,9 +81,11 @@ struct ExportedProgram {
   std::vector<Diagnostic> warnings;
 };
 
-/// Weights borrow the mapped file where they are dense there; the tensors keep the mapping alive. Errors carry the file,
-/// the node (with module path) and what to change; several nodes that cannot be served give several diagnostics.
-Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path, const ReadOptions& options = {});
+/// Weights borrow the mapped file where they are dense there; the tensors keep the mapping alive. Errors
+/// carry the file, the node (with module path) and what to change; several nodes that cannot be served give
+/// several diagnostics.
+Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path,
+                                            const ReadOptions& options = {});
 /// The same from memory that `owner` keeps alive.
 Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<const void> owner,
                                             const ReadOptions& options = {});

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pt2/archive.hpp"
+
+#include <algorithm>
+
+#include "base/file.hpp"
+
+namespace carina::pt2 {
+namespace {
+
+constexpr std::string_view kFlatGraph = "serialized_exported_program.json";
+constexpr std::string_view kSave =
+    "Save the program with torch.export.save(torch.export.export(model.eval(), args), \"model.pt2\").";
+
+bool hasPrefix(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+bool hasSuffix(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+Status expectText(const Archive& archive, const std::string& path, std::string_view expected,
+                  std::string_view what) {
+  const ZipArchive::Member* member = archive.find(path);
+  if (!member) return {};
+  CARINA_TRY(const ZipArchive::Contents contents, archive.read(*member));
+  if (asText(contents.bytes) != expected) {
+    return fail("{} is '{}', only '{}' can be read", what, asText(contents.bytes).substr(0, 20), expected);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Archive> Archive::open(ByteSpan bytes, std::shared_ptr<const void> owner) {
+  auto zip = ZipArchive::open(bytes, std::move(owner));
+  if (!zip.ok()) return std::move(zip).error().withRemedy(kSave);
+  Archive archive;
+  archive.zip_ = std::move(*zip);
+  CARINA_RETURN_IF_ERROR(archive.recognise());
+  return archive;
+}
+
+Status Archive::recognise() {
+  if (zip_.members().empty()) return fail("is an empty archive").withRemedy(kSave);
+  const std::string& first = zip_.members().front().name;
+  const std::string root = first.substr(0, first.find('/') + 1);
+  if (!root.empty() && zip_.find(root + "archive_format")) return recogniseFolder(root);
+  if (zip_.find(kFlatGraph)) {
+    container_ = Container::FlatZip;
+    models_ = {"model"};
+    return {};
+  }
+  if (!root.empty() && (zip_.find(root + "data.pkl") || zip_.find(root + "constants.pkl"))) {
+    return fail("was written by torch.save() or torch.jit.save(); it holds no exported program")
+        .withRemedy(kSave);
+  }
+  return fail("is a zip archive, but holds no exported program").withRemedy(kSave);
+}
+
+Status Archive::recogniseFolder(const std::string& root) {
+  root_ = root;
+  for (const ZipArchive::Member& member : zip_.members()) {
+    if (!hasPrefix(member.name, root))
+      return fail("member '{}' is outside the archive's folder '{}'", member.name, root);
+    const std::string_view path = std::string_view(member.name).substr(root.size());
+    constexpr std::string_view kFolder = "models/", kEnding = ".json";
+    if (hasPrefix(path, kFolder) && hasSuffix(path, kEnding) &&
+        path.size() > kFolder.size() + kEnding.size()) {
+      models_.emplace_back(path.substr(kFolder.size(), path.size() - kFolder.size() - kEnding.size()));
+    }
+  }
+  CARINA_RETURN_IF_ERROR(expectText(*this, "archive_format", "pt2", "the archive's format"));
+  CARINA_RETURN_IF_ERROR(expectText(*this, "archive_version", "0", "the archive's version"));
+  CARINA_RETURN_IF_ERROR(expectText(*this, "byteorder", "little", "the weights' byte order"));
+  if (models_.empty()) {
+    return fail("is a PT2 archive without a graph (compiled by AOTInductor?)").withRemedy(kSave);
+  }
+  const bool pickled = std::any_of(models_.begin(), models_.end(), [&](const std::string& model) {
+    return find("data/weights/" + model + ".pt") || find("data/constants/" + model + ".pt");
+  });
+  container_ = pickled ? Container::PickledState : Container::RawState;
+  return {};
+}
+
+Result<std::string> Archive::chooseModel(const std::string& wanted) const {
+  const auto has = [&](const std::string& name) {
+    return std::find(models_.begin(), models_.end(), name) != models_.end();
+  };
+  std::string list;
+  for (const std::string& model : models_) list += (list.empty() ? "'" : ", '") + model + "'";
+  if (!wanted.empty()) {
+    if (has(wanted)) return wanted;
+    return fail("holds no program named '{}'", wanted).withRemedy(fmt::format("It holds {}.", list));
+  }
+  if (models_.size() == 1) return models_[0];
+  if (has("model")) return std::string("model");
+  return fail("holds {} programs: {}", models_.size(), list)
+      .withRemedy("Say which one, or save each program to a file of its own.");
+}
+
+Result<ZipArchive::Contents> Archive::graph(const std::string& model) const {
+  const std::string path =
+      container_ == Container::FlatZip ? std::string(kFlatGraph) : "models/" + model + ".json";
+  const ZipArchive::Member* member = find(path);
+  if (!member) return fail("the archive has no '{}'", path);
+  return zip_.read(*member);
+}
+
+}  // namespace carina::pt2

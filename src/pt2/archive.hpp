@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The zip level of a .pt2 file: which container generation it is, which programs it holds, where their parts
+// are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/zip.hpp"
+#include "pt2/exported_program.hpp"
+
+namespace carina::pt2 {
+
+class Archive {
+ public:
+  /// Recognises the generation by member names. What is no exported program is refused with what it seems to
+  /// be.
+  static Result<Archive> open(ByteSpan bytes, std::shared_ptr<const void> owner);
+
+  Container container() const { return container_; }
+  const std::vector<std::string>& models() const { return models_; }
+  /// The model that `wanted` names; "" stands for the only one or the one named "model".
+  Result<std::string> chooseModel(const std::string& wanted) const;
+
+  /// The graph's JSON text.
+  Result<ZipArchive::Contents> graph(const std::string& model) const;
+
+  /// A member by its path below the root folder; null when there is none.
+  const ZipArchive::Member* find(const std::string& path) const { return zip_.find(root_ + path); }
+  Result<ZipArchive::Contents> read(const ZipArchive::Member& member) const { return zip_.read(member); }
+
+ private:
+  Status recognise();
+  Status recogniseFolder(const std::string& root);
+
+  ZipArchive zip_;
+  std::string root_;  // "model/", "" for the flat generation
+  Container container_ = Container::RawState;
+  std::vector<std::string> models_;
+};
+
+}  // namespace carina::pt2

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// An argument of a node (or an input or output of a graph) as the archive's JSON holds it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pt2/json.hpp"
+
+namespace carina::pt2 {
+
+struct GraphDocument;
+
+struct Argument {
+  enum class Tag : uint8_t {
+    None,
+    Tensor,   // names[0]
+    Tensors,  // names; an entry of a list of optional tensors may be empty
+    Int,
+    Ints,
+    Real,
+    Reals,
+    Bool,
+    Bools,
+    String,
+    Strings,
+    ScalarType,  // ints[0], the serializer's number
+    Ignored,     // memory format, layout, device: no meaning for values
+    Symbolic,    // a number or list with at least one entry that is known only at run time; names of those
+                 // entries
+    Graph,       // subgraph, names[0] its attribute name
+    Other,       // complex numbers, custom objects, operators, ...: `kind` says which
+  };
+  Tag tag = Tag::None;
+  std::vector<std::string> names;
+  std::vector<int64_t> ints;  // Bool(s) too
+  std::vector<double> reals;
+  std::vector<std::string> strings;
+  std::string kind;  // the JSON tag: "as_sym_int"
+  std::shared_ptr<const GraphDocument> graph;
+
+  bool isNumber() const { return tag == Tag::Int || tag == Tag::Real || tag == Tag::Bool; }
+};
+
+/// Reads one tagged argument; subgraphs included.
+Result<Argument> readArgument(JsonValue value);
+
+/// A constant argument for people: "3", "1.5", "'text'", "None".
+std::string argumentText(const Argument& argument);
+
+}  // namespace carina::pt2

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pt2/exported_program.hpp"
+
+#include <unordered_map>
+
+#include "base/file.hpp"
+#include "ir/verifier.hpp"
+#include "pt2/archive.hpp"
+#include "pt2/document.hpp"
+#include "pt2/graph_builder.hpp"
+#include "pt2/refusals.hpp"
+#include "pt2/state_writes.hpp"
+
+namespace carina::pt2 {
+namespace {
+
+/// The newest schema whose every field was looked at; later minors only add fields and tags.
+constexpr int kNewestMinor = 20;
+
+/// Passes replaced or removed some of the values; their names tell which is which.
+void findState(BuiltProgram& built) {
+  std::unordered_map<std::string_view, ir::Value*> byName;
+  for (ir::Value* input : built.graph.inputs()) byName.emplace(input->name, input);
+  for (const auto& constant : built.graph.constants()) byName.emplace(constant->name, constant.get());
+  for (size_t i = 0; i < built.state.size(); ++i) {
+    const auto it = built.stateNames[i].empty() ? byName.end() : byName.find(built.stateNames[i]);
+    built.state[i].value = it == byName.end() ? nullptr : it->second;
+  }
+}
+
+}  // namespace
+
+std::string_view containerText(Container container) {
+  switch (container) {
+    case Container::FlatZip:
+      return "flat zip (torch 2.1 to 2.7)";
+    case Container::PickledState:
+      return "PT2 archive with pickled state (torch 2.8)";
+    case Container::RawState:
+      return "PT2 archive (torch 2.9 or later)";
+  }
+  CARINA_UNREACHABLE("unknown container");
+}
+
+Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                            const ReadOptions& options) {
+  CARINA_TRY(const Archive archive, Archive::open(bytes, std::move(owner)));
+  ExportedProgram program;
+  program.container = archive.container();
+  CARINA_TRY(program.model, archive.chooseModel(options.model));
+  CARINA_TRY(const ZipArchive::Contents text, archive.graph(program.model));
+  CARINA_TRY(const JsonText json, JsonText::parse(asText(text.bytes)));
+  CARINA_TRY(const ProgramDocument document, readProgramDocument(json.root()));
+  program.torchVersion = document.torchVersion;
+  program.schemaMajor = document.schemaMajor;
+  program.schemaMinor = document.schemaMinor;
+  if (document.schemaMinor > kNewestMinor) {
+    program.warnings.push_back(
+        {fmt::format("has schema version {}.{}, newer than {}.{}", document.schemaMajor, document.schemaMinor,
+                     document.schemaMajor, kNewestMinor),
+         "Compare results with torch.", "", ""});
+  }
+  CARINA_RETURN_IF_ERROR(checkServable(document));
+  CARINA_TRY(BuiltProgram built, buildGraph(document, archive, program.model));
+  CARINA_RETURN_IF_ERROR(resolveWrites(built, options.state, program.exposedBuffers, program.warnings));
+  built.graph.eraseDeadNodes();
+  CARINA_RETURN_IF_ERROR(ir::verify(built.graph));
+  findState(built);
+  program.graph = std::move(built.graph);
+  program.inputs = std::move(built.inputs);
+  program.outputs = std::move(built.outputs);
+  program.state = std::move(built.state);
+  return program;
+}
+
+Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path, const ReadOptions& options) {
+  CARINA_TRY(const auto file, MappedFile::open(path));
+  auto program = readExportedProgram(file->bytes(), file, options);
+  if (!program.ok()) return std::move(program).error().inFile(file->path());
+  for (Diagnostic& warning : program->warnings) warning.file = file->path();
+  return program;
+}
+
+Result<std::vector<std::string>> modelNames(const std::filesystem::path& path) {
+  CARINA_TRY(const auto file, MappedFile::open(path));
+  auto archive = Archive::open(file->bytes(), file);
+  if (!archive.ok()) return std::move(archive).error().inFile(file->path());
+  return archive->models();
+}
+
+}  // namespace carina::pt2

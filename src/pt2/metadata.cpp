@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pt2/metadata.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace carina::pt2 {
+namespace {
+
+/// Splits at `separator` outside of brackets, parentheses and quotes.
+std::vector<std::string_view> splitOutside(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  char quote = '\0';
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '[' || c == '(') {
+      ++depth;
+    } else if ((c == ']' || c == ')') && depth > 0) {
+      --depth;
+    } else if (c == separator && depth == 0) {
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+/// "L['self'].layers['0'].conv[1]" (torch 2.6, strict) to "layers.0.conv.1"; plain paths stay as they are.
+std::string plainPath(std::string_view path) {
+  if (path.substr(0, 2) == "L[") {
+    const size_t end = path.find(']');
+    path = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
+  }
+  std::string plain;
+  for (char c : path) {
+    if (c == ']' || c == '\'' || c == '"') continue;
+    plain += c == '[' ? '.' : c;
+  }
+  while (!plain.empty() && plain.front() == '.') plain.erase(plain.begin());
+  // x.['0'] and the like leave two dots
+  plain.erase(std::unique(plain.begin(), plain.end(), [](char a, char b) { return a == '.' && b == '.'; }),
+              plain.end());
+  return plain;
+}
+
+bool isTorchFile(std::string_view file) {
+  return file.find("/torch/") != std::string_view::npos || file.find("\\torch\\") != std::string_view::npos ||
+         file.find("/torchvision/") != std::string_view::npos ||
+         file.find("/torchao/") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string modulePathOf(std::string_view moduleStack) {
+  const auto entries = splitOutside(moduleStack, ';');
+  const auto fields = splitOutside(entries.back(), ',');
+  if (fields.size() < 2 || fields[0].find("_from_metadata_hook") != std::string_view::npos) return "";
+  return plainPath(fields[1]);
+}
+
+std::string sourceLineOf(std::string_view stackTrace) {
+  std::string best, fallback;
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ";
+  for (size_t at = stackTrace.find(kFile); at != std::string_view::npos;
+       at = stackTrace.find(kFile, at + 1)) {
+    const std::string_view rest = stackTrace.substr(at + kFile.size());
+    const size_t quote = rest.find(kLine);
+    if (quote == std::string_view::npos) break;
+    const std::string_view file = rest.substr(0, quote);
+    const char* begin = rest.data() + quote + kLine.size();
+    int line = 0;
+    const auto [end, error] = std::from_chars(begin, rest.data() + rest.size(), line);
+    if (error != std::errc() || file.find('\n') != std::string_view::npos) continue;
+    (isTorchFile(file) ? fallback : best) = fmt::format("{}:{}", file, line);
+  }
+  return best.empty() ? fallback : best;
+}
+
+ir::LocationRef readLocation(std::string_view nodeName, std::optional<JsonValue> metadata) {
+  auto location = std::make_shared<ir::Location>();
+  location->name = nodeName;
+  simdjson::dom::object object;
+  if (metadata && metadata->get_object().get(object) == simdjson::SUCCESS) {
+    std::string_view text;
+    if (object.at_key("nn_module_stack").get_string().get(text) == simdjson::SUCCESS)
+      location->modulePath = modulePathOf(text);
+    if (object.at_key("stack_trace").get_string().get(text) == simdjson::SUCCESS)
+      location->source = sourceLineOf(text);
+  }
+  return location;
+}
+
+}  // namespace carina::pt2

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the archive says about where a node comes from in the user's source.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.hpp"
+#include "pt2/json.hpp"
+
+namespace carina::pt2 {
+
+/// Location of a node from its "metadata" object. What cannot be made out stays empty: this never fails.
+ir::LocationRef readLocation(std::string_view nodeName, std::optional<JsonValue> metadata);
+
+/// Path of the innermost module of an nn_module_stack: "layers.0.conv"; "" for the root or when unknown.
+std::string modulePathOf(std::string_view moduleStack);
+/// "net.py:14" of the innermost line of a traceback that is not torch's own; "" when there is none.
+std::string sourceLineOf(std::string_view stackTrace);
+
+}  // namespace carina::pt2

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pt2/refusals.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "aten/ops.hpp"
+#include "pt2/scalar_type.hpp"
+
+namespace carina::pt2 {
+namespace {
+
+using Tag = Argument::Tag;
+
+constexpr size_t kMaxDiagnostics = 20;
+/// Large enough for every real tensor, small enough that arithmetic on shapes stays far from overflow.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+constexpr std::string_view kStaticRemedy =
+    "Export without dynamic_shapes: with example inputs of the sizes that the device will see.";
+constexpr std::string_view kDataRemedy =
+    "Sizes must not depend on values: rewrite this part with torch.where, masks or torch.topk of a fixed "
+    "size.";
+
+bool hasPrefix(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+/// "Symbol('s77', positive=True, integer=True)" -> "s77"; other expressions as they are.
+std::string symbolName(const std::string& expression) {
+  constexpr std::string_view kSymbol = "Symbol('";
+  if (!hasPrefix(expression, kSymbol)) return expression;
+  const size_t end = expression.find('\'', kSymbol.size());
+  if (end == std::string::npos || expression.find("Symbol(", kSymbol.size()) != std::string::npos)
+    return expression;
+  return expression.substr(kSymbol.size(), end - kSymbol.size());
+}
+
+const Argument* argumentNamed(const NodeDocument& node, std::string_view name) {
+  const auto it = std::find_if(node.inputs.begin(), node.inputs.end(),
+                               [&](const NamedArgument& a) { return a.name == name; });
+  return it == node.inputs.end() ? nullptr : &it->value;
+}
+bool isTrue(const Argument* argument) {
+  return argument && argument->tag == Tag::Bool && argument->ints[0] != 0;
+}
+bool isPositive(const Argument* argument) {
+  return argument && argument->tag == Tag::Real && argument->reals[0] > 0;
+}
+bool isGiven(const Argument* argument) {
+  return argument && argument->tag == Tag::Tensor;
+}
+
+std::string baseName(std::string_view target) {
+  const std::string_view name = operatorName(target);
+  const size_t first = name.find('.');
+  if (first == std::string_view::npos) return std::string(name);
+  const size_t second = name.find('.', first + 1);
+  std::string base(name.substr(first + 1, second == std::string_view::npos ? second : second - first - 1));
+  if (base.size() > 1 && base.back() == '_') base.pop_back();
+  return base;
+}
+
+class Checker {
+ public:
+  explicit Checker(const ProgramDocument& program) : program_(program) {}
+
+  Status run() {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) input(program_.inputs[i]);
+    outputs();
+    if (!dynamic_) nodes(program_.graph);
+    if (diagnostics_.empty()) return {};
+    return Error(std::move(diagnostics_));
+  }
+
+ private:
+  void add(std::string place, std::string message, std::string remedy) {
+    if (diagnostics_.size() < kMaxDiagnostics)
+      diagnostics_.push_back({std::move(message), std::move(remedy), "", std::move(place)});
+  }
+  static std::string where(const NodeDocument& node) {
+    const std::string& module = node.location ? node.location->modulePath : std::string();
+    return module.empty() ? node.name : fmt::format("{} (module {})", node.name, module);
+  }
+
+  // Inputs and outputs
+  // -----------------------------------------------------------------------------------------
+
+  void input(const InputSpec& spec) {
+    using Kind = InputSpec::Kind;
+    if (spec.kind == Kind::CustomObject) {
+      return add(spec.target, "is a custom object (TorchBind)",
+                 "Only tensors can be inputs and attributes of an exported model.");
+    }
+    if (spec.kind != Kind::User) return;
+    const std::string place =
+        spec.argument.names.empty() ? std::string("input") : "input " + spec.argument.names[0];
+    if (spec.argument.tag == Tag::Symbolic) {
+      dynamic_ = true;
+      return add(place, "is a number that is known only when the program runs",
+                 "Pass it as a constant at export.");
+    }
+    if (spec.argument.tag != Tag::Tensor) return;
+    const auto it = program_.graph.tensors.find(spec.argument.names[0]);
+    if (it == program_.graph.tensors.end()) return;
+    if (!it->second.isStatic()) {
+      dynamic_ = true;
+      return add(place, dynamicText(it->second), std::string(kStaticRemedy));
+    }
+    if (auto type = typeOf(it->second); !type.ok()) refuse(place, type.error());
+  }
+
+  std::string dynamicText(const TensorMeta& meta) const {
+    std::string text;
+    for (size_t d = 0; d < meta.sizes.size(); ++d) {
+      const SymbolicSize& size = meta.sizes[d];
+      if (size.isConstant()) continue;
+      const std::string symbol = symbolName(size.expression);
+      text += fmt::format("{}dimension {} is dynamic: {}", text.empty() ? "" : "; ", d, symbol);
+      const auto range = program_.ranges.find(symbol);
+      if (range != program_.ranges.end()) {
+        const auto bound = [](std::optional<int64_t> value) {
+          return value ? std::to_string(*value) : std::string("any");
+        };
+        text += fmt::format(" from {} to {}", bound(range->second.min), bound(range->second.max));
+      }
+      if (size.hint) text += fmt::format(", {} at export", *size.hint);
+    }
+    return text;
+  }
+
+  void outputs() {
+    for (const OutputSpec& spec : program_.outputs) {
+      if (spec.kind == OutputSpec::Kind::Training) {
+        add("", fmt::format("is a training graph (it has an output of kind {})", spec.tag),
+            "Export the model for inference: torch.export.export(model.eval(), ...).");
+      }
+      if (spec.kind == OutputSpec::Kind::User &&
+          (spec.argument.tag == Tag::Other || spec.argument.tag == Tag::Graph)) {
+        add("", fmt::format("has an output that is no tensor and no number ({})", spec.argument.kind),
+            "Return tensors.");
+      }
+    }
+  }
+
+  // Nodes
+  // ------------------------------------------------------------------------------------------------------
+
+  void nodes(const GraphDocument& graph) {
+    std::unordered_set<std::string>
+        tainted;  // values behind a refused node: what they cause is not reported again
+    for (const NodeDocument& node : graph.nodes) {
+      bool consequence = false;
+      for (const NamedArgument& input : node.inputs) {
+        for (const std::string& name : input.value.names) consequence = consequence || tainted.contains(name);
+      }
+      const size_t before = diagnostics_.size();
+      if (!consequence) this->node(graph, node);
+      if (consequence || diagnostics_.size() > before) {
+        for (const Argument& output : node.outputs) tainted.insert(output.names.begin(), output.names.end());
+      }
+    }
+  }
+
+  void node(const GraphDocument& graph, const NodeDocument& node) {
+    if (isAssertion(node.target)) return;
+    if (isGradRegion(node.target) || isAutocastRegion(node.target)) {
+      for (const NamedArgument& input : node.inputs) {
+        if (input.value.graph) nodes(*input.value.graph);
+      }
+      return;
+    }
+    if (!target(node)) return;
+    if (!training(node)) return;
+    for (const Argument& output : node.outputs) {
+      if (!result(graph, node, output)) return;
+    }
+    for (const NamedArgument& input : node.inputs) {
+      if (!argument(graph, node, input)) return;
+    }
+  }
+
+  /// Whether the target is an operator that the table knows.
+  bool target(const NodeDocument& node) {
+    constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
+    if (hasPrefix(node.target, kHigherOrder)) {
+      const std::string name = node.target.substr(kHigherOrder.size());
+      if (name == "cond" || name == "while_loop" || name == "map_impl" || name == "scan") {
+        add(where(node), fmt::format("control flow ({}) that depends on data is not supported", name),
+            name == "cond"
+                ? "Compute both branches and choose with torch.where, or export each branch by itself."
+                : "Unroll the loop: use a Python loop with a fixed number of steps.");
+      } else if (name == "executorch_call_delegate") {
+        add(where(node), "is a part that was already compiled for another backend",
+            "Export the original model.");
+      } else {
+        add(where(node), fmt::format("the higher-order operator {} is not supported", name),
+            "Call program.run_decompositions() before saving.");
+      }
+      return false;
+    }
+    if (!hasPrefix(node.target, kOps)) {
+      const bool number = hasPrefix(node.target, "_operator.") || hasPrefix(node.target, "math.") ||
+                          hasPrefix(node.target, "torch.sym_");
+      add(where(node),
+          number ? fmt::format("computes a number ({}) when the program runs", node.target)
+                 : fmt::format("calls {}, which is no operator of torch", node.target),
+          number ? std::string(kDataRemedy) : "Call program.run_decompositions() before saving.");
+      return false;
+    }
+    const std::string_view name = operatorName(node.target);
+    if (aten::findOperator(name)) return true;
+    if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {
+      add(where(node), fmt::format("the operator {} is unknown", name),
+          "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");
+    } else {
+      add(where(node), fmt::format("{} is a custom operator", name),
+          "Replace it by operators of torch, or register a decomposition and call "
+          "program.run_decompositions().");
+    }
+    return false;
+  }
+
+  /// Operators whose result in training mode is random or depends on earlier calls.
+  bool training(const NodeDocument& node) {
+    static const std::unordered_set<std::string> kRandom = {
+        "rand",   "rand_like",  "randn",     "randn_like", "randint",          "randint_like", "randperm",
+        "normal", "bernoulli",  "uniform",   "random",     "exponential",      "multinomial",  "poisson",
+        "cauchy", "log_normal", "geometric", "binomial",   "normal_functional"};
+    static const std::unordered_set<std::string> kBatchNorm = {"batch_norm",
+                                                               "native_batch_norm",
+                                                               "_native_batch_norm_legit",
+                                                               "_native_batch_norm_legit_functional",
+                                                               "cudnn_batch_norm",
+                                                               "_batch_norm_with_update"};
+    static const std::unordered_set<std::string> kDropout = {"dropout", "feature_dropout", "alpha_dropout",
+                                                             "feature_alpha_dropout", "native_dropout"};
+    constexpr std::string_view kEval = "Call model.eval() before torch.export.export().";
+    const std::string base = baseName(node.target);
+    if (kBatchNorm.contains(base) && isGiven(argumentNamed(node, "running_mean")) &&
+        (base == "_batch_norm_with_update" || isTrue(argumentNamed(node, "training")))) {
+      add(where(node),
+          "batch norm in training mode: it uses the statistics of each batch and updates the running ones",
+          std::string(kEval));
+      return false;
+    }
+    if ((kDropout.contains(base) && isTrue(argumentNamed(node, "train"))) ||
+        (hasPrefix(base, "rrelu") && isTrue(argumentNamed(node, "training"))) ||
+        (base == "scaled_dot_product_attention" && isPositive(argumentNamed(node, "dropout_p")))) {
+      add(where(node), fmt::format("{} in training mode gives random results", base), std::string(kEval));
+      return false;
+    }
+    if (kRandom.contains(base)) {
+      add(where(node), fmt::format("{} gives random numbers", base),
+          "Make the random numbers outside of the model and pass them as an input.");
+      return false;
+    }
+    return true;
+  }
+
+  bool result(const GraphDocument& graph, const NodeDocument& node, const Argument& output) {
+    if (output.tag == Tag::Symbolic || output.isNumber()) {
+      add(where(node),
+          fmt::format("{} turns a tensor into a number when the program runs", operatorName(node.target)),
+          std::string(kDataRemedy));
+      return false;
+    }
+    for (const std::string& name : output.names) {
+      const auto it = graph.tensors.find(name);
+      if (it == graph.tensors.end()) continue;
+      if (!it->second.isStatic()) {
+        add(where(node),
+            fmt::format("the size of the result of {} depends on the values of its operands",
+                        operatorName(node.target)),
+            std::string(kDataRemedy));
+        return false;
+      }
+      if (auto type = typeOf(it->second); !type.ok()) {
+        refuse(where(node), type.error());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool argument(const GraphDocument& graph, const NodeDocument& node, const NamedArgument& input) {
+    if (input.value.tag == Tag::Symbolic) {
+      add(where(node),
+          fmt::format("the argument '{}' of {} is known only when the program runs", input.name,
+                      operatorName(node.target)),
+          std::string(kDataRemedy));
+      return false;
+    }
+    if (input.value.tag == Tag::Other) {
+      add(where(node),
+          fmt::format("the argument '{}' of {} has a value of an unsupported kind ({})", input.name,
+                      operatorName(node.target), input.value.kind),
+          input.value.kind == "as_complex" ? "Split complex numbers into real and imaginary part."
+                                           : "Replace the operator.");
+      return false;
+    }
+    for (const std::string& name : input.value.names) {
+      const auto it = graph.tensors.find(name);
+      if (it == graph.tensors.end()) continue;
+      if (auto type = typeOf(it->second); !type.ok()) {
+        refuse(where(node), type.error());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void refuse(const std::string& place, const Error& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics())
+      add(place, diagnostic.message, diagnostic.remedy);
+  }
+
+  const ProgramDocument& program_;
+  bool dynamic_ = false;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace
+
+Status checkServable(const ProgramDocument& program) {
+  return Checker(program).run();
+}
+
+std::string_view operatorName(std::string_view target) {
+  constexpr std::string_view kOps = "torch.ops.";
+  return hasPrefix(target, kOps) ? target.substr(kOps.size()) : target;
+}
+
+bool isAssertion(std::string_view target) {
+  static constexpr std::string_view kAssertions[] = {
+      "torch.ops.aten._assert_tensor_metadata.default", "torch.ops.aten._assert_scalar.default",
+      "torch.ops.aten._assert_async.default",           "torch.ops.aten._assert_async.msg",
+      "torch.ops.aten.sym_constrain_range.default",     "torch.ops.aten.sym_constrain_range_for_size.default",
+  };
+  return std::find(std::begin(kAssertions), std::end(kAssertions), target) != std::end(kAssertions);
+}
+
+bool isGradRegion(std::string_view target) {
+  return target == "torch.ops.higher_order.wrap_with_set_grad_enabled";
+}
+bool isAutocastRegion(std::string_view target) {
+  return target == "torch.ops.higher_order.wrap_with_autocast";
+}
+
+Result<ir::Type> typeOf(const TensorMeta& meta) {
+  const ScalarType* scalar = scalarTypeByNumber(meta.scalarType);
+  if (!scalar) return fail("has the unknown element type {}", meta.scalarType);
+  CARINA_TRY(const DType dtype, supportedType(*scalar));
+  if (meta.layout != 7)
+    return fail("is not a dense tensor (layout {})", meta.layout).withRemedy("Call to_dense() before.");
+  if (!meta.isStatic()) return fail("has a size that is known only when the program runs");
+  Shape shape = meta.shape();
+  const auto count = checkedNumElements(shape);
+  const bool large =
+      std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxElements; });
+  if (!count || *count > kMaxElements || large) return fail("has the impossible shape {}", shapeText(shape));
+  return ir::Type{dtype, std::move(shape)};
+}
+
+}  // namespace carina::pt2
