@@ -35,11 +35,8 @@ void softmaxRow(float* row, int64_t n) {
 std::vector<int64_t> batchIndex(Shape own, const Shape& joint, int64_t repeat) {
   Shape heads = own;
   if (repeat > 1) heads.back() *= repeat;
-  std::vector<int64_t> index;
-  const BroadcastLoop<1> loop(joint, {broadcastStrides(heads, joint)});
-  loop.run([&](int64_t, int64_t n, const std::array<int64_t, 1>& at, const std::array<int64_t, 1>& step) {
-    for (int64_t i = 0; i < n; ++i) index.push_back((at[0] + i * step[0]) / repeat);
-  });
+  std::vector<int64_t> index = broadcastOffsets(heads, joint);
+  for (int64_t& at : index) at /= repeat;
   return index;
 }
 

@@ -20,6 +20,10 @@ inline Shape broadcastStrides(const Shape& from, const Shape& to) {
   return strides;
 }
 
+/// For every element of `joint`, in order, the element of a dense tensor of shape `own` that broadcasting
+/// reads.
+std::vector<int64_t> broadcastOffsets(const Shape& own, const Shape& joint);
+
 /// N operands walked together over one result shape.
 template <size_t N>
 class BroadcastLoop {

@@ -63,17 +63,14 @@ Status multiplyBatch(const Tensor& a, const Tensor& b, T* out) {
     if (numElements(p.batch) == numElements(p.batchA))
       return multiply<T>(false, rows, p.n, p.k, T{1}, left, right, T{0}, out);
   }
-  Status status;
-  const BroadcastLoop<2> loop(p.batch,
-                              {broadcastStrides(p.batchA, p.batch), broadcastStrides(p.batchB, p.batch)});
-  loop.run([&](int64_t first, int64_t count, const std::array<int64_t, 2>& at,
-               const std::array<int64_t, 2>& step) {
-    for (int64_t i = 0; i < count && status.ok(); ++i) {
-      status = multiply<T>(false, p.m, p.n, p.k, T{1}, left + (at[0] + i * step[0]) * p.m * p.k,
-                           right + (at[1] + i * step[1]) * p.k * p.n, T{0}, out + (first + i) * p.m * p.n);
-    }
-  });
-  return status;
+  const std::vector<int64_t> atA = broadcastOffsets(p.batchA, p.batch),
+                             atB = broadcastOffsets(p.batchB, p.batch);
+  for (size_t i = 0; i < atA.size(); ++i) {
+    CARINA_RETURN_IF_ERROR(multiply<T>(false, p.m, p.n, p.k, T{1}, left + atA[i] * p.m * p.k,
+                                       right + atB[i] * p.k * p.n, T{0},
+                                       out + static_cast<int64_t>(i) * p.m * p.n));
+  }
+  return {};
 }
 
 Status checkTypes(const Call& call) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs exported programs and compares what they give with recorded results.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "aten/executor.hpp"
+#include "base/npy.hpp"
+#include "pt2/exported_program.hpp"
+
+namespace carina::aten::test {
+
+/// Floats: |a - b| <= 1e-5 * max|expected| + 1e-6 (equal infinities and NaNs match); everything else exactly.
+inline ::testing::AssertionResult close(const Tensor& actual, const Tensor& expected) {
+  if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape()) {
+    return ::testing::AssertionFailure()
+           << dtypeName(actual.dtype()) << shapeText(actual.shape()) << " instead of "
+           << dtypeName(expected.dtype()) << shapeText(expected.shape());
+  }
+  double largest = 0;
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    const double value = std::abs(expected.realAt(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  const double tolerance = isFloat(expected.dtype()) ? 1e-5 * largest + 1e-6 : 0;
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    const double a = actual.realAt(i), b = expected.realAt(i);
+    if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance) continue;
+    return ::testing::AssertionFailure()
+           << "element " << i << " is " << a << " instead of " << b << " (tolerance " << tolerance << ")";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// in0, in1, ... of a recorded case.
+inline std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
+  std::vector<Tensor> list;
+  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(list.size())))
+    list.push_back(*tensor);
+  return list;
+}
+
+/// NAME.pt2 run on NAME.npz's inputs gives NAME.npz's outputs.
+inline void checkExport(const std::filesystem::path& archive) {
+  SCOPED_TRACE(archive.filename().string());
+  auto program = pt2::readExportedProgram(archive);
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  auto recorded = readNpz(std::filesystem::path(archive).replace_extension(".npz"));
+  ASSERT_TRUE(recorded.ok()) << recorded.error().str();
+  const std::vector<Tensor> inputs = arraysNamed(*recorded, "in"), expected = arraysNamed(*recorded, "out");
+  ASSERT_FALSE(expected.empty());
+  auto outputs = execute(program->graph, inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().str();
+  ASSERT_EQ(outputs->size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(close((*outputs)[i], expected[i])) << "output " << i;
+}
+
+}  // namespace carina::aten::test
