@@ -382,6 +382,15 @@ constexpr TypeRow kTypes35[] = {
     {{F32}, 1, {F32}, None, kProFp},
 };
 
+constexpr TypeRow kTypesTable[] = {
+    {{I8, I8}, 2, {I8}, None, kProInt},
+    {{I16, I16}, 2, {I32}, None, kExtInt16},
+};
+constexpr OperandFact kOperandsTable[] = {
+    {0, kMax, kVariable},
+    {1, 1, kConstant},
+};
+
 /// In the order of OpId.
 constexpr OpFacts kFacts[] = {
     {kTypes1, kOperands1},  // ARGMAX
@@ -414,7 +423,7 @@ constexpr OpFacts kFacts[] = {
     {kTypes15, kOperands11},  // MUL
     {kTypes16, kOperands10},  // POW
     {kTypes9, kOperands10},  // SUB
-    {{}, {}},  // TABLE
+    {kTypesTable, kOperandsTable},  // TABLE
     {kTypes17, kOperands9},  // ABS
     {kTypes18, kOperands9},  // BITWISE_NOT
     {kTypes8, kOperands9},  // CEIL
