@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver payloads: what carries a command stream to the driver. COP1 is what ethos-u-core-driver reads and what Carina
-// writes; COP2 is the newer form some compilers write. Little-endian words. Header-only and freestanding: no allocation.
+// Driver payloads: what carries a command stream to the driver. COP1 is what ethos-u-core-driver reads and
+// what Carina writes; COP2 is the newer form some compilers write. Little-endian words. Header-only and
+// freestanding: no allocation.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,19 @@ constexpr uint32_t kVeumFourcc = 0x4d554556;  // "VEUM", the metadata of COP2
 
 /// Action of a COP1 word: command [7:0], reserved [15:8] (high part of a length), data [31:16].
 enum class Cop1Action : uint32_t {
-  Reserved = 0, OptimizerConfig = 1, CommandStream = 2, ReadApb = 3, DumpShram = 4, Nop = 5,
+  Reserved = 0,
+  OptimizerConfig = 1,
+  CommandStream = 2,
+  ReadApb = 3,
+  DumpShram = 4,
+  Nop = 5,
 };
-constexpr Cop1Action cop1Action(uint32_t word) { return static_cast<Cop1Action>(word & 0xffu); }
-constexpr uint32_t cop1Length(uint32_t word) { return ((word >> 8) & 0xffu) << 16 | word >> 16; }
+constexpr Cop1Action cop1Action(uint32_t word) {
+  return static_cast<Cop1Action>(word & 0xffu);
+}
+constexpr uint32_t cop1Length(uint32_t word) {
+  return ((word >> 8) & 0xffu) << 16 | word >> 16;
+}
 constexpr uint32_t cop1Word(Cop1Action action, uint32_t data) {
   return static_cast<uint32_t>(action) | ((data >> 16) & 0xffu) << 8 | (data & 0xffffu) << 16;
 }
@@ -29,10 +39,10 @@ constexpr uint32_t kCop1HeaderWords = 8;
 constexpr uint32_t kMaxStreamWords = 1u << 22;
 
 // COP2: bytes from the start of the payload.
-constexpr uint32_t kCop2HeaderBytes = 16;        // fourcc, u16 major 1, u16 minor 0, u64 bytes after this header
-constexpr uint32_t kCop2EntryHeaderBytes = 8;    // u32 type, u32 length of the entry data
+constexpr uint32_t kCop2HeaderBytes = 16;  // fourcc, u16 major 1, u16 minor 0, u64 bytes after this header
+constexpr uint32_t kCop2EntryHeaderBytes = 8;  // u32 type, u32 length of the entry data
 constexpr uint32_t kCop2EntryStream = 1;
-constexpr uint32_t kCop2MetadataBytes = 32;      // from "VEUM" to the padding
+constexpr uint32_t kCop2MetadataBytes = 32;  // from "VEUM" to the padding
 constexpr uint32_t kCop2FeatureNetworkAddresses = 1;
 constexpr uint32_t kCop2FeatureLocalAddresses = 2;
 
@@ -61,14 +71,22 @@ enum class PayloadStatus : uint8_t {
 
 constexpr const char* payloadStatusText(PayloadStatus status) {
   switch (status) {
-    case PayloadStatus::Ok: return "ok";
-    case PayloadStatus::TooShort: return "the payload ends inside a header or the command stream";
-    case PayloadStatus::NotAPayload: return "the payload starts with neither COP1 nor COP2";
-    case PayloadStatus::BadSize: return "the payload size is not a multiple of 4";
-    case PayloadStatus::UnknownAction: return "the payload holds an action that drivers reject";
-    case PayloadStatus::NoStream: return "the payload holds no command stream";
-    case PayloadStatus::SeveralStreams: return "the payload holds more than one command stream";
-    case PayloadStatus::BadAlignment: return "the command stream is not 16-byte aligned in the payload";
+    case PayloadStatus::Ok:
+      return "ok";
+    case PayloadStatus::TooShort:
+      return "the payload ends inside a header or the command stream";
+    case PayloadStatus::NotAPayload:
+      return "the payload starts with neither COP1 nor COP2";
+    case PayloadStatus::BadSize:
+      return "the payload size is not a multiple of 4";
+    case PayloadStatus::UnknownAction:
+      return "the payload holds an action that drivers reject";
+    case PayloadStatus::NoStream:
+      return "the payload holds no command stream";
+    case PayloadStatus::SeveralStreams:
+      return "the payload holds more than one command stream";
+    case PayloadStatus::BadAlignment:
+      return "the command stream is not 16-byte aligned in the payload";
   }
   return "unknown";
 }
@@ -117,7 +135,8 @@ constexpr PayloadStatus parseCop2(const unsigned char* data, size_t size, Payloa
   view->cop2 = true;
   if (size < kCop2HeaderBytes) return PayloadStatus::TooShort;
   if ((loadWord(data + 4) & 0xffffu) != 1) return PayloadStatus::UnknownAction;
-  if (loadWord(data + 12) != 0 || loadWord(data + 8) > size - kCop2HeaderBytes) return PayloadStatus::TooShort;
+  if (loadWord(data + 12) != 0 || loadWord(data + 8) > size - kCop2HeaderBytes)
+    return PayloadStatus::TooShort;
   const size_t end = kCop2HeaderBytes + loadWord(data + 8);
   size_t at = kCop2HeaderBytes;
   while (at < end) {
@@ -149,7 +168,8 @@ constexpr PayloadStatus parseCop2(const unsigned char* data, size_t size, Payloa
 }
 }  // namespace payload_detail
 
-/// Reads a payload of `size` bytes (untrusted). `view` points into it. Only the form is checked, never the commands.
+/// Reads a payload of `size` bytes (untrusted). `view` points into it. Only the form is checked, never the
+/// commands.
 constexpr PayloadStatus parsePayload(const unsigned char* data, size_t size, PayloadView* view) {
   *view = PayloadView{};
   if (size < 4 || data == nullptr) return PayloadStatus::TooShort;

@@ -63,10 +63,8 @@ FbTable Walker::tableFrom(uint32_t position) const {
   table.position_ = position;
   table.vtable_ = static_cast<uint32_t>(vtable);
   table.vtableSize_ = load<uint16_t>(buffer_.data + vtable);
-  table.tableSize_ = load<uint16_t>(buffer_.data + vtable + 2);
-  if (table.vtableSize_ < 4 || table.vtableSize_ > buffer_.size - table.vtable_ || table.tableSize_ < 4 ||
-      table.tableSize_ > buffer_.size - position) {
-    note(Code::Corrupt, "a table or its vtable is larger than the program", position);
+  if (table.vtableSize_ < 4 || table.vtableSize_ > buffer_.size - table.vtable_) {
+    note(Code::Corrupt, "a vtable is larger than the program", position);
     return {};
   }
   table.walker_ = this;
@@ -84,8 +82,9 @@ const uint8_t* FbTable::field(uint32_t slot, uint32_t width) const {
   if (entry + 2 > vtableSize_) return nullptr;
   const uint16_t offset = load<uint16_t>(walker_->buffer_.data + vtable_ + entry);
   if (offset == 0) return nullptr;
-  if (offset + width > tableSize_ || offset < 4) {
-    walker_->note(Code::Corrupt, "a field lies outside its table", position_);
+  // Not against the table's size: Python's FlatBuffers builder shares vtables between tables of different sizes.
+  if (offset < 4 || walker_->buffer_.size - position_ < size_t{offset} + width) {
+    walker_->note(Code::Corrupt, "a field lies outside the program", position_);
     return nullptr;
   }
   return walker_->buffer_.data + position_ + offset;

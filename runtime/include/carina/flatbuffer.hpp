@@ -53,7 +53,6 @@ class FbTable {
   uint32_t position_ = 0;
   uint32_t vtable_ = 0;
   uint16_t vtableSize_ = 0;
-  uint16_t tableSize_ = 0;
 };
 
 class Walker {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that ExecuTorch made, whole: our loader, kernels, driver and delegate on the NPU model against the
+// outputs of the real ExecuTorch runtime with an exact NPU, bit for bit.
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "device/run.hpp"
+#include "support/fixtures.hpp"
+
+namespace carina {
+namespace {
+
+std::vector<Tensor> numbered(const NamedTensors& tensors, const std::string& prefix) {
+  std::vector<Tensor> found;
+  while (const Tensor* tensor = findTensor(tensors, prefix + std::to_string(found.size())))
+    found.push_back(*tensor);
+  return found;
+}
+
+/// How many elements differ, and the first of them.
+std::string difference(const Tensor& got, const Tensor& wanted) {
+  if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape()) {
+    return fmt::format("{}{} instead of {}{}", dtypeName(got.dtype()), shapeText(got.shape()),
+                       dtypeName(wanted.dtype()), shapeText(wanted.shape()));
+  }
+  int64_t count = 0, first = -1;
+  for (int64_t i = 0; i < got.numElements(); ++i) {
+    if (got.realAt(i) == wanted.realAt(i)) continue;
+    ++count;
+    if (first < 0) first = i;
+  }
+  if (count == 0) return "";
+  return fmt::format("{} of {} elements differ, first {}: {} instead of {}", count, got.numElements(), first,
+                     got.realAt(first), wanted.realAt(first));
+}
+
+std::filesystem::path vectors() {
+  const auto fixtures = test::fixturesDir();
+  return fixtures ? *fixtures / "vectors" / "executorch" : std::filesystem::path();
+}
+
+class ExecutorchProgram : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExecutorchProgram, RunsBitForBit) {
+  const std::filesystem::path folder = (vectors() / GetParam()).parent_path();
+  const auto file = MappedFile::open(vectors() / GetParam());
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  auto expected = readNpz(folder / "e2e.npz");
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  const auto io = readNpz(folder / "io.npz");
+  ASSERT_TRUE(io.ok()) << io.error().str();
+
+  device::RunOptions options;
+  options.keepDelegateIo = true;
+  options.model.check = true;
+  auto runner = device::Runner::open((*file)->bytes(), options);
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  // Programs with integer inputs take what the delegate takes.
+  const bool quantized = isInteger(runner->inputs().front().dtype);
+  const auto outcome = runner->run(quantized ? numbered(*expected, "d0_in") : numbered(*io, "input"));
+  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
+
+  for (size_t call = 0; call < outcome->stats.delegates.size(); ++call) {
+    const device::DelegateRun& run = outcome->stats.delegates[call];
+    const std::string prefix = fmt::format("d{}_", call);
+    const std::vector<Tensor> inputs = numbered(*expected, prefix + "in"),
+                              outputs = numbered(*expected, prefix + "out");
+    ASSERT_EQ(run.inputs.size(), inputs.size());
+    ASSERT_EQ(run.outputs.size(), outputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      EXPECT_EQ(difference(run.inputs[i].reshaped(inputs[i].shape()), inputs[i]), "") << prefix << "in" << i;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      EXPECT_EQ(difference(run.outputs[i].reshaped(outputs[i].shape()), outputs[i]), "")
+          << prefix << "out" << i;
+    EXPECT_GT(run.pmuCycles, 0u);
+  }
+  EXPECT_FALSE(outcome->stats.delegates.empty());
+  EXPECT_TRUE(numbered(*expected, fmt::format("d{}_in", outcome->stats.delegates.size())).empty())
+      << "fewer delegate calls than recorded";
+  const std::vector<Tensor> outputs = numbered(*expected, "output");
+  ASSERT_EQ(outcome->outputs.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_EQ(difference(outcome->outputs[i], outputs[i]), "") << "output" << i;
+}
+
+std::vector<std::string> programs() {
+  std::vector<std::string> names;
+  for (const auto& path : test::filesIn(vectors(), ".pte"))
+    names.push_back(path.lexically_relative(vectors()).string());
+  return names;
+}
+std::string testName(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param.substr(0, info.param.size() - 4);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Vectors, ExecutorchProgram, testing::ValuesIn(programs()), testName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ExecutorchProgram);
+
+}  // namespace
+}  // namespace carina
