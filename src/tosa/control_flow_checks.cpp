@@ -36,7 +36,7 @@ Status condIf(const ir::Node& node) {
   if (op.condition()->dtype() != DType::Bool) {
     return broken("CondIfCondNotMatchingBool", "the condition is {}", ir::typeText(op.condition()->type));
   }
-  if (op.condition()->numElements() != 1) {
+  if (checkedNumElements(op.condition()->shape()) != 1) {
     return broken("CondIfCondShapeNotSizeOne", "the condition is {}", ir::typeText(op.condition()->type));
   }
   const ir::Graph &thenGraph = node.region(0), &elseGraph = node.region(1);

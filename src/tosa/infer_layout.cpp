@@ -89,6 +89,10 @@ Types reshape(const ir::Node& node) {
     return broken("TensorSizeInputOutputMismatch", "{} has another number of elements than {}", shapeText(shape),
                   shapeText(op.input1()->shape()));
   }
+  if (const Shape* recorded = checker.recordedShape(); recorded && checkedNumElements(*recorded) != count) {
+    return broken("TensorSizeInputOutputMismatch", "the result {} has another number of elements than {}",
+                  shapeText(*recorded), shapeText(op.input1()->shape()));
+  }
   return checker.results({std::move(shape)});
 }
 

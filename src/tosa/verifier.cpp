@@ -58,6 +58,9 @@ class LevelChecker {
 
   Status tensor(const ir::Value& value) const {
     if (value.dtype() == DType::Shape) return {};
+    for (int64_t size : value.shape()) {
+      if (size < 1) return broken("DimensionSmallerOne", "tensor '{}' has shape {}", value.name, shapeText(value.shape()));
+    }
     CARINA_RETURN_IF_ERROR(limit(value.rank(), level().maxRank, "rank"));
     const auto count = checkedNumElements(value.shape());
     const auto bytes = count ? checkedMul(*count, dtypeSize(value.dtype())) : std::nullopt;

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions 1.0 and 1.1: from the flatbuffer to a WireFile.
+#include <algorithm>
+#include <cstring>
+
+#include "base/float16.hpp"
+#include "tosa/ops.hpp"
+#include "tosa_1_x_generated.h"
+#include "tosa_io/wire_graph.hpp"
+
+namespace carina::tosa_io {
+namespace {
+
+using Attributes = std::vector<ir::Attribute>;
+
+std::string text(const flatbuffers::String* string) { return string ? string->str() : std::string(); }
+
+std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* strings) {
+  std::vector<std::string> list;
+  if (strings) {
+    for (const auto* string : *strings) list.push_back(text(string));
+  }
+  return list;
+}
+
+std::optional<DType> elementType(wire::DType dtype) {
+  switch (dtype) {
+    case wire::DType::BOOL: return DType::Bool;
+    case wire::DType::INT4: return DType::Int4;
+    case wire::DType::INT8: return DType::Int8;
+    case wire::DType::INT16: return DType::Int16;
+    case wire::DType::INT32: return DType::Int32;
+    case wire::DType::INT48: return DType::Int48;
+    case wire::DType::INT64: return DType::Int64;
+    case wire::DType::FP32: return DType::Float32;
+    case wire::DType::FP16: return DType::Float16;
+    case wire::DType::BF16: return DType::BFloat16;
+    default: return std::nullopt;
+  }
+}
+
+std::string typeName(wire::DType dtype) {
+  const std::string_view name = wire::EnumNameDType(dtype);
+  return name.empty() ? fmt::format("number {}", static_cast<uint32_t>(dtype)) : std::string(name);
+}
+
+ByteSpan byteSpan(const flatbuffers::Vector<uint8_t>* data) {
+  if (!data) return {};
+  return {reinterpret_cast<const std::byte*>(data->data()), data->size()};
+}
+
+Result<ir::Ints> ints(const flatbuffers::Vector<int32_t>* values, std::string_view name) {
+  if (!values) return fail("attribute '{}' is missing (AttributeMissing)", name);
+  return ir::Ints(values->begin(), values->end());
+}
+
+Result<DType> accumulator(wire::DType dtype) {
+  const auto type = elementType(dtype);
+  if (!type) return fail("acc_type {} is not supported (WrongAccumulatorType)", typeName(dtype));
+  return *type;
+}
+
+/// The reference model refuses UNKNOWN; the specification's default is to propagate.
+ir::Attribute nanMode(wire::NanMode mode) {
+  const auto value = static_cast<int64_t>(mode);
+  return mode == wire::NanMode::UNKNOWN ? static_cast<int64_t>(tosa::NanMode::PROPAGATE) : value;
+}
+
+/// One element of a bound of CLAMP; the vector may be padded.
+Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtype, std::string_view name) {
+  const ByteSpan bytes = byteSpan(data);
+  if (static_cast<int64_t>(bytes.size()) < dtypeSize(dtype)) {
+    return fail("{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name, bytes.size(), dtypeName(dtype));
+  }
+  const auto read = [&](auto value) {
+    std::memcpy(&value, bytes.data(), sizeof(value));
+    return value;
+  };
+  switch (dtype) {
+    case DType::Int8: return ir::Attribute(int64_t{read(int8_t{})});
+    case DType::Int16: return ir::Attribute(int64_t{read(int16_t{})});
+    case DType::Int32: return ir::Attribute(int64_t{read(int32_t{})});
+    case DType::Float32: return ir::Attribute(double{read(float{})});
+    case DType::Float16: return ir::Attribute(double{halfToFloat(read(uint16_t{}))});
+    case DType::BFloat16: return ir::Attribute(double{bfloat16ToFloat(read(uint16_t{}))});
+    default: return fail("CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
+  }
+}
+
+template <typename Table>
+const Table& as(const wire::TosaOperator& op) {
+  return *static_cast<const Table*>(op.attribute());
+}
+
+Result<Attributes> windowAttributes(const wire::TosaOperator& op) {
+  switch (op.op()) {
+    case wire::Op::AVG_POOL2D: {
+      const auto& a = as<wire::AveragePoolAttributes>(op);
+      CARINA_TRY(ir::Ints kernel, ints(a.kernel(), "kernel"));
+      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
+      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
+      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
+      return Attributes{kernel, stride, pad, acc};
+    }
+    case wire::Op::MAX_POOL2D: {
+      const auto& a = as<wire::MaxPoolAttributes>(op);
+      CARINA_TRY(ir::Ints kernel, ints(a.kernel(), "kernel"));
+      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
+      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
+      return Attributes{kernel, stride, pad, nanMode(a.nan_mode())};
+    }
+    case wire::Op::TRANSPOSE_CONV2D: {
+      const auto& a = as<wire::TransposeConvAttributes>(op);
+      CARINA_TRY(ir::Ints pad, ints(a.out_pad(), "out_pad"));
+      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
+      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
+      return Attributes{pad, stride, a.local_bound(), acc};
+    }
+    default: {
+      const auto& a = as<wire::ConvAttributes>(op);
+      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
+      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
+      CARINA_TRY(ir::Ints dilation, ints(a.dilation(), "dilation"));
+      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
+      return Attributes{pad, stride, dilation, a.local_bound(), acc};
+    }
+  }
+}
+
+Result<Attributes> clampAttributes(const wire::TosaOperator& op, std::optional<DType> dtype) {
+  const auto& a = as<wire::ClampAttributes>(op);
+  if (!dtype) return fail("the type of the operand is not known (WrongInputType)");
+  CARINA_TRY(ir::Attribute low, bound(a.min_val(), *dtype, "min_val"));
+  CARINA_TRY(ir::Attribute high, bound(a.max_val(), *dtype, "max_val"));
+  return Attributes{std::move(low), std::move(high), nanMode(a.nan_mode())};
+}
+
+/// In the order of the operator table. `inputType`: element type of the first operand.
+Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DType> inputType) {
+  switch (op.op()) {
+    case wire::Op::CONV2D: case wire::Op::CONV3D: case wire::Op::DEPTHWISE_CONV2D: case wire::Op::TRANSPOSE_CONV2D:
+    case wire::Op::AVG_POOL2D: case wire::Op::MAX_POOL2D:
+      return windowAttributes(op);
+    case wire::Op::ARGMAX: case wire::Op::REDUCE_MAX: case wire::Op::REDUCE_MIN: {
+      const auto& a = as<wire::AxisNanAttributes>(op);
+      return Attributes{int64_t{a.axis()}, nanMode(a.nan_mode())};
+    }
+    case wire::Op::REDUCE_ALL: case wire::Op::REDUCE_ANY: case wire::Op::REDUCE_PRODUCT: case wire::Op::REDUCE_SUM:
+    case wire::Op::CONCAT: case wire::Op::REVERSE:
+      return Attributes{int64_t{as<wire::AxisAttributes>(op).axis()}};
+    case wire::Op::MAXIMUM: case wire::Op::MINIMUM: return Attributes{nanMode(as<wire::NanAttributes>(op).nan_mode())};
+    case wire::Op::FFT2D: {
+      const auto& a = as<wire::FftAttributes>(op);
+      return Attributes{a.inverse(), a.local_bound()};
+    }
+    case wire::Op::RFFT2D: return Attributes{as<wire::RealFftAttributes>(op).local_bound()};
+    case wire::Op::ARITHMETIC_RIGHT_SHIFT: return Attributes{as<wire::ArithmeticRightShiftAttributes>(op).round()};
+    case wire::Op::CLAMP: return clampAttributes(op, inputType);
+    case wire::Op::TRANSPOSE: {
+      CARINA_TRY(ir::Ints perms, ints(as<wire::TransposeAttributes>(op).perms(), "perms"));
+      return Attributes{std::move(perms)};
+    }
+    case wire::Op::RESIZE: return Attributes{static_cast<int64_t>(as<wire::ResizeAttributes>(op).mode())};
+    case wire::Op::RESCALE: {
+      const auto& a = as<wire::RescaleAttributes>(op);
+      return Attributes{a.scale32(), static_cast<int64_t>(a.rounding_mode()), a.per_channel(), a.input_unsigned(),
+                        a.output_unsigned()};
+    }
+    case wire::Op::CUSTOM: {
+      const auto& a = as<wire::CustomAttributes>(op);
+      const ByteSpan bytes = byteSpan(a.implementation_attrs());
+      return Attributes{text(a.operator_name()), text(a.domain_name()),
+                        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+    }
+    default: return Attributes{};
+  }
+}
+
+class Reader {
+ public:
+  Reader(ByteSpan bytes, const wire::TosaGraph& graph)
+      : bytes_(bytes), mayBeSnapshot_(graph.version()->draft()), graph_(graph) {}
+
+  Result<WireFile> file() {
+    WireFile file;
+    if (!graph_.regions()) return fail("the file has no regions");
+    for (const auto* region : *graph_.regions()) {
+      WireRegion& target = file.regions.emplace_back();
+      target.name = text(region->name());
+      if (!region->blocks()) continue;
+      for (const auto* source : *region->blocks()) {
+        CARINA_TRY(WireBlock read, block(*source));
+        target.blocks.push_back(std::move(read));
+      }
+    }
+    return file;
+  }
+
+ private:
+  Result<WireBlock> block(const wire::TosaBasicBlock& source) {
+    WireBlock block;
+    block.name = text(source.name());
+    block.inputs = texts(source.inputs());
+    block.outputs = texts(source.outputs());
+    std::unordered_map<std::string, std::optional<DType>> types;
+    if (source.tensors()) {
+      for (const auto* entry : *source.tensors()) {
+        CARINA_TRY(WireTensor tensor, this->tensor(*entry));
+        types[tensor.name] = tensor.dtype;
+        block.tensors.push_back(std::move(tensor));
+      }
+    }
+    if (source.shapes()) {
+      for (const auto* entry : *source.shapes()) {
+        WireTensor tensor;
+        tensor.name = text(entry->name());
+        tensor.shape = {int64_t{entry->rank()}};
+        tensor.dtype = DType::Shape;
+        tensor.data = byteSpan(entry->data());
+        tensor.hasData = !tensor.data.empty() || entry->rank() == 0;
+        block.tensors.push_back(std::move(tensor));
+      }
+    }
+    if (source.operators()) {
+      for (const auto* entry : *source.operators()) {
+        auto op = operation(*entry, types);
+        if (!op.ok()) return advise(std::move(op).error().at(placeOf(*entry)));
+        block.operators.push_back(std::move(*op));
+      }
+    }
+    return block;
+  }
+
+  Result<WireTensor> tensor(const wire::TosaTensor& source) {
+    WireTensor tensor;
+    tensor.name = text(source.name());
+    if (source.shape()) tensor.shape.assign(source.shape()->begin(), source.shape()->end());
+    tensor.dtype = elementType(source.type());
+    tensor.typeName = typeName(source.type());
+    tensor.unranked = source.is_unranked();
+    tensor.data = byteSpan(source.data());
+    if (source.offset() > 1) {  // data outside of the flatbuffer, for files beyond 2 GiB
+      if (source.offset() > bytes_.size() || source.size() > bytes_.size() - source.offset()) {
+        return fail("data at {} with {} bytes is outside of the file", source.offset(), source.size()).at("tensor " + tensor.name);
+      }
+      tensor.data = bytes_.subspan(source.offset(), source.size());
+    }
+    tensor.hasData = !tensor.data.empty();
+    return tensor;
+  }
+
+  Result<WireOperator> operation(const wire::TosaOperator& source,
+                                 const std::unordered_map<std::string, std::optional<DType>>& types) {
+    WireOperator op;
+    op.op = wire::EnumNameOp(source.op());
+    if (op.op.empty() || source.op() == wire::Op::UNKNOWN) {
+      return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
+    }
+    op.inputs = texts(source.inputs());
+    op.outputs = texts(source.outputs());
+    if (source.location()) op.location = text(source.location()->text());
+    const ir::OpDef* def = tosa::findOperator("tosa." + op.op);
+    const bool needsTable = (def && !def->attributes.empty()) || source.op() == wire::Op::COND_IF ||
+                            source.op() == wire::Op::WHILE_LOOP;
+    const auto tag = static_cast<uint32_t>(source.attribute_type());
+    if (tag != static_cast<uint32_t>(source.op()) && (needsTable || tag != 0)) {
+      return fail("the attributes are those of operator {} (AttributeTagMismatch)", tag);
+    }
+    if (needsTable && !source.attribute()) return fail("{} has no attributes (AttributeMissing)", op.op);
+    if (source.op() == wire::Op::COND_IF) {
+      const auto& a = as<wire::CondIfAttributes>(source);
+      op.subGraphs = {text(a.then_graph()), text(a.else_graph())};
+    } else if (source.op() == wire::Op::WHILE_LOOP) {
+      const auto& a = as<wire::WhileLoopAttributes>(source);
+      op.subGraphs = {text(a.cond_graph()), text(a.body_graph())};
+    }
+    std::optional<DType> inputType;
+    if (!op.inputs.empty()) {
+      if (auto it = types.find(op.inputs[0]); it != types.end()) inputType = it->second;
+    }
+    CARINA_TRY(op.attributes, attributesOf(source, inputType));
+    return op;
+  }
+
+  static std::string placeOf(const wire::TosaOperator& op) {
+    const auto outputs = texts(op.outputs());
+    return outputs.empty() ? std::string(wire::EnumNameOp(op.op())) : outputs[0];
+  }
+
+  /// Development snapshots of 2024 say 1.1.0 draft but differ from what 1.1 became.
+  Error advise(Error error) const {
+    if (!mayBeSnapshot_) return error;
+    return std::move(error).withRemedy("the file is marked as a draft; if a development version before TOSA 1.0 wrote it, "
+                                       "write it again with a released one");
+  }
+
+  ByteSpan bytes_;
+  bool mayBeSnapshot_;
+  const wire::TosaGraph& graph_;
+};
+
+}  // namespace
+
+Result<WireFile> readVersion1(ByteSpan bytes) {
+  const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
+  if (!wire::VerifyTosaGraphBuffer(verifier)) {
+    return fail("the file is damaged: an offset or a size in it points outside")
+        .withRemedy("copy or export the file again");
+  }
+  return Reader(bytes, *wire::GetTosaGraph(bytes.data())).file();
+}
+
+}  // namespace carina::tosa_io

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tosa_io/tosa_writer.hpp"
+
+#include <cstring>
+#include <unordered_set>
+
+#include "base/float16.hpp"
+#include "tosa/tosa.hpp"
+#include "tosa_1_x_generated.h"
+
+namespace carina::tosa_io {
+namespace {
+
+using flatbuffers::Offset;
+
+template <typename T>
+using Offsets = std::vector<Offset<T>>;
+
+Result<wire::DType> wireType(DType dtype) {
+  switch (dtype) {
+    case DType::Bool: return wire::DType::BOOL;
+    case DType::Int4: return wire::DType::INT4;
+    case DType::Int8: return wire::DType::INT8;
+    case DType::Int16: return wire::DType::INT16;
+    case DType::Int32: return wire::DType::INT32;
+    case DType::Int48: return wire::DType::INT48;
+    case DType::Float32: return wire::DType::FP32;
+    case DType::Float16: return wire::DType::FP16;
+    case DType::BFloat16: return wire::DType::BF16;
+    default: return fail("TOSA 1.0 has no element type {}", dtypeName(dtype));
+  }
+}
+
+/// Elements as the format packs them.
+std::vector<uint8_t> packed(const Tensor& tensor) {
+  const auto bytes = tensor.bytes();
+  const auto* first = reinterpret_cast<const uint8_t*>(bytes.data());
+  if (tensor.dtype() == DType::Int4) {
+    const auto values = tensor.as<int8_t>();
+    std::vector<uint8_t> data((values.size() + 1) / 2, 0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      data[i / 2] = static_cast<uint8_t>(data[i / 2] | (values[i] & 0xf) << (i % 2 * 4));
+    }
+    return data;
+  }
+  if (tensor.dtype() == DType::Int48) {
+    const auto values = tensor.as<int64_t>();
+    std::vector<uint8_t> data(values.size() * 6);
+    for (size_t i = 0; i < values.size(); ++i) std::memcpy(data.data() + 6 * i, &values[i], 6);
+    return data;
+  }
+  return {first, first + bytes.size()};
+}
+
+/// One bound of CLAMP as bytes of the element type.
+std::vector<uint8_t> boundBytes(const ir::Attribute& value, DType dtype) {
+  const auto bytesOf = [](auto element) {
+    std::vector<uint8_t> bytes(sizeof(element));
+    std::memcpy(bytes.data(), &element, sizeof(element));
+    return bytes;
+  };
+  switch (dtype) {
+    case DType::Int8: return bytesOf(static_cast<int8_t>(ir::scalarInt(value)));
+    case DType::Int16: return bytesOf(static_cast<int16_t>(ir::scalarInt(value)));
+    case DType::Int32: return bytesOf(static_cast<int32_t>(ir::scalarInt(value)));
+    case DType::Float16: return bytesOf(floatToHalf(static_cast<float>(ir::scalarReal(value))));
+    case DType::BFloat16: return bytesOf(floatToBfloat16(static_cast<float>(ir::scalarReal(value))));
+    default: return bytesOf(static_cast<float>(ir::scalarReal(value)));
+  }
+}
+
+/// Names that are unique in the whole file.
+class Names {
+ public:
+  std::string unique(const std::string& wanted) {
+    const std::string base = wanted.empty() ? "v" : wanted;
+    std::string name = wanted.empty() ? fmt::format("v{}", next_++) : wanted;
+    while (!taken_.insert(name).second) name = fmt::format("{}_{}", base, next_++);
+    return name;
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  int next_ = 0;
+};
+
+class Writer {
+ public:
+  Result<std::string> write(const ir::Graph& graph) {
+    CARINA_RETURN_IF_ERROR(region(graph, regionNames_.unique(graph.name.empty() ? "main" : graph.name)));
+    // Sub-graphs were appended while their users were written; the main graph is the first region.
+    std::rotate(regions_.begin(), regions_.end() - 1, regions_.end());
+    const auto version = wire::CreateVersion(builder_, 1, 0, 0, false);
+    const auto root = wire::CreateTosaGraph(builder_, version, builder_.CreateVector(regions_));
+    wire::FinishTosaGraphBuffer(builder_, root);
+    return std::string(reinterpret_cast<const char*>(builder_.GetBufferPointer()), builder_.GetSize());
+  }
+
+ private:
+  using ValueNames = std::unordered_map<const ir::Value*, std::string>;
+  using OptionalStrings = Offset<flatbuffers::Vector<Offset<flatbuffers::String>>>;
+
+  struct Block {
+    ValueNames names;
+    Offsets<wire::TosaOperator> operators;
+    Offsets<wire::TosaTensor> tensors;
+    Offsets<wire::TosaShape> shapes;
+  };
+
+  void nameValues(const ir::Graph& graph, Block& block) {
+    const auto give = [&](const ir::Value* value) { block.names[value] = valueNames_.unique(value->name); };
+    for (const ir::Value* input : graph.inputs()) give(input);
+    for (const auto& constant : graph.constants()) give(constant.get());
+    for (const ir::Node* node : graph.nodes()) {
+      for (const ir::Value* result : node->results()) give(result);
+    }
+  }
+
+  Status region(const ir::Graph& graph, const std::string& name) {
+    Block block;
+    nameValues(graph, block);  // before any sub-graph takes a name
+    std::vector<std::string> inputs, outputs;
+    for (const ir::Value* input : graph.inputs()) {
+      CARINA_RETURN_IF_ERROR(tensor(block, *input, nullptr));
+      inputs.push_back(block.names.at(input));
+    }
+    for (const auto& constant : graph.constants()) CARINA_RETURN_IF_ERROR(this->constant(block, *constant));
+    for (const ir::Node* node : graph.nodes()) {
+      if (auto status = operation(block, *node); !status.ok()) return std::move(status).error().at(node->where());
+    }
+    for (const ir::Value* output : graph.outputs()) outputs.push_back(block.names.at(output));
+    const auto blockOffset = wire::CreateTosaBasicBlock(
+        builder_, builder_.CreateString(name), builder_.CreateVector(block.operators), builder_.CreateVector(block.tensors),
+        builder_.CreateVectorOfStrings(inputs), builder_.CreateVectorOfStrings(outputs), builder_.CreateVector(block.shapes));
+    const Offsets<wire::TosaBasicBlock> blocks{blockOffset};
+    regions_.push_back(wire::CreateTosaRegion(builder_, builder_.CreateString(name), builder_.CreateVector(blocks)));
+    return {};
+  }
+
+  Offset<flatbuffers::Vector<uint8_t>> data(const std::vector<uint8_t>& bytes) {
+    builder_.ForceVectorAlignment(bytes.size(), 1, 8);
+    return builder_.CreateVector(bytes);
+  }
+
+  Status tensor(Block& block, const ir::Value& value, const Tensor* contents) {
+    CARINA_TRY(const wire::DType dtype, wireType(value.dtype()));
+    std::vector<int32_t> shape;
+    for (int64_t size : value.shape()) {
+      if (size > INT32_MAX) return fail("dimension {} does not fit the format", size);
+      shape.push_back(static_cast<int32_t>(size));
+    }
+    const std::string& name = block.names.at(&value);
+    Offset<flatbuffers::Vector<uint8_t>> bytes;
+    if (contents) bytes = data(packed(*contents));
+    block.tensors.push_back(wire::CreateTosaTensor(builder_, builder_.CreateString(name), builder_.CreateVector(shape), dtype, bytes));
+    return {};
+  }
+
+  Status constant(Block& block, const ir::Value& value) {
+    if (value.dtype() != DType::Shape) {
+      CARINA_RETURN_IF_ERROR(tensor(block, value, &value.constant()));
+      emit(block, wire::Op::CONST, emptyAttributes(), {}, {block.names.at(&value)}, "");
+      return {};
+    }
+    const std::string& name = block.names.at(&value);
+    const auto bytes = data(packed(value.constant()));
+    block.shapes.push_back(wire::CreateTosaShape(builder_, builder_.CreateString(name),
+                                                 static_cast<uint32_t>(value.constant().numElements()), bytes));
+    emit(block, wire::Op::CONST_SHAPE, emptyAttributes(), {}, {name}, "");
+    return {};
+  }
+
+  void emit(Block& block, wire::Op op, Offset<void> attributes, const std::vector<std::string>& inputs,
+            const std::vector<std::string>& outputs, const std::string& location) {
+    Offset<wire::OpLocation> where;
+    if (!location.empty()) where = wire::CreateOpLocation(builder_, builder_.CreateString(location));
+    const auto tag = static_cast<wire::Attributes>(static_cast<uint32_t>(op));
+    const OptionalStrings operands = inputs.empty() ? OptionalStrings() : builder_.CreateVectorOfStrings(inputs);
+    block.operators.push_back(wire::CreateTosaOperator(builder_, op, tag, attributes, operands,
+                                                       builder_.CreateVectorOfStrings(outputs), where));
+  }
+
+  Status operation(Block& block, const ir::Node& node) {
+    if (!tosa::isOperator(&node)) {
+      return fail("{} is no TOSA operator", node.opName()).withRemedy("lower the whole graph to TOSA first");
+    }
+    const std::string name(node.opName().substr(node.opName().find('.') + 1));
+    wire::Op op = wire::Op::UNKNOWN;
+    for (wire::Op candidate : wire::EnumValuesOp()) {
+      if (name == wire::EnumNameOp(candidate)) op = candidate;
+    }
+    std::vector<std::string> inputs, outputs;
+    for (const ir::Value* operand : node.operands()) inputs.push_back(block.names.at(operand));
+    for (const ir::Value* result : node.results()) {
+      CARINA_RETURN_IF_ERROR(tensor(block, *result, nullptr));
+      outputs.push_back(block.names.at(result));
+    }
+    CARINA_TRY(const Offset<void> attributes, attributesOf(node));
+    const std::string location = node.location() && node.location()->name != node.result(0)->name ? node.location()->name : "";
+    emit(block, op, attributes, inputs, outputs, location);
+    return {};
+  }
+
+  Offset<void> emptyAttributes() { return wire::CreateEmptyAttributes(builder_).Union(); }
+
+  Offset<flatbuffers::Vector<int32_t>> ints(const ir::Ints& values) {
+    return builder_.CreateVector(std::vector<int32_t>(values.begin(), values.end()));
+  }
+
+  Result<Offset<void>> convolution(const ir::Ints& pad, const ir::Ints& stride, const ir::Ints& dilation, bool localBound,
+                                   DType accType) {
+    CARINA_TRY(const wire::DType acc, wireType(accType));
+    return wire::CreateConvAttributes(builder_, ints(pad), ints(stride), ints(dilation), localBound, acc).Union();
+  }
+
+  Result<std::array<std::string, 2>> subGraphs(const ir::Node& node) {
+    std::array<std::string, 2> names;
+    for (size_t i = 0; i < 2; ++i) {
+      const ir::Graph& graph = node.region(i);
+      names[i] = regionNames_.unique(graph.name.empty() ? "graph" : graph.name);
+      CARINA_RETURN_IF_ERROR(region(graph, names[i]));
+    }
+    return names;
+  }
+
+  Result<Offset<void>> attributesOf(const ir::Node& node) {
+    const auto nan = [](tosa::NanMode mode) { return static_cast<wire::NanMode>(mode); };
+    switch (tosa::opId(&node)) {
+      case tosa::OpId::Conv2d: {
+        const auto op = ir::dynCast<tosa::Conv2d>(&node);
+        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
+      }
+      case tosa::OpId::Conv3d: {
+        const auto op = ir::dynCast<tosa::Conv3d>(&node);
+        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
+      }
+      case tosa::OpId::DepthwiseConv2d: {
+        const auto op = ir::dynCast<tosa::DepthwiseConv2d>(&node);
+        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
+      }
+      case tosa::OpId::TransposeConv2d: {
+        const auto op = ir::dynCast<tosa::TransposeConv2d>(&node);
+        CARINA_TRY(const wire::DType acc, wireType(op.accType()));
+        return wire::CreateTransposeConvAttributes(builder_, ints(op.outPad()), ints(op.stride()), op.localBound(), acc).Union();
+      }
+      case tosa::OpId::AvgPool2d: {
+        const auto op = ir::dynCast<tosa::AvgPool2d>(&node);
+        CARINA_TRY(const wire::DType acc, wireType(op.accType()));
+        return wire::CreateAveragePoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()), acc).Union();
+      }
+      case tosa::OpId::MaxPool2d: {
+        const auto op = ir::dynCast<tosa::MaxPool2d>(&node);
+        return wire::CreateMaxPoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()), nan(op.nanMode())).Union();
+      }
+      case tosa::OpId::Argmax: case tosa::OpId::ReduceMax: case tosa::OpId::ReduceMin:
+        return wire::CreateAxisNanAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0)),
+                                             static_cast<wire::NanMode>(node.attributeAs<int64_t>(1))).Union();
+      case tosa::OpId::ReduceAll: case tosa::OpId::ReduceAny: case tosa::OpId::ReduceProduct: case tosa::OpId::ReduceSum:
+      case tosa::OpId::Concat: case tosa::OpId::Reverse:
+        return wire::CreateAxisAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0))).Union();
+      case tosa::OpId::Maximum: case tosa::OpId::Minimum:
+        return wire::CreateNanAttributes(builder_, static_cast<wire::NanMode>(node.attributeAs<int64_t>(0))).Union();
+      case tosa::OpId::Fft2d: {
+        const auto op = ir::dynCast<tosa::Fft2d>(&node);
+        return wire::CreateFftAttributes(builder_, op.inverse(), op.localBound()).Union();
+      }
+      case tosa::OpId::Rfft2d:
+        return wire::CreateRealFftAttributes(builder_, ir::dynCast<tosa::Rfft2d>(&node).localBound()).Union();
+      case tosa::OpId::ArithmeticRightShift:
+        return wire::CreateArithmeticRightShiftAttributes(builder_, ir::dynCast<tosa::ArithmeticRightShift>(&node).round()).Union();
+      case tosa::OpId::Clamp: {
+        const auto op = ir::dynCast<tosa::Clamp>(&node);
+        const DType dtype = op.input()->dtype();
+        const auto low = data(boundBytes(op.minVal(), dtype)), high = data(boundBytes(op.maxVal(), dtype));
+        return wire::CreateClampAttributes(builder_, low, high, nan(op.nanMode())).Union();
+      }
+      case tosa::OpId::Transpose:
+        return wire::CreateTransposeAttributes(builder_, ints(ir::dynCast<tosa::Transpose>(&node).perms())).Union();
+      case tosa::OpId::Resize:
+        return wire::CreateResizeAttributes(builder_, static_cast<wire::ResizeMode>(ir::dynCast<tosa::Resize>(&node).mode())).Union();
+      case tosa::OpId::Rescale: {
+        const auto op = ir::dynCast<tosa::Rescale>(&node);
+        return wire::CreateRescaleAttributes(builder_, op.scale32(), static_cast<wire::RoundingMode>(op.roundingMode()),
+                                             op.perChannel(), op.inputUnsigned(), op.outputUnsigned()).Union();
+      }
+      case tosa::OpId::Custom: {
+        const auto op = ir::dynCast<tosa::Custom>(&node);
+        const std::string& bytes = op.implementationAttrs();
+        const auto blob = data(std::vector<uint8_t>(bytes.begin(), bytes.end()));
+        return wire::CreateCustomAttributes(builder_, builder_.CreateString(op.operatorName()),
+                                            builder_.CreateString(op.domainName()), blob).Union();
+      }
+      case tosa::OpId::CondIf: {
+        CARINA_TRY(const auto names, subGraphs(node));
+        return wire::CreateCondIfAttributes(builder_, builder_.CreateString(names[0]), builder_.CreateString(names[1])).Union();
+      }
+      case tosa::OpId::WhileLoop: {
+        CARINA_TRY(const auto names, subGraphs(node));
+        return wire::CreateWhileLoopAttributes(builder_, builder_.CreateString(names[0]), builder_.CreateString(names[1])).Union();
+      }
+      case tosa::OpId::Variable: case tosa::OpId::VariableRead: case tosa::OpId::VariableWrite:
+        return fail("{} cannot be written: the format leaves open how variables are bound", node.opName())
+            .withRemedy("make the state an input and an output of the graph");
+      default: return emptyAttributes();
+    }
+  }
+
+  flatbuffers::FlatBufferBuilder builder_{1024};
+  Offsets<wire::TosaRegion> regions_;
+  Names valueNames_, regionNames_;
+};
+
+}  // namespace
+
+Result<std::string> writeTosa(const ir::Graph& graph) { return Writer().write(graph); }
+
+}  // namespace carina::tosa_io
