@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a driver payload, as a command stream, and as assembler text. What has a text must come back from it.
+// Any bytes as a driver payload, as a command stream, and as assembler text. What has a text must come back
+// from it.
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
   if (const auto text = npu::disassemblePayload(bytes); text.ok()) {
     const auto assembled = npu::assemble(*text);
-    if (!assembled.ok() || assembled->bytes.size() != size || std::memcmp(assembled->bytes.data(), data, size) != 0) __builtin_trap();
+    if (!assembled.ok() || assembled->bytes.size() != size ||
+        std::memcmp(assembled->bytes.data(), data, size) != 0)
+      __builtin_trap();
   }
   std::vector<uint32_t> words((size - 1) / 4);
   if (!words.empty()) std::memcpy(words.data(), data + 1, words.size() * 4);

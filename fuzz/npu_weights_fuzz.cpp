@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace carina;
   constexpr size_t kMost = 1 << 16;
   const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
-  if (const auto decoded = npu::decodeSwd(bytes, kMost); decoded.ok() && decoded->size() > kMost) __builtin_trap();
+  if (const auto decoded = npu::decodeSwd(bytes, kMost); decoded.ok() && decoded->size() > kMost)
+    __builtin_trap();
   (void)npu::swdSlices(bytes);
   (void)npu::decodeFwd(bytes, size);
   std::vector<int16_t> weights(size);
@@ -19,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     weights[n] = static_cast<int16_t>(n % 2 == 0 ? magnitude : -magnitude);
   }
   const std::vector<uint8_t> encoded = npu::encodeSwd(weights);
-  const auto again = npu::decodeSwd({reinterpret_cast<const std::byte*>(encoded.data()), encoded.size()}, size);
+  const auto again =
+      npu::decodeSwd({reinterpret_cast<const std::byte*>(encoded.data()), encoded.size()}, size);
   if (!again.ok() || *again != weights) __builtin_trap();
   return 0;
 }

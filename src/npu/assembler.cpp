@@ -33,7 +33,8 @@ std::optional<int64_t> number(std::string_view text) {
   }
   int64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || problem != std::errc() || end != text.data() + text.size() || text.front() == '-') return std::nullopt;
+  if (text.empty() || problem != std::errc() || end != text.data() + text.size() || text.front() == '-')
+    return std::nullopt;
   return negative ? -value : value;
 }
 
@@ -76,13 +77,15 @@ class Assembler {
       all.push_back(fourcc_);
       all.insert(all.end(), before_.begin(), before_.end());
       if (fourcc_ == format::kCop1Fourcc) {
-        all.push_back(format::cop1Word(format::Cop1Action::CommandStream, static_cast<uint32_t>(assembly_.stream.size())));
+        all.push_back(format::cop1Word(format::Cop1Action::CommandStream,
+                                       static_cast<uint32_t>(assembly_.stream.size())));
       }
     }
     all.insert(all.end(), assembly_.stream.begin(), assembly_.stream.end());
     all.insert(all.end(), after_.begin(), after_.end());
     for (const uint32_t word : all) {
-      for (int shift = 0; shift < 32; shift += 8) assembly_.bytes.push_back(static_cast<uint8_t>(word >> shift));
+      for (int shift = 0; shift < 32; shift += 8)
+        assembly_.bytes.push_back(static_cast<uint8_t>(word >> shift));
     }
     return std::move(assembly_);
   }
@@ -92,7 +95,8 @@ class Assembler {
 
   Status payload(const std::vector<std::string_view>& tokens) {
     if (place_ != Place::Start) return fail(".payload must come first");
-    if (tokens.size() != 2 || (tokens[1] != "cop1" && tokens[1] != "cop2")) return fail(".payload takes cop1 or cop2");
+    if (tokens.size() != 2 || (tokens[1] != "cop1" && tokens[1] != "cop2"))
+      return fail(".payload takes cop1 or cop2");
     assembly_.isPayload = true;
     fourcc_ = tokens[1] == "cop1" ? format::kCop1Fourcc : format::kCop2Fourcc;
     place_ = Place::Before;
@@ -114,14 +118,18 @@ class Assembler {
 
   Status end(const std::vector<std::string_view>& tokens) {
     if (place_ != Place::Stream || tokens.size() != 1) return fail(".end closes a .stream");
-    if (assembly_.stream.size() > format::kMaxStreamWords) return fail("the stream exceeds the hardware's 16 MiB");
+    if (assembly_.stream.size() > format::kMaxStreamWords)
+      return fail("the stream exceeds the hardware's 16 MiB");
     place_ = Place::After;
     return {};
   }
 
   Status words(const std::vector<std::string_view>& tokens) {
-    std::vector<uint32_t>* to = place_ == Place::Before ? &before_ : place_ == Place::Stream ? &assembly_.stream : &after_;
-    if (place_ == Place::Start || (place_ == Place::After && !assembly_.isPayload)) return fail(".word outside a stream");
+    std::vector<uint32_t>* to = place_ == Place::Before   ? &before_
+                                : place_ == Place::Stream ? &assembly_.stream
+                                                          : &after_;
+    if (place_ == Place::Start || (place_ == Place::After && !assembly_.isPayload))
+      return fail(".word outside a stream");
     for (size_t n = 1; n < tokens.size(); ++n) {
       CARINA_TRY(const uint32_t word, word32(tokens[n]));
       to->push_back(word);
@@ -136,8 +144,10 @@ class Assembler {
     return action(tokens, {format::kCop1OptimizerConfigWord, configWord, idWord}, 3);
   }
 
-  Status action(const std::vector<std::string_view>& tokens, std::initializer_list<uint32_t> actionWords, size_t tokenCount) {
-    if (tokens.size() != tokenCount) return fail("{} has {} operands too many", tokens[0], tokens.size() - tokenCount);
+  Status action(const std::vector<std::string_view>& tokens, std::initializer_list<uint32_t> actionWords,
+                size_t tokenCount) {
+    if (tokens.size() != tokenCount)
+      return fail("{} has {} operands too many", tokens[0], tokens.size() - tokenCount);
     if (fourcc_ != format::kCop1Fourcc || (place_ != Place::Before && place_ != Place::After)) {
       return fail("{} belongs before or after the stream of a cop1 payload", tokens[0]);
     }

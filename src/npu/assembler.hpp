@@ -18,8 +18,8 @@ struct Assembly {
   std::vector<uint8_t> bytes;    // the payload, or the stream alone, little-endian
 };
 
-/// Errors name the line: unknown directives, commands, fields and enum names, values that do not fit. Fields that are not
-/// given are 0 (or the smallest value a "minus one" field can hold).
+/// Errors name the line: unknown directives, commands, fields and enum names, values that do not fit. Fields
+/// that are not given are 0 (or the smallest value a "minus one" field can hold).
 Result<Assembly> assemble(std::string_view text);
 
 }  // namespace carina::npu

@@ -10,10 +10,12 @@
 
 namespace carina::npu {
 
-constexpr int32_t kBrickDepth = 16;  // channels of one brick of NHCWB16
+constexpr int32_t kBrickDepth = 16;      // channels of one brick of NHCWB16
 constexpr int64_t kBrickAlignment = 16;  // bytes: base and strides of NHCWB16
 
-constexpr int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+constexpr int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 struct Strides {
   int64_t x = 0, y = 0, c = 0;  // bytes, as the stride registers take them
@@ -23,7 +25,8 @@ struct Strides {
 constexpr Strides denseStrides(int32_t width, int32_t depth, ElementType type, Layout layout) {
   const int64_t element = elementBytes(type);
   if (layout == Layout::NHWC) return {depth * element, width * depth * element, element};
-  return {kBrickDepth * element, width * roundUp(depth, kBrickDepth) * element, int64_t{kBrickDepth} * width * element};
+  return {kBrickDepth * element, width * roundUp(depth, kBrickDepth) * element,
+          int64_t{kBrickDepth} * width * element};
 }
 
 /// Bytes of a dense map, channel padding included.
@@ -33,8 +36,8 @@ constexpr int64_t denseBytes(int32_t height, int32_t width, int32_t depth, Eleme
 }
 
 /// A dense map in one tile at `base`.
-inline FeatureMap denseMap(int32_t height, int32_t width, int32_t depth, ElementType type, Layout layout, uint8_t region,
-                           uint64_t base) {
+inline FeatureMap denseMap(int32_t height, int32_t width, int32_t depth, ElementType type, Layout layout,
+                           uint8_t region, uint64_t base) {
   FeatureMap fm;
   fm.height = height;
   fm.width = width;
@@ -52,8 +55,8 @@ inline FeatureMap denseMap(int32_t height, int32_t width, int32_t depth, Element
   return fm;
 }
 
-/// Splits a dense map's rows over a rolling buffer of `rows` rows at `buffer`: the map starts at row `first` of the whole
-/// tensor. Tiles 0 and 2 hold the rows before and after the wrap.
+/// Splits a dense map's rows over a rolling buffer of `rows` rows at `buffer`: the map starts at row `first`
+/// of the whole tensor. Tiles 0 and 2 hold the rows before and after the wrap.
 inline void placeInRollingBuffer(FeatureMap& fm, uint64_t buffer, int32_t rows, int32_t first) {
   const int32_t start = first % rows;
   fm.height0 = fm.height1 = std::min(fm.height, rows - start);
@@ -86,7 +89,8 @@ constexpr uint64_t elementAddress(const FeatureMap& fm, int32_t y, int32_t x, in
   const int64_t element = elementBytes(fm.type);
   const int64_t offset = fm.layout == Layout::NHWC
                              ? y * fm.strideY + x * fm.strideX + c * element
-                             : y * fm.strideY + (c / kBrickDepth) * fm.strideC + (kBrickDepth * int64_t{x} + c % kBrickDepth) * element;
+                             : y * fm.strideY + (c / kBrickDepth) * fm.strideC +
+                                   (kBrickDepth * int64_t{x} + c % kBrickDepth) * element;
   return fm.base[tile] + static_cast<uint64_t>(offset);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register state to npu::Operation. The counterpart is operation_encoder.cpp. Only what an operation reads is filled in, so
-// stale registers never leak into it.
+// Register state to npu::Operation. The counterpart is operation_encoder.cpp. Only what an operation reads is
+// filled in, so stale registers never leak into it.
 #include <algorithm>
 
 #include "npu/stream.hpp"
@@ -24,13 +24,16 @@ struct FeatureMapRegisters {
 };
 constexpr FeatureMapRegisters kIfm = {Cmd0::SetIfmPrecision, Cmd0::SetIfmZeroPoint, Cmd0::SetIfmWidth0M1,
                                       Cmd0::SetIfmHeight0M1, Cmd0::SetIfmHeight1M1, Cmd0::SetIfmRegion,
-                                      Cmd1::SetIfmBase0, Cmd1::SetIfmStrideX, Cmd1::SetIfmStrideY, Cmd1::SetIfmStrideC};
+                                      Cmd1::SetIfmBase0,     Cmd1::SetIfmStrideX,   Cmd1::SetIfmStrideY,
+                                      Cmd1::SetIfmStrideC};
 constexpr FeatureMapRegisters kIfm2 = {Cmd0::SetIfm2Precision, Cmd0::SetIfm2ZeroPoint, Cmd0::SetIfm2Width0M1,
                                        Cmd0::SetIfm2Height0M1, Cmd0::SetIfm2Height1M1, Cmd0::SetIfm2Region,
-                                       Cmd1::SetIfm2Base0, Cmd1::SetIfm2StrideX, Cmd1::SetIfm2StrideY, Cmd1::SetIfm2StrideC};
+                                       Cmd1::SetIfm2Base0,     Cmd1::SetIfm2StrideX,   Cmd1::SetIfm2StrideY,
+                                       Cmd1::SetIfm2StrideC};
 constexpr FeatureMapRegisters kOfm = {Cmd0::SetOfmPrecision, Cmd0::SetOfmZeroPoint, Cmd0::SetOfmWidth0M1,
                                       Cmd0::SetOfmHeight0M1, Cmd0::SetOfmHeight1M1, Cmd0::SetOfmRegion,
-                                      Cmd1::SetOfmBase0, Cmd1::SetOfmStrideX, Cmd1::SetOfmStrideY, Cmd1::SetOfmStrideC};
+                                      Cmd1::SetOfmBase0,     Cmd1::SetOfmStrideX,   Cmd1::SetOfmStrideY,
+                                      Cmd1::SetOfmStrideC};
 
 Broadcast broadcastU85(uint32_t value) {
   Broadcast b;
@@ -46,7 +49,8 @@ Broadcast broadcastU85(uint32_t value) {
 
 constexpr bool knownElementwise(uint32_t mode, bool u85) {
   if (mode <= 9) return true;
-  return u85 && (mode == 10 || mode == 11 || (mode >= 16 && mode <= 19) || (mode >= 33 && mode <= 36) || mode == 42);
+  return u85 &&
+         (mode == 10 || mode == 11 || (mode >= 16 && mode <= 19) || (mode >= 33 && mode <= 36) || mode == 42);
 }
 
 }  // namespace
@@ -59,7 +63,8 @@ class OperationDecoder {
   Result<Operation> decode(const Command& command) {
     const Operation operation = read(command);
     if (!problem_.empty()) {
-      return fail("{}: {}", command.info->name, problem_).at(fmt::format("command stream, offset {:#x}", command.offset));
+      return fail("{}: {}", command.info->name, problem_)
+          .at(fmt::format("command stream, offset {:#x}", command.offset));
     }
     return operation;
   }
@@ -70,7 +75,8 @@ class OperationDecoder {
   }
   void note(bool isSet, bool twoWords, uint32_t opcode) {
     if (isSet || unset_ == nullptr) return;
-    if (const isa::Command* command = findCommand(target_.family, twoWords, opcode)) unset_->push_back(command->name);
+    if (const isa::Command* command = findCommand(target_.family, twoWords, opcode))
+      unset_->push_back(command->name);
   }
   uint32_t get(Cmd0 command) {
     note(state_.isSet(command), false, static_cast<uint32_t>(command));
@@ -118,8 +124,10 @@ class OperationDecoder {
 };
 
 ElementType OperationDecoder::elementType(uint32_t isSignedBit, uint32_t log2Bytes) {
-  constexpr ElementType kUnsigned[] = {ElementType::UInt8, ElementType::UInt16, ElementType::UInt32, ElementType::Int64};
-  constexpr ElementType kSigned[] = {ElementType::Int8, ElementType::Int16, ElementType::Int32, ElementType::Int64};
+  constexpr ElementType kUnsigned[] = {ElementType::UInt8, ElementType::UInt16, ElementType::UInt32,
+                                       ElementType::Int64};
+  constexpr ElementType kSigned[] = {ElementType::Int8, ElementType::Int16, ElementType::Int32,
+                                     ElementType::Int64};
   if (isSignedBit == 0 && log2Bytes == 3) complain("unsigned 64-bit elements are not supported");
   return isSignedBit != 0 ? kSigned[log2Bytes] : kUnsigned[log2Bytes];
 }
@@ -131,7 +139,8 @@ Layout OperationDecoder::layout(uint32_t precision) {
 }
 
 Rounding OperationDecoder::roundingU55(uint32_t value) {
-  constexpr Rounding kModes[] = {Rounding::DoubleSymmetric, Rounding::TruncateToZero, Rounding::Natural, Rounding::Natural};
+  constexpr Rounding kModes[] = {Rounding::DoubleSymmetric, Rounding::TruncateToZero, Rounding::Natural,
+                                 Rounding::Natural};
   if (value > 2) complain("rounding mode 3 does not exist");
   return kModes[value];
 }
@@ -143,8 +152,10 @@ Scale OperationDecoder::scaleU85(Cmd1 command, bool output) {
   scale.shift = static_cast<uint8_t>(p & 0x3fu);
   scale.doubleRound = static_cast<uint8_t>(p >> 6 & 0x1fu);
   const uint32_t rounding = output ? p >> 13 & 7u : p >> 13 & 1u;
-  if (rounding > 5) complain(fmt::format("rounding mode {} does not exist", rounding));
-  else scale.rounding = static_cast<Rounding>(rounding);
+  if (rounding > 5)
+    complain(fmt::format("rounding mode {} does not exist", rounding));
+  else
+    scale.rounding = static_cast<Rounding>(rounding);
   return scale;
 }
 
@@ -258,7 +269,8 @@ void OperationDecoder::kernel(KernelOperation& op) {
   if ((stride >> 5 & 1u) != 0) complain("4x4 kernel decomposition is not supported");
   const auto taps = [&](Cmd0 command, int32_t dilation) {
     const auto span = static_cast<int32_t>(get(command));
-    if (span % dilation != 0) complain(fmt::format("kernel of {} does not fit dilation {}", span + 1, dilation));
+    if (span % dilation != 0)
+      complain(fmt::format("kernel of {} does not fit dilation {}", span + 1, dilation));
     return span / dilation + 1;
   };
   k.height = taps(Cmd0::SetKernelHeightM1, k.dilationY);
@@ -273,13 +285,15 @@ void OperationDecoder::kernel(KernelOperation& op) {
 }
 
 void OperationDecoder::weights(KernelOperation& op) {
-  constexpr Cmd1 kBase[] = {Cmd1::SetWeightBase, Cmd1::SetWeight1Base, Cmd1::SetWeight2Base, Cmd1::SetWeight3Base};
-  constexpr Cmd1 kLength[] = {Cmd1::SetWeightLength, Cmd1::SetWeight1Length, Cmd1::SetWeight2Length, Cmd1::SetWeight3Length};
+  constexpr Cmd1 kBase[] = {Cmd1::SetWeightBase, Cmd1::SetWeight1Base, Cmd1::SetWeight2Base,
+                            Cmd1::SetWeight3Base};
+  constexpr Cmd1 kLength[] = {Cmd1::SetWeightLength, Cmd1::SetWeight1Length, Cmd1::SetWeight2Length,
+                              Cmd1::SetWeight3Length};
   constexpr Cmd1 kScaleBase[] = {Cmd1::SetScaleBase, Cmd1::SetScale1Base};
   constexpr Cmd1 kScaleLength[] = {Cmd1::SetScaleLength, Cmd1::SetScale1Length};
   const bool pool = op.kind == OperationKind::Pool;
-  // A pool without global scale has a scale stream on U85; on U55/U65 it is not scaled at all. Weights from IFM2 come
-  // with a scale stream unless scaled globally.
+  // A pool without global scale has a scale stream on U85; on U55/U65 it is not scaled at all. Weights from
+  // IFM2 come with a scale stream unless scaled globally.
   if (pool && (!u85_ || op.globalScale)) return;
   if (op.weightsFromIfm2 && op.globalScale) return;
   WeightStreams& w = op.weights.emplace();
@@ -296,11 +310,13 @@ void OperationDecoder::weights(KernelOperation& op) {
       w.fastFormat = (format & 1u) != 0;
       w.sparse = (format >> 4 & 1u) != 0;
     }
-    for (size_t s = 0; s < static_cast<size_t>(target_.weightStreams); ++s) w.weights[s] = range(kBase[s], kLength[s], UINT32_MAX);
+    for (size_t s = 0; s < static_cast<size_t>(target_.weightStreams); ++s)
+      w.weights[s] = range(kBase[s], kLength[s], UINT32_MAX);
     if ((get(Cmd0::SetKernelStride) >> 2 & 1u) != 0) w.traversal = Traversal::PartKernelFirst;
   }
   w.scaleRegion = static_cast<uint8_t>(get(Cmd0::SetScaleRegion) & 7u);
-  for (size_t s = 0; s < static_cast<size_t>(std::min(target_.cores, 2)); ++s) w.scales[s] = range(kScaleBase[s], kScaleLength[s], 0xfffffu);
+  for (size_t s = 0; s < static_cast<size_t>(std::min(target_.cores, 2)); ++s)
+    w.scales[s] = range(kScaleBase[s], kScaleLength[s], 0xfffffu);
 }
 
 void OperationDecoder::elementwise(KernelOperation& op) {
@@ -311,7 +327,8 @@ void OperationDecoder::elementwise(KernelOperation& op) {
     if (binary) e.ifm2Broadcast = broadcastU85(get(Cmd0::SetIfm2Broadcast));
     e.ifmScale = scaleU85(Cmd1::SetIfmScale, false);
     e.ifm2Scale = scaleU85(Cmd1::SetIfm2Scale, false);
-    if (e.ifmBroadcast.scalar || e.ifm2Broadcast.scalar) e.scalar = static_cast<int32_t>(payload(Cmd1::SetOpScalar));
+    if (e.ifmBroadcast.scalar || e.ifm2Broadcast.scalar)
+      e.scalar = static_cast<int32_t>(payload(Cmd1::SetOpScalar));
     return;
   }
   const uint32_t precision = get(Cmd0::SetIfmPrecision), scaling = precision >> 8 & 3u;
@@ -341,27 +358,46 @@ void OperationDecoder::activation(KernelOperation& op) {
     a.clamp = (p >> 12 & 1u) == 0;
     uint32_t tableBytes = 0;
     switch (function) {
-      case 0: break;
-      case 1: case 4:
+      case 0:
+        break;
+      case 1:
+      case 4:
         a.table = Table::Lut8, tableBytes = 256;
         if (isSigned(op.ofm.type) != (function == 4)) complain("the table's type is not that of the OFM");
         break;
-      case 5: a.table = Table::Lut8To16, tableBytes = 512; break;
-      case 7: a.table = Table::Lut8To32, tableBytes = 1024; break;
-      case 8: a.table = Table::Lut16, tableBytes = 2048; break;
-      case 9: a.table = Table::Lut16To32, tableBytes = 2048; break;
-      case 10: a.table = Table::Tanh, tableBytes = 2048; break;
-      case 11: a.table = Table::Sigmoid, tableBytes = 2048; break;
-      default: complain(fmt::format("activation function {} does not exist", function));
+      case 5:
+        a.table = Table::Lut8To16, tableBytes = 512;
+        break;
+      case 7:
+        a.table = Table::Lut8To32, tableBytes = 1024;
+        break;
+      case 8:
+        a.table = Table::Lut16, tableBytes = 2048;
+        break;
+      case 9:
+        a.table = Table::Lut16To32, tableBytes = 2048;
+        break;
+      case 10:
+        a.table = Table::Tanh, tableBytes = 2048;
+        break;
+      case 11:
+        a.table = Table::Sigmoid, tableBytes = 2048;
+        break;
+      default:
+        complain(fmt::format("activation function {} does not exist", function));
     }
     const uint32_t first = (p >> 5 & 7u) * tableBytes;
-    if (first + tableBytes > 2048) complain("the table reaches beyond the table memory");
-    else a.slot = static_cast<uint8_t>(first / 256);
+    if (first + tableBytes > 2048)
+      complain("the table reaches beyond the table memory");
+    else
+      a.slot = static_cast<uint8_t>(first / 256);
     if (!a.clamp) return;
   } else {
     a.clipRange = static_cast<uint8_t>(p >> 12 & 7u);
-    if (function == 3) a.table = Table::Tanh;
-    else if (function == 4) a.table = Table::Sigmoid;
+    if (function == 3)
+      a.table = Table::Tanh;
+    else if (function == 4)
+      a.table = Table::Sigmoid;
     else if (function >= 16 && function <= 23) {
       a.slot = static_cast<uint8_t>(function - 16);
       const int32_t bytes = elementBytes(op.ofm.type);
@@ -380,7 +416,8 @@ void OperationDecoder::resize(KernelOperation& op) {
     a.numerator = static_cast<int32_t>(get(numerator) & 0x7ffu) + 1;
     a.offset = static_cast<int32_t>(signExtend(get(offset) & 0xfffu, 12));
     const uint32_t remainder = payload(step) & 0x7ffu;
-    a.denominator = static_cast<int32_t>((parameter(step) & 0xfu) * static_cast<uint32_t>(a.numerator) + remainder);
+    a.denominator =
+        static_cast<int32_t>((parameter(step) & 0xfu) * static_cast<uint32_t>(a.numerator) + remainder);
     if (a.denominator < 1) complain("a resize step of 0");
     return a;
   };
@@ -404,7 +441,8 @@ void OperationDecoder::block(KernelOperation& op) {
     } else {
       op.microblock.h = kHeights[microblock];
       op.microblock.w = kWidths[microblock];
-      // The microblock holds as many accumulators per MAC as the variant has: depth follows from the spatial part.
+      // The microblock holds as many accumulators per MAC as the variant has: depth follows from the spatial
+      // part.
       op.microblock.c = std::max(8, target_.macs / 8 / (op.microblock.h * op.microblock.w));
     }
     op.accumulatorInput = static_cast<AccumulatorInput>(std::min(input, 2u));
@@ -413,9 +451,10 @@ void OperationDecoder::block(KernelOperation& op) {
     op.accumulator = type == 1 ? AccumulatorFormat::Int40 : AccumulatorFormat::Int32;
     op.ifmBufferEnd = static_cast<int32_t>(get(Cmd0::SetIfmIbEnd) & 0x3fu);
     op.accumulatorStart = static_cast<int32_t>(get(Cmd0::SetAbStart) & 0x3fu);
-    if (op.ifm2 && !op.elementwise.ifm2Broadcast.scalar) op.ifm2BufferStart = static_cast<int32_t>(get(Cmd0::SetIfm2IbStart) & 0x3fu);
-    op.microblock = {target_.macs == 256 || target_.family == Family::U65 ? 2 : 1, target_.macs >= 128 ? 2 : 1,
-                     target_.macs == 32 ? 4 : 8};
+    if (op.ifm2 && !op.elementwise.ifm2Broadcast.scalar)
+      op.ifm2BufferStart = static_cast<int32_t>(get(Cmd0::SetIfm2IbStart) & 0x3fu);
+    op.microblock = {target_.macs == 256 || target_.family == Family::U65 ? 2 : 1,
+                     target_.macs >= 128 ? 2 : 1, target_.macs == 32 ? 4 : 8};
   }
   op.blockDependency = static_cast<int32_t>(get(Cmd0::SetBlockdep) & (u85_ ? 7u : 3u));
 }
@@ -430,7 +469,8 @@ KernelOperation OperationDecoder::kernelOperation(OperationKind kind, uint32_t p
     op.elementwise.mode = static_cast<ElementwiseMode>(mode);
     elementwise(op);
   } else if (kind == OperationKind::Pool) {
-    if ((parameter & 7u) > (u85_ ? 7u : 2u)) complain(fmt::format("pooling mode {} does not exist", parameter & 7u));
+    if ((parameter & 7u) > (u85_ ? 7u : 2u))
+      complain(fmt::format("pooling mode {} does not exist", parameter & 7u));
     op.pool = static_cast<PoolMode>(parameter & 7u);
   } else if (kind == OperationKind::Resize) {
     if ((parameter & 3u) > 2) complain("resize mode 3 does not exist");
@@ -441,11 +481,14 @@ KernelOperation OperationDecoder::kernelOperation(OperationKind kind, uint32_t p
   ofm(op);
   ifm(op);
   const bool accumulatorsFromIfm2 = u85_ && (get(Cmd0::SetAccFormat) >> 4 & 3u) == 2;
-  if ((isElementwise && !isUnary(op.elementwise.mode)) || op.weightsFromIfm2 || (!isElementwise && accumulatorsFromIfm2)) {
+  if ((isElementwise && !isUnary(op.elementwise.mode)) || op.weightsFromIfm2 ||
+      (!isElementwise && accumulatorsFromIfm2)) {
     ifm2(op);
   }
-  if (kind == OperationKind::Resize) resize(op);
-  else if (!isElementwise) kernel(op);
+  if (kind == OperationKind::Resize)
+    resize(op);
+  else if (!isElementwise)
+    kernel(op);
   if (!isElementwise && kind != OperationKind::Resize) weights(op);
   inputSizes(op);
   activation(op);
@@ -512,24 +555,38 @@ Operation OperationDecoder::read(const Command& command) {
   const uint32_t p = command.parameter;
   if (command.is(Cmd1::OpBranch)) return Branch{(p & 1u) != 0, command.payload};
   switch (static_cast<Cmd0>(command.info->opcode)) {
-    case Cmd0::OpStop: return Stop{static_cast<uint16_t>(p)};
-    case Cmd0::OpIrq: return Irq{static_cast<uint16_t>(p)};
-    case Cmd0::OpConv: return kernelOperation(OperationKind::Conv, p);
-    case Cmd0::OpDepthwise: return kernelOperation(OperationKind::Depthwise, p);
-    case Cmd0::OpPool: return kernelOperation(OperationKind::Pool, p);
-    case Cmd0::OpElementwise: return kernelOperation(OperationKind::Elementwise, p);
-    case Cmd0::OpResize: return kernelOperation(OperationKind::Resize, p);
-    case Cmd0::OpDmaStart: return dma();
-    case Cmd0::OpDmaWait: return DmaWait{static_cast<int32_t>(p & (u85_ ? 3u : 15u))};
-    case Cmd0::OpKernelWait: return KernelWait{static_cast<int32_t>(p & (u85_ ? 1u : 3u))};
-    case Cmd0::OpPmuMask: return PmuMask{(p & 1u) != 0};
-    default: complain("is no operation"); return Stop{};
+    case Cmd0::OpStop:
+      return Stop{static_cast<uint16_t>(p)};
+    case Cmd0::OpIrq:
+      return Irq{static_cast<uint16_t>(p)};
+    case Cmd0::OpConv:
+      return kernelOperation(OperationKind::Conv, p);
+    case Cmd0::OpDepthwise:
+      return kernelOperation(OperationKind::Depthwise, p);
+    case Cmd0::OpPool:
+      return kernelOperation(OperationKind::Pool, p);
+    case Cmd0::OpElementwise:
+      return kernelOperation(OperationKind::Elementwise, p);
+    case Cmd0::OpResize:
+      return kernelOperation(OperationKind::Resize, p);
+    case Cmd0::OpDmaStart:
+      return dma();
+    case Cmd0::OpDmaWait:
+      return DmaWait{static_cast<int32_t>(p & (u85_ ? 3u : 15u))};
+    case Cmd0::OpKernelWait:
+      return KernelWait{static_cast<int32_t>(p & (u85_ ? 1u : 3u))};
+    case Cmd0::OpPmuMask:
+      return PmuMask{(p & 1u) != 0};
+    default:
+      complain("is no operation");
+      return Stop{};
   }
 }
 
 Result<Operation> decodeOperation(const RegisterState& state, const Command& command, const Target& target,
                                   std::vector<std::string_view>* unset) {
-  CARINA_CHECK(command.info != nullptr && command.info->operation, "decodeOperation takes operation commands");
+  CARINA_CHECK(command.info != nullptr && command.info->operation,
+               "decodeOperation takes operation commands");
   return OperationDecoder(state, target, unset).decode(command);
 }
 

@@ -11,14 +11,15 @@ Result<std::vector<uint8_t>> buildPayload(const Target& target, std::span<const 
   if (words.size() > format::kMaxStreamWords) {
     return fail("command stream of {} bytes exceeds the hardware's 16 MiB", words.size() * 4);
   }
-  std::vector<uint32_t> all = {format::kCop1Fourcc,
-                               format::kCop1OptimizerConfigWord,
-                               target.configWord,
-                               target.idWord,
-                               format::cop1Word(Cop1Action::Nop, 0),
-                               format::cop1Word(Cop1Action::Nop, 0),
-                               format::cop1Word(Cop1Action::Nop, 0),
-                               format::cop1Word(Cop1Action::CommandStream, static_cast<uint32_t>(words.size()))};
+  std::vector<uint32_t> all = {
+      format::kCop1Fourcc,
+      format::kCop1OptimizerConfigWord,
+      target.configWord,
+      target.idWord,
+      format::cop1Word(Cop1Action::Nop, 0),
+      format::cop1Word(Cop1Action::Nop, 0),
+      format::cop1Word(Cop1Action::Nop, 0),
+      format::cop1Word(Cop1Action::CommandStream, static_cast<uint32_t>(words.size()))};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<uint8_t> bytes;
   bytes.reserve(all.size() * 4);

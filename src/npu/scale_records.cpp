@@ -15,9 +15,12 @@ struct RecordLayout {
 };
 constexpr RecordLayout layoutOf(ScaleFormat format) {
   switch (format) {
-    case ScaleFormat::U55: return {5, 4, 32};
-    case ScaleFormat::U85: return {4, 4, 31};
-    case ScaleFormat::U85Acc48: return {6, 2, 15};
+    case ScaleFormat::U55:
+      return {5, 4, 32};
+    case ScaleFormat::U85:
+      return {4, 4, 31};
+    case ScaleFormat::U85Acc48:
+      return {6, 2, 15};
   }
   return {};
 }
@@ -57,7 +60,8 @@ ScaleFormat scaleFormat(const Target& target, AccumulatorFormat accumulator) {
   return accumulator == AccumulatorFormat::Int48 ? ScaleFormat::U85Acc48 : ScaleFormat::U85;
 }
 
-Status encodeScaleRecord(const ScaleRecord& record, ScaleFormat format, std::span<uint8_t, kScaleRecordBytes> bytes) {
+Status encodeScaleRecord(const ScaleRecord& record, ScaleFormat format,
+                         std::span<uint8_t, kScaleRecordBytes> bytes) {
   const RecordLayout layout = layoutOf(format);
   const int64_t biasLimit = int64_t{1} << (layout.biasBytes * 8 - 1);
   if (record.bias < -biasLimit || record.bias >= biasLimit) {
@@ -69,7 +73,8 @@ Status encodeScaleRecord(const ScaleRecord& record, ScaleFormat format, std::spa
   if (record.shift > kMaxShift) return fail("scale shift {} is outside 0..{}", record.shift, kMaxShift);
   std::fill(bytes.begin(), bytes.end(), uint8_t{0});
   size_t at = 0;
-  for (int n = 0; n < layout.biasBytes; ++n) bytes[at++] = static_cast<uint8_t>(static_cast<uint64_t>(record.bias) >> (8 * n));
+  for (int n = 0; n < layout.biasBytes; ++n)
+    bytes[at++] = static_cast<uint8_t>(static_cast<uint64_t>(record.bias) >> (8 * n));
   for (int n = 0; n < layout.scaleBytes; ++n) bytes[at++] = static_cast<uint8_t>(record.scale >> (8 * n));
   bytes[at] = record.shift;
   return {};
@@ -89,8 +94,9 @@ ScaleRecord decodeScaleRecord(std::span<const std::byte, kScaleRecordBytes> byte
   return record;
 }
 
-Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleRecord> channels, const Target& target,
-                                                       ScaleFormat format, int32_t ofmMicroblockDepth) {
+Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleRecord> channels,
+                                                       const Target& target, ScaleFormat format,
+                                                       int32_t ofmMicroblockDepth) {
   const auto cores = static_cast<size_t>(target.isU85() ? 1 : target.cores);
   std::vector<std::vector<uint8_t>> streams(cores);
   for (size_t core = 0; core < cores; ++core) {
@@ -111,8 +117,8 @@ Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleReco
   return streams;
 }
 
-Result<std::vector<ScaleRecord>> decodeScales(std::span<const ByteSpan> streams, int32_t channels, const Target& target,
-                                              ScaleFormat format) {
+Result<std::vector<ScaleRecord>> decodeScales(std::span<const ByteSpan> streams, int32_t channels,
+                                              const Target& target, ScaleFormat format) {
   const auto cores = static_cast<size_t>(target.isU85() ? 1 : target.cores);
   std::vector<ScaleRecord> records(static_cast<size_t>(std::max(channels, 0)));
   for (size_t channel = 0; channel < records.size(); ++channel) {

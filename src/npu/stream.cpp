@@ -21,21 +21,29 @@ struct OpcodeIndex {
 };
 
 const OpcodeIndex& opcodeIndex(Family family) {
-  static const OpcodeIndex u55(isa::u55::kArchitecture), u65(isa::u65::kArchitecture), u85(isa::u85::kArchitecture);
+  static const OpcodeIndex u55(isa::u55::kArchitecture), u65(isa::u65::kArchitecture),
+      u85(isa::u85::kArchitecture);
   return family == Family::U55 ? u55 : family == Family::U65 ? u65 : u85;
 }
 
-constexpr uint64_t lowBits(unsigned count) { return (uint64_t{1} << count) - 1; }
+constexpr uint64_t lowBits(unsigned count) {
+  return (uint64_t{1} << count) - 1;
+}
 
-unsigned fieldWidth(const isa::Field& field) { return unsigned{field.parts[0].width} + field.parts[1].width; }
+unsigned fieldWidth(const isa::Field& field) {
+  return unsigned{field.parts[0].width} + field.parts[1].width;
+}
 
 }  // namespace
 
 const isa::Architecture& architecture(Family family) {
   switch (family) {
-    case Family::U55: return isa::u55::kArchitecture;
-    case Family::U65: return isa::u65::kArchitecture;
-    case Family::U85: return isa::u85::kArchitecture;
+    case Family::U55:
+      return isa::u55::kArchitecture;
+    case Family::U65:
+      return isa::u65::kArchitecture;
+    case Family::U85:
+      return isa::u85::kArchitecture;
   }
   CARINA_UNREACHABLE("all families are covered");
 }
@@ -74,7 +82,8 @@ uint64_t fieldMask(const isa::Command& command) {
 Status setField(const isa::Field& field, int64_t value, uint64_t& bits) {
   const unsigned width = fieldWidth(field);
   const int64_t low = field.sign == isa::Sign::None ? 0 : -(int64_t{1} << (width - 1));
-  const int64_t high = field.sign == isa::Sign::Signed ? (int64_t{1} << (width - 1)) - 1 : static_cast<int64_t>(lowBits(width));
+  const int64_t high = field.sign == isa::Sign::Signed ? (int64_t{1} << (width - 1)) - 1
+                                                       : static_cast<int64_t>(lowBits(width));
   const int64_t stored = value - field.bias;
   if (stored < low || stored > high) {
     return fail("{} = {} is outside {}..{}", field.name, value, low + field.bias, high + field.bias);
@@ -99,7 +108,8 @@ Result<Command> readCommand(std::span<const uint32_t> words, size_t index, Famil
   const bool twoWords = control == 1;
   const isa::Command* info = findCommand(family, twoWords, word & 0x3ffu);
   if (info == nullptr) {
-    return fail("word {:#010x}: opcode {:#x} does not exist on {}", word, word & 0x3ffu, familyName(family)).at(place());
+    return fail("word {:#010x}: opcode {:#x} does not exist on {}", word, word & 0x3ffu, familyName(family))
+        .at(place());
   }
   if (twoWords && index + 1 >= words.size()) return fail("{} lacks its second word", info->name).at(place());
   Command command;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams: words to named commands, commands to register state, register state to npu::Operation and back.
-// Reference: ethosu-command-stream 1 to 8.
+// Command streams: words to named commands, commands to register state, register state to npu::Operation and
+// back. Reference: ethosu-command-stream 1 to 8.
 #pragma once
 
 #include <array>
@@ -33,29 +33,34 @@ struct Command {
   }
   /// Word 0 and, above it, word 1: what isa::Field positions count in.
   uint64_t bits() const { return word0() | uint64_t{payload} << 32; }
-  bool is(isa::Cmd0 command) const { return !info->twoWords && info->opcode == static_cast<uint16_t>(command); }
-  bool is(isa::Cmd1 command) const { return info->twoWords && info->opcode == static_cast<uint16_t>(command); }
+  bool is(isa::Cmd0 command) const {
+    return !info->twoWords && info->opcode == static_cast<uint16_t>(command);
+  }
+  bool is(isa::Cmd1 command) const {
+    return info->twoWords && info->opcode == static_cast<uint16_t>(command);
+  }
 };
 
 /// Command with this opcode, or null.
 const isa::Command* findCommand(Family family, bool twoWords, uint32_t opcode);
 const isa::Command* findCommand(Family family, std::string_view name);
 
-/// Logical value of a field: parts put together, bias added; sign-extended when the field is signed or, for fields that
-/// take the sign of their tensor, always.
+/// Logical value of a field: parts put together, bias added; sign-extended when the field is signed or, for
+/// fields that take the sign of their tensor, always.
 int64_t fieldValue(const isa::Field& field, uint64_t bits);
 /// The bits that a command's fields cover, opcode and control not included.
 uint64_t fieldMask(const isa::Command& command);
 /// Stores a logical value; fails when it does not fit the field.
 Status setField(const isa::Field& field, int64_t value, uint64_t& bits);
 
-/// The command at word `index`. Errors (unknown opcode, reserved bits in the first halfword, missing second word) name the
-/// byte offset.
+/// The command at word `index`. Errors (unknown opcode, reserved bits in the first halfword, missing second
+/// word) name the byte offset.
 Result<Command> readCommand(std::span<const uint32_t> words, size_t index, Family family);
 /// All commands in order, up to the end of the words (not following branches).
 Result<std::vector<Command>> readStream(std::span<const uint32_t> words, Family family);
 
-/// What the set-commands have left behind: every register keeps its value until it is set again. All read 0 at first.
+/// What the set-commands have left behind: every register keeps its value until it is set again. All read 0
+/// at first.
 class RegisterState {
  public:
   void apply(const Command& command) {
@@ -65,7 +70,9 @@ class RegisterState {
   }
   uint16_t get(isa::Cmd0 command) const { return static_cast<uint16_t>(values_[slotOf(command)] >> 32); }
   /// Parameter of a two-word command.
-  uint16_t parameter(isa::Cmd1 command) const { return static_cast<uint16_t>(values_[slotOf(command)] >> 32); }
+  uint16_t parameter(isa::Cmd1 command) const {
+    return static_cast<uint16_t>(values_[slotOf(command)] >> 32);
+  }
   uint32_t payload(isa::Cmd1 command) const { return static_cast<uint32_t>(values_[slotOf(command)]); }
   bool isSet(isa::Cmd0 command) const { return set_[slotOf(command)]; }
   bool isSet(isa::Cmd1 command) const { return set_[slotOf(command)]; }
@@ -85,9 +92,9 @@ class RegisterState {
   std::bitset<512> set_;
 };
 
-/// What operation command `command` does in state `state`. Only what the operation reads is filled in, the rest keeps its
-/// default. Fails on values without meaning (undefined modes, table functions). `unset` collects the names of registers the
-/// operation reads that no command has set.
+/// What operation command `command` does in state `state`. Only what the operation reads is filled in, the
+/// rest keeps its default. Fails on values without meaning (undefined modes, table functions). `unset`
+/// collects the names of registers the operation reads that no command has set.
 Result<Operation> decodeOperation(const RegisterState& state, const Command& command, const Target& target,
                                   std::vector<std::string_view>* unset = nullptr);
 
@@ -104,9 +111,11 @@ class StreamWriter {
  public:
   explicit StreamWriter(const Target& target) : target_(target) {}
 
-  /// Registers, then the operation's command. Fails when a value does not fit its field or the target lacks the feature.
+  /// Registers, then the operation's command. Fails when a value does not fit its field or the target lacks
+  /// the feature.
   Status add(const Operation& operation);
-  /// Forgets which values the registers hold: at branch targets. Operations after a Branch do this by themselves.
+  /// Forgets which values the registers hold: at branch targets. Operations after a Branch do this by
+  /// themselves.
   void forgetState();
 
   /// Byte offset of the next command, for branch targets.

@@ -92,8 +92,9 @@ TEST(Disassembler, Cop2RoundTrips) {
   const Target& target = **findTarget("ethos-u85-256");
   const std::vector<uint32_t> stream = {0xffff0000u};
   // fourcc, version, length, entry, metadata, padding, stream.
-  const std::vector<uint32_t> words = {0x32504f43, 1, 52, 0, 1, 44, 36, 0x4d554556, 1, 20, target.configWord, target.idWord,
-                                       1, 4096, 0, 0xffffffff, stream[0]};
+  const std::vector<uint32_t> words = {
+      0x32504f43,    1, 52,   0, 1,          44,       36, 0x4d554556, 1, 20, target.configWord,
+      target.idWord, 1, 4096, 0, 0xffffffff, stream[0]};
   std::vector<uint8_t> bytes;
   for (const uint32_t word : words) {
     for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
@@ -137,7 +138,8 @@ TEST(Payload, DamagedOnesAreRefused) {
   };
   EXPECT_TRUE(read(*good));
   for (size_t size = 0; size < good->size(); ++size) {
-    EXPECT_FALSE(read(std::vector<uint8_t>(good->begin(), good->begin() + static_cast<std::ptrdiff_t>(size)))) << size;
+    EXPECT_FALSE(read(std::vector<uint8_t>(good->begin(), good->begin() + static_cast<std::ptrdiff_t>(size))))
+        << size;
   }
   std::vector<uint8_t> other = *good;
   other[0] = 'X';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generated tables agree with the hand-written register map of the runtime, and the fields of a command never overlap.
+// The generated tables agree with the hand-written register map of the runtime, and the fields of a command
+// never overlap.
 #include "npu/isa.hpp"
 
 #include <gtest/gtest.h>
@@ -23,21 +24,46 @@ uint32_t offsetOf(Family family, std::string_view name) {
 TEST(Isa, RegisterMapMatchesTheTables) {
   namespace reg = format::ethosu_reg;
   for (const Family family : {Family::U55, Family::U65, Family::U85}) {
-    const std::pair<const char*, uint32_t> common[] = {
-        {"ID", reg::kId}, {"STATUS", reg::kStatus}, {"CMD", reg::kCmd}, {"RESET", reg::kReset}, {"QBASE", reg::kQBase},
-        {"QREAD", reg::kQRead}, {"QCONFIG", reg::kQConfig}, {"QSIZE", reg::kQSize}, {"PROT", reg::kProt},
-        {"CONFIG", reg::kConfig}, {"REGIONCFG", reg::kRegionCfg}, {"BASEP", reg::kBaseP}, {"CLKFORCE", reg::kClkForce},
-        {"DEBUG_ADDRESS", reg::kDebugAddress}, {"DEBUG_MISC", reg::kDebugMisc}, {"CURRENT_QREAD", reg::kCurrentQRead},
-        {"CURRENT_OP", reg::kCurrentOp}, {"CURRENT_CMD", reg::kCurrentCmd}, {"REVISION", reg::kRevision},
-        {"PID4", reg::kPid4}, {"PID0", reg::kPid0}, {"CID0", reg::kCid0}};
-    for (const auto& [name, offset] : common) EXPECT_EQ(offsetOf(family, name), offset) << familyName(family) << ' ' << name;
-    const uint32_t pmu = format::ethosuPmuBase(static_cast<format::EthosUProduct>(architecture(family).product));
-    const std::pair<const char*, uint32_t> counters[] = {
-        {"PMCR", reg::kPmcr}, {"PMCNTENSET", reg::kPmCntEnSet}, {"PMCNTENCLR", reg::kPmCntEnClr}, {"PMOVSSET", reg::kPmOvsSet},
-        {"PMOVSCLR", reg::kPmOvsClr}, {"PMINTSET", reg::kPmIntSet}, {"PMINTCLR", reg::kPmIntClr}, {"PMCCNTR", reg::kPmCcntrLo},
-        {"PMCCNTR_CFG", reg::kPmCcntrCfg}, {"PMCAXI_CHAN", reg::kPmcAxiChan}, {"PMEVCNTR", reg::kPmEvCntr0},
-        {"PMEVTYPER", reg::kPmEvTyper0}};
-    for (const auto& [name, offset] : counters) EXPECT_EQ(offsetOf(family, name), pmu + offset) << familyName(family) << ' ' << name;
+    const std::pair<const char*, uint32_t> common[] = {{"ID", reg::kId},
+                                                       {"STATUS", reg::kStatus},
+                                                       {"CMD", reg::kCmd},
+                                                       {"RESET", reg::kReset},
+                                                       {"QBASE", reg::kQBase},
+                                                       {"QREAD", reg::kQRead},
+                                                       {"QCONFIG", reg::kQConfig},
+                                                       {"QSIZE", reg::kQSize},
+                                                       {"PROT", reg::kProt},
+                                                       {"CONFIG", reg::kConfig},
+                                                       {"REGIONCFG", reg::kRegionCfg},
+                                                       {"BASEP", reg::kBaseP},
+                                                       {"CLKFORCE", reg::kClkForce},
+                                                       {"DEBUG_ADDRESS", reg::kDebugAddress},
+                                                       {"DEBUG_MISC", reg::kDebugMisc},
+                                                       {"CURRENT_QREAD", reg::kCurrentQRead},
+                                                       {"CURRENT_OP", reg::kCurrentOp},
+                                                       {"CURRENT_CMD", reg::kCurrentCmd},
+                                                       {"REVISION", reg::kRevision},
+                                                       {"PID4", reg::kPid4},
+                                                       {"PID0", reg::kPid0},
+                                                       {"CID0", reg::kCid0}};
+    for (const auto& [name, offset] : common)
+      EXPECT_EQ(offsetOf(family, name), offset) << familyName(family) << ' ' << name;
+    const uint32_t pmu =
+        format::ethosuPmuBase(static_cast<format::EthosUProduct>(architecture(family).product));
+    const std::pair<const char*, uint32_t> counters[] = {{"PMCR", reg::kPmcr},
+                                                         {"PMCNTENSET", reg::kPmCntEnSet},
+                                                         {"PMCNTENCLR", reg::kPmCntEnClr},
+                                                         {"PMOVSSET", reg::kPmOvsSet},
+                                                         {"PMOVSCLR", reg::kPmOvsClr},
+                                                         {"PMINTSET", reg::kPmIntSet},
+                                                         {"PMINTCLR", reg::kPmIntClr},
+                                                         {"PMCCNTR", reg::kPmCcntrLo},
+                                                         {"PMCCNTR_CFG", reg::kPmCcntrCfg},
+                                                         {"PMCAXI_CHAN", reg::kPmcAxiChan},
+                                                         {"PMEVCNTR", reg::kPmEvCntr0},
+                                                         {"PMEVTYPER", reg::kPmEvTyper0}};
+    for (const auto& [name, offset] : counters)
+      EXPECT_EQ(offsetOf(family, name), pmu + offset) << familyName(family) << ' ' << name;
   }
   EXPECT_EQ(offsetOf(Family::U55, "AXI_LIMIT0"), reg::kAxiLimit0);
   EXPECT_EQ(offsetOf(Family::U55, "LOCK"), reg::kLock);
@@ -71,7 +97,8 @@ TEST(Isa, FieldsDoNotOverlapAndHoldTheirExtremes) {
         EXPECT_EQ(mask & 0xffffu, 0u) << command.name;
         covered |= mask;
         uint64_t bits = 0;
-        ASSERT_TRUE(setField(command.fields[f], fieldValue(command.fields[f], mask), bits).ok()) << command.name;
+        ASSERT_TRUE(setField(command.fields[f], fieldValue(command.fields[f], mask), bits).ok())
+            << command.name;
         EXPECT_EQ(bits, mask) << command.name;
       }
       EXPECT_EQ(fieldMask(command), covered);

@@ -40,7 +40,8 @@ RC_GTEST_PROP(Layout, DenseMapsAreOneToOneAndWithinTheirSize, ()) {
 }
 
 RC_GTEST_PROP(Layout, RollingBufferHoldsRowsModuloItsSize, ()) {
-  const int rows = *rc::gen::inRange(1, 10), used = *rc::gen::inRange(1, rows + 1), first = *rc::gen::inRange(0, 50);
+  const int rows = *rc::gen::inRange(1, 10), used = *rc::gen::inRange(1, rows + 1),
+            first = *rc::gen::inRange(0, 50);
   const auto layout = *rc::gen::element(Layout::NHWC, Layout::NHCWB16);
   FeatureMap fm = denseMap(used, 5, 20, ElementType::Int8, layout, 1, 0);
   placeInRollingBuffer(fm, 4096, rows, first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary operations that a target can express, in the form the stream decoder gives them: what a kind of operation
-// does not read keeps its default.
+// Arbitrary operations that a target can express, in the form the stream decoder gives them: what a kind of
+// operation does not read keeps its default.
 #pragma once
 
 #include <rapidcheck.h>
@@ -17,13 +17,21 @@ class RandomOperation {
 
   npu::Operation any() {
     switch (in(0, u85_ ? 11 : 9)) {
-      case 0: return npu::KernelWait{in(0, u85_ ? 1 : 3)};
-      case 1: return npu::DmaWait{in(0, 3)};
-      case 2: return npu::Irq{static_cast<uint16_t>(in(0, 65535))};
-      case 3: return npu::PmuMask{coin()};
-      case 4: case 5: return dma();
-      case 10: return npu::Branch{coin(), static_cast<uint32_t>(in(0, 1 << 20)) * 4};
-      default: return kernel();
+      case 0:
+        return npu::KernelWait{in(0, u85_ ? 1 : 3)};
+      case 1:
+        return npu::DmaWait{in(0, 3)};
+      case 2:
+        return npu::Irq{static_cast<uint16_t>(in(0, 65535))};
+      case 3:
+        return npu::PmuMask{coin()};
+      case 4:
+      case 5:
+        return dma();
+      case 10:
+        return npu::Branch{coin(), static_cast<uint32_t>(in(0, 1 << 20)) * 4};
+      default:
+        return kernel();
     }
   }
 
@@ -44,16 +52,23 @@ class RandomOperation {
     if (u85_) {
       op.accumulatorInput = static_cast<AccumulatorInput>(in(0, elementwise || resize ? 1 : 2));
       op.accumulatorOutput = coin();
-      const Transpose transposes[] = {Transpose::HWC, Transpose::WHC, Transpose::HCW, Transpose::WCH, Transpose::CHW, Transpose::CWH};
+      const Transpose transposes[] = {Transpose::HWC, Transpose::WHC, Transpose::HCW,
+                                      Transpose::WCH, Transpose::CHW, Transpose::CWH};
       op.transpose = transposes[in(0, 5)];
       op.reverse = static_cast<Reverse>(in(0, 3));
     }
-    if (elementwise) pickElementwise(op);
-    else if (op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2) op.ifm2 = map(false);
-    if (resize) pickResize(op);
-    else if (!elementwise) pickWindow(op);
+    if (elementwise)
+      pickElementwise(op);
+    else if (op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2)
+      op.ifm2 = map(false);
+    if (resize)
+      pickResize(op);
+    else if (!elementwise)
+      pickWindow(op);
     sizes(op);
-    if (op.kind == OperationKind::Conv || op.kind == OperationKind::Depthwise || op.kind == OperationKind::Pool) pickWeights(op);
+    if (op.kind == OperationKind::Conv || op.kind == OperationKind::Depthwise ||
+        op.kind == OperationKind::Pool)
+      pickWeights(op);
     pickActivation(op);
     pickBlock(op);
     return op;
@@ -108,7 +123,8 @@ class RandomOperation {
  private:
   // inRange excludes its upper end and shrinks with the size; uniform values explore the fields better.
   int in(int low, int high) {
-    return static_cast<int>(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int64_t>(low, int64_t{high} + 1)));
+    return static_cast<int>(
+        *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int64_t>(low, int64_t{high} + 1)));
   }
   bool coin() { return in(0, 1) == 1; }
   uint64_t address() {
@@ -120,9 +136,7 @@ class RandomOperation {
     const int64_t value = in(INT32_MIN + 1, INT32_MAX);
     return target_.addressBits() == 40 && coin() ? value * 200 : value;
   }
-  npu::ElementType type() {
-    return static_cast<npu::ElementType>(in(0, 6));
-  }
+  npu::ElementType type() { return static_cast<npu::ElementType>(in(0, 6)); }
   int32_t valueOf(npu::ElementType type) { return npu::isSigned(type) ? in(-32768, 32767) : in(0, 65535); }
 
   /// Everything but the size.
@@ -150,8 +164,8 @@ class RandomOperation {
     using namespace npu;
     Scale scale;
     if (u85_) {
-      scale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)), static_cast<uint8_t>(in(0, 30)),
-               static_cast<Rounding>(in(0, 5))};
+      scale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)),
+               static_cast<uint8_t>(in(0, 30)), static_cast<Rounding>(in(0, 5))};
       return scale;
     }
     if (global) {
@@ -181,13 +195,14 @@ class RandomOperation {
     if (u85_) {
       e.ifmBroadcast = broadcast();
       for (Scale* scale : {&e.ifmScale, &e.ifm2Scale}) {
-        *scale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)), static_cast<uint8_t>(in(0, 30)),
-                  static_cast<Rounding>(in(0, 1))};
+        *scale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)),
+                  static_cast<uint8_t>(in(0, 30)), static_cast<Rounding>(in(0, 1))};
       }
     } else {
       e.reverseOperands = binary && coin();
       e.operandScaling = static_cast<OperandScaling>(in(0, 2));
-      e.ifmScale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)), 0, roundingU55()};
+      e.ifmScale = {static_cast<uint32_t>(in(0, INT32_MAX)), static_cast<uint8_t>(in(0, 63)), 0,
+                    roundingU55()};
       e.ifm2Scale.multiplier = static_cast<uint32_t>(in(0, 65535));
     }
     if (binary && in(0, 3) == 0) {  // a scalar: on U85 on either side
@@ -233,7 +248,8 @@ class RandomOperation {
       if (op.ifm2) broadcastSize(*op.ifm2, op.elementwise.ifm2Broadcast);
       return;
     }
-    const bool wholeDepth = op.kind != OperationKind::Depthwise && !(op.kind == OperationKind::Pool && op.pool != PoolMode::ReduceSum);
+    const bool wholeDepth = op.kind != OperationKind::Depthwise &&
+                            !(op.kind == OperationKind::Pool && op.pool != PoolMode::ReduceSum);
     op.ifm.depth = wholeDepth ? in(1, 65536) : op.ofm.depth;
     if (op.kind == OperationKind::Resize) {
       op.ifm.height = in(1, 65536);
@@ -284,11 +300,19 @@ class RandomOperation {
     const int bytes = elementBytes(op.ofm.type);
     if (u85_) {
       a.table = static_cast<Table>(in(0, 7));
-      const int tableBytes = a.table == Table::Lut8 ? 256 : a.table == Table::Lut8To16 ? 512 : a.table == Table::Lut8To32 ? 1024 : 2048;
-      if (a.table != Table::None) a.slot = static_cast<uint8_t>(in(0, 2048 / tableBytes - 1) * tableBytes / 256);
+      const int tableBytes = a.table == Table::Lut8       ? 256
+                             : a.table == Table::Lut8To16 ? 512
+                             : a.table == Table::Lut8To32 ? 1024
+                                                          : 2048;
+      if (a.table != Table::None)
+        a.slot = static_cast<uint8_t>(in(0, 2048 / tableBytes - 1) * tableBytes / 256);
       a.clamp = coin();
     } else {
-      const Table tables[] = {Table::None, bytes == 4 ? Table::Lut8To32 : bytes == 2 ? Table::Lut16 : Table::Lut8, Table::Tanh, Table::Sigmoid};
+      const Table tables[] = {Table::None,
+                              bytes == 4   ? Table::Lut8To32
+                              : bytes == 2 ? Table::Lut16
+                                           : Table::Lut8,
+                              Table::Tanh, Table::Sigmoid};
       a.table = tables[in(0, 3)];
       if (a.table == tables[1]) a.slot = static_cast<uint8_t>(in(0, 7));
       a.clipRange = static_cast<uint8_t>(in(0, 5));

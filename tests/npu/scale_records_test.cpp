@@ -16,7 +16,9 @@ using test::byteSpan;
 using test::fromHex;
 using test::weightVectors;
 
-const Target& target(std::string_view name) { return **findTarget(name); }
+const Target& target(std::string_view name) {
+  return **findTarget(name);
+}
 
 TEST(ScaleRecords, RecordedRecords) {
   int records = 0;
@@ -24,7 +26,9 @@ TEST(ScaleRecords, RecordedRecords) {
     if (v["kind"] != "record") continue;
     ++records;
     const std::string format = v["format"];
-    const ScaleFormat f = format == "u55" ? ScaleFormat::U55 : format == "u85_32" ? ScaleFormat::U85 : ScaleFormat::U85Acc48;
+    const ScaleFormat f = format == "u55"      ? ScaleFormat::U55
+                          : format == "u85_32" ? ScaleFormat::U85
+                                               : ScaleFormat::U85Acc48;
     const ScaleRecord record{v["bias"], v["scale"], v["shift"]};
     std::array<uint8_t, kScaleRecordBytes> bytes;
     ASSERT_TRUE(encodeScaleRecord(record, f, bytes).ok());
@@ -41,7 +45,8 @@ TEST(ScaleRecords, RecordedQuantisation) {
     if (v["kind"] != "quantise") continue;
     ++cases;
     const double multiplier = std::strtod(v["value_hex"].get<std::string>().c_str(), nullptr);
-    const ScaleRecord record = v["reduced"] != 0 ? quantizeReducedScale(multiplier) : quantizeScale(multiplier);
+    const ScaleRecord record =
+        v["reduced"] != 0 ? quantizeReducedScale(multiplier) : quantizeScale(multiplier);
     EXPECT_EQ(record.scale, v["scale_regor"].get<uint32_t>()) << v;
     EXPECT_EQ(record.shift, v["shift_regor"].get<int>()) << v;
   }
@@ -68,7 +73,8 @@ TEST(ScaleRecords, RefusesWhatDoesNotFit) {
 }
 
 RC_GTEST_PROP(ScaleRecords, StreamsRoundTrip, ()) {
-  const Target& t = target(*rc::gen::element<std::string>("ethos-u55-128", "ethos-u65-256", "ethos-u65-512", "ethos-u85-256"));
+  const Target& t = target(
+      *rc::gen::element<std::string>("ethos-u55-128", "ethos-u65-256", "ethos-u65-512", "ethos-u85-256"));
   const auto accumulator = t.isU85() ? *rc::gen::element(AccumulatorFormat::Int32, AccumulatorFormat::Int48)
                                      : *rc::gen::element(AccumulatorFormat::Int32, AccumulatorFormat::Int40);
   const ScaleFormat format = scaleFormat(t, accumulator);
@@ -76,7 +82,8 @@ RC_GTEST_PROP(ScaleRecords, StreamsRoundTrip, ()) {
   std::vector<ScaleRecord> records;
   for (int n = 0; n < channels; ++n) {
     const auto bias = int64_t{*rc::gen::inRange<int32_t>(INT32_MIN, INT32_MAX)};
-    const auto scale = static_cast<uint32_t>(*rc::gen::inRange(0, format == ScaleFormat::U85Acc48 ? 32768 : INT32_MAX));
+    const auto scale =
+        static_cast<uint32_t>(*rc::gen::inRange(0, format == ScaleFormat::U85Acc48 ? 32768 : INT32_MAX));
     records.push_back({bias, scale, static_cast<uint8_t>(*rc::gen::inRange(0, 64))});
   }
   const auto streams = encodeScales(records, t, format, ublock);

@@ -43,8 +43,9 @@ RC_GTEST_PROP(Stream, OperationsRoundTrip, ()) {
     StreamWriter a(target), b(target);
     RC_ASSERT(a.add(operations[n]).ok());
     RC_ASSERT(b.add((*decoded)[n].operation).ok());
-    RC_FAIL("the operation decodes differently: " + describe(operations[n]) + "\n" + disassembleStream(a.words(), target.family) +
-            "decoded and written again:\n" + disassembleStream(b.words(), target.family));
+    RC_FAIL("the operation decodes differently: " + describe(operations[n]) + "\n" +
+            disassembleStream(a.words(), target.family) + "decoded and written again:\n" +
+            disassembleStream(b.words(), target.family));
   }
 }
 
@@ -171,8 +172,8 @@ TEST(Stream, RegistersMeanOtherThingsOnOtherArchitectures) {
   EXPECT_STREQ(findCommand(Family::U85, false, 0x12d)->name, "NPU_SET_RESIZE_Y_OFFSET");
 }
 
-// Programs of another compiler: every word is understood, every operation decodes with all its registers set, writing the
-// operations again gives operations that decode to the same.
+// Programs of another compiler: every word is understood, every operation decodes with all its registers set,
+// writing the operations again gives operations that decode to the same.
 TEST(Stream, RecordedPrograms) {
   CARINA_NEED_FIXTURES(fixtures);
   const auto files = test::filesIn(fixtures / "vectors" / "programs", "payload.bin");
@@ -207,7 +208,8 @@ TEST(Stream, RecordedPrograms) {
     const auto again = decodeStream(writer.words(), **target);
     ASSERT_TRUE(again.ok());
     ASSERT_EQ(again->size(), operations.size());
-    for (size_t n = 0; n < operations.size(); ++n) EXPECT_EQ((*again)[n].operation, operations[n]) << describe(operations[n]);
+    for (size_t n = 0; n < operations.size(); ++n)
+      EXPECT_EQ((*again)[n].operation, operations[n]) << describe(operations[n]);
     EXPECT_LE(writer.words().size(), payload->words.size() * 11 / 10);
   }
 }

@@ -18,7 +18,8 @@ using test::fromHex;
 using test::int16FromHex;
 using test::weightVectors;
 
-void expectDecodes(const std::vector<uint8_t>& bytes, const std::vector<int16_t>& weights, const std::string& name) {
+void expectDecodes(const std::vector<uint8_t>& bytes, const std::vector<int16_t>& weights,
+                   const std::string& name) {
   const auto decoded = decodeSwd(byteSpan(bytes), weights.size());
   ASSERT_TRUE(decoded.ok()) << name << ": " << decoded.error().message();
   EXPECT_EQ(*decoded, weights) << name;
@@ -107,7 +108,8 @@ RC_GTEST_PROP(Swd, RoundTrips, ()) {
   const int segments = *rc::gen::inRange(1, 5);
   std::vector<int16_t> weights;
   for (int s = 0; s < segments; ++s) {
-    const int length = *rc::gen::inRange(1, 1500), kind = *rc::gen::inRange(0, 5), spread = *rc::gen::inRange(1, 256);
+    const int length = *rc::gen::inRange(1, 1500), kind = *rc::gen::inRange(0, 5),
+              spread = *rc::gen::inRange(1, 256);
     const int zeros = *rc::gen::inRange(0, 100);
     std::mt19937 random(static_cast<unsigned>(*rc::gen::inRange(0, 1 << 30)));
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -116,11 +118,21 @@ RC_GTEST_PROP(Swd, RoundTrips, ()) {
     for (int n = 0; n < length; ++n) {
       int w = 0;
       switch (kind) {
-        case 0: w = below(2 * spread - 1) - spread + 1; break;
-        case 1: w = few[static_cast<size_t>(below(static_cast<int>(few.size())))]; break;
-        case 2: w = below(spread) - below(spread); break;
-        case 3: w = below(100) < zeros ? 0 : below(2 * spread - 1) - spread + 1; break;
-        default: w = few[0]; break;
+        case 0:
+          w = below(2 * spread - 1) - spread + 1;
+          break;
+        case 1:
+          w = few[static_cast<size_t>(below(static_cast<int>(few.size())))];
+          break;
+        case 2:
+          w = below(spread) - below(spread);
+          break;
+        case 3:
+          w = below(100) < zeros ? 0 : below(2 * spread - 1) - spread + 1;
+          break;
+        default:
+          w = few[0];
+          break;
       }
       weights.push_back(static_cast<int16_t>(std::clamp(w, -255, 255)));
     }
@@ -160,8 +172,10 @@ TEST(Swd, GaussianWeightsCloseToTheirEntropy) {
     std::mt19937 random(7);
     std::normal_distribution<double> gaussian(0, c.sigma);
     std::vector<int16_t> weights(65536);
-    for (int16_t& w : weights) w = static_cast<int16_t>(std::clamp(std::lround(gaussian(random)), -127L, 127L));
-    const double bits = static_cast<double>(encodeSwd(weights).size()) * 8 / static_cast<double>(weights.size());
+    for (int16_t& w : weights)
+      w = static_cast<int16_t>(std::clamp(std::lround(gaussian(random)), -127L, 127L));
+    const double bits =
+        static_cast<double>(encodeSwd(weights).size()) * 8 / static_cast<double>(weights.size());
     EXPECT_LT(bits, c.entropy * 1.03);
   }
 }

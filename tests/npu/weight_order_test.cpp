@@ -41,7 +41,9 @@ struct Case {
   /// The slice's weights as a dense volume.
   std::vector<int16_t> volume() const {
     std::vector<int16_t> out;
-    const auto at = [&](int64_t n) { return static_cast<int16_t>(static_cast<int8_t>(data[static_cast<size_t>(n)])); };
+    const auto at = [&](int64_t n) {
+      return static_cast<int16_t>(static_cast<int8_t>(data[static_cast<size_t>(n)]));
+    };
     if (order.traversal == WeightTraversal::Depthwise) {
       for (int64_t tap = 0; tap < int64_t{shape.height} * shape.width; ++tap) {
         for (int32_t c = 0; c < slice.depth; ++c) out.push_back(at(tap * shape.ofmDepth + slice.offset + c));
@@ -62,7 +64,8 @@ Case readCase(const json& v, bool u85) {
   c.order.traversal = traversal == "dw"     ? WeightTraversal::Depthwise
                       : traversal == "part" ? WeightTraversal::PartKernelFirst
                                             : WeightTraversal::DepthFirst;
-  c.shape = traversal == "dw" ? WeightShape{ohwi[3], ohwi[1], ohwi[2], 1} : WeightShape{ohwi[0], ohwi[1], ohwi[2], ohwi[3]};
+  c.shape = traversal == "dw" ? WeightShape{ohwi[3], ohwi[1], ohwi[2], 1}
+                              : WeightShape{ohwi[0], ohwi[1], ohwi[2], ohwi[3]};
   c.order.streams = v[u85 ? "streams_in_hw" : "cores"];
   c.order.ofmUblockDepth = v["ofm_ublock_depth"];
   c.order.ofmBlockDepth = v["ofm_block_depth"];
@@ -123,8 +126,12 @@ void checkRecorded(const char* file, bool u85) {
   EXPECT_LE(own, theirs);
 }
 
-TEST(WeightOrder, RecordedOrdersOfU55AndU65) { checkRecorded("reorder_u55_u65.json", false); }
-TEST(WeightOrder, RecordedOrdersOfU85) { checkRecorded("reorder_u85.json", true); }
+TEST(WeightOrder, RecordedOrdersOfU55AndU65) {
+  checkRecorded("reorder_u55_u65.json", false);
+}
+TEST(WeightOrder, RecordedOrdersOfU85) {
+  checkRecorded("reorder_u85.json", true);
+}
 
 TEST(FastWeights, RecordedStreams) {
   for (const json& v : weightVectors("fwd.json")) {
@@ -158,8 +165,10 @@ WeightOrder arbitraryOrder(WeightShape& shape) {
   order.strideX = *rc::gen::inRange(1, 4);
   order.strideY = *rc::gen::inRange(1, 4);
   if (order.ethosU85) {
-    const struct { int macs, streams, ublock; } variants[] = {
-        {128, 1, 8}, {128, 1, 16}, {256, 1, 8}, {256, 1, 16}, {512, 2, 16}, {1024, 4, 16}, {1024, 4, 32}, {2048, 4, 16}, {2048, 4, 64}};
+    const struct {
+      int macs, streams, ublock;
+    } variants[] = {{128, 1, 8},   {128, 1, 16},  {256, 1, 8},   {256, 1, 16}, {512, 2, 16},
+                    {1024, 4, 16}, {1024, 4, 32}, {2048, 4, 16}, {2048, 4, 64}};
     const auto& variant = variants[*rc::gen::inRange(0, 9)];
     order.macs = variant.macs;
     order.streams = variant.streams;
@@ -170,12 +179,14 @@ WeightOrder arbitraryOrder(WeightShape& shape) {
     order.ofmUblockDepth = order.streams == 2 ? 8 : *rc::gen::element(4, 8);
     order.ofmBlockDepth = 16 * *rc::gen::inRange(1, 4);
   }
-  shape = {*rc::gen::inRange(1, 70), *rc::gen::inRange(1, 11), *rc::gen::inRange(1, 11), *rc::gen::inRange(1, 80)};
+  shape = {*rc::gen::inRange(1, 70), *rc::gen::inRange(1, 11), *rc::gen::inRange(1, 11),
+           *rc::gen::inRange(1, 80)};
   if (order.traversal == WeightTraversal::Depthwise) shape.ifmDepth = 1;
   return order;
 }
 
-// Whatever the order: every weight comes back, whatever the view's layout, and counts agree with what is emitted.
+// Whatever the order: every weight comes back, whatever the view's layout, and counts agree with what is
+// emitted.
 RC_GTEST_PROP(WeightOrder, RestoresEveryWeight, ()) {
   WeightShape shape;
   const WeightOrder order = arbitraryOrder(shape);
@@ -213,8 +224,10 @@ RC_GTEST_PROP(WeightOrder, SlicesAreOperators, ()) {
   WeightShape part = shape;
   part.ofmDepth = shape.ofmDepth - offset;
   const int64_t perChannel = shape.elements() / shape.ofmDepth;
-  const auto a = orderWeights(WeightView::ohwi(data.data(), DType::Int8, shape), order, {offset, part.ofmDepth}, 0);
-  const auto b = orderWeights(WeightView::ohwi(data.data() + offset * perChannel, DType::Int8, part), order, {0, part.ofmDepth}, 0);
+  const auto a =
+      orderWeights(WeightView::ohwi(data.data(), DType::Int8, shape), order, {offset, part.ofmDepth}, 0);
+  const auto b = orderWeights(WeightView::ohwi(data.data() + offset * perChannel, DType::Int8, part), order,
+                              {0, part.ofmDepth}, 0);
   RC_ASSERT(a.ok() && b.ok());
   RC_ASSERT(*a == *b);
 }
@@ -241,7 +254,8 @@ TEST(WeightOrder, FlippedViewTurnsTheKernel) {
 TEST(WeightOrder, PerChannelZeroPoints) {
   const std::vector<uint8_t> data = {10, 20, 30, 40};
   const std::vector<int32_t> zeroPoints = {1, 5};
-  const auto ordered = orderWeights(WeightView::ohwi(data.data(), DType::UInt8, {2, 1, 1, 2}, zeroPoints), WeightOrder{}, {0, 2}, 0);
+  const auto ordered = orderWeights(WeightView::ohwi(data.data(), DType::UInt8, {2, 1, 1, 2}, zeroPoints),
+                                    WeightOrder{}, {0, 2}, 0);
   ASSERT_TRUE(ordered.ok());
   EXPECT_EQ((*ordered)[0], 9);
   EXPECT_EQ((*ordered)[1], 19);
@@ -251,7 +265,8 @@ TEST(WeightOrder, PerChannelZeroPoints) {
 
 TEST(WeightOrder, RefusesWhatHardwareCannotDo) {
   const std::vector<int16_t> wide = {300};
-  EXPECT_FALSE(orderWeights(WeightView::ohwi(wide.data(), DType::Int16, {1, 1, 1, 1}), WeightOrder{}, {0, 1}, 0).ok());
+  EXPECT_FALSE(
+      orderWeights(WeightView::ohwi(wide.data(), DType::Int16, {1, 1, 1, 1}), WeightOrder{}, {0, 1}, 0).ok());
   WeightOrder order;
   order.dilationX = 3;
   EXPECT_FALSE(checkWeightOrder({1, 1, 1, 1}, order).ok());
@@ -262,7 +277,8 @@ TEST(WeightOrder, RefusesWhatHardwareCannotDo) {
   const std::vector<int8_t> dense(16 * 16, 1);
   order = {};
   order.ethosU85 = true;
-  EXPECT_FALSE(checkSparseWeights(WeightView::ohwi(dense.data(), DType::Int8, {16, 1, 1, 16}), order, {0, 16}).ok());
+  EXPECT_FALSE(
+      checkSparseWeights(WeightView::ohwi(dense.data(), DType::Int8, {16, 1, 1, 16}), order, {0, 16}).ok());
 }
 
 TEST(WeightOrder, ChoosesTheTraversalThatPadsLess) {

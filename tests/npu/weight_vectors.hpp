@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,8 @@
 
 namespace carina::test {
 
-/// Vectors of one file from the repository's picks and, where present, from the larger suite (which holds the picks too).
+/// Vectors of one file from the repository's picks and, where present, from the larger suite (which holds the
+/// picks too).
 inline std::vector<nlohmann::json> weightVectors(const std::string& file) {
   std::vector<nlohmann::json> all;
   std::vector<std::filesystem::path> folders = {dataDir() / "weights"};
@@ -33,14 +33,16 @@ inline std::vector<nlohmann::json> weightVectors(const std::string& file) {
 
 inline std::vector<uint8_t> fromHex(const std::string& text) {
   std::vector<uint8_t> bytes;
-  for (size_t n = 0; n + 1 < text.size(); n += 2) bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(n, 2), nullptr, 16)));
+  for (size_t n = 0; n + 1 < text.size(); n += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(n, 2), nullptr, 16)));
   return bytes;
 }
 
 inline std::vector<int16_t> int16FromHex(const std::string& text) {
   const std::vector<uint8_t> bytes = fromHex(text);
   std::vector<int16_t> values(bytes.size() / 2);
-  for (size_t n = 0; n < values.size(); ++n) values[n] = static_cast<int16_t>(bytes[2 * n] | bytes[2 * n + 1] << 8);
+  for (size_t n = 0; n < values.size(); ++n)
+    values[n] = static_cast<int16_t>(bytes[2 * n] | bytes[2 * n + 1] << 8);
   return values;
 }
 

@@ -11,7 +11,9 @@ namespace {
 constexpr size_t kHeaderBytes = 32, kAlignment = 32, kTableEntries = 16;
 constexpr size_t kTableBit = 112, kEntryBits = 9, kZeroAdjustByte = 13;
 
-uint32_t foldWeight(int16_t w) { return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w); }
+uint32_t foldWeight(int16_t w) {
+  return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w);
+}
 int16_t unfoldWeight(uint32_t folded) {
   const auto magnitude = static_cast<int16_t>(folded >> 1);
   return (folded & 1u) != 0 ? static_cast<int16_t>(-magnitude) : magnitude;
@@ -45,13 +47,15 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
     low = std::min<int>(low, w);
     high = std::max<int>(high, w);
   }
-  if (low < -255 || high > 255) return fail("weights reach {}..{}, but the hardware takes -255..255", low, high);
+  if (low < -255 || high > 255)
+    return fail("weights reach {}..{}, but the hardware takes -255..255", low, high);
   const std::vector<int16_t> table = distinctValues(weights);
   const bool raw = sparse || table.size() > kTableEntries;
   const size_t codeBits = raw ? 8 : table.size() <= 4 ? 2 : 4;
   int zeroAdjust = 0;
   if (raw) {
-    if (high - low >= 256) return fail("weights {}..{} do not fit the 8 bits of a fast weight stream", low, high);
+    if (high - low >= 256)
+      return fail("weights {}..{} do not fit the 8 bits of a fast weight stream", low, high);
     zeroAdjust = low < -128 ? -128 - low : high > 127 ? 127 - high : 0;
   }
   const size_t payload = (weights.size() * codeBits + 7) / 8;
@@ -59,7 +63,8 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
   bytes[0] = static_cast<uint8_t>((raw ? 1 : 0) | (!raw && codeBits == 2 ? 2 : 0));
   bytes[kZeroAdjustByte] = static_cast<uint8_t>(zeroAdjust);
   if (raw) {
-    for (size_t n = 0; n < weights.size(); ++n) bytes[kHeaderBytes + n] = static_cast<uint8_t>(weights[n] + zeroAdjust);
+    for (size_t n = 0; n < weights.size(); ++n)
+      bytes[kHeaderBytes + n] = static_cast<uint8_t>(weights[n] + zeroAdjust);
     return bytes;
   }
   std::array<uint8_t, 1024> codeOf{};
@@ -76,14 +81,15 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
 }
 
 Result<std::vector<int16_t>> decodeFwd(ByteSpan stream, size_t count) {
-  if (stream.size() < kHeaderBytes) return fail("fast weight stream of {} bytes has no header", stream.size());
+  if (stream.size() < kHeaderBytes)
+    return fail("fast weight stream of {} bytes has no header", stream.size());
   const auto byteAt = [&](size_t n) { return static_cast<uint32_t>(stream[n]); };
   const bool raw = (byteAt(0) & 1u) != 0, small = (byteAt(0) & 2u) != 0;
   const size_t codeBits = raw ? 8 : small ? 2 : 4, perByte = 8 / codeBits;
   const size_t capacity = (stream.size() - kHeaderBytes) * perByte;
   if (count > capacity) {
-    return fail("fast weight stream of {} bytes holds {} weights at most, the operation consumes {}", stream.size(), capacity,
-                count);
+    return fail("fast weight stream of {} bytes holds {} weights at most, the operation consumes {}",
+                stream.size(), capacity, count);
   }
   std::vector<int16_t> weights(count);
   if (raw) {

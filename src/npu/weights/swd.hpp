@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standard weight stream (SWD): Golomb-Rice coded palette indices with optional zero runs. All of U55, U65 and U85.
-// A stream holds signed weights -255..255 (-256..255 where the 9-bit folded code allows) in stream order.
+// The standard weight stream (SWD): Golomb-Rice coded palette indices with optional zero runs. All of U55,
+// U65 and U85. A stream holds signed weights -255..255 (-256..255 where the 9-bit folded code allows) in
+// stream order.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@
 
 namespace carina::npu {
 
-/// Encodes one stream; the result is a multiple of 16 bytes and ends with the end-of-stream mark. Weights must lie in
-/// -255..255 (checked by orderWeights; a CHECK here). An empty input gives an end mark only.
+/// Encodes one stream; the result is a multiple of 16 bytes and ends with the end-of-stream mark. Weights
+/// must lie in -255..255 (checked by orderWeights; a CHECK here). An empty input gives an end mark only.
 std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights);
 
-/// Decodes up to and including the end mark(s). `maxWeights` bounds the result: a stream that holds more is an error, as are
-/// illegal headers and a stream that ends inside a slice.
+/// Decodes up to and including the end mark(s). `maxWeights` bounds the result: a stream that holds more is
+/// an error, as are illegal headers and a stream that ends inside a slice.
 Result<std::vector<int16_t>> decodeSwd(ByteSpan stream, size_t maxWeights);
 
 /// One slice header of a stream, for reports and the disassembler.
 struct SwdSlice {
   uint32_t bitOffset = 0;
-  int zdiv = 0;          // 0..3, 6: no zero runs
-  int weights = 0;       // coded
-  int wdiv = 0;          // 0..5, 7: raw
+  int zdiv = 0;     // 0..3, 6: no zero runs
+  int weights = 0;  // coded
+  int wdiv = 0;     // 0..5, 7: raw
   bool truncated = false;
   bool newPalette = false;
   int directOffset = 0, paletteEntries = 0, paletteBits = 0;

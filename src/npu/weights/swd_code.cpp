@@ -19,7 +19,8 @@ using Histogram = std::array<uint32_t, kFoldedValues>;
 
 /// Cheapest of the twelve Golomb-Rice codes for a histogram of indices 0..last.
 uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
-  // A plain code costs quotient + 1 + divisor: the sum of quotients is found from the tail sums at multiples of 2^divisor.
+  // A plain code costs quotient + 1 + divisor: the sum of quotients is found from the tail sums at multiples
+  // of 2^divisor.
   std::array<uint64_t, kFoldedValues + 1> tail;
   tail[static_cast<size_t>(last) + 1] = 0;
   uint64_t running = 0;
@@ -43,7 +44,7 @@ uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
 }
 
 struct Values {
-  Histogram counts;              // of the coded values (without zero when runs are used)
+  Histogram counts;  // of the coded values (without zero when runs are used)
   uint64_t total = 0;
   int first = 0, last = 0;       // lowest and highest used folded value
   std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
@@ -69,13 +70,16 @@ Values valuesOf(const Statistics& statistics, bool zeroRuns) {
     values.distinct = 1;
     used[0] = 0;
   }
-  const size_t keep = std::min(static_cast<size_t>(values.distinct), kMaxPalette);
+  // With 31 entries direct values keep their place (the offset reaches 31); 32 are worth it only when they
+  // are all.
+  const auto distinct = static_cast<size_t>(values.distinct);
+  const size_t keep = distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
   const auto moreFrequent = [&](uint16_t a, uint16_t b) {
     const uint32_t countA = values.counts[a], countB = values.counts[b];
     return countA != countB ? countA > countB : a < b;
   };
   auto* const end = used.begin() + values.distinct;
-  if (static_cast<size_t>(values.distinct) > keep) std::nth_element(used.begin(), used.begin() + keep, end, moreFrequent);
+  if (distinct > keep) std::nth_element(used.begin(), used.begin() + keep, end, moreFrequent);
   std::sort(used.begin(), used.begin() + keep, moreFrequent);
   values.ranked.assign(used.begin(), used.begin() + keep);
   return values;
@@ -84,18 +88,20 @@ Values valuesOf(const Statistics& statistics, bool zeroRuns) {
 PaletteChoice noPalette(const Values& values) {
   PaletteChoice choice;
   choice.directOffset = std::min(values.first, kMaxDirectOffset);
-  choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(values.last - choice.directOffset))));
+  choice.bits =
+      std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(values.last - choice.directOffset))));
   return choice;
 }
 
 uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
-  const uint64_t coded =
-      golombRiceBits(values.counts.data() + choice.directOffset, values.last - choice.directOffset, values.total);
+  const uint64_t coded = golombRiceBits(values.counts.data() + choice.directOffset,
+                                        values.last - choice.directOffset, values.total);
   return std::min(coded, values.total * static_cast<uint64_t>(choice.bits)) +
          static_cast<uint64_t>(choice.definitionBits());
 }
 
-/// The `size` most frequent values as palette; the rest stays direct. A size beyond the distinct values is filled up.
+/// The `size` most frequent values as palette; the rest stays direct. A size beyond the distinct values is
+/// filled up.
 PaletteChoice paletteOf(const Values& values, size_t size) {
   PaletteChoice choice;
   const size_t real = std::min(size, values.ranked.size());
@@ -147,7 +153,8 @@ uint64_t zeroRunBits(const Statistics& statistics) {
   for (int mode = 0; mode < kZeroRunModes; ++mode) {
     // One more run than weights: the one before the first.
     const uint64_t runs = uint64_t{statistics.runs} + 1;
-    best = std::min(best, statistics.quotients[static_cast<size_t>(mode)] + runs * static_cast<uint64_t>(mode + 1));
+    best = std::min(best,
+                    statistics.quotients[static_cast<size_t>(mode)] + runs * static_cast<uint64_t>(mode + 1));
   }
   return best + kPaddingBits;
 }
@@ -176,7 +183,9 @@ void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::ve
   if (effort == Effort::Estimate) {
     tryPalette(most);
   } else {
-    for (size_t size = 2; size <= most; ++size) tryPalette(size);
+    // Every small size; larger ones in steps, since a few entries more or less hardly matter there.
+    for (size_t size = 2; size < most; size += size < 8 ? 1 : size < 16 ? 2 : 4) tryPalette(size);
+    tryPalette(most);
   }
 }
 
@@ -195,7 +204,8 @@ int PaletteChoice::rawBits() const {
 
 bool PaletteChoice::rawCovers(uint32_t folded) const {
   if (!entries.empty()) return std::find(entries.begin(), entries.end(), folded) != entries.end();
-  return folded >= static_cast<uint32_t>(directOffset) && folded - static_cast<uint32_t>(directOffset) < (1u << bits);
+  return folded >= static_cast<uint32_t>(directOffset) &&
+         folded - static_cast<uint32_t>(directOffset) < (1u << bits);
 }
 
 void PaletteChoice::indices(std::array<uint16_t, kFoldedValues>& out) const {
@@ -251,7 +261,8 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
     int mode = 0;
     uint64_t bestRuns = UINT64_MAX;
     for (int m = 0; m < kZeroRunModes; ++m) {
-      const uint64_t bits = statistics.quotients[static_cast<size_t>(m)] + uint64_t{statistics.runs} * static_cast<uint64_t>(m + 1);
+      const uint64_t bits = statistics.quotients[static_cast<size_t>(m)] +
+                            uint64_t{statistics.runs} * static_cast<uint64_t>(m + 1);
       if (bits < bestRuns) bestRuns = bits, mode = m;
     }
     for (uint32_t& cost : best) cost += 8 * static_cast<uint32_t>(mode + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stretch of weights costs under a palette and a Golomb-Rice parameter, and which palette is best: the arithmetic
-// behind the SWD encoder's choices. Costs are in bits and exact but for the padding of the last chunk of a slice.
+// What a stretch of weights costs under a palette and a Golomb-Rice parameter, and which palette is best: the
+// arithmetic behind the SWD encoder's choices. Costs are in bits and exact but for the padding of the last
+// chunk of a slice.
 #pragma once
 
 #include <array>
@@ -14,7 +15,9 @@ constexpr int kFoldedValues = 512;  // folded weights: 2*|w| + (w < 0)
 constexpr int kZeroRunModes = 4;    // Golomb-Rice shift 0..3 of zero runs
 constexpr int kMaxQuotient = 31;
 
-constexpr uint32_t fold(int16_t w) { return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w); }
+constexpr uint32_t fold(int16_t w) {
+  return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w);
+}
 
 /// How indices are coded within a slice.
 struct IndexCode {
@@ -23,14 +26,16 @@ struct IndexCode {
   bool operator==(const IndexCode&) const = default;
 };
 constexpr int kIndexCodes = 13;  // 0..5 plain, 0..5 truncated, raw
-constexpr IndexCode indexCode(int n) { return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{7, false}; }
+constexpr IndexCode indexCode(int n) {
+  return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{7, false};
+}
 
 /// Occurrences of folded weights, and the zero runs as they would be coded.
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   uint64_t total = 0;
-  uint32_t runs = 0;                               // zero runs, each before a non-zero weight
-  std::array<uint64_t, kZeroRunModes> quotients{}; // sum of run >> mode
+  uint32_t runs = 0;                                // zero runs, each before a non-zero weight
+  std::array<uint64_t, kZeroRunModes> quotients{};  // sum of run >> mode
 
   void add(const Statistics& other);
   uint64_t nonZero() const { return total - count[0]; }
@@ -40,10 +45,10 @@ struct Statistics {
 struct PaletteChoice {
   std::vector<uint16_t> entries;  // empty or 2..32
   int directOffset = 0;
-  int bits = 2;                   // of one entry; without entries, of raw indices
+  int bits = 2;  // of one entry; without entries, of raw indices
 
   int definitionBits() const { return 13 + static_cast<int>(entries.size()) * bits; }
-  int rawBits() const;            // raw index bits
+  int rawBits() const;  // raw index bits
   /// Raw indices reach every value (with entries: only those in the palette).
   bool rawCovers(uint32_t folded) const;
   /// Index of every folded value; kNoIndex where it has none.
@@ -65,8 +70,8 @@ SectionCode bestCode(const Statistics& statistics, Effort effort);
 /// All sensible candidates with and without zero runs, cheapest first (at most `limit`).
 std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit);
 
-/// What each folded value costs under a code with constant parameters, in eighths of a bit (zeros within runs cost less
-/// than one).
+/// What each folded value costs under a code with constant parameters, in eighths of a bit (zeros within runs
+/// cost less than one).
 std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const Statistics& statistics);
 
 /// Bits of index `index` under `code`, or a prohibitive number when it cannot be coded.

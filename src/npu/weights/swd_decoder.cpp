@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard weight stream to weights. A slice is a series of chunks; each holds the unary parts of some symbols and the
-// remainders of the symbols that the chunk before it completed. Weights and zero runs advance side by side under a flow
-// control that both ends must follow exactly.
+// Standard weight stream to weights. A slice is a series of chunks; each holds the unary parts of some
+// symbols and the remainders of the symbols that the chunk before it completed. Weights and zero runs advance
+// side by side under a flow control that both ends must follow exactly.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kZdivOff = 6, kZdivEnd = 7, kWdivRaw = 7;
 constexpr uint32_t kMaxIndex = 511;
-constexpr size_t kPadding = 64;      // bytes readable beyond the end: more than one chunk can take
-constexpr int32_t kMaxBalance = 8;   // weights may run ahead of zero runs by this many
+constexpr size_t kPadding = 64;     // bytes readable beyond the end: more than one chunk can take
+constexpr int32_t kMaxBalance = 8;  // weights may run ahead of zero runs by this many
 
 constexpr int16_t unfold(uint32_t folded) {
   const auto magnitude = static_cast<int16_t>(folded >> 1);
@@ -173,7 +173,8 @@ class Decoder {
       uint64_t position = in_.position();
       const uint64_t mask = (uint64_t{1} << remainderBits) - 1;
       for (int n = 0; n < w.beforeCount; ++n) {
-        const uint64_t index = (uint64_t{w.before[static_cast<size_t>(n)]} << remainderBits) + (in_.at(position) & mask);
+        const uint64_t index =
+            (uint64_t{w.before[static_cast<size_t>(n)]} << remainderBits) + (in_.at(position) & mask);
         position += static_cast<uint64_t>(remainderBits);
         valid &= index < palette_.limit;
         to[n] = palette_.weights[index & kMaxIndex];
@@ -183,7 +184,8 @@ class Decoder {
       for (int n = 0; n < z.beforeCount; ++n) {
         runs_.push_back((z.before[static_cast<size_t>(n)] << header.zdiv) + in_.take(header.zdiv));
       }
-      if (!valid) return fail("weight stream, slice at bit {}: a weight index exceeds {}", start, palette_.limit - 1);
+      if (!valid)
+        return fail("weight stream, slice at bit {}: a weight index exceeds {}", start, palette_.limit - 1);
       if (in_.overrun()) return fail("weight stream ends inside the slice at bit {}", start);
       if (!weightsOn && !runsOn) break;
     }
@@ -230,7 +232,8 @@ class Decoder {
     size_t total = static_cast<size_t>(header.weights);
     for (const uint32_t run : runs_) total += run;
     if (total > maxWeights_ - out_.size()) {
-      return fail("weight stream, slice at bit {}: holds more than the {} weights that are expected", start, maxWeights_);
+      return fail("weight stream, slice at bit {}: holds more than the {} weights that are expected", start,
+                  maxWeights_);
     }
     if (runs_.empty()) {
       out_.insert(out_.end(), slice_.begin(), slice_.begin() + header.weights);

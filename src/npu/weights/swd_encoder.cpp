@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights to a standard weight stream. The stream is cut into sections (one palette each) by merging neighbouring windows
-// as long as a common palette is cheaper than two; every section is then cut into slices (swd_slices.hpp).
+// Weights to a standard weight stream. The stream is cut into sections (one palette each) by merging
+// neighbouring windows as long as a common palette is cheaper than two; every section is then cut into slices
+// (swd_slices.hpp).
 #include <algorithm>
 #include <bit>
 #include <queue>
@@ -47,7 +48,8 @@ Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
       continue;
     }
     ++statistics.runs;
-    for (int mode = 0; mode < kZeroRunModes; ++mode) statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
+    for (int mode = 0; mode < kZeroRunModes; ++mode)
+      statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
     run = 0;
   }
   return statistics;
@@ -147,7 +149,7 @@ struct PlannedSection {
 };
 
 PlannedSection planSection(std::span<const uint16_t> folded, const Statistics& statistics) {
-  const size_t candidates = folded.size() <= 2048 ? 4 : folded.size() <= 32768 ? 2 : 1;
+  const size_t candidates = folded.size() <= 1024 ? 4 : folded.size() <= 4096 ? 2 : 1;
   PlannedSection best;
   best.plan.bits = UINT64_MAX;
   for (SectionCode& code : candidateCodes(statistics, candidates)) {
@@ -180,11 +182,12 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
   std::vector<PlannedSection> sections;
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
-    sections.push_back(planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics));
+    sections.push_back(
+        planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics));
     bits += sections.back().plan.bits;
   }
   // Slices adapt within a section, which the merging does not foresee: one section may still be cheaper.
-  if (merged.size() > 1 && merged.size() <= 64) {
+  if (merged.size() > 1 && merged.size() <= 16) {
     PlannedSection whole = planSection(folded, all);
     if (whole.plan.bits <= bits) {
       sections.clear();
@@ -199,13 +202,14 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
 std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights) {
   const std::vector<uint16_t> folded = foldAll(weights);
   std::vector<uint8_t> bytes;
-  bytes.reserve(weights.size() + 64);
+  bytes.reserve(weights.size() * 5 / 4 + 64);
   BitWriter out(bytes);
   if (!folded.empty()) {
-    for (const PlannedSection& section : planStream(folded)) writeSection(section.section, section.plan.slices, out);
+    for (const PlannedSection& section : planStream(folded))
+      writeSection(section.section, section.plan.slices, out);
   }
   out.put(7, 3);
-  out.alignWithOnes();
+  out.finish();
   bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment, 0xff);
   return bytes;
 }

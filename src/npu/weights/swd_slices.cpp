@@ -17,7 +17,19 @@ constexpr uint32_t kMaxSliceWeights = 32767;
 constexpr int kWeightPositions = 12;
 constexpr uint32_t kMaxRunQuotientCost = 1u << 22;
 
-using IndexCosts = std::array<uint16_t, kLanes>;
+/// Cost of one index under every code, in two vectors of eight: sums of them are what the search spends its
+/// time on.
+struct IndexCosts {
+  using Vector = uint16_t __attribute__((vector_size(16)));
+  Vector half[2] = {};
+
+  uint16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
+  void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<uint16_t>(bits); }
+  void add(const IndexCosts& other) {
+    half[0] += other.half[0];
+    half[1] += other.half[1];
+  }
+};
 
 std::vector<IndexCosts> costTable(const CodedSection& section) {
   const int rawBits = section.code.palette.rawBits();
@@ -26,11 +38,12 @@ std::vector<IndexCosts> costTable(const CodedSection& section) {
   for (const uint16_t index : section.indices) highest = std::max<uint32_t>(highest, index);
   std::vector<IndexCosts> table(highest + 1);
   for (uint32_t index = 0; index <= highest; ++index) {
-    table[index].fill(kUncodable);
-    for (int code = 0; code < kIndexCodes; ++code) {
-      table[index][static_cast<size_t>(code)] = static_cast<uint16_t>(indexBits(index, indexCode(code), rawBits));
+    for (int code = 0; code < kLanes; ++code) {
+      table[index].set(static_cast<size_t>(code),
+                       code < kIndexCodes ? indexBits(index, indexCode(code), rawBits) : kUncodable);
     }
-    if (entries > 0 && index >= entries) table[index][kIndexCodes - 1] = kUncodable;  // raw reaches the palette only
+    if (entries > 0 && index >= entries)
+      table[index].set(kIndexCodes - 1, kUncodable);  // raw reaches the palette only
   }
   return table;
 }
@@ -40,7 +53,9 @@ uint32_t runBits(uint32_t run, int mode) {
 }
 
 /// Group size: finer where few weights make every bit count.
-size_t groupSize(size_t weights) { return weights <= 1024 ? 1 : weights <= 16384 ? 4 : 16; }
+size_t groupSize(size_t weights) {
+  return weights <= 512 ? 1 : weights <= 2048 ? 4 : 16;
+}
 
 using LaneCosts = std::array<int32_t, kLanes>;
 
@@ -49,14 +64,18 @@ template <int kModes>
 class StateSearch {
  public:
   StateSearch(const CodedSection& section, const std::vector<IndexCosts>& table, size_t group)
-      : section_(section), table_(table), group_(group), groups_((section.indices.size() + group - 1) / group) {}
+      : section_(section),
+        table_(table),
+        group_(group),
+        groups_((section.indices.size() + group - 1) / group) {}
 
   /// The states of all groups with the smallest total.
   std::vector<uint8_t> run() {
     best_.resize(groups_);
     switched_.resize(groups_);
     if (kModes > 1) {
-      for (int mode = 0; mode < kModes; ++mode) cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode)));
+      for (int mode = 0; mode < kModes; ++mode)
+        cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode)));
     }
     for (size_t g = 0; g < groups_; ++g) step(g);
     std::vector<uint8_t> path(groups_);
@@ -73,10 +92,10 @@ class StateSearch {
     const size_t begin = g * group_, end = std::min(section_.indices.size(), begin + group_);
     IndexCosts sums{};
     for (size_t n = begin; n < end; ++n) {
-      const IndexCosts& costs = table_[section_.indices[n]];
-      for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] = static_cast<uint16_t>(sums[lane] + costs[lane]);
+      sums.add(table_[section_.indices[n]]);
     }
-    // A state may be entered from the cheapest one before this group, for a slice header and the padding of a chunk.
+    // A state may be entered from the cheapest one before this group, for a slice header and the padding of a
+    // chunk.
     constexpr int32_t kSwitchBits = static_cast<int32_t>(kSliceHeaderBits) + 6 + (kModes > 1 ? 5 : 0);
     const int32_t limit = g == 0 ? INT32_MAX : low_ + kSwitchBits;
     int32_t low = INT32_MAX;
@@ -84,7 +103,8 @@ class StateSearch {
     for (size_t mode = 0; mode < kModes; ++mode) {
       int32_t runs = 0;
       if (kModes > 1) {
-        for (size_t n = begin; n < end; ++n) runs += static_cast<int32_t>(runBits(section_.runs[n + 1], static_cast<int>(mode)));
+        for (size_t n = begin; n < end; ++n)
+          runs += static_cast<int32_t>(runBits(section_.runs[n + 1], static_cast<int>(mode)));
       }
       LaneCosts& cost = cost_[mode];
       std::array<uint8_t, kLanes>& switched = switched_[g][mode];
@@ -115,18 +135,20 @@ class StateSearch {
   size_t group_, groups_;
   std::array<LaneCosts, kModes> cost_{};
   int32_t low_ = 0;
-  std::vector<uint8_t> best_;                                        // cheapest state at the end of each group
-  std::vector<std::array<std::array<uint8_t, kLanes>, kModes>> switched_;  // states entered from the best before
+  std::vector<uint8_t> best_;  // cheapest state at the end of each group
+  std::vector<std::array<std::array<uint8_t, kLanes>, kModes>>
+      switched_;  // states entered from the best before
 };
 
-std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<IndexCosts>& table, size_t group) {
+std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<IndexCosts>& table,
+                                size_t group) {
   return section.code.zeroRuns ? StateSearch<kZeroRunModes>(section, table, group).run()
                                : StateSearch<1>(section, table, group).run();
 }
 
 /// The cut between two parameter sets, moved to where the sum on both sides is least.
-size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table, int before, int after, size_t cut,
-               size_t low, size_t high) {
+size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table, int before, int after,
+               size_t cut, size_t low, size_t high) {
   const auto bits = [&](size_t n, int state) {
     int64_t sum = table[section.indices[n]][static_cast<size_t>(state % kLanes)];
     if (section.code.zeroRuns) sum += runBits(section.runs[n + 1], state / kLanes);
@@ -146,22 +168,27 @@ size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table
   return at;
 }
 
-uint64_t chunked(uint64_t bits, uint64_t chunk) { return (bits + chunk - 1) / chunk * chunk; }
+uint64_t chunked(uint64_t bits, uint64_t chunk) {
+  return (bits + chunk - 1) / chunk * chunk;
+}
 
 uint64_t sliceBits(const CodedSection& section, const Slice& slice, bool first) {
   uint64_t bits = kSliceHeaderBits;
   const int rawBits = section.code.palette.rawBits();
+  const uint64_t weights = slice.end - slice.begin;
   uint64_t positions = 0, rest = 0;
-  for (uint32_t n = slice.begin; n < slice.end; ++n) {
-    const uint32_t index = section.indices[n];
-    if (slice.indexCode.divisor == 7) {
-      rest += static_cast<uint64_t>(rawBits);
-      continue;
+  if (slice.indexCode.divisor == 7) {
+    rest = weights * static_cast<uint64_t>(rawBits);
+  } else {
+    // A quotient takes a position for every two, and one bit besides for each position that is not the empty
+    // last one.
+    for (uint32_t n = slice.begin; n < slice.end; ++n) {
+      const uint32_t quotient = uint32_t{section.indices[n]} >> slice.indexCode.divisor;
+      positions += quotient / 2;
+      rest += (quotient + 1) / 2;
     }
-    const uint32_t quotient = index >> slice.indexCode.divisor;
-    const uint32_t places = slice.indexCode.truncated ? 1 : quotient / 2 + 1;
-    positions += places;
-    rest += indexBits(index, slice.indexCode, rawBits) - places;
+    positions = slice.indexCode.truncated ? weights : positions + weights;
+    rest += weights * static_cast<uint64_t>(slice.indexCode.divisor);
   }
   bits += chunked(positions, kWeightPositions) + rest;
   if (section.code.zeroRuns) {
@@ -333,10 +360,12 @@ SlicePlan planSlices(const CodedSection& section) {
     while (next < states.size() && states[next] == state) ++next;
     size_t end = std::min(weights, next * group);
     if (next < states.size() && group > 1) {
-      end = bestCut(section, table, state, states[next], end, std::max(begin + 1, end - group), std::min(weights, end + group) - 1);
+      end = bestCut(section, table, state, states[next], end, std::max(begin + 1, end - group),
+                    std::min(weights, end + group) - 1);
     }
     for (size_t at = begin; at < end; at += kMaxSliceWeights) {
-      plan.slices.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(std::min<size_t>(end, at + kMaxSliceWeights)),
+      plan.slices.push_back({static_cast<uint32_t>(at),
+                             static_cast<uint32_t>(std::min<size_t>(end, at + kMaxSliceWeights)),
                              indexCode(state % kLanes), state / kLanes});
     }
     begin = end;

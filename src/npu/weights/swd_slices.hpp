@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a section (a stretch with one palette) into slices, each with its own Golomb-Rice parameters, and writes them.
+// Cuts a section (a stretch with one palette) into slices, each with its own Golomb-Rice parameters, and
+// writes them.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace carina::npu::swd {
 
-/// A section ready to be coded: palette indices of the coded weights and, with zero runs, the runs around them
-/// (one more than weights: before the first, then behind each).
+/// A section ready to be coded: palette indices of the coded weights and, with zero runs, the runs around
+/// them (one more than weights: before the first, then behind each).
 struct CodedSection {
   SectionCode code;
   std::vector<uint16_t> indices;
@@ -32,29 +33,40 @@ struct SlicePlan {
   uint64_t bits = 0;  // exact size of the section
 };
 
-/// Cheapest parameters over the section: dynamic programming over groups of weights, cuts moved to the best weight.
+/// Cheapest parameters over the section: dynamic programming over groups of weights, cuts moved to the best
+/// weight.
 SlicePlan planSlices(const CodedSection& section);
 
-/// Least significant bit first.
+/// Least significant bit first. finish() leaves the written bytes in the vector.
 class BitWriter {
  public:
-  explicit BitWriter(std::vector<uint8_t>& out) : out_(out) {}
+  explicit BitWriter(std::vector<uint8_t>& out) : out_(out), used_(out.size()) {}
   void put(uint64_t value, int count) {  // count <= 32
     accumulator_ |= value << filled_;
     filled_ += count;
-    while (filled_ >= 8) {
-      out_.push_back(static_cast<uint8_t>(accumulator_));
-      accumulator_ >>= 8;
-      filled_ -= 8;
-    }
+    if (filled_ >= 32) flushWord();
   }
-  /// Fills the last byte with ones.
-  void alignWithOnes() {
-    if (filled_ > 0) put(0xffu >> filled_, 8 - filled_);
+  /// Ends with ones up to a byte boundary.
+  void finish() {
+    if (filled_ % 8 != 0) put(0xffu >> filled_ % 8, 8 - filled_ % 8);
+    if (used_ + 8 > out_.size()) out_.resize(used_ + 8);
+    for (; filled_ > 0; filled_ -= 8) {
+      out_[used_++] = static_cast<uint8_t>(accumulator_);
+      accumulator_ >>= 8;
+    }
+    out_.resize(used_);
   }
 
  private:
+  void flushWord() {
+    if (used_ + 4 > out_.size()) out_.resize(out_.size() * 2 + 64);
+    for (size_t n = 0; n < 4; ++n) out_[used_ + n] = static_cast<uint8_t>(accumulator_ >> (8 * n));
+    used_ += 4;
+    accumulator_ >>= 32;
+    filled_ -= 32;
+  }
   std::vector<uint8_t>& out_;
+  size_t used_;
   uint64_t accumulator_ = 0;
   int filled_ = 0;
 };

@@ -20,7 +20,8 @@ int64_t fastBlock(const WeightOrder& order) {
 
 Status checkFast(const WeightOrder& order) {
   if (!order.ethosU85) return fail("the fast weight format exists on Ethos-U85 only");
-  if (order.traversal == WeightTraversal::Depthwise) return fail("the fast weight format does not serve depthwise operations");
+  if (order.traversal == WeightTraversal::Depthwise)
+    return fail("the fast weight format does not serve depthwise operations");
   return {};
 }
 
@@ -37,7 +38,8 @@ Result<std::vector<int16_t>> interleaved(const WeightView& view, const WeightOrd
   for (size_t at = 0; at < streams[0].size(); at += block) {
     for (const std::vector<int16_t>& stream : streams) {
       const size_t end = std::min(stream.size(), at + block);
-      all.insert(all.end(), stream.begin() + static_cast<std::ptrdiff_t>(at), stream.begin() + static_cast<std::ptrdiff_t>(end));
+      all.insert(all.end(), stream.begin() + static_cast<std::ptrdiff_t>(at),
+                 stream.begin() + static_cast<std::ptrdiff_t>(end));
     }
   }
   return all;
@@ -48,7 +50,8 @@ std::vector<std::vector<int16_t>> separated(const std::vector<int16_t>& all, con
   std::vector<std::vector<int16_t>> out(streams);
   for (size_t at = 0, s = 0; at < all.size(); at += block, s = (s + 1) % streams) {
     const size_t end = std::min(all.size(), at + block);
-    out[s].insert(out[s].end(), all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(end));
+    out[s].insert(out[s].end(), all.begin() + static_cast<std::ptrdiff_t>(at),
+                  all.begin() + static_cast<std::ptrdiff_t>(end));
   }
   return out;
 }
@@ -102,7 +105,8 @@ Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, co
     auto weights = decodeSwd(streams[static_cast<size_t>(s)], expected);
     if (!weights.ok()) return std::move(weights).error().at(fmt::format("weight stream {}", s));
     if (weights->size() != expected) {
-      return fail("weight stream {} holds {} weights, the operation consumes {}", s, weights->size(), expected);
+      return fail("weight stream {} holds {} weights, the operation consumes {}", s, weights->size(),
+                  expected);
     }
     decoded.push_back(std::move(*weights));
   }
@@ -118,7 +122,8 @@ WeightTraversal preferredTraversal(const WeightShape& shape, bool ethosU85, int 
     const int32_t s = sparse ? 10 : 5, least = sparse ? 4 : 2;
     const int32_t rounded = taps / s * s + (taps % s == 0 ? 0 : std::max(taps % s, least));
     const double partKernel = used(shape.ifmDepth, 16) * taps / rounded;
-    return partKernel >= used(shape.ifmDepth, sparse ? 128 : 64) ? WeightTraversal::PartKernelFirst : WeightTraversal::DepthFirst;
+    return partKernel >= used(shape.ifmDepth, sparse ? 128 : 64) ? WeightTraversal::PartKernelFirst
+                                                                 : WeightTraversal::DepthFirst;
   }
   if (shape.ifmDepth <= 8) return WeightTraversal::PartKernelFirst;
   const double partKernel = used(shape.ifmDepth, 8) * used(taps, ifmBits == 16 ? 2 : 4);

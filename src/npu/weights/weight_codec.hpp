@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight tensors to hardware streams and back: ordering and entropy coding together. Pure functions, safe to call in
-// parallel for different operations.
+// Weight tensors to hardware streams and back: ordering and entropy coding together. Pure functions, safe to
+// call in parallel for different operations.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,14 @@
 
 namespace carina::npu {
 
-enum class WeightEncoding : uint8_t { Standard, Fast };  // NPU_SET_WEIGHT_FORMAT bit 0; Fast: U85, not depthwise
+enum class WeightEncoding : uint8_t {
+  Standard,
+  Fast
+};  // NPU_SET_WEIGHT_FORMAT bit 0; Fast: U85, not depthwise
 
 struct EncodedWeights {
-  /// One byte string per hardware stream (WEIGHT, WEIGHT1, ...), each a multiple of 16 bytes; a core without channels has an
-  /// empty one. Fast: one stream (multiple of 32) for all decoders.
+  /// One byte string per hardware stream (WEIGHT, WEIGHT1, ...), each a multiple of 16 bytes; a core without
+  /// channels has an empty one. Fast: one stream (multiple of 32) for all decoders.
   std::vector<std::vector<uint8_t>> streams;
   int64_t weights = 0;  // in all streams, padding included
 
@@ -27,13 +30,15 @@ struct EncodedWeights {
 Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
                                      WeightEncoding encoding = WeightEncoding::Standard);
 
-/// Streams back to weights: dense OHWI of `shape` (depthwise: H,W,C), zero point removed already. `streams` as the
-/// WEIGHTn_BASE/LENGTH registers select them; fails when a stream is corrupt or holds another count than the order needs.
+/// Streams back to weights: dense OHWI of `shape` (depthwise: H,W,C), zero point removed already. `streams`
+/// as the WEIGHTn_BASE/LENGTH registers select them; fails when a stream is corrupt or holds another count
+/// than the order needs.
 Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, const WeightShape& shape,
-                                           const WeightOrder& order, WeightEncoding encoding = WeightEncoding::Standard);
+                                           const WeightOrder& order,
+                                           WeightEncoding encoding = WeightEncoding::Standard);
 
-/// Part-kernel-first or depth-first by padding waste, for convolution (never fully connected or depthwise): the choice both
-/// public compilers make; any choice is correct.
+/// Part-kernel-first or depth-first by padding waste, for convolution (never fully connected or depthwise):
+/// the choice both public compilers make; any choice is correct.
 WeightTraversal preferredTraversal(const WeightShape& shape, bool ethosU85, int ifmBits, bool sparse = false);
 
 }  // namespace carina::npu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a weight volume in the order of a hardware stream. One walk (walkStream) serves both directions: it reports
-// stretches of weights that lie side by side in the stream, and stretches of padding zeros.
+// Walks a weight volume in the order of a hardware stream. One walk (walkStream) serves both directions: it
+// reports stretches of weights that lie side by side in the stream, and stretches of padding zeros.
 #include "npu/weights/weight_order.hpp"
 
 #include <algorithm>
@@ -14,14 +14,22 @@ namespace {
 constexpr int32_t kIfmUblockDepth = 8;  // U55 and U65
 constexpr int32_t kMaxSubKernel = 8;
 
-constexpr int32_t ceilDiv(int32_t a, int32_t b) { return (a + b - 1) / b; }
-constexpr int32_t roundUp(int32_t a, int32_t b) { return ceilDiv(a, b) * b; }
+constexpr int32_t ceilDiv(int32_t a, int32_t b) {
+  return (a + b - 1) / b;
+}
+constexpr int32_t roundUp(int32_t a, int32_t b) {
+  return ceilDiv(a, b) * b;
+}
 
-bool isDepthwise(const WeightOrder& order) { return order.traversal == WeightTraversal::Depthwise; }
-bool isPartKernel(const WeightOrder& order) { return order.traversal == WeightTraversal::PartKernelFirst; }
+bool isDepthwise(const WeightOrder& order) {
+  return order.traversal == WeightTraversal::Depthwise;
+}
+bool isPartKernel(const WeightOrder& order) {
+  return order.traversal == WeightTraversal::PartKernelFirst;
+}
 
-/// A stretch of the stream: `count` weights, the first `valid` of which exist and the rest are zeros. They start at
-/// (o, y, x, i) and step along i, or along o by the sink's channel step when depthwise.
+/// A stretch of the stream: `count` weights, the first `valid` of which exist and the rest are zeros. They
+/// start at (o, y, x, i) and step along i, or along o by the sink's channel step when depthwise.
 struct Run {
   int32_t o, y, x, i;
   int32_t valid, count;
@@ -56,7 +64,8 @@ void walkU55(const WeightShape& shape, const WeightOrder& order, int32_t blockDe
                   const int32_t i = ib + iuOut + iuIn;
                   const int32_t valid = ky < sh ? std::clamp(shape.ifmDepth - i, 0, kIfmUblockDepth) : 0;
                   for (int32_t oz = 0; oz < ou; ++oz) {
-                    sink.run({o + oz, sy + ky, sx + kx, i, o + oz < shape.ofmDepth ? valid : 0, kIfmUblockDepth});
+                    sink.run(
+                        {o + oz, sy + ky, sx + kx, i, o + oz < shape.ofmDepth ? valid : 0, kIfmUblockDepth});
                   }
                 }
               }
@@ -94,8 +103,8 @@ U85Parameters u85Parameters(const WeightOrder& order) {
 
 /// The weights of one tap, for decoder `stream`.
 template <typename Sink>
-void walkU85Tap(const WeightShape& shape, const WeightOrder& order, const U85Parameters& p, int stream, int32_t o,
-                int32_t y, int32_t x, int32_t i0, Sink& sink) {
+void walkU85Tap(const WeightShape& shape, const WeightOrder& order, const U85Parameters& p, int stream,
+                int32_t o, int32_t y, int32_t x, int32_t i0, Sink& sink) {
   const int32_t ou = order.ofmUblockDepth, groupStep = 4 * order.streams;
   if (isDepthwise(order)) {
     if (order.streams == 1) {
@@ -120,8 +129,8 @@ void walkU85Tap(const WeightShape& shape, const WeightOrder& order, const U85Par
 
 /// All taps of one sub-kernel for one OFM microblock, phase by phase of the stride.
 template <typename Sink>
-void walkU85SubKernel(const WeightShape& shape, const WeightOrder& order, const U85Parameters& p, int stream, int32_t o,
-                      int32_t sy, int32_t sx, int32_t sh, int32_t sw, int32_t i0, Sink& sink) {
+void walkU85SubKernel(const WeightShape& shape, const WeightOrder& order, const U85Parameters& p, int stream,
+                      int32_t o, int32_t sy, int32_t sx, int32_t sh, int32_t sw, int32_t i0, Sink& sink) {
   const bool depthwise = isDepthwise(order);
   const int64_t perTap = int64_t{p.iub} * order.ofmUblockDepth / order.streams;
   int32_t left = roundUp(sw * sh, p.tapRound);
@@ -258,7 +267,8 @@ class CountSink {
 /// Places stream weights into a dense volume.
 class ScatterSink {
  public:
-  ScatterSink(const WeightShape& shape, const WeightOrder& order, int stream, const int16_t* in, int16_t* volume)
+  ScatterSink(const WeightShape& shape, const WeightOrder& order, int stream, const int16_t* in,
+              int16_t* volume)
       : in_(in), volume_(volume) {
     const ChannelMap map = channelMap(order, stream);
     first_ = map.first;
@@ -277,7 +287,8 @@ class ScatterSink {
     }
   }
   void run(const Run& run) {
-    int16_t* to = volume_ + (first_ + run.o * step_) * strideO_ + run.y * strideY_ + run.x * strideX_ + run.i * strideI_;
+    int16_t* to = volume_ + (first_ + run.o * step_) * strideO_ + run.y * strideY_ + run.x * strideX_ +
+                  run.i * strideI_;
     if (runStride_ == 1 && run.valid == 8) {
       std::memcpy(to, in_, 8 * sizeof(int16_t));
     } else {
@@ -322,8 +333,8 @@ class SparseSink {
 };
 
 template <typename T>
-std::vector<int16_t> gather(const WeightView& view, const WeightShape& shape, const WeightOrder& order, DepthSlice slice,
-                            int stream) {
+std::vector<int16_t> gather(const WeightView& view, const WeightShape& shape, const WeightOrder& order,
+                            DepthSlice slice, int stream) {
   std::vector<int16_t> out(static_cast<size_t>(streamWeightCount(shape, order, stream)));
   GatherSink<T> sink(view, order, slice, stream, out.data());
   walkStream(shape, order, stream, sink);
@@ -333,7 +344,8 @@ std::vector<int16_t> gather(const WeightView& view, const WeightShape& shape, co
 
 }  // namespace
 
-WeightView WeightView::ohwi(const void* data, DType dtype, const WeightShape& shape, std::span<const int32_t> zeroPoints) {
+WeightView WeightView::ohwi(const void* data, DType dtype, const WeightShape& shape,
+                            std::span<const int32_t> zeroPoints) {
   WeightView view{data, dtype, shape, 0, 0, 0, 1, zeroPoints};
   view.strideX = shape.ifmDepth;
   view.strideY = shape.width * view.strideX;
@@ -341,7 +353,8 @@ WeightView WeightView::ohwi(const void* data, DType dtype, const WeightShape& sh
   return view;
 }
 
-WeightView WeightView::hwc(const void* data, DType dtype, const WeightShape& shape, std::span<const int32_t> zeroPoints) {
+WeightView WeightView::hwc(const void* data, DType dtype, const WeightShape& shape,
+                           std::span<const int32_t> zeroPoints) {
   WeightView view{data, dtype, shape, 1, 0, 0, 0, zeroPoints};
   view.strideX = shape.ofmDepth;
   view.strideY = shape.width * view.strideX;
@@ -370,19 +383,21 @@ WeightOrder weightOrder(const Target& target, const KernelOperation& operation) 
 
 WeightShape weightShape(const KernelOperation& operation) {
   const bool depthwise = operation.kind == OperationKind::Depthwise;
-  return {operation.ofm.depth, operation.kernel.height, operation.kernel.width, depthwise ? 1 : operation.ifm.depth};
+  return {operation.ofm.depth, operation.kernel.height, operation.kernel.width,
+          depthwise ? 1 : operation.ifm.depth};
 }
 
 Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
   constexpr int32_t kMaxAxis = 65536;
   const auto axis = [](int32_t size) { return size >= 1 && size <= kMaxAxis; };
   if (!axis(shape.ofmDepth) || !axis(shape.ifmDepth) || !axis(shape.height) || !axis(shape.width)) {
-    return fail("weight volume {}x{}x{}x{} (OHWI) has an axis outside 1..{}", shape.ofmDepth, shape.height, shape.width,
-                shape.ifmDepth, kMaxAxis);
+    return fail("weight volume {}x{}x{}x{} (OHWI) has an axis outside 1..{}", shape.ofmDepth, shape.height,
+                shape.width, shape.ifmDepth, kMaxAxis);
   }
   // 2^40 weights is far beyond any stream; the bound keeps counts and strides clear of overflow.
   if (int64_t{shape.ofmDepth} * shape.ifmDepth > (int64_t{1} << 40) / (int64_t{shape.height} * shape.width)) {
-    return fail("weight volume {}x{}x{}x{} (OHWI) is too large", shape.ofmDepth, shape.height, shape.width, shape.ifmDepth);
+    return fail("weight volume {}x{}x{}x{} (OHWI) is too large", shape.ofmDepth, shape.height, shape.width,
+                shape.ifmDepth);
   }
   if (isDepthwise(order) && shape.ifmDepth != 1) {
     return fail("depthwise weights have one input channel per output channel, not {}", shape.ifmDepth);
@@ -391,9 +406,11 @@ Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
     return std::find(allowed.begin(), allowed.end(), value) != allowed.end();
   };
   const bool streamsFit = order.ethosU85 ? oneOf(order.streams, {1, 2, 4}) : oneOf(order.streams, {1, 2});
-  const bool ublockFits = order.ethosU85 ? oneOf(order.ofmUblockDepth, {8, 16, 32, 64}) : oneOf(order.ofmUblockDepth, {4, 8});
+  const bool ublockFits =
+      order.ethosU85 ? oneOf(order.ofmUblockDepth, {8, 16, 32, 64}) : oneOf(order.ofmUblockDepth, {4, 8});
   if (!streamsFit || !ublockFits || (order.ethosU85 && order.ofmUblockDepth < 4 * order.streams)) {
-    return fail("{} weight streams with an OFM microblock depth of {} do not exist", order.streams, order.ofmUblockDepth);
+    return fail("{} weight streams with an OFM microblock depth of {} do not exist", order.streams,
+                order.ofmUblockDepth);
   }
   if (order.ofmBlockDepth < 1 || order.ofmBlockDepth > 1024) {
     return fail("OFM block depth {} is outside 1..1024", order.ofmBlockDepth);
@@ -428,8 +445,9 @@ int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, in
   if (!order.ethosU85 && stream >= activeStreams(shape, order)) return 0;
   // Only the sizes matter, and they repeat: one OFM block of full depth and the last one tell all.
   const WeightShape core = coreShape(shape, order, stream);
-  const int32_t blockDepth =
-      order.ethosU85 ? order.ofmBlockDepth : (order.ofmBlockDepth + order.streams - 1 - stream) / order.streams;
+  const int32_t blockDepth = order.ethosU85
+                                 ? order.ofmBlockDepth
+                                 : (order.ofmBlockDepth + order.streams - 1 - stream) / order.streams;
   if (blockDepth <= 0) return 0;
   const auto countBlock = [&](int32_t depth) {
     WeightShape block = core;
@@ -442,8 +460,10 @@ int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, in
       WeightShape part = block;
       part.ifmDepth = ifmDepth;
       CountSink counter;
-      if (order.ethosU85) walkU85(part, order, stream, counter);
-      else walkU55(part, order, blockDepth, counter);
+      if (order.ethosU85)
+        walkU85(part, order, stream, counter);
+      else
+        walkU55(part, order, blockDepth, counter);
       return counter.count();
     };
     if (fullBlocks > 0) count += fullBlocks * countIfm(ibd);
@@ -457,7 +477,8 @@ int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, in
   return count;
 }
 
-Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice, int stream) {
+Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
+                                          int stream) {
   if (slice.offset < 0 || slice.depth < 1 || slice.offset > view.shape.ofmDepth - slice.depth) {
     return fail("OFM depth slice {}+{} lies outside the weights' {} channels", slice.offset, slice.depth,
                 view.shape.ofmDepth);
@@ -465,16 +486,26 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
   WeightShape shape = view.shape;
   shape.ofmDepth = slice.depth;
   CARINA_RETURN_IF_ERROR(checkWeightOrder(shape, order));
-  if (stream < 0 || stream >= order.streams) return fail("weight stream {} of {} does not exist", stream, order.streams);
+  if (stream < 0 || stream >= order.streams)
+    return fail("weight stream {} of {} does not exist", stream, order.streams);
   if (view.zeroPoints.size() > 1 && view.zeroPoints.size() != static_cast<size_t>(view.shape.ofmDepth)) {
     return fail("{} weight zero points for {} output channels", view.zeroPoints.size(), view.shape.ofmDepth);
   }
   std::vector<int16_t> out;
   switch (view.dtype) {
-    case DType::Int8: case DType::Int4: out = gather<int8_t>(view, shape, order, slice, stream); break;
-    case DType::UInt8: out = gather<uint8_t>(view, shape, order, slice, stream); break;
-    case DType::Int16: out = gather<int16_t>(view, shape, order, slice, stream); break;
-    default: return fail("weights of type {} cannot be encoded: they must be 4- or 8-bit integers", dtypeName(view.dtype));
+    case DType::Int8:
+    case DType::Int4:
+      out = gather<int8_t>(view, shape, order, slice, stream);
+      break;
+    case DType::UInt8:
+      out = gather<uint8_t>(view, shape, order, slice, stream);
+      break;
+    case DType::Int16:
+      out = gather<int16_t>(view, shape, order, slice, stream);
+      break;
+    default:
+      return fail("weights of type {} cannot be encoded: they must be 4- or 8-bit integers",
+                  dtypeName(view.dtype));
   }
   int16_t low = 0, high = 0;
   for (const int16_t w : out) {
@@ -487,8 +518,8 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
   return out;
 }
 
-Result<std::vector<int16_t>> restoreWeights(std::span<const std::vector<int16_t>> streams, const WeightShape& shape,
-                                            const WeightOrder& order) {
+Result<std::vector<int16_t>> restoreWeights(std::span<const std::vector<int16_t>> streams,
+                                            const WeightShape& shape, const WeightOrder& order) {
   CARINA_RETURN_IF_ERROR(checkWeightOrder(shape, order));
   const int active = activeStreams(shape, order);
   if (streams.size() < static_cast<size_t>(active)) {
@@ -517,8 +548,10 @@ Status checkSparseWeights(const WeightView& view, const WeightOrder& order, Dept
     SparseSink sink(ordered.data());
     walkStream(shape, sparse, stream, sink);
     if (!sink.legal()) {
-      return fail("weights are not 2:4 sparse: a group of four input channels holds more than two non-zero weights, or one "
-                  "beyond -127..127");
+      return fail(
+          "weights are not 2:4 sparse: a group of four input channels holds more than two non-zero weights, "
+          "or one "
+          "beyond -127..127");
     }
   }
   return {};
