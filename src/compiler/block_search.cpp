@@ -59,7 +59,9 @@ bool better(const npu::OperationCost& a, const npu::OperationCost& b) {
 void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context, Best& best) {
   const npu::Target& target = *context.machine->target;
   const npu::BlockRules rules(target, op);
-  const npu::BlockShape granule = rules.granule(), limit = rules.limit();
+  npu::BlockShape granule = rules.granule();
+  const npu::BlockShape limit = rules.limit();
+  granule.c = std::max(granule.c, rules.microblock().c);  // both are powers of two
   const bool elementwise = op.kind == npu::OperationKind::Elementwise;
   const auto heights = candidates(op.ofm.height, granule.h, std::max(limit.h, granule.h));
   const auto widths = candidates(op.ofm.width, granule.w, std::max(limit.w, granule.w));

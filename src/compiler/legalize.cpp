@@ -32,7 +32,8 @@ Result<ir::Graph> Legalizer::run() {
     values_[input] = value;
   }
   for (ir::Node* node : tosa_.nodes()) {
-    if (isPutOff(node)) continue;
+    // Put off, or taken over by the operator before it.
+    if (isPutOff(node) || (!node->results().empty() && values_.contains(node->result()))) continue;
     CARINA_RETURN_IF_ERROR(lower(node));
   }
   std::vector<ir::Value*> outputs;

@@ -227,11 +227,13 @@ Accesses computeAccesses(const ir::Graph& graph) {
   return accesses;
 }
 
-/// The value that a chain of views reads.
-ir::Value* viewedValue(const ir::Node* view) {
+/// Lets a view of a view look at a dense copy instead.
+void makeDense(ir::Node* view) {
   ir::Value* value = view->operand(0);
-  while (isView(value)) value = value->producer()->operand(0);
-  return value;
+  auto builder = ir::Builder::beforeNode(view);
+  const ir::Ints strides = rowMajorStrides(value->shape());
+  const auto pieces = emitCopies(builder, {value, value->shape(), 0, strides, 0, strides});
+  view->setOperand(0, npu_ir::createJoin(builder, pieces, value->type));
 }
 
 /// Gives `value`, a piece of some join, a buffer of its own: the join gets copies of it.
@@ -353,8 +355,14 @@ Status makeAddressable(ir::Graph& graph) {
     CARINA_CHECK(round < 1 << 16, "addressing does not settle");
     const Accesses accesses = computeAccesses(graph);
     if (!accesses.failed) return {};
-    ir::Value* value = ir::isa<npu_ir::Join>(accesses.failed) ? accesses.failed->result() : viewedValue(accesses.failed);
-    CARINA_RETURN_IF_ERROR(separate(value));
+    ir::Node* failed = const_cast<ir::Node*>(accesses.failed);
+    if (ir::isa<npu_ir::Join>(failed)) {
+      CARINA_RETURN_IF_ERROR(separate(failed->result()));
+    } else if (isView(failed->operand(0))) {
+      makeDense(failed);
+    } else {
+      CARINA_RETURN_IF_ERROR(separate(failed->operand(0)));
+    }
     graph.eraseDeadNodes();
   }
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/storage.hpp"
+
 namespace carina::compiler {
 namespace {
 
@@ -56,7 +58,27 @@ void mergeDimensions(Shape& shape, std::vector<ir::Ints*> strides) {
   for (size_t s = 0; s < strides.size(); ++s) *strides[s] = std::move(lists[s]);
 }
 
-std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& copy) {
+namespace {
+
+/// The same copy from what a view looks at, as far as addresses allow: contiguity is judged by memory, not by the view.
+StridedCopy throughViews(StridedCopy copy) {
+  while (const auto view = ir::producerAs<npu_ir::View>(copy.value)) {
+    const int64_t bytes = dtypeSize(copy.value->dtype());
+    if (dtypeSize(view.input()->dtype()) != bytes) break;
+    const Access access{0, view.offset(), copy.value->shape(), view.strides()};
+    const auto source = composeView(access, 1, copy.sourceOffset, copy.sourceStrides, copy.shape);
+    if (!source) break;
+    copy.sourceOffset = source->offset;
+    copy.sourceStrides = source->strides;
+    copy.value = view.input();
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& asked) {
+  const StridedCopy copy = throughViews(asked);
   Shape shape = copy.shape;
   ir::Ints source = copy.sourceStrides, target = copy.targetStrides;
   mergeDimensions(shape, {&source, &target});

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole way: TOSA graph -> program -> NPU model, against the TOSA interpreter, for all targets and memory modes.
+#include <gtest/gtest.h>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+const char* const kTargets[] = {"ethos-u55-32", "ethos-u55-64",  "ethos-u55-128", "ethos-u55-256",
+                                "ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-256",
+                                "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
+
+/// On every target in its default memory mode.
+void expectExact(const ir::Graph& graph, uint64_t seed = 7) {
+  const auto inputs = randomInputs(graph, seed);
+  for (const char* target : kTargets) EXPECT_EQ(differences(graph, target, "", inputs), "");
+}
+
+/// On one target of each family.
+void expectExactOnFamilies(const ir::Graph& graph, uint64_t seed = 7) {
+  const auto inputs = randomInputs(graph, seed);
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+    EXPECT_EQ(differences(graph, target, "", inputs), "");
+  }
+}
+
+TEST(EndToEnd, ConvolutionOnAllTargets) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 9, 11, 5});
+  ir::Value* y = b.rescalePerChannel(b.conv(x, 20, {3, 3}, {1, 1}, {1, 1, 1, 1}, 3), DType::Int8, 43, -5);
+  expectExact(b.finish({y}));
+}
+
+TEST(EndToEnd, ConvolutionInAllMemoryModes) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 40});
+  ir::Value* y = b.clamp(b.rescalePerChannel(b.conv(x, 130, {3, 3}, {2, 2}, {1, 0, 1, 0}, 3), DType::Int8, 45, -5), -100, 90);
+  ir::Value* z = b.rescalePerChannel(b.conv(y, 24, {1, 1}), DType::Int8, 43, 7);
+  const ir::Graph graph = b.finish({z});
+  const auto inputs = randomInputs(graph, 5);
+  for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+    EXPECT_EQ(differences(graph, "ethos-u55-128", mode, inputs, false), "");
+  }
+  for (const char* target : {"ethos-u65-256", "ethos-u65-512", "ethos-u85-256"}) {
+    for (const char* mode : {"Sram_Only", "Shared_Sram", "Dedicated_Sram", "Dedicated_Sram_256KB"}) {
+      EXPECT_EQ(differences(graph, target, mode, inputs, false), "");
+    }
+  }
+}
+
+TEST(EndToEnd, Depthwise) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 10, 9, 24});
+  ir::Value* y = b.rescalePerChannel(b.depthwise(x, {3, 3}, {2, 2}, {1, 0, 1, 1}, -7), DType::Int8, 40, 4);
+  expectExact(b.finish({y}));
+}
+
+TEST(EndToEnd, Int16Convolution) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 6, 7, 12});
+  ir::Value* y = b.rescale48(b.conv(x, 18, {3, 3}, {1, 1}, {1, 1, 1, 1}), DType::Int16, 20011, 31);
+  expectExact(b.finish({y}));
+}
+
+TEST(EndToEnd, Int32OutputAndRescale) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 4, 5, 7});
+  ir::Value* acc = b.conv(x, 8, {1, 1});
+  ir::Value* y = b.rescale(acc, DType::Int8, 1518500250, 42, 0, -3);
+  expectExactOnFamilies(b.finish({acc, y}));
+}
+
+TEST(EndToEnd, AddOfDifferentScales) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 5, 20});
+  ir::Value* y = b.input(DType::Int8, {1, 6, 5, 20});
+  ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 12, -17);
+  ir::Value* c = b.rescale(y, DType::Int32, 1 << 30, 11, 5);
+  expectExact(b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
+}
+
+TEST(EndToEnd, AddOfEqualScales) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 5, 20});
+  ir::Value* a = b.rescale(x, DType::Int32, 1 << 30, 11, -17);
+  ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 11, 5);
+  expectExact(b.finish({b.rescale(b.binary<tosa::Sub>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
+}
+
+TEST(EndToEnd, AddThatNeedsThirtyTwoBits) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 3, 5, 9});
+  ir::Value* y = b.input(DType::Int16, {1, 1, 5, 9});
+  ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
+  ir::Value* c = b.rescale(y, DType::Int32, 1 << 30, 19, 0);
+  expectExactOnFamilies(b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)}));
+}
+
+TEST(EndToEnd, Multiply) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 5, 20});
+  ir::Value* y = b.input(DType::Int8, {1, 1, 1, 20});
+  ir::Value* product = b.mul(b.rescale(x, DType::Int32, 1 << 30, 30, -17), b.rescale(y, DType::Int32, 1 << 30, 30, 9));
+  expectExact(b.finish({b.rescale(product, DType::Int8, 1077952569, 37, 0, -100)}));
+}
+
+TEST(EndToEnd, PoolsAndGlobalAverage) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 14, 14, 24});
+  ir::Value* m = b.maxPool(x, {3, 3}, {2, 2}, {0, 1, 0, 1});
+  ir::Value* a = b.averagePool(m, {3, 3}, {1, 1}, {1, 1, 1, 1}, -9);
+  ir::Value* g = b.averagePool(a, {7, 7}, {1, 1}, {0, 0, 0, 0}, -9);
+  expectExact(b.finish({g, a}));
+}
+
+TEST(EndToEnd, LargeStridesAndWindows) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 24, 24, 3});
+  ir::Value* y = b.rescale(b.conv(x, 10, {4, 4}, {4, 4}), DType::Int8, 1518500250, 42, 0, -3);
+  ir::Value* z = b.averagePool(x, {13, 13}, {5, 5}, {2, 2, 2, 2}, 4);
+  ir::Value* w = b.rescale(b.conv(x, 6, {3, 3}, {1, 1}, {3, 3, 3, 3}, 2, {3, 3}), DType::Int8, 1518500250, 42, 0, -3);
+  expectExactOnFamilies(b.finish({y, z, w}));
+}
+
+TEST(EndToEnd, MovesAndShapes) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 4, 8});
+  ir::Value* y = b.clamp(x, -50, 60);
+  ir::Value* z = b.concat({y, b.clamp(x, -20, 20), y}, 3);
+  ir::Value* t = b.transpose(z, {0, 3, 1, 2});
+  ir::Value* s = b.slice(t, {0, 3, 1, 0}, {1, 15, 4, 4});
+  ir::Value* r = b.reshape(s, {1, 60, 4});
+  ir::Value* p = b.pad(r, {0, 0, 1, 2, 0, 3}, 11);
+  ir::Value* k = b.tile(p, {1, 2, 1});
+  expectExactOnFamilies(b.finish({k, z, y}));
+}
+
+TEST(EndToEnd, TablesOfEightAndSixteenBits) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 7, 9});
+  ir::Value* y = b.input(DType::Int16, {1, 5, 7, 9});
+  ir::Value* c = b.table(b.clamp(b.table(x), -100, 100));
+  ir::Value* w = b.rescale(b.table(y), DType::Int16, 1 << 30, 37, 0, 0);
+  ir::Value* wide = b.rescale(b.table(y), DType::Int16, 1 << 30, 38, 0, 0);
+  expectExact(b.finish({c, w, wide}));
+}
+
+TEST(EndToEnd, BatchesAndFullyConnected) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {3, 5, 4, 6});
+  ir::Value* y = b.rescalePerChannel(b.conv(x, 16, {3, 3}, {1, 1}, {1, 1, 1, 1}, 3), DType::Int8, 42, -5);
+  ir::Value* f = b.reshape(y, {3, 1, 1, 320});
+  ir::Value* z = b.rescalePerChannel(b.conv(f, 10, {1, 1}), DType::Int8, 44, 7);
+  expectExactOnFamilies(b.finish({z}));
+}
+
+}  // namespace
+}  // namespace carina::test

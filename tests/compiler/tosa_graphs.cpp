@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tosa_graphs.hpp"
+
+#include "compiler/program_runner.hpp"
+
+namespace carina::test {
+
+ir::Value* TosaBuilder::scalar(DType dtype, int64_t value) {
+  Tensor tensor = Tensor::zeros(dtype, {1});
+  tensor.setIntegerAt(0, value);
+  return graph_.addConstant(std::move(tensor));
+}
+
+ir::Value* TosaBuilder::shapeValue(const ir::Ints& values) {
+  Tensor tensor = Tensor::zeros(DType::Shape, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) tensor.setIntegerAt(static_cast<int64_t>(i), values[i]);
+  return graph_.addConstant(std::move(tensor));
+}
+
+ir::Value* TosaBuilder::random(DType dtype, const Shape& shape) {
+  return graph_.addConstant(randomTensor(dtype, shape, seed_++));
+}
+
+namespace {
+
+DType accumulator(const ir::Value* input) { return input->dtype() == DType::Int16 ? DType::Int48 : DType::Int32; }
+
+}  // namespace
+
+ir::Value* TosaBuilder::conv(ir::Value* input, int64_t channels, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
+                             int64_t inputZero, ir::Ints dilation) {
+  const DType acc = accumulator(input);
+  ir::Value* weight = random(DType::Int8, {channels, kernel[0], kernel[1], input->dim(3)});
+  ir::Value* bias = random(acc, {channels});
+  return tosa::Conv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero), scalar(DType::Int8, 0),
+                              std::move(pad), std::move(stride), std::move(dilation), false, acc)
+      .output();
+}
+
+ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t inputZero,
+                                  int64_t multiple) {
+  const DType acc = accumulator(input);
+  ir::Value* weight = random(DType::Int8, {kernel[0], kernel[1], input->dim(3), multiple});
+  ir::Value* bias = random(acc, {input->dim(3) * multiple});
+  return tosa::DepthwiseConv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
+                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride), {1, 1}, false, acc)
+      .output();
+}
+
+ir::Value* TosaBuilder::rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift, int64_t inputZero,
+                                int64_t outputZero, bool doubleRound) {
+  Tensor multipliers = Tensor::zeros(DType::Int32, {1}), shifts = Tensor::zeros(DType::Int8, {1});
+  multipliers.setIntegerAt(0, multiplier);
+  shifts.setIntegerAt(0, shift);
+  return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
+                               scalar(input->dtype(), inputZero), scalar(type, outputZero), true,
+                               doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, false,
+                               false, false, {{type, input->shape()}})
+      .output();
+}
+
+ir::Value* TosaBuilder::rescalePerChannel(ir::Value* input, DType type, int64_t shift, int64_t outputZero) {
+  const int64_t channels = input->shape().back();
+  Tensor multipliers = Tensor::zeros(DType::Int32, {channels}), shifts = Tensor::zeros(DType::Int8, {channels});
+  const Tensor noise = randomTensor(DType::Int16, {channels}, seed_++);
+  for (int64_t c = 0; c < channels; ++c) {
+    multipliers.setIntegerAt(c, (int64_t{1} << 30) + (noise.integerAt(c) + 32768) * 16000);
+    shifts.setIntegerAt(c, shift + c % 3);
+  }
+  return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
+                               scalar(input->dtype(), 0), scalar(type, outputZero), true, tosa::RoundingMode::SINGLE_ROUND,
+                               true, false, false, {{type, input->shape()}})
+      .output();
+}
+
+ir::Value* TosaBuilder::rescale48(ir::Value* input, DType type, int64_t multiplier, int64_t shift) {
+  Tensor multipliers = Tensor::zeros(DType::Int16, {1}), shifts = Tensor::zeros(DType::Int8, {1});
+  multipliers.setIntegerAt(0, multiplier);
+  shifts.setIntegerAt(0, shift);
+  return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
+                               scalar(input->dtype(), 0), scalar(type, 0), false, tosa::RoundingMode::SINGLE_ROUND, false,
+                               false, false, {{type, input->shape()}})
+      .output();
+}
+
+ir::Value* TosaBuilder::clamp(ir::Value* input, int64_t low, int64_t high) {
+  return tosa::Clamp::create(builder_, input, ir::Attribute(low), ir::Attribute(high), tosa::NanMode::PROPAGATE).output();
+}
+
+ir::Value* TosaBuilder::table(ir::Value* input) {
+  if (input->dtype() == DType::Int8) return tosa::Table::create(builder_, input, random(DType::Int8, {256})).output();
+  Tensor entries = Tensor::zeros(DType::Int16, {513});
+  const Tensor noise = randomTensor(DType::Int8, {513}, seed_++);
+  int64_t value = -16000;
+  for (int64_t i = 0; i < 513; ++i) {
+    value = std::min<int64_t>(std::max<int64_t>(value + 64 + noise.integerAt(i), -32768), 32767);
+    entries.setIntegerAt(i, value);
+  }
+  return tosa::Table::create(builder_, input, constant(std::move(entries))).output();
+}
+
+ir::Value* TosaBuilder::averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t zero) {
+  return tosa::AvgPool2d::create(builder_, input, scalar(input->dtype(), zero), scalar(input->dtype(), zero),
+                                 std::move(kernel), std::move(stride), std::move(pad), DType::Int32)
+      .output();
+}
+
+ir::Value* TosaBuilder::maxPool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad) {
+  return tosa::MaxPool2d::create(builder_, input, std::move(kernel), std::move(stride), std::move(pad),
+                                 tosa::NanMode::PROPAGATE)
+      .output();
+}
+
+ir::Value* TosaBuilder::mul(ir::Value* a, ir::Value* b, int64_t shift) {
+  return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, shift)).output();
+}
+
+ir::Value* TosaBuilder::reshape(ir::Value* input, const Shape& shape) {
+  return tosa::Reshape::create(builder_, input, shapeValue(shape)).output();
+}
+
+ir::Value* TosaBuilder::slice(ir::Value* input, const Shape& start, const Shape& size) {
+  return tosa::Slice::create(builder_, input, shapeValue(start), shapeValue(size)).output();
+}
+
+ir::Value* TosaBuilder::transpose(ir::Value* input, ir::Ints perms) {
+  return tosa::Transpose::create(builder_, input, std::move(perms)).output();
+}
+
+ir::Value* TosaBuilder::concat(std::vector<ir::Value*> inputs, int64_t axis) {
+  return tosa::Concat::create(builder_, std::move(inputs), axis).output();
+}
+
+ir::Value* TosaBuilder::pad(ir::Value* input, const ir::Ints& padding, int64_t value) {
+  return tosa::Pad::create(builder_, input, shapeValue(padding), scalar(input->dtype(), value)).output();
+}
+
+ir::Value* TosaBuilder::tile(ir::Value* input, const ir::Ints& multiples) {
+  return tosa::Tile::create(builder_, input, shapeValue(multiples)).output();
+}
+
+ir::Graph TosaBuilder::finish(std::vector<ir::Value*> outputs) {
+  graph_.setOutputs(std::move(outputs));
+  return std::move(graph_);
+}
+
+}  // namespace carina::test

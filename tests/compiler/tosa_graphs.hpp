@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short ways to build TOSA graphs for compiler tests.
+#pragma once
+
+#include <vector>
+
+#include "ir/op_view.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::test {
+
+/// Builds one graph node by node; constants are random from a seed that advances.
+class TosaBuilder {
+ public:
+  explicit TosaBuilder(uint64_t seed = 1) : builder_(graph_), seed_(seed) {}
+
+  ir::Value* input(DType dtype, Shape shape) { return graph_.addInput({dtype, std::move(shape)}); }
+  ir::Value* scalar(DType dtype, int64_t value);
+  ir::Value* shapeValue(const ir::Ints& values);
+  ir::Value* random(DType dtype, const Shape& shape);
+  ir::Value* constant(Tensor tensor) { return graph_.addConstant(std::move(tensor)); }
+
+  /// Weights and biases random. pad: top, bottom, left, right.
+  ir::Value* conv(ir::Value* input, int64_t channels, ir::Ints kernel, ir::Ints stride = {1, 1}, ir::Ints pad = {0, 0, 0, 0},
+                  int64_t inputZero = 0, ir::Ints dilation = {1, 1});
+  ir::Value* depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride = {1, 1}, ir::Ints pad = {0, 0, 0, 0},
+                       int64_t inputZero = 0, int64_t multiple = 1);
+  ir::Value* rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift, int64_t inputZero = 0,
+                     int64_t outputZero = 0, bool doubleRound = false);
+  /// One random scale around `multiplier` >> `shift` per channel.
+  ir::Value* rescalePerChannel(ir::Value* input, DType type, int64_t shift, int64_t outputZero);
+  ir::Value* rescale48(ir::Value* input, DType type, int64_t multiplier, int64_t shift);
+  ir::Value* clamp(ir::Value* input, int64_t low, int64_t high);
+  ir::Value* table(ir::Value* input);
+  ir::Value* averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t zero);
+  ir::Value* maxPool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad);
+  template <typename Op>
+  ir::Value* binary(ir::Value* a, ir::Value* b) {
+    return Op::create(builder_, a, b).output();
+  }
+  ir::Value* mul(ir::Value* a, ir::Value* b, int64_t shift = 0);
+  ir::Value* reshape(ir::Value* input, const Shape& shape);
+  ir::Value* slice(ir::Value* input, const Shape& start, const Shape& size);
+  ir::Value* transpose(ir::Value* input, ir::Ints perms);
+  ir::Value* concat(std::vector<ir::Value*> inputs, int64_t axis);
+  ir::Value* pad(ir::Value* input, const ir::Ints& padding, int64_t value);
+  ir::Value* tile(ir::Value* input, const ir::Ints& multiples);
+
+  ir::Builder& builder() { return builder_; }
+  ir::Graph finish(std::vector<ir::Value*> outputs);
+
+ private:
+  ir::Graph graph_;
+  ir::Builder builder_;
+  uint64_t seed_;
+};
+
+}  // namespace carina::test
