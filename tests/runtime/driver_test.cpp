@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's register sequences on a device that only writes them down, and its reactions to faults and
+// silence.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "carina/ethosu_driver.hpp"
+#include "format/ethosu_payload.hpp"
+#include "format/ethosu_registers.hpp"
+
+namespace carina::rt {
+namespace {
+
+namespace reg = format::ethosu_reg;
+namespace status = format::ethosu_status;
+
+constexpr uint32_t kU55Config128 = 0x00001807, kU85Config256 = 0x20000118;
+
+class FakeDevice final : public Device {
+ public:
+  FakeDevice(uint32_t config, uint32_t id) : config_(config), id_(id) {}
+  ~FakeDevice() = default;
+
+  uint32_t read32(uint32_t offset) override {
+    switch (offset) {
+      case reg::kConfig:
+        return config_;
+      case reg::kId:
+        return id_;
+      case reg::kStatus:
+        return stuckInReset ? status::kResetStatus : state_;
+      case reg::kQRead:
+        return queueRead;
+      case reg::kProt:
+        return granted.value_or(registers[reg::kReset]);
+      default:
+        return registers[offset];
+    }
+  }
+  void write32(uint32_t offset, uint32_t value) override {
+    writes.emplace_back(offset, value);
+    registers[offset] = value;
+    if (offset == reg::kReset) state_ = 0;
+    if (offset == reg::kCmd && (value & 1u) != 0) state_ = status::kRunning;
+  }
+  bool map(const void*, size_t, Access, uint64_t* address) override {
+    if (mapsLeft-- == 0) return false;
+    ++mapped;
+    *address = next_;
+    next_ += 0x100000000u;
+    return true;
+  }
+  void unmap(const void*, size_t) override { --mapped; }
+  Wait wait(uint32_t) override {
+    if (silent) return Wait::Timeout;
+    if (spurious > 0) {
+      --spurious;
+      return Wait::Interrupt;
+    }
+    state_ = outcome;
+    registers[format::ethosuPmuBase(static_cast<format::EthosUProduct>(config_ >> 28)) + reg::kPmCcntrLo] =
+        1234;
+    return Wait::Interrupt;
+  }
+  bool wrote(uint32_t offset, uint32_t value) const {
+    for (const auto& write : writes) {
+      if (write.first == offset && write.second == value) return true;
+    }
+    return false;
+  }
+
+  std::vector<std::pair<uint32_t, uint32_t>> writes;
+  std::map<uint32_t, uint32_t> registers;
+  uint32_t outcome = status::kCmdEndReached | status::kIrqRaised;
+  uint32_t queueRead = 0;
+  bool stuckInReset = false, silent = false;
+  std::optional<uint32_t> granted;
+  int mapped = 0, mapsLeft = 100, spurious = 0;
+
+ private:
+  uint32_t config_, id_;
+  uint32_t state_ = 0;
+  uint64_t next_ = 0x40000000;
+};
+
+/// COP1 with one STOP.
+struct alignas(16) Payload {
+  uint32_t words[9];
+  Bytes bytes() const { return {reinterpret_cast<const uint8_t*>(words), sizeof(words)}; }
+};
+Payload payloadFor(uint32_t config, uint32_t id) {
+  return {{format::kCop1Fourcc, format::kCop1OptimizerConfigWord, config, id, 5, 5, 5,
+           format::cop1Word(format::Cop1Action::CommandStream, 1), 0xffff0000u}};
+}
+struct alignas(16) Buffer {
+  uint8_t bytes[64];
+};
+
+TEST(EthosUDriver, JobOnU55) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  EthosUDriver driver(device);
+  ASSERT_TRUE(driver.open().ok());
+  EXPECT_EQ(driver.info().product, NpuProduct::U55);
+  EXPECT_EQ(driver.info().macsPerCycle(), 128u);
+  EXPECT_TRUE(device.wrote(reg::kReset, format::ethosu_reset::kPrivileged));
+  EXPECT_TRUE(device.wrote(reg::kAxiLimit0 + 12, 0x0f1f0000));
+  device.writes.clear();
+  Buffer weights{}, scratch{};
+  const Region regions[] = {{weights.bytes, 64, Access::Read},
+                            {scratch.bytes, 64, Access::ReadWrite},
+                            {nullptr, 0, Access::ReadWrite}};
+  const Payload payload = payloadFor(kU55Config128, 0x10060000);
+  device.spurious = 2;
+  ASSERT_TRUE(driver.run(payload.bytes(), Span<const Region>(regions)).ok());
+  EXPECT_EQ(device.mapped, 0);
+  EXPECT_TRUE(device.wrote(reg::kQSize, 4));
+  EXPECT_TRUE(device.wrote(reg::kQConfig, 2));
+  EXPECT_TRUE(device.wrote(reg::kRegionCfg, 0x13));  // region 0 external, 1 SRAM, 2 port 0 counter 1
+  EXPECT_TRUE(device.wrote(reg::kBaseP, 0x40000000));
+  for (const auto& [offset, value] : device.writes)
+    EXPECT_NE(offset, reg::kBaseP + 4) << "U55 has 32 address bits";
+  EXPECT_EQ(driver.pmu().cycles, 1234u);
+  EXPECT_EQ(device.registers[reg::kCmd], 0xcu);
+}
+
+TEST(EthosUDriver, U85HasMemoryAttributesAndWideAddresses) {
+  FakeDevice device(kU85Config256, format::ethosu_id::kU85);
+  DriverOptions options;
+  options.hasAttributes = true;
+  options.attributes = RegionAttributes::dedicatedSram();
+  EthosUDriver driver(device, options);
+  ASSERT_TRUE(driver.open().ok());
+  EXPECT_TRUE(device.wrote(reg::kMemAttr0 + 8, 4));
+  EXPECT_TRUE(device.wrote(reg::kAxiExt, 0x00021f3f));
+  Buffer scratch{};
+  const Region regions[] = {{scratch.bytes, 64, Access::Read}, {scratch.bytes, 64, Access::ReadWrite}};
+  ASSERT_TRUE(driver.run(payloadFor(kU85Config256, 0x20007000).bytes(), Span<const Region>(regions)).ok());
+  EXPECT_TRUE(device.wrote(reg::kQConfig, 3));
+  EXPECT_TRUE(device.wrote(reg::kRegionCfg, 0xf));
+  EXPECT_TRUE(device.wrote(reg::kBaseP + 4, 1)) << "upper half of the second mapping's address";
+}
+
+TEST(EthosUDriver, FaultsNameTheCommand) {
+  const std::pair<uint32_t, const char*> faults[] = {{status::kBusStatus, "outside"},
+                                                     {status::kCmdParseError, "illegal command"},
+                                                     {status::kWdFault, "weight"},
+                                                     {status::kEccFault, "own memory"},
+                                                     {0, "before the end"}};
+  for (const auto& [bits, text] : faults) {
+    FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+    EthosUDriver driver(device);
+    ASSERT_TRUE(driver.open().ok());
+    device.outcome = bits | 3u << status::kFaultingChannelShift;
+    const Payload payload = payloadFor(kU55Config128, 0x10060000);
+    device.writes.clear();
+    const Status result = driver.run(payload.bytes(), {});
+    EXPECT_EQ(result.code, Code::DeviceFault);
+    EXPECT_NE(std::string(result.what).find(text), std::string::npos) << result.what;
+    EXPECT_EQ(result.where, 0u);
+    EXPECT_EQ(driver.fault().commandWord, 0xffff0000u);
+    EXPECT_EQ(driver.fault().channel(), 3u);
+    EXPECT_EQ(device.mapped, 0);
+    EXPECT_FALSE(driver.busy());
+    int resets = 0;
+    for (const auto& write : device.writes) resets += write.first == reg::kReset;
+    EXPECT_EQ(resets, 2) << "before the job and after the fault";
+  }
+}
+
+TEST(EthosUDriver, Timeouts) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  EthosUDriver driver(device);
+  ASSERT_TRUE(driver.open().ok());
+  device.silent = true;
+  EXPECT_EQ(driver.run(payloadFor(kU55Config128, 0x10060000).bytes(), {}).code, Code::DeviceTimeout);
+  EXPECT_EQ(device.mapped, 0);
+  device.stuckInReset = true;
+  EXPECT_EQ(driver.open().code, Code::DeviceTimeout);
+  EXPECT_EQ(driver.run(payloadFor(kU55Config128, 0x10060000).bytes(), {}).code, Code::InvalidState);
+}
+
+TEST(EthosUDriver, RefusesOtherTargets) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  EthosUDriver driver(device);
+  ASSERT_TRUE(driver.open().ok());
+  const auto codeFor = [&](uint32_t config, uint32_t id) {
+    Span<const uint32_t> stream;
+    return driver.check(payloadFor(config, id).bytes(), &stream).code;
+  };
+  EXPECT_EQ(codeFor(kU55Config128, 0x10060000), Code::Ok);
+  EXPECT_EQ(codeFor(0x00001006, 0x10060000), Code::WrongTarget);  // 64 MACs
+  EXPECT_EQ(codeFor(kU85Config256, 0x20007000), Code::WrongTarget);
+  EXPECT_EQ(codeFor(kU55Config128, 0x20060000), Code::WrongTarget);
+  EXPECT_EQ(codeFor(kU55Config128, 0x10260000), Code::WrongTarget);  // needs 1.2
+  EXPECT_EQ(codeFor(kU55Config128 | 1u << 27, 0x10060000), Code::WrongTarget);
+}
+
+TEST(EthosUDriver, RefusesWhatCannotBeReached) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  EthosUDriver driver(device);
+  ASSERT_TRUE(driver.open().ok());
+  Buffer buffer{};
+  const Region regions[] = {{buffer.bytes, 16, Access::Read}, {buffer.bytes + 16, 16, Access::ReadWrite}};
+  const Payload payload = payloadFor(kU55Config128, 0x10060000);
+  device.mapsLeft = 2;
+  EXPECT_EQ(driver.run(payload.bytes(), Span<const Region>(regions)).code, Code::MapFailed);
+  EXPECT_EQ(device.mapped, 0);
+  const Region odd[] = {{buffer.bytes + 4, 16, Access::Read}};
+  device.mapsLeft = 100;
+  EXPECT_EQ(driver.run(payload.bytes(), Span<const Region>(odd)).code, Code::MapFailed);
+  EXPECT_EQ(device.mapped, 0);
+}
+
+TEST(EthosUDriver, ChecksSecurityLevel) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  device.granted = format::ethosu_reset::kNonSecure;
+  EthosUDriver driver(device);
+  EXPECT_EQ(driver.open().code, Code::DeviceFault);
+  FakeDevice other(0x30000000, 0);
+  EthosUDriver unknown(other);
+  EXPECT_EQ(unknown.open().code, Code::Unsupported);
+}
+
+}  // namespace
+}  // namespace carina::rt
