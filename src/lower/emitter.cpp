@@ -23,9 +23,11 @@ int64_t rescaled(int64_t value, const RescaleFactor& factor, int64_t outputZero,
 }  // namespace
 
 ir::Value* Emitter::scalar(DType dtype, int64_t value) {
+  ir::Value*& known = scalars_[{dtype, value}];
+  if (known) return known;
   Tensor tensor = Tensor::uninitialized(dtype, {1});
   tensor.setIntegerAt(0, value);
-  return constant(std::move(tensor));
+  return known = constant(std::move(tensor));
 }
 
 ir::Value* Emitter::shapeConstant(const Shape& values) {
@@ -191,6 +193,7 @@ ir::Value* Emitter::argmax(ir::Value* input, int64_t axis) {
 }
 
 ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
+  if (const auto before = ir::producerAs<tosa::Reshape>(input)) input = before.input1();  // the last one says it all
   if (input->shape() == shape) return input;
   if (input->isConstant()) return constant(input->constant().reshaped(shape));
   ir::Builder b = builder();

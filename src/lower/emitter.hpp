@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ class Emitter {
   void setLocation(ir::LocationRef location) { location_ = std::move(location); }
 
   ir::Value* constant(Tensor tensor) { return graph_->addConstant(std::move(tensor)); }
-  /// One element of an integer type; shape [1].
+  /// One element of an integer type; shape [1]. Equal ones are one constant.
   ir::Value* scalar(DType dtype, int64_t value);
 
   /// One factor, or one per index of the last dimension. int48 inputs take 16-bit multipliers, all others 32-bit ones.
@@ -89,6 +90,7 @@ class Emitter {
 
   ir::Graph* graph_;
   ir::LocationRef location_;
+  std::map<std::pair<DType, int64_t>, ir::Value*> scalars_;  // shared by all operators
 };
 
 }  // namespace carina::lower

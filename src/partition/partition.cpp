@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "aten/ops.hpp"
 #include "lower/lower.hpp"
 #include "partition/units.hpp"
 
@@ -213,8 +212,7 @@ class Partitioner {
   Result<Delegate> addCall(ir::Graph& graph, std::unordered_map<const ir::Value*, ir::Value*>& mapping, Placed placed) {
     ir::Builder builder(graph);
     const auto cast = [&](ir::Value* value, DType to) {
-      if (value->dtype() == to) return value;
-      return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
+      return value->dtype() == to ? value : converted(builder, value, to);
     };
     const ir::Graph& part = placed.part.graph;
     ir::NodeSpec spec;

@@ -13,10 +13,6 @@ namespace {
 
 DType crossing(DType dtype) { return dtype == DType::Int64 ? DType::Int32 : dtype; }
 
-ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to) {
-  return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
-}
-
 class Joiner {
  public:
   explicit Joiner(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
@@ -34,6 +30,10 @@ class Joiner {
 bool connects(const ir::Value& value) { return isFloat(value.dtype()) && value.producer() != nullptr; }
 
 }  // namespace
+
+ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to) {
+  return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
+}
 
 bool isQuantize(const ir::Node& node) {
   return ir::isa<aten::QuantizePerTensor>(&node) || ir::isa<aten::QuantizePerChannel>(&node);

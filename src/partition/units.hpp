@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/op_view.hpp"
 
 namespace carina::partition {
 
@@ -31,6 +31,9 @@ bool isQuantize(const ir::Node& node);
 bool isDequantize(const ir::Node& node);
 /// A conversion between int64 and int32.
 bool isIntegerCast(const ir::Node& node);
+
+/// aten.to.dtype of an integer value at the builder's place.
+ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);
 
 /// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside become outputs.
 /// int64 values cross as int32. Fails when a float value would cross, with the value's name.

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and what it costs in transposes.
+#include <gtest/gtest.h>
+
+#include "aten/ops.hpp"
+#include "fake_quant.hpp"
+#include "tosa/ops.hpp"
+
+namespace carina::lower::test {
+namespace {
+
+using ir::Ints;
+using ir::Value;
+
+/// A graph under construction: inputs, weights and the builder.
+struct Network {
+  ir::Graph graph;
+  ir::Builder b{graph};
+  uint32_t seed = 1;
+
+  Value* input(const Shape& shape) { return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size())); }
+  Value* weight(const Shape& shape, float deviation = 0.3f) { return graph.addConstant(randomFloats(shape, ++seed, deviation)); }
+  Value* conv(Value* x, const Shape& w, Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1, bool bias = true) {
+    return aten::Conv2d::create(b, x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride), std::move(padding),
+                                std::move(dilation), groups)
+        .output();
+  }
+  Value* add(Value* x, Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
+  Value* relu(Value* x) { return aten::Relu::create(b, x).output(); }
+};
+
+struct Case {
+  const char* name;
+  std::function<Value*(Network&)> build;
+  int transposes = -1;  // how many TRANSPOSE nodes are right; -1: not looked at
+  double share = 0.01;  // of elements that may differ, by one code
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Lower : public testing::TestWithParam<Case> {};
+
+void check(const Case& c, const quantize::Options& options) {
+  Network network;
+  Value* output = c.build(network);
+  network.graph.setOutputs({output});
+  auto partitioned = quantizeAndPartition(std::move(network.graph), options);
+  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  std::string why;
+  for (const auto& refusal : partitioned->refusals) why += refusal.op + ": " + refusal.reason + "\n";
+  ASSERT_TRUE(partitioned->wholly) << why;
+  const auto comparison = compareDelegates(*partitioned);
+  ASSERT_TRUE(comparison.ok()) << comparison.error().str();
+  EXPECT_LE(comparison->largest, 1);
+  EXPECT_LE(comparison->share(), c.share) << comparison->different << " of " << comparison->elements;
+  if (c.transposes >= 0) {
+    EXPECT_EQ(countOps(*partitioned, tosa::Transpose::def()), c.transposes);
+  }
+}
+
+TEST_P(Lower, EqualsFakeQuantInInt8) { check(GetParam(), {}); }
+
+TEST_P(Lower, EqualsFakeQuantWithWeightsPerTensor) {
+  quantize::Options options;
+  options.perChannelWeights = false;
+  options.observer = quantize::ObserverKind::MinMax;
+  check(GetParam(), options);
+}
+
+const Case kConvolutions[] = {
+    {"conv", [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1}); }, 2},
+    {"conv_one_channel_in", [](Network& n) { return n.conv(n.input({1, 1, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1}); }, 1},
+    {"conv_no_bias",
+     [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1, false); }},
+    {"conv_leftover_from_padding",
+     [](Network& n) { return n.conv(n.input({1, 3, 8, 9}), {4, 3, 3, 3}, {2, 2}, {1, 1}); }},
+    {"conv_leftover_from_input",
+     [](Network& n) { return n.conv(n.input({1, 3, 9, 10}), {4, 3, 2, 2}, {3, 3}, {0, 0}); }},
+    {"conv_dilated", [](Network& n) { return n.conv(n.input({1, 2, 9, 9}), {4, 2, 3, 3}, {1, 1}, {2, 2}, {2, 2}); }},
+    {"conv_batch", [](Network& n) { return n.conv(n.input({3, 2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1}); }},
+    {"conv_unbatched", [](Network& n) { return n.conv(n.input({2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1}); }},
+    {"depthwise",
+     [](Network& n) { return n.conv(n.input({1, 6, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 6); }, 2},
+    {"depthwise_multiplier",
+     [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 3); }},
+    {"grouped", [](Network& n) { return n.conv(n.input({1, 4, 6, 6}), {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2); }, 2},
+    {"conv_relu", [](Network& n) { return n.relu(n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1})); }, 2},
+    {"conv_relu6",
+     [](Network& n) {
+       return aten::Relu6::create(n.b, n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1})).output();
+     }},
+    {"conv_hardtanh",
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1});
+       return aten::Hardtanh::create(n.b, x, -0.5, 0.75).output();
+     }},
+    {"conv1d",
+     [](Network& n) {
+       return aten::Conv1d::create(n.b, n.input({1, 3, 16}), n.weight({4, 3, 5}), n.weight({4}), Ints{2}, Ints{2}, Ints{1}, 1)
+           .output();
+     }},
+    {"conv2d_same",
+     [](Network& n) {
+       return aten::Conv2dPadding::create(n.b, n.input({1, 3, 7, 7}), n.weight({4, 3, 4, 3}), n.weight({4}), Ints{1, 1},
+                                          "same", Ints{1, 1}, 1)
+           .output();
+     }},
+    {"conv3d",
+     [](Network& n) {
+       return aten::Conv3d::create(n.b, n.input({1, 2, 4, 5, 5}), n.weight({3, 2, 3, 3, 3}), n.weight({3}), Ints{1, 1, 1},
+                                   Ints{1, 1, 1}, Ints{1, 1, 1}, 1)
+           .output();
+     }},
+    {"conv_transpose",
+     [](Network& n) {
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 3, 5, 5}), n.weight({3, 4, 3, 3}), n.weight({4}), Ints{2, 2},
+                                                 Ints{1, 1}, Ints{1, 1}, 1, Ints{1, 1})
+           .output();
+     }},
+    {"conv_transpose_dilated",
+     [](Network& n) {
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 2, 5, 5}), n.weight({2, 3, 2, 2}), n.weight({3}), Ints{1, 1},
+                                                 Ints{0, 0}, Ints{0, 0}, 1, Ints{2, 2})
+           .output();
+     }},
+    {"residual",
+     [](Network& n) {
+       Value* x = n.relu(n.conv(n.input({1, 3, 8, 8}), {4, 3, 3, 3}, {1, 1}, {1, 1}));
+       return n.relu(n.add(n.conv(x, {4, 4, 3, 3}, {1, 1}, {1, 1}), x));
+     },
+     2},
+    {"linear",
+     [](Network& n) { return aten::Linear::create(n.b, n.input({2, 12}), n.weight({5, 12}), n.weight({5})).output(); }, 0},
+    {"linear_rows", [](Network& n) { return aten::Linear::create(n.b, n.input({2, 3, 12}), n.weight({5, 12}), nullptr).output(); }},
+    {"flatten_linear",  // the weight's columns follow the channel-last data: only the input is transposed
+     [](Network& n) {
+       Value* x = n.relu(n.conv(n.input({1, 3, 6, 6}), {4, 3, 3, 3}, {1, 1}, {1, 1}));
+       x = aten::FlattenUsingInts::create(n.b, x, int64_t{1}, int64_t{-1}).output();
+       return aten::Linear::create(n.b, x, n.weight({5, 4 * 36}), n.weight({5})).output();
+     },
+     1},
+    {"batch_norm_folded",
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 6, 6}), {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, false);
+       Value* variance = n.graph.addConstant(Tensor::from(Shape{4}, std::vector<float>{0.5f, 1, 2, 0.1f}));
+       return n.relu(aten::BatchNorm::create(n.b, x, n.weight({4}), n.weight({4}), n.weight({4}), variance, false, 0.1, 1e-5,
+                                             false)
+                         .output());
+     }},
+    {"batch_norm_alone",
+     [](Network& n) {
+       Value* variance = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.5f, 1, 2}));
+       return aten::BatchNorm::create(n.b, n.input({1, 3, 6, 6}), nullptr, nullptr, n.weight({3}), variance, false, 0.1, 1e-5,
+                                      false)
+           .output();
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Convolutions, Lower, testing::ValuesIn(kConvolutions),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kPointwise[] = {
+    {"add", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 4, 5})); }, 0},
+    {"add_channels", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 1, 1})); }, 0},
+    {"add_both_broadcast", [](Network& n) { return n.add(n.input({4, 1, 3}), n.input({2, 1})); }, 0},
+    {"add_constant", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.weight({3, 1, 1})); }, 0},
+    {"add_alpha",
+     [](Network& n) { return aten::AddTensor::create(n.b, n.input({2, 5}), n.input({2, 5}), 2.5).output(); }},
+    {"sub", [](Network& n) { return aten::SubTensor::create(n.b, n.input({2, 7}), n.input({2, 7}), int64_t{1}).output(); }},
+    {"mul", [](Network& n) { return aten::MulTensor::create(n.b, n.input({2, 7}), n.input({2, 7})).output(); }},
+    {"mul_after_conv",  // the gate of a squeeze-and-excite block stays channel-last
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 4, 4}), {4, 3, 1, 1}, {1, 1}, {0, 0});
+       Value* gate = aten::Sigmoid::create(n.b, aten::AdaptiveAvgPool2d::create(n.b, x, Ints{1, 1}).output()).output();
+       return aten::MulTensor::create(n.b, x, gate).output();
+     },
+     2},
+    {"maximum", [](Network& n) { return aten::Maximum::create(n.b, n.input({3, 5}), n.input({3, 5})).output(); }},
+    {"minimum", [](Network& n) { return aten::Minimum::create(n.b, n.input({3, 5}), n.input({1, 5})).output(); }},
+    {"relu_alone", [](Network& n) { return n.relu(n.input({1, 3, 4, 4})); }, 0, 0},
+    {"clamp", [](Network& n) { return aten::Clamp::create(n.b, n.input({3, 9}), -0.5, 1.25).output(); }, 0, 0},
+    {"sigmoid", [](Network& n) { return aten::Sigmoid::create(n.b, n.input({3, 9})).output(); }, 0},
+    {"tanh", [](Network& n) { return aten::Tanh::create(n.b, n.input({3, 9})).output(); }},
+    {"gelu", [](Network& n) { return aten::Gelu::create(n.b, n.input({3, 9}), "none").output(); }},
+    {"hardswish", [](Network& n) { return aten::Hardswish::create(n.b, n.input({3, 9})).output(); }},
+    {"abs", [](Network& n) { return aten::Abs::create(n.b, n.input({3, 9})).output(); }},
+    {"add_number", [](Network& n) { return aten::AddScalar::create(n.b, n.input({3, 9}), 0.5, int64_t{1}).output(); }},
+    {"mul_number", [](Network& n) { return aten::MulScalar::create(n.b, n.input({3, 9}), 0.37).output(); }},
+    {"mul_negative_number", [](Network& n) { return aten::MulScalar::create(n.b, n.input({3, 9}), -1.7).output(); }},
+    {"softmax",
+     [](Network& n) { return aten::SoftmaxInt::create(n.b, n.input({2, 10}), int64_t{-1}, std::nullopt).output(); }, -1, 0.05},
+    {"layer_norm",
+     [](Network& n) {
+       return aten::LayerNorm::create(n.b, n.input({2, 3, 8}), n.weight({8}), n.weight({8}), Ints{8}, 1e-5, false).output();
+     },
+     -1, 0.05},
+    {"where",
+     [](Network& n) {
+       Value* x = n.input({3, 9});
+       Value* positive = aten::GtTensor::create(n.b, x, n.input({3, 9})).output();
+       return aten::WhereSelf::create(n.b, positive, x, n.weight({1, 1})).output();
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Pointwise, Lower, testing::ValuesIn(kPointwise),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kReductions[] = {
+    {"max_pool",
+     [](Network& n) {
+       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false).output();
+     },
+     -1, 0},
+    {"max_pool_padded_ceil",
+     [](Network& n) {
+       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 7}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, Ints{1, 1}, true).output();
+     },
+     -1, 0},
+    {"avg_pool",
+     [](Network& n) {
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 9, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, false, true, std::nullopt)
+           .output();
+     },
+     -1, 0.3},
+    {"avg_pool_counted_padding_ceil",
+     [](Network& n) {
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, true, true, std::nullopt)
+           .output();
+     },
+     -1, 0.3},
+    {"avg_pool_uncounted_padding",
+     [](Network& n) {
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{1, 1}, Ints{1, 1}, false, false, std::nullopt)
+           .output();
+     },
+     -1, 0.3},
+    {"adaptive_one", [](Network& n) { return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 7}), Ints{1, 1}).output(); }, -1, 0.3},
+    {"adaptive_uneven", [](Network& n) { return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 5}), Ints{3, 2}).output(); }, -1, 0.3},
+    {"mean_hw", [](Network& n) { return aten::MeanDim::create(n.b, n.input({1, 3, 7, 7}), Ints{2, 3}, false, std::nullopt).output(); }},
+    {"mean_hw_after_conv",  // no data moves between
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 6, 6}), {5, 3, 3, 3}, {1, 1}, {1, 1});
+       return aten::MeanDim::create(n.b, x, Ints{2, 3}, false, std::nullopt).output();
+     },
+     1},
+    {"mean_last", [](Network& n) { return aten::MeanDim::create(n.b, n.input({2, 5, 9}), Ints{-1}, true, std::nullopt).output(); }, 0},
+    {"sum_dim1", [](Network& n) { return aten::SumDimIntList::create(n.b, n.input({2, 5, 9}), Ints{1}, false, std::nullopt).output(); }},
+    {"sum_all", [](Network& n) { return aten::Sum::create(n.b, n.input({2, 5, 3}), std::nullopt).output(); }},
+    {"amax", [](Network& n) { return aten::Amax::create(n.b, n.input({2, 5, 9}), Ints{1}, false).output(); }, -1, 0},
+    {"matmul", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({2, 3, 6, 5})).output(); }},
+    {"matmul_broadcast", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({3, 6, 5})).output(); }},
+    {"matmul_one_right", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({6, 5})).output(); }},
+    {"attention",
+     [](Network& n) {
+       return aten::ScaledDotProductAttention::create(n.b, n.input({1, 2, 4, 8}), n.input({1, 2, 4, 8}), n.input({1, 2, 4, 8}),
+                                                      nullptr, 0.0, true, std::nullopt, false)
+           .output();
+     },
+     -1, 0.05},
+};
+INSTANTIATE_TEST_SUITE_P(Reductions, Lower, testing::ValuesIn(kReductions),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kMoves[] = {
+    {"cat",
+     [](Network& n) {
+       const std::vector<Value*> parts{n.input({1, 3, 4, 4}), n.input({1, 2, 4, 4})};
+       return aten::Cat::create(n.b, parts, int64_t{1}).output();
+     },
+     0, 0},
+    {"cat_after_conv",
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 4, 4}), {4, 3, 1, 1}, {1, 1}, {0, 0});
+       const std::vector<Value*> parts{x, n.conv(x, {2, 4, 3, 3}, {1, 1}, {1, 1})};
+       return aten::Cat::create(n.b, parts, int64_t{1}).output();
+     },
+     2},
+    {"stack",
+     [](Network& n) {
+       const std::vector<Value*> parts{n.input({3, 4}), n.input({3, 4})};
+       return aten::Stack::create(n.b, parts, int64_t{1}).output();
+     },
+     0, 0},
+    {"permute", [](Network& n) { return aten::Permute::create(n.b, n.input({2, 3, 4}), Ints{2, 0, 1}).output(); }, 1, 0},
+    {"permute_twice",
+     [](Network& n) {
+       Value* x = aten::Permute::create(n.b, n.input({2, 3, 4}), Ints{2, 0, 1}).output();
+       return aten::Permute::create(n.b, n.relu(x), Ints{1, 2, 0}).output();
+     },
+     0, 0},
+    {"view", [](Network& n) { return aten::View::create(n.b, n.input({2, 3, 4}), Ints{6, 4}).output(); }, 0, 0},
+    {"slice", [](Network& n) { return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 2, 8, int64_t{1}).output(); }, 0, 0},
+    {"slice_step", [](Network& n) { return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 1, 9, int64_t{3}).output(); }, 0, 0},
+    {"select", [](Network& n) { return aten::SelectInt::create(n.b, n.input({2, 9, 4}), int64_t{-2}, int64_t{-1}).output(); }, 0, 0},
+    {"pad", [](Network& n) { return aten::ConstantPadNd::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, -1, 3}, 0.5).output(); }, 0, 0},
+    {"pad_reflect", [](Network& n) { return aten::Pad::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, 2, 1}, "reflect", std::nullopt).output(); }, 0, 0},
+    {"flip", [](Network& n) { return aten::Flip::create(n.b, n.input({2, 3, 4}), Ints{0, -1}).output(); }, 0, 0},
+    {"roll", [](Network& n) { return aten::Roll::create(n.b, n.input({2, 5, 4}), Ints{-2, 1}, Ints{1, 2}).output(); }, 0, 0},
+    {"expand", [](Network& n) { return aten::Expand::create(n.b, n.input({3, 1}), Ints{2, 3, 4}, false).output(); }, 0, 0},
+    {"repeat", [](Network& n) { return aten::Repeat::create(n.b, n.input({3, 2}), Ints{2, 1, 3}).output(); }, 0, 0},
+    {"pixel_shuffle", [](Network& n) { return aten::PixelShuffle::create(n.b, n.input({1, 8, 3, 4}), int64_t{2}).output(); }, 1, 0},
+    {"channel_shuffle_between_convs",
+     [](Network& n) {
+       Value* x = n.conv(n.input({1, 3, 4, 4}), {6, 3, 1, 1}, {1, 1}, {0, 0});
+       return n.conv(aten::ChannelShuffle::create(n.b, x, int64_t{2}).output(), {4, 6, 1, 1}, {1, 1}, {0, 0});
+     },
+     3},
+    {"glu", [](Network& n) { return aten::Glu::create(n.b, n.input({2, 8}), int64_t{-1}).output(); }},
+};
+INSTANTIATE_TEST_SUITE_P(Moves, Lower, testing::ValuesIn(kMoves),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace carina::lower::test
