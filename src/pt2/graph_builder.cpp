@@ -178,6 +178,10 @@ class GraphBuilder {
       if (outside.tag != Tag::Tensor || inside.tag != Tag::Tensor)
         return fail("a subgraph takes something else than tensors");
       CARINA_TRY(ir::Value * value, findValue(scope, outside.names[0]));
+      CARINA_TRY(const ir::Type type, recordedType(region, inside.names[0]));
+      if (type != value->type) {
+        return fail("a subgraph takes {} but is given {}", ir::typeText(type), ir::typeText(value->type));
+      }
       CARINA_RETURN_IF_ERROR(define(inner, inside.names[0], value));
     }
     CARINA_RETURN_IF_ERROR(nodes(inner, depth + 1));

@@ -36,7 +36,9 @@ class WriteFinder {
     const bool writes = node.def().has(ir::kInPlace);
     if ((!writes && !node.def().has(ir::kView)) || node.operands().empty() || !node.operands()[0]) return;
     ir::Value* root = rootOf(node.operands()[0]);
-    for (ir::Value* result : node.results()) roots_[result] = root;
+    for (ir::Value* result : node.results()) {
+      if (result->dtype() == node.operands()[0]->dtype()) roots_[result] = root;  // a conversion copies
+    }
     // detach_, squeeze_ and the like change the view, not the contents
     if (!writes || changesViewOnly(node.opName()) || root->kind() == ir::Value::Kind::Result) return;
     const bool known =

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pt2/metadata.hpp"
+
+#include <gtest/gtest.h>
+
+namespace carina::pt2 {
+namespace {
+
+TEST(ModulePath, InnermostEntry) {
+  EXPECT_EQ(
+      modulePathOf("L__self__,,__main__.Net;L__self__layers.0,layers.0,torch.nn.modules.container.Sequential;"
+                   "L__self__layers.0.0,layers.0.0,torch.nn.modules.conv.Conv2d"),
+      "layers.0.0");
+  EXPECT_EQ(modulePathOf("L__self__,,__main__.Net"), "");
+  EXPECT_EQ(modulePathOf("L__self__,,Net;L__self__l@1,l,torch.nn.Linear"), "l");
+}
+
+TEST(ModulePath, PythonExpressionsOfTorch26) {
+  EXPECT_EQ(modulePathOf("L['s'],L['s'],Net;L['s'].c,L['s'].c,torch.nn.modules.conv.Conv2d"), "c");
+  EXPECT_EQ(modulePathOf("140,L['self'].layers['0'].conv[1],torch.nn.Conv2d"), "layers.0.conv.1");
+  EXPECT_EQ(modulePathOf("140,L['a,b;c'].x,torch.nn.Conv2d"), "x");
+}
+
+TEST(ModulePath, OddTextsGiveNoPath) {
+  for (const char* text :
+       {"", ";", ",", "no fields", "a,L[", "a,L['x", "_empty_nn_module_stack_from_metadata_hook,_empty,x"}) {
+    EXPECT_EQ(modulePathOf(text), "") << text;
+  }
+}
+
+TEST(SourceLine, InnermostLineOutsideOfTorch) {
+  EXPECT_EQ(sourceLineOf("  File \"/home/me/net.py\", line 14, in forward\n    return self.c(x)\n"
+                         "  File \"/usr/lib/python3/dist-packages/torch/nn/modules/conv.py\", line 500, in "
+                         "forward\n    x\n"),
+            "/home/me/net.py:14");
+  EXPECT_EQ(sourceLineOf("File \"a.py\", line 1, in f\n  x\nFile \"b.py\", line 22, in g\n  y"), "b.py:22");
+  EXPECT_EQ(sourceLineOf("File \"/x/torch/a.py\", line 3, in f"), "/x/torch/a.py:3");
+}
+
+TEST(SourceLine, OddTextsGiveNothing) {
+  for (const char* text :
+       {"", "File \"", "File \"a.py\"", "File \"a.py\", line x", "File \"a\nb\", line 3"}) {
+    EXPECT_EQ(sourceLineOf(text), "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace carina::pt2

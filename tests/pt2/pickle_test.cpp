@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pickles written opcode by opcode: what is understood, and that everything else is refused without being
+// run.
+#include "pt2/pickle.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+
+namespace carina::pt2 {
+namespace {
+
+/// Writes pickle opcodes.
+class Pickle {
+ public:
+  Pickle() { text_ += "\x80\x02"; }
+  Pickle& raw(const std::string& bytes) {
+    text_ += bytes;
+    return *this;
+  }
+  Pickle& string(const std::string& value) {
+    text_ += 'X';
+    little(value.size(), 4);
+    text_ += value;
+    return *this;
+  }
+  Pickle& integer(int64_t value) {
+    text_ += 'J';
+    little(static_cast<uint64_t>(value), 4);
+    return *this;
+  }
+  Pickle& global(const std::string& module, const std::string& name) {
+    return raw("c" + module + "\n" + name + "\n");
+  }
+  Pickle& storage(const std::string& type, const std::string& key, int64_t elements) {
+    raw("(").string("storage").global("torch", type).string(key).string("cpu").integer(elements);
+    return raw("tQ");
+  }
+  /// A contiguous vector of float32.
+  Pickle& tensor(const std::string& key, int64_t elements, int64_t storageElements) {
+    global("torch._utils", "_rebuild_tensor_v2").raw("(").storage("FloatStorage", key, storageElements);
+    integer(0).integer(elements).raw("\x85").integer(1).raw("\x85\x89").global("collections", "OrderedDict");
+    return raw(")RtR");
+  }
+  std::string done() const { return text_ + "."; }
+
+ private:
+  void little(uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) text_ += static_cast<char>((value >> (8 * i)) & 0xffu);
+  }
+  std::string text_;
+};
+
+Result<std::vector<PickledTensor>> read(const std::string& program) {
+  const std::vector<std::pair<std::string, std::string>> members{
+      {"archive/data.pkl", program},
+      {"archive/byteorder", "little"},
+      {"archive/data/0", std::string("\0\0\x80?\0\0\0@", 8)}};
+  const auto text = std::make_shared<const std::string>(writeZip(members));
+  return readPickledTensors(asBytes(*text), text);
+}
+
+std::string errorOf(const std::string& program) {
+  const auto tensors = read(program);
+  return tensors.ok() ? "" : tensors.error().str();
+}
+
+TEST(Pickle, ADictionaryOfTensors) {
+  const auto tensors = read(Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done());
+  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
+  ASSERT_EQ(tensors->size(), 1u);
+  EXPECT_EQ((*tensors)[0].name, "w");
+  const auto dense = denseTensor((*tensors)[0].tensor);
+  ASSERT_TRUE(dense.ok());
+  EXPECT_EQ(dense->as<float>()[1], 2.0f);
+}
+
+TEST(Pickle, MemoizedParametersAreShared) {
+  const auto tensors = read(Pickle()
+                                .raw("}(")
+                                .string("a")
+                                .global("torch._utils", "_rebuild_parameter")
+                                .raw("(")
+                                .tensor("0", 2, 2)
+                                .raw("\x88")
+                                .global("collections", "OrderedDict")
+                                .raw(")RtRq\x05")
+                                .string("b")
+                                .raw("h\x05u")
+                                .done());
+  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
+  ASSERT_EQ(tensors->size(), 2u);
+  EXPECT_EQ((*tensors)[0].tensor.storage.data(), (*tensors)[1].tensor.storage.data());
+}
+
+TEST(Pickle, OrderedDictsFromPairsWithState) {
+  const auto tensors = read(Pickle()
+                                .global("collections", "OrderedDict")
+                                .raw("(](]")
+                                .string("w")
+                                .raw("a")
+                                .tensor("0", 1, 2)
+                                .raw("aetR")
+                                .raw("}")
+                                .string("_metadata")
+                                .raw("}sb")
+                                .done());
+  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
+  EXPECT_EQ((*tensors)[0].name, "w");
+}
+
+TEST(Pickle, TypesWithoutStorageClass) {
+  const auto tensors = read(Pickle()
+                                .raw("}")
+                                .string("u")
+                                .global("torch._utils", "_rebuild_tensor_v3")
+                                .raw("((")
+                                .string("storage")
+                                .global("torch.storage", "UntypedStorage")
+                                .string("0")
+                                .string("cpu")
+                                .integer(8)
+                                .raw("tQ")
+                                .integer(2)
+                                .raw("K\x02\x85K\x01\x85\x89")
+                                .global("collections", "OrderedDict")
+                                .raw(")R")
+                                .global("torch", "uint16")
+                                .raw("tRs")
+                                .done());
+  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
+  EXPECT_EQ((*tensors)[0].tensor.type->name, "uint16");
+  EXPECT_EQ((*tensors)[0].tensor.offset, 2);
+}
+
+TEST(Pickle, ForeignFunctionsAreNamedAndRefused) {
+  EXPECT_NE(
+      errorOf(Pickle().global("os", "system").string("true").raw("\x85R").done()).find("calls os.system"),
+      std::string::npos);
+  EXPECT_NE(errorOf(Pickle().global("builtins", "eval").done()).find("calls builtins.eval"),
+            std::string::npos);
+  EXPECT_NE(errorOf(Pickle().global("torch", "load").done()).find("calls torch.load"), std::string::npos);
+  EXPECT_NE(errorOf(Pickle().raw("\x93").done()).find("opcode 0x93"), std::string::npos);
+  EXPECT_NE(errorOf(Pickle().raw("i").done()).find("opcode 0x69"), std::string::npos);
+}
+
+TEST(Pickle, OtherContentsAreRefused) {
+  EXPECT_NE(errorOf(Pickle().raw("]").done()).find("not a dictionary"), std::string::npos);
+  EXPECT_NE(errorOf(Pickle().raw("}").string("a").integer(3).raw("s").done()).find("not a named tensor"),
+            std::string::npos);
+  EXPECT_NE(
+      errorOf(Pickle().raw("}(").string("a").tensor("0", 2, 2).string("a").tensor("0", 2, 2).raw("u").done())
+          .find("'a' twice"),
+      std::string::npos);
+}
+
+TEST(Pickle, StoragesAreChecked) {
+  EXPECT_NE(errorOf(Pickle().raw("}").string("a").tensor("7", 2, 2).raw("s").done())
+                .find("'archive/data/7' is missing"),
+            std::string::npos);
+  EXPECT_NE(errorOf(Pickle().raw("}").string("a").tensor("0", 2, 3).raw("s").done())
+                .find("has 8 bytes, 3 elements"),
+            std::string::npos);
+}
+
+TEST(Pickle, CyclesDoNoHarm) {
+  // A list that holds itself, a dictionary that is its own value, a tuple of both.
+  EXPECT_NE(errorOf(Pickle()
+                        .raw("]q\x01h\x01"
+                             "a")
+                        .done()),
+            "");
+  EXPECT_NE(errorOf(Pickle().raw("}q\x01").string("a").raw("h\x01s").done()).find("not a named tensor"),
+            std::string::npos);
+}
+
+TEST(Pickle, EveryTruncationIsRefused) {
+  const std::string program = Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done();
+  for (size_t n = 0; n < program.size(); ++n) EXPECT_NE(errorOf(program.substr(0, n)), "") << n;
+}
+
+TEST(Pickle, EveryChangedByteIsReadOrRefused) {
+  const std::string program = Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done();
+  int refused = 0;
+  for (size_t at = 0; at < program.size(); ++at) {
+    for (int value = 0; value < 256; ++value) {
+      std::string changed = program;
+      changed[at] = static_cast<char>(value);
+      refused += !read(changed).ok();
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(program.size()) * 128);
+}
+
+TEST(Pickle, AnEmptyFileIsAnEmptyDictionary) {
+  const auto tensors = readPickledTensors({}, nullptr);
+  ASSERT_TRUE(tensors.ok());
+  EXPECT_TRUE(tensors->empty());
+}
+
+}  // namespace
+}  // namespace carina::pt2
