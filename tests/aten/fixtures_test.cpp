@@ -2,6 +2,9 @@
 // All recorded exports: one-operator modules, whole networks and archives of torch 2.6.
 #include "support/fixtures.hpp"
 
+#include <limits>
+#include <set>
+
 #include "aten/compare.hpp"
 
 namespace carina::aten::test {
@@ -11,6 +14,28 @@ void checkFolder(const std::filesystem::path& folder, size_t atLeast) {
   const auto archives = carina::test::filesIn(folder, ".pt2");
   ASSERT_GE(archives.size(), atLeast);
   for (const auto& archive : archives) checkExport(archive);
+}
+
+/// Equal but for few elements, and those are at most one step apart, a step being the least distance of the
+/// values.
+::testing::AssertionResult nearlySame(const Tensor& actual, const Tensor& expected) {
+  if (actual.shape() != expected.shape()) return ::testing::AssertionFailure() << "shapes differ";
+  std::set<double> levels;
+  for (int64_t i = 0; i < expected.numElements(); ++i) levels.insert(expected.realAt(i));
+  double step = std::numeric_limits<double>::infinity();
+  for (auto it = levels.begin(); it != levels.end() && std::next(it) != levels.end(); ++it) {
+    step = std::min(step, *std::next(it) - *it);
+  }
+  int64_t different = 0;
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    const double distance = std::abs(actual.realAt(i) - expected.realAt(i));
+    if (distance > step * 1.001)
+      return ::testing::AssertionFailure() << "element " << i << " is " << distance / step << " steps off";
+    different += distance > step * 0.001;
+  }
+  if (different * 200 > expected.numElements())
+    return ::testing::AssertionFailure() << different << " elements differ";
+  return ::testing::AssertionSuccess();
 }
 
 TEST(AtenFixtures, OneOperatorModules) {
@@ -24,6 +49,37 @@ TEST(AtenFixtures, ArchivesOfTorch26) {
 TEST(AtenFixtures, Networks) {
   CARINA_NEED_FIXTURES(root);
   checkFolder(root / "fixtures/models", 11);
+}
+
+/// Graphs that ExecuTorch's Arm flow started from, before and after quantization. PyTorch's convolutions
+/// round a little differently, so a value near a rounding boundary may come out one quantum apart: half a
+/// percent of them, not more.
+TEST(AtenFixtures, FloatAndQuantizedGraphsOfExecutorch) {
+  CARINA_NEED_FIXTURES(root);
+  const auto archives = carina::test::filesIn(root / "vectors/executorch", "qdq.pt2");
+  ASSERT_GE(archives.size(), 40u);
+  for (const auto& archive : archives) {
+    SCOPED_TRACE(archive.string());
+    auto recorded = readNpz(archive.parent_path() / "io.npz");
+    ASSERT_TRUE(recorded.ok()) << recorded.error().str();
+    const std::vector<Tensor> inputs = arraysNamed(*recorded, "input");
+    for (const bool quantized : {false, true}) {
+      auto program = pt2::readExportedProgram(quantized ? archive : archive.parent_path() / "float.pt2");
+      ASSERT_TRUE(program.ok()) << program.error().str();
+      const std::vector<Tensor> expected = arraysNamed(*recorded, quantized ? "output" : "float_output");
+      ASSERT_FALSE(expected.empty());
+      auto outputs = execute(program->graph, inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.error().str();
+      ASSERT_EQ(outputs->size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        if (quantized) {
+          EXPECT_TRUE(nearlySame((*outputs)[i], expected[i]));
+        } else {
+          EXPECT_TRUE(close((*outputs)[i], expected[i]));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

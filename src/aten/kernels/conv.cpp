@@ -4,7 +4,7 @@
 #include <dnnl.hpp>
 
 #include "aten/geometry.hpp"
-#include "aten/kernels/cast.hpp"
+#include "aten/kernels/conv_transpose.hpp"
 #include "aten/kernels/depthwise.hpp"
 #include "aten/kernels/kernel.hpp"
 #include "aten/kernels/onednn.hpp"
@@ -39,20 +39,7 @@ ConvShapes convShapes(const ir::Node& node, const ConvGeometry& g) {
     s.weight[0] /= g.groups;
     s.weight.insert(s.weight.begin(), g.groups);
   }
-  // oneDNN's weights are [groups][out][in]; a transposed convolution's weight is [groups][in][out].
-  if (g.transposed) std::swap(s.weight[g.groups > 1 ? 1 : 0], s.weight[g.groups > 1 ? 2 : 1]);
   return s;
-}
-
-/// Descriptor of a transposed convolution's weight: [in][out] in memory, [out][in] to oneDNN.
-memory::desc transposedWeight(const Shape& shape, bool grouped) {
-  Shape inMemory = shape;
-  const size_t out = grouped ? 1 : 0;
-  std::swap(inMemory[out], inMemory[out + 1]);
-  Shape strides = rowMajorStrides(inMemory);
-  std::swap(strides[out], strides[out + 1]);
-  return {memory::dims(shape.begin(), shape.end()), memory::data_type::f32,
-          memory::dims(strides.begin(), strides.end())};
 }
 
 memory::dims list(const ir::Ints& values, int64_t minus = 0) {
@@ -67,34 +54,21 @@ struct Prepared {
   memory::desc input, weight, output, bias, scratch;
 };
 
-template <typename Forward>
-Prepared prepared(const typename Forward::desc& description, const ConvShapes& shapes, memory::desc weight,
-                  memory::desc bias) {
+Prepared build(const ConvGeometry& g, const ConvShapes& shapes, bool withBias) {
+  Prepared p;
+  p.input = plain(shapes.input);
+  p.weight = plain(shapes.weight);
+  p.output = plain(shapes.output);
+  if (withBias) p.bias = plain({g.outChannels});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const typename Forward::primitive_desc primitive(description, attributes, onednnEngine());
-  return {Forward(primitive),   plain(shapes.input), std::move(weight),
-          plain(shapes.output), std::move(bias),     primitive.scratchpad_desc()};
-}
-
-Prepared build(const ConvGeometry& g, const ConvShapes& shapes, bool withBias) {
-  const memory::desc input = plain(shapes.input), output = plain(shapes.output);
-  const memory::desc bias = withBias ? plain({g.outChannels}) : memory::desc();
-  const auto inference = dnnl::prop_kind::forward_inference;
-  if (g.transposed) {
-    const memory::desc weight = transposedWeight(shapes.weight, g.groups > 1);
-    ir::Ints after = g.padAfter;
-    for (size_t i = 0; i < after.size(); ++i) after[i] -= g.outputPadding[i];
-    return prepared<dnnl::deconvolution_forward>(
-        {inference, dnnl::algorithm::deconvolution_direct, input, weight, bias, output, list(g.stride),
-         list(g.dilation, 1), list(g.padBefore), list(after)},
-        shapes, weight, bias);
-  }
-  const memory::desc weight = plain(shapes.weight);
-  return prepared<dnnl::convolution_forward>(
-      {inference, dnnl::algorithm::convolution_direct, input, weight, bias, output, list(g.stride),
-       list(g.dilation, 1), list(g.padBefore), list(g.padAfter)},
-      shapes, weight, bias);
+  const dnnl::convolution_forward::primitive_desc primitive(
+      {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, p.input, p.weight, p.bias,
+       p.output, list(g.stride), list(g.dilation, 1), list(g.padBefore), list(g.padAfter)},
+      attributes, onednnEngine());
+  p.scratch = primitive.scratchpad_desc();
+  p.primitive = dnnl::convolution_forward(primitive);
+  return p;
 }
 
 memory memoryOf(const memory::desc& desc, const void* data) {
@@ -122,6 +96,7 @@ Kernel onednnConvolution(Prepared prepared) {
 
 Result<Kernel> prepareConvolution(const ir::Node& node) {
   CARINA_TRY(const ConvGeometry geometry, convGeometry(node));
+  if (geometry.transposed) return transposedKernel(geometry, node.operand(0)->shape());
   if (isDepthwise(geometry)) return depthwiseKernel(geometry, node.operand(0)->shape());
   const ConvShapes shapes = convShapes(node, geometry);
   Prepared prepared;

@@ -22,6 +22,14 @@ Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, float alpha, const
   return {};
 }
 
+Status gemmTransposedLeft(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c) {
+  if (m == 0 || n == 0) return {};
+  if (dnnl_sgemm('T', 'N', m, n, k, 1.0f, a, m, b, n, 0.0f, c, n) != dnnl_success) {
+    return fail("oneDNN cannot multiply [{},{}] by [{},{}]", m, k, k, n);
+  }
+  return {};
+}
+
 template <typename T>
 void gemmOf(bool transposeB, int64_t m, int64_t n, int64_t k, T alpha, const T* a, const T* b, T beta, T* c) {
   for (int64_t i = 0; i < m; ++i) {

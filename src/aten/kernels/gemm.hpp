@@ -13,6 +13,9 @@ namespace carina::aten {
 Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, float alpha, const float* a, const float* b,
             float beta, float* c);
 
+/// c[m,n] = a^T b with a[k,m] and b[k,n].
+Status gemmTransposedLeft(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c);
+
 /// The same for other element types, straightforward loops; integers wrap.
 template <typename T>
 void gemmOf(bool transposeB, int64_t m, int64_t n, int64_t k, T alpha, const T* a, const T* b, T beta, T* c);
