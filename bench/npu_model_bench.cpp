@@ -21,7 +21,8 @@ using namespace carina::npu;
 /// Builds a command stream of random layers in one arena, with its constants.
 class Network {
  public:
-  explicit Network(const char* targetName) : machine_(*makeMachine(targetName, "", "")), writer_(*machine_.target) {}
+  explicit Network(const char* targetName)
+      : machine_(*makeMachine(targetName, "", "")), writer_(*machine_.target) {}
 
   /// Appends a convolution whose input is the previous output; returns its MACs.
   void conv(int height, int width, int ifmDepth, int ofmDepth, int kernel, int stride, bool depthwise) {
@@ -54,7 +55,8 @@ class Network {
     std::vector<int8_t> weights(static_cast<size_t>(shape.elements()));
     std::normal_distribution<double> normal(0, 20);
     for (int8_t& w : weights) w = static_cast<int8_t>(std::clamp(normal(random_), -127.0, 127.0));
-    const auto view = depthwise ? WeightView::hwc(weights.data(), DType::Int8, shape) : WeightView::ohwi(weights.data(), DType::Int8, shape);
+    const auto view = depthwise ? WeightView::hwc(weights.data(), DType::Int8, shape)
+                                : WeightView::ohwi(weights.data(), DType::Int8, shape);
     const auto encoded = *encodeWeights(view, order, {0, ofmDepth});
     op.weights.emplace();
     for (size_t s = 0; s < encoded.streams.size(); ++s) op.weights->weights[s] = append(encoded.streams[s]);
@@ -136,7 +138,8 @@ class Network {
 void mobileNetV2(Network& network) {
   network.conv(224, 224, 3, 32, 3, 2, false);
   int size = 112, depth = 32;
-  const int rows[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+  const int rows[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                         {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   for (const auto& [expand, out, repeat, firstStride] : rows) {
     for (int i = 0; i < repeat; ++i) {
       const int stride = i == 0 ? firstStride : 1;
@@ -152,7 +155,8 @@ void mobileNetV2(Network& network) {
 }
 
 void report(benchmark::State& state, int64_t macs) {
-  state.counters["MAC/s"] = benchmark::Counter(static_cast<double>(macs * state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["MAC/s"] =
+      benchmark::Counter(static_cast<double>(macs * state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void layer(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
@@ -182,7 +186,9 @@ void mobileNet(benchmark::State& state, const char* target, bool cold, bool para
 BENCHMARK_CAPTURE(mobileNet, u55_warm_one_core, "ethos-u55-128", false, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(mobileNet, u55_cold_one_core, "ethos-u55-128", true, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(mobileNet, u85_warm_one_core, "ethos-u85-256", false, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(mobileNet, u55_warm_all_cores, "ethos-u55-128", false, true)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(mobileNet, u55_warm_all_cores, "ethos-u55-128", false, true)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 /// What the machine copies: the floor under gathering and storing feature maps.
 void copyBandwidth(benchmark::State& state) {

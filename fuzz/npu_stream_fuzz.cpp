@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams from anywhere, on small regions: the model must end with a result or a fault, never crash, hang or leave
-// its regions. First byte: target and options; then the stream, four bytes a word.
+// Command streams from anywhere, on small regions: the model must end with a result or a fault, never crash,
+// hang or leave its regions. First byte: target and options; then the stream, four bytes a word.
 #include <cstring>
 #include <vector>
 

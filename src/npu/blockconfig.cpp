@@ -8,8 +8,12 @@
 namespace carina::npu {
 namespace {
 
-constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
+constexpr int64_t ceilDiv(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+constexpr int64_t roundUp(int64_t a, int64_t b) {
+  return ceilDiv(a, b) * b;
+}
 
 constexpr BlockShape kU55_32[] = {{1, 1, 4}};
 constexpr BlockShape kU55_64[] = {{1, 1, 8}};
@@ -27,21 +31,28 @@ struct Granules {
 };
 Granules granulesOf(const Target& target) {
   switch (target.macs / std::max(target.cores, 1)) {
-    case 32: return {2, 4, 4, 4};
-    case 64: return {2, 4, 4, 8};
-    case 128: return {4, 8, 8, 12};
-    default: return {8, 16, 16, 20};
+    case 32:
+      return {2, 4, 4, 4};
+    case 64:
+      return {2, 4, 4, 8};
+    case 128:
+      return {4, 8, 8, 12};
+    default:
+      return {8, 16, 16, 20};
   }
 }
 
-/// IFM allocation unit (h, w, and depth as a factor of 128 bits) of a microblock, by bits of the block's IFM depth.
+/// IFM allocation unit (h, w, and depth as a factor of 128 bits) of a microblock, by bits of the block's IFM
+/// depth.
 BlockShape allocationUnit(const Target& target, BlockShape ub, int64_t depthBits) {
   const int u = depthBits <= 128 ? 0 : depthBits <= 256 ? 1 : 2;
   using Row = std::array<BlockShape, 3>;
   const bool wide = ub.h == 1 && ub.w == 4;
   Row row{};
   switch (target.macs) {
-    case 128: row = Row{{{1, 2, 1}, {1, 1, 2}, {1, 1, 2}}}; break;
+    case 128:
+      row = Row{{{1, 2, 1}, {1, 1, 2}, {1, 1, 2}}};
+      break;
     case 256:
     case 512:
       row = wide ? Row{{{1, 4, 1}, {1, 2, 2}, {1, 1, 4}}} : Row{{{2, 2, 1}, {1, 2, 2}, {1, 1, 4}}};
@@ -56,7 +67,9 @@ BlockShape allocationUnit(const Target& target, BlockShape ub, int64_t depthBits
   return row[static_cast<size_t>(u)];
 }
 
-bool isReduceExtremum(PoolMode mode) { return mode == PoolMode::Max || mode == PoolMode::Min; }
+bool isReduceExtremum(PoolMode mode) {
+  return mode == PoolMode::Max || mode == PoolMode::Min;
+}
 
 /// The element size that decides which microblocks are legal: pools that read IFM2 instead count as 8-bit.
 int32_t lookupBits(const KernelOperation& op) {
@@ -69,18 +82,27 @@ int32_t lookupBits(const KernelOperation& op) {
 std::span<const BlockShape> microblocks(const Target& target) {
   if (!target.isU85()) {
     switch (target.macs / std::max(target.cores, 1)) {
-      case 32: return kU55_32;
-      case 64: return kU55_64;
-      case 128: return kU55_128;
-      default: return kU55_256;
+      case 32:
+        return kU55_32;
+      case 64:
+        return kU55_64;
+      case 128:
+        return kU55_128;
+      default:
+        return kU55_256;
     }
   }
   switch (target.macs) {
-    case 128: return kU85_128;
-    case 256: return kU85_256;
-    case 512: return kU85_512;
-    case 1024: return kU85_1024;
-    default: return kU85_2048;
+    case 128:
+      return kU85_128;
+    case 256:
+      return kU85_256;
+    case 512:
+      return kU85_512;
+    case 1024:
+      return kU85_1024;
+    default:
+      return kU85_2048;
   }
 }
 
@@ -108,10 +130,14 @@ bool microblockAllowed(const Target& target, const KernelOperation& op, BlockSha
     if (elementwise) return true;
     const bool reduces = reduceSum || (pool && isReduceExtremum(op.pool));
     switch (target.macs) {
-      case 128: return microblock.c == 8 ? reduces || resize : resize;
-      case 256: return microblock.c == 8 ? reduces || resize : resize;
-      case 512: return reduces || resize;
-      default: return microblock.c == 16 && (reduces || resize);
+      case 128:
+        return microblock.c == 8 ? reduces || resize : resize;
+      case 256:
+        return microblock.c == 8 ? reduces || resize : resize;
+      case 512:
+        return reduces || resize;
+      default:
+        return microblock.c == 16 && (reduces || resize);
     }
   }
   const bool depthwiseLike = op.kind == OperationKind::Depthwise || pool;
@@ -126,8 +152,10 @@ bool microblockAllowed(const Target& target, const KernelOperation& op, BlockSha
                             (!op.weights || op.weights->traversal == Traversal::DepthFirst);
       return conv && oneByOne;
     }
-    case 512: return true;
-    default: return microblock.c == 16 || conv || elementwise;
+    case 512:
+      return true;
+    default:
+      return microblock.c == 16 || conv || elementwise;
   }
 }
 
@@ -136,7 +164,8 @@ BlockShape preferredMicroblock(const Target& target, const KernelOperation& op) 
   int64_t least = -1;
   for (const BlockShape& ub : microblocks(target)) {
     if (!microblockAllowed(target, op, ub)) continue;
-    const int64_t padded = roundUp(op.ofm.height, ub.h) * roundUp(op.ofm.width, ub.w) * roundUp(op.ofm.depth, ub.c);
+    const int64_t padded =
+        roundUp(op.ofm.height, ub.h) * roundUp(op.ofm.width, ub.w) * roundUp(op.ofm.depth, ub.c);
     if (least < 0 || padded < least) {
       least = padded;
       best = ub;
@@ -147,20 +176,28 @@ BlockShape preferredMicroblock(const Target& target, const KernelOperation& op) 
 
 U85Buffers u85Buffers(const Target& target) {
   switch (target.macs) {
-    case 128: return {8192, 8192, 2048, 768};
-    case 256: return {16384, 16384, 2048, 1536};
-    case 512: return {16384, 32768, 4096, 3072};
-    case 1024: return {16384, 65536, 4096, 6144};
-    default: return {32768, 131072, 8192, 12288};
+    case 128:
+      return {8192, 8192, 2048, 768};
+    case 256:
+      return {16384, 16384, 2048, 1536};
+    case 512:
+      return {16384, 32768, 4096, 3072};
+    case 1024:
+      return {16384, 65536, 4096, 6144};
+    default:
+      return {32768, 131072, 8192, 12288};
   }
 }
 
 bool usesTableMemory(const Target& target, const Activation& activation) {
   switch (activation.table) {
-    case Table::None: return false;
+    case Table::None:
+      return false;
     case Table::Tanh:
-    case Table::Sigmoid: return target.isU85();
-    default: return true;
+    case Table::Sigmoid:
+      return target.isU85();
+    default:
+      return true;
   }
 }
 
@@ -191,11 +228,12 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
     granule_ = microblock_;
     limit_ = maximum;
     accumulatorBits_ = op.accumulator == AccumulatorFormat::Int40 ? 40 : 32;
-    flatRow_ = op.kind == OperationKind::Conv && op.ofm.height == 1 && op.kernel.height == 1 && microblock_.h == 2;
+    flatRow_ =
+        op.kind == OperationKind::Conv && op.ofm.height == 1 && op.kernel.height == 1 && microblock_.h == 2;
     if (!equalDepth_) {
-      reductionDepth_ = static_cast<int32_t>(
-          ifmBits_ == 16 ? roundUp(std::min(ifmDepth_, 16), 4)
-                         : roundUp(std::min(ifmDepth_, partKernel ? 16 : 32), 8));
+      reductionDepth_ =
+          static_cast<int32_t>(ifmBits_ == 16 ? roundUp(std::min(ifmDepth_, 16), 4)
+                                              : roundUp(std::min(ifmDepth_, partKernel ? 16 : 32), 8));
     }
     return;
   }
@@ -211,12 +249,23 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
   // The block maximum holds in memory axes; put it back into operation axes.
   limit_ = maximum;
   switch (op.transpose) {
-    case Transpose::HWC: break;
-    case Transpose::WHC: limit_ = {maximum.w, maximum.h, maximum.c}; break;
-    case Transpose::HCW: limit_ = {maximum.h, maximum.c, maximum.w}; break;
-    case Transpose::WCH: limit_ = {maximum.c, maximum.h, maximum.w}; break;
-    case Transpose::CHW: limit_ = {maximum.w, maximum.c, maximum.h}; break;
-    case Transpose::CWH: limit_ = {maximum.c, maximum.w, maximum.h}; break;
+    case Transpose::HWC:
+      break;
+    case Transpose::WHC:
+      limit_ = {maximum.w, maximum.h, maximum.c};
+      break;
+    case Transpose::HCW:
+      limit_ = {maximum.h, maximum.c, maximum.w};
+      break;
+    case Transpose::WCH:
+      limit_ = {maximum.c, maximum.h, maximum.w};
+      break;
+    case Transpose::CHW:
+      limit_ = {maximum.w, maximum.c, maximum.h};
+      break;
+    case Transpose::CWH:
+      limit_ = {maximum.c, maximum.w, maximum.h};
+      break;
   }
   limit_ = {std::min(limit_.h, maximum.h), std::min(limit_.w, maximum.w), std::min(limit_.c, maximum.c)};
   if (op.reverse == Reverse::C) limit_.c = 16;
@@ -255,7 +304,8 @@ BlockShape BlockRules::ifmBlockU85(BlockShape block) const {
     return ceilDiv((int64_t{v} - 1) * stride + border + nearest_, upscale_);
   };
   const int32_t depth = reductionDepth_ != 0 ? std::min(reductionDepth_, ifmDepth_) : block.c;
-  const BlockShape unit = allocationUnit(target_, microblock_, int64_t{reductionDepth_ != 0 ? reductionDepth_ : block.c} * ifmBits_);
+  const BlockShape unit = allocationUnit(
+      target_, microblock_, int64_t{reductionDepth_ != 0 ? reductionDepth_ : block.c} * ifmBits_);
   const int32_t unitDepth = unit.c * 128 / ifmBits_;
   return {static_cast<int32_t>(roundUp(required(block.h, strideY_, kernelH_), unit.h)),
           static_cast<int32_t>(roundUp(required(block.w, strideX_, kernelW_), unit.w)),
@@ -270,7 +320,8 @@ std::optional<ShramLayout> BlockRules::shram(BlockShape block) const {
   const int32_t lutStart = target_.shramKiB - lutBanks;
   const BlockShape ifm = ifmBlockU55(block);
   const int64_t ifmBytes = int64_t{ifm.h} * ifm.w * roundUp(int64_t{ifm.c} * ifmBits_ / 8, 8);
-  const int64_t ifmBanks = roundUp(2 * ceilDiv(ifmBytes, 1024), ifmBits_ == 32 ? granules.ifm32 : granules.ifm);
+  const int64_t ifmBanks =
+      roundUp(2 * ceilDiv(ifmBytes, 1024), ifmBits_ == 32 ? granules.ifm32 : granules.ifm);
   ShramLayout layout;
   if (elementwise_) {
     // The end of the input buffers is that of both inputs: they share everything up to the table.
@@ -303,7 +354,8 @@ bool BlockRules::fitsU85(BlockShape block, int32_t buffers) const {
 bool BlockRules::fits(BlockShape block, int32_t buffers) const {
   if (block.h < 1 || block.w < 1 || block.c < 1) return false;
   if (block.h % granule_.h != 0 || block.w % granule_.w != 0 || block.c % granule_.c != 0) return false;
-  if (block.h > roundUp(limit_.h, granule_.h) || block.w > roundUp(limit_.w, granule_.w) || block.c > limit_.c) {
+  if (block.h > roundUp(limit_.h, granule_.h) || block.w > roundUp(limit_.w, granule_.w) ||
+      block.c > limit_.c) {
     return false;
   }
   return target_.isU85() ? fitsU85(block, buffers) : shram(block).has_value();
@@ -314,8 +366,8 @@ Status BlockRules::check(BlockShape block) const {
   const BlockShape unit = target_.isU85() ? microblock_ : granule_;
   if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % unit.h != 0 || block.w % unit.w != 0 ||
       block.c % unit.c != 0) {
-    return fail("OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w, block.c,
-                unit.h, unit.w, unit.c);
+    return fail("OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w,
+                block.c, unit.h, unit.w, unit.c);
   }
   const BlockShape maximum = target_.maxBlock();
   if (block.h > maximum.h || block.w > maximum.w || block.c > maximum.c) {
@@ -324,8 +376,8 @@ Status BlockRules::check(BlockShape block) const {
   }
   if (target_.isU85() ? !fitsU85(block, 1) : !shram(block).has_value()) {
     const BlockShape ifm = ifmBlock(block);
-    return fail("OFM block {}x{}x{} with IFM block {}x{}x{} does not fit the on-chip buffers of {}", block.h, block.w,
-                block.c, ifm.h, ifm.w, ifm.c, target_.name);
+    return fail("OFM block {}x{}x{} with IFM block {}x{}x{} does not fit the on-chip buffers of {}", block.h,
+                block.w, block.c, ifm.h, ifm.w, ifm.c, target_.name);
   }
   return {};
 }

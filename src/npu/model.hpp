@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU model: bit-exact execution of any Ethos-U55, U65 or U85 command stream. Npu is the device as its driver sees it
-// (registers, interrupt, bus); runStream is the short way for compilers and tests. What is modelled and how sure each
-// part is: docs/npu-model.md.
+// The NPU model: bit-exact execution of any Ethos-U55, U65 or U85 command stream. Npu is the device as its
+// driver sees it (registers, interrupt, bus); runStream is the short way for compilers and tests. What is
+// modelled and how sure each part is: docs/npu-model.md.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ enum class Access : uint8_t { Read, Write };
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Host bytes of bus addresses [address, address + length), which must lie in one mapping that allows `access`;
-  /// null otherwise. Stays valid until the run ends. length > 0.
+  /// Host bytes of bus addresses [address, address + length), which must lie in one mapping that allows
+  /// `access`; null otherwise. Stays valid until the run ends. length > 0.
   virtual std::byte* resolve(uint64_t address, uint64_t length, Access access) = 0;
 };
 
@@ -61,8 +61,8 @@ struct Fault {
   FaultKind kind = FaultKind::Parse;
   uint32_t offset = 0;  // of the command, bytes from QBASE
   std::string reason;
-  uint8_t channel = 0;  // STATUS.faulting_channel of a bus fault: 0 command, 1 IFM, 2 weights, 3 scales, 4 DMA read,
-                        // 8 OFM, 9 DMA write
+  uint8_t channel = 0;  // STATUS.faulting_channel of a bus fault: 0 command, 1 IFM, 2 weights, 3 scales, 4
+                        // DMA read, 8 OFM, 9 DMA write
   std::string str() const;
 };
 
@@ -75,9 +75,9 @@ struct Finding {
 };
 
 struct ModelOptions {
-  bool timing = true;   // keep the time line (cycles, PMU, per-operation costs)
-  bool check = false;   // look for missing waits, misalignment, illegal blocks, reads of uninitialised memory
-  bool parallel = true; // use all cores (oneTBB); results do not depend on it
+  bool timing = true;  // keep the time line (cycles, PMU, per-operation costs)
+  bool check = false;  // look for missing waits, misalignment, illegal blocks, reads of uninitialised memory
+  bool parallel = true;                          // use all cores (oneTBB); results do not depend on it
   int64_t maxOperationWork = int64_t{1} << 42;   // multiply-accumulates or elements of one operation
   int64_t maxOperationBytes = int64_t{1} << 31;  // temporary memory of one operation
   int64_t maxCommands = int64_t{1} << 32;        // of one run: ends endless branch loops
@@ -85,8 +85,8 @@ struct ModelOptions {
 
 struct RunStats {
   int64_t commands = 0, kernelOperations = 0, dmaOperations = 0;
-  int64_t macs = 0;       // useful multiply-accumulates
-  Cycles cycles = 0;      // estimate; 0 without options.timing
+  int64_t macs = 0;   // useful multiply-accumulates
+  Cycles cycles = 0;  // estimate; 0 without options.timing
   PmuCounts pmu;
   std::vector<ScheduledCost> operations;
 };
@@ -104,10 +104,10 @@ struct RegionBytes {
   bool writable = true;
 };
 
-/// Runs a command stream to its STOP on regions given as host memory. The stream's words are not modified; regions that
-/// alias each other (fast scratch = scratch) are allowed.
-RunResult runStream(std::span<const uint32_t> words, const Machine& machine, std::span<const RegionBytes> regions,
-                    const ModelOptions& options = {});
+/// Runs a command stream to its STOP on regions given as host memory. The stream's words are not modified;
+/// regions that alias each other (fast scratch = scratch) are allowed.
+RunResult runStream(std::span<const uint32_t> words, const Machine& machine,
+                    std::span<const RegionBytes> regions, const ModelOptions& options = {});
 
 /// The device: registers as ethosu-isa.json lists them. Not thread-safe.
 class Npu {
@@ -118,8 +118,9 @@ class Npu {
   Npu(Npu&&) noexcept;
   Npu& operator=(Npu&&) noexcept;
 
-  /// Offsets are byte offsets in the 4 KiB (U55/U65) or 8 KiB (U85) register window; unknown or misaligned ones read 0
-  /// and ignore writes. Writing CMD with bit 0 starts execution; step() or run() then do the work.
+  /// Offsets are byte offsets in the 4 KiB (U55/U65) or 8 KiB (U85) register window; unknown or misaligned
+  /// ones read 0 and ignore writes. Writing CMD with bit 0 starts execution; step() or run() then do the
+  /// work.
   uint32_t read32(uint32_t offset);
   void write32(uint32_t offset, uint32_t value);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cycle estimates: per operation from block-level MAC, output, weight, DMA and memory-port models with overlap, and over
-// a command stream. Formulas: ethosu-architecture section 4, with what it leaves out added where docs/npu-model.md says
-// so. The compiler's block search and scheduler, the model's PMU and the profile reports all use this one model.
+// Cycle estimates: per operation from block-level MAC, output, weight, DMA and memory-port models with
+// overlap, and over a command stream. Formulas: ethosu-architecture section 4, with what it leaves out added
+// where docs/npu-model.md says so. The compiler's block search and scheduler, the model's PMU and the profile
+// reports all use this one model.
 #pragma once
 
 #include <array>
@@ -33,8 +34,8 @@ struct TimingContext {
   const Machine* machine = nullptr;
   Area ifm = Area::Arena, ifm2 = Area::Arena, ofm = Area::Arena;
   Area weights = Area::Constants, scales = Area::Constants;
-  /// Encoded bytes of all weight streams and of the scale streams of this operation; negative: take them from the
-  /// operation's stream lengths, or estimate (one byte per weight) where it has none.
+  /// Encoded bytes of all weight streams and of the scale streams of this operation; negative: take them from
+  /// the operation's stream lengths, or estimate (one byte per weight) where it has none.
   int64_t weightBytes = -1, scaleBytes = -1;
   /// Share of zero weights (0..1), for the decoder's rate on U85; negative: unknown.
   double zeroWeights = -1;
@@ -49,18 +50,18 @@ struct PortTraffic {
 };
 
 struct OperationCost {
-  Cycles total = 0;      // of the operation by itself: max of npu and every port
-  Cycles npu = 0;        // MAC and output pipeline with fill and drain
-  Cycles mac = 0;        // MAC unit busy
-  Cycles output = 0;     // output (AO) unit busy
-  Cycles weights = 0;    // weight decoder busy
+  Cycles total = 0;              // of the operation by itself: max of npu and every port
+  Cycles npu = 0;                // MAC and output pipeline with fill and drain
+  Cycles mac = 0;                // MAC unit busy
+  Cycles output = 0;             // output (AO) unit busy
+  Cycles weights = 0;            // weight decoder busy
   std::array<Cycles, 2> port{};  // busy cycles of AXI0/SRAM and AXI1/EXT
   std::array<PortTraffic, 2> traffic{};
-  Cycles fill = 0;       // latency of the first input block
-  Cycles drain = 0;      // latency of the last output block
-  Cycles firstBlock = 0; // until the first output block is complete
-  int64_t macs = 0;      // useful multiply-accumulates
-  int64_t blocks = 0;    // OFM blocks
+  Cycles fill = 0;        // latency of the first input block
+  Cycles drain = 0;       // latency of the last output block
+  Cycles firstBlock = 0;  // until the first output block is complete
+  int64_t macs = 0;       // useful multiply-accumulates
+  int64_t blocks = 0;     // OFM blocks
   BoundBy bound = BoundBy::Mac;
 
   /// Useful MACs per cycle relative to the machine's peak, 0..1.
@@ -86,7 +87,8 @@ struct ScheduledCost {
 
 /// Events as the PMU counts them (ids of ethosu-isa.json), from the totals of a run.
 struct PmuCounts {
-  Cycles cycles = 0, active = 0, idle = 0, macActive = 0, outputActive = 0, weightActive = 0, blockdepStall = 0;
+  Cycles cycles = 0, active = 0, idle = 0, macActive = 0, outputActive = 0, weightActive = 0,
+         blockdepStall = 0;
   std::array<int64_t, 2> readBeats{}, writeBeats{};
   /// Value of one PMU event, 0 for events the model does not count.
   uint64_t event(Family family, uint32_t id) const;
@@ -97,7 +99,8 @@ class Timeline {
  public:
   explicit Timeline(const Machine& machine) : machine_(machine) {}
 
-  /// `offset`: byte offset of the command. Waits, IRQs and branches advance the time of the command processor.
+  /// `offset`: byte offset of the command. Waits, IRQs and branches advance the time of the command
+  /// processor.
   void add(const Operation& operation, uint32_t offset);
   /// A kernel operation with a context of the caller's making.
   void add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
@@ -114,9 +117,9 @@ class Timeline {
   void record(const ScheduledCost& entry);
 
   Machine machine_;
-  Cycles parser_ = 0;                   // when the command processor is free
+  Cycles parser_ = 0;                                    // when the command processor is free
   Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
-  Cycles previousTail_ = 0;             // of the latest kernel operation: its last block and its drain
+  Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
   std::array<Cycles, 2> portFree_{};
   std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
   std::vector<ScheduledCost> operations_;

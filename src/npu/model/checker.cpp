@@ -15,7 +15,9 @@ namespace {
 constexpr int32_t kInternal = 100;
 constexpr size_t kMaxFindings = 200;
 
-bool inMemory(const FeatureMap& map) { return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1; }
+bool inMemory(const FeatureMap& map) {
+  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
+}
 
 std::string describe(int32_t space, uint64_t first, uint64_t last) {
   return space == kInternal ? fmt::format("internal memory 0x{:x}..0x{:x}", first, last)
@@ -30,12 +32,18 @@ struct Axes {
 Axes memoryShape(const KernelOperation& op) {
   const int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
   switch (op.transpose) {
-    case Transpose::HWC: return {h, w, c};
-    case Transpose::WHC: return {w, h, c};
-    case Transpose::HCW: return {h, c, w};
-    case Transpose::WCH: return {w, c, h};
-    case Transpose::CHW: return {c, h, w};
-    case Transpose::CWH: return {c, w, h};
+    case Transpose::HWC:
+      return {h, w, c};
+    case Transpose::WHC:
+      return {w, h, c};
+    case Transpose::HCW:
+      return {h, c, w};
+    case Transpose::WCH:
+      return {w, c, h};
+    case Transpose::CHW:
+      return {c, h, w};
+    case Transpose::CWH:
+      return {c, w, h};
   }
   return {h, w, c};
 }
@@ -83,7 +91,9 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
       }
       if (rows <= 0 || columns <= 0) continue;
       int64_t low = 0, high = 0;
-      const auto axis = [&](int64_t count, int64_t stride) { ((count - 1) * stride < 0 ? low : high) += (count - 1) * stride; };
+      const auto axis = [&](int64_t count, int64_t stride) {
+        ((count - 1) * stride < 0 ? low : high) += (count - 1) * stride;
+      };
       axis(rows, map.strideY);
       if (map.layout == Layout::NHWC) {
         axis(columns, map.strideX);
@@ -99,15 +109,21 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
   };
   const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
   if (readsIfm) add(op.ifm, {op.ifm.height, op.ifm.width, op.ifm.depth}, false, "IFM");
-  const bool readsIfm2 = op.ifm2 && (op.kind == OperationKind::Elementwise ? !isUnary(op.elementwise.mode)
-                                                                           : op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2);
+  const bool readsIfm2 =
+      op.ifm2 && (op.kind == OperationKind::Elementwise
+                      ? !isUnary(op.elementwise.mode)
+                      : op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2);
   if (readsIfm2) add(*op.ifm2, {op.ifm2->height, op.ifm2->width, op.ifm2->depth}, false, "IFM2");
   if (op.weights) {
     for (const AddressRange& range : op.weights->weights) {
-      if (range.length > 0) uses.push_back({op.weights->weightRegion, range.address, range.address + range.length - 1, false, "weights"});
+      if (range.length > 0)
+        uses.push_back(
+            {op.weights->weightRegion, range.address, range.address + range.length - 1, false, "weights"});
     }
     for (const AddressRange& range : op.weights->scales) {
-      if (range.length > 0) uses.push_back({op.weights->scaleRegion, range.address, range.address + range.length - 1, false, "scales"});
+      if (range.length > 0)
+        uses.push_back(
+            {op.weights->scaleRegion, range.address, range.address + range.length - 1, false, "scales"});
     }
   }
   if (usesTableMemory(target_, op.activation)) {
@@ -120,7 +136,8 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
     uses.push_back({kInternal, first, first + bytes - 1, false, "table"});
   } else if (!target_.isU85() && target_.lutReservedBanks == 0) {
     // U55-32/64: the accumulators of an operation without table lie where tables do.
-    uses.push_back({kInternal, static_cast<uint64_t>(op.accumulatorStart) * 1024, static_cast<uint64_t>(target_.shramKiB) * 1024 - 1, true, "accumulators"});
+    uses.push_back({kInternal, static_cast<uint64_t>(op.accumulatorStart) * 1024,
+                    static_cast<uint64_t>(target_.shramKiB) * 1024 - 1, true, "accumulators"});
   }
   if (op.accumulatorOutput) add(op.ofm, memoryShape(op), true, "OFM");
   return uses;
@@ -130,13 +147,15 @@ std::vector<Checker::Use> Checker::usesOf(const DmaOperation& op) const {
   std::vector<Use> uses;
   if (op.length == 0) return uses;
   const int dimensions = std::max(op.dimensions, op.destinationDimensions);
-  const int64_t inner = dimensions >= 2 || op.source.indexed || op.destination.indexed ? std::max(op.size0, 1) : 1;
+  const int64_t inner =
+      dimensions >= 2 || op.source.indexed || op.destination.indexed ? std::max(op.size0, 1) : 1;
   const int64_t outer = dimensions >= 3 ? std::max(op.size1, 1) : 1;
   const auto add = [&](const DmaEnd& end, bool write, bool strided, const char* what) {
     int64_t low = 0, high = 0;
     if (target_.family == Family::U65) {
       const auto length = static_cast<int64_t>(op.length);
-      high = (inner * outer - 1) * length + (strided ? (inner * outer - 1) * end.stride0 + (outer - 1) * end.stride1 : 0);
+      high = (inner * outer - 1) * length +
+             (strided ? (inner * outer - 1) * end.stride0 + (outer - 1) * end.stride1 : 0);
     } else {
       const int64_t steps = end.indexed ? op.indexMax : inner - 1;
       ((steps * end.stride0) < 0 ? low : high) += steps * end.stride0;
@@ -150,22 +169,27 @@ std::vector<Checker::Use> Checker::usesOf(const DmaOperation& op) const {
   if (op.source.indexed || op.destination.indexed) {
     const auto count = static_cast<uint64_t>(inner * outer);
     uses.push_back({op.indexRegion, op.indexAddress,
-                    op.indexAddress + count * 4 + static_cast<uint64_t>((outer - 1) * op.indexSkip1) - 1, false, "DMA indices"});
+                    op.indexAddress + count * 4 + static_cast<uint64_t>((outer - 1) * op.indexSkip1) - 1,
+                    false, "DMA indices"});
   }
   return uses;
 }
 
-void Checker::reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending, uint32_t offset,
-                              const char* kind, const char* remedy) {
+void Checker::reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending,
+                              uint32_t offset, const char* kind, const char* remedy) {
   for (const Pending& other : pending) {
     for (const Use& theirs : other.uses) {
       for (const Use& ours : uses) {
-        if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last || ours.first > theirs.last) continue;
+        if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last ||
+            ours.first > theirs.last)
+          continue;
         find(Finding::Kind::Hazard, offset,
-             fmt::format("{} {} while {} of the unfinished {} at offset 0x{:x} {} it: {}; {}", ours.what,
-                         ours.write ? "is written" : "is read", theirs.what, kind, other.offset,
-                         theirs.write ? "writes" : "reads",
-                         describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last)), remedy));
+             fmt::format(
+                 "{} {} while {} of the unfinished {} at offset 0x{:x} {} it: {}; {}", ours.what,
+                 ours.write ? "is written" : "is read", theirs.what, kind, other.offset,
+                 theirs.write ? "writes" : "reads",
+                 describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last)),
+                 remedy));
         return;
       }
     }
@@ -179,16 +203,19 @@ void Checker::checkAlignment(const KernelOperation& op, uint32_t offset) {
     const int64_t unit = map.layout == Layout::NHCWB16 ? 16 : bytes;
     for (size_t t = 0; t < 4; ++t) {
       if (map.base[t] % static_cast<uint64_t>(unit) != 0) {
-        find(Finding::Kind::Alignment, offset, fmt::format("{} base {} 0x{:x} is not a multiple of {}", what, t, map.base[t], unit));
+        find(Finding::Kind::Alignment, offset,
+             fmt::format("{} base {} 0x{:x} is not a multiple of {}", what, t, map.base[t], unit));
       }
     }
     if (map.strideY % unit != 0) {
-      find(Finding::Kind::Alignment, offset, fmt::format("{} stride Y {} is not a multiple of {}", what, map.strideY, unit));
+      find(Finding::Kind::Alignment, offset,
+           fmt::format("{} stride Y {} is not a multiple of {}", what, map.strideY, unit));
     }
     const int64_t other = map.layout == Layout::NHCWB16 ? map.strideC : map.strideX;
     if (other % unit != 0) {
-      find(Finding::Kind::Alignment, offset, fmt::format("{} stride {} {} is not a multiple of {}", what,
-                                                          map.layout == Layout::NHCWB16 ? 'C' : 'X', other, unit));
+      find(Finding::Kind::Alignment, offset,
+           fmt::format("{} stride {} {} is not a multiple of {}", what,
+                       map.layout == Layout::NHCWB16 ? 'C' : 'X', other, unit));
     }
   };
   check(op.ifm, "IFM");
@@ -197,7 +224,9 @@ void Checker::checkAlignment(const KernelOperation& op, uint32_t offset) {
   if (!op.weights) return;
   const auto stream = [&](const AddressRange& range, const char* what) {
     if (range.length > 0 && (range.address % 16 != 0 || range.length % 16 != 0)) {
-      find(Finding::Kind::Alignment, offset, fmt::format("{} stream 0x{:x} of {} bytes is not in units of 16", what, range.address, range.length));
+      find(Finding::Kind::Alignment, offset,
+           fmt::format("{} stream 0x{:x} of {} bytes is not in units of 16", what, range.address,
+                       range.length));
     }
   };
   for (const AddressRange& range : op.weights->weights) stream(range, "weight");
@@ -206,28 +235,34 @@ void Checker::checkAlignment(const KernelOperation& op, uint32_t offset) {
 
 void Checker::checkAlignment(const DmaOperation& op, uint32_t offset) {
   const auto need = [&](uint64_t value, const char* what) {
-    if (value % 16 != 0) find(Finding::Kind::Alignment, offset, fmt::format("DMA {} 0x{:x} is not a multiple of 16", what, value));
+    if (value % 16 != 0)
+      find(Finding::Kind::Alignment, offset,
+           fmt::format("DMA {} 0x{:x} is not a multiple of 16", what, value));
   };
   const bool all = target_.family == Family::U55;
   if (all || (target_.family == Family::U65 && op.source.internal)) need(op.source.address, "source");
-  if (all || (target_.family == Family::U65 && op.destination.internal)) need(op.destination.address, "destination");
+  if (all || (target_.family == Family::U65 && op.destination.internal))
+    need(op.destination.address, "destination");
   if (all || (target_.family == Family::U65 && op.destination.internal)) need(op.length, "length");
 }
 
 void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
   if (target_.isU85() && !microblockAllowed(target_, op, op.microblock)) {
     find(Finding::Kind::BlockConfig, offset,
-         fmt::format("microblock {}x{}x{} is not allowed for this operation on {}", op.microblock.h, op.microblock.w, op.microblock.c, target_.name));
+         fmt::format("microblock {}x{}x{} is not allowed for this operation on {}", op.microblock.h,
+                     op.microblock.w, op.microblock.c, target_.name));
   }
   const BlockRules rules(target_, op);
-  if (Status status = rules.check(op.block); !status.ok()) find(Finding::Kind::BlockConfig, offset, status.error().message());
+  if (Status status = rules.check(op.block); !status.ok())
+    find(Finding::Kind::BlockConfig, offset, status.error().message());
   if (target_.isU85()) return;
   if (op.ifmBufferEnd % 2 != 0 || op.accumulatorStart % 2 != 0 || op.ifm2BufferStart % 2 != 0) {
     find(Finding::Kind::BlockConfig, offset, "an SHRAM buffer starts or ends at an odd bank");
   }
   if (op.kind != OperationKind::Elementwise && op.ifmBufferEnd > op.accumulatorStart) {
     find(Finding::Kind::BlockConfig, offset,
-         fmt::format("IFM buffers end at bank {}, accumulators start at bank {}", op.ifmBufferEnd, op.accumulatorStart));
+         fmt::format("IFM buffers end at bank {}, accumulators start at bank {}", op.ifmBufferEnd,
+                     op.accumulatorStart));
   }
 }
 
@@ -239,20 +274,24 @@ struct Box {
   bool empty() const { return y0 >= y1 || x0 >= x1 || c0 >= c1; }
 };
 
-int64_t blocksOf(int64_t size, int64_t block) { return (size + block - 1) / std::max<int64_t>(block, 1); }
+int64_t blocksOf(int64_t size, int64_t block) {
+  return (size + block - 1) / std::max<int64_t>(block, 1);
+}
 
 /// Block `index` of the OFM in execution order: depth fastest, then width, then height.
 Box ofmBlock(const KernelOperation& op, int64_t index) {
   const int64_t depths = blocksOf(op.ofm.depth, op.block.c), widths = blocksOf(op.ofm.width, op.block.w);
   const int64_t z = index % depths, x = index / depths % widths, y = index / depths / widths;
-  Box box{y * op.block.h, (y + 1) * op.block.h, x * op.block.w, (x + 1) * op.block.w, z * op.block.c, (z + 1) * op.block.c};
+  Box box{y * op.block.h,       (y + 1) * op.block.h, x * op.block.w,
+          (x + 1) * op.block.w, z * op.block.c,       (z + 1) * op.block.c};
   box.y1 = std::min<int64_t>(box.y1, op.ofm.height);
   box.x1 = std::min<int64_t>(box.x1, op.ofm.width);
   box.c1 = std::min<int64_t>(box.c1, op.ofm.depth);
   return box;
 }
 
-/// What job `index` of the operation reads of `map`: operations that reduce depth take several jobs per OFM block.
+/// What job `index` of the operation reads of `map`: operations that reduce depth take several jobs per OFM
+/// block.
 Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reductionDepth, int64_t index) {
   const int64_t steps = reductionDepth > 0 ? blocksOf(map.depth, reductionDepth) : 1;
   Box box = ofmBlock(op, index / steps);
@@ -307,7 +346,8 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   if (boxA.empty() || boxB.empty()) return false;
   const int64_t bytes = elementBytes(a.type);
   const bool sameGrid = a.layout == b.layout && a.type == b.type && a.strideY == b.strideY && a.strideY > 0 &&
-                        (a.layout == Layout::NHWC ? a.strideX == b.strideX && a.strideX > 0 : a.strideC == b.strideC && a.strideC > 0);
+                        (a.layout == Layout::NHWC ? a.strideX == b.strideX && a.strideX > 0
+                                                  : a.strideC == b.strideC && a.strideC > 0);
   if (sameGrid) {
     // Move both into one coordinate system by taking the distance of the bases apart.
     int64_t rest = static_cast<int64_t>(b.base[0]) - static_cast<int64_t>(a.base[0]);
@@ -324,7 +364,8 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
     }
     if (negative) dy = -dy, dx = -dx, dc = -dc;
     const auto meet = [](int64_t p0, int64_t p1, int64_t q0, int64_t q1) { return p0 < q1 && q0 < p1; };
-    return meet(boxA.y0, boxA.y1, boxB.y0 + dy, boxB.y1 + dy) && meet(boxA.x0, boxA.x1, boxB.x0 + dx, boxB.x1 + dx) &&
+    return meet(boxA.y0, boxA.y1, boxB.y0 + dy, boxB.y1 + dy) &&
+           meet(boxA.x0, boxA.x1, boxB.x0 + dx, boxB.x1 + dx) &&
            meet(boxA.c0, boxA.c1, boxB.c0 + dc, boxB.c1 + dc);
   }
   const auto [lowA, highA] = hull(a, boxA);
@@ -334,22 +375,24 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
 
 }  // namespace
 
-/// BLOCKDEP b: job i of this operation may run while job j from the end of the one before is unfinished when i + j < b, so
-/// it must not read what that job writes.
+/// BLOCKDEP b: job i of this operation may run while job j from the end of the one before is unfinished when
+/// i + j < b, so it must not read what that job writes.
 void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
   if (kernels_.empty() || op.blockDependency == 0) return;
   const Pending& before = kernels_.back();
   const KernelOperation& last = before.operation;
   if (!last.accumulatorOutput || !inMemory(last.ofm)) return;
   const bool permuted = last.transpose != Transpose::HWC || last.reverse != Reverse::None;
-  const int64_t lastJobs = blocksOf(last.ofm.height, last.block.h) * blocksOf(last.ofm.width, last.block.w) * blocksOf(last.ofm.depth, last.block.c);
+  const int64_t lastJobs = blocksOf(last.ofm.height, last.block.h) * blocksOf(last.ofm.width, last.block.w) *
+                           blocksOf(last.ofm.depth, last.block.c);
   const int32_t reduction = BlockRules(target_, op).reductionDepth();
   const auto conflicts = [&](const FeatureMap& map, int32_t reductionDepth) {
     if (!inMemory(map) || map.region != last.ofm.region) return false;
     for (int64_t i = 0; i < op.blockDependency; ++i) {
       const Box read = inputOfJob(op, map, reductionDepth, i);
       for (int64_t j = 0; i + j < op.blockDependency && j < lastJobs; ++j) {
-        const Box written = permuted ? Box{0, last.ofm.height, 0, last.ofm.width, 0, last.ofm.depth} : ofmBlock(last, lastJobs - 1 - j);
+        const Box written = permuted ? Box{0, last.ofm.height, 0, last.ofm.width, 0, last.ofm.depth}
+                                     : ofmBlock(last, lastJobs - 1 - j);
         if (boxesMeet(map, read, last.ofm, written)) return true;
       }
     }
@@ -357,16 +400,22 @@ void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
   };
   const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
   const bool binary = op.ifm2 && (op.kind != OperationKind::Elementwise || !isUnary(op.elementwise.mode));
-  const char* what = readsIfm && conflicts(op.ifm, reduction) ? "IFM" : binary && conflicts(*op.ifm2, 0) ? "IFM2" : nullptr;
+  const char* what = readsIfm && conflicts(op.ifm, reduction) ? "IFM"
+                     : binary && conflicts(*op.ifm2, 0)       ? "IFM2"
+                                                              : nullptr;
   if (what != nullptr) {
     find(Finding::Kind::Hazard, offset,
-         fmt::format("BLOCKDEP {} lets this operation read its {} while the one at offset 0x{:x} still writes it", op.blockDependency, what, before.offset));
+         fmt::format(
+             "BLOCKDEP {} lets this operation read its {} while the one at offset 0x{:x} still writes it",
+             op.blockDependency, what, before.offset));
   }
 }
 
 void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
   for (const Use& use : uses) {
-    if (use.write || (use.space != kInternal && initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0)) continue;
+    if (use.write ||
+        (use.space != kInternal && initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0))
+      continue;
     // Only a box that nothing at all has been written to is certain: strided maps leave gaps.
     const auto space = written_.find(use.space);
     bool touched = false;
@@ -375,7 +424,9 @@ void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
       touched = at != space->second.begin() && std::prev(at)->second >= use.first;
     }
     if (!touched) {
-      find(Finding::Kind::Uninitialized, offset, fmt::format("{} reads memory that nothing has written: {}", use.what, describe(use.space, use.first, use.last)));
+      find(Finding::Kind::Uninitialized, offset,
+           fmt::format("{} reads memory that nothing has written: {}", use.what,
+                       describe(use.space, use.first, use.last)));
     }
   }
   for (const Use& use : uses) {

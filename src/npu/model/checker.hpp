@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for mistakes in a command stream that a functional run cannot see: accesses to memory that an unfinished
-// operation still uses (missing waits, too large BLOCKDEP), misaligned addresses, illegal blocks, reads of memory that
-// nothing has written (ethosu-command-stream 2.2, 2.3, 4.2, 8).
+// Looks for mistakes in a command stream that a functional run cannot see: accesses to memory that an
+// unfinished operation still uses (missing waits, too large BLOCKDEP), misaligned addresses, illegal blocks,
+// reads of memory that nothing has written (ethosu-command-stream 2.2, 2.3, 4.2, 8).
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ class Checker {
   struct Pending {
     std::vector<Use> uses;
     uint32_t offset = 0;
-    KernelOperation operation;       // kernels only
+    KernelOperation operation;  // kernels only
   };
 
   std::vector<Use> usesOf(const KernelOperation& op) const;
   std::vector<Use> usesOf(const DmaOperation& op) const;
-  void reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending, uint32_t offset, const char* kind,
-                       const char* remedy);
+  void reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending, uint32_t offset,
+                       const char* kind, const char* remedy);
   void checkAlignment(const KernelOperation& op, uint32_t offset);
   void checkAlignment(const DmaOperation& op, uint32_t offset);
   void checkBlock(const KernelOperation& op, uint32_t offset);

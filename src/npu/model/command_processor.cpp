@@ -31,7 +31,8 @@ void CommandProcessor::start(std::vector<uint32_t> words) {
   checker_ = options_.check ? std::make_unique<Checker>(*machine_.target) : nullptr;
 }
 
-CommandProcessor::Step CommandProcessor::fail(FaultKind kind, std::string reason, uint32_t offset, uint8_t channel) {
+CommandProcessor::Step CommandProcessor::fail(FaultKind kind, std::string reason, uint32_t offset,
+                                              uint8_t channel) {
   fault_ = Fault{kind, offset, std::move(reason), channel};
   running_ = false;
   return Step::Faulted;
@@ -65,7 +66,8 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   if (checker_) checker_->add(operation, offset, unset);
 
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
-    if (Outcome failed = executor_.execute(*kernel, memory)) return fail(failed->kind, failed->reason, offset, failed->channel);
+    if (Outcome failed = executor_.execute(*kernel, memory))
+      return fail(failed->kind, failed->reason, offset, failed->channel);
     ++stats_.kernelOperations;
     if (timeline_) {
       TimingContext context = TimingContext::fromRegions(machine_, *kernel);
@@ -77,7 +79,8 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   }
   if (timeline_) timeline_->add(operation, offset);
   if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
-    if (Outcome failed = executor_.execute(*dma, memory)) return fail(failed->kind, failed->reason, offset, failed->channel);
+    if (Outcome failed = executor_.execute(*dma, memory))
+      return fail(failed->kind, failed->reason, offset, failed->channel);
     ++stats_.dmaOperations;
     return Step::Continue;
   }
@@ -98,7 +101,8 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   if (const auto* branch = std::get_if<Branch>(&operation)) {
     if (branch->ifResult && !executor_.resultFlag()) return Step::Continue;
     if (branch->target % 4 != 0 || branch->target / 4 >= words_.size()) {
-      return fail(FaultKind::Branch, fmt::format("branch to offset 0x{:x} outside the stream", branch->target), offset);
+      return fail(FaultKind::Branch,
+                  fmt::format("branch to offset 0x{:x} outside the stream", branch->target), offset);
     }
     index_ = branch->target / 4;
     return Step::Continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps through a command stream: register state, operations, branches, interrupts, faults; keeps statistics, the time
-// line and the checker up to date.
+// Steps through a command stream: register state, operations, branches, interrupts, faults; keeps statistics,
+// the time line and the checker up to date.
 #pragma once
 
 #include <cstdint>

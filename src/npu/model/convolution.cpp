@@ -18,7 +18,8 @@ constexpr int64_t kInt32Limit = std::numeric_limits<int32_t>::max();
 /// First input element of output position p.
 template <typename T>
 const T* windowStart(const Plane<T>& plane, const Kernel& kernel, int64_t ofmWidth, int64_t p) {
-  return plane.data + (p / ofmWidth * kernel.strideY * plane.width + p % ofmWidth * kernel.strideX) * plane.depth;
+  return plane.data +
+         (p / ofmWidth * kernel.strideY * plane.width + p % ofmWidth * kernel.strideX) * plane.depth;
 }
 
 }  // namespace
@@ -27,18 +28,21 @@ Outcome Executor::weightsFromIfm2(const KernelOperation& op, const Geometry& geo
                                   std::vector<int64_t>& weights) const {
   if (!op.ifm2) return trouble(FaultKind::Parse, "weights from IFM2 without IFM2");
   if (op.kernel.height != 1 || op.kernel.width != 1) {
-    return trouble(FaultKind::Parse, "weights from IFM2 need a 1x1 kernel, not {}x{}", op.kernel.height, op.kernel.width);
+    return trouble(FaultKind::Parse, "weights from IFM2 need a 1x1 kernel, not {}x{}", op.kernel.height,
+                   op.kernel.width);
   }
-  if (elementBytes(op.ifm2->type) > 2 || op.ifm2->storage == Storage::Chained || op.ifm2->storage == Storage::None) {
+  if (elementBytes(op.ifm2->type) > 2 || op.ifm2->storage == Storage::Chained ||
+      op.ifm2->storage == Storage::None) {
     return trouble(FaultKind::Parse, "weights from IFM2 must be 8 or 16 bits wide and in memory");
   }
-  if (Outcome failed = checkLimits(geometry.ofmDepth * geometry.ifmDepth, geometry.ofmDepth * geometry.ifmDepth * 8)) {
+  if (Outcome failed =
+          checkLimits(geometry.ofmDepth * geometry.ifmDepth, geometry.ofmDepth * geometry.ifmDepth * 8)) {
     return failed;
   }
   // [1, output channel, input channel]
   BoundMap map;
-  if (Outcome failed = map.bind(*op.ifm2, 1, geometry.ofmDepth, geometry.ifmDepth, memory, Access::Read, Channel::Ifm,
-                                "IFM2 (weights)")) {
+  if (Outcome failed = map.bind(*op.ifm2, 1, geometry.ofmDepth, geometry.ifmDepth, memory, Access::Read,
+                                Channel::Ifm, "IFM2 (weights)")) {
     return failed;
   }
   weights.resize(static_cast<size_t>(geometry.ofmDepth * geometry.ifmDepth));
@@ -56,7 +60,8 @@ Outcome Executor::convolution(const KernelOperation& op, AddressMap& memory) {
   const int64_t depth = depthwise ? geometry.ofmDepth : geometry.ifmDepth;
   const int64_t taps = int64_t{op.kernel.height} * op.kernel.width;
   const int64_t volume = taps * (depthwise ? 1 : depth);  // below 2^48
-  if (volume * geometry.ofmDepth > options_.maxOperationBytes) return checkLimits(0, volume * geometry.ofmDepth);
+  if (volume * geometry.ofmDepth > options_.maxOperationBytes)
+    return checkLimits(0, volume * geometry.ofmDepth);
   if (Outcome failed = checkLimits(geometry.positions() * geometry.ofmDepth, 0)) return failed;
   if (volume > options_.maxOperationWork / std::max<int64_t>(geometry.positions() * geometry.ofmDepth, 1)) {
     return checkLimits(std::numeric_limits<int64_t>::max(), 0);
@@ -102,7 +107,8 @@ Outcome Executor::convolution(const KernelOperation& op, AddressMap& memory) {
     if (geometry.ifmDepth % 2 != 0) {
       std::vector<int16_t> even(static_cast<size_t>(geometry.ofmDepth * pairs * 2), int16_t{0});
       for (int64_t o = 0; o < geometry.ofmDepth; ++o) {
-        std::copy_n(matrix.values.begin() + o * geometry.ifmDepth, geometry.ifmDepth, even.begin() + o * pairs * 2);
+        std::copy_n(matrix.values.begin() + o * geometry.ifmDepth, geometry.ifmDepth,
+                    even.begin() + o * pairs * 2);
       }
       matrix.packed = packDotWeights(even.data(), geometry.ofmDepth, 1, pairs);
     } else {
@@ -128,11 +134,13 @@ void Executor::convolveFast(const KernelOperation& op, const Geometry& geometry,
       window.offset.push_back(row);
       continue;
     }
-    for (int64_t kx = 0; kx < kernel.width; ++kx) window.offset.push_back(row + kx * kernel.dilationX * plane.depth);
+    for (int64_t kx = 0; kx < kernel.width; ++kx)
+      window.offset.push_back(row + kx * kernel.dilationX * plane.depth);
   }
   // An odd run reads one element of its neighbour against a zero weight; the plane has room behind its end.
   const int64_t bound = maxInput * weights.maxAbsoluteSum;
-  const bool fast = bound <= kInt32Limit && !needsInitial() && op.accumulatorOutput && stage_.canFinishFast(bound);
+  const bool fast =
+      bound <= kInt32Limit && !needsInitial() && op.accumulatorOutput && stage_.canFinishFast(bound);
   const int64_t padded = weights.packed.paddedChannels;
   if (fast) stage_.prepareFast(padded);
   const int64_t grain = positionsPerTask(padded, fast ? 4 : 8);

@@ -9,10 +9,12 @@ namespace carina::npu::model {
 namespace {
 
 Trouble outside(const char* side, uint64_t address, uint64_t length, const DmaEnd& end, Channel channel) {
-  Trouble failed = end.internal ? trouble(FaultKind::Bus, "DMA {}: {} bytes at internal address 0x{:x} are outside internal memory",
-                                          side, length, address)
-                                : trouble(FaultKind::Bus, "DMA {}: {} bytes at offset 0x{:x} are outside region {}", side, length,
-                                          address, end.region);
+  Trouble failed =
+      end.internal
+          ? trouble(FaultKind::Bus, "DMA {}: {} bytes at internal address 0x{:x} are outside internal memory",
+                    side, length, address)
+          : trouble(FaultKind::Bus, "DMA {}: {} bytes at offset 0x{:x} are outside region {}", side, length,
+                    address, end.region);
   failed.channel = static_cast<uint8_t>(channel);
   return failed;
 }
@@ -26,7 +28,8 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
     return trouble(FaultKind::Parse, "indexed DMA {}", target_.isU85() ? "on both sides" : "on this NPU");
   }
   const int dimensions = std::max(op.dimensions, op.destinationDimensions);
-  if (dimensions > 1 && target_.family == Family::U55) return trouble(FaultKind::Parse, "{}D DMA on Ethos-U55", dimensions);
+  if (dimensions > 1 && target_.family == Family::U55)
+    return trouble(FaultKind::Parse, "{}D DMA on Ethos-U55", dimensions);
   const int64_t inner = dimensions >= 2 || indexed ? op.size0 : 1;
   const int64_t outer = dimensions >= 3 ? op.size1 : 1;
   if (inner <= 0 || outer <= 0) return std::nullopt;
@@ -49,7 +52,8 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
       if (indexed) {
         const std::byte* at = memory.resolve(op.indexRegion, indexAddress, 4, Access::Read);
         if (at == nullptr) {
-          Trouble failed = trouble(FaultKind::Bus, "DMA index at offset 0x{:x} is outside region {}", indexAddress, op.indexRegion);
+          Trouble failed = trouble(FaultKind::Bus, "DMA index at offset 0x{:x} is outside region {}",
+                                   indexAddress, op.indexRegion);
           failed.channel = static_cast<uint8_t>(Channel::DmaRead);
           return failed;
         }
@@ -59,7 +63,8 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
         indexAddress += 4;
         // Assumption dma-index-range: an index below 0 or above IDX_MAX stops the NPU with a bus fault.
         if (index < 0 || index > op.indexMax) {
-          Trouble failed = trouble(FaultKind::Bus, "DMA index {} of run {} is outside 0..{}", index, g * inner + i, op.indexMax);
+          Trouble failed = trouble(FaultKind::Bus, "DMA index {} of run {} is outside 0..{}", index,
+                                   g * inner + i, op.indexMax);
           failed.channel = static_cast<uint8_t>(Channel::DmaRead);
           return failed;
         }
@@ -74,12 +79,14 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
       const std::byte* source = resolve(op.source, from, Access::Read);
       if (source == nullptr) return outside("source", from, op.length, op.source, Channel::DmaRead);
       std::byte* destination = resolve(op.destination, to, Access::Write);
-      if (destination == nullptr) return outside("destination", to, op.length, op.destination, Channel::DmaWrite);
+      if (destination == nullptr)
+        return outside("destination", to, op.length, op.destination, Channel::DmaWrite);
       std::memmove(destination, source, op.length);
       if (gapStrides) {
         // A side without strides of its own streams on.
         sourceGap += op.length + (op.dimensions >= 2 ? static_cast<uint64_t>(op.source.stride0) : 0);
-        destinationGap += op.length + (op.destinationDimensions >= 2 ? static_cast<uint64_t>(op.destination.stride0) : 0);
+        destinationGap +=
+            op.length + (op.destinationDimensions >= 2 ? static_cast<uint64_t>(op.destination.stride0) : 0);
       }
     }
     if (gapStrides) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELEMENTWISE: operand fetch with broadcast, operand scaling, and every binary and unary mode (ethosu-numerics 5).
+// ELEMENTWISE: operand fetch with broadcast, operand scaling, and every binary and unary mode
+// (ethosu-numerics 5).
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -27,21 +28,24 @@ class Operand {
     }
     if (map.storage == Storage::Chained) {
       if (map.region >= chains.size() || !chains[map.region].valid) {
-        return trouble(FaultKind::Parse, "{} reads chaining buffer {}, which nothing has written", name, map.region);
+        return trouble(FaultKind::Parse, "{} reads chaining buffer {}, which nothing has written", name,
+                       map.region);
       }
       chain_ = &chains[map.region];
       const int64_t have = chain_->height * chain_->width * chain_->depth;
       flat_ = have == height_ * width_ * depth_;
-      const auto fits = [](int64_t own, int64_t wanted, bool spread) { return own == wanted || spread || own == 1; };
-      if (!flat_ && !(fits(chain_->height, height_, broadcast.h) && fits(chain_->width, width_, broadcast.w) &&
-                      fits(chain_->depth, depth_, broadcast.c))) {
-        return trouble(FaultKind::Parse, "{} is {}x{}x{} in chaining buffer {}, the OFM {}x{}x{}", name, chain_->height,
-                       chain_->width, chain_->depth, map.region, height_, width_, depth_);
+      const auto fits = [](int64_t own, int64_t wanted, bool spread) {
+        return own == wanted || spread || own == 1;
+      };
+      if (!flat_ && !(fits(chain_->height, height_, broadcast.h) &&
+                      fits(chain_->width, width_, broadcast.w) && fits(chain_->depth, depth_, broadcast.c))) {
+        return trouble(FaultKind::Parse, "{} is {}x{}x{} in chaining buffer {}, the OFM {}x{}x{}", name,
+                       chain_->height, chain_->width, chain_->depth, map.region, height_, width_, depth_);
       }
       return std::nullopt;
     }
-    return map_.bind(map, broadcast.h ? 1 : height_, broadcast.w ? 1 : width_, broadcast.c ? 1 : depth_, memory,
-                     Access::Read, Channel::Ifm, name);
+    return map_.bind(map, broadcast.h ? 1 : height_, broadcast.w ? 1 : width_, broadcast.c ? 1 : depth_,
+                     memory, Access::Read, Channel::Ifm, name);
   }
 
   /// Values of OFM row y, minus the zero point.
@@ -63,7 +67,8 @@ class Operand {
         for (int64_t c = 0; c < depth_; ++c) {
           const int64_t cc = chain_->depth == 1 || broadcast_.c ? 0 : c;
           to[x * depth_ + c] =
-              chain_->values[static_cast<size_t>((yy * chain_->width + xx) * chain_->depth + cc)] - zeroPoint_;
+              chain_->values[static_cast<size_t>((yy * chain_->width + xx) * chain_->depth + cc)] -
+              zeroPoint_;
         }
       }
       return;
@@ -96,9 +101,15 @@ class Operand {
   int64_t height_ = 0, width_ = 0, depth_ = 0;
 };
 
-int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapSub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 /// A scale applied to every element of a row; unit scales cost nothing.
 void scaleRow(const Scale& scale, int64_t count, int64_t* values) {
@@ -116,7 +127,8 @@ void scaleRow(const Scale& scale, int64_t count, int64_t* values) {
   }
 }
 
-/// a shifted right by b with the rounding of the OFM scale. Assumption shift-range: amounts outside 0..63 saturate.
+/// a shifted right by b with the rounding of the OFM scale. Assumption shift-range: amounts outside 0..63
+/// saturate.
 int64_t shiftRight(int64_t a, int64_t b, Rounding rounding) {
   const int shift = static_cast<int>(std::clamp<int64_t>(b, 0, 63));
   // The amount is not a scale: the double roundings have no first step here.
@@ -126,16 +138,20 @@ int64_t shiftRight(int64_t a, int64_t b, Rounding rounding) {
   return scaleExact(a, 1, shift, roundingTerms(mode, shift, 0));
 }
 
-int64_t countLeadingZeros(int64_t a) { return std::countl_zero(static_cast<uint32_t>(a)); }
+int64_t countLeadingZeros(int64_t a) {
+  return std::countl_zero(static_cast<uint32_t>(a));
+}
 
 /// Bits of a value as the unsigned number of its element width.
-uint64_t bitsOf(int64_t v, int bits) { return bits >= 64 ? static_cast<uint64_t>(v) : static_cast<uint64_t>(v) & ((uint64_t{1} << bits) - 1); }
+uint64_t bitsOf(int64_t v, int bits) {
+  return bits >= 64 ? static_cast<uint64_t>(v) : static_cast<uint64_t>(v) & ((uint64_t{1} << bits) - 1);
+}
 
 struct Binary {
   ElementwiseMode mode;
-  Rounding rounding;      // SHR
-  ElementType type;       // of the operands
-  int64_t truth;          // comparison result for true
+  Rounding rounding;  // SHR
+  ElementType type;   // of the operands
+  int64_t truth;      // comparison result for true
 
   void apply(const int64_t* a, const int64_t* b, int64_t n, int64_t* to) const {
     const int bits = elementBytes(type) * 8;
@@ -147,12 +163,24 @@ struct Binary {
       for (int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]) ? yes : 0;
     };
     switch (mode) {
-      case ElementwiseMode::Mul: each(wrapMul); break;
-      case ElementwiseMode::Add: each(wrapAdd); break;
-      case ElementwiseMode::Sub: each(wrapSub); break;
-      case ElementwiseMode::Min: each([](int64_t x, int64_t y) { return x < y ? x : y; }); break;
-      case ElementwiseMode::Max: each([](int64_t x, int64_t y) { return x > y ? x : y; }); break;
-      case ElementwiseMode::Shr: each([this](int64_t x, int64_t y) { return shiftRight(x, y, rounding); }); break;
+      case ElementwiseMode::Mul:
+        each(wrapMul);
+        break;
+      case ElementwiseMode::Add:
+        each(wrapAdd);
+        break;
+      case ElementwiseMode::Sub:
+        each(wrapSub);
+        break;
+      case ElementwiseMode::Min:
+        each([](int64_t x, int64_t y) { return x < y ? x : y; });
+        break;
+      case ElementwiseMode::Max:
+        each([](int64_t x, int64_t y) { return x > y ? x : y; });
+        break;
+      case ElementwiseMode::Shr:
+        each([this](int64_t x, int64_t y) { return shiftRight(x, y, rounding); });
+        break;
       case ElementwiseMode::Shl:
         // Assumption shl-low-bits: 32-bit result, low bits kept; amounts of 32 and more give 0.
         each([](int64_t x, int64_t y) {
@@ -175,15 +203,33 @@ struct Binary {
           return x / y;
         });
         break;
-      case ElementwiseMode::CmpEq: compare([](int64_t x, int64_t y) { return x == y; }); break;
-      case ElementwiseMode::CmpNe: compare([](int64_t x, int64_t y) { return x != y; }); break;
-      case ElementwiseMode::CmpGe: compare([](int64_t x, int64_t y) { return x >= y; }); break;
-      case ElementwiseMode::CmpGt: compare([](int64_t x, int64_t y) { return x > y; }); break;
-      case ElementwiseMode::And: each([](int64_t x, int64_t y) { return x & y; }); break;
-      case ElementwiseMode::Or: each([](int64_t x, int64_t y) { return x | y; }); break;
-      case ElementwiseMode::Xor: each([](int64_t x, int64_t y) { return x ^ y; }); break;
-      case ElementwiseMode::AndNot: each([](int64_t x, int64_t y) { return x & ~y; }); break;
-      default: std::copy_n(a, n, to); break;  // unary modes do not come here
+      case ElementwiseMode::CmpEq:
+        compare([](int64_t x, int64_t y) { return x == y; });
+        break;
+      case ElementwiseMode::CmpNe:
+        compare([](int64_t x, int64_t y) { return x != y; });
+        break;
+      case ElementwiseMode::CmpGe:
+        compare([](int64_t x, int64_t y) { return x >= y; });
+        break;
+      case ElementwiseMode::CmpGt:
+        compare([](int64_t x, int64_t y) { return x > y; });
+        break;
+      case ElementwiseMode::And:
+        each([](int64_t x, int64_t y) { return x & y; });
+        break;
+      case ElementwiseMode::Or:
+        each([](int64_t x, int64_t y) { return x | y; });
+        break;
+      case ElementwiseMode::Xor:
+        each([](int64_t x, int64_t y) { return x ^ y; });
+        break;
+      case ElementwiseMode::AndNot:
+        each([](int64_t x, int64_t y) { return x & ~y; });
+        break;
+      default:
+        std::copy_n(a, n, to);
+        break;  // unary modes do not come here
     }
   }
 };
@@ -199,8 +245,10 @@ bool scalesOperandsU85(ElementwiseMode mode) {
     case ElementwiseMode::CmpEq:
     case ElementwiseMode::CmpNe:
     case ElementwiseMode::CmpGe:
-    case ElementwiseMode::CmpGt: return true;
-    default: return false;
+    case ElementwiseMode::CmpGt:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -219,8 +267,10 @@ bool knownMode(ElementwiseMode mode, bool u85) {
     case ElementwiseMode::Or:
     case ElementwiseMode::Xor:
     case ElementwiseMode::Not:
-    case ElementwiseMode::AndNot: return true;
-    default: return false;
+    case ElementwiseMode::AndNot:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -230,19 +280,23 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const Elementwise& e = op.elementwise;
   const bool u85 = target_.isU85();
   if (!knownMode(e.mode, u85)) {
-    return trouble(FaultKind::Parse, "elementwise mode {} on {}", static_cast<int>(e.mode), familyName(target_.family));
+    return trouble(FaultKind::Parse, "elementwise mode {} on {}", static_cast<int>(e.mode),
+                   familyName(target_.family));
   }
   const bool binary = !isUnary(e.mode);
   if (binary && !op.ifm2) return trouble(FaultKind::Parse, "binary elementwise operation without IFM2");
   const int bits = elementBytes(op.ifm.type) * 8;
-  if (!u85 && bits == 64) return trouble(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
+  if (!u85 && bits == 64)
+    return trouble(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
   const int64_t n = int64_t{op.ofm.width} * op.ofm.depth;
   if (Outcome failed = checkLimits(n * op.ofm.height, n * 64)) return failed;
 
   Operand first, second;
-  if (Outcome failed = first.bind(op.ifm, e.ifmBroadcast, e.scalar, op, memory, chains_, "IFM")) return failed;
+  if (Outcome failed = first.bind(op.ifm, e.ifmBroadcast, e.scalar, op, memory, chains_, "IFM"))
+    return failed;
   if (binary) {
-    if (Outcome failed = second.bind(*op.ifm2, e.ifm2Broadcast, e.scalar, op, memory, chains_, "IFM2")) return failed;
+    if (Outcome failed = second.bind(*op.ifm2, e.ifm2Broadcast, e.scalar, op, memory, chains_, "IFM2"))
+      return failed;
   }
   const bool swap = !u85 && binary && e.reverseOperands;
 
@@ -296,7 +350,11 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
               if (u85) {
                 acc[static_cast<size_t>(i)] = scaleExact(v, v >= 0 ? scaleA : scaleB);
               } else {
-                acc[static_cast<size_t>(i)] = v >= 0 || !op.globalScale ? v : scaleExact(v, op.ofmScale.multiplier, op.ofmScale.shift & 63, roundingTerms(op.ofmScale.rounding, op.ofmScale.shift & 63, 0));
+                acc[static_cast<size_t>(i)] =
+                    v >= 0 || !op.globalScale
+                        ? v
+                        : scaleExact(v, op.ofmScale.multiplier, op.ofmScale.shift & 63,
+                                     roundingTerms(op.ofmScale.rounding, op.ofmScale.shift & 63, 0));
               }
             }
             break;
@@ -307,10 +365,12 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
             }
             break;
           case ElementwiseMode::Clz:
-            for (int64_t i = 0; i < n; ++i) acc[static_cast<size_t>(i)] = countLeadingZeros(a[static_cast<size_t>(i)]);
+            for (int64_t i = 0; i < n; ++i)
+              acc[static_cast<size_t>(i)] = countLeadingZeros(a[static_cast<size_t>(i)]);
             break;
           default:  // Not
-            for (int64_t i = 0; i < n; ++i) acc[static_cast<size_t>(i)] = wrapTo(~a[static_cast<size_t>(i)], op.ifm.type);
+            for (int64_t i = 0; i < n; ++i)
+              acc[static_cast<size_t>(i)] = wrapTo(~a[static_cast<size_t>(i)], op.ifm.type);
             break;
         }
       }

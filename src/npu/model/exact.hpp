@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact scaling arithmetic of the NPU: round(v * multiplier / 2^shift) in every rounding mode (ethosu-numerics 2).
+// Exact scaling arithmetic of the NPU: round(v * multiplier / 2^shift) in every rounding mode
+// (ethosu-numerics 2).
 #pragma once
 
 #include <algorithm>
@@ -22,13 +23,18 @@ constexpr RoundingTerms roundingTerms(Rounding mode, int shift, int doubleRound)
   const int64_t half = shift > 0 ? int64_t{1} << (shift - 1) : 0;
   const int64_t twice = doubleRound <= 30 && shift > 31 - doubleRound ? int64_t{1} << (30 - doubleRound) : 0;
   switch (mode) {
-    case Rounding::DoubleSymmetric: return {half + twice, half - twice};
-    case Rounding::Natural: return {half, half};
-    case Rounding::DoubleAsymmetric: return {half + twice, half + twice};
-    case Rounding::Symmetric: return {half, half - (shift > 0 ? 1 : 0)};
+    case Rounding::DoubleSymmetric:
+      return {half + twice, half - twice};
+    case Rounding::Natural:
+      return {half, half};
+    case Rounding::DoubleAsymmetric:
+      return {half + twice, half + twice};
+    case Rounding::Symmetric:
+      return {half, half - (shift > 0 ? 1 : 0)};
     case Rounding::TruncateToZero:
       return {0, static_cast<int64_t>((uint64_t{1} << shift) - 1)};
-    case Rounding::TruncateToLower: return {0, 0};
+    case Rounding::TruncateToLower:
+      return {0, 0};
   }
   return {half, half};
 }
@@ -49,7 +55,9 @@ constexpr int64_t scaleExact(int64_t v, const Scale& scale) {
 }
 
 /// v << bits without overflow.
-constexpr int64_t shiftLeftSaturating(int64_t v, int bits) { return saturate64(static_cast<Int128>(v) * (Int128{1} << bits)); }
+constexpr int64_t shiftLeftSaturating(int64_t v, int bits) {
+  return saturate64(static_cast<Int128>(v) * (Int128{1} << bits));
+}
 
 constexpr int64_t elementMin(ElementType type) {
   return isSigned(type) ? -(int64_t{1} << (elementBytes(type) * 8 - 2)) * 2 : 0;
@@ -63,13 +71,20 @@ constexpr int64_t elementMax(ElementType type) {
 /// Low bits of v as a value of the type.
 constexpr int64_t wrapTo(int64_t v, ElementType type) {
   switch (type) {
-    case ElementType::Int8: return static_cast<int8_t>(v);
-    case ElementType::UInt8: return static_cast<uint8_t>(v);
-    case ElementType::Int16: return static_cast<int16_t>(v);
-    case ElementType::UInt16: return static_cast<uint16_t>(v);
-    case ElementType::Int32: return static_cast<int32_t>(v);
-    case ElementType::UInt32: return static_cast<uint32_t>(v);
-    case ElementType::Int64: return v;
+    case ElementType::Int8:
+      return static_cast<int8_t>(v);
+    case ElementType::UInt8:
+      return static_cast<uint8_t>(v);
+    case ElementType::Int16:
+      return static_cast<int16_t>(v);
+    case ElementType::UInt16:
+      return static_cast<uint16_t>(v);
+    case ElementType::Int32:
+      return static_cast<int32_t>(v);
+    case ElementType::UInt32:
+      return static_cast<uint32_t>(v);
+    case ElementType::Int64:
+      return v;
   }
   return v;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all operation kinds share: geometry, limits, output stage selection, accumulators in and out, the sink.
+// What all operation kinds share: geometry, limits, output stage selection, accumulators in and out, the
+// sink.
 #include "npu/model/executor.hpp"
 
 #include <tbb/blocked_range.h>
@@ -11,15 +12,22 @@
 namespace carina::npu::model {
 namespace {
 
-/// Memory axes of a transposed OFM: the operation axis (0 h, 1 w, 2 c) that lies at memory row, column and channel.
+/// Memory axes of a transposed OFM: the operation axis (0 h, 1 w, 2 c) that lies at memory row, column and
+/// channel.
 std::array<int, 3> memoryAxes(Transpose transpose) {
   switch (transpose) {
-    case Transpose::HWC: return {0, 1, 2};
-    case Transpose::WHC: return {1, 0, 2};
-    case Transpose::HCW: return {0, 2, 1};
-    case Transpose::WCH: return {1, 2, 0};
-    case Transpose::CHW: return {2, 0, 1};
-    case Transpose::CWH: return {2, 1, 0};
+    case Transpose::HWC:
+      return {0, 1, 2};
+    case Transpose::WHC:
+      return {1, 0, 2};
+    case Transpose::HCW:
+      return {0, 2, 1};
+    case Transpose::WCH:
+      return {1, 2, 0};
+    case Transpose::CHW:
+      return {2, 0, 1};
+    case Transpose::CWH:
+      return {2, 1, 0};
   }
   return {0, 1, 2};
 }
@@ -40,7 +48,8 @@ bool fitsInt16(const FeatureMap& map) {
 }
 
 int64_t maxMagnitude(const FeatureMap& map) {
-  return std::max(std::abs(elementMin(map.type) - map.zeroPoint), std::abs(elementMax(map.type) - map.zeroPoint));
+  return std::max(std::abs(elementMin(map.type) - map.zeroPoint),
+                  std::abs(elementMax(map.type) - map.zeroPoint));
 }
 
 Outcome Sink::bind(const KernelOperation& op, AddressMap& memory, std::array<ChainBuffer, 8>& chains) {
@@ -58,7 +67,8 @@ Outcome Sink::bind(const KernelOperation& op, AddressMap& memory, std::array<Cha
   }
   if (op.ofm.storage == Storage::Chained) {
     mode_ = Mode::Chain;
-    if (op.ofm.region >= chains.size()) return trouble(FaultKind::Parse, "chaining buffer {} does not exist", op.ofm.region);
+    if (op.ofm.region >= chains.size())
+      return trouble(FaultKind::Parse, "chaining buffer {} does not exist", op.ofm.region);
     if (transpose_ != Transpose::HWC || reverse_ != Reverse::None) {
       return trouble(FaultKind::Parse, "transpose or reverse of an OFM in a chaining buffer");
     }
@@ -85,7 +95,8 @@ void Sink::store(int64_t first, int64_t count, const std::byte* elements) {
   const int64_t pixel = depth_ * bytes;
   if (height_ * width_ * depth_ == 1) flag_ = (static_cast<unsigned>(elements[0]) & 1u) != 0;
   switch (mode_) {
-    case Mode::Discard: return;
+    case Mode::Discard:
+      return;
     case Mode::Chain:
       for (int64_t i = 0; i < count * depth_; ++i) {
         chain_->values[static_cast<size_t>(first * depth_ + i)] = loadElement(elements + i * bytes, type_);
@@ -130,9 +141,12 @@ void Executor::reset() {
   resultFlag_ = false;
 }
 
-const uint8_t* Executor::tableMemory() const { return internal_.data() + internal_.size() - 2048; }
+const uint8_t* Executor::tableMemory() const {
+  return internal_.data() + internal_.size() - 2048;
+}
 
-void Executor::forRange(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) const {
+void Executor::forRange(int64_t count, int64_t grain,
+                        const std::function<void(int64_t, int64_t)>& body) const {
   if (!options_.parallel || count <= grain) {
     if (count > 0) body(0, count);
     return;
@@ -147,8 +161,8 @@ Outcome Executor::checkLimits(int64_t work, int64_t bytes) const {
                    options_.maxOperationWork);
   }
   if (bytes > options_.maxOperationBytes) {
-    return trouble(FaultKind::Limit, "operation needs {} bytes of temporary memory, the model's limit is {}", bytes,
-                   options_.maxOperationBytes);
+    return trouble(FaultKind::Limit, "operation needs {} bytes of temporary memory, the model's limit is {}",
+                   bytes, options_.maxOperationBytes);
   }
   return std::nullopt;
 }
@@ -164,8 +178,9 @@ Outcome Executor::geometryOf(const KernelOperation& op, Geometry& geometry) cons
   geometry.ifmWidth = (geometry.ofmWidth - 1) * k.strideX + (int64_t{k.width} - 1) * k.dilationX + 1 -
                       op.padding.left - op.padding.right;
   if (geometry.ifmHeight < 1 || geometry.ifmWidth < 1) {
-    return trouble(FaultKind::Parse, "padding {},{},{},{} leaves no input ({}x{})", op.padding.top, op.padding.left,
-                   op.padding.bottom, op.padding.right, geometry.ifmHeight, geometry.ifmWidth);
+    return trouble(FaultKind::Parse, "padding {},{},{},{} leaves no input ({}x{})", op.padding.top,
+                   op.padding.left, op.padding.bottom, op.padding.right, geometry.ifmHeight,
+                   geometry.ifmWidth);
   }
   return std::nullopt;
 }
@@ -177,22 +192,25 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
   bool perChannel = false;
   switch (op.kind) {
     case OperationKind::Conv:
-    case OperationKind::Depthwise: perChannel = !op.globalScale; break;
+    case OperationKind::Depthwise:
+      perChannel = !op.globalScale;
+      break;
     case OperationKind::Pool:
       if (!op.globalScale) {
-        // Only U85 pools can have a scale stream (assumption u55-pool-no-stream); without one the value passes through.
+        // Only U85 pools can have a scale stream (assumption u55-pool-no-stream); without one the value
+        // passes through.
         perChannel = target_.isU85() && op.weights && op.weights->scales[0].length > 0;
         if (!perChannel) scale = kIdentity;
       }
-      // REDUCE_SUM of 32-bit inputs is scaled in full, unlike 32-bit elementwise operations of U55/U65: programs of other
-      // compilers carry real multipliers there.
+      // REDUCE_SUM of 32-bit inputs is scaled in full, unlike 32-bit elementwise operations of U55/U65:
+      // programs of other compilers carry real multipliers there.
       break;
     case OperationKind::Elementwise: {
       const ElementwiseMode mode = op.elementwise.mode;
       const bool wide = elementBytes(op.ifm.type) == 4;
       if (!target_.isU85()) {
-        const bool scaled = mode == ElementwiseMode::Add || mode == ElementwiseMode::Sub || mode == ElementwiseMode::Mul ||
-                            mode == ElementwiseMode::Abs;
+        const bool scaled = mode == ElementwiseMode::Add || mode == ElementwiseMode::Sub ||
+                            mode == ElementwiseMode::Mul || mode == ElementwiseMode::Abs;
         if (!op.globalScale || !scaled) scale = kIdentity;
         if (wide) scale.multiplier = 1;
       } else {
@@ -202,7 +220,8 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
       }
       break;
     }
-    case OperationKind::Resize: break;
+    case OperationKind::Resize:
+      break;
   }
   if (!op.accumulatorOutput) {
     perChannel = false;
@@ -219,19 +238,22 @@ Outcome Executor::prepareAccumulators(const KernelOperation& op, AddressMap& mem
   const int64_t height = op.ofm.height, width = op.ofm.width, depth = op.ofm.depth;
   if (op.accumulatorInput == AccumulatorInput::Keep) {
     if (!kept_.valid || kept_.height * kept_.width * kept_.depth != height * width * depth) {
-      return trouble(FaultKind::Parse, "accumulators to keep: the operation before left {}x{}x{}, this one needs {}x{}x{}",
+      return trouble(FaultKind::Parse,
+                     "accumulators to keep: the operation before left {}x{}x{}, this one needs {}x{}x{}",
                      kept_.height, kept_.width, kept_.depth, height, width, depth);
     }
     initial_ = std::move(kept_.values);
   } else if (op.accumulatorInput == AccumulatorInput::Ifm2) {
     if (!op.ifm2) return trouble(FaultKind::Parse, "accumulators from IFM2 without IFM2");
     const Broadcast& broadcast = op.elementwise.ifm2Broadcast;
-    const int64_t rows = broadcast.h ? 1 : height, columns = broadcast.w ? 1 : width, channels = broadcast.c ? 1 : depth;
+    const int64_t rows = broadcast.h ? 1 : height, columns = broadcast.w ? 1 : width,
+                  channels = broadcast.c ? 1 : depth;
     BoundMap map;
     if (op.ifm2->storage == Storage::Chained || op.ifm2->storage == Storage::None) {
       return trouble(FaultKind::Parse, "accumulators from an IFM2 that is not in memory");
     }
-    if (Outcome failed = map.bind(*op.ifm2, rows, columns, channels, memory, Access::Read, Channel::Ifm, "IFM2")) {
+    if (Outcome failed =
+            map.bind(*op.ifm2, rows, columns, channels, memory, Access::Read, Channel::Ifm, "IFM2")) {
       return failed;
     }
     initial_.resize(static_cast<size_t>(height * width * depth));
@@ -245,7 +267,8 @@ Outcome Executor::prepareAccumulators(const KernelOperation& op, AddressMap& mem
       }
       for (int64_t x = 0; x < width; ++x) {
         for (int64_t c = 0; c < depth; ++c) {
-          to[x * depth + c] = row[static_cast<size_t>((broadcast.w ? 0 : x) * channels + (broadcast.c ? 0 : c))];
+          to[x * depth + c] =
+              row[static_cast<size_t>((broadcast.w ? 0 : x) * channels + (broadcast.c ? 0 : c))];
         }
       }
     }
@@ -261,7 +284,8 @@ Outcome Executor::prepareAccumulators(const KernelOperation& op, AddressMap& mem
   return std::nullopt;
 }
 
-void Executor::emit(const KernelOperation& op, int64_t first, int64_t count, int64_t* acc, std::vector<std::byte>& scratch) {
+void Executor::emit(const KernelOperation& op, int64_t first, int64_t count, int64_t* acc,
+                    std::vector<std::byte>& scratch) {
   const int64_t depth = op.ofm.depth;
   const int64_t n = count * depth;
   if (!initial_.empty()) {
@@ -294,10 +318,18 @@ Outcome Executor::execute(const KernelOperation& op, AddressMap& memory) {
   Outcome failed;
   switch (op.kind) {
     case OperationKind::Conv:
-    case OperationKind::Depthwise: failed = convolution(op, memory); break;
-    case OperationKind::Pool: failed = pooling(op, memory); break;
-    case OperationKind::Elementwise: failed = elementwise(op, memory); break;
-    case OperationKind::Resize: failed = resize(op, memory); break;
+    case OperationKind::Depthwise:
+      failed = convolution(op, memory);
+      break;
+    case OperationKind::Pool:
+      failed = pooling(op, memory);
+      break;
+    case OperationKind::Elementwise:
+      failed = elementwise(op, memory);
+      break;
+    case OperationKind::Resize:
+      failed = resize(op, memory);
+      break;
   }
   if (!failed && elements == 1 && op.accumulatorOutput) resultFlag_ = sink_.flag();
   return failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes decoded operations, each to completion: the arithmetic heart of the model. One file per operation kind:
-// convolution.cpp, pooling.cpp, elementwise.cpp, resize.cpp, dma.cpp.
+// Executes decoded operations, each to completion: the arithmetic heart of the model. One file per operation
+// kind: convolution.cpp, pooling.cpp, elementwise.cpp, resize.cpp, dma.cpp.
 #pragma once
 
 #include <array>
@@ -30,7 +30,8 @@ struct KeptAccumulators {
   std::vector<int64_t> values;
 };
 
-/// A dense input, zero point subtracted, padded and upscaled: element (y, x, c) is data[(y * width + x) * depth + c].
+/// A dense input, zero point subtracted, padded and upscaled: element (y, x, c) is data[(y * width + x) *
+/// depth + c].
 template <typename T>
 struct Plane {
   const T* data = nullptr;
@@ -48,7 +49,8 @@ struct Geometry {
 class Sink {
  public:
   Outcome bind(const KernelOperation& op, AddressMap& memory, std::array<ChainBuffer, 8>& chains);
-  /// `count` positions from linear position `first` (row-major), dense in the OFM type. Thread-safe for disjoint ranges.
+  /// `count` positions from linear position `first` (row-major), dense in the OFM type. Thread-safe for
+  /// disjoint ranges.
   void store(int64_t first, int64_t count, const std::byte* elements);
   /// Bit 0 of the only element of a one-element OFM.
   bool flag() const { return flag_; }
@@ -95,14 +97,16 @@ class Executor {
   /// Starting accumulators (KEEP, IFM2) into initial_, or leaves it empty.
   Outcome prepareAccumulators(const KernelOperation& op, AddressMap& memory);
   /// Adds starting accumulators to `count` positions of dense accumulators and sends them on.
-  void emit(const KernelOperation& op, int64_t first, int64_t count, int64_t* acc, std::vector<std::byte>& scratch);
+  void emit(const KernelOperation& op, int64_t first, int64_t count, int64_t* acc,
+            std::vector<std::byte>& scratch);
   bool needsInitial() const { return !initial_.empty(); }
 
   template <typename T>
-  Outcome gather(const KernelOperation& op, const Geometry& geometry, bool padded, int64_t depth, AddressMap& memory,
-                 Plane<T>& plane);
+  Outcome gather(const KernelOperation& op, const Geometry& geometry, bool padded, int64_t depth,
+                 AddressMap& memory, Plane<T>& plane);
   template <typename T>
-  void convolveExact(const KernelOperation& op, const Geometry& geometry, const Plane<T>& plane, const int64_t* weights);
+  void convolveExact(const KernelOperation& op, const Geometry& geometry, const Plane<T>& plane,
+                     const int64_t* weights);
   void convolveFast(const KernelOperation& op, const Geometry& geometry, const Plane<int16_t>& plane,
                     const DecodedWeights& weights, int64_t maxInput);
   void depthwiseFast(const KernelOperation& op, const Geometry& geometry, const Plane<int16_t>& plane,

@@ -51,28 +51,31 @@ inline void convert(const std::byte* from, int64_t count, int64_t zeroPoint, T* 
       Source v;
       std::memcpy(&v, from + i * static_cast<int64_t>(sizeof(Source)), sizeof v);
       // Wraps for 64-bit elements only, whose zero point is 0 in valid streams.
-      to[i] = static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(v)) - static_cast<uint64_t>(zeroPoint));
+      to[i] =
+          static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(v)) - static_cast<uint64_t>(zeroPoint));
     }
   }
 }
 
 template <typename Source, typename T>
-void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool brick, int64_t strideX, int64_t strideC,
-                int64_t zeroPoint, T* to) {
+void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool brick, int64_t strideX,
+                int64_t strideC, int64_t zeroPoint, T* to) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(Source));
   if (!brick) {
     if (strideX == depth * kBytes) {
       convert<Source>(from, columns * depth, zeroPoint, to);
       return;
     }
-    for (int64_t x = 0; x < columns; ++x) convert<Source>(from + x * strideX, depth, zeroPoint, to + x * depth);
+    for (int64_t x = 0; x < columns; ++x)
+      convert<Source>(from + x * strideX, depth, zeroPoint, to + x * depth);
     return;
   }
   for (int64_t c = 0; c < depth; c += 16) {
     const std::byte* in = from + c / 16 * strideC;
     T* out = to + c;
     if (depth - c >= 16) {
-      for (int64_t x = 0; x < columns; ++x) convert<Source>(in + x * 16 * kBytes, 16, zeroPoint, out + x * depth);
+      for (int64_t x = 0; x < columns; ++x)
+        convert<Source>(in + x * 16 * kBytes, 16, zeroPoint, out + x * depth);
     } else {
       for (int64_t x = 0; x < columns; ++x) {
         convert<Source>(in + x * 16 * kBytes, depth - c, zeroPoint, out + x * depth);
@@ -83,8 +86,8 @@ void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool bric
 
 }  // namespace
 
-Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth, AddressMap& memory,
-                       Access access, Channel channel, const char* name) {
+Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth,
+                       AddressMap& memory, Access access, Channel channel, const char* name) {
   height_ = height;
   width_ = width;
   depth_ = depth;
@@ -124,8 +127,9 @@ Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int
     origin_[t] = memory.resolve(map.region, first, length, access);
     zero_[t] = -extent.low;
     if (origin_[t] == nullptr) {
-      Trouble result = trouble(FaultKind::Bus, "{} tile {}: {} bytes at offset 0x{:x} are outside region {}{}", name, t,
-                               length, first, map.region, access == Access::Write ? " or not writable" : "");
+      Trouble result =
+          trouble(FaultKind::Bus, "{} tile {}: {} bytes at offset 0x{:x} are outside region {}{}", name, t,
+                  length, first, map.region, access == Access::Write ? " or not writable" : "");
       result.channel = static_cast<uint8_t>(channel);
       return result;
     }
@@ -142,13 +146,27 @@ void BoundMap::readRow(int64_t y, int64_t x0, int64_t x1, int64_t zeroPoint, T* 
     const int64_t columns = end - x0;
     const std::byte* from = origin_[t] + (zero_[t] + yy * strideY_ + xx * (brick_ ? 16 * bytes_ : strideX_));
     switch (type_) {
-      case ElementType::Int8: readPixels<int8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::UInt8: readPixels<uint8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::Int16: readPixels<int16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::UInt16: readPixels<uint16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::Int32: readPixels<int32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::UInt32: readPixels<uint32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
-      case ElementType::Int64: readPixels<int64_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to); break;
+      case ElementType::Int8:
+        readPixels<int8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::UInt8:
+        readPixels<uint8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::Int16:
+        readPixels<int16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::UInt16:
+        readPixels<uint16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::Int32:
+        readPixels<int32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::UInt32:
+        readPixels<uint32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
+      case ElementType::Int64:
+        readPixels<int64_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
+        break;
     }
     to += columns * depth_;
     x0 = end;
@@ -170,7 +188,8 @@ void BoundMap::writeRow(int64_t y, int64_t x0, int64_t x1, const std::byte* from
       if (strideX_ == pixel) {
         std::memcpy(to, from, static_cast<size_t>(columns * pixel));
       } else {
-        for (int64_t x = 0; x < columns; ++x) std::memcpy(to + x * strideX_, from + x * pixel, static_cast<size_t>(pixel));
+        for (int64_t x = 0; x < columns; ++x)
+          std::memcpy(to + x * strideX_, from + x * pixel, static_cast<size_t>(pixel));
       }
     } else {
       const int64_t brickBytes = 16 * bytes_;

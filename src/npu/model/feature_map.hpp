@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feature maps in memory: tiles, layouts and strides resolved to host pointers once per operation, then read and written
-// row by row without further checks (ethosu-command-stream 4).
+// Feature maps in memory: tiles, layouts and strides resolved to host pointers once per operation, then read
+// and written row by row without further checks (ethosu-command-stream 4).
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@ namespace carina::npu::model {
 
 class BoundMap {
  public:
-  /// Checks and resolves everything that elements [0,height) x [0,width) x [0,depth) of `map` touch. `name` is for
-  /// messages ("IFM").
-  Outcome bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth, AddressMap& memory, Access access,
-               Channel channel, const char* name);
+  /// Checks and resolves everything that elements [0,height) x [0,width) x [0,depth) of `map` touch. `name`
+  /// is for messages ("IFM").
+  Outcome bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth, AddressMap& memory,
+               Access access, Channel channel, const char* name);
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
   int64_t depth() const { return depth_; }
   ElementType type() const { return type_; }
 
-  /// to[(x - x0) * depth + c] = element (y, x, c) - zeroPoint for x in [x0, x1). T: int16_t (the difference must fit) or
-  /// int64_t.
+  /// to[(x - x0) * depth + c] = element (y, x, c) - zeroPoint for x in [x0, x1). T: int16_t (the difference
+  /// must fit) or int64_t.
   template <typename T>
   void readRow(int64_t y, int64_t x0, int64_t x1, int64_t zeroPoint, T* to) const;
 

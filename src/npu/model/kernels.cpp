@@ -20,7 +20,9 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
 // Machines without vectors: the same functions element by element.
-int64_t Lanes() { return 1; }
+int64_t Lanes() {
+  return 1;
+}
 
 DotWeights PackDotWeights(const int16_t* dense, int64_t channels, int64_t runs, int64_t pairs) {
   DotWeights packed;
@@ -34,8 +36,8 @@ DotWeights PackDotWeights(const int16_t* dense, int64_t channels, int64_t runs, 
 }
 
 template <typename Sum>
-void dotSums(const DotWindow& window, const DotWeights& weights, const int16_t* const* start, int64_t positions,
-             Sum* acc) {
+void dotSums(const DotWindow& window, const DotWeights& weights, const int16_t* const* start,
+             int64_t positions, Sum* acc) {
   for (int64_t i = 0; i < positions; ++i) {
     const int16_t* w = weights.data.as<int16_t>();
     for (int64_t c = 0; c < weights.channels; ++c) {
@@ -48,8 +50,8 @@ void dotSums(const DotWindow& window, const DotWeights& weights, const int16_t* 
   }
 }
 
-void DotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start, int64_t positions,
-                 int32_t* acc) {
+void DotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start,
+                 int64_t positions, int32_t* acc) {
   dotSums(window, weights, start, positions, acc);
 }
 
@@ -58,8 +60,8 @@ void DotProductsWide(const DotWindow& window, const DotWeights& weights, const i
   dotSums(window, weights, start, positions, acc);
 }
 
-void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset, const int16_t* weights,
-                   int64_t taps, int64_t channels, int32_t* acc) {
+void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset,
+                   const int16_t* weights, int64_t taps, int64_t channels, int32_t* acc) {
   for (int64_t i = 0; i < positions; ++i) {
     for (int64_t c = 0; c < channels; ++c) {
       int32_t sum = 0;
@@ -70,13 +72,14 @@ void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t
 }
 
 template <typename Out>
-void scaleRowsTo(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels, int64_t zeroPoint,
-                 int64_t minimum, int64_t maximum, Out* out) {
+void scaleRowsTo(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels,
+                 int64_t zeroPoint, int64_t minimum, int64_t maximum, Out* out) {
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t c = 0; c < channels; ++c) {
       const auto at = static_cast<size_t>(c);
       const int64_t v = acc[row * scales.paddedChannels + c] + static_cast<int64_t>(scales.bias[at]);
-      const int64_t product = v * scales.multiplier[at] + (v >= 0 ? scales.positive[at] : scales.negative[at]);
+      const int64_t product =
+          v * scales.multiplier[at] + (v >= 0 ? scales.positive[at] : scales.negative[at]);
       out[row * channels + c] =
           static_cast<Out>(std::clamp((product >> scales.shift[at]) + zeroPoint, minimum, maximum));
     }
@@ -112,17 +115,19 @@ HWY_INLINE V32 dotPairs(hn::Vec<D16> a, hn::Vec<D16> b, V32 acc) {
 #else
   const V32 a32 = hn::BitCast(d32, a);
   const V32 b32 = hn::BitCast(d32, b);
-  const V32 even = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a32)), hn::ShiftRight<16>(hn::ShiftLeft<16>(b32)));
+  const V32 even =
+      hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a32)), hn::ShiftRight<16>(hn::ShiftLeft<16>(b32)));
   const V32 odd = hn::Mul(hn::ShiftRight<16>(a32), hn::ShiftRight<16>(b32));
   return hn::Add(acc, hn::Add(even, odd));
 #endif
 }
 
-/// One register tile: M positions, N vectors of channels, runs [firstRun, lastRun), pairs [firstPair, lastPair).
+/// One register tile: M positions, N vectors of channels, runs [firstRun, lastRun), pairs [firstPair,
+/// lastPair).
 template <int M, int N>
-HWY_INLINE void tile(const int64_t* offset, int64_t firstRun, int64_t lastRun, int64_t firstPair, int64_t lastPair,
-                     int64_t pairsPerRun, const int16_t* weights, const int16_t* const* start, int32_t* out,
-                     int64_t stride) {
+HWY_INLINE void tile(const int64_t* offset, int64_t firstRun, int64_t lastRun, int64_t firstPair,
+                     int64_t lastPair, int64_t pairsPerRun, const int16_t* weights,
+                     const int16_t* const* start, int32_t* out, int64_t stride) {
   const D32 d32;
   const D16 d16;
   const auto lanes16 = static_cast<int64_t>(hn::Lanes(d16));
@@ -162,37 +167,50 @@ using TileFunction = void (*)(const int64_t*, int64_t, int64_t, int64_t, int64_t
                               const int16_t* const*, int32_t*, int64_t);
 
 template <int M, int N>
-void tileFunction(const int64_t* offset, int64_t firstRun, int64_t lastRun, int64_t firstPair, int64_t lastPair,
-                  int64_t pairsPerRun, const int16_t* weights, const int16_t* const* start, int32_t* out,
-                  int64_t stride) {
+void tileFunction(const int64_t* offset, int64_t firstRun, int64_t lastRun, int64_t firstPair,
+                  int64_t lastPair, int64_t pairsPerRun, const int16_t* weights, const int16_t* const* start,
+                  int32_t* out, int64_t stride) {
   tile<M, N>(offset, firstRun, lastRun, firstPair, lastPair, pairsPerRun, weights, start, out, stride);
 }
 
 template <int N>
 TileFunction tileOf(int64_t positions) {
   switch (positions) {
-    case 1: return &tileFunction<1, N>;
-    case 2: return &tileFunction<2, N>;
-    case 3: return &tileFunction<3, N>;
+    case 1:
+      return &tileFunction<1, N>;
+    case 2:
+      return &tileFunction<2, N>;
+    case 3:
+      return &tileFunction<3, N>;
 #if HWY_TARGET <= HWY_AVX3
-    case 4: return &tileFunction<4, N>;
-    case 5: return &tileFunction<5, N>;
-    case 6: return &tileFunction<6, N>;
-    case 7: return &tileFunction<7, N>;
+    case 4:
+      return &tileFunction<4, N>;
+    case 5:
+      return &tileFunction<5, N>;
+    case 6:
+      return &tileFunction<6, N>;
+    case 7:
+      return &tileFunction<7, N>;
 #endif
-    default: return &tileFunction<kPositions, N>;
+    default:
+      return &tileFunction<kPositions, N>;
   }
 }
 
 TileFunction tileOf(int64_t positions, int64_t vectors) {
   switch (vectors) {
-    case 1: return tileOf<1>(positions);
-    case 2: return tileOf<2>(positions);
-    default: return tileOf<kVectors>(positions);
+    case 1:
+      return tileOf<1>(positions);
+    case 2:
+      return tileOf<2>(positions);
+    default:
+      return tileOf<kVectors>(positions);
   }
 }
 
-int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D32())); }
+int64_t Lanes() {
+  return static_cast<int64_t>(hn::Lanes(D32()));
+}
 
 DotWeights PackDotWeights(const int16_t* dense, int64_t channels, int64_t runs, int64_t pairs) {
   const int64_t lanes = Lanes();
@@ -218,18 +236,19 @@ DotWeights PackDotWeights(const int16_t* dense, int64_t channels, int64_t runs, 
   return packed;
 }
 
-void DotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start, int64_t positions,
-                 int32_t* acc) {
+void DotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start,
+                 int64_t positions, int32_t* acc) {
   const int64_t lanes = Lanes();
   const int64_t runs = window.runs(), pairs = window.pairs;
   for (int64_t first = 0; first < weights.paddedChannels; first += kVectors * lanes) {
-    const int64_t vectors = std::min((weights.paddedChannels - first) / lanes, static_cast<int64_t>(kVectors));
+    const int64_t vectors =
+        std::min((weights.paddedChannels - first) / lanes, static_cast<int64_t>(kVectors));
     const int16_t* w = weights.data.as<int16_t>() + first * runs * pairs * 2;
     const TileFunction full = tileOf(kPositions, vectors);
     int64_t i = 0;
     for (; i + kPositions <= positions; i += kPositions) {
-      full(window.offset.data(), 0, runs, 0, pairs, pairs, w, start + i, acc + i * weights.paddedChannels + first,
-           weights.paddedChannels);
+      full(window.offset.data(), 0, runs, 0, pairs, pairs, w, start + i,
+           acc + i * weights.paddedChannels + first, weights.paddedChannels);
     }
     if (i < positions) {
       tileOf(positions - i, vectors)(window.offset.data(), 0, runs, 0, pairs, pairs, w, start + i,
@@ -247,7 +266,8 @@ void DotProductsWide(const DotWindow& window, const DotWeights& weights, const i
   HWY_ALIGN int32_t part[kPositions * kVectors * kMaxLanes32];
   const int64_t runsPerSum = pairs >= kPairsPerSum ? 1 : kPairsPerSum / std::max<int64_t>(pairs, 1);
   for (int64_t first = 0; first < weights.paddedChannels; first += kVectors * lanes) {
-    const int64_t vectors = std::min((weights.paddedChannels - first) / lanes, static_cast<int64_t>(kVectors));
+    const int64_t vectors =
+        std::min((weights.paddedChannels - first) / lanes, static_cast<int64_t>(kVectors));
     const int64_t width = vectors * lanes;
     const int16_t* w = weights.data.as<int16_t>() + first * runs * pairs * 2;
     for (int64_t i = 0; i < positions; i += kPositions) {
@@ -270,8 +290,8 @@ void DotProductsWide(const DotWindow& window, const DotWeights& weights, const i
   }
 }
 
-void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset, const int16_t* weights,
-                   int64_t taps, int64_t channels, int32_t* acc) {
+void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset,
+                   const int16_t* weights, int64_t taps, int64_t channels, int32_t* acc) {
   const D32 d32;
   const hn::Rebind<int16_t, D32> half;
   const int64_t lanes = Lanes();
@@ -299,7 +319,8 @@ void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t
     for (int64_t m = i; m < i + count; ++m) {
       for (int64_t rest = c; rest < channels; ++rest) {
         int32_t sum = 0;
-        for (int64_t t = 0; t < taps; ++t) sum += start[m][tapOffset[t] + rest] * weights[t * channels + rest];
+        for (int64_t t = 0; t < taps; ++t)
+          sum += start[m][tapOffset[t] + rest] * weights[t * channels + rest];
         acc[m * channels + rest] = sum;
       }
     }
@@ -328,8 +349,8 @@ HWY_INLINE void storeNarrow(V32 v, int64_t count, Out* out) {
 }
 
 template <typename Out>
-void scaleRowsTo(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels, int64_t zeroPoint,
-                 int64_t minimum, int64_t maximum, Out* out) {
+void scaleRowsTo(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels,
+                 int64_t zeroPoint, int64_t minimum, int64_t maximum, Out* out) {
   const D32 d32;
   const D64 d64;
   using V64 = hn::Vec<D64>;
@@ -372,8 +393,8 @@ void scaleRowsTo(const ChannelScales& scales, const int32_t* acc, int64_t rows, 
 
 #endif  // HWY_SCALAR
 
-void ScaleRows(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels, int64_t zeroPoint,
-               int64_t minimum, int64_t maximum, int outBytes, void* out) {
+void ScaleRows(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels,
+               int64_t zeroPoint, int64_t minimum, int64_t maximum, int outBytes, void* out) {
   if (outBytes == 1 && minimum < 0) {
     scaleRowsTo(scales, acc, rows, channels, zeroPoint, minimum, maximum, static_cast<int8_t*>(out));
   } else if (outBytes == 1) {
@@ -387,7 +408,9 @@ void ScaleRows(const ChannelScales& scales, const int32_t* acc, int64_t rows, in
   }
 }
 
-const char* Name() { return hwy::TargetName(HWY_TARGET); }
+const char* Name() {
+  return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace carina::npu::model
@@ -404,7 +427,9 @@ HWY_EXPORT(ScaleRows);
 HWY_EXPORT(Lanes);
 HWY_EXPORT(Name);
 
-AlignedBytes::AlignedBytes(size_t bytes) { reserve(bytes); }
+AlignedBytes::AlignedBytes(size_t bytes) {
+  reserve(bytes);
+}
 
 AlignedBytes::~AlignedBytes() {
   if (data_ != nullptr) hwy::FreeAlignedBytes(data_, nullptr, nullptr);
@@ -427,8 +452,8 @@ DotWeights packDotWeights(const int16_t* dense, int64_t channels, int64_t runs, 
   return HWY_DYNAMIC_DISPATCH(PackDotWeights)(dense, channels, runs, pairs);
 }
 
-void dotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start, int64_t positions,
-                 int32_t* acc) {
+void dotProducts(const DotWindow& window, const DotWeights& weights, const int16_t* const* start,
+                 int64_t positions, int32_t* acc) {
   HWY_DYNAMIC_DISPATCH(DotProducts)(window, weights, start, positions, acc);
 }
 
@@ -437,18 +462,22 @@ void dotProductsWide(const DotWindow& window, const DotWeights& weights, const i
   HWY_DYNAMIC_DISPATCH(DotProductsWide)(window, weights, start, positions, acc);
 }
 
-void depthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset, const int16_t* weights,
-                   int64_t taps, int64_t channels, int32_t* acc) {
+void depthwiseSums(const int16_t* const* start, int64_t positions, const int64_t* tapOffset,
+                   const int16_t* weights, int64_t taps, int64_t channels, int32_t* acc) {
   HWY_DYNAMIC_DISPATCH(DepthwiseSums)(start, positions, tapOffset, weights, taps, channels, acc);
 }
 
-void scaleRows(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels, int64_t zeroPoint,
-               int64_t minimum, int64_t maximum, int outBytes, void* out) {
+void scaleRows(const ChannelScales& scales, const int32_t* acc, int64_t rows, int64_t channels,
+               int64_t zeroPoint, int64_t minimum, int64_t maximum, int outBytes, void* out) {
   HWY_DYNAMIC_DISPATCH(ScaleRows)(scales, acc, rows, channels, zeroPoint, minimum, maximum, outBytes, out);
 }
 
-int64_t vectorLanes() { return HWY_DYNAMIC_DISPATCH(Lanes)(); }
-const char* instructionSet() { return HWY_DYNAMIC_DISPATCH(Name)(); }
+int64_t vectorLanes() {
+  return HWY_DYNAMIC_DISPATCH(Lanes)();
+}
+const char* instructionSet() {
+  return HWY_DYNAMIC_DISPATCH(Name)();
+}
 
 }  // namespace carina::npu::model
 #endif  // HWY_ONCE

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MappedMemory and the small names of the model's public types (model.hpp).
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.hpp"
 #include "npu/model.hpp"
-
-#include <fmt/format.h>
 
 namespace carina::npu {
 
@@ -15,7 +15,8 @@ void MappedMemory::map(uint64_t address, std::span<std::byte> bytes, bool writab
   const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), address,
                                    [](const Range& range, uint64_t a) { return range.address < a; });
   CARINA_CHECK(at == ranges_.end() || address + bytes.size() <= at->address, "mappings do not overlap");
-  CARINA_CHECK(at == ranges_.begin() || (at - 1)->address + (at - 1)->length <= address, "mappings do not overlap");
+  CARINA_CHECK(at == ranges_.begin() || (at - 1)->address + (at - 1)->length <= address,
+               "mappings do not overlap");
   ranges_.insert(at, Range{address, bytes.size(), bytes.data(), writable});
 }
 
@@ -41,15 +42,22 @@ std::byte* MappedMemory::resolve(uint64_t address, uint64_t length, Access acces
 
 const char* faultKindName(FaultKind kind) {
   switch (kind) {
-    case FaultKind::Parse: return "illegal command";
-    case FaultKind::Bus: return "bus fault";
-    case FaultKind::WeightStream: return "weight stream fault";
-    case FaultKind::Branch: return "illegal branch";
-    case FaultKind::Limit: return "model limit";
+    case FaultKind::Parse:
+      return "illegal command";
+    case FaultKind::Bus:
+      return "bus fault";
+    case FaultKind::WeightStream:
+      return "weight stream fault";
+    case FaultKind::Branch:
+      return "illegal branch";
+    case FaultKind::Limit:
+      return "model limit";
   }
   return "?";
 }
 
-std::string Fault::str() const { return fmt::format("{} at offset 0x{:x}: {}", faultKindName(kind), offset, reason); }
+std::string Fault::str() const {
+  return fmt::format("{} at offset 0x{:x}: {}", faultKindName(kind), offset, reason);
+}
 
 }  // namespace carina::npu

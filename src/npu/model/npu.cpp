@@ -19,9 +19,12 @@ constexpr uint32_t kMaxStreamBytes = 1u << 24;
 
 uint32_t idOf(Family family) {
   switch (family) {
-    case Family::U55: return format::ethosu_id::kU55;
-    case Family::U65: return format::ethosu_id::kU65;
-    default: return format::ethosu_id::kU85;
+    case Family::U55:
+      return format::ethosu_id::kU55;
+    case Family::U65:
+      return format::ethosu_id::kU65;
+    default:
+      return format::ethosu_id::kU85;
   }
 }
 
@@ -40,9 +43,7 @@ struct Npu::State final : model::AddressMap {
     if (length == 0 || length > addressMask() - address + 1) return nullptr;
     return memory->resolve(address, length, access);
   }
-  uint64_t addressMask() const {
-    return (uint64_t{1} << processor.machine().target->addressBits()) - 1;
-  }
+  uint64_t addressMask() const { return (uint64_t{1} << processor.machine().target->addressBits()) - 1; }
   bool u85() const { return processor.machine().target->isU85(); }
 
   // --- registers
@@ -73,15 +74,24 @@ struct Npu::State final : model::AddressMap {
 
   uint32_t identification(uint32_t offset) const {
     switch (offset) {
-      case reg::kPid4: return 0x04;
-      case reg::kPid0: return 0x80 + format::ethosu_config::product(processor.machine().target->configWord);
-      case reg::kPid0 + 4: return 0xb5;
-      case reg::kPid0 + 8: return 0x0b;
-      case reg::kCid0: return 0x0d;
-      case reg::kCid0 + 4: return 0xf0;
-      case reg::kCid0 + 8: return 0x05;
-      case reg::kCid0 + 12: return 0xb1;
-      default: return 0;
+      case reg::kPid4:
+        return 0x04;
+      case reg::kPid0:
+        return 0x80 + format::ethosu_config::product(processor.machine().target->configWord);
+      case reg::kPid0 + 4:
+        return 0xb5;
+      case reg::kPid0 + 8:
+        return 0x0b;
+      case reg::kCid0:
+        return 0x0d;
+      case reg::kCid0 + 4:
+        return 0xf0;
+      case reg::kCid0 + 8:
+        return 0x05;
+      case reg::kCid0 + 12:
+        return 0xb1;
+      default:
+        return 0;
     }
   }
 
@@ -102,7 +112,8 @@ struct Npu::State final : model::AddressMap {
     const bool legal = qSize % 4 == 0 && qSize > 0 && qSize <= kMaxStreamBytes;
     if (legal) bytes = memory->resolve(qBase & addressMask(), qSize, Access::Read);
     if (bytes == nullptr) {
-      fault = Fault{FaultKind::Bus, 0, fmt::format("command stream of {} bytes at 0x{:x} cannot be read", qSize, qBase), 0};
+      fault = Fault{FaultKind::Bus, 0,
+                    fmt::format("command stream of {} bytes at 0x{:x} cannot be read", qSize, qBase), 0};
       recordFault();
       return;
     }
@@ -119,9 +130,13 @@ struct Npu::State final : model::AddressMap {
       case FaultKind::WeightStream:
         statusBits |= u85() ? status::kCmdParseError : status::kWdFault;
         break;
-      case FaultKind::Branch: statusBits |= status::kBranchFault; break;
+      case FaultKind::Branch:
+        statusBits |= status::kBranchFault;
+        break;
       case FaultKind::Parse:
-      case FaultKind::Limit: statusBits |= status::kCmdParseError; break;
+      case FaultKind::Limit:
+        statusBits |= status::kCmdParseError;
+        break;
     }
     raise(0);
   }
@@ -137,20 +152,26 @@ struct Npu::State final : model::AddressMap {
       lastCounts = now;
     }
     switch (result) {
-      case Step::Continue: return true;
-      case Step::Interrupt: raise(processor.interruptMask()); return true;
+      case Step::Continue:
+        return true;
+      case Step::Interrupt:
+        raise(processor.interruptMask());
+        return true;
       case Step::Stopped:
         statusBits |= status::kCmdEndReached;
         raise(processor.interruptMask());
         break;
-      case Step::Faulted: recordFault(); break;
+      case Step::Faulted:
+        recordFault();
+        break;
     }
     latest = processor.statistics();
     if (processor.checker() != nullptr) findings = processor.checker()->take();
     return false;
   }
 
-  static constexpr uint32_t kFaultBits = status::kBusStatus | status::kCmdParseError | status::kWdFault | status::kBranchFault;
+  static constexpr uint32_t kFaultBits =
+      status::kBusStatus | status::kCmdParseError | status::kWdFault | status::kBranchFault;
 
   Memory* memory;
   model::CommandProcessor processor;
@@ -186,27 +207,38 @@ uint32_t Npu::read32(uint32_t offset) {
   }
   if (offset >= reg::kInternalMemory && offset < reg::kInternalMemory + 0x400) {
     const std::vector<uint8_t>& bytes = s.processor.executor().internalMemory();
-    const uint64_t at = (s.plain[reg::kDebugAddress / 4] & 0x0fffffff) + uint64_t{offset - reg::kInternalMemory};
+    const uint64_t at =
+        (s.plain[reg::kDebugAddress / 4] & 0x0fffffff) + uint64_t{offset - reg::kInternalMemory};
     uint32_t word = 0;
     if (at + 4 <= bytes.size()) std::memcpy(&word, bytes.data() + at, 4);
     return word;
   }
   if (offset >= reg::kRevision && offset < reg::kSizeU55U65) return s.identification(offset);
   switch (offset) {
-    case reg::kId: return idOf(s.processor.machine().target->family);
-    case reg::kStatus: return s.readStatus();
-    case reg::kCmd: return s.commandBits;
-    case reg::kQBase: return static_cast<uint32_t>(s.qBase);
-    case reg::kQBase + 4: return static_cast<uint32_t>(s.qBase >> 32);
+    case reg::kId:
+      return idOf(s.processor.machine().target->family);
+    case reg::kStatus:
+      return s.readStatus();
+    case reg::kCmd:
+      return s.commandBits;
+    case reg::kQBase:
+      return static_cast<uint32_t>(s.qBase);
+    case reg::kQBase + 4:
+      return static_cast<uint32_t>(s.qBase >> 32);
     case reg::kQRead:
-    case reg::kCurrentQRead: return s.processor.position();
-    case reg::kQSize: return s.qSize;
-    case reg::kProt: return s.protection;
-    case reg::kConfig: return s.processor.machine().target->configWord;
+    case reg::kCurrentQRead:
+      return s.processor.position();
+    case reg::kQSize:
+      return s.qSize;
+    case reg::kProt:
+      return s.protection;
+    case reg::kConfig:
+      return s.processor.machine().target->configWord;
     case reg::kCondStatus:
       if (s.u85()) return s.processor.executor().resultFlag() ? 1 : 0;
       break;
-    default: break;
+    default:
+      break;
   }
   return s.plain[offset / 4];
 }
@@ -228,7 +260,8 @@ void Npu::write32(uint32_t offset, uint32_t value) {
   }
   if (offset >= reg::kInternalMemory && offset < reg::kInternalMemory + 0x400) {
     std::vector<uint8_t>& bytes = s.processor.executor().internalMemory();
-    const uint64_t at = (s.plain[reg::kDebugAddress / 4] & 0x0fffffff) + uint64_t{offset - reg::kInternalMemory};
+    const uint64_t at =
+        (s.plain[reg::kDebugAddress / 4] & 0x0fffffff) + uint64_t{offset - reg::kInternalMemory};
     if (at + 4 <= bytes.size()) std::memcpy(bytes.data() + at, &value, 4);
     return;
   }
@@ -236,29 +269,46 @@ void Npu::write32(uint32_t offset, uint32_t value) {
     case reg::kCmd:
       s.commandBits = value & (command::kClockQEnable | command::kPowerQEnable);
       if ((value & command::kClearIrq) != 0) s.interruptLine = false;
-      s.interruptHistory = static_cast<uint16_t>(s.interruptHistory & ~(value >> command::kClearIrqHistoryShift));
+      s.interruptHistory =
+          static_cast<uint16_t>(s.interruptHistory & ~(value >> command::kClearIrqHistoryShift));
       if ((value & command::kRun) != 0) s.start();
       return;
-    case reg::kReset: s.reset(value); return;
-    case reg::kQBase: s.qBase = (s.qBase & ~uint64_t{0xffffffff}) | value; return;
-    case reg::kQBase + 4: s.qBase = (s.qBase & 0xffffffff) | high; return;
-    case reg::kQSize: s.qSize = value; return;
+    case reg::kReset:
+      s.reset(value);
+      return;
+    case reg::kQBase:
+      s.qBase = (s.qBase & ~uint64_t{0xffffffff}) | value;
+      return;
+    case reg::kQBase + 4:
+      s.qBase = (s.qBase & 0xffffffff) | high;
+      return;
+    case reg::kQSize:
+      s.qSize = value;
+      return;
     case reg::kId:
     case reg::kStatus:
     case reg::kQRead:
     case reg::kProt:
     case reg::kConfig:
-    case reg::kCurrentQRead: return;  // read-only
-    default: break;
+    case reg::kCurrentQRead:
+      return;  // read-only
+    default:
+      break;
   }
   if (offset >= reg::kState && offset < reg::kStateEnd) return;  // the command stream's own state
   if (offset >= reg::kRevision && offset < reg::kSizeU55U65) return;
   s.plain[offset / 4] = value;
 }
 
-bool Npu::interrupt() const { return state_->interruptLine || state_->pmu.interrupt(); }
-bool Npu::running() const { return state_->processor.running(); }
-bool Npu::step() { return state_->step(); }
+bool Npu::interrupt() const {
+  return state_->interruptLine || state_->pmu.interrupt();
+}
+bool Npu::running() const {
+  return state_->processor.running();
+}
+bool Npu::step() {
+  return state_->step();
+}
 
 bool Npu::run(int64_t maxCommands) {
   for (int64_t i = 0; maxCommands < 0 || i < maxCommands; ++i) {
@@ -267,10 +317,20 @@ bool Npu::run(int64_t maxCommands) {
   return running();
 }
 
-const RunStats& Npu::stats() const { return state_->latest; }
-const std::optional<Fault>& Npu::fault() const { return state_->fault; }
-const std::vector<Finding>& Npu::findings() const { return state_->findings; }
-const Machine& Npu::machine() const { return state_->processor.machine(); }
-void Npu::setMachine(const Machine& machine) { state_->processor.setMachine(machine); }
+const RunStats& Npu::stats() const {
+  return state_->latest;
+}
+const std::optional<Fault>& Npu::fault() const {
+  return state_->fault;
+}
+const std::vector<Finding>& Npu::findings() const {
+  return state_->findings;
+}
+const Machine& Npu::machine() const {
+  return state_->processor.machine();
+}
+void Npu::setMachine(const Machine& machine) {
+  state_->processor.setMachine(machine);
+}
 
 }  // namespace carina::npu

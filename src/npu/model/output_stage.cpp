@@ -9,43 +9,13 @@
 namespace carina::npu::model {
 namespace {
 
-constexpr int64_t kRecordBytes = 10;
-
-ScaleRecord unpackRecord(const uint8_t* bytes, bool u85, bool wide) {
-  uint64_t low = 0;
-  std::memcpy(&low, bytes, sizeof low);
-  const uint64_t high = bytes[8] | (static_cast<uint64_t>(bytes[9]) << 8);
-  const auto field = [&](int first, int bits) {
-    // Fields never straddle more than the 80 bits of a record.
-    const uint64_t v = first == 0 ? low : (low >> first) | (high << (64 - first));
-    return bits == 64 ? v : v & ((uint64_t{1} << bits) - 1);
-  };
-  const auto extend = [](uint64_t v, int bits) {
-    return static_cast<int64_t>(v << (64 - bits)) >> (64 - bits);
-  };
-  ScaleRecord record;
-  if (!u85) {
-    record.bias = extend(field(0, 40), 40);
-    record.multiplier = static_cast<uint32_t>(field(40, 32));
-    record.shift = bytes[9] & 63;
-  } else if (!wide) {
-    record.bias = extend(field(0, 32), 32);
-    record.multiplier = static_cast<uint32_t>(field(32, 31));
-    record.shift = bytes[8] & 63;
-  } else {
-    record.bias = extend(field(0, 48), 48);
-    record.multiplier = static_cast<uint32_t>(field(48, 15));
-    record.shift = bytes[8] & 63;
-  }
-  return record;
-}
-
 /// TFLite's int16 logistic table: round(65536 * sigmoid(i / 24)), the last entry 65535.
 const std::array<int64_t, 257>& sigmoidTable() {
   static const std::array<int64_t, 257> table = [] {
     std::array<int64_t, 257> t{};
     for (size_t i = 0; i < t.size(); ++i) {
-      t[i] = std::min<int64_t>(std::llround(65536.0 / (1.0 + std::exp(-static_cast<double>(i) / 24.0))), 65535);
+      t[i] =
+          std::min<int64_t>(std::llround(65536.0 / (1.0 + std::exp(-static_cast<double>(i) / 24.0))), 65535);
     }
     return t;
   }();
@@ -54,11 +24,16 @@ const std::array<int64_t, 257>& sigmoidTable() {
 
 int64_t tableBytes(Table table) {
   switch (table) {
-    case Table::None: return 0;
-    case Table::Lut8: return 256;
-    case Table::Lut8To16: return 512;
-    case Table::Lut8To32: return 1024;
-    default: return 2048;
+    case Table::None:
+      return 0;
+    case Table::Lut8:
+      return 256;
+    case Table::Lut8To16:
+      return 512;
+    case Table::Lut8To32:
+      return 1024;
+    default:
+      return 2048;
   }
 }
 
@@ -70,12 +45,13 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
   if (!op.weights) return trouble(FaultKind::Parse, "per-channel scaling without a scale stream");
   const WeightStreams& streams = *op.weights;
   // U65 with two cores: core k holds channels k, k + 2, ...; the second stream is idle when one core works.
-  const int64_t cores = target.family == Family::U65 && target.cores == 2 && streams.scales[1].length > 0 ? 2 : 1;
+  const int64_t cores =
+      target.family == Family::U65 && target.cores == 2 && streams.scales[1].length > 0 ? 2 : 1;
   std::array<const std::byte*, 2> from{};
   for (int64_t core = 0; core < cores; ++core) {
     const int64_t own = (count - core + cores - 1) / cores;
     const AddressRange& range = streams.scales[static_cast<size_t>(core)];
-    const auto needed = static_cast<uint64_t>(own * kRecordBytes);
+    const auto needed = static_cast<uint64_t>(own * kScaleRecordBytes);
     if (own > 0 && range.length < needed) {
       Trouble result = trouble(FaultKind::Parse, "scale stream {} holds {} bytes, {} channels need {}", core,
                                range.length, own, needed);
@@ -83,25 +59,29 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
       return result;
     }
     if (own <= 0) continue;
-    from[static_cast<size_t>(core)] = memory.resolve(streams.scaleRegion, range.address, needed, Access::Read);
+    from[static_cast<size_t>(core)] =
+        memory.resolve(streams.scaleRegion, range.address, needed, Access::Read);
     if (from[static_cast<size_t>(core)] == nullptr) {
-      Trouble result = trouble(FaultKind::Bus, "scale stream {}: {} bytes at offset 0x{:x} are outside region {}", core,
-                               needed, range.address, streams.scaleRegion);
+      Trouble result =
+          trouble(FaultKind::Bus, "scale stream {}: {} bytes at offset 0x{:x} are outside region {}", core,
+                  needed, range.address, streams.scaleRegion);
       result.channel = static_cast<uint8_t>(Channel::Scales);
       return result;
     }
   }
-  const bool wide = op.accumulator == AccumulatorFormat::Int48;
+  const ScaleFormat format = scaleFormat(target, op.accumulator);
   records.reserve(static_cast<size_t>(count));
   for (int64_t c = 0; c < count; ++c) {
-    const std::byte* record = from[static_cast<size_t>(c % cores)] + c / cores * kRecordBytes;
-    records.push_back(unpackRecord(reinterpret_cast<const uint8_t*>(record), target.isU85(), wide));
+    const std::byte* record = from[static_cast<size_t>(c % cores)] + c / cores * kScaleRecordBytes;
+    records.push_back(
+        decodeScaleRecord(std::span<const std::byte, kScaleRecordBytes>(record, kScaleRecordBytes), format));
   }
   return std::nullopt;
 }
 
-Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, std::span<const ScaleRecord> records,
-                             Scale global, int64_t channels, const uint8_t* table) {
+Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
+                             std::span<const ScaleRecord> records, Scale global, int64_t channels,
+                             const uint8_t* table) {
   u85_ = target.isU85();
   type_ = op.ofm.type;
   outBytes_ = elementBytes(type_);
@@ -110,7 +90,8 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, st
   zeroPoint_ = op.ofm.zeroPoint;
   perChannel_ = !records.empty();
 
-  const bool usesEntries = table_ != Table::None && (u85_ || (table_ != Table::Tanh && table_ != Table::Sigmoid));
+  const bool usesEntries =
+      table_ != Table::None && (u85_ || (table_ != Table::Tanh && table_ != Table::Sigmoid));
   if (usesEntries) {
     const int64_t offset = int64_t{op.activation.slot} * 256;
     if (offset + tableBytes(table_) > 2048) {
@@ -127,10 +108,17 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, st
   if (!u85_) {
     if (outBytes_ == 8) return trouble(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
     switch (op.activation.clipRange) {
-      case 2: low = 0, high = 255; break;
-      case 3: low = -128, high = 127; break;
-      case 5: low = -32768, high = 32767; break;
-      default: break;
+      case 2:
+        low = 0, high = 255;
+        break;
+      case 3:
+        low = -128, high = 127;
+        break;
+      case 5:
+        low = -32768, high = 32767;
+        break;
+      default:
+        break;
     }
     // Assumption u55-int32-output: zero point and clamp are skipped for 32-bit OFMs without a table.
     const bool plain32 = !narrow && table_ == Table::None;
@@ -151,7 +139,8 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, st
     low = std::max<int64_t>(low, op.activation.min);
     high = std::min<int64_t>(high, op.activation.max);
   } else {
-    // Assumption u85-no-clip-wraps: without clamp 8- and 16-bit outputs keep the low bits; wider ones saturate.
+    // Assumption u85-no-clip-wraps: without clamp 8- and 16-bit outputs keep the low bits; wider ones
+    // saturate.
     wrap_ = narrow;
   }
   if (table_ == Table::Tanh || table_ == Table::Sigmoid) {
@@ -162,7 +151,8 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, st
   // An empty range (minimum above maximum) clamps to the maximum, as min(max(v, low), high) does.
   minimum_ = std::min(low, high);
   maximum_ = high;
-  const bool unsignedIndex = op.activation.clipRange == 2 || (!isSigned(type_) && op.activation.clipRange == 0);
+  const bool unsignedIndex =
+      op.activation.clipRange == 2 || (!isSigned(type_) && op.activation.clipRange == 0);
   indexBase_ = unsignedIndex ? 0 : 128;
 
   const auto n = perChannel_ ? static_cast<size_t>(channels) : size_t{1};
@@ -177,7 +167,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op, st
     Scale scale = global;
     if (perChannel_) {
       bias_[c] = records[c].bias;
-      scale.multiplier = records[c].multiplier;
+      scale.multiplier = records[c].scale;
       scale.shift = records[c].shift;
     }
     const int shift = scale.shift & 63;
@@ -198,7 +188,9 @@ bool OutputStage::canFinishFast(int64_t bound) const {
   // Products stay below 2^62 so that no rounding term can overflow, and accumulators within int32.
   if (bound + maxBias_ > std::numeric_limits<int32_t>::max()) return false;
   if (maxMultiplier_ > 0x7fffffffu) return false;
-  const auto fits = [](int64_t v, ElementType type) { return v >= elementMin(type) && v <= elementMax(type); };
+  const auto fits = [](int64_t v, ElementType type) {
+    return v >= elementMin(type) && v <= elementMax(type);
+  };
   return fits(minimum_, type_) && fits(maximum_, type_);
 }
 
@@ -223,11 +215,13 @@ void OutputStage::prepareFast(int64_t paddedChannels) {
 }
 
 void OutputStage::finishFast(const int32_t* acc, int64_t positions, std::byte* out) const {
-  scaleRows(fast_, acc, positions, channels_, addZeroPoint_ ? zeroPoint_ : 0, minimum_, maximum_, outBytes_, out);
+  scaleRows(fast_, acc, positions, channels_, addZeroPoint_ ? zeroPoint_ : 0, minimum_, maximum_, outBytes_,
+            out);
   if (table_ == Table::Lut8) {
     auto* values = reinterpret_cast<uint8_t*>(out);
     const auto base = static_cast<uint8_t>(indexBase_);
-    for (int64_t i = 0; i < positions * channels_; ++i) values[i] = entries_[static_cast<uint8_t>(values[i] + base)];
+    for (int64_t i = 0; i < positions * channels_; ++i)
+      values[i] = entries_[static_cast<uint8_t>(values[i] + base)];
   }
 }
 
@@ -244,7 +238,8 @@ void OutputStage::finish(const int64_t* acc, int64_t positions, std::byte* out) 
       constexpr int64_t kNear = int64_t{1} << 30;
       if (a < kNear && a > -kNear && bias_[k] < kNear && bias_[k] > -kNear && multiplier_[k] <= 0x80000000u) {
         const int64_t sum = a + bias_[k];  // below 2^31, so the product is below 2^62
-        v = (sum * static_cast<int64_t>(multiplier_[k]) + (sum >= 0 ? positive_[k] : negative_[k])) >> shift_[k];
+        v = (sum * static_cast<int64_t>(multiplier_[k]) + (sum >= 0 ? positive_[k] : negative_[k])) >>
+            shift_[k];
       } else {
         v = scaleExact(saturate64(static_cast<Int128>(a) + bias_[k]), multiplier_[k], shift_[k],
                        {positive_[k], negative_[k]});
@@ -254,10 +249,18 @@ void OutputStage::finish(const int64_t* acc, int64_t positions, std::byte* out) 
       if (table_ != Table::None) v = lookup(v);
       const int64_t i = row * channels + c;
       switch (outBytes_) {
-        case 1: reinterpret_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(v); break;
-        case 2: reinterpret_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(v); break;
-        case 4: reinterpret_cast<uint32_t*>(out)[i] = static_cast<uint32_t>(v); break;
-        default: reinterpret_cast<int64_t*>(out)[i] = v; break;
+        case 1:
+          reinterpret_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(v);
+          break;
+        case 2:
+          reinterpret_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(v);
+          break;
+        case 4:
+          reinterpret_cast<uint32_t*>(out)[i] = static_cast<uint32_t>(v);
+          break;
+        default:
+          reinterpret_cast<int64_t*>(out)[i] = v;
+          break;
       }
     }
   }
@@ -266,8 +269,10 @@ void OutputStage::finish(const int64_t* acc, int64_t positions, std::byte* out) 
 int64_t OutputStage::lookup(int64_t v) const {
   const auto index8 = static_cast<size_t>((v + indexBase_) & 255);
   switch (table_) {
-    case Table::None: return v;
-    case Table::Lut8: return isSigned(type_) ? static_cast<int8_t>(entries_[index8]) : entries_[index8];
+    case Table::None:
+      return v;
+    case Table::Lut8:
+      return isSigned(type_) ? static_cast<int8_t>(entries_[index8]) : entries_[index8];
     case Table::Lut8To16: {
       int16_t entry;
       std::memcpy(&entry, entries_ + index8 * 2, sizeof entry);
@@ -304,7 +309,8 @@ int64_t OutputStage::tanhU55(int64_t v) const {
   const auto& table = sigmoidTable();
   const int64_t magnitude = std::abs(v);
   const auto u = static_cast<size_t>(std::min<int64_t>(magnitude >> 8, 255));
-  const int64_t r = u >= 255 ? int64_t{0xffff} << 8 : (table[u] << 8) + (magnitude & 255) * (table[u + 1] - table[u]);
+  const int64_t r =
+      u >= 255 ? int64_t{0xffff} << 8 : (table[u] << 8) + (magnitude & 255) * (table[u + 1] - table[u]);
   constexpr int64_t kHalf = int64_t{1} << 23;
   return v >= 0 ? (r - kHalf + 128) >> 8 : (-r + kHalf + 127) >> 8;
 }

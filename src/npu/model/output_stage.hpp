@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From accumulators to stored elements: bias, scale, zero point, clamp, table, saturation (ethosu-numerics 1, 6).
+// From accumulators to stored elements: bias, scale, zero point, clamp, table, saturation (ethosu-numerics 1,
+// 6).
 #pragma once
 
 #include <cstdint>
@@ -10,26 +11,22 @@
 #include "npu/model/kernels.hpp"
 #include "npu/model/trouble.hpp"
 #include "npu/operation.hpp"
+#include "npu/scale_records.hpp"
 #include "npu/target.hpp"
 
 namespace carina::npu::model {
 
-/// One record of the scale stream.
-struct ScaleRecord {
-  int64_t bias = 0;
-  uint32_t multiplier = 1;
-  uint8_t shift = 0;
-};
-
-/// Reads and unpacks `count` records of the operation's scale stream (U65: both cores, interleaved by channel).
+/// Reads and unpacks `count` records of the operation's scale stream (U65: both cores, interleaved by
+/// channel).
 Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_t count, AddressMap& memory,
                          std::vector<ScaleRecord>& records);
 
 class OutputStage {
  public:
-  /// `records`: per channel, or empty for one scale for all (`global`). `table`: the 2048 bytes of table memory.
-  Outcome prepare(const Target& target, const KernelOperation& op, std::span<const ScaleRecord> records, Scale global,
-                  int64_t channels, const uint8_t* table);
+  /// `records`: per channel, or empty for one scale for all (`global`). `table`: the 2048 bytes of table
+  /// memory.
+  Outcome prepare(const Target& target, const KernelOperation& op, std::span<const ScaleRecord> records,
+                  Scale global, int64_t channels, const uint8_t* table);
 
   int outBytes() const { return outBytes_; }
   int64_t channels() const { return channels_; }
@@ -39,8 +36,8 @@ class OutputStage {
 
   /// Whether accumulators within +-bound (before the bias) may go through finishFast.
   bool canFinishFast(int64_t bound) const;
-  /// Call once before finishFast (not thread-safe), with the accumulator row stride. Accumulator rows are read in whole
-  /// vectors, so up to a vector behind the last one must be readable.
+  /// Call once before finishFast (not thread-safe), with the accumulator row stride. Accumulator rows are
+  /// read in whole vectors, so up to a vector behind the last one must be readable.
   void prepareFast(int64_t paddedChannels);
   /// finish for int32 accumulators.
   void finishFast(const int32_t* acc, int64_t positions, std::byte* out) const;

@@ -20,21 +20,32 @@ void Pmu::reset() {
 }
 
 uint32_t Pmu::read(uint32_t offset) const {
-  if (offset >= reg::kPmEvCntr0 && offset < reg::kPmEvCntr0 + 4 * counters_) return values_[(offset - reg::kPmEvCntr0) / 4];
-  if (offset >= reg::kPmEvTyper0 && offset < reg::kPmEvTyper0 + 4 * counters_) return types_[(offset - reg::kPmEvTyper0) / 4];
+  if (offset >= reg::kPmEvCntr0 && offset < reg::kPmEvCntr0 + 4 * counters_)
+    return values_[(offset - reg::kPmEvCntr0) / 4];
+  if (offset >= reg::kPmEvTyper0 && offset < reg::kPmEvTyper0 + 4 * counters_)
+    return types_[(offset - reg::kPmEvTyper0) / 4];
   switch (offset) {
-    case reg::kPmcr: return control_ | counters_ << bits::kNumCountersShift;
+    case reg::kPmcr:
+      return control_ | counters_ << bits::kNumCountersShift;
     case reg::kPmCntEnSet:
-    case reg::kPmCntEnClr: return enabled_;
+    case reg::kPmCntEnClr:
+      return enabled_;
     case reg::kPmOvsSet:
-    case reg::kPmOvsClr: return overflow_;
+    case reg::kPmOvsClr:
+      return overflow_;
     case reg::kPmIntSet:
-    case reg::kPmIntClr: return interruptEnable_;
-    case reg::kPmCcntrLo: return static_cast<uint32_t>(cycles_);
-    case reg::kPmCcntrHi: return static_cast<uint32_t>(cycles_ >> 32);
-    case reg::kPmCcntrCfg: return cycleConfig_;
-    case reg::kPmcAxiChan: return channel_;
-    default: return 0;
+    case reg::kPmIntClr:
+      return interruptEnable_;
+    case reg::kPmCcntrLo:
+      return static_cast<uint32_t>(cycles_);
+    case reg::kPmCcntrHi:
+      return static_cast<uint32_t>(cycles_ >> 32);
+    case reg::kPmCcntrCfg:
+      return cycleConfig_;
+    case reg::kPmcAxiChan:
+      return channel_;
+    default:
+      return 0;
   }
 }
 
@@ -54,17 +65,38 @@ void Pmu::write(uint32_t offset, uint32_t value) {
       if ((value & bits::kResetEvents) != 0) values_ = {};
       if ((value & bits::kResetCycles) != 0) cycles_ = 0;
       break;
-    case reg::kPmCntEnSet: enabled_ |= value & mask; break;
-    case reg::kPmCntEnClr: enabled_ &= ~value; break;
-    case reg::kPmOvsSet: overflow_ |= value & mask; break;
-    case reg::kPmOvsClr: overflow_ &= ~value; break;
-    case reg::kPmIntSet: interruptEnable_ |= value & mask; break;
-    case reg::kPmIntClr: interruptEnable_ &= ~value; break;
-    case reg::kPmCcntrLo: cycles_ = (cycles_ & ~uint64_t{0xffffffff}) | value; break;
-    case reg::kPmCcntrHi: cycles_ = (cycles_ & 0xffffffff) | (uint64_t{value & 0xffff} << 32); break;
-    case reg::kPmCcntrCfg: cycleConfig_ = value; break;
-    case reg::kPmcAxiChan: channel_ = value; break;
-    default: break;
+    case reg::kPmCntEnSet:
+      enabled_ |= value & mask;
+      break;
+    case reg::kPmCntEnClr:
+      enabled_ &= ~value;
+      break;
+    case reg::kPmOvsSet:
+      overflow_ |= value & mask;
+      break;
+    case reg::kPmOvsClr:
+      overflow_ &= ~value;
+      break;
+    case reg::kPmIntSet:
+      interruptEnable_ |= value & mask;
+      break;
+    case reg::kPmIntClr:
+      interruptEnable_ &= ~value;
+      break;
+    case reg::kPmCcntrLo:
+      cycles_ = (cycles_ & ~uint64_t{0xffffffff}) | value;
+      break;
+    case reg::kPmCcntrHi:
+      cycles_ = (cycles_ & 0xffffffff) | (uint64_t{value & 0xffff} << 32);
+      break;
+    case reg::kPmCcntrCfg:
+      cycleConfig_ = value;
+      break;
+    case reg::kPmcAxiChan:
+      channel_ = value;
+      break;
+    default:
+      break;
   }
 }
 

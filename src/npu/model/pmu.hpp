@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The performance monitoring unit as a register block: event and cycle counters, enables, overflow flags and interrupt.
+// The performance monitoring unit as a register block: event and cycle counters, enables, overflow flags and
+// interrupt.
 #pragma once
 
 #include <array>

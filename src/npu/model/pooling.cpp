@@ -9,8 +9,8 @@
 namespace carina::npu::model {
 namespace {
 
-/// The scale by which the hardware divides a sum by n: slightly above 1/n, so that NATURAL rounding sends ties away from
-/// zero. bits: 31 on U55/U65, 30 on U85.
+/// The scale by which the hardware divides a sum by n: slightly above 1/n, so that NATURAL rounding sends
+/// ties away from zero. bits: 31 on U55/U65, 30 on U85.
 Scale divisionBy(int64_t n, int bits) {
   int k = 0;
   while ((int64_t{1} << k) < n) ++k;  // 2^(k-1) <= n - 1 < 2^k
@@ -40,7 +40,8 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
   const bool reduceSum = mode == PoolMode::ReduceSum;
   const int64_t channels = geometry.ofmDepth;
   const int64_t depth = plane.depth;
-  // Assumption u55-average-division: any padding, or no global scale, makes the hardware divide by the valid count.
+  // Assumption u55-average-division: any padding, or no global scale, makes the hardware divide by the valid
+  // count.
   const bool divide = mode == PoolMode::Average && (target_.isU85() || op.padding.any() || !op.globalScale);
   const int bits = target_.isU85() ? 30 : 31;
   const int64_t grain = std::clamp<int64_t>(32768 / std::max<int64_t>(channels, 1), 1, 4096);
@@ -58,7 +59,8 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
         int64_t* const a = acc.data() + i * channels;
         const int64_t valid = (rows.last - rows.first) * (columns.last - columns.first);
         const auto tap = [&](int64_t ky, int64_t kx) {
-          return plane.data + ((y0 + ky * kernel.dilationY) * plane.width + x0 + kx * kernel.dilationX) * depth;
+          return plane.data +
+                 ((y0 + ky * kernel.dilationY) * plane.width + x0 + kx * kernel.dilationX) * depth;
         };
         if (reduceSum) {
           uint64_t sum = 0;
@@ -76,7 +78,8 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
           continue;
         }
         if (mode == PoolMode::ArgMaxX || mode == PoolMode::ArgMaxY) {
-          // Assumption argmax-first: the lowest index wins; the accumulator is index << 16 | value as 16 bits.
+          // Assumption argmax-first: the lowest index wins; the accumulator is index << 16 | value as 16
+          // bits.
           for (int64_t c = 0; c < channels; ++c) {
             int64_t best = std::numeric_limits<int64_t>::min(), index = 0;
             for (int64_t ky = rows.first; ky < rows.last; ++ky) {
@@ -115,7 +118,10 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
           }
           for (int64_t c = 0; c < channels; ++c) a[c] = narrow[static_cast<size_t>(c)];
         } else if (sums) {
-          reduce(a, [](int64_t s, T v) { return static_cast<int64_t>(static_cast<uint64_t>(s) + static_cast<uint64_t>(static_cast<int64_t>(v))); });
+          reduce(a, [](int64_t s, T v) {
+            return static_cast<int64_t>(static_cast<uint64_t>(s) +
+                                        static_cast<uint64_t>(static_cast<int64_t>(v)));
+          });
         } else if (mode == PoolMode::Max) {
           reduce(a, [](int64_t s, T v) { return s > v ? s : static_cast<int64_t>(v); });
         } else {
@@ -134,7 +140,8 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
 Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
   Geometry geometry;
   if (op.pool == PoolMode::None) {
-    // Nothing is read from IFM: the accumulators that IFM2 (or the operation before) brought go through the output stage.
+    // Nothing is read from IFM: the accumulators that IFM2 (or the operation before) brought go through the
+    // output stage.
     const int64_t positions = int64_t{op.ofm.height} * op.ofm.width;
     const int64_t grain = std::clamp<int64_t>(32768 / op.ofm.depth, 1, 4096);
     forRange(positions, grain, [&](int64_t begin, int64_t end) {
@@ -152,7 +159,8 @@ Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
   const int64_t bytes = elementBytes(op.ifm.type);
   const bool reduceSum = op.pool == PoolMode::ReduceSum;
   if (!target_.isU85() && bytes > 2 && !reduceSum) {
-    return trouble(FaultKind::Parse, "pooling of {}-bit elements on {}", bytes * 8, familyName(target_.family));
+    return trouble(FaultKind::Parse, "pooling of {}-bit elements on {}", bytes * 8,
+                   familyName(target_.family));
   }
   if (bytes > 4) return trouble(FaultKind::Parse, "pooling of 64-bit elements");
   if (reduceSum && geometry.ofmDepth != 1) {

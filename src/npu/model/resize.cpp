@@ -27,7 +27,8 @@ Tap tapOf(int64_t index, const ResizeAxis& axis, int64_t size) {
 
 Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
   if (!target_.isU85()) return trouble(FaultKind::Parse, "RESIZE on {}", familyName(target_.family));
-  if (op.resizeX.numerator < 1 || op.resizeY.numerator < 1) return trouble(FaultKind::Parse, "RESIZE by n = 0");
+  if (op.resizeX.numerator < 1 || op.resizeY.numerator < 1)
+    return trouble(FaultKind::Parse, "RESIZE by n = 0");
   if (op.ifm.storage == Storage::Chained || op.ifm.storage == Storage::None) {
     return trouble(FaultKind::Parse, "IFM of RESIZE must be in memory");
   }
@@ -35,10 +36,12 @@ Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
   const int64_t rows = op.ifm.height, columns = op.ifm.width, depth = op.ofm.depth;
   if (Outcome failed = checkLimits(rows * columns * depth, rows * columns * depth * 8)) return failed;
   BoundMap map;
-  if (Outcome failed = map.bind(op.ifm, rows, columns, depth, memory, Access::Read, Channel::Ifm, "IFM")) return failed;
+  if (Outcome failed = map.bind(op.ifm, rows, columns, depth, memory, Access::Read, Channel::Ifm, "IFM"))
+    return failed;
   planeBytes_.reserve(static_cast<size_t>(rows * columns * depth) * sizeof(int64_t));
   auto* plane = planeBytes_.as<int64_t>();
-  for (int64_t y = 0; y < rows; ++y) map.readRow(y, 0, columns, op.ifm.zeroPoint, plane + y * columns * depth);
+  for (int64_t y = 0; y < rows; ++y)
+    map.readRow(y, 0, columns, op.ifm.zeroPoint, plane + y * columns * depth);
 
   std::vector<Tap> across;
   for (int64_t x = 0; x < op.ofm.width; ++x) across.push_back(tapOf(x, op.resizeX, columns));

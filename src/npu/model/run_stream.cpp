@@ -22,8 +22,8 @@ class RegionMap final : public model::AddressMap {
 
 }  // namespace
 
-RunResult runStream(std::span<const uint32_t> words, const Machine& machine, std::span<const RegionBytes> regions,
-                    const ModelOptions& options) {
+RunResult runStream(std::span<const uint32_t> words, const Machine& machine,
+                    std::span<const RegionBytes> regions, const ModelOptions& options) {
   model::CommandProcessor processor(machine, options);
   RegionMap memory(regions);
   processor.start({words.begin(), words.end()});

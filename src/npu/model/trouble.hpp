@@ -26,13 +26,22 @@ Trouble trouble(FaultKind kind, fmt::format_string<Args...> format, Args&&... ar
 }
 
 /// STATUS.faulting_channel values.
-enum class Channel : uint8_t { Command = 0, Ifm = 1, Weights = 2, Scales = 3, DmaRead = 4, Ofm = 8, DmaWrite = 9 };
+enum class Channel : uint8_t {
+  Command = 0,
+  Ifm = 1,
+  Weights = 2,
+  Scales = 3,
+  DmaRead = 4,
+  Ofm = 8,
+  DmaWrite = 9
+};
 
 /// Region-relative addresses to host bytes.
 class AddressMap {
  public:
   virtual ~AddressMap() = default;
-  /// Null when [offset, offset + length) of the region is not accessible. Offsets may be "negative" (modulo 2^64).
+  /// Null when [offset, offset + length) of the region is not accessible. Offsets may be "negative" (modulo
+  /// 2^64).
   virtual std::byte* resolve(uint8_t region, uint64_t offset, uint64_t length, Access access) = 0;
 };
 

@@ -30,8 +30,8 @@ uint64_t hashBytes(std::span<const std::byte> bytes, uint64_t seed) {
 }
 
 /// Rows of [channel][run][2 * pairs] from OHWI weights, when a run has an odd number of elements.
-std::vector<int16_t> padRuns(const std::vector<int16_t>& ohwi, int64_t channels, int64_t runs, int64_t elements,
-                             int64_t pairs) {
+std::vector<int16_t> padRuns(const std::vector<int16_t>& ohwi, int64_t channels, int64_t runs,
+                             int64_t elements, int64_t pairs) {
   std::vector<int16_t> padded(static_cast<size_t>(channels * runs * pairs * 2), int16_t{0});
   for (int64_t i = 0; i < channels * runs; ++i) {
     std::copy_n(ohwi.begin() + i * elements, elements, padded.begin() + i * pairs * 2);
@@ -46,8 +46,8 @@ WindowShape windowShape(const Kernel& kernel, int64_t ifmDepth) {
   return {int64_t{kernel.height} * kernel.width, ifmDepth};
 }
 
-Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_t channels, AddressMap& memory,
-                         std::shared_ptr<const DecodedWeights>& result) {
+Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_t channels,
+                         AddressMap& memory, std::shared_ptr<const DecodedWeights>& result) {
   const bool depthwise = op.kind == OperationKind::Depthwise;
   if (!op.weights) return trouble(FaultKind::Parse, "convolution without weight streams");
   const WeightStreams& source = *op.weights;
@@ -62,9 +62,9 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   order.streams = target.weightStreams;
   order.ofmUblockDepth = target.isU85() ? op.microblock.c : microblocks(target).front().c;
   order.ofmBlockDepth = op.block.c;
-  order.traversal = depthwise                                               ? WeightTraversal::Depthwise
+  order.traversal = depthwise                                        ? WeightTraversal::Depthwise
                     : source.traversal == Traversal::PartKernelFirst ? WeightTraversal::PartKernelFirst
-                                                                            : WeightTraversal::DepthFirst;
+                                                                     : WeightTraversal::DepthFirst;
   order.ifmBits = elementBytes(op.ifm.type) * 8;
   order.strideX = op.kernel.strideX;
   order.strideY = op.kernel.strideY;
@@ -72,7 +72,8 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   order.dilationY = op.kernel.dilationY;
   order.sparse = source.sparse;
   // U65 with an idle second core runs as if there were one.
-  if (target.family == Family::U65 && order.streams == 2 && channels > 1 && source.weights[1].length == 0) order.streams = 1;
+  if (target.family == Family::U65 && order.streams == 2 && channels > 1 && source.weights[1].length == 0)
+    order.streams = 1;
   const WeightEncoding encoding = source.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard;
   if (const Status status = checkWeightOrder(shape, order); !status.ok()) {
     return trouble(FaultKind::Parse, "{}", Status(status).error().message());
@@ -84,14 +85,16 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   for (int i = 0; i < count; ++i) {
     const AddressRange& range = source.weights[static_cast<size_t>(i)];
     if (range.length == 0) {
-      Trouble failed = trouble(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
+      Trouble failed =
+          trouble(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
       failed.channel = static_cast<uint8_t>(Channel::Weights);
       return failed;
     }
     const std::byte* bytes = memory.resolve(source.weightRegion, range.address, range.length, Access::Read);
     if (bytes == nullptr) {
-      Trouble failed = trouble(FaultKind::Bus, "weight stream {}: {} bytes at offset 0x{:x} are outside region {}", i,
-                               range.length, range.address, source.weightRegion);
+      Trouble failed =
+          trouble(FaultKind::Bus, "weight stream {}: {} bytes at offset 0x{:x} are outside region {}", i,
+                  range.length, range.address, source.weightRegion);
       failed.channel = static_cast<uint8_t>(Channel::Weights);
       return failed;
     }
@@ -99,7 +102,9 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
     hash = hashBytes(spans.back(), hash);
   }
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (entry->hash != hash || entry->encoding != encoding || !(entry->shape == shape) || !(entry->order == order)) continue;
+    if (entry->hash != hash || entry->encoding != encoding || !(entry->shape == shape) ||
+        !(entry->order == order))
+      continue;
     const bool same = std::equal(spans.begin(), spans.end(), entry->streams.begin(), entry->streams.end(),
                                  [](ByteSpan a, const std::vector<std::byte>& b) {
                                    return a.size() == b.size() &&
@@ -129,7 +134,8 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
     zeros += magnitude == 0 ? 1 : 0;
   }
   weights->maxAbsoluteSum = *std::max_element(weights->absoluteSum.begin(), weights->absoluteSum.end());
-  weights->zeroShare = weights->values.empty() ? 0 : static_cast<double>(zeros) / static_cast<double>(weights->values.size());
+  weights->zeroShare =
+      weights->values.empty() ? 0 : static_cast<double>(zeros) / static_cast<double>(weights->values.size());
   size_t bytes = weights->values.size() * sizeof(int16_t);
   if (!depthwise) {
     const WindowShape window = windowShape(op.kernel, op.ifm.depth);
@@ -138,8 +144,9 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
     weights->packed =
         window.elements % 2 == 0
             ? packDotWeights(weights->values.data(), channels, window.runs, weights->pairs)
-            : packDotWeights(padRuns(weights->values, channels, window.runs, window.elements, weights->pairs).data(),
-                             channels, window.runs, weights->pairs);
+            : packDotWeights(
+                  padRuns(weights->values, channels, window.runs, window.elements, weights->pairs).data(),
+                  channels, window.runs, weights->pairs);
     bytes += weights->packed.data.size();
   }
   result = weights;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded weights, ready for the kernels. Decoding costs far more than using the weights once, so results are kept and
-// found again by content: the encoded bytes are compared, never trusted to be unchanged.
+// Decoded weights, ready for the kernels. Decoding costs far more than using the weights once, so results are
+// kept and found again by content: the encoded bytes are compared, never trusted to be unchanged.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class WeightCache {
   size_t bytes_ = 0;
 };
 
-/// The stretches of contiguous input that a window consists of: rows of the kernel, or single taps when dilated in x.
+/// The stretches of contiguous input that a window consists of: rows of the kernel, or single taps when
+/// dilated in x.
 struct WindowShape {
   int64_t runs = 0, elements = 0;  // per run, before rounding up to pairs
 };

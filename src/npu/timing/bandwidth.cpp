@@ -11,11 +11,16 @@ namespace {
 /// Entries of 16 bytes in the read buffers of each channel, in the order of Channel.
 std::array<int32_t, 6> readBuffers(const Target& target) {
   switch (target.macs) {
-    case 128: return {64, 64, 128, 128, 104, 16};
-    case 256: return {104, 104, 128, 128, 128, 16};
-    case 512: return {128, 128, 256, 256, 128, 16};
-    case 1024: return {256, 256, 416, 208, 256, 16};
-    default: return {256, 256, 512, 256, 256, 16};
+    case 128:
+      return {64, 64, 128, 128, 104, 16};
+    case 256:
+      return {104, 104, 128, 128, 128, 16};
+    case 512:
+      return {128, 128, 256, 256, 128, 16};
+    case 1024:
+      return {256, 256, 416, 208, 256, 16};
+    default:
+      return {256, 256, 512, 256, 256, 16};
   }
 }
 
@@ -39,8 +44,8 @@ double channelBandwidth(const Target& target, const MemoryTiming& memory, Channe
   return std::max(std::min(port, memory.burst * utilised / latency * 0.8), 1e-4);
 }
 
-int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth, int64_t elements,
-                       BlockShape block, int32_t burst, bool write) {
+int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
+                       int64_t elements, BlockShape block, int32_t burst, bool write) {
   const int64_t bits = elementBytes(map.type) * 8;
   const int64_t cores = target.isU85() ? 1 : std::max(target.cores, 1);
   int64_t runBits;

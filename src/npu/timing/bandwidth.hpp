@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bandwidth of memories and read channels, and how many bytes a transfer really moves (ethosu-architecture 2.1, 4.1, 4.4).
+// Bandwidth of memories and read channels, and how many bytes a transfer really moves
+// (ethosu-architecture 2.1, 4.1, 4.4).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@ enum class Channel : uint8_t { Mem2Mem, IfmStream, Weights, FastWeights, Ifm, Sc
 
 /// Bytes per NPU cycle of a memory's ports together.
 double portBandwidth(const Target& target, const MemoryTiming& memory);
-/// Bytes per NPU cycle that one channel can draw: limited by its read buffers and the outstanding transactions (U85); the
-/// port bandwidth on U55/U65.
+/// Bytes per NPU cycle that one channel can draw: limited by its read buffers and the outstanding
+/// transactions (U85); the port bandwidth on U55/U65.
 double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel);
 
 /// Bytes moved for `elements` of a map when it is accessed block by block: short runs cost whole bursts.
-int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth, int64_t elements,
-                       BlockShape block, int32_t burst, bool write);
+int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
+                       int64_t elements, BlockShape block, int32_t burst, bool write);
 
 }  // namespace carina::npu::timing

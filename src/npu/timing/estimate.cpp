@@ -13,18 +13,27 @@ namespace {
 
 using timing::Channel;
 
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
+int64_t ceilDiv(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+int64_t roundUp(int64_t a, int64_t b) {
+  return ceilDiv(a, b) * b;
+}
 
 enum class Class : uint8_t { Conv, Depthwise, Pool, ReduceSum, Elementwise, Resize };
 
 Class classOf(const KernelOperation& op) {
   switch (op.kind) {
-    case OperationKind::Conv: return Class::Conv;
-    case OperationKind::Depthwise: return Class::Depthwise;
-    case OperationKind::Pool: return op.pool == PoolMode::ReduceSum ? Class::ReduceSum : Class::Pool;
-    case OperationKind::Elementwise: return Class::Elementwise;
-    case OperationKind::Resize: return Class::Resize;
+    case OperationKind::Conv:
+      return Class::Conv;
+    case OperationKind::Depthwise:
+      return Class::Depthwise;
+    case OperationKind::Pool:
+      return op.pool == PoolMode::ReduceSum ? Class::ReduceSum : Class::Pool;
+    case OperationKind::Elementwise:
+      return Class::Elementwise;
+    case OperationKind::Resize:
+      return Class::Resize;
   }
   return Class::Conv;
 }
@@ -42,7 +51,8 @@ struct Shapes {
 };
 
 BlockShape clip(BlockShape block, int64_t h, int64_t w, int64_t c) {
-  return {static_cast<int32_t>(std::min<int64_t>(block.h, h)), static_cast<int32_t>(std::min<int64_t>(block.w, w)),
+  return {static_cast<int32_t>(std::min<int64_t>(block.h, h)),
+          static_cast<int32_t>(std::min<int64_t>(block.w, w)),
           static_cast<int32_t>(std::min<int64_t>(block.c, c))};
 }
 
@@ -50,7 +60,8 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
   Shapes s;
   s.kind = classOf(op);
   s.ifmBits = elementBytes(op.ifm.type) * 8;
-  s.partKernel = op.kind == OperationKind::Conv && op.weights && op.weights->traversal == Traversal::PartKernelFirst;
+  s.partKernel =
+      op.kind == OperationKind::Conv && op.weights && op.weights->traversal == Traversal::PartKernelFirst;
   s.sparse = op.weights && op.weights->sparse;
   s.readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
   const int64_t up = op.upscale == Upscale::None ? 1 : 2;
@@ -69,8 +80,8 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
   }
   s.microblock = target.isU85() ? op.microblock : microblocks(target).front();
   // One row of output: 2x2 microblocks are used as 1x4.
-  if (!target.isU85() && s.microblock.h == 2 && s.kind == Class::Conv && op.ofm.height == 1 && op.ofm.width % 2 == 0 &&
-      op.kernel.height == 1) {
+  if (!target.isU85() && s.microblock.h == 2 && s.kind == Class::Conv && op.ofm.height == 1 &&
+      op.ofm.width % 2 == 0 && op.kernel.height == 1) {
     s.microblock = {1, 4, 8};
   }
   s.ofmBlockFull = {std::max(op.block.h, 1), std::max(op.block.w, 1), std::max(op.block.c, 1)};
@@ -81,13 +92,14 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
     return static_cast<double>(ceilDiv(h, s.microblock.h)) * static_cast<double>(ceilDiv(w, s.microblock.w)) *
            static_cast<double>(ceilDiv(c, s.microblock.c));
   };
-  s.blocks = units(op.ofm.height, op.ofm.width, op.ofm.depth) / units(s.ofmBlock.h, s.ofmBlock.w, s.ofmBlock.c);
+  s.blocks =
+      units(op.ofm.height, op.ofm.width, op.ofm.depth) / units(s.ofmBlock.h, s.ofmBlock.w, s.ofmBlock.c);
   return s;
 }
 
 struct MacCycles {
-  double block = 0;         // MAC unit, per OFM block
-  double weights = 0;       // of which the weight decoder alone would need
+  double block = 0;    // MAC unit, per OFM block
+  double weights = 0;  // of which the weight decoder alone would need
 };
 
 /// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps.
@@ -110,7 +122,8 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
   MacCycles total;
   for (int64_t ky = 0; ky < op.kernel.height; ky += 8) {
     for (int64_t kx = 0; kx < op.kernel.width; kx += 8) {
-      const int64_t taps = std::min<int64_t>(op.kernel.height - ky, 8) * std::min<int64_t>(op.kernel.width - kx, 8);
+      const int64_t taps =
+          std::min<int64_t>(op.kernel.height - ky, 8) * std::min<int64_t>(op.kernel.width - kx, 8);
       double cycles = 0, decode = 0;
       int64_t steps = 1;
       switch (s.kind) {
@@ -122,7 +135,8 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
         case Class::Depthwise:
           steps = ceilDiv(taps, 4);
           decode = weightBound * static_cast<double>(steps * z);
-          cycles = std::max(weightBound, static_cast<double>(4 * wh * bytes)) * static_cast<double>(steps * z);
+          cycles =
+              std::max(weightBound, static_cast<double>(4 * wh * bytes)) * static_cast<double>(steps * z);
           break;
         default:
           if (s.partKernel) {
@@ -136,8 +150,9 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
             const auto repeat = static_cast<double>(steps * z);
             decode = weightBound * repeat;
             if (u85) {
-              cycles = std::max(weightBound, static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)) * repeat *
-                       static_cast<double>(bytes);
+              cycles =
+                  std::max(weightBound, static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)) *
+                  repeat * static_cast<double>(bytes);
               if (s.sparse) cycles /= 2;
             } else {
               cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
@@ -147,8 +162,9 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
       }
       double delay = 0;
       if (wh == 1) {
-        delay = z == 1 ? static_cast<double>(delayUnit * steps)
-                       : steps > 1 ? static_cast<double>(delayUnit * (steps - 1) * z) : 0.0;
+        delay = z == 1      ? static_cast<double>(delayUnit * steps)
+                : steps > 1 ? static_cast<double>(delayUnit * (steps - 1) * z)
+                            : 0.0;
       }
       if (u55_32 && wide && (nuW == 1 || nuH == 1) && z > 1) delay += static_cast<double>(delayUnit * z);
       if (s.partKernel) delay *= static_cast<double>(ifmSteps);
@@ -196,8 +212,9 @@ class PortLoad {
     PortTraffic& traffic = cost_.traffic[port];
     (channel == Channel::Write ? traffic.writeBytes : traffic.readBytes) += bytes;
     if (channel == Channel::Weights || channel == Channel::FastWeights) weights_[port] += bytes;
-    channels_[port][static_cast<size_t>(channel)] += std::floor(
-        static_cast<double>(bytes) / timing::channelBandwidth(*machine_.target, machine_.system.ports[port], channel));
+    channels_[port][static_cast<size_t>(channel)] +=
+        std::floor(static_cast<double>(bytes) /
+                   timing::channelBandwidth(*machine_.target, machine_.system.ports[port], channel));
   }
 
   const Machine& machine_;
@@ -206,26 +223,38 @@ class PortLoad {
   std::array<int64_t, 2> weights_{};
 };
 
-bool inMemory(const FeatureMap& map) { return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1; }
+bool inMemory(const FeatureMap& map) {
+  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
+}
 
-int64_t storedDepth(const FeatureMap& map, int64_t depth) { return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth; }
+int64_t storedDepth(const FeatureMap& map, int64_t depth) {
+  return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth;
+}
 
 }  // namespace
 
 const char* boundByName(BoundBy bound) {
   switch (bound) {
-    case BoundBy::Mac: return "MAC";
-    case BoundBy::Weights: return "weights";
-    case BoundBy::Output: return "output";
-    case BoundBy::Memory: return "memory";
-    case BoundBy::Latency: return "latency";
-    case BoundBy::Dma: return "DMA";
+    case BoundBy::Mac:
+      return "MAC";
+    case BoundBy::Weights:
+      return "weights";
+    case BoundBy::Output:
+      return "output";
+    case BoundBy::Memory:
+      return "memory";
+    case BoundBy::Latency:
+      return "latency";
+    case BoundBy::Dma:
+      return "DMA";
   }
   return "?";
 }
 
 TimingContext TimingContext::fromRegions(const Machine& machine, const KernelOperation& op) {
-  const auto area = [](uint8_t region) { return region == 0 ? Area::Constants : region == 2 ? Area::Cache : Area::Arena; };
+  const auto area = [](uint8_t region) {
+    return region == 0 ? Area::Constants : region == 2 ? Area::Cache : Area::Arena;
+  };
   TimingContext context;
   context.machine = &machine;
   context.ifm = area(op.ifm.region);
@@ -250,10 +279,11 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
 
   // Fill and drain: the first input block and the last output block, with their memory's latency.
   double fill = 0, drain = 0;
-  const auto latencyOf = [&](const FeatureMap& map, Area area, int64_t width, int64_t depth, BlockShape clipped,
-                             BlockShape full, bool write) {
+  const auto latencyOf = [&](const FeatureMap& map, Area area, int64_t width, int64_t depth,
+                             BlockShape clipped, BlockShape full, bool write) {
     const MemoryTiming& memory = machine.timing(area);
-    const int64_t bytes = timing::effectiveBytes(target, map, width, depth, clipped.elements(), full, memory.burst, write);
+    const int64_t bytes =
+        timing::effectiveBytes(target, map, width, depth, clipped.elements(), full, memory.burst, write);
     return (write ? memory.writeLatency : memory.readLatency) +
            std::floor(static_cast<double>(bytes) / timing::portBandwidth(target, memory));
   };
@@ -261,16 +291,19 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   if (s.readsIfm && inMemory(op.ifm) && !(elementwise && ifmScalar)) {
     fill = latencyOf(op.ifm, context.ifm, s.ifmWidth, s.ifmDepth, s.ifmBlock, s.ifmBlockFull, false);
   }
-  if (op.ifm2 && (binary || op.accumulatorInput == AccumulatorInput::Ifm2) && inMemory(*op.ifm2) && !ifm2Scalar) {
+  if (op.ifm2 && (binary || op.accumulatorInput == AccumulatorInput::Ifm2) && inMemory(*op.ifm2) &&
+      !ifm2Scalar) {
     const FeatureMap& map = *op.ifm2;
     const Broadcast& b = op.elementwise.ifm2Broadcast;
     const BlockShape own{b.h ? 1 : s.ofmBlock.h, b.w ? 1 : s.ofmBlock.w, b.c ? 1 : s.ofmBlock.c};
-    fill = std::max(fill, latencyOf(map, context.ifm2, b.w ? 1 : op.ofm.width, b.c ? 1 : op.ofm.depth, own, own, false));
+    fill = std::max(
+        fill, latencyOf(map, context.ifm2, b.w ? 1 : op.ofm.width, b.c ? 1 : op.ofm.depth, own, own, false));
   }
   const bool writes = op.accumulatorOutput && inMemory(op.ofm);
   if (writes) {
     const bool permuted = op.transpose != Transpose::HWC;
-    drain = latencyOf(op.ofm, context.ofm, permuted ? op.ofm.width0 : op.ofm.width, op.ofm.depth, s.ofmBlock, s.ofmBlockFull, true);
+    drain = latencyOf(op.ofm, context.ofm, permuted ? op.ofm.width0 : op.ofm.width, op.ofm.depth, s.ofmBlock,
+                      s.ofmBlockFull, true);
   }
   cost.fill = static_cast<Cycles>(fill);
   cost.drain = static_cast<Cycles>(drain);
@@ -286,7 +319,9 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     for (const AddressRange& range : op.weights->weights) streams += static_cast<int64_t>(range.length);
     for (const AddressRange& range : op.weights->scales) scales += static_cast<int64_t>(range.length);
     weightBytes = context.weightBytes >= 0 ? context.weightBytes : streams > 0 ? streams : weightCount;
-    scaleBytes = context.scaleBytes >= 0 ? context.scaleBytes : scales > 0 ? scales : 10 * int64_t{op.ofm.depth};
+    scaleBytes = context.scaleBytes >= 0 ? context.scaleBytes
+                 : scales > 0            ? scales
+                                         : 10 * int64_t{op.ofm.depth};
   }
 
   double macBlock = 0, outBlock = 0, weightBlock = 0;
@@ -300,7 +335,8 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
       perElement = std::max(rate, 4.0 * 16.0 / static_cast<double>(target.macs));
     }
     const double output = std::ceil(perElement * static_cast<double>(n));
-    const double command = std::ceil(static_cast<double>(n) * (std::max(fill, drain) / blockElements + perElement) / 4.0);
+    const double command =
+        std::ceil(static_cast<double>(n) * (std::max(fill, drain) / blockElements + perElement) / 4.0);
     cost.output = static_cast<Cycles>(output);
     cost.npu = static_cast<Cycles>(std::max(output, command));
     commandBound = command > output;
@@ -312,7 +348,8 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     weightBlock = mac.weights;
     outBlock = std::ceil(rate * static_cast<double>(s.ofmBlock.elements()));
     if (op.weights && macOp && !op.globalScale) {
-      outBlock = std::max(outBlock, std::floor(10.0 * s.ofmBlock.c * machine.timing(context.scales).readLatency / 256.0));
+      outBlock = std::max(
+          outBlock, std::floor(10.0 * s.ofmBlock.c * machine.timing(context.scales).readLatency / 256.0));
     }
     const double wait = s.blocks > 1 ? std::abs(drain - fill) : 0;
     const double command = std::floor((wait + macBlock + outBlock) / 4.0);
@@ -328,13 +365,14 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   if (macOp) {
     const int64_t perOutput = taps * (s.kind == Class::Conv ? s.ifmDepth : 1);
     cost.macs = perOutput * ofmElements;
-    const double refetch = static_cast<double>(ceilDiv(op.ofm.height, s.ofmBlockFull.h) * ceilDiv(op.ofm.width, s.ofmBlockFull.w));
+    const double refetch = static_cast<double>(ceilDiv(op.ofm.height, s.ofmBlockFull.h) *
+                                               ceilDiv(op.ofm.width, s.ofmBlockFull.w));
     if (target.isU85() && op.weights) {
       // Decoder rate: 8 to 32 weights per cycle and decoder with the share of zeros; fast format 32 in all.
       const double zeros = std::clamp(context.zeroWeights >= 0 ? context.zeroWeights : 0.5, 0.5, 0.9);
-      const double perCycle = op.weights->fastFormat
-                                  ? 32.0
-                                  : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) * std::max(target.weightStreams, 1);
+      const double perCycle = op.weights->fastFormat ? 32.0
+                                                     : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) *
+                                                           std::max(target.weightStreams, 1);
       cost.weights = static_cast<Cycles>(static_cast<double>(weightCount) * refetch / perCycle);
     } else {
       cost.weights = static_cast<Cycles>(weightBlock * s.blocks);
@@ -355,7 +393,9 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
         c = b.c ? 1 : c;
       }
       const int64_t elements = h * w * storedDepth(map, c);
-      load.read(area, timing::effectiveBytes(target, map, w, c, elements, s.ofmBlockFull, machine.timing(area).burst, false),
+      load.read(area,
+                timing::effectiveBytes(target, map, w, c, elements, s.ofmBlockFull,
+                                       machine.timing(area).burst, false),
                 Channel::IfmStream);
     };
     input(op.ifm, context.ifm, op.elementwise.ifmBroadcast);
@@ -383,13 +423,14 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   }
   if (writes) {
     const int64_t elements = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
-    load.write(context.ofm, timing::effectiveBytes(target, op.ofm, op.ofm.width, op.ofm.depth, elements, s.ofmBlockFull,
-                                                   machine.timing(context.ofm).burst, true));
+    load.write(context.ofm, timing::effectiveBytes(target, op.ofm, op.ofm.width, op.ofm.depth, elements,
+                                                   s.ofmBlockFull, machine.timing(context.ofm).burst, true));
   }
   if (op.weights) {
     const int64_t refetch = nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
     if (macOp && !op.weightsFromIfm2) {
-      load.read(context.weights, refetch * weightBytes, op.weights->fastFormat ? Channel::FastWeights : Channel::Weights);
+      load.read(context.weights, refetch * weightBytes,
+                op.weights->fastFormat ? Channel::FastWeights : Channel::Weights);
     }
     if (!op.globalScale) load.read(context.scales, refetch * scaleBytes, Channel::Scales);
   }
@@ -399,7 +440,8 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   if (cost.total > cost.npu) {
     const size_t port = cost.port[0] >= cost.port[1] ? 0 : 1;
     const PortTraffic& traffic = cost.traffic[port];
-    cost.bound = 2 * load.weightBytes(port) > traffic.readBytes + traffic.writeBytes ? BoundBy::Weights : BoundBy::Memory;
+    cost.bound = 2 * load.weightBytes(port) > traffic.readBytes + traffic.writeBytes ? BoundBy::Weights
+                                                                                     : BoundBy::Memory;
   } else if (commandBound || 2 * (fill + drain) > static_cast<double>(cost.npu)) {
     cost.bound = BoundBy::Latency;
   } else if (outputBound) {
@@ -412,9 +454,12 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
 
 Cycles transferCycles(const Machine& machine, int64_t bytes, Area from, Area to) {
   const MemoryTiming &source = machine.timing(from), &destination = machine.timing(to);
-  const double read = static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, source, Channel::Mem2Mem);
-  const double write = static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, destination, Channel::Write);
-  return std::max(static_cast<Cycles>(read) + source.readLatency, static_cast<Cycles>(write) + destination.writeLatency);
+  const double read =
+      static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, source, Channel::Mem2Mem);
+  const double write =
+      static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, destination, Channel::Write);
+  return std::max(static_cast<Cycles>(read) + source.readLatency,
+                  static_cast<Cycles>(write) + destination.writeLatency);
 }
 
 OperationCost estimate(const DmaOperation& op, const Machine& machine) {
@@ -422,8 +467,10 @@ OperationCost estimate(const DmaOperation& op, const Machine& machine) {
     return end.region == 0 ? Area::Constants : end.region == 2 ? Area::Cache : Area::Arena;
   };
   OperationCost cost;
-  const int64_t runs = int64_t{std::max(op.size0, 1)} * (op.dimensions >= 3 || op.destinationDimensions >= 3 ? std::max(op.size1, 1) : 1);
-  const bool many = op.dimensions >= 2 || op.destinationDimensions >= 2 || op.source.indexed || op.destination.indexed;
+  const int64_t runs = int64_t{std::max(op.size0, 1)} *
+                       (op.dimensions >= 3 || op.destinationDimensions >= 3 ? std::max(op.size1, 1) : 1);
+  const bool many =
+      op.dimensions >= 2 || op.destinationDimensions >= 2 || op.source.indexed || op.destination.indexed;
   const int64_t count = many ? runs : 1;
   const auto length = static_cast<int64_t>(std::min<uint64_t>(op.length, uint64_t{1} << 40));
   PortLoad load(machine, cost);
@@ -436,14 +483,16 @@ OperationCost estimate(const DmaOperation& op, const Machine& machine) {
     const MemoryTiming& memory = machine.timing(area(op.source));
     load.read(area(op.source), moved(memory), Channel::Mem2Mem);
     read = static_cast<Cycles>(static_cast<double>(moved(memory)) /
-                               timing::channelBandwidth(*machine.target, memory, Channel::Mem2Mem)) + memory.readLatency;
+                               timing::channelBandwidth(*machine.target, memory, Channel::Mem2Mem)) +
+           memory.readLatency;
   }
   if (op.source.indexed || op.destination.indexed) load.read(Area::Arena, count * 4, Channel::Mem2Mem);
   if (!op.destination.internal) {
     const MemoryTiming& memory = machine.timing(area(op.destination));
     load.write(area(op.destination), moved(memory));
     write = static_cast<Cycles>(static_cast<double>(moved(memory)) /
-                                timing::channelBandwidth(*machine.target, memory, Channel::Write)) + memory.writeLatency;
+                                timing::channelBandwidth(*machine.target, memory, Channel::Write)) +
+            memory.writeLatency;
   }
   load.finish();
   cost.npu = std::max(read, write);

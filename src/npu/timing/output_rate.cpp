@@ -20,10 +20,14 @@ U55Rates u55Rates(const Target& target) {
     return {{0.3125, 0.5625, 0.25, 0.1875, 0.25, 0.375, 0.0625, 0.125}, {0.5, 0.125, 0}};
   }
   switch (target.macs) {
-    case 32: return {{2, 3, 3, 3, 4, 6, 1, 2}, {1, 1, 0}};
-    case 64: return {{1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1}, {1, 1, 0}};
-    case 128: return {{0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5}, {1, 0.5, 0}};
-    default: return {{0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}};
+    case 32:
+      return {{2, 3, 3, 3, 4, 6, 1, 2}, {1, 1, 0}};
+    case 64:
+      return {{1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1}, {1, 1, 0}};
+    case 128:
+      return {{0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5}, {1, 0.5, 0}};
+    default:
+      return {{0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}};
   }
 }
 
@@ -34,17 +38,23 @@ struct U85Rates {
 
 U85Rates u85Rates(const Target& target) {
   switch (target.macs) {
-    case 128: return {{.5, .5, .5, 1, 1, 1}, {.5, 1}};
-    case 256: return {{.25, .25, .25, .5, .5, .5}, {.25, .5}};
-    case 512: return {{.125, .125, .25, .5, .25, .25}, {.125, .25}};
-    case 1024: return {{.0625, .125, .25, .5, .125, .25}, {.0625, .125}};
-    default: return {{.03125, .0625, .125, .25, .0625, .125}, {.03125, .0625}};
+    case 128:
+      return {{.5, .5, .5, 1, 1, 1}, {.5, 1}};
+    case 256:
+      return {{.25, .25, .25, .5, .5, .5}, {.25, .5}};
+    case 512:
+      return {{.125, .125, .25, .5, .25, .25}, {.125, .25}};
+    case 1024:
+      return {{.0625, .125, .25, .5, .125, .25}, {.0625, .125}};
+    default:
+      return {{.03125, .0625, .125, .25, .0625, .125}, {.03125, .0625}};
   }
 }
 
 bool clampsBelowType(const KernelOperation& op) {
   if (elementBytes(op.ofm.type) > 2) return false;
-  return op.activation.min > model::elementMin(op.ofm.type) || op.activation.max < model::elementMax(op.ofm.type);
+  return op.activation.min > model::elementMin(op.ofm.type) ||
+         op.activation.max < model::elementMax(op.ofm.type);
 }
 
 }  // namespace
@@ -86,8 +96,8 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
   }
   const bool swapsWidth = op.transpose == Transpose::WHC || op.transpose == Transpose::WCH ||
                           op.transpose == Transpose::CWH || op.reverse == Reverse::W;
-  const bool extra = op.activation.table != Table::None || clampsBelowType(op) || op.transpose != Transpose::HWC ||
-                     op.reverse != Reverse::None;
+  const bool extra = op.activation.table != Table::None || clampsBelowType(op) ||
+                     op.transpose != Transpose::HWC || op.reverse != Reverse::None;
   return extra ? std::max(output, rates.activation[swapsWidth ? 1 : 0]) : output;
 }
 

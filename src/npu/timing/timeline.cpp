@@ -51,8 +51,9 @@ void Timeline::add(const Operation& operation, uint32_t offset) {
 
 void Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset) {
   parser_ = waitFor(kernelEnds_, machine_.target->maxOutstandingKernels() - 1, parser_);
-  // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input blocks load
-  // while the operation before finishes its last ones (assumption blockdep-overlap, docs/npu-model.md).
+  // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input
+  // blocks load while the operation before finishes its last ones (assumption blockdep-overlap,
+  // docs/npu-model.md).
   const Cycles overlap = std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0));
   const Cycles earliest = std::max(parser_, kernelStart_);
   ScheduledCost entry{cost, std::max(earliest, kernelEnd_ - overlap), 0, offset, false};
@@ -90,7 +91,9 @@ void Timeline::record(const ScheduledCost& entry) {
   operations_.push_back(entry);
 }
 
-Cycles Timeline::total() const { return std::max({parser_, kernelEnd_, dmaEnd_}); }
+Cycles Timeline::total() const {
+  return std::max({parser_, kernelEnd_, dmaEnd_});
+}
 
 PmuCounts Timeline::pmu() const {
   PmuCounts counts = counts_;
@@ -101,22 +104,37 @@ PmuCounts Timeline::pmu() const {
 uint64_t PmuCounts::event(Family family, uint32_t id) const {
   const auto value = [](int64_t v) { return static_cast<uint64_t>(v); };
   switch (id) {
-    case 17: return value(cycles);
-    case 32: return value(idle);
-    case 33: return value(blockdepStall);
-    case 35: return value(active);
-    case 48: return value(macActive);
+    case 17:
+      return value(cycles);
+    case 32:
+      return value(idle);
+    case 33:
+      return value(blockdepStall);
+    case 35:
+      return value(active);
+    case 48:
+      return value(macActive);
     case 49:  // MAC_ACTIVE by element size: the model does not split the sum
-    case 51: return id == 49 && family == Family::U85 ? 0 : value(macActive);
-    case 64: return value(outputActive);
-    case 80: return value(weightActive);
-    case 130: return value(readBeats[0]);
-    case 135: return value(writeBeats[0]);
-    case 140: return value(active);
-    case 386: return value(readBeats[1]);
-    case 391: return value(writeBeats[1]);
-    case 396: return value(active);
-    default: return 0;
+    case 51:
+      return id == 49 && family == Family::U85 ? 0 : value(macActive);
+    case 64:
+      return value(outputActive);
+    case 80:
+      return value(weightActive);
+    case 130:
+      return value(readBeats[0]);
+    case 135:
+      return value(writeBeats[0]);
+    case 140:
+      return value(active);
+    case 386:
+      return value(readBeats[1]);
+    case 391:
+      return value(writeBeats[1]);
+    case 396:
+      return value(active);
+    default:
+      return 0;
   }
 }
 

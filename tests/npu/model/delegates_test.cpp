@@ -14,7 +14,8 @@ namespace {
 /// Tensors named <prefix>0, <prefix>1, ... of an archive.
 std::vector<Tensor> tensorsNamed(const NamedTensors& all, const std::string& prefix) {
   std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(all, fmt::format("{}{}", prefix, found.size()))) found.push_back(*tensor);
+  while (const Tensor* tensor = findTensor(all, fmt::format("{}{}", prefix, found.size())))
+    found.push_back(*tensor);
   return found;
 }
 
@@ -32,9 +33,11 @@ void runFolder(const std::filesystem::path& pte, int& delegates) {
   for (size_t n = 0; n < programs->size(); ++n) {
     SCOPED_TRACE(fmt::format("delegate call {}", n));
     const std::string call = fmt::format("d{}", n);
-    const std::vector<Tensor> inputs = tensorsNamed(*recorded, fmt::format("{}_in", call)), outputs = tensorsNamed(*recorded, fmt::format("{}_out", call));
+    const std::vector<Tensor> inputs = tensorsNamed(*recorded, fmt::format("{}_in", call)),
+                              outputs = tensorsNamed(*recorded, fmt::format("{}_out", call));
     ASSERT_FALSE(inputs.empty());
-    // File order is not call order: the right delegate is the one that takes these inputs and gives these outputs.
+    // File order is not call order: the right delegate is the one that takes these inputs and gives these
+    // outputs.
     bool exact = false;
     std::string why = "no delegate of the file takes these inputs";
     for (const NpuProgram& program : *programs) {
@@ -53,7 +56,8 @@ void runFolder(const std::filesystem::path& pte, int& delegates) {
         if (!std::equal(expected.begin(), expected.end(), run->outputs[i].begin(), run->outputs[i].end())) {
           exact = false;
           size_t at = 0;
-          while (at < expected.size() && at < run->outputs[i].size() && expected[at] == run->outputs[i][at]) ++at;
+          while (at < expected.size() && at < run->outputs[i].size() && expected[at] == run->outputs[i][at])
+            ++at;
           why = fmt::format("output {} differs from byte {}", i, at);
         }
       }

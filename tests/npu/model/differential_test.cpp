@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random legal operations of every kind on every target: written to a command stream, run by the model, compared byte by
-// byte with the plain interpreter of tests/npu/reference.
+// Random legal operations of every kind on every target: written to a command stream, run by the model,
+// compared byte by byte with the plain interpreter of tests/npu/reference.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -117,7 +117,12 @@ class Case {
     const ElementType type = op.ofm.type;
     const bool sign = isSigned(type);
     const int bytes = elementBytes(type);
-    const int low = bytes == 1 ? (sign ? -128 : 0) : sign ? -32768 : 0, high = bytes == 1 ? (sign ? 127 : 255) : sign ? 32767 : 65535;
+    const int low = bytes == 1 ? (sign ? -128 : 0)
+                    : sign     ? -32768
+                               : 0,
+              high = bytes == 1 ? (sign ? 127 : 255)
+                     : sign     ? 32767
+                                : 65535;
     a.min = low;
     a.max = high;
     if (coin(3)) {
@@ -136,7 +141,9 @@ class Case {
       }
       a.clamp = true;
       if (a.table != Table::None) {
-        a.slot = static_cast<uint8_t>(a.table == Table::Lut8 ? in(0, 7) : a.table == Table::Lut8To32 ? in(0, 1) * 4 : 0);
+        a.slot = static_cast<uint8_t>(a.table == Table::Lut8       ? in(0, 7)
+                                      : a.table == Table::Lut8To32 ? in(0, 1) * 4
+                                                                   : 0);
         for (uint8_t& byte : machine_.table) byte = static_cast<uint8_t>(in(0, 255));
       }
     }
@@ -147,7 +154,8 @@ class Case {
     if (u85_) {
       const auto all = microblocks(target_);
       op.microblock = all[static_cast<size_t>(in(0, static_cast<int>(all.size()) - 1))];
-      op.block = {op.microblock.h * 2, op.microblock.w * 2, static_cast<int32_t>(std::max(op.microblock.c, 16) * in(1, 2))};
+      op.block = {op.microblock.h * 2, op.microblock.w * 2,
+                  static_cast<int32_t>(std::max(op.microblock.c, 16) * in(1, 2))};
     } else {
       const BlockShape ub = microblocks(target_).front();
       op.block = {ub.h * in(1, 3), ub.w * in(1, 3), 8 * in(1, 4)};
@@ -159,20 +167,34 @@ class Case {
     op.ofm.depth = ofmDepth;
     op.ifm.depth = ifmDepth;
     op.ifm.zeroPoint = zeroPoint(op.ifm.type);
-    op.ofm.zeroPoint = elementBytes(op.ofm.type) <= 2 ? (isSigned(op.ofm.type) ? in(-128, 127) : in(0, 255)) : 0;
+    op.ofm.zeroPoint =
+        elementBytes(op.ofm.type) <= 2 ? (isSigned(op.ofm.type) ? in(-128, 127) : in(0, 255)) : 0;
     place(op.ifm, op.ifm.height, op.ifm.width, ifmDepth, true);
     if (u85_ && coin(4)) {
-      if (coin()) op.reverse = pick({Reverse::H, Reverse::W, Reverse::C});
-      else op.transpose = pick({Transpose::WHC, Transpose::HCW, Transpose::WCH, Transpose::CHW, Transpose::CWH});
+      if (coin())
+        op.reverse = pick({Reverse::H, Reverse::W, Reverse::C});
+      else
+        op.transpose = pick({Transpose::WHC, Transpose::HCW, Transpose::WCH, Transpose::CHW, Transpose::CWH});
     }
     int h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
     switch (op.transpose) {
-      case Transpose::HWC: break;
-      case Transpose::WHC: std::swap(h, w); break;
-      case Transpose::HCW: std::swap(w, c); break;
-      case Transpose::WCH: std::tie(h, w, c) = std::tuple(w, c, h); break;
-      case Transpose::CHW: std::tie(h, w, c) = std::tuple(c, h, w); break;
-      case Transpose::CWH: std::swap(h, c); break;
+      case Transpose::HWC:
+        break;
+      case Transpose::WHC:
+        std::swap(h, w);
+        break;
+      case Transpose::HCW:
+        std::swap(w, c);
+        break;
+      case Transpose::WCH:
+        std::tie(h, w, c) = std::tuple(w, c, h);
+        break;
+      case Transpose::CHW:
+        std::tie(h, w, c) = std::tuple(c, h, w);
+        break;
+      case Transpose::CWH:
+        std::swap(h, c);
+        break;
     }
     place(op.ofm, h, w, c, false);
   }
@@ -181,7 +203,8 @@ class Case {
     op.kind = isDepthwise ? OperationKind::Depthwise : OperationKind::Conv;
     makeWindow();
     op.ifm.type = pick({ElementType::Int8, ElementType::Int8, ElementType::UInt8, ElementType::Int16});
-    op.ofm.type = pick({ElementType::Int8, ElementType::Int8, ElementType::UInt8, ElementType::Int16, ElementType::Int32});
+    op.ofm.type = pick(
+        {ElementType::Int8, ElementType::Int8, ElementType::UInt8, ElementType::Int16, ElementType::Int32});
     const int channels = in(1, 40);
     makeMaps(channels, isDepthwise ? channels : in(1, 40));
     const bool wide = op.ifm.type == ElementType::Int16;
@@ -202,8 +225,9 @@ class Case {
     order.streams = target_.weightStreams;
     order.ofmUblockDepth = u85_ ? op.microblock.c : microblocks(target_).front().c;
     order.ofmBlockDepth = op.block.c;
-    order.traversal = isDepthwise ? WeightTraversal::Depthwise
-                      : streams.traversal == Traversal::PartKernelFirst ? WeightTraversal::PartKernelFirst : WeightTraversal::DepthFirst;
+    order.traversal = isDepthwise                                       ? WeightTraversal::Depthwise
+                      : streams.traversal == Traversal::PartKernelFirst ? WeightTraversal::PartKernelFirst
+                                                                        : WeightTraversal::DepthFirst;
     order.ifmBits = elementBytes(op.ifm.type) * 8;
     order.strideX = op.kernel.strideX;
     order.strideY = op.kernel.strideY;
@@ -216,8 +240,10 @@ class Case {
       weights.push_back(static_cast<int16_t>(in(-top, top)));
       constants.weights.push_back(weights.back());
     }
-    const WeightView view = isDepthwise ? WeightView::hwc(weights.data(), DType::Int16, shape) : WeightView::ohwi(weights.data(), DType::Int16, shape);
-    const auto encoded = encodeWeights(view, order, {0, channels}, streams.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard);
+    const WeightView view = isDepthwise ? WeightView::hwc(weights.data(), DType::Int16, shape)
+                                        : WeightView::ohwi(weights.data(), DType::Int16, shape);
+    const auto encoded = encodeWeights(view, order, {0, channels},
+                                       streams.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard);
     ASSERT_TRUE(encoded.ok()) << encoded.error().str();
     auto& region = machine_.regions[0];
     const auto append = [&](const std::vector<uint8_t>& bytes) {
@@ -257,7 +283,8 @@ class Case {
 
   void makePool() {
     op.kind = OperationKind::Pool;
-    op.pool = u85_ ? pick({PoolMode::Max, PoolMode::Average, PoolMode::ReduceSum, PoolMode::Sum, PoolMode::Min, PoolMode::ArgMaxX, PoolMode::ArgMaxY})
+    op.pool = u85_ ? pick({PoolMode::Max, PoolMode::Average, PoolMode::ReduceSum, PoolMode::Sum,
+                           PoolMode::Min, PoolMode::ArgMaxX, PoolMode::ArgMaxY})
                    : pick({PoolMode::Max, PoolMode::Average, PoolMode::ReduceSum});
     makeWindow();
     op.ifm.type = pick({ElementType::Int8, ElementType::UInt8, ElementType::Int16});
@@ -302,8 +329,9 @@ class Case {
     op.kind = OperationKind::Elementwise;
     Elementwise& e = op.elementwise;
     using M = ElementwiseMode;
-    e.mode = u85_ ? pick({M::Mul, M::Add, M::Sub, M::Min, M::Max, M::LRelu, M::Abs, M::Clz, M::Shr, M::Shl, M::Lsr, M::Div, M::CmpEq,
-                          M::CmpNe, M::CmpGe, M::CmpGt, M::And, M::Or, M::Xor, M::Not, M::AndNot})
+    e.mode = u85_ ? pick({M::Mul,   M::Add,   M::Sub, M::Min, M::Max, M::LRelu, M::Abs,
+                          M::Clz,   M::Shr,   M::Shl, M::Lsr, M::Div, M::CmpEq, M::CmpNe,
+                          M::CmpGe, M::CmpGt, M::And, M::Or,  M::Xor, M::Not,   M::AndNot})
                   : pick({M::Mul, M::Add, M::Sub, M::Min, M::Max, M::LRelu, M::Abs, M::Clz, M::Shr, M::Shl});
     const bool shifts = e.mode == M::Shr || e.mode == M::Shl || e.mode == M::Lsr;
     op.ifm.type = pick({ElementType::Int8, ElementType::UInt8, ElementType::Int16, ElementType::Int32});
@@ -316,7 +344,9 @@ class Case {
     op.ofm.depth = in(1, 36);
     const bool plainZero = e.mode >= M::Clz;
     op.ifm.zeroPoint = plainZero ? 0 : zeroPoint(op.ifm.type);
-    op.ofm.zeroPoint = elementBytes(op.ofm.type) <= 2 && !plainZero ? (isSigned(op.ofm.type) ? in(-128, 127) : in(0, 255)) : 0;
+    op.ofm.zeroPoint = elementBytes(op.ofm.type) <= 2 && !plainZero
+                           ? (isSigned(op.ofm.type) ? in(-128, 127) : in(0, 255))
+                           : 0;
     const bool binary = !isUnary(e.mode);
     const auto size = [&](FeatureMap& map, const Broadcast& b) {
       map.height = b.h || b.scalar ? 1 : op.ofm.height;
@@ -335,8 +365,8 @@ class Case {
         FeatureMap& map = first ? op.ifm : *op.ifm2;
         map.storage = Storage::None;
         const ElementType type = map.type;
-        e.scalar = type == ElementType::Int8    ? in(-128, 127)
-                   : type == ElementType::UInt8 ? in(0, 255)
+        e.scalar = type == ElementType::Int8             ? in(-128, 127)
+                   : type == ElementType::UInt8          ? in(0, 255)
                    : type == ElementType::Int16 || !u85_ ? in(-32768, 32767)
                                                          : in(-2000000000, 2000000000);
         if (shifts) e.scalar = in(0, 31);
@@ -354,23 +384,26 @@ class Case {
         e.reverseOperands = false;
         if (op.ifm2->storage != Storage::None) {
           auto& region = machine_.regions[1];
-          for (size_t i = op.ifm2->base[0]; i < region.size(); ++i) region[i] = i % 4 == 0 ? static_cast<uint8_t>(in(0, 31)) : uint8_t{0};
+          for (size_t i = op.ifm2->base[0]; i < region.size(); ++i)
+            region[i] = i % 4 == 0 ? static_cast<uint8_t>(in(0, 31)) : uint8_t{0};
         }
       }
     }
     op.globalScale = u85_ || coin(4) || (e.mode != M::Min && e.mode != M::Max && !shifts && e.mode != M::Clz);
     op.ofmScale = {1, 0, 0, Rounding::Natural};
-    const bool scalable = e.mode == M::Add || e.mode == M::Sub || e.mode == M::Mul || e.mode == M::Abs || (u85_ && (e.mode == M::Min || e.mode == M::Max)) ||
-                          (!u85_ && e.mode == M::LRelu);
+    const bool scalable = e.mode == M::Add || e.mode == M::Sub || e.mode == M::Mul || e.mode == M::Abs ||
+                          (u85_ && (e.mode == M::Min || e.mode == M::Max)) || (!u85_ && e.mode == M::LRelu);
     if (scalable && op.globalScale) op.ofmScale = outputScale(16);
     if (e.mode == M::Shr && u85_) op.ofmScale.rounding = pick({Rounding::Natural, Rounding::TruncateToLower});
     if (!u85_ && !op.globalScale) op.ofmScale = {1, 0, 0, op.ofmScale.rounding};
     if (u85_) {
       for (Scale* scale : {&e.ifmScale, &e.ifm2Scale}) {
         *scale = {1, 0, 0, Rounding::DoubleSymmetric};
-        if (elementBytes(op.ifm.type) <= 2 && (scalable || e.mode == M::LRelu || (e.mode >= M::CmpEq && e.mode <= M::CmpGt)) && e.mode != M::Mul && coin()) {
-          *scale = {static_cast<uint32_t>(in(1 << 29, 0x7fffffff)), static_cast<uint8_t>(in(11, 20)), static_cast<uint8_t>(in(0, 20)),
-                    pick({Rounding::DoubleSymmetric, Rounding::Natural})};
+        if (elementBytes(op.ifm.type) <= 2 &&
+            (scalable || e.mode == M::LRelu || (e.mode >= M::CmpEq && e.mode <= M::CmpGt)) &&
+            e.mode != M::Mul && coin()) {
+          *scale = {static_cast<uint32_t>(in(1 << 29, 0x7fffffff)), static_cast<uint8_t>(in(11, 20)),
+                    static_cast<uint8_t>(in(0, 20)), pick({Rounding::DoubleSymmetric, Rounding::Natural})};
         }
       }
     } else {
@@ -378,7 +411,8 @@ class Case {
       e.ifm2Scale.multiplier = static_cast<uint32_t>(in(1, 65535));
       if (coin()) {
         e.operandScaling = pick({OperandScaling::OperandA32, OperandScaling::OperandB32});
-        e.ifmScale = {static_cast<uint32_t>(in(1 << 29, 0x7fffffff)), static_cast<uint8_t>(in(11, 16)), 0, pick({Rounding::DoubleSymmetric, Rounding::Natural})};
+        e.ifmScale = {static_cast<uint32_t>(in(1 << 29, 0x7fffffff)), static_cast<uint8_t>(in(11, 16)), 0,
+                      pick({Rounding::DoubleSymmetric, Rounding::Natural})};
       }
     }
     place(op.ofm, op.ofm.height, op.ofm.width, op.ofm.depth, false);
@@ -405,7 +439,8 @@ class Case {
     place(op.ifm, op.ifm.height, op.ifm.width, depth, true);
     place(op.ofm, op.ofm.height, op.ofm.width, depth, false);
     op.globalScale = true;
-    op.ofmScale = {1, static_cast<uint8_t>(16 + (op.resize == ResizeMode::Bilinear ? in(0, 8) : 0)), 0, pick({Rounding::Symmetric, Rounding::Natural})};
+    op.ofmScale = {1, static_cast<uint8_t>(16 + (op.resize == ResizeMode::Bilinear ? in(0, 8) : 0)), 0,
+                   pick({Rounding::Symmetric, Rounding::Natural})};
     makeActivation(false);
     makeBlock();
     op.block.h = 1;
@@ -433,7 +468,8 @@ class Case {
 
     reference::Machine expected = machine_;
     reference::execute(expected, op, constants);
-    std::vector<std::byte> constantsBytes = bytesOf(machine_.regions[0]), arena = bytesOf(machine_.regions[1]);
+    std::vector<std::byte> constantsBytes = bytesOf(machine_.regions[0]),
+                           arena = bytesOf(machine_.regions[1]);
     const RegionBytes regions[] = {{constantsBytes, false}, {arena, true}};
     ModelOptions options;
     options.parallel = false;
@@ -442,8 +478,10 @@ class Case {
     const std::vector<std::byte> wanted = bytesOf(expected.regions[1]);
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (wanted[i] == arena[i]) continue;
-      return fmt::format("{} kind {} pool {} elementwise {}: byte {} is {}, not {}", target_.name, static_cast<int>(op.kind), static_cast<int>(op.pool),
-                         static_cast<int>(op.elementwise.mode), i, static_cast<int>(arena[i]), static_cast<int>(wanted[i]));
+      return fmt::format("{} kind {} pool {} elementwise {}: byte {} is {}, not {}", target_.name,
+                         static_cast<int>(op.kind), static_cast<int>(op.pool),
+                         static_cast<int>(op.elementwise.mode), i, static_cast<int>(arena[i]),
+                         static_cast<int>(wanted[i]));
     }
     return "";
   }

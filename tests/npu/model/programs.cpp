@@ -48,7 +48,8 @@ Result<NpuProgram> readBlob(ByteSpan bytes) {
     if (key == "vela_end_stream") break;
     at += 32 + (size + 15) / 16 * 16;
   }
-  if (blocks.count("vela_end_stream") == 0 || blocks.count("cmd_data") == 0) return fail("no complete delegate");
+  if (blocks.count("vela_end_stream") == 0 || blocks.count("cmd_data") == 0)
+    return fail("no complete delegate");
   CARINA_TRY(const npu::Payload payload, npu::readPayload(blocks["cmd_data"]));
   CARINA_TRY(program.target, npu::payloadTarget(payload));
   program.words = payload.words;
@@ -87,8 +88,10 @@ Result<std::vector<NpuProgram>> delegatesIn(const std::filesystem::path& file) {
 Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteSpan>& inputs,
                               const npu::ModelOptions& options) {
   CARINA_TRY(const npu::Machine machine, npu::makeMachine(program.target->name, "", ""));
-  if (inputs.size() != program.inputs.size()) return fail("{} inputs, not {}", program.inputs.size(), inputs.size());
-  std::vector<std::byte> scratch(program.scratchBytes, std::byte{0x5a}), fast(program.fastScratchBytes, std::byte{0xa5});
+  if (inputs.size() != program.inputs.size())
+    return fail("{} inputs, not {}", program.inputs.size(), inputs.size());
+  std::vector<std::byte> scratch(program.scratchBytes, std::byte{0x5a}),
+      fast(program.fastScratchBytes, std::byte{0xa5});
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ProgramIo& io = program.inputs[i];
     if (static_cast<int64_t>(inputs[i].size()) != io.bytes || io.offset + inputs[i].size() > scratch.size()) {
@@ -97,7 +100,8 @@ Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteS
     std::copy(inputs[i].begin(), inputs[i].end(), scratch.begin() + static_cast<std::ptrdiff_t>(io.offset));
   }
   std::vector<std::byte> constants = program.constants;
-  const std::array<npu::RegionBytes, 3> regions{{{constants, false}, {scratch, true}, {fast.empty() ? scratch : fast, true}}};
+  const std::array<npu::RegionBytes, 3> regions{
+      {{constants, false}, {scratch, true}, {fast.empty() ? scratch : fast, true}}};
   ProgramRun run;
   run.result = npu::runStream(program.words, machine, regions, options);
   for (const ProgramIo& io : program.outputs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled NPU programs of other compilers: the vectors under vectors/programs and the delegate blobs inside ExecuTorch
-// files, ready to run on the model.
+// Compiled NPU programs of other compilers: the vectors under vectors/programs and the delegate blobs inside
+// ExecuTorch files, ready to run on the model.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ struct ProgramRun {
   std::vector<std::vector<std::byte>> outputs;
 };
 
-/// Every delegate blob in an ExecuTorch file, in file order (found by its marker, wherever the file keeps it).
+/// Every delegate blob in an ExecuTorch file, in file order (found by its marker, wherever the file keeps
+/// it).
 Result<std::vector<NpuProgram>> delegatesIn(const std::filesystem::path& file);
 
 /// Runs on fresh scratch memory filled with a pattern. inputs[i].size() must be what the program takes.

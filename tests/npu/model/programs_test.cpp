@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every program under vectors/programs runs to the bytes that its network is known to give.
+#include "npu/model/programs.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "npu/model/programs.hpp"
 #include "npu/payload.hpp"
 #include "support/fixtures.hpp"
 
@@ -67,10 +68,11 @@ TEST(ModelPrograms, ParallelAndSerialAgreeWithAndWithoutChecker) {
     Result<ProgramRun> run = runProgram(*program, {input}, options);
     ASSERT_TRUE(run.ok() && run->result.ok());
     EXPECT_EQ(run->outputs[0], fileBytes(folder / "expected.bin"));
-    // These streams come from a compiler that is known to be right: the checker has nothing to say about their waits,
-    // blocks and alignment.
+    // These streams come from a compiler that is known to be right: the checker has nothing to say about
+    // their waits, blocks and alignment.
     for (const npu::Finding& finding : run->result.findings) {
-      if (finding.kind != npu::Finding::Kind::Uninitialized) ADD_FAILURE() << finding.offset << ": " << finding.message;
+      if (finding.kind != npu::Finding::Kind::Uninitialized)
+        ADD_FAILURE() << finding.offset << ": " << finding.message;
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain interpreter (reference.hpp). Everything is computed with 128-bit integers, one output element at a time.
+// The plain interpreter (reference.hpp). Everything is computed with 128-bit integers, one output element at
+// a time.
 #include "npu/reference/reference.hpp"
 
 #include <cstdlib>
@@ -11,16 +12,23 @@ using npu::ElementType;
 __extension__ using Wide = __int128;
 
 bool isSignedType(ElementType t) {
-  return t == ElementType::Int8 || t == ElementType::Int16 || t == ElementType::Int32 || t == ElementType::Int64;
+  return t == ElementType::Int8 || t == ElementType::Int16 || t == ElementType::Int32 ||
+         t == ElementType::Int64;
 }
 int bitsOf(ElementType t) {
   if (t == ElementType::Int8 || t == ElementType::UInt8) return 8;
   if (t == ElementType::Int16 || t == ElementType::UInt16) return 16;
   return t == ElementType::Int64 ? 64 : 32;
 }
-Wide power(int n) { return Wide{1} << n; }
-Wide lowest(ElementType t) { return isSignedType(t) ? -power(bitsOf(t) - 1) : Wide{0}; }
-Wide highest(ElementType t) { return isSignedType(t) ? power(bitsOf(t) - 1) - 1 : power(bitsOf(t)) - 1; }
+Wide power(int n) {
+  return Wide{1} << n;
+}
+Wide lowest(ElementType t) {
+  return isSignedType(t) ? -power(bitsOf(t) - 1) : Wide{0};
+}
+Wide highest(ElementType t) {
+  return isSignedType(t) ? power(bitsOf(t) - 1) - 1 : power(bitsOf(t)) - 1;
+}
 Wide limit(Wide v, Wide low, Wide high) {
   if (v > high) return high;
   if (v < low) return low;
@@ -40,14 +48,23 @@ Wide rescale(Wide v, Wide multiplier, int shift, npu::Rounding mode, int doubleR
   const bool twice = shift > 31 - doubleRound;
   const Wide nudge = twice ? power(30 - doubleRound) : Wide{0};
   switch (mode) {
-    case npu::Rounding::DoubleSymmetric: half += v < 0 ? -nudge : nudge; break;
-    case npu::Rounding::Natural: break;
-    case npu::Rounding::DoubleAsymmetric: half += nudge; break;
+    case npu::Rounding::DoubleSymmetric:
+      half += v < 0 ? -nudge : nudge;
+      break;
+    case npu::Rounding::Natural:
+      break;
+    case npu::Rounding::DoubleAsymmetric:
+      half += nudge;
+      break;
     case npu::Rounding::Symmetric:
       if (v < 0 && shift > 0) half -= 1;
       break;
-    case npu::Rounding::TruncateToZero: half = v < 0 ? divisor - 1 : Wide{0}; break;
-    case npu::Rounding::TruncateToLower: half = 0; break;
+    case npu::Rounding::TruncateToZero:
+      half = v < 0 ? divisor - 1 : Wide{0};
+      break;
+    case npu::Rounding::TruncateToLower:
+      half = 0;
+      break;
   }
   return floorDivide(product + half, divisor);
 }
@@ -130,11 +147,16 @@ class Interpreter {
 
   Wide accumulate(int y, int x, int c) {
     switch (op_.kind) {
-      case npu::OperationKind::Conv: return convolve(y, x, c);
-      case npu::OperationKind::Depthwise: return depthwise(y, x, c);
-      case npu::OperationKind::Pool: return pool(y, x, c);
-      case npu::OperationKind::Elementwise: return elementwise(y, x, c);
-      case npu::OperationKind::Resize: return resize(y, x, c);
+      case npu::OperationKind::Conv:
+        return convolve(y, x, c);
+      case npu::OperationKind::Depthwise:
+        return depthwise(y, x, c);
+      case npu::OperationKind::Pool:
+        return pool(y, x, c);
+      case npu::OperationKind::Elementwise:
+        return elementwise(y, x, c);
+      case npu::OperationKind::Resize:
+        return resize(y, x, c);
     }
     return 0;
   }
@@ -152,7 +174,9 @@ class Interpreter {
           if (op_.weightsFromIfm2) {
             weight = load(machine_, *op_.ifm2, 0, o, i) - op_.ifm2->zeroPoint;
           } else {
-            weight = constants_.weights[static_cast<size_t>(((o * k.height + ky) * k.width + kx) * op_.ifm.depth + i)];
+            weight =
+                constants_
+                    .weights[static_cast<size_t>(((o * k.height + ky) * k.width + kx) * op_.ifm.depth + i)];
           }
           sum += v * weight;
         }
@@ -200,14 +224,18 @@ class Interpreter {
       }
     }
     switch (op_.pool) {
-      case npu::PoolMode::Max: return largest;
-      case npu::PoolMode::Min: return smallest;
+      case npu::PoolMode::Max:
+        return largest;
+      case npu::PoolMode::Min:
+        return smallest;
       case npu::PoolMode::ArgMaxX:
-      case npu::PoolMode::ArgMaxY: return Wide{best} * 65536 + (largest < 0 ? largest + 65536 : largest);
+      case npu::PoolMode::ArgMaxY:
+        return Wide{best} * 65536 + (largest < 0 ? largest + 65536 : largest);
       case npu::PoolMode::Average:
         if (valid == 0 || (!u85_ && op_.globalScale && !op_.padding.any())) return sum;
         return divide(sum, valid);
-      default: return sum;
+      default:
+        return sum;
     }
   }
 
@@ -242,10 +270,13 @@ class Interpreter {
     const int bits = bitsOf(op_.ifm.type);
     const bool additive = e.mode == Mode::Add || e.mode == Mode::Sub;
     if (u85_) {
-      const auto scaled = [](Wide v, const npu::Scale& s) { return rescale(v, s.multiplier, s.shift, s.rounding, s.doubleRound); };
+      const auto scaled = [](Wide v, const npu::Scale& s) {
+        return rescale(v, s.multiplier, s.shift, s.rounding, s.doubleRound);
+      };
       if (e.mode == Mode::LRelu) return a >= 0 ? scaled(a, e.ifmScale) : scaled(a, e.ifm2Scale);
-      const bool arithmetic = additive || e.mode == Mode::Mul || e.mode == Mode::Min || e.mode == Mode::Max || e.mode == Mode::Abs ||
-                              e.mode == Mode::CmpEq || e.mode == Mode::CmpNe || e.mode == Mode::CmpGe || e.mode == Mode::CmpGt;
+      const bool arithmetic = additive || e.mode == Mode::Mul || e.mode == Mode::Min || e.mode == Mode::Max ||
+                              e.mode == Mode::Abs || e.mode == Mode::CmpEq || e.mode == Mode::CmpNe ||
+                              e.mode == Mode::CmpGe || e.mode == Mode::CmpGt;
       if (arithmetic) {
         a = scaled(a, e.ifmScale);
         if (!unary) b = scaled(b, e.ifm2Scale);
@@ -264,16 +295,22 @@ class Interpreter {
     }
     const Wide yes = isSignedType(op_.ofm.type) ? Wide{-1} : highest(op_.ofm.type);
     switch (e.mode) {
-      case Mode::Mul: return a * b;
-      case Mode::Add: return a + b;
-      case Mode::Sub: return a - b;
-      case Mode::Min: return a < b ? a : b;
-      case Mode::Max: return a > b ? a : b;
+      case Mode::Mul:
+        return a * b;
+      case Mode::Add:
+        return a + b;
+      case Mode::Sub:
+        return a - b;
+      case Mode::Min:
+        return a < b ? a : b;
+      case Mode::Max:
+        return a > b ? a : b;
       case Mode::LRelu: {
         if (a >= 0 || !op_.globalScale) return a;
         return rescale(a, op_.ofmScale.multiplier, op_.ofmScale.shift, op_.ofmScale.rounding, 0);
       }
-      case Mode::Abs: return a < 0 ? -a : a;
+      case Mode::Abs:
+        return a < 0 ? -a : a;
       case Mode::Clz: {
         int zeros = 0;
         while (zeros < 32 && (static_cast<uint32_t>(a) >> (31 - zeros) & 1u) == 0) ++zeros;
@@ -281,26 +318,38 @@ class Interpreter {
       }
       case Mode::Shr: {
         npu::Rounding mode = op_.ofmScale.rounding;
-        if (mode == npu::Rounding::DoubleSymmetric || mode == npu::Rounding::DoubleAsymmetric) mode = npu::Rounding::Natural;
+        if (mode == npu::Rounding::DoubleSymmetric || mode == npu::Rounding::DoubleAsymmetric)
+          mode = npu::Rounding::Natural;
         return rescale(a, 1, static_cast<int>(b), mode, 0);
       }
-      case Mode::Shl: return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(a) << static_cast<int>(b)));
+      case Mode::Shl:
+        return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(a) << static_cast<int>(b)));
       case Mode::Lsr: {
         const Wide pattern = a < 0 ? a + power(bits) : a;
         Wide v = floorDivide(pattern, power(static_cast<int>(b)));
         if (isSignedType(op_.ifm.type) && v >= power(bits - 1)) v -= power(bits);
         return v;
       }
-      case Mode::Div: return b == 0 ? Wide{0} : a / b;
-      case Mode::CmpEq: return a == b ? yes : 0;
-      case Mode::CmpNe: return a != b ? yes : 0;
-      case Mode::CmpGe: return a >= b ? yes : 0;
-      case Mode::CmpGt: return a > b ? yes : 0;
-      case Mode::And: return a & b;
-      case Mode::Or: return a | b;
-      case Mode::Xor: return a ^ b;
-      case Mode::Not: return isSignedType(op_.ifm.type) ? -a - 1 : highest(op_.ifm.type) - a;
-      case Mode::AndNot: return a & ~b;
+      case Mode::Div:
+        return b == 0 ? Wide{0} : a / b;
+      case Mode::CmpEq:
+        return a == b ? yes : 0;
+      case Mode::CmpNe:
+        return a != b ? yes : 0;
+      case Mode::CmpGe:
+        return a >= b ? yes : 0;
+      case Mode::CmpGt:
+        return a > b ? yes : 0;
+      case Mode::And:
+        return a & b;
+      case Mode::Or:
+        return a | b;
+      case Mode::Xor:
+        return a ^ b;
+      case Mode::Not:
+        return isSignedType(op_.ifm.type) ? -a - 1 : highest(op_.ifm.type) - a;
+      case Mode::AndNot:
+        return a & ~b;
     }
     return 0;
   }
@@ -314,7 +363,8 @@ class Interpreter {
       return static_cast<int>(at - whole * axis.numerator);
     };
     int y0, y1, x0, x1;
-    const int fy = tap(y, op_.resizeY, op_.ifm.height, y0, y1), fx = tap(x, op_.resizeX, op_.ifm.width, x0, x1);
+    const int fy = tap(y, op_.resizeY, op_.ifm.height, y0, y1),
+              fx = tap(x, op_.resizeX, op_.ifm.width, x0, x1);
     const int ny = op_.resizeY.numerator, nx = op_.resizeX.numerator;
     const auto at = [&](int yy, int xx) { return load(machine_, op_.ifm, yy, xx, c) - op_.ifm.zeroPoint; };
     Wide v;
@@ -323,7 +373,8 @@ class Interpreter {
     } else if (op_.resize == npu::ResizeMode::Replicate) {
       v = at(y0, x0);
     } else {
-      v = at(y0, x0) * (ny - fy) * (nx - fx) + at(y0, x1) * (ny - fy) * fx + at(y1, x0) * fy * (nx - fx) + at(y1, x1) * fy * fx;
+      v = at(y0, x0) * (ny - fy) * (nx - fx) + at(y0, x1) * (ny - fy) * fx + at(y1, x0) * fy * (nx - fx) +
+          at(y1, x1) * fy * fx;
     }
     return v * 65536;
   }
@@ -357,7 +408,9 @@ class Interpreter {
         }
         break;
       }
-      case npu::OperationKind::Resize: v = rescale(acc, s.multiplier, s.shift, s.rounding, doubleRound); break;
+      case npu::OperationKind::Resize:
+        v = rescale(acc, s.multiplier, s.shift, s.rounding, doubleRound);
+        break;
     }
     const npu::Activation& a = op_.activation;
     const ElementType type = op_.ofm.type;
@@ -394,33 +447,57 @@ class Interpreter {
     const size_t start = size_t{op_.activation.slot} * 256;
     const bool sign = isSignedType(op_.ofm.type);
     switch (op_.activation.table) {
-      case npu::Table::Lut8: return entry(start + static_cast<size_t>(sign ? v + 128 : v), 1, sign);
-      case npu::Table::Lut8To16: return entry(start + static_cast<size_t>(v + 128) * 2, 2, true);
-      case npu::Table::Lut8To32: return entry(start + static_cast<size_t>(v + 128) * 4, 4, true);
+      case npu::Table::Lut8:
+        return entry(start + static_cast<size_t>(sign ? v + 128 : v), 1, sign);
+      case npu::Table::Lut8To16:
+        return entry(start + static_cast<size_t>(v + 128) * 2, 2, true);
+      case npu::Table::Lut8To32:
+        return entry(start + static_cast<size_t>(v + 128) * 4, 4, true);
       case npu::Table::Lut16: {
         const Wide i = floorDivide(v + 32768, 128), f = (v + 32768) - i * 128;
-        const Wide base = entry(start + static_cast<size_t>(i) * 4, 2, true), slope = entry(start + static_cast<size_t>(i) * 4 + 2, 2, true);
+        const Wide base = entry(start + static_cast<size_t>(i) * 4, 2, true),
+                   slope = entry(start + static_cast<size_t>(i) * 4 + 2, 2, true);
         return limit(base + floorDivide(slope * f + 64, 128), -32768, 32767);
       }
-      default: std::abort();
+      default:
+        std::abort();
     }
   }
 
   void put(int y, int x, int c, Wide v) {
     const int h = op_.ofm.height, w = op_.ofm.width, d = op_.ofm.depth;
     switch (op_.reverse) {
-      case npu::Reverse::None: break;
-      case npu::Reverse::H: y = h - 1 - y; break;
-      case npu::Reverse::W: x = w - 1 - x; break;
-      case npu::Reverse::C: c = d - 1 - c; break;
+      case npu::Reverse::None:
+        break;
+      case npu::Reverse::H:
+        y = h - 1 - y;
+        break;
+      case npu::Reverse::W:
+        x = w - 1 - x;
+        break;
+      case npu::Reverse::C:
+        c = d - 1 - c;
+        break;
     }
     switch (op_.transpose) {
-      case npu::Transpose::HWC: store(machine_, op_.ofm, y, x, c, v); break;
-      case npu::Transpose::WHC: store(machine_, op_.ofm, x, y, c, v); break;
-      case npu::Transpose::HCW: store(machine_, op_.ofm, y, c, x, v); break;
-      case npu::Transpose::WCH: store(machine_, op_.ofm, x, c, y, v); break;
-      case npu::Transpose::CHW: store(machine_, op_.ofm, c, y, x, v); break;
-      case npu::Transpose::CWH: store(machine_, op_.ofm, c, x, y, v); break;
+      case npu::Transpose::HWC:
+        store(machine_, op_.ofm, y, x, c, v);
+        break;
+      case npu::Transpose::WHC:
+        store(machine_, op_.ofm, x, y, c, v);
+        break;
+      case npu::Transpose::HCW:
+        store(machine_, op_.ofm, y, c, x, v);
+        break;
+      case npu::Transpose::WCH:
+        store(machine_, op_.ofm, x, c, y, v);
+        break;
+      case npu::Transpose::CHW:
+        store(machine_, op_.ofm, c, y, x, v);
+        break;
+      case npu::Transpose::CWH:
+        store(machine_, op_.ofm, c, x, y, v);
+        break;
     }
   }
 

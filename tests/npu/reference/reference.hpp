@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An independent interpreter of NPU operations, written element by element from the description of the hardware, slow and
-// plain. It shares no arithmetic with the model: the two are each other's witnesses. Weights and scale records come in as
-// plain values, so that encoding and decoding of streams are tested as well.
+// An independent interpreter of NPU operations, written element by element from the description of the
+// hardware, slow and plain. It shares no arithmetic with the model: the two are each other's witnesses.
+// Weights and scale records come in as plain values, so that encoding and decoding of streams are tested as
+// well.
 #pragma once
 
 #include <cstdint>

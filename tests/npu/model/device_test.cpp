@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device as a driver meets it: identification, reset, running a stream, interrupts, faults, counters.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "format/ethosu_registers.hpp"
+#include "npu/model/small_program.hpp"
+
+namespace carina::test {
+namespace {
+
+using namespace npu;
+namespace reg = format::ethosu_reg;
+namespace status = format::ethosu_status;
+namespace pmu = format::ethosu_pmu;
+
+/// A device with a program's stream and arena on its bus.
+struct Board {
+  static constexpr uint64_t kStream = 0x10000, kArena = 0x200000;
+
+  explicit Board(SmallProgram& program, ModelOptions options = {})
+      : words(program.words()), npu(program.machine(), bus, options) {
+    bus.map(kStream, std::as_bytes(std::span<const uint32_t>(words)));
+    bus.map(kArena, std::span<std::byte>(program.arena()));
+    npu.write32(reg::kReset, 0);
+    npu.write32(reg::kQBase, kStream);
+    npu.write32(reg::kQSize, static_cast<uint32_t>(words.size() * 4));
+    npu.write32(reg::kBaseP + 8, kArena);
+  }
+  uint32_t go() {
+    npu.write32(reg::kCmd, format::ethosu_cmd::kRun);
+    npu.run();
+    return npu.read32(reg::kStatus);
+  }
+
+  std::vector<uint32_t> words;
+  MappedMemory bus;
+  Npu npu;
+};
+
+TEST(ModelDevice, IdentifiesItselfPerVariant) {
+  for (const Target& target : allTargets()) {
+    SmallProgram program(std::string(target.name).c_str());
+    Board board(program);
+    EXPECT_EQ(board.npu.read32(reg::kConfig), target.configWord);
+    const uint32_t id = board.npu.read32(reg::kId);
+    EXPECT_EQ(format::ethosu_id::archMajor(id), format::ethosu_id::archMajor(target.idWord));
+    EXPECT_GE(format::ethosu_id::archMinor(id), format::ethosu_id::archMinor(target.idWord));
+    const uint32_t pmcr = (target.isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65);
+    EXPECT_EQ(board.npu.read32(pmcr), target.isU85() ? pmu::kPmcrResetU85 : pmu::kPmcrResetU55U65);
+    EXPECT_EQ(board.npu.read32(reg::kStatus), 0u);
+  }
+}
+
+TEST(ModelDevice, RunsAndRaisesTheInterrupt) {
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-2048"}) {
+    SmallProgram program(target);
+    const KernelOperation op = program.copy(2, 2, 2, ElementType::Int8, {1, -2, 3, -4, 5, -6, 7, -8});
+    program.add(op);
+    program.add(Stop{0x1234});
+    Board board(program);
+    EXPECT_FALSE(board.npu.interrupt());
+    EXPECT_EQ(board.go(), status::kIrqRaised | status::kCmdEndReached | 0x12340000u);
+    EXPECT_TRUE(board.npu.interrupt());
+    EXPECT_EQ(board.npu.read32(reg::kQRead), board.words.size() * 4);
+    EXPECT_EQ(program.values(op.ofm), program.values(op.ifm));
+    board.npu.write32(reg::kCmd, format::ethosu_cmd::kClearIrq | 0x12340000u);
+    EXPECT_FALSE(board.npu.interrupt());
+    EXPECT_EQ(board.npu.read32(reg::kStatus), status::kCmdEndReached);
+  }
+}
+
+TEST(ModelDevice, StepsInBoundedPieces) {
+  SmallProgram program("ethos-u55-64");
+  program.add(program.copy(1, 1, 1, ElementType::Int8, {1}));
+  program.add(Stop{});
+  Board board(program);
+  board.npu.write32(reg::kCmd, format::ethosu_cmd::kRun);
+  EXPECT_TRUE(board.npu.run(5));
+  EXPECT_TRUE(board.npu.read32(reg::kStatus) & status::kRunning);
+  const uint32_t first = board.npu.read32(reg::kQRead);
+  EXPECT_GE(first, 20u);
+  EXPECT_FALSE(board.npu.run());
+  EXPECT_GT(board.npu.read32(reg::kQRead), first);
+}
+
+TEST(ModelDevice, FaultsNameCommandAndReason) {
+  SmallProgram program("ethos-u55-128");
+  KernelOperation op = program.copy(1, 1, 4, ElementType::Int8, {1, 2, 3, 4});
+  op.ofm.base[0] = 0x10000000;
+  program.add(op);
+  program.add(Stop{});
+  Board board(program);
+  const uint32_t value = board.go();
+  EXPECT_TRUE(value & status::kBusStatus);
+  EXPECT_TRUE(value & status::kIrqRaised);
+  EXPECT_FALSE(value & status::kCmdEndReached);
+  EXPECT_EQ(value >> status::kFaultingChannelShift & 0xf,
+            static_cast<uint32_t>(format::EthosUFaultChannel::Ofm));
+  ASSERT_TRUE(board.npu.fault());
+  EXPECT_EQ(board.npu.fault()->offset, board.words.size() * 4 - 8);
+  EXPECT_NE(board.npu.fault()->reason.find("OFM"), std::string::npos);
+  // Only a reset makes the device run again.
+  EXPECT_EQ(board.go() & status::kRunning, 0u);
+  board.npu.write32(reg::kReset, 1);
+  EXPECT_EQ(board.npu.read32(reg::kStatus), 0u);
+  EXPECT_EQ(board.npu.read32(reg::kProt), 1u);
+}
+
+TEST(ModelDevice, IllegalCommandsAreParseErrors) {
+  SmallProgram program("ethos-u55-128");
+  Board board(program);
+  const std::vector<uint32_t> words{0x000003ff};
+  board.bus.map(0x900000, std::as_bytes(std::span<const uint32_t>(words)));
+  board.npu.write32(reg::kQBase, 0x900000);
+  board.npu.write32(reg::kQSize, 4);
+  EXPECT_TRUE(board.go() & status::kCmdParseError);
+  EXPECT_EQ(board.npu.fault()->offset, 0u);
+}
+
+TEST(ModelDevice, AStreamThatCannotBeReadIsABusFault) {
+  SmallProgram program("ethos-u85-256");
+  program.add(Stop{});
+  Board board(program);
+  board.npu.write32(reg::kQBase, 0x7000000);
+  EXPECT_TRUE(board.go() & status::kBusStatus);
+}
+
+TEST(ModelDevice, CountersFollowTheRun) {
+  for (const char* target : {"ethos-u55-256", "ethos-u85-512"}) {
+    SmallProgram program(target);
+    program.add(program.copy(8, 8, 16, ElementType::Int8, std::vector<int64_t>(1024, 3)));
+    program.add(Stop{});
+    Board board(program);
+    const uint32_t base = program.target().isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+    board.npu.write32(base + reg::kPmcr, pmu::kEnable | pmu::kResetCycles | pmu::kResetEvents);
+    board.npu.write32(base + reg::kPmEvTyper0, pmu::kNpuActive);
+    board.npu.write32(base + reg::kPmEvTyper0 + 4, pmu::kPort0WriteBeats);
+    board.npu.write32(base + reg::kPmCntEnSet, pmu::kCycleCounterBit | 3);
+    board.go();
+    const auto cycles = board.npu.read32(base + reg::kPmCcntrLo);
+    EXPECT_GT(cycles, 0u);
+    EXPECT_EQ(static_cast<int64_t>(cycles), board.npu.stats().cycles);
+    EXPECT_EQ(board.npu.read32(base + reg::kPmEvCntr0), cycles);
+    EXPECT_GE(board.npu.read32(base + reg::kPmEvCntr0 + 4), 1024u / 16);
+    board.npu.write32(base + reg::kPmcr, pmu::kEnable | pmu::kResetCycles | pmu::kResetEvents);
+    EXPECT_EQ(board.npu.read32(base + reg::kPmCcntrLo), 0u);
+  }
+}
+
+TEST(ModelDevice, LimitsEndOversizedOperations) {
+  SmallProgram program("ethos-u85-256");
+  KernelOperation op = program.copy(1, 1, 1, ElementType::Int8, {1});
+  // Strides of zero: every element is the same byte, so memory does not bound the work.
+  op.ifm.strideX = op.ifm.strideY = op.ofm.strideX = op.ofm.strideY = 0;
+  op.ofm.height = op.ofm.width = op.ifm.height = op.ifm.width = 65536;
+  op.ofm.height0 = op.ofm.height1 = op.ofm.width0 = op.ifm.height0 = op.ifm.height1 = op.ifm.width0 = 65536;
+  program.add(op);
+  ModelOptions options;
+  options.maxOperationWork = 1 << 20;
+  EXPECT_NE(program.run(options).find("model limit"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carina::test
