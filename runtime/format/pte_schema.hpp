@@ -101,7 +101,5 @@ enum NamedDataField : uint32_t { kNamedKey, kNamedSegment };
 /// Longest operator name ("namespace::name.overload") a loader looks up.
 constexpr size_t kMaxKernelName = 99;
 constexpr uint32_t kMaxRank = 16;
-/// Instructions one execution may run.
-constexpr uint32_t kMaxInstructions = 10000000;
 
 }  // namespace carina::format::pte

@@ -226,7 +226,7 @@ Status Method::runChain(const FbTable& chain) {
   const FbVector instructions = chain.tables(schema::kChainInstructions);
   uint32_t next = 0;
   while (next < instructions.count) {
-    if (++steps_ > schema::kMaxInstructions)
+    if (++steps_ > environment_.maxInstructions)
       return failure(Code::InstructionLimit, "the program does not come to an end", next);
     const uint32_t at = next++;
     const FbTable entry = plan_.tableAt(instructions, at);

@@ -65,6 +65,7 @@ Status exercise(const std::string& bytes) {
   Environment environment;
   environment.kernels = allKernels();
   environment.backends = Span<Backend* const>(backends);
+  environment.maxInstructions = 1000;
   for (uint32_t index = 0; index < program.methodCount(); ++index) {
     Requirements needs;
     CARINA_RT_TRY(Method::require(program, index, environment, &needs));

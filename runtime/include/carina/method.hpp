@@ -31,6 +31,7 @@ struct Environment {
   Span<Backend* const> backends;
   const NamedData* external = nullptr;  // named data beyond the program's own
   Profiler* profiler = nullptr;
+  uint32_t maxInstructions = 10000000;  // of one execution: ends endless loops
 };
 
 /// What a method needs, exactly: give these sizes and loading does not fail for want of memory. Pools and

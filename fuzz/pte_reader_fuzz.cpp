@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's program reader: what it accepts prints, and writes back to the same value unless the verifier
+// objects.
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/file.hpp"
+#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina;
+  const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
+  if (const auto blob = pte::parseDelegateBlob(bytes)) (void)pte::buildDelegateBlob(*blob);
+  pte::FileLayout layout;
+  const auto program = pte::readProgram(bytes, &layout);
+  if (!program) return 0;
+  (void)pte::printProgram(*program, &layout);
+  const auto written = pte::writeProgram(*program);
+  if (!written) return 0;
+  const auto again = pte::readProgram(asBytes(*written));
+  if (!again) std::abort();
+  return 0;
+}
