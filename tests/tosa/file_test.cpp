@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and writing .tosa files: the bytes of the format, names, damaged files, version 0.80.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/file.hpp"
+#include "ir/printer.hpp"
+#include "support/fixtures.hpp"
+#include "support/golden.hpp"
+#include "tosa/float_rules.hpp"
+#include "tosa/graph_helpers.hpp"
+#include "tosa/interpreter.hpp"
+#include "tosa/vector_files.hpp"
+#include "tosa_0_80_generated.h"
+#include "tosa_io/tosa_reader.hpp"
+#include "tosa_io/tosa_writer.hpp"
+
+namespace carina::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> vectorsIn(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::path& file : filesIn(folder, ".tosa")) {
+    if (file.parent_path() == folder) files.push_back(file);
+  }
+  return files;
+}
+
+fs::path arraysOf(fs::path tosa) { return tosa.replace_extension(".npz"); }
+
+TEST(TosaVectors, SmallPickIsBitExactAndSurvivesARoundTrip) {
+  const auto files = vectorsIn(dataDir() / "tosa");
+  ASSERT_GE(files.size(), 70u);
+  for (const fs::path& file : files) {
+    EXPECT_TRUE(reproduces(file, arraysOf(file))) << file;
+    EXPECT_TRUE(survivesRoundTrip(file, arraysOf(file))) << file;
+  }
+}
+
+TEST(TosaVectors, SmallPickOfFloatsIsWithinTolerance) {
+  const auto files = vectorsIn(dataDir() / "tosa" / "fp32");
+  ASSERT_GE(files.size(), 40u);
+  for (const fs::path& file : files) EXPECT_TRUE(withinTolerance(file, arraysOf(file))) << file;
+}
+
+TEST(TosaVectors, InvalidGraphsAreRefusedByTheirRule) {
+  std::ifstream list(dataDir() / "tosa" / "invalid" / "rules.txt");
+  std::string name, rule;
+  int count = 0;
+  while (list >> name >> rule) {
+    const auto graph = tosa_io::readTosa(dataDir() / "tosa" / "invalid" / (name + ".tosa"));
+    ASSERT_FALSE(graph.ok()) << name;
+    EXPECT_NE(graph.error().str().find("(" + rule + ")"), std::string::npos) << graph.error().str();
+    ++count;
+  }
+  EXPECT_GE(count, 80);
+}
+
+TEST(TosaVectors, ADifferentResultIsNoticed) {
+  const fs::path folder = dataDir() / "tosa";
+  const auto files = vectorsIn(folder);
+  const fs::path abs = *std::find_if(files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("abs"); });
+  const fs::path clz = *std::find_if(files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("clz"); });
+  EXPECT_FALSE(reproduces(abs, arraysOf(clz)));
+}
+
+/// y = MUL(RESCALE(x), c) with a location, printed and written.
+ir::Graph smallGraph() {
+  ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 20, .inputZero = 3}, 4);
+  ir::Builder b(graph);
+  const auto op = tosa::Mul::create(b, graph.outputs()[0], b.constant(list(DType::Int32, {2})), b.constant(list(DType::Int8, {1})));
+  graph.setOutputs({op.output()});
+  return graph;
+}
+
+TEST(TosaPrinter, Golden) { EXPECT_TRUE(matchesGolden("tosa/rescale_mul.txt", ir::print(smallGraph()))); }
+
+TEST(TosaPrinter, ControlFlowGolden) {
+  for (const fs::path& file : vectorsIn(dataDir() / "tosa")) {
+    if (!file.filename().string().starts_with("while_loop")) continue;
+    const auto graph = tosa_io::readTosa(file);
+    ASSERT_TRUE(graph.ok());
+    EXPECT_TRUE(matchesGolden("tosa/while_loop.txt", ir::print(*graph)));
+    return;
+  }
+  FAIL() << "no WHILE_LOOP among the small pick";
+}
+
+TEST(TosaWriter, NamesConstantsAndAlignment) {
+  const auto bytes = tosa_io::writeTosa(smallGraph());
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(bytes->substr(4, 4), "TOSA");
+  EXPECT_EQ(*bytes, *tosa_io::writeTosa(smallGraph()));  // deterministic
+  const auto owner = std::make_shared<const std::string>(*bytes);
+  const auto graph = tosa_io::readTosa(asBytes(*owner), owner);
+  ASSERT_TRUE(graph.ok()) << graph.error().str();
+  for (const auto& constant : graph->constants()) {
+    EXPECT_FALSE(constant->name.empty());
+    EXPECT_GE(reinterpret_cast<const char*>(constant->constant().bytes().data()), owner->data());
+    EXPECT_LT(reinterpret_cast<const char*>(constant->constant().bytes().data()), owner->data() + owner->size());
+  }
+  const auto results = tosa::interpret(*graph, std::vector<Tensor>{list(DType::Int8, {3, 4, 5, -3})});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(valuesOf((*results)[0]), (std::vector<int64_t>{0, 1024, 2048, -6144}));
+}
+
+TEST(TosaWriter, OnlyTosaIsWritten) {
+  ir::Graph graph;
+  graph.setOutputs({graph.addInput({DType::Float64, {1}}, "x")});
+  const auto bytes = tosa_io::writeTosa(graph);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.error().str().find("f64"), std::string::npos);
+}
+
+TEST(TosaReader, DamagedFilesAreRefused) {
+  const std::string bytes = *tosa_io::writeTosa(smallGraph());
+  const auto refused = [](std::string text) {
+    const auto owner = std::make_shared<const std::string>(std::move(text));
+    return !tosa_io::readTosa(asBytes(*owner), owner).ok();
+  };
+  EXPECT_TRUE(refused(""));
+  EXPECT_TRUE(refused("TOSA"));
+  EXPECT_TRUE(refused(std::string(64, '\0')));
+  for (size_t size = 0; size < bytes.size(); size += 7) EXPECT_TRUE(refused(bytes.substr(0, size))) << size;
+  // Whatever byte changes, reading ends with a graph or an error.
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x5a);
+    (void)refused(std::move(changed));
+  }
+}
+
+namespace fb = tosa_io::wire080;
+
+/// A file of version 0.80: relu6-like CLAMP(RESCALE(FULLY_CONNECTED(x))).
+std::string fileOfVersion080(int minor) {
+  flatbuffers::FlatBufferBuilder b;
+  std::vector<flatbuffers::Offset<fb::TosaTensor>> tensors;
+  const auto tensor = [&](const char* name, std::vector<int32_t> shape, fb::DType type, const std::vector<uint8_t>& data = {}) {
+    tensors.push_back(fb::CreateTosaTensorDirect(b, name, &shape, type, data.empty() ? nullptr : &data));
+  };
+  tensor("x", {1, 2}, fb::DType::INT8);
+  tensor("w", {2, 2}, fb::DType::INT8, {1, 2, 3, 0xff});  // the last is -1
+  tensor("bias", {2}, fb::DType::INT32, {10, 0, 0, 0, 20, 0, 0, 0});
+  tensor("sum", {1, 2}, fb::DType::INT32);
+  tensor("scaled", {1, 2}, fb::DType::INT8);
+  tensor("y", {1, 2}, fb::DType::INT8);
+  std::vector<flatbuffers::Offset<fb::TosaOperator>> operators;
+  const auto add = [&](fb::Op op, fb::Attribute tag, flatbuffers::Offset<void> attribute, const std::vector<std::string>& inputs,
+                       const std::string& output) {
+    const auto ins = b.CreateVectorOfStrings(inputs);
+    const auto outs = b.CreateVectorOfStrings({output});
+    operators.push_back(fb::CreateTosaOperator(b, op, tag, attribute, ins, outs));
+  };
+  add(fb::Op::CONST, fb::Attribute::NONE, 0, {}, "w");
+  add(fb::Op::CONST, fb::Attribute::NONE, 0, {}, "bias");
+  add(fb::Op::FULLY_CONNECTED, fb::Attribute::FullyConnectedAttribute, fb::CreateFullyConnectedAttribute(b, 1, 0).Union(),
+      {"x", "w", "bias"}, "sum");
+  const std::vector<int32_t> multiplier{1 << 30}, shift{31};
+  const auto rescale = fb::CreateRescaleAttributeDirect(b, 0, -4, &multiplier, &shift, true, true, false, false, false);
+  add(fb::Op::RESCALE, fb::Attribute::RescaleAttribute, rescale.Union(), {"sum"}, "scaled");
+  add(fb::Op::CLAMP, fb::Attribute::ClampAttribute, fb::CreateClampAttribute(b, -4, 5).Union(), {"scaled"}, "y");
+  const auto ins = b.CreateVectorOfStrings({"x"});
+  const auto outs = b.CreateVectorOfStrings({"y"});
+  const auto name = b.CreateString("main");
+  const std::vector blocks{fb::CreateTosaBasicBlock(b, name, b.CreateVector(operators), b.CreateVector(tensors), ins, outs)};
+  const std::vector regions{fb::CreateTosaRegionDirect(b, "main", &blocks)};
+  fb::FinishTosaGraphBuffer(b, fb::CreateTosaGraphDirect(b, fb::CreateVersion(b, 0, minor, 0, false), &regions));
+  return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+}
+
+TEST(TosaReader, Version080BecomesVersion1) {
+  const auto owner = std::make_shared<const std::string>(fileOfVersion080(80));
+  const auto graph = tosa_io::readTosa(asBytes(*owner), owner);
+  ASSERT_TRUE(graph.ok()) << graph.error().str();
+  EXPECT_TRUE(matchesGolden("tosa/version_0_80.txt", ir::print(*graph)));
+  const auto results = tosa::interpret(*graph, std::vector<Tensor>{integers(DType::Int8, {1, 2}, {3, 2})});
+  ASSERT_TRUE(results.ok()) << results.error().str();
+  // sum = {2*1 + 1*2 + 10, 2*3 - 1 + 20} = {14, 25}; halved, less 4: {3, 9}; clamped to 5.
+  EXPECT_EQ(valuesOf((*results)[0]), (std::vector<int64_t>{3, 5}));
+}
+
+TEST(TosaReader, DevelopmentVersionsAreRefused) {
+  const auto owner = std::make_shared<const std::string>(fileOfVersion080(90));
+  const auto graph = tosa_io::readTosa(asBytes(*owner), owner);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().str().find("version 0.90.0 is not supported"), std::string::npos);
+}
+
+/// A complete file of another writer, byte by byte: y = ADD(x, c) on i32[2], c = {1, -2}.
+TEST(TosaReader, KnownBytes) {
+  const fs::path file = dataDir() / "tosa" / "known_add.bin";
+  const auto graph = tosa_io::readTosa(file);
+  ASSERT_TRUE(graph.ok()) << graph.error().str();
+  EXPECT_EQ(ir::print(*graph),
+            "graph @main(%x: i32[2]) -> (%y) {\n  %c: i32[2] = [1, -2]\n  %y: i32[2] = tosa.ADD(%x, %c)\n}\n");
+}
+
+}  // namespace
+}  // namespace carina::test

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short ways to build TOSA graphs of a few nodes.
+#pragma once
+
+#include <vector>
+
+#include "tosa/tosa.hpp"
+
+namespace carina::test {
+
+inline Tensor integers(DType dtype, Shape shape, const std::vector<int64_t>& values) {
+  Tensor tensor = Tensor::uninitialized(dtype, std::move(shape));
+  for (size_t i = 0; i < values.size(); ++i) tensor.setIntegerAt(static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+inline Tensor list(DType dtype, const std::vector<int64_t>& values) {
+  return integers(dtype, {static_cast<int64_t>(values.size())}, values);
+}
+inline std::vector<int64_t> valuesOf(const Tensor& tensor) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < tensor.numElements(); ++i) values.push_back(tensor.integerAt(i));
+  return values;
+}
+
+struct RescaleSpec {
+  DType from = DType::Int32, to = DType::Int8;
+  int64_t multiplier = int64_t{1} << 30, shift = 31, inputZero = 0, outputZero = 0;
+  tosa::RoundingMode mode = tosa::RoundingMode::SINGLE_ROUND;
+  bool scale32 = true, inputUnsigned = false, outputUnsigned = false;
+};
+
+/// x [n] -> RESCALE -> output.
+inline ir::Graph rescaleGraph(const RescaleSpec& spec, int64_t n) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({spec.from, {n}}, "x");
+  auto op = tosa::Rescale::create(b, x, b.constant(list(spec.scale32 ? DType::Int32 : DType::Int16, {spec.multiplier})),
+                                  b.constant(list(DType::Int8, {spec.shift})), b.constant(list(spec.from, {spec.inputZero})),
+                                  b.constant(list(spec.to, {spec.outputZero})), spec.scale32, spec.mode, false,
+                                  spec.inputUnsigned, spec.outputUnsigned);
+  op.output()->name = "y";
+  graph.setOutputs({op.output()});
+  return graph;
+}
+
+/// a, b [n] -> one operator of two operands -> output.
+template <typename MakeNode>
+ir::Graph binaryGraph(DType dtype, int64_t n, MakeNode make) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  ir::Value* a = graph.addInput({dtype, {n}}, "a");
+  ir::Value* b = graph.addInput({dtype, {n}}, "b");
+  graph.setOutputs({make(builder, a, b)});
+  return graph;
+}
+
+}  // namespace carina::test

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter on values worked out by hand from the specification, and what it refuses to compute.
+#include "tosa/interpreter.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "tosa/graph_helpers.hpp"
+#include "tosa/kernels/scale.hpp"
+
+namespace carina::test {
+namespace {
+
+using tosa::RoundingMode;
+
+std::vector<int64_t> run(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
+  const auto results = tosa::interpret(graph, inputs);
+  EXPECT_TRUE(results.ok()) << results.error().str();
+  return results.ok() ? valuesOf((*results)[0]) : std::vector<int64_t>{};
+}
+
+std::string failure(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
+  const auto results = tosa::interpret(graph, inputs);
+  return results.ok() ? "" : results.error().str();
+}
+
+TEST(TosaScale, RoundsHalvesUpAndTwiceOnRequest) {
+  using tosa::kernels::applyScale32;
+  constexpr int64_t kHalf = int64_t{1} << 30;
+  EXPECT_EQ(applyScale32(3, kHalf, 31, false), 2);
+  EXPECT_EQ(applyScale32(-3, kHalf, 31, false), -1);
+  EXPECT_EQ(applyScale32(-1, kHalf, 31, false), 0);
+  EXPECT_EQ(applyScale32(-6, kHalf, 32, false), -1);
+  EXPECT_EQ(applyScale32(-6, kHalf, 32, true), -2);
+  EXPECT_EQ(applyScale32(28343, 1976912426, 34, false), 3261);
+  EXPECT_EQ(applyScale32(28343, 1976912426, 34, true), 3262);
+  EXPECT_EQ(applyScale32(-15407, 1210936629, 36, false), -271);
+  EXPECT_EQ(applyScale32(-15407, 1210936629, 36, true), -272);
+  EXPECT_EQ(applyScale32(117, kHalf, 11, false), 61341696);
+  EXPECT_EQ(tosa::kernels::applyScale16(123456789012, 20000, 45), 70);
+}
+
+TEST(TosaScale, ReciprocalOfCounts) {
+  const auto check = [](uint32_t count, int32_t multiplier, int shift) {
+    const auto scale = tosa::kernels::reciprocalScale(count);
+    EXPECT_EQ(scale.multiplier, multiplier) << count;
+    EXPECT_EQ(scale.shift, shift) << count;
+  };
+  check(1, 1073741825, 30);
+  check(2, 1073741825, 31);
+  check(3, 1431655766, 32);
+  check(7, 1227133514, 33);
+  check(9, 1908874355, 34);
+  check(49, 1402438302, 36);
+  check(64, 1073741825, 36);
+}
+
+TEST(TosaInterpreter, RescaleLeftAlignsAsFrameworksDo) {
+  const ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 11, .inputZero = -17}, 1);
+  EXPECT_EQ(run(graph, {list(DType::Int8, {100})}), std::vector<int64_t>{61341696});
+}
+
+TEST(TosaInterpreter, UnsignedRescaleClipsNegativeToZero) {
+  RescaleSpec spec{.from = DType::Int8, .to = DType::Int8, .outputUnsigned = true};
+  spec.multiplier = (int64_t{1} << 30);
+  spec.shift = 30;
+  EXPECT_EQ(run(rescaleGraph(spec, 3), {list(DType::Int8, {-5, 0, 127})}), (std::vector<int64_t>{0, 0, 127}));
+  spec.outputZero = -128;  // 128, stored in a signless type
+  EXPECT_EQ(run(rescaleGraph(spec, 3), {list(DType::Int8, {-128, 0, 127})}), (std::vector<int64_t>{0, -128, -1}));
+}
+
+TEST(TosaInterpreter, RescaleOutOfRangeIsRefusedWithTheNode) {
+  const ir::Graph narrow = rescaleGraph({.shift = 4}, 2);  // shift 4 takes -8..7
+  EXPECT_NE(failure(narrow, {list(DType::Int32, {7, 8})}).find("unpredictable"), std::string::npos);
+  const ir::Graph wide = rescaleGraph({.from = DType::Int48, .multiplier = 1 << 14, .shift = 2, .scale32 = false}, 1);
+  EXPECT_NE(failure(wide, {list(DType::Int48, {int64_t{1} << 40})}).find("tosa.RESCALE"), std::string::npos);
+}
+
+TEST(TosaInterpreter, MulShiftsWithRounding) {
+  const auto product = [](int64_t a, int64_t b, int64_t shift) {
+    const ir::Graph graph = binaryGraph(DType::Int32, 1, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
+      return tosa::Mul::create(builder, x, y, builder.constant(list(DType::Int8, {shift}))).output();
+    });
+    return run(graph, {list(DType::Int32, {a}), list(DType::Int32, {b})})[0];
+  };
+  EXPECT_EQ(product(7, 5, 2), 9);
+  EXPECT_EQ(product(-7, 5, 2), -9);
+  EXPECT_EQ(product(100000, 100000, 20), 9537);
+  EXPECT_EQ(product(100000, 100000, 0), 1410065408);
+  EXPECT_EQ(product(INT32_MIN, INT32_MIN, 63), 1);
+}
+
+TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
+  const auto shifted = [](bool round) {
+    const ir::Graph graph = binaryGraph(DType::Int16, 4, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
+      return tosa::ArithmeticRightShift::create(builder, x, y, round).output();
+    });
+    return run(graph, {list(DType::Int16, {-7, -5, 6, 9}), list(DType::Int16, {1, 2, 2, 0})});
+  };
+  EXPECT_EQ(shifted(false), (std::vector<int64_t>{-4, -2, 1, 9}));
+  EXPECT_EQ(shifted(true), (std::vector<int64_t>{-3, -1, 2, 9}));
+}
+
+TEST(TosaInterpreter, UnpredictableArithmeticIsRefused) {
+  const auto add = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::Add::create(b, x, y).output(); });
+  EXPECT_NE(failure(add, {list(DType::Int32, {INT32_MAX}), list(DType::Int32, {1})}).find("overflows"), std::string::npos);
+  const auto divide = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::Intdiv::create(b, x, y).output(); });
+  EXPECT_NE(failure(divide, {list(DType::Int32, {1}), list(DType::Int32, {0})}), "");
+  EXPECT_NE(failure(divide, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {-1})}), "");
+  const auto shift = binaryGraph(DType::Int8, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::LogicalLeftShift::create(b, x, y).output(); });
+  EXPECT_NE(failure(shift, {list(DType::Int8, {1}), list(DType::Int8, {8})}).find("shift amount"), std::string::npos);
+}
+
+TEST(TosaInterpreter, SixteenBitTableInterpolates) {
+  std::vector<int64_t> entries;
+  for (int64_t i = -256; i <= 256; ++i) {
+    entries.push_back(std::min<int64_t>(std::lround(32768.0 / (1.0 + std::exp(-static_cast<double>(i) / 16.0))), 32767));
+  }
+  ir::Graph graph;
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Int16, {5}}, "x");
+  graph.setOutputs({tosa::Table::create(b, x, b.constant(list(DType::Int16, entries))).output()});
+  EXPECT_EQ(run(graph, {list(DType::Int16, {0, 1, -1, 1000, 32767})}),
+            (std::vector<int64_t>{2097152, 2097664, 2096640, 2599176, 4194176}));
+}
+
+TEST(TosaInterpreter, ResizeExample) {
+  const auto resized = [](tosa::ResizeMode mode) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    ir::Value* x = graph.addInput({DType::Int8, {1, 2, 1, 1}}, "x");
+    const auto shape = [&](const std::vector<int64_t>& values) { return b.constant(list(DType::Shape, values)); };
+    graph.setOutputs({tosa::Resize::create(b, x, shape({4, 2, 1, 1}), shape({-1, 0}), shape({1, 0}), mode).output()});
+    return run(graph, {integers(DType::Int8, {1, 2, 1, 1}, {10, 20})});
+  };
+  EXPECT_EQ(resized(tosa::ResizeMode::BILINEAR), (std::vector<int64_t>{40, 50, 70, 80}));
+  EXPECT_EQ(resized(tosa::ResizeMode::NEAREST), (std::vector<int64_t>{10, 10, 20, 20}));
+}
+
+TEST(TosaInterpreter, InputsAreCheckedAndTheObserverSeesEveryResult) {
+  const ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int8, .shift = 30}, 2);
+  EXPECT_NE(failure(graph, {list(DType::Int8, {1, 2, 3})}).find("'x' is i8[2]"), std::string::npos);
+  EXPECT_NE(failure(graph, {}).find("takes 1 inputs"), std::string::npos);
+  std::vector<std::string> seen;
+  const auto results = tosa::interpret(graph, std::vector<Tensor>{list(DType::Int8, {1, 2})},
+                                       [&](const ir::Value& value, const Tensor& tensor) {
+                                         seen.push_back(fmt::format("{} {}", value.name, tensor.integerAt(1)));
+                                       });
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(seen, std::vector<std::string>{"y 2"});
+}
+
+/// The slow reading of the specification's CONV2D, against the kernel's tight loops.
+int64_t convolved(const Tensor& x, const Tensor& w, int64_t inputZero, const std::array<int64_t, 4>& geometry, int64_t oy,
+                  int64_t ox, int64_t oc) {
+  const auto [pad, stride, dilation, unused] = geometry;
+  (void)unused;
+  int64_t sum = 0;
+  for (int64_t ky = 0; ky < w.dim(1); ++ky) {
+    for (int64_t kx = 0; kx < w.dim(2); ++kx) {
+      const int64_t y = oy * stride - pad + ky * dilation, column = ox * stride - pad + kx * dilation;
+      if (y < 0 || y >= x.dim(1) || column < 0 || column >= x.dim(2)) continue;
+      for (int64_t c = 0; c < x.dim(3); ++c) {
+        sum += (x.integerAt((y * x.dim(2) + column) * x.dim(3) + c) - inputZero) *
+               w.integerAt(((oc * w.dim(1) + ky) * w.dim(2) + kx) * x.dim(3) + c);
+      }
+    }
+  }
+  return sum;
+}
+
+RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
+  const int64_t kernel = *rc::gen::inRange<int64_t>(1, 4), dilation = *rc::gen::inRange<int64_t>(1, 3);
+  const int64_t stride = *rc::gen::inRange<int64_t>(1, 4), pad = *rc::gen::inRange<int64_t>(0, 4);
+  const int64_t steps = *rc::gen::inRange<int64_t>(1, 4), channels = *rc::gen::inRange<int64_t>(1, 5);
+  const int64_t size = std::max<int64_t>(1, (kernel - 1) * dilation + 1 + stride * (steps - 1) - 2 * pad);
+  if ((size + 2 * pad - (kernel - 1) * dilation - 1) % stride != 0 || size + 2 * pad < (kernel - 1) * dilation + 1) RC_DISCARD("");
+  const auto random = [](Shape shape) {
+    Tensor tensor = Tensor::uninitialized(DType::Int8, std::move(shape));
+    for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, *rc::gen::arbitrary<int8_t>());
+    return tensor;
+  };
+  const Tensor x = random({1, size, size, channels}), w = random({2, kernel, kernel, channels});
+  ir::Graph graph;
+  ir::Builder b(graph);
+  ir::Value* input = graph.addInput({DType::Int8, x.shape()}, "x");
+  ir::Value* y = tosa::Conv2d::create(b, input, b.constant(w), b.constant(list(DType::Int32, {5})), b.constant(list(DType::Int8, {-3})),
+                                      b.constant(list(DType::Int8, {0})), {pad, pad, pad, pad}, {stride, stride},
+                                      {dilation, dilation}, false, DType::Int32)
+                     .output();
+  graph.setOutputs({y});
+  const auto results = tosa::interpret(graph, std::vector<Tensor>{x});
+  RC_ASSERT(results.ok());
+  int64_t i = 0;
+  for (int64_t oy = 0; oy < y->dim(1); ++oy) {
+    for (int64_t ox = 0; ox < y->dim(2); ++ox) {
+      for (int64_t oc = 0; oc < 2; ++oc) {
+        RC_ASSERT((*results)[0].integerAt(i++) == 5 + convolved(x, w, -3, {pad, stride, dilation, 0}, oy, ox, oc));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina::test
