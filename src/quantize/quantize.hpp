@@ -51,8 +51,8 @@ using Sample = std::vector<Tensor>;
 /// Called after each sample with how many are done and how many there are.
 using Progress = std::function<void(size_t done, size_t total)>;
 
-/// Calibration samples for the inputs of `graph` from named arrays: `calibN` with a leading sample axis; where absent,
-/// `inN` is the one sample. Errors: neither is there, shapes or types differ from the input's, sample counts differ,
+/// Calibration samples for the inputs of `graph` from named arrays: `calibN` with a leading sample axis (or the input's own
+/// batch axis of size 1 as sample axis); where absent, `inN` is the one sample. Errors: neither is there, shapes or types differ from the input's, sample counts differ,
 /// values that are not finite.
 Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays);
 

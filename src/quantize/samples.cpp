@@ -41,10 +41,16 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
   CARINA_RETURN_IF_ERROR(checkFinite(array, name));
   Shape expected = input.shape();
   if (stacked) {
-    if (array.rank() != input.rank() + 1 || !std::equal(expected.begin(), expected.end(), array.shape().begin() + 1)) {
+    // A batch of one may serve as the sample axis: [64, 1, 28, 28] holds 64 samples for an input [1, 1, 28, 28].
+    const auto fits = [&](size_t from) {
+      return array.shape().size() == expected.size() - from + 1 &&
+             std::equal(expected.begin() + static_cast<std::ptrdiff_t>(from), expected.end(), array.shape().begin() + 1);
+    };
+    const bool batchOfOne = !expected.empty() && expected[0] == 1 && fits(1);
+    if (!fits(0) && !batchOfOne) {
       return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()), index,
                   shapeText(expected))
-          .withRemedy("stack the samples along a new leading axis");
+          .withRemedy("stack the samples along a leading axis");
     }
     if (array.dim(0) == 0) return fail("{} holds no sample", name).withRemedy("give at least one sample");
   } else if (array.shape() != expected) {
@@ -56,7 +62,7 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
   if (!stacked) {
     samples.push_back(typed);
   } else {
-    for (int64_t i = 0; i < typed.dim(0); ++i) samples.push_back(sliceOf(typed, i));
+    for (int64_t i = 0; i < typed.dim(0); ++i) samples.push_back(sliceOf(typed, i).reshaped(expected));
   }
   return samples;
 }

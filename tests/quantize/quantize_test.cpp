@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quantizer on small graphs: what gets nodes, what shares a range, what is folded and what is refused.
+#include "quantize/quantize.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "aten/executor.hpp"
+#include "aten/ops.hpp"
+#include "quantize/annotate.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using ir::Ints;
+using ir::Value;
+
+Tensor ramp(const Shape& shape, float low, float high) {
+  Tensor tensor = Tensor::uninitialized(DType::Float32, shape);
+  const auto values = tensor.mutableAs<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = low + (high - low) * static_cast<float>(i * 37 % values.size()) / static_cast<float>(values.size() - 1);
+  }
+  return tensor;
+}
+
+struct Network {
+  ir::Graph graph;
+  ir::Builder b{graph};
+  Value* input(const Shape& shape) {
+    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
+  }
+  Value* constant(const Shape& shape, float low, float high) { return graph.addConstant(ramp(shape, low, high)); }
+  Value* conv(Value* x, int64_t out, bool bias = true) {
+    return aten::Conv2d::create(b, x, constant({out, x->dim(1), 3, 3}, -1, 0.5f), bias ? constant({out}, -1, 1) : nullptr,
+                                Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1)
+        .output();
+  }
+  Value* relu(Value* x) { return aten::Relu::create(b, x).output(); }
+  Value* done(Value* x) {
+    graph.setOutputs({x});
+    return x;
+  }
+};
+
+std::vector<aten::QuantizePerTensor> quantizes(const ir::Graph& graph) {
+  std::vector<aten::QuantizePerTensor> found;
+  for (ir::Node* node : graph.nodes()) {
+    if (const auto op = ir::dynCast<aten::QuantizePerTensor>(node)) found.push_back(op);
+  }
+  return found;
+}
+
+Result<Quantized> quantized(Network& network, ObserverKind observer = ObserverKind::MinMax) {
+  Sample sample;
+  for (const Value* input : network.graph.inputs()) sample.push_back(ramp(input->shape(), -1, 2));
+  Options options;
+  options.observer = observer;
+  return quantize(std::move(network.graph), options, std::array{sample});
+}
+
+TEST(Annotate, AClampBehindAComputationIsPartOfIt) {
+  Network n;
+  Value* conv = n.conv(n.input({1, 2, 4, 4}), 3);
+  Value* relu = n.done(n.relu(conv));
+  const Annotation annotation = annotate(n.graph);
+  EXPECT_EQ(annotation.groups.size(), 2u);
+  EXPECT_EQ(annotation.groupOf.count(conv), 0u);
+  EXPECT_EQ(annotation.groupOf.count(relu), 1u);
+}
+
+TEST(Annotate, AClampWhoseInputOthersReadSharesItsRange) {
+  Network n;
+  Value* conv = n.conv(n.input({1, 2, 4, 4}), 3);
+  Value* relu = n.relu(conv);
+  n.done(aten::AddTensor::create(n.b, relu, conv, int64_t{1}).output());
+  const Annotation annotation = annotate(n.graph);
+  EXPECT_EQ(annotation.groupOf.at(conv), annotation.groupOf.at(relu));
+}
+
+TEST(Annotate, CatPoolAndReshapeShareOneRange) {
+  Network n;
+  Value* a = n.input({1, 2, 4, 4});
+  Value* c = n.input({1, 3, 4, 4});
+  const std::vector<Value*> parts{a, c};
+  Value* cat = aten::Cat::create(n.b, parts, int64_t{1}).output();
+  Value* pool = aten::MaxPool2d::create(n.b, cat, Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false).output();
+  n.done(aten::FlattenUsingInts::create(n.b, pool, int64_t{1}, int64_t{-1}).output());
+  const Annotation annotation = annotate(n.graph);
+  ASSERT_EQ(annotation.groups.size(), 1u);
+  EXPECT_EQ(annotation.groups[0].size(), 5u);
+}
+
+TEST(Quantize, ParametersOfAConvolution) {
+  Network n;
+  n.done(n.conv(n.input({1, 2, 4, 4}), 3));
+  auto result = quantized(n);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const auto nodes = quantizes(result->graph);
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].scale(), static_cast<double>(3.0f / 255.0f));  // the input's [-1, 2]
+  EXPECT_EQ(nodes[0].zeroPoint(), -43);
+  for (ir::Node* node : result->graph.nodes()) {
+    const auto dequantize = ir::dynCast<aten::DequantizePerChannel>(node);
+    if (!dequantize) continue;
+    const auto scales = dequantize.scales()->constant().as<float>();
+    ASSERT_EQ(scales.size(), 3u);
+    if (dequantize.dtype() == DType::Int32) {
+      EXPECT_LT(scales[0], 1e-3f);
+    } else {
+      const auto codes = dequantize.input()->constant().as<int8_t>();
+      EXPECT_TRUE(std::all_of(codes.begin(), codes.end(), [](int8_t c) { return c >= -127; }));
+      EXPECT_TRUE(std::any_of(codes.begin(), codes.begin() + 18, [](int8_t c) { return std::abs(c) == 127; }));
+    }
+  }
+}
+
+TEST(Quantize, TheSimulationStaysCloseToFloat) {
+  Network n;
+  Value* x = n.relu(n.conv(n.input({1, 2, 6, 6}), 4));
+  n.done(n.conv(x, 2));
+  const ir::Graph source = n.graph.clone();
+  auto result = quantized(n);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const std::vector<Tensor> inputs{ramp({1, 2, 6, 6}, -1, 2)};
+  const auto expected = aten::execute(source, inputs);
+  const auto actual = aten::execute(result->graph, inputs);
+  ASSERT_TRUE(expected.ok() && actual.ok());
+  double signal = 0, noise = 0;
+  for (int64_t i = 0; i < (*expected)[0].numElements(); ++i) {
+    const double e = (*expected)[0].realAt(i), d = (*actual)[0].realAt(i) - e;
+    signal += e * e;
+    noise += d * d;
+  }
+  EXPECT_GT(10 * std::log10(signal / noise), 30);
+}
+
+TEST(Quantize, BatchNormFoldingKeepsTheFunction) {
+  Network n;
+  Value* x = n.conv(n.input({1, 2, 5, 5}), 3);
+  x = aten::BatchNorm::create(n.b, x, n.constant({3}, 0.5f, 2), n.constant({3}, -1, 1), n.constant({3}, -1, 1),
+                              n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false)
+          .output();
+  x = aten::BatchNorm::create(n.b, n.relu(x), nullptr, nullptr, n.constant({3}, -1, 1), n.constant({3}, 0.5f, 3), false, 0.1,
+                              1e-5, false)
+          .output();
+  n.done(x);
+  const std::vector<Tensor> inputs{ramp({1, 2, 5, 5}, -1, 2)};
+  const auto before = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(foldBatchNorms(n.graph).ok());
+  for (ir::Node* node : n.graph.nodes()) EXPECT_FALSE(ir::isa<aten::BatchNorm>(node));
+  const auto after = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(before.ok() && after.ok());
+  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
+    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  }
+}
+
+TEST(Quantize, FoldingIntoATransposedConvolution) {
+  Network n;
+  Value* x = aten::ConvTranspose2dInput::create(n.b, n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1), nullptr,
+                                                Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 2, Ints{1, 1})
+                 .output();
+  n.done(aten::BatchNorm::create(n.b, x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1), n.constant({4}, 0.5f, 3),
+                                 false, 0.1, 1e-5, false)
+             .output());
+  const std::vector<Tensor> inputs{ramp({1, 4, 3, 3}, -1, 2)};
+  const auto before = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(foldBatchNorms(n.graph).ok());
+  const auto after = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(before.ok() && after.ok());
+  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
+    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  }
+}
+
+TEST(Quantize, AGraphWithQuantizeNodesKeepsThem) {
+  Network n;
+  n.done(n.conv(n.input({1, 2, 4, 4}), 3));
+  auto first = quantized(n);
+  ASSERT_TRUE(first.ok());
+  const auto before = quantizes(first->graph).size();
+  auto second = quantize(std::move(first->graph), {}, {});
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(quantizes(second->graph).size(), before);
+  EXPECT_EQ(second->report.tensors.size(), before);
+}
+
+TEST(Quantize, Refusals) {
+  Network n;
+  n.done(n.conv(n.input({1, 2, 4, 4}), 3));
+  const ir::Graph copy = n.graph.clone();
+  EXPECT_FALSE(quantize(copy.clone(), {}, {}).ok());  // no samples
+  Network bad;
+  Value* weight = bad.graph.addConstant(ramp({3, 2, 1, 1}, NAN, 1));
+  bad.done(aten::Conv2d::create(bad.b, bad.input({1, 2, 4, 4}), weight, nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1).output());
+  auto refused = quantized(bad);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().str().find("NaN"), std::string::npos);
+}
+
+TEST(Samples, FromArrays) {
+  Network n;
+  n.done(n.relu(n.input({1, 3})));
+  const auto samples = [&](NamedTensors arrays) { return samplesFromArrays(n.graph, arrays); };
+  EXPECT_EQ(samples({{"calib0", ramp({5, 1, 3}, 0, 1)}})->size(), 5u);
+  EXPECT_EQ(samples({{"calib0", ramp({5, 3}, 0, 1)}})->size(), 5u);
+  EXPECT_EQ((*samples({{"calib0", ramp({5, 3}, 0, 1)}}))[2][0].shape(), (Shape{1, 3}));
+  EXPECT_EQ(samples({{"in0", ramp({1, 3}, 0, 1)}})->size(), 1u);
+  EXPECT_FALSE(samples({{"in1", ramp({1, 3}, 0, 1)}}).ok());
+  EXPECT_FALSE(samples({{"calib0", ramp({5, 4}, 0, 1)}}).ok());
+  EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, NAN, 1)}}).ok());
+}
+
+}  // namespace
+}  // namespace carina::quantize
