@@ -130,7 +130,10 @@ TEST(Malformed, Shapes) {
   const std::string two = "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 4}]";
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", two, "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 5}]"),
-      "operands give");
+      "a subgraph takes f32[2,5] but is given f32[2,4]");
+  EXPECT_REFUSED(EditedArchive("numbers.pt2")
+                     .replace("model.json", "\"sizes\": [{\"as_int\": 3}]", "\"sizes\": [{\"as_int\": 5}]"),
+                 "operands give");
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", two, "\"sizes\": [{\"as_int\": -2}, {\"as_int\": 4}]"),
       "impossible shape");

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a .npy array; what is read survives being written and read again.
+#include "base/file.hpp"
+#include "base/npy.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina;
+  const auto tensor = parseNpy(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  if (!tensor.ok()) return 0;
+  const std::string text = formatNpy(*tensor);
+  const auto again = parseNpy(asBytes(text));
+  if (!again.ok() || !(*again == *tensor)) __builtin_trap();
+  return 0;
+}

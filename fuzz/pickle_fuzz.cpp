@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as the pickle of a torch.save() archive.
+#include <string>
+
+#include "base/file.hpp"
+#include "base/zip.hpp"
+#include "pt2/pickle.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina;
+  const std::vector<std::pair<std::string, std::string>> members{
+      {"archive/data.pkl", std::string(reinterpret_cast<const char*>(data), size)},
+      {"archive/data/0", std::string(96, '\1')},
+      {"archive/data/1", std::string(24, '\2')}};
+  const auto archive = std::make_shared<const std::string>(writeZip(members));
+  const auto tensors = pt2::readPickledTensors(asBytes(*archive), archive);
+  if (!tensors.ok()) return 0;
+  for (const auto& tensor : *tensors) {
+    if (checkedNumElements(tensor.tensor.sizes).value_or(0) < (1 << 20))
+      (void)pt2::denseTensor(tensor.tensor);
+  }
+  return 0;
+}

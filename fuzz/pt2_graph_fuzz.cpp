@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text as the graph of an archive that is otherwise in order, with some state for it to refer to: gets
+// past the zip level, where mutations of whole archives mostly end.
+#include <string>
+
+#include "base/file.hpp"
+#include "base/zip.hpp"
+#include "pt2/exported_program.hpp"
+
+namespace {
+
+std::string payload(const char* name, int type, const char* sizes, const char* strides) {
+  return std::string("\"") + name +
+         "\": {\"path_name\": \"weight_0\", \"is_param\": true, \"use_pickle\": false, \"tensor_meta\": "
+         "{\"dtype\": " +
+         std::to_string(type) + ", \"sizes\": [" + sizes +
+         "], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": [" +
+         strides + "], \"storage_offset\": {\"as_int\": 0}, \"layout\": 7}}";
+}
+
+std::string config() {
+  return "{\"config\": {" +
+         payload("fc.weight", 7, "{\"as_int\": 3}, {\"as_int\": 4}", "{\"as_int\": 4}, {\"as_int\": 1}") +
+         ", " + payload("fc.bias", 7, "{\"as_int\": 3}", "{\"as_int\": 1}") + ", " +
+         payload("total", 7, "{\"as_int\": 3}", "{\"as_int\": 2}") + ", " + payload("calls", 5, "", "") +
+         "}}";
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina;
+  static const std::string table = config();
+  const std::vector<std::pair<std::string, std::string>> members{
+      {"m/archive_format", "pt2"},
+      {"m/models/model.json", std::string(reinterpret_cast<const char*>(data), size)},
+      {"m/data/weights/model_weights_config.json", table},
+      {"m/data/constants/model_constants_config.json", table},
+      {"m/data/weights/weight_0", std::string(48, '\1')},
+      {"m/data/constants/weight_0", std::string(48, '\0')}};
+  const auto archive = std::make_shared<const std::string>(writeZip(members));
+  pt2::ReadOptions options;
+  options.state = pt2::StatePolicy::Expose;
+  (void)pt2::readExportedProgram(asBytes(*archive), archive, options);
+  return 0;
+}
