@@ -25,8 +25,8 @@ void BuildOptions::declare(CLI::App& command) {
   command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none")
       ->transform(CLI::CheckedTransformer(kQuantization).description(""));
   command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...");
-  auto* channel = command.add_flag("--per-channel", "Weights get one scale per output channel (default)");
-  command.add_flag("--per-tensor", perTensor, "Weights get one scale per tensor")->excludes(channel);
+  command.add_flag("--per-channel,!--per-tensor", options.perChannel,
+                   "Weights get one scale per output channel (default), or one per tensor");
   static const std::map<std::string, ProgramIo> kIo{{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}};
   command.add_option("--io", options.io, "Program inputs and outputs: float (default) or int8")
       ->transform(CLI::CheckedTransformer(kIo).description(""));
@@ -44,7 +44,6 @@ void BuildOptions::declare(CLI::App& command) {
 
 pipeline::Options BuildOptions::finish() const {
   pipeline::Options result = options;
-  result.perChannel = !perTensor;
   result.progress = progressBar("calibrating");
   if (!dumpStages.empty()) {
     result.dump = [stages = dumpStages](std::string_view stage, const std::function<std::string()>& text) {

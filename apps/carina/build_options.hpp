@@ -13,7 +13,6 @@ namespace carina::app {
 struct BuildOptions {
   pipeline::Options options;
   std::vector<std::string> dumpStages;
-  bool perTensor = false;
   bool verbose = false;
 
   void declare(CLI::App& command);

@@ -33,11 +33,17 @@ Result<Tensor> fitType(const Tensor& tensor, DType to) {
                                           : "convert the array to float32, or compile the program with --io int8");
 }
 
-bool isStackOf(const Shape& shape, const Shape& one) {
-  return shape.size() == one.size() + 1 && std::equal(one.begin(), one.end(), shape.begin() + 1);
-}
-
 }  // namespace
+
+std::optional<Stacking> stackingOf(const Shape& array, const Shape& one) {
+  if (array == one) return Stacking::None;
+  if (array.size() == one.size() + 1 && std::equal(one.begin(), one.end(), array.begin() + 1)) return Stacking::NewAxis;
+  if (array.size() == one.size() && !one.empty() && one[0] == 1 &&
+      std::equal(one.begin() + 1, one.end(), array.begin() + 1)) {
+    return Stacking::BatchAxis;
+  }
+  return std::nullopt;
+}
 
 Tensor slice(const Tensor& tensor, int64_t index) {
   const Shape shape(tensor.shape().begin() + 1, tensor.shape().end());
@@ -62,7 +68,7 @@ Tensor stack(std::span<const Tensor> tensors) {
 Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports) {
   std::vector<Tensor> inputs;
   int64_t samples = -1;
-  bool stacked = false;
+  Batch batch;
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string name = fmt::format("in{}", i);
     const Port& port = ports[i];
@@ -71,32 +77,31 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
       return fail("array '{}' is missing", name)
           .withRemedy(fmt::format("it feeds program input {} ('{}', {})", i, port.name, ir::typeText(port.type)));
     }
-    const bool many = isStackOf(array->shape(), port.type.shape);
-    if (!many && array->shape() != port.type.shape) {
+    const auto stacking = stackingOf(array->shape(), port.type.shape);
+    if (!stacking) {
       return fail("has shape {}, program input {} ('{}') takes {}", shapeText(array->shape()), i, port.name,
                   shapeText(port.type.shape))
           .at(name)
           .withRemedy("give one sample of that shape, or many behind one more leading axis");
     }
-    if (many) {
-      if (stacked && array->dim(0) != samples) {
+    if (*stacking != Stacking::None) {
+      if (batch.stacking != Stacking::None && array->dim(0) != samples) {
         return fail("holds {} samples, an earlier input {}", array->dim(0), samples).at(name);
       }
-      stacked = true;
+      batch.stacking = *stacking;
       samples = array->dim(0);
+      if (samples == 0) return fail("holds no sample").at(name);
     }
     auto fitted = fitType(*array, port.type.dtype);
     if (!fitted) return std::move(fitted).error().at(name);
     inputs.push_back(std::move(*fitted));
   }
-  Batch batch;
-  batch.stacked = stacked;
-  for (int64_t n = 0; n < (stacked ? samples : 1); ++n) {
+  for (int64_t n = 0; n < (batch.stacking == Stacking::None ? 1 : samples); ++n) {
     auto& sample = batch.samples.emplace_back();
     for (size_t i = 0; i < ports.size(); ++i) {
       // An input without a sample axis is the same for every run.
       const bool many = inputs[i].shape() != ports[i].type.shape;
-      sample.push_back(many ? slice(inputs[i], n) : inputs[i]);
+      sample.push_back(many ? slice(inputs[i], n).reshaped(ports[i].type.shape) : inputs[i]);
     }
   }
   return batch;
@@ -114,7 +119,13 @@ Result<NamedTensors> runBatch(const Batch& batch,
   }
   NamedTensors named;
   for (size_t i = 0; i < results.size(); ++i) {
-    named.emplace_back(fmt::format("out{}", i), batch.stacked ? stack(results[i]) : results[i].front());
+    Tensor tensor = batch.stacking == Stacking::None ? results[i].front() : stack(results[i]);
+    if (batch.stacking == Stacking::BatchAxis && tensor.rank() > 1 && tensor.dim(1) == 1) {
+      Shape joined = tensor.shape();
+      joined.erase(joined.begin() + 1);
+      tensor = tensor.reshaped(std::move(joined));
+    }
+    named.emplace_back(fmt::format("out{}", i), std::move(tensor));
   }
   return named;
 }

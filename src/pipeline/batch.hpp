@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,16 @@ struct Port {
   ir::Type type;
 };
 
-/// Inputs of one or of many runs. Where an array has one leading axis more than the program's input, each slice is a sample.
+/// Where the samples of an array lie.
+enum class Stacking : uint8_t {
+  None,       // one sample, of the input's shape
+  NewAxis,    // one leading axis more than the input: [64, 1, 28, 28, 1] for [1, 28, 28, 1]
+  BatchAxis,  // the input's batch axis of size 1 is longer: [64, 28, 28, 1] for [1, 28, 28, 1]
+};
+
+/// Inputs of one or of many runs.
 struct Batch {
-  bool stacked = false;                     // outputs are stacked on a leading axis too
+  Stacking stacking = Stacking::None;       // outputs are stacked the same way
   std::vector<std::vector<Tensor>> samples;  // per run: one tensor per program input
 };
 
@@ -30,7 +38,8 @@ struct Batch {
 /// counts differ, values do not fit.
 Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports);
 
-/// Runs once per sample and names the results `out0, out1, ...`, stacked when the batch is.
+/// Runs once per sample and names the results `out0, out1, ...`, stacked as the inputs were (on a new axis where an output
+/// has no batch axis of size 1).
 Result<NamedTensors> runBatch(const Batch& batch,
                               const std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>& runOne,
                               const std::function<void(size_t done, size_t total)>& progress = nullptr);
@@ -39,5 +48,7 @@ Result<NamedTensors> runBatch(const Batch& batch,
 Tensor slice(const Tensor& tensor, int64_t index);
 /// Tensors of one type and shape behind a new leading axis.
 Tensor stack(std::span<const Tensor> tensors);
+/// Whether an array of shape `array` holds samples for an input of shape `one`, and how; nothing when it does not fit.
+std::optional<Stacking> stackingOf(const Shape& array, const Shape& one);
 
 }  // namespace carina::pipeline

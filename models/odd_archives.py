@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes archives that Carina must refuse with the true reason.
+
+usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, cond.pt2
+
+Needs torch >= 2.9 (Debian: python3-torch).
+"""
+import os
+import sys
+
+import torch
+from torch import nn
+
+
+class Linear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Complex(nn.Module):
+    def forward(self, x):
+        return torch.view_as_real(torch.fft.fft(x))
+
+
+@torch.library.custom_op("odd::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+class Custom(nn.Module):
+    def forward(self, x):
+        return torch.ops.odd.twice(x) + 1
+
+
+class Cond(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v - 1, (x,))
+
+
+def main():
+    out_dir = sys.argv[1]
+    torch.manual_seed(3)
+    x = torch.randn(2, 4)
+    nan = Linear()
+    with torch.no_grad():
+        nan.fc.weight[1, 2] = float("nan")
+    programs = {
+        "dynamic": torch.export.export(Linear(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}}),
+        "complex": torch.export.export(Complex(), (x,)),
+        "custom": torch.export.export(Custom(), (x,)),
+        "nan_weights": torch.export.export(nan, (x,)),
+        "cond": torch.export.export(Cond(), (x,)),
+    }
+    for name, program in programs.items():
+        torch.export.save(program, os.path.join(out_dir, name + ".pt2"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as scripts see it: exit status, stdout, stderr, files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string model(const std::string& file) { return std::string(CARINA_SOURCE_DIR) + "/models/" + file; }
+std::string odd(const std::string& file) { return (test::dataDir() / "odd" / file).string(); }
+
+class Cli : public testing::Test {
+ protected:
+  struct Outcome {
+    int status;
+    std::string out, err;
+  };
+
+  Outcome run(const std::string& arguments) const {
+    const std::string command = std::string(CARINA_BINARY) + " " + arguments + " >" + path("stdout") + " 2>" + path("stderr");
+    const int state = std::system(command.c_str());
+    return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, contents(path("stdout")), contents(path("stderr"))};
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  void writeText(const std::string& name, const std::string& text) const { std::ofstream(path(name), std::ios::binary) << text; }
+
+  /// Compiles `file` and expects status 1, one clear message, and nothing written.
+  void expectRefused(const std::string& file, const std::string& options, const std::string& message) const {
+    const Outcome result = run("compile " + file + " -o " + path("out.pte") + " " + options);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("carina: error: "));
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(path("out.pte")));
+  }
+
+  std::string calibrate(const std::string& network) const { return " --calibrate " + model(network + ".npz"); }
+
+  test::TempDir folder_;
+};
+
+TEST_F(Cli, CompilesAndRuns) {
+  const Outcome compiled =
+      run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("digits8") + " --report " + path("report"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, HasSubstr("ethos-u55-128, Ethos_U55_High_End_Embedded, Shared_Sram"));
+  EXPECT_THAT(compiled.err, IsEmpty());
+  EXPECT_THAT(contents(path("report/layers.txt")), HasSubstr("cycles"));
+  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"wholly_on_npu\": true"));
+
+  const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz") + " --output " + path("r.npz") + " --json " + path("s.json"));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("200 samples"));
+  EXPECT_THAT(ran.out, HasSubstr("top-1"));
+  EXPECT_THAT(contents(path("s.json")), HasSubstr("\"npu_cycles\""));
+  auto results = readNpz(path("r.npz"));
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(findTensor(*results, "out0")->shape(), (Shape{200, 10}));
+}
+
+TEST_F(Cli, VerifySaysThatNpuAndTosaAgree) {
+  const Outcome result = run("verify " + model("mixed.pt2") + " --target ethos-u85-256 --layers" + calibrate("mixed"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("NPU and TOSA agree bit for bit"));
+  EXPECT_THAT(result.out, Not(HasSubstr("DIFFER")));
+}
+
+TEST_F(Cli, TosaIsAnExitAndAnEntry) {
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u65-256 -o " + path("d.tosa") + calibrate("dense")).status, 0);
+  const Outcome verified = run("verify " + path("d.tosa") + " --target ethos-u55-64");
+  EXPECT_EQ(verified.status, 0) << verified.err << verified.out;
+  EXPECT_EQ(run("compile " + path("d.tosa") + " --target ethos-u55-64 -o " + path("d.pte")).status, 0);
+  EXPECT_THAT(run("inspect " + path("d.tosa")).out, HasSubstr("tosa.RESCALE"));
+  EXPECT_THAT(run("inspect " + path("d.pte")).out, HasSubstr("NPU_OP_CONV"));
+}
+
+TEST_F(Cli, InspectShowsWhereANodeComesFrom) {
+  const Outcome result = run("inspect " + model("residual.pt2"));
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("aten.conv2d.default"));
+  EXPECT_THAT(result.out, HasSubstr("(module stem.0)"));
+}
+
+TEST_F(Cli, DumpsStages) {
+  const Outcome result = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("dense") +
+                             " --dump-after quantize,tosa");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("// after quantize"));
+  EXPECT_THAT(result.out, HasSubstr("quantized_decomposed.quantize_per_tensor.default"));
+  EXPECT_THAT(result.out, HasSubstr("// after tosa"));
+  EXPECT_THAT(result.out, Not(HasSubstr("// after read")));
+}
+
+TEST_F(Cli, Targets) {
+  const Outcome result = run("targets");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("ethos-u85-2048"));
+  EXPECT_THAT(result.out, HasSubstr("Dedicated_Sram_384KB*"));
+}
+
+TEST_F(Cli, WrongUsageIsStatusTwo) {
+  EXPECT_EQ(run("").status, 2);
+  EXPECT_EQ(run("compile").status, 2);
+  EXPECT_EQ(run("compile x.pt2 --target ethos-u55-128 -o y.pte --quantize int3").status, 2);
+  EXPECT_EQ(run("frobnicate").status, 2);
+  EXPECT_EQ(run("--help").status, 0);
+}
+
+TEST_F(Cli, RefusesWhatIsNoArchive) {
+  writeText("text.pt2", "this is not an archive");
+  expectRefused(path("text.pt2"), "--target ethos-u55-128", "text.pt2");
+  expectRefused(path("missing.pt2"), "--target ethos-u55-128", "missing.pt2");
+  expectRefused(path("stdout"), "--target ethos-u55-128", "what kind of network");
+  const std::string whole = contents(model("dense.pt2"));
+  writeText("half.pt2", whole.substr(0, whole.size() / 2));
+  expectRefused(path("half.pt2"), "--target ethos-u55-128", "half.pt2");
+}
+
+TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
+  expectRefused(model("dense.pt2"), "--target ethos-u99-7" + calibrate("dense"), "unknown target 'ethos-u99-7'");
+  expectRefused(model("dense.pt2"), "--target ethos-u55-128 --memory-mode Dedicated_Sram" + calibrate("dense"),
+                "no memory mode 'Dedicated_Sram'");
+  expectRefused(model("dense.pt2"), "--target ethos-u55-128 --system-config Ethos_U85_SYS_DRAM_Mid" + calibrate("dense"),
+                "no system configuration");
+  const Outcome extension = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("out.xyz") + calibrate("dense"));
+  EXPECT_EQ(extension.status, 1);
+  EXPECT_THAT(extension.err, HasSubstr("outputs are .pte"));
+  const Outcome folder = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("none/out.pte") + calibrate("dense"));
+  EXPECT_EQ(folder.status, 1);
+  EXPECT_THAT(folder.err, HasSubstr("none/out.pte"));
+}
+
+TEST_F(Cli, RefusesMissingAndWrongCalibration) {
+  expectRefused(model("dense.pt2"), "--target ethos-u55-128", "no calibration data");
+  expectRefused(model("dense.pt2"), "--target ethos-u55-128" + calibrate("mixed"), "mixed.npz");
+  expectRefused(model("dense.pt2"), "--target ethos-u55-128 --calibrate " + path("none.npz"), "none.npz");
+}
+
+TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
+  Tensor samples = Tensor::zeros(DType::Float32, {2, 2, 4});
+  ASSERT_TRUE(writeFile(path("c.npz"), formatNpz({{"calib0", samples}})).ok());
+  const std::string options = "--target ethos-u85-256 --calibrate " + path("c.npz");
+  expectRefused(odd("dynamic.pt2"), options, "dynamic");
+  expectRefused(odd("complex.pt2"), options, "complex");
+  expectRefused(odd("custom.pt2"), options, "odd.twice");
+  expectRefused(odd("cond.pt2"), options, "cond");
+  expectRefused(odd("nan_weights.pt2"), options, "weight");
+}
+
+TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("dense")).status, 0);
+  const Outcome other = run("run " + path("d.pte") + " --target ethos-u85-256 --input " + model("dense.npz"));
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr("ethos-u55-128"));
+  const Outcome wrong = run("run " + path("d.pte") + " --input " + model("mixed.npz") + " --output " + path("o.npz"));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("in0"));
+  EXPECT_FALSE(std::filesystem::exists(path("o.npz")));
+  const Outcome none = run("run " + path("d.pte"));
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("'in0' is missing"));
+  const std::string whole = contents(path("d.pte"));
+  writeText("half.pte", whole.substr(0, whole.size() / 2));
+  EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
+}
+
+}  // namespace
+}  // namespace carina

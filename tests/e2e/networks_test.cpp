@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The networks under models/, all the way: compiled wholly for the NPU, run through runtime, driver and model, equal to the
+// TOSA interpreter bit for bit and to the fake-quant simulation within a quantum. A subset of targets and memory modes;
+// scripts/matrix.sh does all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+std::filesystem::path model(const std::string& file) { return std::filesystem::path(CARINA_SOURCE_DIR) / "models" / file; }
+
+Options optionsFor(const std::string& network, const std::string& target, const std::string& mode) {
+  Options options;
+  options.model = model(network + ".pt2");
+  options.calibration = model(network + ".npz");
+  options.target = target;
+  options.memoryMode = mode;
+  return options;
+}
+
+struct Place {
+  const char* target;
+  const char* mode;
+};
+
+class Networks : public testing::TestWithParam<std::tuple<const char*, Place>> {};
+
+TEST_P(Networks, NpuEqualsTosa) {
+  const auto& [network, place] = GetParam();
+  auto built = build(optionsFor(network, place.target, place.mode));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_TRUE(built->partitioned.wholly);
+  EXPECT_EQ(built->compiled.size(), 1u);
+
+  auto arrays = readNpz(model(std::string(network) + ".npz"));
+  ASSERT_TRUE(arrays.ok());
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  samples->resize(2);
+  auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+  EXPECT_FALSE(result->layers.empty());
+  for (const LayerResult& layer : result->layers) {
+    EXPECT_EQ(layer.mismatches, 0) << layer.value << ": " << layer.actual << " instead of " << layer.expected << " at "
+                                   << layer.firstMismatch;
+  }
+  for (const OutputResult& output : result->outputs) {
+    EXPECT_EQ(output.npuMismatches, 0);
+    EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.001 * static_cast<double>(output.elements));
+    EXPECT_GT(output.program.decibels(), 15.0);
+  }
+  EXPECT_GT(result->cycles, 0);
+}
+
+constexpr Place kPlaces[] = {
+    {"ethos-u55-32", "Shared_Sram"},         {"ethos-u55-128", "Sram_Only"},  {"ethos-u55-256", "Shared_Sram"},
+    {"ethos-u65-256", "Dedicated_Sram_384KB"}, {"ethos-u65-512", "Sram_Only"},  {"ethos-u85-128", "Shared_Sram"},
+    {"ethos-u85-256", "Sram_Only"},          {"ethos-u85-512", "Dedicated_Sram_256KB"},
+    {"ethos-u85-2048", "Dedicated_Sram"},
+};
+
+std::string placeName(const testing::TestParamInfo<Networks::ParamType>& info) {
+  std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).target + "_" + std::get<1>(info.param).mode;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Networks,
+                         testing::Combine(testing::Values("digits8", "mobile", "residual", "mixed", "dense"),
+                                          testing::ValuesIn(kPlaces)),
+                         placeName);
+
+TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
+  auto built = build(optionsFor("digits8", "ethos-u55-128", ""));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const test::TempDir folder;
+  ASSERT_TRUE(writeOutput(*built, folder / "digits8.pte").ok());
+  auto arrays = readNpz(model("digits8_eval.npz"));
+  ASSERT_TRUE(arrays.ok());
+  RunOptions run;
+  run.file = folder / "digits8.pte";
+  auto result = runFile(run, *arrays);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  ASSERT_TRUE(result->correct.has_value());
+  const double floatTop1 = findTensor(*arrays, "float_top1")->realAt(0);
+  EXPECT_EQ(result->samples, 200u);
+  EXPECT_GE(static_cast<double>(*result->correct) / 200.0, floatTop1 - 0.011);
+  EXPECT_EQ(result->outputs.front().second.shape(), (Shape{200, 10}));
+}
+
+TEST(IntegerIo, GivesTheBytesThatFloatIoQuantizes) {
+  Options floatIo = optionsFor("digits8", "ethos-u85-256", "");
+  Options integerIo = floatIo;
+  integerIo.io = ProgramIo::Int8;
+  auto a = build(floatIo);
+  auto b = build(integerIo);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(b->graph().inputs()[0]->dtype(), DType::Int8);
+  EXPECT_EQ(b->graph().outputs()[0]->dtype(), DType::Int8);
+  ASSERT_TRUE(b->graph().inputs()[0]->quantization.has_value());
+  EXPECT_EQ(a->compiled[0].commands, b->compiled[0].commands);
+  EXPECT_EQ(a->compiled[0].constants, b->compiled[0].constants);
+}
+
+TEST(Determinism, TheSameNetworkGivesTheSameBytes) {
+  auto a = build(optionsFor("mixed", "ethos-u65-512", ""));
+  auto b = build(optionsFor("mixed", "ethos-u65-512", ""));
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(*pte::writeProgram(a->program), *pte::writeProgram(b->program));
+}
+
+TEST(Program, SurvivesWritingAndReading) {
+  auto built = build(optionsFor("mixed", "ethos-u55-64", ""));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const std::string bytes = *pte::writeProgram(built->program);
+  auto read = pte::readProgram(asBytes(bytes));
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ(*pte::writeProgram(*read), bytes);
+}
+
+}  // namespace
+}  // namespace carina::pipeline
