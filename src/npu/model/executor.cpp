@@ -299,7 +299,21 @@ void Executor::emit(const KernelOperation& op, int64_t first, int64_t count, int
     return;
   }
   scratch.resize(static_cast<size_t>(n * stage_.outBytes()));
-  stage_.finish(acc, count, scratch.data());
+  // Accumulators that fit 32 bits, as nearly all do, take the vectorised stage.
+  uint64_t bits = 0;
+  if (fastEmit_) {
+    for (int64_t i = 0; i < n; ++i) bits |= static_cast<uint64_t>(acc[i] ^ (acc[i] >> 63));
+  }
+  constexpr uint64_t kInt32Limit = 0x7fffffff;
+  if (fastEmit_ && bits < kInt32Limit && stage_.canFinishFast(static_cast<int64_t>(bits) + 1)) {
+    thread_local AlignedBytes narrowBytes;
+    narrowBytes.reserve(static_cast<size_t>(n) * sizeof(int32_t));
+    auto* narrow = narrowBytes.as<int32_t>();
+    for (int64_t i = 0; i < n; ++i) narrow[i] = static_cast<int32_t>(acc[i]);
+    stage_.finishFast(narrow, count, scratch.data());
+  } else {
+    stage_.finish(acc, count, scratch.data());
+  }
   sink_.store(first, count, scratch.data());
 }
 
@@ -314,6 +328,8 @@ Outcome Executor::execute(const KernelOperation& op, AddressMap& memory) {
   }
   if (Outcome failed = sink_.bind(op, memory, chains_)) return failed;
   if (Outcome failed = prepareOutput(op, memory)) return failed;
+  fastEmit_ = stage_.canFinishFast(0);
+  if (fastEmit_) stage_.prepareFast(op.ofm.depth);
   if (Outcome failed = prepareAccumulators(op, memory)) return failed;
   Outcome failed;
   switch (op.kind) {

@@ -132,6 +132,7 @@ class Executor {
 
   // Of the operation being executed.
   OutputStage stage_;
+  bool fastEmit_ = false;  // the output stage can take 32-bit accumulators
   Sink sink_;
   std::vector<ScaleRecord> records_;
   std::vector<int64_t> initial_;
