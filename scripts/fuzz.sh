@@ -8,12 +8,12 @@ shift || true
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz --parallel "$(nproc)"
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd build-fuzz/bin && ls fuzz_*)
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd build-fuzz/bin && ls | grep "_fuzz$")
 for target in "${targets[@]}"; do
   corpus=build-fuzz/corpus/$target
   mkdir -p "$corpus"
   seeds=()
-  [ -d "fuzz/corpus/${target#fuzz_}" ] && seeds+=("fuzz/corpus/${target#fuzz_}")
+  [ -d "fuzz/corpus/${target%_fuzz}" ] && seeds+=("fuzz/corpus/${target%_fuzz}")
   echo "== $target, $seconds s"
   "build-fuzz/bin/$target" -max_total_time="$seconds" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$corpus-" "$corpus" "${seeds[@]}" 2>&1 | grep -E 'stat::number_of_executed|ERROR|SUMMARY' || true
