@@ -46,8 +46,7 @@ Result<ir::Graph> Lowering::run() {
     emitter_.setLocation(node->location());
     Status status = lowerNode(*node);
     if (status.ok()) continue;
-    Error error = std::move(status).error();
-    error = std::move(error).at(node->where());
+    const Error error = std::move(status).error().at(node->where());
     problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
     if (problems.size() >= kMostErrors) break;
   }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement: whole networks, refusals with reasons, requests, splits without cycles, integer conversions at the border.
+#include "partition/partition.hpp"
+
+#include <gtest/gtest.h>
+
+#include "aten/ops.hpp"
+#include "ir/verifier.hpp"
+#include "tosa/ops.hpp"
+
+namespace carina::partition {
+namespace {
+
+using ir::Ints;
+using ir::Value;
+
+/// Quantized networks written by hand: every value has scale 0.1 and zero point 3.
+struct Network {
+  ir::Graph graph;
+  ir::Builder b{graph};
+  int next = 0;
+
+  Value* input(const Shape& shape) { return graph.addInput({DType::Float32, shape}, "x" + std::to_string(next++)); }
+  Value* named(const char* name, const char* module) {
+    b = ir::Builder(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{name, module, ""}));
+    return nullptr;
+  }
+  Value* q(Value* x) { return aten::QuantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8).output(); }
+  Value* dq(Value* x) {
+    return aten::DequantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8, std::nullopt).output();
+  }
+  Value* qdq(Value* x) { return dq(q(x)); }
+  Value* relu(Value* x) { return qdq(aten::Relu::create(b, x).output()); }
+  Value* add(Value* x, Value* y) { return qdq(aten::AddTensor::create(b, x, y, int64_t{1}).output()); }
+  /// An operator that stays on the CPU: sorted values.
+  Value* sort(Value* x) { return qdq(aten::Sort::create(b, x, int64_t{-1}, false).node()->result(0)); }
+};
+
+std::vector<std::string> opNames(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Node* node : graph.nodes()) names.emplace_back(node->opName());
+  return names;
+}
+
+TEST(Partition, AWholeNetworkIsOneCallBetweenQuantizeAndDequantize) {
+  Network n;
+  Value* x = n.qdq(n.input({1, 4}));
+  n.graph.setOutputs({n.add(n.relu(x), x)});
+  const auto result = partition(std::move(n.graph), {});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->wholly);
+  EXPECT_TRUE(result->refusals.empty());
+  EXPECT_EQ(opNames(result->graph),
+            (std::vector<std::string>{"quantized_decomposed.quantize_per_tensor.default", "program.delegate_call",
+                                      "quantized_decomposed.dequantize_per_tensor.default"}));
+  ASSERT_EQ(result->delegates.size(), 1u);
+  EXPECT_EQ(result->delegates[0].call->graph().numNodes(), 3u);
+  EXPECT_TRUE(ir::verify(result->graph).ok());
+  EXPECT_TRUE(ir::verify(result->delegates[0].tosa).ok());
+}
+
+TEST(Partition, AnOperatorWithoutATosaFormSplitsTheNetwork) {
+  Network n;
+  n.named("first", "head");
+  Value* x = n.relu(n.qdq(n.input({1, 4})));
+  n.named("ranking", "head.sort");
+  Value* sorted = n.sort(x);
+  n.named("last", "tail");
+  n.graph.setOutputs({n.add(sorted, x)});
+  const auto result = partition(std::move(n.graph), {});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_FALSE(result->wholly);
+  EXPECT_EQ(result->delegates.size(), 2u);
+  ASSERT_EQ(result->refusals.size(), 1u);
+  EXPECT_EQ(result->refusals[0].op, "aten.sort.default");
+  EXPECT_EQ(result->refusals[0].node, "ranking");
+  EXPECT_EQ(result->refusals[0].modulePath, "head.sort");
+  EXPECT_NE(result->refusals[0].reason.find("no form in TOSA"), std::string::npos);
+  EXPECT_TRUE(ir::verify(result->graph).ok());
+}
+
+TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
+  Network n;
+  Value* x = n.qdq(n.input({1, 4}));
+  Value* left = n.relu(x);   // before the CPU operator
+  Value* middle = n.sort(left);
+  Value* right = n.relu(n.add(x, left));  // independent of it
+  n.graph.setOutputs({n.add(middle, right)});
+  const auto result = partition(std::move(n.graph), {});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_EQ(result->delegates.size(), 2u);
+  EXPECT_TRUE(ir::verify(result->graph).ok());
+}
+
+TEST(Partition, WhatTheTargetDoesNotSupportIsRefusedWithItsReason) {
+  Network n;
+  n.named("gate", "block.gate");
+  Value* x = n.qdq(n.input({1, 4}));
+  n.graph.setOutputs({n.add(n.qdq(aten::Sigmoid::create(n.b, x).output()), x)});
+  Options options;
+  options.supports = [](const ir::Node& op) -> std::optional<std::string> {
+    if (ir::isa<tosa::Table>(&op)) return "no tables today";
+    return std::nullopt;
+  };
+  const auto result = partition(std::move(n.graph), options);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  ASSERT_EQ(result->refusals.size(), 1u);
+  EXPECT_EQ(result->refusals[0].reason, "no tables today");
+  EXPECT_EQ(result->refusals[0].op, "aten.sigmoid.default");
+  EXPECT_EQ(result->delegates.size(), 1u);
+}
+
+TEST(Partition, OperatorsAreKeptOffOnRequest) {
+  const auto run = [](const Options& options) {
+    Network n;
+    n.named("act", "block.act");
+    Value* x = n.qdq(n.input({1, 4}));
+    n.graph.setOutputs({n.relu(x)});
+    return partition(std::move(n.graph), options);
+  };
+  Options byOp, byName, byModule, other;
+  byOp.keepOffOps = {"relu"};
+  byName.keepOffNames = {"ac*"};
+  byModule.keepOffModules = {"block.*"};
+  other.keepOffOps = {"relu6"};
+  for (const Options& options : {byOp, byName, byModule}) {
+    const auto result = run(options);
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(result->delegates.empty());
+    ASSERT_EQ(result->refusals.size(), 1u);
+    EXPECT_NE(result->refusals[0].reason.find("on request"), std::string::npos);
+  }
+  EXPECT_TRUE(run(other)->wholly);
+}
+
+TEST(Partition, AFloatNetworkStaysOnTheCpu) {
+  Network n;
+  n.graph.setOutputs({aten::Relu::create(n.b, n.input({1, 4})).output()});
+  const auto result = partition(std::move(n.graph), {});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->delegates.empty());
+  ASSERT_EQ(result->refusals.size(), 1u);
+  EXPECT_NE(result->refusals[0].reason.find("not quantized"), std::string::npos);
+}
+
+TEST(Partition, Int64CrossesTheBorderAsInt32) {
+  Network n;
+  Value* a = n.graph.addInput({DType::Int64, {4}}, "a");
+  Value* sum = aten::AddTensor::create(n.b, a, a, int64_t{1}).output();
+  n.graph.setOutputs({sum});
+  const auto result = partition(std::move(n.graph), {});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->wholly);
+  ASSERT_EQ(result->delegates.size(), 1u);
+  EXPECT_EQ(result->delegates[0].tosa.inputs()[0]->dtype(), DType::Int32);
+  EXPECT_EQ(result->graph.outputs()[0]->dtype(), DType::Int64);
+}
+
+}  // namespace
+}  // namespace carina::partition
