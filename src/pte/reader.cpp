@@ -24,10 +24,13 @@ std::string text(const flatbuffers::String* string) {
   return string != nullptr ? string->str() : std::string();
 }
 
-template <typename To, typename From>
-std::vector<To> copyVector(const flatbuffers::Vector<From>* from) {
-  if (from == nullptr) return {};
-  return std::vector<To>(from->begin(), from->end());
+/// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front of
+/// them.
+template <typename T>
+std::vector<T> copyVector(const flatbuffers::Vector<T>* from) {
+  std::vector<T> items(from != nullptr ? from->size() : 0);
+  if (!items.empty()) std::memcpy(items.data(), from->Data(), items.size() * sizeof(T));
+  return items;
 }
 
 ByteVector copyBytes(ByteSpan bytes) {
@@ -135,8 +138,8 @@ class Container {
 Tensor readTensor(const fb::TensorValue& from) {
   Tensor tensor;
   tensor.type = static_cast<ScalarType>(from.scalar_type());
-  tensor.sizes = copyVector<int32_t>(from.sizes());
-  tensor.dimOrder = copyVector<uint8_t>(from.dim_order());
+  tensor.sizes = copyVector(from.sizes());
+  tensor.dimOrder = copyVector(from.dim_order());
   tensor.dynamism = static_cast<ShapeDynamism>(from.dynamism());
   tensor.requiresGrad = from.requires_grad();
   tensor.layout = from.layout();
@@ -168,16 +171,15 @@ Result<Value> readValue(const fb::EValue& from) {
     case fb::Content::StringValue:
       return Value(text(from.content_as_StringValue()->value()));
     case fb::Content::IntListValue:
-      return Value(IntList{copyVector<int64_t>(from.content_as_IntListValue()->items())});
+      return Value(IntList{copyVector(from.content_as_IntListValue()->items())});
     case fb::Content::DoubleListValue:
-      return Value(DoubleList{copyVector<double>(from.content_as_DoubleListValue()->items())});
+      return Value(DoubleList{copyVector(from.content_as_DoubleListValue()->items())});
     case fb::Content::BoolListValue:
-      return Value(BoolList{copyVector<uint8_t>(from.content_as_BoolListValue()->items())});
+      return Value(BoolList{copyVector(from.content_as_BoolListValue()->items())});
     case fb::Content::TensorListValue:
-      return Value(TensorList{copyVector<int32_t>(from.content_as_TensorListValue()->items())});
+      return Value(TensorList{copyVector(from.content_as_TensorListValue()->items())});
     case fb::Content::OptionalTensorListValue:
-      return Value(
-          OptionalTensorList{copyVector<int32_t>(from.content_as_OptionalTensorListValue()->items())});
+      return Value(OptionalTensorList{copyVector(from.content_as_OptionalTensorListValue()->items())});
     case fb::Content::TensorValue: {
       const fb::TensorValue& tensor = *from.content_as_TensorValue();
       if (tensor.storage_offset() != 0)
@@ -194,11 +196,11 @@ Result<Instruction> readInstruction(const fb::InstructionEntry& from) {
   switch (from.action_type()) {
     case fb::Action::Kernel: {
       const auto* call = from.action_as_Kernel();
-      return Instruction(KernelCall{call->op(), copyVector<int32_t>(call->arguments())});
+      return Instruction(KernelCall{call->op(), copyVector(call->arguments())});
     }
     case fb::Action::DelegateInvoke: {
       const auto* call = from.action_as_DelegateInvoke();
-      return Instruction(DelegateCall{call->delegate(), copyVector<int32_t>(call->arguments())});
+      return Instruction(DelegateCall{call->delegate(), copyVector(call->arguments())});
     }
     case fb::Action::Move:
       return Instruction(MoveCall{from.action_as_Move()->from(), from.action_as_Move()->to()});
@@ -247,11 +249,11 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from)
     if (!value) return std::move(value).error().at(fmt::format("method {}, value {}", method.name, i));
     method.values.push_back(std::move(*value));
   }
-  method.inputs = copyVector<int32_t>(from.inputs());
-  method.outputs = copyVector<int32_t>(from.outputs());
+  method.inputs = copyVector(from.inputs());
+  method.outputs = copyVector(from.outputs());
   for (uint32_t i = 0; from.chains() != nullptr && i < from.chains()->size(); ++i) {
     const auto* entry = from.chains()->Get(i);
-    Chain chain{copyVector<int32_t>(entry->inputs()), copyVector<int32_t>(entry->outputs()), {}};
+    Chain chain{copyVector(entry->inputs()), copyVector(entry->outputs()), {}};
     for (uint32_t k = 0; entry->instructions() != nullptr && k < entry->instructions()->size(); ++k) {
       auto instruction = readInstruction(*entry->instructions()->Get(k));
       if (!instruction)
@@ -270,7 +272,7 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from)
       return std::move(delegate).error().at(fmt::format("method {}, delegate {}", method.name, i));
     method.delegates.push_back(std::move(*delegate));
   }
-  method.pools = copyVector<int64_t>(from.buffer_sizes());
+  method.pools = copyVector(from.buffer_sizes());
   return method;
 }
 
@@ -294,16 +296,15 @@ std::vector<int64_t> storedSizes(const Program& program, size_t count, bool plan
 Result<std::vector<ByteVector>> readStored(const Container& container, const fb::Subsegments& from,
                                            const Program& program, bool planned) {
   std::vector<ByteVector> stored;
-  const auto* offsets = from.offsets();
-  if (offsets == nullptr || offsets->size() == 0) return stored;
-  stored.resize(offsets->size());
-  if (offsets->size() == 1) return stored;
+  const std::vector<uint64_t> offsets = copyVector(from.offsets());
+  stored.resize(offsets.size());
+  if (offsets.size() <= 1) return stored;
   CARINA_TRY(const ByteSpan bytes, container.segment(from.segment()));
-  const std::vector<int64_t> sizes = storedSizes(program, offsets->size(), planned);
-  std::vector<uint64_t> sorted(offsets->begin(), offsets->end());
+  const std::vector<int64_t> sizes = storedSizes(program, offsets.size(), planned);
+  std::vector<uint64_t> sorted = offsets;
   std::sort(sorted.begin(), sorted.end());
-  for (uint32_t i = 1; i < offsets->size(); ++i) {
-    const uint64_t offset = offsets->Get(i);
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    const uint64_t offset = offsets[i];
     if (offset > bytes.size())
       return fail("stored tensor {} begins at {} of a segment of {} bytes", i, offset, bytes.size());
     const auto next = std::upper_bound(sorted.begin(), sorted.end(), offset);
