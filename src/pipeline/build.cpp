@@ -58,6 +58,8 @@ Result<Build> build(const Options& options) {
   }
   CARINA_TRY(Front front, runFront(options, build.times));
   build.source = std::move(front.source);
+  // The quantizer folds batch norms: fold them here too, so that values compare under the same names.
+  if (build.source) CARINA_RETURN_IF_ERROR(quantize::foldBatchNorms(*build.source));
   build.quantization = std::move(front.quantization);
   const std::string file = options.model.string();
 

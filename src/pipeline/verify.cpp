@@ -59,8 +59,12 @@ class Verifier {
     options.keepDelegateIo = true;
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
     runner_.emplace(std::move(runner));
+    result_.wholly = build_.partitioned.wholly;
     for (const ir::Value* output : build_.graph().outputs()) {
-      result_.outputs.emplace_back().name = output->name;
+      const ir::Value* source = quantizedSource(*output);
+      result_.outputs.emplace_back().name = !output->name.empty() ? output->name
+                                            : source              ? source->name
+                                                                  : fmt::format("out{}", result_.outputs.size());
     }
     return {};
   }

@@ -48,6 +48,7 @@ struct AccuracyResult {
 
 struct Verification {
   size_t samples = 0;
+  bool wholly = false;  // everything but quantize and dequantize runs on the NPU
   std::vector<LayerResult> layers;
   std::vector<AccuracyResult> accuracy;
   std::vector<OutputResult> outputs;

@@ -55,6 +55,7 @@ std::string verificationText(const pipeline::Verification& verification, bool al
   if (const std::string layers = layerTable(verification, allLayers); !layers.empty()) text += layers + "\n";
   const size_t exact = static_cast<size_t>(std::count_if(verification.layers.begin(), verification.layers.end(),
                                                          [](const auto& layer) { return layer.mismatches == 0; }));
+  text += verification.wholly ? "wholly on the NPU\n" : "partly on the CPU\n";
   text += fmt::format("{}: {} of {} layers equal over {} sample{}; {} NPU cycles per inference\n",
                       verification.ok() ? "NPU and TOSA agree bit for bit" : "NPU and TOSA DIFFER", exact,
                       verification.layers.size(), verification.samples, verification.samples == 1 ? "" : "s",

@@ -85,7 +85,7 @@ TEST(Verifier, FindsUseBeforeDefinitionAndWrongTypes) {
   auto types = verify(d.graph);
   ASSERT_FALSE(types.ok());
   EXPECT_EQ(types.error().message(), "result 0 of toy.ADD is recorded as f32[3], but its operands give f32[2]");
-  EXPECT_EQ(types.error().diagnostics()[1].message, "shapes [3] and [2] differ");
+  EXPECT_EQ(types.error().diagnostics().size(), 2u);  // and the node that uses it
 }
 
 TEST(Verifier, LooksIntoRegions) {
