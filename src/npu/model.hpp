@@ -74,6 +74,12 @@ struct Finding {
   std::string message;
 };
 
+/// Memory that holds data before a run: a program's inputs.
+struct InitializedRange {
+  uint8_t region = 0;
+  uint64_t offset = 0, length = 0;
+};
+
 struct ModelOptions {
   bool timing = true;  // keep the time line (cycles, PMU, per-operation costs)
   bool check = false;  // look for missing waits, misalignment, illegal blocks, reads of uninitialised memory
@@ -81,6 +87,8 @@ struct ModelOptions {
   int64_t maxOperationWork = int64_t{1} << 42;   // multiply-accumulates or elements of one operation
   int64_t maxOperationBytes = int64_t{1} << 31;  // temporary memory of one operation
   int64_t maxCommands = int64_t{1} << 32;        // of one run: ends endless branch loops
+  /// For the checker: what may be read though no command wrote it. Read-only regions of runStream always may.
+  std::vector<InitializedRange> initialized;
 };
 
 struct RunStats {

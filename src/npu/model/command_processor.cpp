@@ -29,6 +29,11 @@ void CommandProcessor::start(std::vector<uint32_t> words) {
   timeline_.reset();
   if (options_.timing) timeline_.emplace(machine_);
   checker_ = options_.check ? std::make_unique<Checker>(*machine_.target) : nullptr;
+  if (checker_) {
+    for (const InitializedRange& range : options_.initialized) {
+      checker_->assumeInitialized(range.region, range.offset, range.length);
+    }
+  }
 }
 
 CommandProcessor::Step CommandProcessor::fail(FaultKind kind, std::string reason, uint32_t offset,

@@ -27,6 +27,9 @@ RunResult runStream(std::span<const uint32_t> words, const Machine& machine,
   model::CommandProcessor processor(machine, options);
   RegionMap memory(regions);
   processor.start({words.begin(), words.end()});
+  for (size_t region = 0; processor.checker() != nullptr && region < regions.size(); ++region) {
+    if (!regions[region].writable) processor.checker()->assumeInitialized(static_cast<uint8_t>(region));
+  }
   using Step = model::CommandProcessor::Step;
   Step step;
   do {

@@ -102,8 +102,12 @@ Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteS
   std::vector<std::byte> constants = program.constants;
   const std::array<npu::RegionBytes, 3> regions{
       {{constants, false}, {scratch, true}, {fast.empty() ? scratch : fast, true}}};
+  npu::ModelOptions announced = options;
+  for (const ProgramIo& io : program.inputs) {
+    announced.initialized.push_back({1, io.offset, static_cast<uint64_t>(io.bytes)});
+  }
   ProgramRun run;
-  run.result = npu::runStream(program.words, machine, regions, options);
+  run.result = npu::runStream(program.words, machine, regions, announced);
   for (const ProgramIo& io : program.outputs) {
     if (io.offset + static_cast<uint64_t>(io.bytes) > scratch.size()) return fail("output beyond scratch");
     const auto first = scratch.begin() + static_cast<std::ptrdiff_t>(io.offset);
