@@ -44,11 +44,16 @@ void runFolder(const std::filesystem::path& pte, int& delegates) {
       if (!takes(program, inputs) || program.outputs.size() != outputs.size()) continue;
       std::vector<ByteSpan> bytes;
       for (const Tensor& input : inputs) bytes.push_back(input.bytes());
-      Result<ProgramRun> run = runProgram(program, bytes);
+      npu::ModelOptions options;
+      options.check = true;
+      Result<ProgramRun> run = runProgram(program, bytes, options);
       ASSERT_TRUE(run.ok()) << run.error().str();
       if (!run->result.ok()) {
         why = run->result.fault->str();
         continue;
+      }
+      for (const npu::Finding& finding : run->result.findings) {
+        ADD_FAILURE() << program.target->name << " offset " << finding.offset << ": " << finding.message;
       }
       exact = true;
       for (size_t i = 0; i < outputs.size(); ++i) {
