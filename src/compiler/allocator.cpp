@@ -11,6 +11,12 @@
 namespace carina::compiler {
 namespace {
 
+/// The order in which buffers are placed, and which of them are put at the top.
+struct Plan {
+  std::vector<size_t> order;
+  std::vector<bool> fromTop;
+};
+
 /// Which ranges can collide, and sizes rounded to the alignment.
 class Placer {
  public:
@@ -23,10 +29,12 @@ class Placer {
     }
   }
 
-  Packing place(const std::vector<size_t>& order) {
+  /// Places the buffers in the order of `plan`: at the lowest free address, or, when asked for, at the highest one under
+  /// `ceiling` (where that has room).
+  Packing place(const Plan& plan, int64_t ceiling) {
     Packing packing;
     packing.addresses.assign(sizes_.size(), -1);
-    for (const size_t i : order) {
+    for (const size_t i : plan.order) {
       taken_.clear();
       for (const size_t j : neighbours_[i]) {
         if (packing.addresses[j] >= 0 && sizes_[j] > 0) {
@@ -34,11 +42,20 @@ class Placer {
         }
       }
       std::sort(taken_.begin(), taken_.end());
-      int64_t address = 0;
+      int64_t address = 0, highest = -1;
+      bool found = false;
+      int64_t low = 0;
       for (const auto& [start, end] : taken_) {
-        if (start - address >= sizes_[i]) break;
-        address = std::max(address, end);
+        if (start - low >= sizes_[i]) {
+          if (!found) address = low;
+          found = true;
+          highest = std::min(start, ceiling) - sizes_[i] >= low ? std::min(start, ceiling) - sizes_[i] : highest;
+        }
+        low = std::max(low, end);
       }
+      if (!found) address = low;
+      if (ceiling - low >= sizes_[i]) highest = ceiling - sizes_[i];
+      if (plan.fromTop[i] && highest >= 0) address = highest;
       packing.addresses[i] = address;
       packing.bytes = std::max(packing.bytes, address + sizes_[i]);
     }
@@ -87,44 +104,50 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
   std::vector<size_t> order(ranges.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto duration = [&](size_t i) { return int64_t{ranges[i].last} - ranges[i].first + 1; };
-  std::vector<size_t> best;
+  Plan best;
   Packing bestPacking;
-  const auto consider = [&](std::vector<size_t> candidate) {
-    Packing packing = placer.place(candidate);
-    if (best.empty() || packing.bytes < bestPacking.bytes) {
-      bestPacking = std::move(packing);
-      best = std::move(candidate);
-    }
+  const auto consider = [&](const Plan& plan) {
+    Packing packing = placer.place(plan, enough);
+    if (!best.order.empty() && packing.bytes >= bestPacking.bytes) return;
+    bestPacking = std::move(packing);
+    best = plan;
   };
   const auto sorted = [&](auto key) {
-    std::vector<size_t> result = order;
-    std::stable_sort(result.begin(), result.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
-    return result;
+    Plan plan{order, std::vector<bool>(ranges.size(), false)};
+    std::stable_sort(plan.order.begin(), plan.order.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
+    consider(plan);
+    // Buffers that follow each other in time take turns at the bottom and at the top: a chain packs without a gap.
+    std::vector<size_t> byTime = order;
+    std::stable_sort(byTime.begin(), byTime.end(), [&](size_t a, size_t b) { return ranges[a].first < ranges[b].first; });
+    for (size_t turn = 0; turn < byTime.size(); ++turn) plan.fromTop[byTime[turn]] = turn % 2 != 0;
+    consider(plan);
   };
-  consider(sorted([&](size_t i) { return placer.size(i); }));
-  consider(sorted([&](size_t i) { return placer.size(i) * duration(i); }));
-  consider(sorted([&](size_t i) { return duration(i); }));
-  consider(sorted([&](size_t i) { return -int64_t{ranges[i].first}; }));
+  sorted([&](size_t i) { return placer.size(i); });
+  sorted([&](size_t i) { return placer.size(i) * duration(i); });
+  sorted([&](size_t i) { return duration(i); });
+  sorted([&](size_t i) { return -int64_t{ranges[i].first}; });
   Random random;
-  std::vector<size_t> current = best;
+  Plan current = best;
   for (int attempt = 0; attempt < attempts && bestPacking.bytes > enough; ++attempt) {
-    std::vector<size_t> candidate = current;
-    // Move something that reaches the top of the memory to an earlier turn, and swap another pair now and then.
+    Plan candidate = current;
+    // Give something that reaches the top of the memory another turn or end, and swap another pair now and then.
     std::vector<size_t> tops;
-    for (size_t turn = 0; turn < candidate.size(); ++turn) {
-      const size_t i = candidate[turn];
+    for (size_t turn = 0; turn < candidate.order.size(); ++turn) {
+      const size_t i = candidate.order[turn];
       if (bestPacking.addresses[i] + placer.size(i) == bestPacking.bytes) tops.push_back(turn);
     }
-    const size_t from = tops.empty() ? random.below(candidate.size()) : tops[random.below(tops.size())];
-    const size_t to = random.below(candidate.size());
-    std::swap(candidate[from], candidate[to]);
-    if (attempt % 3 != 0) std::swap(candidate[random.below(candidate.size())], candidate[random.below(candidate.size())]);
-    Packing packing = placer.place(candidate);
-    if (packing.bytes <= bestPacking.bytes) {
-      if (packing.bytes < bestPacking.bytes) attempt = 0;
-      bestPacking = std::move(packing);
-      current = std::move(candidate);
+    const size_t from = tops.empty() ? random.below(order.size()) : tops[random.below(tops.size())];
+    if (random.below(4) == 0) {
+      const size_t i = candidate.order[random.below(order.size())];
+      candidate.fromTop[i] = !candidate.fromTop[i];
     }
+    std::swap(candidate.order[from], candidate.order[random.below(order.size())]);
+    if (attempt % 3 != 0) std::swap(candidate.order[random.below(order.size())], candidate.order[random.below(order.size())]);
+    Packing packing = placer.place(candidate, enough);
+    if (packing.bytes > bestPacking.bytes) continue;
+    if (packing.bytes < bestPacking.bytes) attempt = 0;
+    bestPacking = std::move(packing);
+    current = std::move(candidate);
   }
   return bestPacking;
 }

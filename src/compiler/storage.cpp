@@ -335,15 +335,6 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
     if (low[j] < 0 || high[j] >= sizes[j]) return std::nullopt;
     result.strides.push_back(step * stored[j]);
   }
-  // Strides of single positions never matter; give them the value of a dense walk so that they are well aligned.
-  int64_t inner = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] == 1) {
-      result.strides[d] = inner;
-    } else {
-      inner = std::abs(result.strides[d]) * shape[d];
-    }
-  }
   return result;
 }
 
@@ -425,8 +416,9 @@ npu::FeatureMap featureMap(const Storage& storage, const ir::Value* value) {
   if (map.layout == npu::Layout::NHWC) {
     CARINA_CHECK(access.shape[2] == 1 || access.strides[2] == e, "channels are not contiguous");
     map.base[0] = static_cast<uint64_t>(access.offset);
-    map.strideY = access.strides[0];
-    map.strideX = access.strides[1];
+    // Strides of single rows and columns never matter, but they are checked for alignment.
+    map.strideX = map.width == 1 ? map.depth * e : access.strides[1];
+    map.strideY = map.height == 1 ? map.width * map.strideX : access.strides[0];
     map.strideC = e;
     return map;
   }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addressing of views: an access composed with a view reaches exactly the bytes that the view selects.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "compiler/storage.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Byte addresses of all elements in row-major order.
+std::vector<int64_t> addresses(int64_t offset, const Shape& shape, const ir::Ints& strides) {
+  std::vector<int64_t> result;
+  Shape index(shape.size(), 0);
+  for (int64_t i = 0; i < numElements(shape); ++i) {
+    int64_t at = offset;
+    for (size_t d = 0; d < shape.size(); ++d) at += index[d] * strides[d];
+    result.push_back(at);
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return result;
+}
+
+RC_GTEST_PROP(ComposeView, ReachesWhatTheViewSelects, ()) {
+  // A value stored as a box of a larger dense tensor.
+  Shape outer, inner, start;
+  for (int d = 0; d < 3; ++d) {
+    const auto size = *rc::gen::inRange<int64_t>(1, 6);
+    const auto from = *rc::gen::inRange<int64_t>(0, size);
+    outer.push_back(size);
+    start.push_back(from);
+    inner.push_back(*rc::gen::inRange<int64_t>(1, size - from + 1));
+  }
+  constexpr int64_t kBytes = 2;
+  Access access{0, 0, inner, rowMajorStrides(outer)};
+  for (size_t d = 0; d < 3; ++d) access.offset += start[d] * access.strides[d] * kBytes;
+  for (int64_t& stride : access.strides) stride *= kBytes;
+  const auto stored = addresses(access.offset, inner, access.strides);
+  // A random view of the dense value.
+  Shape shape;
+  ir::Ints strides;
+  const int64_t count = numElements(inner);
+  const auto offset = *rc::gen::inRange<int64_t>(0, count);
+  int64_t last = offset;
+  for (int d = 0; d < 2; ++d) {
+    const auto stride = *rc::gen::inRange<int64_t>(0, count + 1);
+    const int64_t most = stride == 0 ? 3 : (count - 1 - last) / stride + 1;
+    const auto size = *rc::gen::inRange<int64_t>(1, most + 1);
+    shape.push_back(size);
+    strides.push_back(stride * kBytes);
+    last += stride * (size - 1);
+  }
+  const auto composed = composeView(access, kBytes, offset * kBytes, strides, shape);
+  if (!composed) RC_DISCARD("not affine");
+  std::vector<int64_t> expected;
+  for (const int64_t dense : addresses(offset * kBytes, shape, strides)) {
+    expected.push_back(stored[static_cast<size_t>(dense / kBytes)]);
+  }
+  RC_ASSERT(addresses(composed->offset, shape, composed->strides) == expected);
+}
+
+TEST(ComposeView, SplitsAndMergesDimensions) {
+  const Access dense{0, 32, {4, 6, 5}, {30, 5, 1}};
+  const auto merged = composeView(dense, 1, 30, {5, 1}, {18, 5});
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(merged->offset, 62);
+  EXPECT_EQ(merged->strides, (ir::Ints{5, 1}));
+  // Rows that are not next to each other cannot become one axis.
+  const Access box{0, 0, {4, 6, 5}, {60, 5, 1}};
+  EXPECT_FALSE(composeView(box, 1, 0, {5, 1}, {24, 5}));
+  EXPECT_TRUE(composeView(box, 1, 0, {30, 1}, {4, 30}));
+}
+
+}  // namespace
+}  // namespace carina::compiler
