@@ -353,7 +353,7 @@ class BlockReader {
     return {};
   }
 
-  /// RESHAPE of input and weight to [N,1,1,IC] and [OC,1,1,IC], CONV2D, RESHAPE to [N,OC].
+  /// Input and weight as [N,1,1,IC] and [OC,1,1,IC] (a constant weight without an operator), CONV2D, RESHAPE to [N,OC].
   Status fullyConnected(WireOperator op) {
     CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
     CARINA_TRY(const ElementInfo weight, element(op.inputs, 1));
@@ -371,18 +371,23 @@ class BlockReader {
       node.constants = {shapeValue(shape)};
       block_.operators.push_back(std::move(node));
     };
-    const auto declare = [&](const std::string& name, const ElementInfo& info) {
+    const auto declare = [&](const std::string& name, const ElementInfo& info, ByteSpan data = {}) {
       WireTensor tensor;
+      tensor.data = data;
+      tensor.hasData = !data.empty();
       tensor.name = name;
       tensor.dtype = info.dtype;
       tensor.shape = wide(info.shape);
       block_.tensors.push_back(std::move(tensor));
     };
+    const auto source = std::find_if(block_.tensors.begin(), block_.tensors.end(),
+                                     [&](const WireTensor& tensor) { return tensor.name == op.inputs[1]; });
+    const ByteSpan weightData = source == block_.tensors.end() ? ByteSpan() : source->data;
     declare(result + "__input", input);
-    declare(result + "__weight", weight);
+    declare(result + "__weight", weight, weightData);
     declare(result + "__product", output);
     reshape(op.inputs[0], result + "__input", wide(input.shape));
-    reshape(op.inputs[1], result + "__weight", wide(weight.shape));
+    if (weightData.empty()) reshape(op.inputs[1], result + "__weight", wide(weight.shape));
     op.op = "CONV2D";
     op.inputs[0] = result + "__input";
     op.inputs[1] = result + "__weight";

@@ -71,7 +71,9 @@ TEST(TosaVectors, ADifferentResultIsNoticed) {
 ir::Graph smallGraph() {
   ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 20, .inputZero = 3}, 4);
   ir::Builder b(graph);
-  const auto op = tosa::Mul::create(b, graph.outputs()[0], b.constant(list(DType::Int32, {2})), b.constant(list(DType::Int8, {1})));
+  ir::Value* factor = b.constant(list(DType::Int32, {2}));
+  ir::Value* shift = b.constant(list(DType::Int8, {1}));
+  const auto op = tosa::Mul::create(b, graph.outputs()[0], factor, shift);
   graph.setOutputs({op.output()});
   return graph;
 }
@@ -135,7 +137,7 @@ TEST(TosaReader, DamagedFilesAreRefused) {
 
 namespace fb = tosa_io::wire080;
 
-/// A file of version 0.80: relu6-like CLAMP(RESCALE(FULLY_CONNECTED(x))).
+/// A file of version 0.80: CLAMP(RESCALE(FULLY_CONNECTED(x))).
 std::string fileOfVersion080(int minor) {
   flatbuffers::FlatBufferBuilder b;
   std::vector<flatbuffers::Offset<fb::TosaTensor>> tensors;

@@ -34,9 +34,12 @@ inline ir::Graph rescaleGraph(const RescaleSpec& spec, int64_t n) {
   ir::Graph graph;
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({spec.from, {n}}, "x");
-  auto op = tosa::Rescale::create(b, x, b.constant(list(spec.scale32 ? DType::Int32 : DType::Int16, {spec.multiplier})),
-                                  b.constant(list(DType::Int8, {spec.shift})), b.constant(list(spec.from, {spec.inputZero})),
-                                  b.constant(list(spec.to, {spec.outputZero})), spec.scale32, spec.mode, false,
+  // One after the other: the order in which arguments are evaluated is the compiler's.
+  ir::Value* multiplier = b.constant(list(spec.scale32 ? DType::Int32 : DType::Int16, {spec.multiplier}));
+  ir::Value* shift = b.constant(list(DType::Int8, {spec.shift}));
+  ir::Value* inputZero = b.constant(list(spec.from, {spec.inputZero}));
+  ir::Value* outputZero = b.constant(list(spec.to, {spec.outputZero}));
+  auto op = tosa::Rescale::create(b, x, multiplier, shift, inputZero, outputZero, spec.scale32, spec.mode, false,
                                   spec.inputUnsigned, spec.outputUnsigned);
   op.output()->name = "y";
   graph.setOutputs({op.output()});
