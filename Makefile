@@ -32,8 +32,8 @@ matrix: all
 	@scripts/matrix.sh $(BUILD)/bin/carina
 
 bench: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target carina_bench
-	@$(BUILD)/bin/carina_bench
+	@cmake --build $(BUILD) --parallel $(JOBS) --target benches
+	@for bench in $(BUILD)/bin/*_bench; do $$bench || exit 1; done
 
 # Ten minutes of libFuzzer with ASan and UBSan for each parser.
 fuzz: deps

@@ -35,6 +35,25 @@ double quantumOf(const ir::Value& output) {
   return dequantize ? dequantize.scale() : 0.0;
 }
 
+/// The sample as the program takes it: float samples of integer inputs are quantized by the input's parameters.
+quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample) {
+  quantize::Sample result = sample;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const ir::Value& input = *graph.inputs()[i];
+    if (!isFloat(result[i].dtype()) || isFloat(input.dtype()) || !input.quantization) continue;
+    const auto inverse = 1.0f / static_cast<float>(input.quantization->scales.front());
+    const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
+    Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
+    const auto low = static_cast<float>(integerMin(input.dtype())), high = static_cast<float>(integerMax(input.dtype()));
+    for (int64_t k = 0; k < integers.numElements(); ++k) {
+      const float q = std::nearbyint(static_cast<float>(result[i].realAt(k)) * inverse) + zero;
+      integers.setIntegerAt(k, static_cast<int64_t>(std::clamp(q, low, high)));
+    }
+    result[i] = std::move(integers);
+  }
+  return result;
+}
+
 int64_t countDifferences(const Tensor& a, const Tensor& b) {
   int64_t count = 0;
   for (int64_t i = 0; i < a.numElements(); ++i) count += a.integerAt(i) != b.integerAt(i);
@@ -77,12 +96,13 @@ class Verifier {
         if (!value.name.empty() && isFloat(value.dtype())) values.insert_or_assign(value.name, tensor);
       }));
     }
+    const quantize::Sample integers = programSample(build_.graph(), sample);
     if (simulation_) {
-      CARINA_TRY(simulated, simulation_->run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+      CARINA_TRY(simulated, simulation_->run(integers, [&](const ir::Value& value, const Tensor& tensor) {
         if (const ir::Value* source = quantizedSource(value)) compareAccuracy(*source, tensor, values);
       }));
     }
-    CARINA_TRY(device::RunOutcome outcome, runner_->run(sample));
+    CARINA_TRY(device::RunOutcome outcome, runner_->run(integers));
     for (size_t i = 0; i < outcome.outputs.size(); ++i) {
       compareOutput(i, outcome.outputs[i], reference.empty() ? nullptr : &reference[i],
                     simulated.empty() ? nullptr : &simulated[i]);
@@ -224,7 +244,7 @@ Result<Verification> verify(const Build& build, std::span<const quantize::Sample
 }
 
 Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays) {
-  const ir::Graph& graph = build.graph();
+  const ir::Graph& graph = build.source ? *build.source : build.graph();
   const bool given = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
     return entry.first.starts_with("in") || entry.first.starts_with("calib") || entry.first.empty();
   });

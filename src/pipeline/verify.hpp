@@ -57,7 +57,7 @@ struct Verification {
   bool ok() const;                 // NPU equals TOSA everywhere
 };
 
-/// `samples`: one tensor per program input (float for --io float). `progress` is called after each.
+/// `samples`: one tensor per input of the float network, or of the program when there is no float network. `progress` is called after each.
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
                             const quantize::Progress& progress = nullptr);
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The larger collection: five real networks over all their calibration samples, held-back digits, and the graphs that
+// ExecuTorch's quantizer made. Needs CARINA_FIXTURES.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+Options optionsFor(const std::filesystem::path& fixtures, const std::string& network, const std::string& target) {
+  Options options;
+  options.model = fixtures / "fixtures" / "models" / (network + ".pt2");
+  options.calibration = fixtures / "fixtures" / "models" / (network + ".npz");
+  options.target = target;
+  return options;
+}
+
+class FixtureNetworks : public testing::TestWithParam<const char*> {};
+
+TEST_P(FixtureNetworks, IntegerResultsFollowTheSimulation) {
+  CARINA_NEED_FIXTURES(fixtures);
+  auto built = build(optionsFor(fixtures, GetParam(), "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_TRUE(built->partitioned.wholly);
+  auto arrays = readNpz(built->options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok());
+  auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+  for (const OutputResult& output : result->outputs) {
+    EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.001 * static_cast<double>(output.elements)) << output.name;
+    RecordProperty("sqnr_db", fmt::format("{:.1f}", output.program.decibels()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks,
+                         testing::Values("digits_cnn", "keyword_ds_cnn", "resnet8", "autoencoder", "mobilenet_v2"));
+
+TEST(FixtureDigits, TopOneIsWithinThreeTenthsOfFloat) {
+  CARINA_NEED_FIXTURES(fixtures);
+  auto built = build(optionsFor(fixtures, "digits_cnn", "ethos-u55-128"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const test::TempDir folder;
+  ASSERT_TRUE(writeOutput(*built, folder / "digits.pte").ok());
+  auto arrays = readNpz(fixtures / "fixtures" / "models" / "digits_cnn.eval.npz");
+  ASSERT_TRUE(arrays.ok());
+  const NamedTensors input{{"in0", *findTensor(*arrays, "images")}, {"labels", *findTensor(*arrays, "labels")}};
+  RunOptions run;
+  run.file = folder / "digits.pte";
+  auto result = runFile(run, input);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const double top1 = static_cast<double>(*result->correct) / static_cast<double>(result->samples);
+  EXPECT_GE(top1, findTensor(*arrays, "float_top1")->realAt(0) - 0.003);
+}
+
+/// The scale of the dequantize that makes a program's output.
+double quantumOf(const Build& build) {
+  for (const pte::Instruction& instruction : build.program.methods[0].chains[0].instructions) {
+    const auto* call = std::get_if<pte::KernelCall>(&instruction);
+    if (!call || build.program.methods[0].operators[static_cast<size_t>(call->op)].name.find("dequantize") == std::string::npos) continue;
+    return std::get<double>(build.program.methods[0].values[static_cast<size_t>(call->arguments[1])]);
+  }
+  return 1.0;
+}
+
+class ExecuTorchGraphs : public testing::TestWithParam<const char*> {};
+
+TEST_P(ExecuTorchGraphs, KeepTheirParameters) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const std::filesystem::path folder = fixtures / "vectors" / "executorch" / GetParam();
+  size_t graphs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string variant = entry.path().filename().string();
+    if (variant.find('_') != std::string::npos) continue;  // 16-bit, 4-bit and integer-io variants are another test
+    Options options;
+    options.model = entry.path() / "qdq.pt2";
+    options.target = variant;
+    auto built = build(options);
+    ASSERT_TRUE(built.ok()) << variant << ": " << built.error().str();
+    auto io = readNpz(entry.path() / "io.npz");
+    ASSERT_TRUE(io.ok());
+    NamedTensors inputs;
+    for (size_t i = 0; const Tensor* input = findTensor(*io, fmt::format("input{}", i)); ++i) {
+      inputs.emplace_back(fmt::format("in{}", i), *input);
+    }
+    const test::TempDir temporary;
+    ASSERT_TRUE(writeOutput(*built, temporary / "program.pte").ok());
+    RunOptions run;
+    run.file = temporary / "program.pte";
+    auto result = runFile(run, inputs);
+    ASSERT_TRUE(result.ok()) << variant << ": " << result.error().str();
+    const Tensor& expected = *findTensor(*io, "output0");
+    const Tensor& actual = result->outputs[0].second;
+    ASSERT_EQ(actual.shape(), expected.shape());
+    const double quantum = quantumOf(*built);
+    for (int64_t i = 0; i < expected.numElements(); ++i) {
+      ASSERT_LE(std::abs(actual.realAt(i) - expected.realAt(i)), 1.001 * quantum) << variant << " element " << i;
+    }
+    ++graphs;
+  }
+  EXPECT_GT(graphs, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExecuTorchGraphs, testing::Values("add", "conv", "dwconv", "linear", "mean", "cat", "maxpool"));
+
+}  // namespace
+}  // namespace carina::pipeline
