@@ -84,9 +84,9 @@ struct ModelOptions {
   bool timing = true;  // keep the time line (cycles, PMU, per-operation costs)
   bool check = false;  // look for missing waits, misalignment, illegal blocks, reads of uninitialised memory
   bool parallel = true;                          // use all cores (oneTBB); results do not depend on it
-  int64_t maxOperationWork = int64_t{1} << 42;   // multiply-accumulates or elements of one operation
+  int64_t maxOperationWork = int64_t{1} << 40;   // multiply-accumulates or elements of one operation
   int64_t maxOperationBytes = int64_t{1} << 31;  // temporary memory of one operation
-  int64_t maxCommands = int64_t{1} << 32;        // of one run: ends endless branch loops
+  int64_t maxCommands = int64_t{1} << 26;        // of one run: ends endless branch loops
   /// For the checker: what may be read though no command wrote it. Read-only regions of runStream always may.
   std::vector<InitializedRange> initialized;
 };

@@ -103,12 +103,14 @@ class Timeline {
   /// processor.
   void add(const Operation& operation, uint32_t offset);
   /// A kernel operation with a context of the caller's making.
-  void add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
+  OperationCost add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
 
   /// End of everything so far.
   Cycles total() const;
   PmuCounts pmu() const;
+  /// The first kMaxRecorded operations; totals cover all of them.
   const std::vector<ScheduledCost>& operations() const { return operations_; }
+  static constexpr size_t kMaxRecorded = size_t{1} << 20;
   const Machine& machine() const { return machine_; }
 
  private:

@@ -77,8 +77,7 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
     if (timeline_) {
       TimingContext context = TimingContext::fromRegions(machine_, *kernel);
       context.zeroWeights = executor_.latestZeroWeights();
-      timeline_->add(*kernel, context, offset);
-      stats_.macs += timeline_->operations().back().cost.macs;
+      stats_.macs += timeline_->add(*kernel, context, offset).macs;
     }
     return Step::Continue;
   }

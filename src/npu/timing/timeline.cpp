@@ -24,8 +24,10 @@ Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
 
 }  // namespace
 
-void Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
-  pushKernel(operation, estimate(operation, context), offset);
+OperationCost Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
+  const OperationCost cost = estimate(operation, context);
+  pushKernel(operation, cost, offset);
+  return cost;
 }
 
 void Timeline::add(const Operation& operation, uint32_t offset) {
@@ -88,7 +90,7 @@ void Timeline::record(const ScheduledCost& entry) {
     counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->axiBytes();
     counts_.writeBeats[port] += entry.cost.traffic[port].writeBytes / machine_.target->axiBytes();
   }
-  operations_.push_back(entry);
+  if (operations_.size() < kMaxRecorded) operations_.push_back(entry);
 }
 
 Cycles Timeline::total() const {
