@@ -84,6 +84,7 @@ Status KernelContext::integers(uint32_t i, int64_t* into, uint32_t capacity, uin
 }
 
 KernelFunction findKernel(KernelTable table, Text name, Text overload) {
+  if (name.size == 0) return nullptr;
   for (const Kernel& kernel : table) {
     const char* wanted = kernel.name;
     if (strncmp(wanted, name.data, name.size) != 0) continue;

@@ -67,10 +67,10 @@ Status PlanReader::open(const Program& program, uint32_t index) {
   CARINA_RT_TRY(checkIndices(outputs, values.count, "an output is not a value of the method"));
   for (uint32_t i = 0; i < operators.count; ++i) {
     const FbTable entry = plan.tableAt(operators, i);
-    const size_t length =
-        entry.string(schema::kOperatorName).size + entry.string(schema::kOperatorOverload).size;
+    const size_t base = entry.string(schema::kOperatorName).size;
+    const size_t overload = entry.string(schema::kOperatorOverload).size;
     CARINA_RT_TRY(program.walker_.status());
-    if (length == 0 || length > schema::kMaxKernelName)
+    if (base == 0 || base + overload > schema::kMaxKernelName)
       return failure(Code::Corrupt, "an operator name is empty or too long", i);
   }
   for (uint32_t i = 0; i < delegates.count; ++i) {
@@ -279,7 +279,7 @@ Status PlanReader::tensorMemory(const FbTable& content, uint32_t i, Span<Mutable
   tensor->planned = true;
   if (memory.empty()) return Status{};
   tensor->data = memory[id - 1].data + static_cast<size_t>(offset);
-  if (dataIndex != 0) memcpy(tensor->data, stored.data, tensor->bytes);
+  if (dataIndex != 0 && tensor->bytes != 0) memcpy(tensor->data, stored.data, tensor->bytes);
   return Status{};
 }
 

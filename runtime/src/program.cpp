@@ -127,7 +127,7 @@ Status Program::namedData(Text key, Bytes* bytes) const {
     const FbTable entry = root_.tableAt(named_, i);
     const Text name = entry.string(schema::kNamedKey);
     CARINA_RT_TRY(walker_.status());
-    if (name.size == key.size && memcmp(name.data, key.data, key.size) == 0)
+    if (name.size == key.size && name.size != 0 && memcmp(name.data, key.data, key.size) == 0)
       return segment(entry.u32(schema::kNamedSegment), bytes);
   }
   return failureNamed(Code::NotFound, "no named data of this key", key.data, key.size);
