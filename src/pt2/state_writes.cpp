@@ -57,7 +57,14 @@ class WriteFinder {
   std::vector<std::pair<ir::Value*, const ir::Node*>> writes_;
 };
 
-/// Whether `value` is computed from `source`.
+/// Operators that replace all that operand 0 holds.
+bool overwrites(std::string_view op) {
+  static constexpr std::string_view kOps[] = {"aten.copy.default", "aten.fill.Scalar", "aten.fill.Tensor",
+                                              "aten.zero.default"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+/// Whether `value` is computed from what `source` holds.
 bool dependsOn(const ir::Value* value, const ir::Value* source) {
   std::vector<const ir::Value*> open{value};
   std::unordered_set<const ir::Value*> seen;
@@ -66,8 +73,9 @@ bool dependsOn(const ir::Value* value, const ir::Value* source) {
     open.pop_back();
     if (current == source) return true;
     if (!current->producer() || !seen.insert(current).second) continue;
-    for (const ir::Value* operand : current->producer()->operands()) {
-      if (operand) open.push_back(operand);
+    const auto& operands = current->producer()->operands();
+    for (size_t i = overwrites(current->producer()->opName()) ? 1 : 0; i < operands.size(); ++i) {
+      if (operands[i]) open.push_back(operands[i]);
     }
   }
   return false;

@@ -176,6 +176,19 @@ TEST(Writes, StateCanBeExposed) {
   }
 }
 
+TEST(Writes, ABufferThatIsFilledBeforeItIsReadIsNoState) {
+  test::EditedArchive archive("counter.pt2");
+  archive.replace("model.json", "aten.add_.Tensor", "aten.copy_.default")
+      .replace("model.json", "\"name\": \"other\"", "\"name\": \"src\"");
+  const auto program = archive.read();
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  EXPECT_EQ(program->warnings.size(), 2u);
+  const auto results = aten::execute(
+      program->graph, std::vector<Tensor>{Tensor::from<float>({3}, std::vector<float>{1, 2, 3})});
+  ASSERT_TRUE(results.ok()) << results.error().str();
+  EXPECT_EQ((*results)[0].as<float>()[2], 6.0f);
+}
+
 TEST(Models, OneOfSeveralIsChosenByName) {
   const auto names = modelNames(test::dataDir() / "pt2" / "modes.pt2");
   ASSERT_TRUE(names.ok());
