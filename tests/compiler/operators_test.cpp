@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators beyond the convolutional core, each against the TOSA interpreter on the families that have it, and the
+// messages for those that a family does not have.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+const std::vector<std::string> kFamilies = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"};
+const std::vector<std::string> kU85 = {"ethos-u85-128", "ethos-u85-512"};
+
+void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets, uint64_t seed = 3) {
+  const auto inputs = randomInputs(graph, seed);
+  for (const std::string& target : targets) EXPECT_EQ(differences(graph, target, "", inputs), "");
+}
+
+ir::Value* widened(TosaBuilder& b, ir::Value* x, int64_t zero = 0) { return b.rescale(x, DType::Int32, 1 << 30, 30, zero); }
+
+TEST(Operators, Matmul) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {2, 5, 12});
+  ir::Value* y = b.input(DType::Int8, {2, 12, 7});
+  ir::Value* z = tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -4)).output();
+  ir::Value* c = tosa::Matmul::create(b.builder(), x, b.random(DType::Int8, {2, 12, 9}), b.scalar(DType::Int8, 3),
+                                      b.scalar(DType::Int8, 0)).output();
+  expectExact(b.finish({b.rescale(z, DType::Int8, 1518500250, 40, 0, 5), b.rescale(c, DType::Int8, 1518500250, 40, 0, 5)}),
+              kFamilies);
+}
+
+TEST(Operators, ReduceSum) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});
+  std::vector<ir::Value*> outputs;
+  for (const int64_t axis : {1, 2, 3}) {
+    ir::Value* sum = tosa::ReduceSum::create(b.builder(), widened(b, x, 9), axis).output();
+    outputs.push_back(b.rescale(sum, DType::Int8, 1518500250, 36, 0, 3));
+  }
+  ir::Value* twice = tosa::ReduceSum::create(b.builder(), tosa::ReduceSum::create(b.builder(), widened(b, x, 9), 1).output(), 2).output();
+  outputs.push_back(b.rescale(twice, DType::Int8, 1518500250, 39, 0, 3));
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, ReduceSumOfInt16) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 6, 7, 10});
+  std::vector<ir::Value*> outputs;
+  for (const int64_t axis : {1, 2, 3}) outputs.push_back(tosa::ReduceSum::create(b.builder(), widened(b, x), axis).output());
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, ReduceExtremaAndArgmax) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {2, 6, 7, 10});
+  ir::Value* y = b.input(DType::Int32, {2, 7, 5});
+  std::vector<ir::Value*> outputs;
+  for (const int64_t axis : {1, 2, 3}) {
+    outputs.push_back(tosa::ReduceMax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+    outputs.push_back(tosa::ReduceMin::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+    outputs.push_back(tosa::Argmax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+  }
+  outputs.push_back(tosa::ReduceMax::create(b.builder(), y, 1, tosa::NanMode::PROPAGATE).output());
+  outputs.push_back(tosa::ReduceMin::create(b.builder(), y, 2, tosa::NanMode::PROPAGATE).output());
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, MaximumMinimumNegateAbs) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});
+  ir::Value* y = b.input(DType::Int8, {1, 6, 7, 10});
+  std::vector<ir::Value*> outputs;
+  ir::Value* m = tosa::Maximum::create(b.builder(), widened(b, x, 4), widened(b, y, 4), tosa::NanMode::PROPAGATE).output();
+  outputs.push_back(b.rescale(m, DType::Int8, 1 << 30, 30, 0, 4));
+  ir::Value* n = tosa::Minimum::create(b.builder(), b.rescale(x, DType::Int32, 1518500250, 28, 4), widened(b, y, 4),
+                                       tosa::NanMode::PROPAGATE).output();
+  outputs.push_back(b.rescale(n, DType::Int8, 1518500250, 33, 0, 4));
+  outputs.push_back(tosa::Negate::create(b.builder(), x, b.scalar(DType::Int8, 7), b.scalar(DType::Int8, -9)).output());
+  outputs.push_back(b.rescale(tosa::Abs::create(b.builder(), widened(b, x, 3)).output(), DType::Int8, 1518500250, 31, 0, -20));
+  ir::Value* wide = tosa::Abs::create(b.builder(), b.binary<tosa::Sub>(widened(b, x, 3), widened(b, y, 1))).output();
+  outputs.push_back(wide);
+  outputs.push_back(tosa::Clz::create(b.builder(), wide).output());
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, BroadcastsOnBothSides) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int32, {3, 1, 5, 1, 4});
+  ir::Value* y = b.input(DType::Int32, {3, 2, 1, 6, 4});
+  expectExact(b.finish({b.binary<tosa::Add>(x, y), b.binary<tosa::Sub>(y, x)}), kFamilies);
+}
+
+TEST(Operators, ThirtyTwoBitMultiplyAndShift) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int32, {1, 4, 5, 6});
+  ir::Value* y = b.input(DType::Int32, {1, 4, 5, 6});
+  ir::Value* p = b.mul(x, y, 20);
+  ir::Value* amounts = b.constant([] {
+    Tensor t = Tensor::zeros(DType::Int32, {1, 1, 1, 6});
+    for (int64_t i = 0; i < 6; ++i) t.setIntegerAt(i, i * 2);
+    return t;
+  }());
+  ir::Value* s = tosa::ArithmeticRightShift::create(b.builder(), x, amounts, true).output();
+  ir::Value* l = tosa::LogicalLeftShift::create(b.builder(), y, amounts).output();
+  ir::Value* r = b.rescalePerChannel(x, DType::Int8, 38, 4);
+  expectExact(b.finish({p, s, l, r}), kFamilies);
+}
+
+TEST(Operators, TransposedConvolution) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  std::vector<ir::Value*> outputs;
+  for (const auto& [stride, pad] : std::vector<std::pair<ir::Ints, ir::Ints>>{
+           {{2, 2}, {0, 0, 0, 0}}, {{2, 2}, {-1, -1, -1, -1}}, {{3, 1}, {0, 1, 2, 0}}, {{1, 1}, {-2, -1, 0, -2}}, {{4, 5}, {0, 0, 0, 0}}}) {
+    ir::Value* y = tosa::TransposeConv2d::create(b.builder(), x, b.random(DType::Int8, {9, 3, 3, 7}), b.random(DType::Int32, {9}),
+                                                 b.scalar(DType::Int8, 5), b.scalar(DType::Int8, 0), pad, stride, false,
+                                                 DType::Int32).output();
+    outputs.push_back(b.rescale(y, DType::Int8, 1518500250, 41, 0, 3));
+  }
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, ConvolutionInThreeDimensions) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 4, 6, 6, 3});
+  ir::Value* y = tosa::Conv3d::create(b.builder(), x, b.random(DType::Int8, {8, 2, 3, 3, 3}), b.random(DType::Int32, {8}),
+                                      b.scalar(DType::Int8, 5), b.scalar(DType::Int8, 0), {1, 0, 1, 1, 1, 1}, {1, 1, 1},
+                                      {1, 1, 1}, false, DType::Int32).output();
+  expectExact(b.finish({b.rescale(y, DType::Int8, 1518500250, 41, 0, 3)}), kFamilies);
+}
+
+TEST(Operators, DepthMultiplier) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  expectExact(b.finish({b.rescalePerChannel(b.depthwise(x, {3, 3}, {1, 1}, {1, 1, 1, 1}, 2, 3), DType::Int8, 40, 4)}), kFamilies);
+}
+
+TEST(Operators, ReverseTileAndCasts) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  std::vector<ir::Value*> outputs;
+  for (const int64_t axis : {1, 2, 3}) outputs.push_back(tosa::Reverse::create(b.builder(), x, axis).output());
+  outputs.push_back(b.tile(b.slice(x, {0, 0, 0, 0}, {1, 1, 6, 1}), {1, 5, 1, 9}));
+  ir::Value* wide = tosa::Cast::create(b.builder(), x, {{DType::Int32, x->shape()}}).output();
+  outputs.push_back(b.binary<tosa::Add>(wide, wide));
+  outputs.push_back(tosa::Cast::create(b.builder(), b.binary<tosa::Add>(wide, wide), {{DType::Int8, x->shape()}}).output());
+  outputs.push_back(tosa::Cast::create(b.builder(), x, {{DType::Int16, x->shape()}}).output());
+  outputs.push_back(b.transpose(wide, {0, 3, 1, 2}));
+  expectExact(b.finish(outputs), kFamilies);
+}
+
+TEST(Operators, NearestResize) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  const auto resize = [&](ir::Ints scale, ir::Ints offset, ir::Ints border) {
+    return tosa::Resize::create(b.builder(), x, b.shapeValue(scale), b.shapeValue(offset), b.shapeValue(border),
+                                tosa::ResizeMode::NEAREST).output();
+  };
+  expectExact(b.finish({resize({4, 2, 4, 2}, {-1, -1}, {1, 1}), resize({1, 1, 2, 1}, {0, 0}, {0, 0}), resize({3, 2, 3, 1}, {0, 0}, {0, 0})}),
+              kFamilies);
+}
+
+TEST(Operators, BilinearResizeOnU85) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}), b.shapeValue({1, 1}),
+                                      tosa::ResizeMode::BILINEAR).output();
+  expectExact(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), kU85);
+}
+
+TEST(Operators, ComparisonsLogicAndSelectOnU85) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
+  ir::Value* y = b.input(DType::Int8, {1, 5, 1, 7});
+  ir::Value* p = b.input(DType::Bool, {1, 5, 6, 7});
+  ir::Value* greater = b.binary<tosa::Greater>(widened(b, x, 3), b.rescale(y, DType::Int32, 1518500250, 30, 0));
+  ir::Value* equal = b.binary<tosa::Equal>(widened(b, x), widened(b, y));
+  ir::Value* both = b.binary<tosa::LogicalOr>(b.binary<tosa::LogicalAnd>(greater, p), tosa::LogicalNot::create(b.builder(), equal).output());
+  ir::Value* chosen = tosa::Select::create(b.builder(), both, x, b.tile(y, {1, 1, 6, 1})).output();
+  ir::Value* any = tosa::ReduceAny::create(b.builder(), p, 2).output();
+  ir::Value* all = tosa::ReduceAll::create(b.builder(), p, 3).output();
+  ir::Value* bits = b.binary<tosa::BitwiseXor>(b.binary<tosa::BitwiseAnd>(x, b.tile(y, {1, 1, 6, 1})), x);
+  ir::Value* nots = tosa::BitwiseNot::create(b.builder(), x).output();
+  expectExact(b.finish({both, chosen, any, all, bits, nots}), kU85);
+}
+
+TEST(Operators, GatherAndScatterOnU85) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {2, 6, 16});
+  Tensor index = Tensor::zeros(DType::Int32, {2, 4});
+  for (int64_t i = 0; i < 8; ++i) index.setIntegerAt(i, (i * 5 + i / 4) % 6);
+  ir::Value* indices = b.constant(std::move(index));
+  ir::Value* picked = tosa::Gather::create(b.builder(), x, indices).output();
+  ir::Value* placed = tosa::Scatter::create(b.builder(), x, indices, picked).node()->result();
+  expectExact(b.finish({b.clamp(picked, -50, 50), placed}), kU85);
+}
+
+TEST(Operators, RefusalsNameLimitAndPlace) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 90, 8, 4});
+  ir::Value* y = b.rescale(b.conv(x, 4, {80, 1}), DType::Int8, 1518500250, 41, 0, 3);
+  const ir::Graph graph = b.finish({y});
+  auto machine = npu::makeMachine("ethos-u55-128", "", "");
+  ASSERT_TRUE(machine.ok());
+  auto program = compiler::compile(graph, *machine);
+  ASSERT_FALSE(program.ok());
+  EXPECT_THAT(program.error().message(), testing::HasSubstr("kernel height 80 > 64"));
+  const auto reason = compiler::supports(*graph.firstNode(), *machine->target);
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_THAT(*reason, testing::HasSubstr("kernel height 80 > 64"));
+}
+
+TEST(Operators, ComparisonsAreRefusedOnU55) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int32, {1, 5, 6, 7});
+  const ir::Graph graph = b.finish({b.binary<tosa::Greater>(x, x)});
+  auto machine = npu::makeMachine("ethos-u55-128", "", "");
+  ASSERT_TRUE(machine.ok());
+  const auto reason = compiler::supports(*graph.firstNode(), *machine->target);
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_THAT(*reason, testing::HasSubstr("Ethos-U85"));
+}
+
+}  // namespace
+}  // namespace carina::test
