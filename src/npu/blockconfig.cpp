@@ -363,7 +363,8 @@ bool BlockRules::fits(BlockShape block, int32_t buffers) const {
 
 Status BlockRules::check(BlockShape block) const {
   // Compilers use the larger granule(); the hardware takes any multiple of the microblock.
-  const BlockShape unit = target_.isU85() ? microblock_ : granule_;
+  BlockShape unit = target_.isU85() ? microblock_ : granule_;
+  if (kind_ == OperationKind::Resize) unit.h = granule_.h;  // blocks of RESIZE are one row high
   if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % unit.h != 0 || block.w % unit.w != 0 ||
       block.c % unit.c != 0) {
     return fail("OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w,
