@@ -198,4 +198,38 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   return g;
 }
 
+Result<WindowGeometry> windowGeometry(const ir::Node& node) {
+  const Arguments arguments(node);
+  WindowGeometry g;
+  CARINA_TRY(g.kernel, arguments.ints("kernel_size", 2));
+  CARINA_TRY(g.dilation, arguments.ints("dilation", 2));
+  CARINA_TRY(g.padding, arguments.ints("padding", 2));
+  CARINA_TRY(g.stride, arguments.ints("stride", 2));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.kernel, "kernel size"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.dilation, "dilation"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(0, g.padding, "padding"));
+  CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.stride, "stride"));
+  const Shape& input = node.operand(0)->shape();
+  const auto taps = checkedMul(g.kernel[0], g.kernel[1]);
+  if (!taps) return fail("kernel {} is too large", shapeText(g.kernel));
+  if (arguments.has("output_size")) {
+    CARINA_TRY(const ir::Ints size, arguments.ints("output_size", 2));
+    CARINA_RETURN_IF_ERROR(requireAtLeast(1, size, "output size"));
+    if (input.size() != 3 || input[1] % *taps != 0)
+      return fail("columns {} do not fit the kernel", shapeText(input));
+    g.image = {input[0], input[1] / *taps, size[0], size[1]};
+  } else {
+    if (input.size() != 4) return fail("im2col of {}; images need 4 dimensions", shapeText(input));
+    g.image = input;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const auto window = extent(g.kernel[i], g.dilation[i]);
+    const int64_t span = window ? g.image[2 + i] + 2 * g.padding[i] - *window : -1;
+    if (span < 0) return fail("the windows do not fit the image");
+    g.positions.push_back(span / g.stride[i] + 1);
+  }
+  g.columns = {g.image[0], g.image[1] * *taps, g.positions[0] * g.positions[1]};
+  return g;
+}
+
 }  // namespace carina::aten

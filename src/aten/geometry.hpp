@@ -46,4 +46,11 @@ struct ResizeGeometry {
 };
 Result<ResizeGeometry> resizeGeometry(const ir::Node& node);
 
+/// im2col and col2im: images [N, C, H, W] and their windows as columns [N, C * kh * kw, positions].
+struct WindowGeometry {
+  ir::Ints kernel, dilation, padding, stride, positions;
+  Shape image, columns;
+};
+Result<WindowGeometry> windowGeometry(const ir::Node& node);
+
 }  // namespace carina::aten

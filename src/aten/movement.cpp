@@ -223,6 +223,22 @@ Result<Movement> flipped(const Shape& from, const ir::Ints& dims) {
   return movement;
 }
 
+/// Quarter turns in the plane of two dimensions: transpose and reverse.
+Result<Movement> rotated(const Shape& from, int64_t turns, const ir::Ints& dims) {
+  if (dims.size() != 2) return fail("rot90 turns two dimensions, {} are named", dims.size());
+  CARINA_TRY(const int64_t a, wrapDim(dims[0], static_cast<int64_t>(from.size())));
+  CARINA_TRY(const int64_t b, wrapDim(dims[1], static_cast<int64_t>(from.size())));
+  if (a == b || from.size() < 2) return fail("rot90 needs two different dimensions");
+  const int64_t k = (turns % 4 + 4) % 4;
+  if (k == 0) return identityMovement(from);
+  if (k == 2) return flipped(from, dims);
+  CARINA_TRY(Movement movement, flipped(from, {k == 1 ? b : a}));
+  std::swap(movement.shape[static_cast<size_t>(a)], movement.shape[static_cast<size_t>(b)]);
+  std::swap(movement.strides[static_cast<size_t>(a)], movement.strides[static_cast<size_t>(b)]);
+  movement.result = movement.shape;
+  return movement;
+}
+
 Result<Movement> diagonalOf(const Shape& from, int64_t offset, int64_t dim1, int64_t dim2) {
   const auto rank = static_cast<int64_t>(from.size());
   CARINA_TRY(const int64_t a, wrapDim(dim1, rank));
@@ -433,6 +449,12 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
       return wrap(flipped(from, {0}));
     case OpId::Diagonal:
       return wrap(diagonalOf(from, a.integer("offset"), a.integer("dim1"), a.integer("dim2")));
+    case OpId::Diag:
+      if (from.size() != 2)
+        return fail("diag of a vector; use diag_embed, or build the matrix with torch.where");
+      return wrap(diagonalOf(from, a.integer("diagonal"), 0, 1));
+    case OpId::Rot90:
+      return wrap(rotated(from, a.integer("k", 1), a.ints("dims")));
     case OpId::Unfold:
       return wrap(unfolded(from, a.integer("dimension"), a.integer("size"), a.integer("step")));
     case OpId::PixelShuffle:

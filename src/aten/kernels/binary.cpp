@@ -366,6 +366,39 @@ struct LogaddexpOf {
   }
 };
 
+struct Logaddexp2Of {
+  template <typename T>
+  T operator()(T a, T b) const {
+    const T high = maximumOf(a, b);
+    if (std::isinf(high) && a == b) return high;
+    return high + std::log1p(std::exp2(-std::abs(a - b))) * static_cast<T>(1.4426950408889634074);
+  }
+};
+struct NextafterOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::nextafter(a, b);
+  }
+};
+struct HeavisideOf {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a == T{0} ? b : isNan(a) ? a : a > T{0} ? T{1} : T{0};
+  }
+};
+
+/// |a - b| <= atol + rtol * |b| for finite values, equality for others.
+Result<Kernel> prepareIsclose(const ir::Node& node) {
+  const Arguments arguments(node);
+  const double rtol = arguments.real("rtol", 1e-5), atol = arguments.real("atol", 1e-8);
+  const bool equalNan = arguments.boolean("equal_nan");
+  return binaryKernel({}, false, {}, [=](auto a, auto b) {
+    const auto x = static_cast<double>(a), y = static_cast<double>(b);
+    if (a == b || (equalNan && isNan(a) && isNan(b))) return true;
+    return std::isfinite(x) && std::isfinite(y) && std::abs(x - y) <= atol + rtol * std::abs(y);
+  });
+}
+
 constexpr KernelEntry kKernels[] = {
     {"aten.add.Tensor", prepareAdd<1, false>},
     {"aten.add.Scalar", prepareAdd<1, false>},
@@ -401,6 +434,10 @@ constexpr KernelEntry kKernels[] = {
     {"aten.copysign.Tensor", prepareFloat<FloatOnly<CopysignOf>>},
     {"aten.copysign.Scalar", prepareFloat<FloatOnly<CopysignOf>>},
     {"aten.xlogy.Tensor", prepareFloat<FloatOnly<XlogyOf>>},
+    {"aten.logaddexp2.default", prepareFloat<FloatOnly<Logaddexp2Of>>},
+    {"aten.nextafter.default", prepareFloat<FloatOnly<NextafterOf>>},
+    {"aten.heaviside.default", prepare<HeavisideOf>},
+    {"aten.isclose.default", prepareIsclose},
     {"aten.logaddexp.default", prepareFloat<FloatOnly<LogaddexpOf>>},
     {"aten.bitwise_and.Tensor", prepare<BitAnd>},
     {"aten.bitwise_and.Scalar", prepare<BitAnd>},

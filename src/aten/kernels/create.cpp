@@ -101,6 +101,8 @@ constexpr KernelEntry kKernels[] = {
     {"aten.zeros.default", prepareFull},
     {"aten.ones.default", prepareFull},
     {"aten.empty.memory_format", prepareFull},
+    {"aten.empty_strided.default", prepareFull},
+    {"aten.empty_permuted.default", prepareFull},
     {"aten.scalar_tensor.default", prepareFull},
     {"aten.full_like.default", prepareFull},
     {"aten.zeros_like.default", prepareFull},

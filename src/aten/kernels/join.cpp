@@ -2,6 +2,7 @@
 // Operators that build a tensor out of regions of others: cat, stack, slice_scatter, pad, roll, tril.
 #include <algorithm>
 
+#include "aten/join_shapes.hpp"
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
@@ -40,6 +41,13 @@ Result<Kernel> prepareCat(const ir::Node& node) {
 Result<Kernel> prepareStack(const ir::Node& node) {
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), node.result()->rank()));
   return concatenation(dim);
+}
+
+/// hstack, vstack, dstack, column_stack: reshaping does not change the bytes, so the concatenation takes
+/// operands as they are.
+Result<Kernel> prepareJoinStack(const ir::Node& node) {
+  CARINA_TRY(const JoinPlan plan, joinPlan(node));
+  return concatenation(plan.dim);
 }
 
 /// slice_scatter and select_scatter: self with a region replaced.
@@ -214,6 +222,10 @@ constexpr KernelEntry kKernels[] = {
     {"aten.concat.default", prepareCat},
     {"aten.concatenate.default", prepareCat},
     {"aten.stack.default", prepareStack},
+    {"aten.hstack.default", prepareJoinStack},
+    {"aten.vstack.default", prepareJoinStack},
+    {"aten.dstack.default", prepareJoinStack},
+    {"aten.column_stack.default", prepareJoinStack},
     {"aten.slice_scatter.default", prepareScatterRegion},
     {"aten.select_scatter.default", prepareScatterRegion},
     {"aten.constant_pad_nd.default", preparePad},

@@ -105,5 +105,10 @@ std::span<const KernelEntry> normKernels();
 std::span<const KernelEntry> resizeKernels();
 std::span<const KernelEntry> attentionKernels();
 std::span<const KernelEntry> recurrentKernels();
+std::span<const KernelEntry> einsumKernels();
+std::span<const KernelEntry> distanceKernels();
+std::span<const KernelEntry> windowKernels();
+std::span<const KernelEntry> orderKernels();
+std::span<const KernelEntry> searchKernels();
 
 }  // namespace carina::aten

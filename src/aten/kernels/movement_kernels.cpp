@@ -85,6 +85,8 @@ constexpr KernelEntry kKernels[] = {
     {"aten.flip.default", prepareMovement},
     {"aten.fliplr.default", prepareMovement},
     {"aten.flipud.default", prepareMovement},
+    {"aten.diag.default", prepareMovement},
+    {"aten.rot90.default", prepareMovement},
     {"aten.as_strided.default", prepareMovement},
 };
 

@@ -86,6 +86,39 @@ Result<Kernel> prepareBatchNorm(const ir::Node& node) {
   });
 }
 
+/// Statistics of the batch; also gives mean and 1/std per channel.
+Result<Kernel> prepareBatchStatistics(const ir::Node& node) {
+  const double eps = Arguments(node).real("eps");
+  return Kernel([=](Call& call) -> Status {
+    const Tensor& input = call.operand(0);
+    const Tensor *weight = call.named(1), *bias = call.named(2);
+    const int64_t batch = input.dim(0), channels = input.dim(1), inner = innerSize(input);
+    return forFloat(input.dtype(), [&](auto tag) -> Status {
+      using T = decltype(tag);
+      const T* in = input.as<T>().data();
+      T* out = call.allocate(0).mutableAs<T>().data();
+      T *means = call.allocate(1).mutableAs<T>().data(), *inverses = call.allocate(2).mutableAs<T>().data();
+      std::vector<T> gathered;
+      for (int64_t c = 0; c < channels; ++c) {
+        gathered.clear();
+        for (int64_t b = 0; b < batch; ++b) {
+          const T* plane = in + (b * channels + c) * inner;
+          gathered.insert(gathered.end(), plane, plane + inner);
+        }
+        const Moments m = moments(gathered.data(), static_cast<int64_t>(gathered.size()));
+        const double inverse = 1 / std::sqrt(m.variance + eps), scale = parameter(weight, c, 1) * inverse;
+        for (int64_t b = 0; b < batch; ++b) {
+          const int64_t at = (b * channels + c) * inner;
+          scaleShift(in + at, out + at, inner, scale, parameter(bias, c, 0) - m.mean * scale);
+        }
+        means[c] = static_cast<T>(m.mean);
+        inverses[c] = static_cast<T>(inverse);
+      }
+      return {};
+    });
+  });
+}
+
 /// Statistics per sample and channel.
 Result<Kernel> prepareInstanceNorm(const ir::Node& node) {
   const Arguments a(node);
@@ -210,6 +243,7 @@ Result<Kernel> prepareRmsNorm(const ir::Node& node) {
 constexpr KernelEntry kKernels[] = {
     {"aten.batch_norm.default", prepareBatchNorm},
     {"aten._native_batch_norm_legit_no_training.default", prepareBatchNorm},
+    {"aten._native_batch_norm_legit.no_stats", prepareBatchStatistics},
     {"aten.instance_norm.default", prepareInstanceNorm},
     {"aten.layer_norm.default", prepareLayerNorm},
     {"aten.native_layer_norm.default", prepareLayerNorm},

@@ -9,11 +9,12 @@ Prepare findKernel(std::string_view op) {
   static const std::unordered_map<std::string_view, Prepare> index = [] {
     std::unordered_map<std::string_view, Prepare> map;
     for (const auto table :
-         {unaryKernels(),    activationKernels(), binaryKernels(),  selectionKernels(), reduceKernels(),
-          varianceKernels(), scanKernels(),       softmaxKernels(), movementKernels(),  joinKernels(),
-          indexKernels(),    createKernels(),     castKernels(),    quantKernels(),     matmulKernels(),
-          convKernels(),     poolKernels(),       normKernels(),    resizeKernels(),    attentionKernels(),
-          recurrentKernels()}) {
+         {unaryKernels(),     activationKernels(), binaryKernels(),   selectionKernels(), reduceKernels(),
+          varianceKernels(),  scanKernels(),       softmaxKernels(),  movementKernels(),  joinKernels(),
+          indexKernels(),     createKernels(),     castKernels(),     quantKernels(),     matmulKernels(),
+          convKernels(),      poolKernels(),       normKernels(),     resizeKernels(),    attentionKernels(),
+          recurrentKernels(), einsumKernels(),     distanceKernels(), windowKernels(),    orderKernels(),
+          searchKernels()}) {
       for (const KernelEntry& entry : table) map.emplace(entry.op, entry.prepare);
     }
     return map;

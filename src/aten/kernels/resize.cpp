@@ -112,6 +112,71 @@ Result<Kernel> prepareUpsample(const ir::Node& node) {
   });
 }
 
+/// Antialiased weights of one output coordinate: the kernel is stretched by the scale when it shrinks, and
+/// normalised.
+struct WideTaps {
+  int64_t first = 0;
+  std::vector<float> weights;
+};
+
+WideTaps wideTaps(bool cubic, int64_t o, int64_t size, float scale) {
+  const float stretch = std::max(scale, 1.0f), support = (cubic ? 2.0f : 1.0f) * stretch;
+  const float centre = scale * (static_cast<float>(o) + 0.5f);
+  WideTaps taps;
+  taps.first = std::max<int64_t>(static_cast<int64_t>(centre - support + 0.5f), 0);
+  const int64_t end = std::min(static_cast<int64_t>(centre + support + 0.5f), size);
+  const auto kernel = [cubic](float x) {
+    constexpr float kA = -0.5f;
+    x = std::abs(x);
+    if (!cubic) return x < 1 ? 1 - x : 0.0f;
+    if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * kA : 0.0f;
+  };
+  float total = 0;
+  for (int64_t i = taps.first; i < end; ++i) {
+    taps.weights.push_back(kernel((static_cast<float>(i) - centre + 0.5f) / stretch));
+    total += taps.weights.back();
+  }
+  for (float& weight : taps.weights) weight /= total;
+  return taps;
+}
+
+Result<Kernel> prepareAntialias(const ir::Node& node) {
+  CARINA_TRY(const ResizeGeometry g, resizeGeometry(node));
+  const Shape& input = node.operand(0)->shape();
+  const bool cubic = node.opName().find("bicubic") != std::string_view::npos;
+  std::array<std::vector<WideTaps>, 2> taps;
+  for (size_t d = 0; d < 2; ++d) {
+    if (input[2 + d] <= 0) return fail("an empty tensor cannot be resized");
+    for (int64_t o = 0; o < g.output[2 + d]; ++o)
+      taps[d].push_back(wideTaps(cubic, o, input[2 + d], g.scale[d]));
+  }
+  return Kernel([taps = std::move(taps)](Call& call) -> Status {
+    const Tensor& tensor = call.operand(0);
+    const int64_t height = tensor.dim(2), width = tensor.dim(3), planes = tensor.dim(0) * tensor.dim(1);
+    return forFloat(tensor.dtype(), [&](auto tag) -> Status {
+      using T = decltype(tag);
+      const T* source = tensor.as<T>().data();
+      T* out = call.allocate().mutableAs<T>().data();
+      for (int64_t p = 0; p < planes; ++p, source += height * width) {
+        for (const WideTaps& y : taps[0]) {
+          for (const WideTaps& x : taps[1]) {
+            T sum{0};
+            for (size_t j = 0; j < y.weights.size(); ++j) {
+              const T* row = source + (y.first + static_cast<int64_t>(j)) * width + x.first;
+              T line{0};
+              for (size_t i = 0; i < x.weights.size(); ++i) line += static_cast<T>(x.weights[i]) * row[i];
+              sum += static_cast<T>(y.weights[j]) * line;
+            }
+            *out++ = sum;
+          }
+        }
+      }
+      return {};
+    });
+  });
+}
+
 enum class Border : int64_t { Zeros = 0, Clamp = 1, Reflection = 2 };
 
 /// A normalised coordinate in [-1, 1] as a source position.
@@ -183,6 +248,8 @@ constexpr KernelEntry kKernels[] = {
     {"aten.upsample_bilinear2d.vec", prepareUpsample},
     {"aten.upsample_trilinear3d.vec", prepareUpsample},
     {"aten.upsample_bicubic2d.vec", prepareUpsample},
+    {"aten._upsample_bilinear2d_aa.vec", prepareAntialias},
+    {"aten._upsample_bicubic2d_aa.vec", prepareAntialias},
     {"aten.grid_sampler.default", prepareGridSampler},
     {"aten.grid_sampler_2d.default", prepareGridSampler},
 };

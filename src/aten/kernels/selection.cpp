@@ -187,7 +187,19 @@ Result<Kernel> prepareLerp(const ir::Node& node) {
   });
 }
 
+/// Without training: the input and a mask of ones.
+Result<Kernel> prepareNativeDropout(const ir::Node& node) {
+  if (Arguments(node).boolean("train", true))
+    return fail("dropout in training mode is random: export the model in eval mode");
+  return Kernel([](Call& call) -> Status {
+    call.copyOf(0);
+    call.result(1) = filled(call.type(1), Tensor::scalar(int64_t{1}));
+    return {};
+  });
+}
+
 constexpr KernelEntry kKernels[] = {
+    {"aten.native_dropout.default", prepareNativeDropout},
     {"aten.where.self", prepareWhere},
     {"aten.where.ScalarOther", prepareWhere},
     {"aten.where.ScalarSelf", prepareWhere},

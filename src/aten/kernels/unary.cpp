@@ -108,6 +108,54 @@ CARINA_NUMBER(Deg2RadOf, x* static_cast<T>(kPi / 180));
 CARINA_NUMBER(Rad2DegOf, x* static_cast<T>(180 / kPi));
 #undef CARINA_NUMBER
 
+/// Inverse of erf: a closed approximation to start from, then Newton steps.
+Result<Kernel> prepareErfinv(const ir::Node&) {
+  return floatKernel([](auto x) {
+    using T = decltype(x);
+    const auto value = static_cast<double>(x);
+    if (value <= -1 || value >= 1 || value != value) {
+      return value == 1    ? std::numeric_limits<T>::infinity()
+             : value == -1 ? -std::numeric_limits<T>::infinity()
+                           : std::numeric_limits<T>::quiet_NaN();
+    }
+    const double w = std::log((1 - value) * (1 + value)), a = 2 / (kPi * 0.147) + w / 2;
+    double y = std::copysign(std::sqrt(std::sqrt(a * a - w / 0.147) - a), value);
+    for (int i = 0; i < 3; ++i) y -= (std::erf(y) - value) / (2 / std::sqrt(kPi) * std::exp(-y * y));
+    return static_cast<T>(y);
+  });
+}
+
+/// Derivative of lgamma: reflection below 0, recurrence up to 6, then the asymptotic series.
+double digammaOf(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  if (x < 0) {
+    if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
+    return digammaOf(1 - x) - kPi / std::tan(kPi * x);
+  }
+  double sum = 0;
+  for (; x < 6; x += 1) sum -= 1 / x;
+  const double r = 1 / (x * x);
+  return sum + std::log(x) - 0.5 / x -
+         r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));
+}
+Result<Kernel> prepareDigamma(const ir::Node&) {
+  return floatKernel([](auto x) { return static_cast<decltype(x)>(digammaOf(static_cast<double>(x))); });
+}
+
+/// Modified Bessel function of order 0: its power series, which converges for all arguments that do not
+/// overflow.
+Result<Kernel> prepareI0(const ir::Node&) {
+  return floatKernel([](auto x) {
+    const double quarter = static_cast<double>(x) * static_cast<double>(x) / 4;
+    double term = 1, sum = 1;
+    for (int k = 1; term > sum * 1e-17 && k < 2000; ++k) {
+      term *= quarter / (static_cast<double>(k) * k);
+      sum += term;
+    }
+    return static_cast<decltype(x)>(sum);
+  });
+}
+
 Result<Kernel> prepareLogit(const ir::Node& node) {
   const Arguments a(node);
   const bool clamped = a.given("eps");
@@ -215,6 +263,9 @@ constexpr KernelEntry kKernels[] = {
     {"aten.sigmoid.default", prepareFloat<SigmoidOf>},
     {"aten.erf.default", prepareFloat<ErfOf>},
     {"aten.erfc.default", prepareFloat<ErfcOf>},
+    {"aten.erfinv.default", prepareErfinv},
+    {"aten.digamma.default", prepareDigamma},
+    {"aten.i0.default", prepareI0},
     {"aten.logit.default", prepareLogit},
     {"aten.lgamma.default", prepareFloat<LgammaOf>},
     {"aten.sinc.default", prepareFloat<SincOf>},
