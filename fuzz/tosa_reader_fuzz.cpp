@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = carina::tosa_io::writeTosa(*graph);
   if (!bytes.ok()) return 0;  // int64 of 1.1 has no place in 1.0
   const auto copy = std::make_shared<const std::string>(*bytes);
-  CARINA_CHECK(carina::tosa_io::readTosa(carina::asBytes(*copy), copy).ok(), "what was written cannot be read");
+  CARINA_CHECK(carina::tosa_io::readTosa(carina::asBytes(*copy), copy).ok(),
+               "what was written cannot be read");
   return 0;
 }

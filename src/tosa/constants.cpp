@@ -7,7 +7,8 @@ namespace carina::tosa {
 std::optional<std::vector<int64_t>> constantInts(const ir::Value* value) {
   if (!value || !value->isConstant() || isFloat(value->dtype())) return std::nullopt;
   std::vector<int64_t> values;
-  for (int64_t i = 0; i < value->constant().numElements(); ++i) values.push_back(value->constant().integerAt(i));
+  for (int64_t i = 0; i < value->constant().numElements(); ++i)
+    values.push_back(value->constant().integerAt(i));
   return values;
 }
 

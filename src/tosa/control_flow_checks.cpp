@@ -40,10 +40,14 @@ Status condIf(const ir::Node& node) {
     return broken("CondIfCondShapeNotSizeOne", "the condition is {}", ir::typeText(op.condition()->type));
   }
   const ir::Graph &thenGraph = node.region(0), &elseGraph = node.region(1);
-  CARINA_RETURN_IF_ERROR(sameTypes(op.inputList(), thenGraph.inputs(), "then_graph takes", "CondIfInputListThenGraphMismatch"));
-  CARINA_RETURN_IF_ERROR(sameTypes(op.inputList(), elseGraph.inputs(), "else_graph takes", "CondIfInputListElseGraphMismatch"));
-  CARINA_RETURN_IF_ERROR(sameTypes(node.results(), thenGraph.outputs(), "then_graph gives", "CondIfOutputListThenGraphMismatch"));
-  return sameTypes(node.results(), elseGraph.outputs(), "else_graph gives", "CondIfOutputListElseGraphMismatch");
+  CARINA_RETURN_IF_ERROR(
+      sameTypes(op.inputList(), thenGraph.inputs(), "then_graph takes", "CondIfInputListThenGraphMismatch"));
+  CARINA_RETURN_IF_ERROR(
+      sameTypes(op.inputList(), elseGraph.inputs(), "else_graph takes", "CondIfInputListElseGraphMismatch"));
+  CARINA_RETURN_IF_ERROR(sameTypes(node.results(), thenGraph.outputs(), "then_graph gives",
+                                   "CondIfOutputListThenGraphMismatch"));
+  return sameTypes(node.results(), elseGraph.outputs(), "else_graph gives",
+                   "CondIfOutputListElseGraphMismatch");
 }
 
 Status whileLoop(const ir::Node& node) {
@@ -52,9 +56,12 @@ Status whileLoop(const ir::Node& node) {
   const auto state = op.inputList();
   CARINA_RETURN_IF_ERROR(sameTypes(state, node.results(), "the results are", "InputListOutputListMismatch"));
   const ir::Graph &condGraph = node.region(0), &bodyGraph = node.region(1);
-  CARINA_RETURN_IF_ERROR(sameTypes(state, condGraph.inputs(), "cond_graph takes", "InputListCondGraphMismatch"));
-  CARINA_RETURN_IF_ERROR(sameTypes(state, bodyGraph.inputs(), "body_graph takes", "InputListBodyGraphInputMismatch"));
-  CARINA_RETURN_IF_ERROR(sameTypes(state, bodyGraph.outputs(), "body_graph gives", "InputListBodyGraphOutputMismatch"));
+  CARINA_RETURN_IF_ERROR(
+      sameTypes(state, condGraph.inputs(), "cond_graph takes", "InputListCondGraphMismatch"));
+  CARINA_RETURN_IF_ERROR(
+      sameTypes(state, bodyGraph.inputs(), "body_graph takes", "InputListBodyGraphInputMismatch"));
+  CARINA_RETURN_IF_ERROR(
+      sameTypes(state, bodyGraph.outputs(), "body_graph gives", "InputListBodyGraphOutputMismatch"));
   if (condGraph.outputs().size() != 1 || condGraph.outputs()[0]->dtype() != DType::Bool) {
     return broken("CondGraphOutputNotMatchingBool", "cond_graph gives {}", listText(condGraph.outputs()));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of the TOSA operators. Each function checks every error condition of its operators on the way (operand
-// ranks, element types, compile-time constants, attribute ranges), and, when the node's results are already recorded,
-// that these agree. The diagnostics end with the short name of the broken rule in parentheses: the conformance suite's
-// name where it has one. Shapes and conditions: TOSA 1.0 specification.
+// Result types of the TOSA operators. Each function checks every error condition of its operators on the way
+// (operand ranks, element types, compile-time constants, attribute ranges), and, when the node's results are
+// already recorded, that these agree. The diagnostics end with the short name of the broken rule in
+// parentheses: the conformance suite's name where it has one. Shapes and conditions: TOSA 1.0 specification.
 #pragma once
 
 #include <optional>

@@ -29,7 +29,9 @@ Result<Shape> broadcastOf(std::span<ir::Value* const> values) {
   return shape;
 }
 
-bool isPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+bool isPowerOfTwo(int64_t value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
 
 Status fftShape(const Shape& shape) {
   if (isPowerOfTwo(shape[1]) && isPowerOfTwo(shape[2])) return {};
@@ -52,8 +54,8 @@ Status rescaleZeroPoint(const ir::Value* value, bool isUnsignedData, bool isInpu
     return broken(isInput ? "U16InputZeroPointNotValid" : "U16OutputZeroPointNotValid",
                   "{} {} of unsigned 16-bit data must be 0 or 32768", name, zero);
   }
-  return broken(isInput ? "InputZeroPointNotZero" : "OutputZeroPointNotZero", "{} is {}, {} data has none", name, zero,
-                dtypeName(value->dtype()));
+  return broken(isInput ? "InputZeroPointNotZero" : "OutputZeroPointNotZero", "{} is {}, {} data has none",
+                name, zero, dtypeName(value->dtype()));
 }
 
 Status rescaleUnsigned(const Rescale& op, DType in, DType out) {
@@ -93,7 +95,8 @@ Types mul(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.shift()->shape() != Shape{1}) {
-    return broken("ShiftNotSingleElement", "shift has shape {}, it must be [1]", shapeText(op.shift()->shape()));
+    return broken("ShiftNotSingleElement", "shift has shape {}, it must be [1]",
+                  shapeText(op.shift()->shape()));
   }
   const int64_t shift = op.shift()->constant().integerAt(0);
   if (shift < 0 || shift > 63) return broken("ShiftOutOfRange", "shift {} is outside 0..63", shift);
@@ -136,15 +139,19 @@ Types table(const ir::Node& node) {
   return checker.results({op.input1()->shape()});
 }
 
-Types negate(const ir::Node& node) { return unary(node); }
+Types negate(const ir::Node& node) {
+  return unary(node);
+}
 
 Types rescale(const ir::Node& node) {
   const auto op = ir::dynCast<Rescale>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const DType in = op.input()->dtype(), out = op.outputZp()->dtype();
-  if (op.roundingMode() == RoundingMode::UNKNOWN) return broken("WrongRoundingMode", "the rounding mode is not given");
-  if (op.scale32() && in == DType::Int48) return broken("ScaleTrue", "scale32 cannot be used with int48 input");
+  if (op.roundingMode() == RoundingMode::UNKNOWN)
+    return broken("WrongRoundingMode", "the rounding mode is not given");
+  if (op.scale32() && in == DType::Int48)
+    return broken("ScaleTrue", "scale32 cannot be used with int48 input");
   if (!op.scale32() && op.roundingMode() == RoundingMode::DOUBLE_ROUND) {
     return broken("ScaleNotTrue", "DOUBLE_ROUND needs scale32");
   }
@@ -153,13 +160,16 @@ Types rescale(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(rescaleZeroPoint(op.outputZp(), op.outputUnsigned(), false));
   const DType wanted = op.scale32() ? DType::Int32 : DType::Int16;
   if (op.multiplier()->dtype() != wanted) {
-    return broken("WrongInputType", "multiplier is {}, it must be {}", dtypeName(op.multiplier()->dtype()), dtypeName(wanted));
+    return broken("WrongInputType", "multiplier is {}, it must be {}", dtypeName(op.multiplier()->dtype()),
+                  dtypeName(wanted));
   }
-  if (op.perChannel() && op.input()->rank() < 1) return broken("PerChannelRank0", "per_channel needs a rank of at least 1");
+  if (op.perChannel() && op.input()->rank() < 1)
+    return broken("PerChannelRank0", "per_channel needs a rank of at least 1");
   const int64_t channels = op.perChannel() ? op.input()->shape().back() : 1;
   for (const ir::Value* value : {op.multiplier(), op.shift()}) {
     if (value->dim(0) != channels) {
-      return broken("PerChannelLengthMismatch", "multiplier and shift have {} entries, {} are needed", value->dim(0), channels);
+      return broken("PerChannelLengthMismatch", "multiplier and shift have {} entries, {} are needed",
+                    value->dim(0), channels);
     }
   }
   return checker.results({op.input()->shape()});
@@ -183,7 +193,8 @@ Types matmul(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape &a = op.a()->shape(), &b = op.b()->shape();
-  if (a[0] != b[0]) return broken("BatchMismatch", "{} and {} have different batches", shapeText(a), shapeText(b));
+  if (a[0] != b[0])
+    return broken("BatchMismatch", "{} and {} have different batches", shapeText(a), shapeText(b));
   if (a[2] != b[1]) return broken("ChannelMismatch", "{} and {} do not multiply", shapeText(a), shapeText(b));
   return checker.results({{a[0], a[1], b[2]}});
 }
@@ -194,7 +205,8 @@ Types fft2d(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& shape = op.inputReal()->shape();
   if (shape != op.inputImag()->shape()) {
-    return broken("FFTInputShapeMismatch", "{} and {} differ", shapeText(shape), shapeText(op.inputImag()->shape()));
+    return broken("FFTInputShapeMismatch", "{} and {} differ", shapeText(shape),
+                  shapeText(op.inputImag()->shape()));
   }
   CARINA_RETURN_IF_ERROR(fftShape(shape));
   return checker.results({shape, shape}, "FFTOutputShapeMismatch", "WrongRank");

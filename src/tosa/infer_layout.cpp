@@ -43,8 +43,8 @@ Types concat(const ir::Node& node) {
     }
     for (size_t i = 0; i < shape.size(); ++i) {
       if (i != axis && value->shape()[i] != shape[i]) {
-        return broken("ConcatInputDimMismatch", "{} differs from {} outside axis {}", shapeText(value->shape()),
-                      shapeText(op.input1().front()->shape()), axis);
+        return broken("ConcatInputDimMismatch", "{} differs from {} outside axis {}",
+                      shapeText(value->shape()), shapeText(op.input1().front()->shape()), axis);
       }
     }
     const auto sum = checkedAdd(shape[axis], value->shape()[axis]);
@@ -59,12 +59,14 @@ Types pad(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.padConst()->shape() != Shape{1}) {
-    return broken("PadConstNotSingleElement", "pad_const has shape {}, it must be [1]", shapeText(op.padConst()->shape()));
+    return broken("PadConstNotSingleElement", "pad_const has shape {}, it must be [1]",
+                  shapeText(op.padConst()->shape()));
   }
   const auto padding = shapeValues(op.padding());
   Shape shape = op.input1()->shape();
   if (padding.size() != 2 * shape.size()) {
-    return broken("PaddingLengthMismatch", "padding has {} entries for rank {}", padding.size(), shape.size());
+    return broken("PaddingLengthMismatch", "padding has {} entries for rank {}", padding.size(),
+                  shape.size());
   }
   for (size_t i = 0; i < padding.size(); ++i) {
     if (padding[i] < 0) return broken("PadSmallerZero", "padding {} is negative", padding[i]);
@@ -86,8 +88,8 @@ Types reshape(const ir::Node& node) {
   }
   const auto count = checkedNumElements(shape);
   if (!count || *count != op.input1()->numElements()) {
-    return broken("TensorSizeInputOutputMismatch", "{} has another number of elements than {}", shapeText(shape),
-                  shapeText(op.input1()->shape()));
+    return broken("TensorSizeInputOutputMismatch", "{} has another number of elements than {}",
+                  shapeText(shape), shapeText(op.input1()->shape()));
   }
   if (const Shape* recorded = checker.recordedShape(); recorded && checkedNumElements(*recorded) != count) {
     return broken("TensorSizeInputOutputMismatch", "the result {} has another number of elements than {}",
@@ -110,14 +112,15 @@ Types slice(const ir::Node& node) {
   const auto start = shapeValues(op.start()), size = shapeValues(op.size());
   const Shape& input = op.input1()->shape();
   if (start.size() != input.size() || size.size() != input.size()) {
-    return broken("InputSizeStartLengthMismatch", "start and size have {} and {} entries for rank {}", start.size(),
-                  size.size(), input.size());
+    return broken("InputSizeStartLengthMismatch", "start and size have {} and {} entries for rank {}",
+                  start.size(), size.size(), input.size());
   }
   for (size_t i = 0; i < input.size(); ++i) {
     if (start[i] < 0) return broken("StartSmallerZero", "start {} is negative", start[i]);
     if (size[i] <= 0) return broken("SizeSmallerEqualZero", "size {} is not positive", size[i]);
     if (size[i] > input[i] || start[i] > input[i] - size[i]) {
-      return broken("StartSizeOutsideBounds", "{} elements from {} are outside a dimension of {}", size[i], start[i], input[i]);
+      return broken("StartSizeOutsideBounds", "{} elements from {} are outside a dimension of {}", size[i],
+                    start[i], input[i]);
     }
   }
   return checker.results({Shape(size.begin(), size.end())}, "SizeOutputShapeMismatch");
@@ -134,7 +137,8 @@ Types tile(const ir::Node& node) {
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto size = checkedMul(shape[i], multiples[i]);
-    if (multiples[i] < 1 || !size) return broken("MultiplesSmallerOne", "multiple {} cannot be applied", multiples[i]);
+    if (multiples[i] < 1 || !size)
+      return broken("MultiplesSmallerOne", "multiple {} cannot be applied", multiples[i]);
     shape[i] = *size;
   }
   return checker.results({std::move(shape)}, "TileMultiplesOutputShapeMismatch");
@@ -166,7 +170,8 @@ Types gather(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape &values = node.operand(0)->shape(), &indices = node.operand(1)->shape();
-  if (values[0] != indices[0]) return broken("BatchMismatch", "values have {} batches, indices {}", values[0], indices[0]);
+  if (values[0] != indices[0])
+    return broken("BatchMismatch", "values have {} batches, indices {}", values[0], indices[0]);
   return checker.results({{values[0], indices[1], values[2]}});
 }
 
@@ -174,13 +179,16 @@ Types scatter(const ir::Node& node) {
   const auto op = ir::dynCast<Scatter>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
-  const Shape &values = op.valuesIn()->shape(), &indices = op.indices()->shape(), &input = op.input()->shape();
+  const Shape &values = op.valuesIn()->shape(), &indices = op.indices()->shape(),
+              &input = op.input()->shape();
   if (values[0] != indices[0] || values[0] != input[0]) {
     return broken("BatchMismatch", "batches are {}, {} and {}", values[0], indices[0], input[0]);
   }
-  if (indices[1] != input[1]) return broken("DimensionMismatch", "{} indices for {} rows", indices[1], input[1]);
+  if (indices[1] != input[1])
+    return broken("DimensionMismatch", "{} indices for {} rows", indices[1], input[1]);
   if (values[2] != input[2]) return broken("ChannelMismatch", "channels are {} and {}", values[2], input[2]);
-  if (values[1] < input[1]) return broken("DimensionMismatch", "{} rows cannot take {} different ones", values[1], input[1]);
+  if (values[1] < input[1])
+    return broken("DimensionMismatch", "{} rows cannot take {} different ones", values[1], input[1]);
   return checker.results({values});
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 Status attributeLength(const ir::Ints& values, size_t count, std::string_view name) {
   if (values.size() == count) return {};
-  return broken("AttributeLength", "attribute '{}' has {} entries, {} are needed", name, values.size(), count);
+  return broken("AttributeLength", "attribute '{}' has {} entries, {} are needed", name, values.size(),
+                count);
 }
 
 Status atLeast(const ir::Ints& values, int64_t least, std::string_view name, std::string_view rule) {
@@ -24,10 +25,11 @@ Status atLeast(const ir::Ints& values, int64_t least, std::string_view name, std
 Result<int64_t> positions(int64_t size, int64_t before, int64_t after, int64_t extent, int64_t stride,
                           std::string_view rule) {
   const int64_t room = size + before + after - extent;
-  if (room < 0) return broken(rule, "a window of {} does not fit {} padded by {} and {}", extent, size, before, after);
+  if (room < 0)
+    return broken(rule, "a window of {} does not fit {} padded by {} and {}", extent, size, before, after);
   if (room % stride != 0) {
-    return broken(rule, "{} padded by {} and {} less a window of {} does not divide by stride {}", size, before, after,
-                  extent, stride);
+    return broken(rule, "{} padded by {} and {} less a window of {} does not divide by stride {}", size,
+                  before, after, extent, stride);
   }
   return room / stride + 1;
 }
@@ -40,11 +42,13 @@ struct ConvGeometry {
 
 Status convBias(const ir::Value* bias, int64_t channels) {
   if (bias->dim(0) == 1 || bias->dim(0) == channels) return {};
-  return broken("ConvBiasShapeMismatch", "bias has {} elements for {} output channels", bias->dim(0), channels);
+  return broken("ConvBiasShapeMismatch", "bias has {} elements for {} output channels", bias->dim(0),
+                channels);
 }
 
 /// Spatial sizes of the result; input and kernel sizes from outermost to innermost.
-Result<Shape> convSizes(std::span<const int64_t> input, std::span<const int64_t> kernel, const ConvGeometry& geometry) {
+Result<Shape> convSizes(std::span<const int64_t> input, std::span<const int64_t> kernel,
+                        const ConvGeometry& geometry) {
   const size_t n = input.size();
   CARINA_RETURN_IF_ERROR(attributeLength(geometry.pad, 2 * n, "pad"));
   CARINA_RETURN_IF_ERROR(attributeLength(geometry.stride, n, "stride"));
@@ -55,9 +59,10 @@ Result<Shape> convSizes(std::span<const int64_t> input, std::span<const int64_t>
   Shape sizes;
   for (size_t i = 0; i < n; ++i) {
     const auto extent = checkedMul(kernel[i] - 1, geometry.dilation[i]);
-    if (!extent || *extent > INT32_MAX) return broken("MaxDimExceeded", "the dilated kernel is beyond 32 bits");
-    CARINA_TRY(const int64_t size, positions(input[i], geometry.pad[2 * i], geometry.pad[2 * i + 1], *extent + 1,
-                                             geometry.stride[i], "ConvOutputShapeNonInteger"));
+    if (!extent || *extent > INT32_MAX)
+      return broken("MaxDimExceeded", "the dilated kernel is beyond 32 bits");
+    CARINA_TRY(const int64_t size, positions(input[i], geometry.pad[2 * i], geometry.pad[2 * i + 1],
+                                             *extent + 1, geometry.stride[i], "ConvOutputShapeNonInteger"));
     sizes.push_back(size);
   }
   return sizes;
@@ -89,8 +94,12 @@ Types convolution(const ir::Node& node, size_t dimensions) {
 
 }  // namespace
 
-Types conv2d(const ir::Node& node) { return convolution<Conv2d>(node, 2); }
-Types conv3d(const ir::Node& node) { return convolution<Conv3d>(node, 3); }
+Types conv2d(const ir::Node& node) {
+  return convolution<Conv2d>(node, 2);
+}
+Types conv3d(const ir::Node& node) {
+  return convolution<Conv3d>(node, 3);
+}
 
 Types depthwiseConv2d(const ir::Node& node) {
   const auto op = ir::dynCast<DepthwiseConv2d>(&node);
@@ -98,7 +107,8 @@ Types depthwiseConv2d(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& input = op.input()->shape();
   const Shape& weight = op.weight()->shape();
-  CARINA_TRY(const Shape sizes, convSizes(part(input, 1, 2), part(weight, 0, 2), {op.pad(), op.stride(), op.dilation()}));
+  CARINA_TRY(const Shape sizes,
+             convSizes(part(input, 1, 2), part(weight, 0, 2), {op.pad(), op.stride(), op.dilation()}));
   if (input[3] != weight[2]) {
     return broken("ChannelMismatch", "the input has {} channels, the weight {}", input[3], weight[2]);
   }
@@ -127,8 +137,8 @@ Types transposeConv2d(const ir::Node& node) {
     const int64_t kernel = weight[1 + i];
     const int64_t before = op.outPad()[2 * i], after = op.outPad()[2 * i + 1];
     if (before <= -kernel || after <= -kernel) {
-      return broken("PadLargerEqualKernel", "out_pad {} and {} must be larger than minus the kernel size {}", before, after,
-                    kernel);
+      return broken("PadLargerEqualKernel", "out_pad {} and {} must be larger than minus the kernel size {}",
+                    before, after, kernel);
     }
     const auto span = checkedMul(input[1 + i] - 1, op.stride()[i]);
     if (!span || *span > INT32_MAX) return broken("MaxDimExceeded", "the output is beyond 32 bits");
@@ -155,8 +165,8 @@ Types pool2d(const ir::Node& node) {
   Shape output = input;
   for (size_t i = 0; i < 2; ++i) {
     if (pad[2 * i] >= kernel[i] || pad[2 * i + 1] >= kernel[i]) {
-      return broken("PadLargerEqualKernel", "padding {} and {} must be smaller than the kernel size {}", pad[2 * i],
-                    pad[2 * i + 1], kernel[i]);
+      return broken("PadLargerEqualKernel", "padding {} and {} must be smaller than the kernel size {}",
+                    pad[2 * i], pad[2 * i + 1], kernel[i]);
     }
     CARINA_TRY(output[1 + i], positions(input[1 + i], pad[2 * i], pad[2 * i + 1], kernel[i], stride[i],
                                         "PoolingOutputShapeNonInteger"));
@@ -168,38 +178,49 @@ Types resize(const ir::Node& node) {
   const auto op = ir::dynCast<Resize>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
-  const auto scale = shapeValues(op.scale()), offset = shapeValues(op.offset()), border = shapeValues(op.border());
+  const auto scale = shapeValues(op.scale()), offset = shapeValues(op.offset()),
+             border = shapeValues(op.border());
   if (scale.size() != 4 || offset.size() != 2 || border.size() != 2) {
-    return broken("InputRank1WrongRank", "scale, offset and border need 4, 2 and 2 entries, have {}, {} and {}", scale.size(),
+    return broken("InputRank1WrongRank",
+                  "scale, offset and border need 4, 2 and 2 entries, have {}, {} and {}", scale.size(),
                   offset.size(), border.size());
   }
-  if (op.mode() == ResizeMode::UNKNOWN) return broken("WrongResizeMode", "the mode must be NEAREST or BILINEAR");
+  if (op.mode() == ResizeMode::UNKNOWN)
+    return broken("WrongResizeMode", "the mode must be NEAREST or BILINEAR");
   const DType in = op.input()->dtype();
   const bool widens = op.mode() == ResizeMode::BILINEAR && !isFloat(in);
   CARINA_RETURN_IF_ERROR(checker.keepRows(
-      [&](const TypeRow& row) { return (row.results[0] != static_cast<uint8_t>(in)) == widens; }, "WrongOutputType"));
+      [&](const TypeRow& row) { return (row.results[0] != static_cast<uint8_t>(in)) == widens; },
+      "WrongOutputType"));
   const Shape& input = op.input()->shape();
   Shape output = input;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t n = scale[2 * i], d = scale[2 * i + 1];
-    if (input[1 + i] >= 16384) return broken("MaxDimExceeded", "input size {} must be smaller than 16384", input[1 + i]);
+    if (input[1 + i] >= 16384)
+      return broken("MaxDimExceeded", "input size {} must be smaller than 16384", input[1 + i]);
     if (n <= 0 || d <= 0) return broken("ScaleSmallerEqualZero", "scale {}/{} must be positive", n, d);
     if (n > 2048) return broken("ScaleNLargerMax", "scale numerator {} is larger than 2048", n);
     if (d >= 16 * n) return broken("ScaleDLargerMax", "scale {}/{} is not larger than 1/16", n, d);
     if (offset[i] < -n) return broken("OffsetSmallerMin", "offset {} is smaller than {}", offset[i], -n);
-    if (offset[i] >= 16 * n) return broken("OffsetLargerEqualMax", "offset {} is not smaller than {}", offset[i], 16 * n);
-    if (border[i] < -16 * n) return broken("BorderSmallerMin", "border {} is smaller than {}", border[i], -16 * n);
-    if (border[i] >= n) return broken("BorderLargerEqualMax", "border {} is not smaller than {}", border[i], n);
+    if (offset[i] >= 16 * n)
+      return broken("OffsetLargerEqualMax", "offset {} is not smaller than {}", offset[i], 16 * n);
+    if (border[i] < -16 * n)
+      return broken("BorderSmallerMin", "border {} is smaller than {}", border[i], -16 * n);
+    if (border[i] >= n)
+      return broken("BorderLargerEqualMax", "border {} is not smaller than {}", border[i], n);
     const int64_t span = (input[1 + i] - 1) * n - offset[i] + border[i];
     if (span < 0 || span % d != 0) {
       return broken("ResizeOutputShapeNonInteger", "the scaled size {} does not divide by {}", span, d);
     }
     output[1 + i] = span / d + 1;
-    if (output[1 + i] >= 16384) return broken("MaxDimExceeded", "output size {} must be smaller than 16384", output[1 + i]);
+    if (output[1 + i] >= 16384)
+      return broken("MaxDimExceeded", "output size {} must be smaller than 16384", output[1 + i]);
   }
   if (const Shape* recorded = checker.recordedShape(); recorded && recorded->size() == 4) {
-    if ((*recorded)[0] != input[0]) return broken("BatchMismatch", "{} batches become {}", input[0], (*recorded)[0]);
-    if ((*recorded)[3] != input[3]) return broken("ChannelMismatch", "{} channels become {}", input[3], (*recorded)[3]);
+    if ((*recorded)[0] != input[0])
+      return broken("BatchMismatch", "{} batches become {}", input[0], (*recorded)[0]);
+    if ((*recorded)[3] != input[3])
+      return broken("ChannelMismatch", "{} channels become {}", input[3], (*recorded)[3]);
   }
   return checker.results({output}, "ResizeOutputShapeMismatch", "WrongRank");
 }

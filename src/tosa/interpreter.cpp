@@ -25,7 +25,8 @@ class Run {
     if (inputs.size() != graph_.inputs().size()) {
       return fail("graph @{} takes {} inputs, got {}", graph_.name, graph_.inputs().size(), inputs.size());
     }
-    for (size_t i = 0; i < inputs.size(); ++i) CARINA_RETURN_IF_ERROR(setInput(*graph_.inputs()[i], inputs[i], i));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      CARINA_RETURN_IF_ERROR(setInput(*graph_.inputs()[i], inputs[i], i));
     for (const ir::Node* node : graph_.nodes()) CARINA_RETURN_IF_ERROR(step(*node));
     std::vector<Tensor> outputs;
     for (const ir::Value* output : graph_.outputs()) outputs.push_back(valueOf(output));
@@ -36,7 +37,8 @@ class Run {
   Status setInput(const ir::Value& value, const Tensor& tensor, size_t index) {
     const ir::Type given{tensor.dtype(), tensor.shape()};
     if (given != value.type) {
-      return fail("input {} '{}' is {}, given {}", index, value.name, ir::typeText(value.type), ir::typeText(given));
+      return fail("input {} '{}' is {}, given {}", index, value.name, ir::typeText(value.type),
+                  ir::typeText(given));
     }
     keep(value, tensor);
     return {};
@@ -70,7 +72,8 @@ class Run {
     for (size_t i = 0; i < results->size(); ++i) {
       const ir::Value& value = *node.result(i);
       Tensor& tensor = (*results)[i];
-      CARINA_CHECK(tensor.dtype() == value.dtype() && tensor.shape() == value.shape(), "a kernel gave another type");
+      CARINA_CHECK(tensor.dtype() == value.dtype() && tensor.shape() == value.shape(),
+                   "a kernel gave another type");
       if (observer_) observer_(value, tensor);
       keep(value, std::move(tensor));
     }
@@ -103,50 +106,111 @@ Results loop(const ir::Node& node, Operands operands, const Observer& observer) 
 
 Results runNode(const ir::Node& node, Operands operands, const Observer& observer) {
   switch (opId(&node)) {
-    case OpId::Conv2d: case OpId::Conv3d: case OpId::DepthwiseConv2d: case OpId::TransposeConv2d:
+    case OpId::Conv2d:
+    case OpId::Conv3d:
+    case OpId::DepthwiseConv2d:
+    case OpId::TransposeConv2d:
       return kernels::convolution(node, operands);
-    case OpId::AvgPool2d: return kernels::averagePool(node, operands);
-    case OpId::MaxPool2d: return kernels::maxPool(node, operands);
-    case OpId::Matmul: return kernels::matmul(node, operands);
-    case OpId::Fft2d: case OpId::Rfft2d: return kernels::fft(node, operands);
-    case OpId::Argmax: return kernels::argmax(node, operands);
-    case OpId::ReduceAll: case OpId::ReduceAny: case OpId::ReduceMax: case OpId::ReduceMin: case OpId::ReduceProduct:
+    case OpId::AvgPool2d:
+      return kernels::averagePool(node, operands);
+    case OpId::MaxPool2d:
+      return kernels::maxPool(node, operands);
+    case OpId::Matmul:
+      return kernels::matmul(node, operands);
+    case OpId::Fft2d:
+    case OpId::Rfft2d:
+      return kernels::fft(node, operands);
+    case OpId::Argmax:
+      return kernels::argmax(node, operands);
+    case OpId::ReduceAll:
+    case OpId::ReduceAny:
+    case OpId::ReduceMax:
+    case OpId::ReduceMin:
+    case OpId::ReduceProduct:
     case OpId::ReduceSum:
       return kernels::reduce(node, operands);
-    case OpId::Add: case OpId::Sub: case OpId::Mul: case OpId::Intdiv: case OpId::Maximum: case OpId::Minimum:
-    case OpId::Pow: case OpId::BitwiseAnd: case OpId::BitwiseOr: case OpId::BitwiseXor: case OpId::LogicalLeftShift:
-    case OpId::LogicalRightShift: case OpId::ArithmeticRightShift:
+    case OpId::Add:
+    case OpId::Sub:
+    case OpId::Mul:
+    case OpId::Intdiv:
+    case OpId::Maximum:
+    case OpId::Minimum:
+    case OpId::Pow:
+    case OpId::BitwiseAnd:
+    case OpId::BitwiseOr:
+    case OpId::BitwiseXor:
+    case OpId::LogicalLeftShift:
+    case OpId::LogicalRightShift:
+    case OpId::ArithmeticRightShift:
       return kernels::binary(node, operands);
-    case OpId::Equal: case OpId::Greater: case OpId::GreaterEqual: return kernels::compare(node, operands);
-    case OpId::LogicalAnd: case OpId::LogicalOr: case OpId::LogicalXor: case OpId::LogicalNot:
+    case OpId::Equal:
+    case OpId::Greater:
+    case OpId::GreaterEqual:
+      return kernels::compare(node, operands);
+    case OpId::LogicalAnd:
+    case OpId::LogicalOr:
+    case OpId::LogicalXor:
+    case OpId::LogicalNot:
       return kernels::logical(node, operands);
-    case OpId::Select: return kernels::select(node, operands);
-    case OpId::Abs: case OpId::BitwiseNot: case OpId::Ceil: case OpId::Clz: case OpId::Cos: case OpId::Erf: case OpId::Exp:
-    case OpId::Floor: case OpId::Log: case OpId::Reciprocal: case OpId::Rsqrt: case OpId::Sigmoid: case OpId::Sin:
+    case OpId::Select:
+      return kernels::select(node, operands);
+    case OpId::Abs:
+    case OpId::BitwiseNot:
+    case OpId::Ceil:
+    case OpId::Clz:
+    case OpId::Cos:
+    case OpId::Erf:
+    case OpId::Exp:
+    case OpId::Floor:
+    case OpId::Log:
+    case OpId::Reciprocal:
+    case OpId::Rsqrt:
+    case OpId::Sigmoid:
+    case OpId::Sin:
     case OpId::Tanh:
       return kernels::unary(node, operands);
-    case OpId::Clamp: return kernels::clamp(node, operands);
-    case OpId::Negate: return kernels::negate(node, operands);
-    case OpId::Table: return kernels::table(node, operands);
-    case OpId::Cast: return kernels::cast(node, operands);
-    case OpId::Rescale: return kernels::rescale(node, operands);
-    case OpId::Concat: return kernels::concat(node, operands);
-    case OpId::Pad: return kernels::pad(node, operands);
-    case OpId::Reshape: return kernels::reshape(node, operands);
-    case OpId::Reverse: return kernels::reverse(node, operands);
-    case OpId::Slice: return kernels::slice(node, operands);
-    case OpId::Tile: return kernels::tile(node, operands);
-    case OpId::Transpose: return kernels::transpose(node, operands);
-    case OpId::Gather: return kernels::gather(node, operands);
-    case OpId::Scatter: return kernels::scatter(node, operands);
-    case OpId::Resize: return kernels::resize(node, operands);
-    case OpId::Identity: return kernels::one(operands[0]);
-    case OpId::CondIf: return conditional(node, operands, observer);
-    case OpId::WhileLoop: return loop(node, operands, observer);
+    case OpId::Clamp:
+      return kernels::clamp(node, operands);
+    case OpId::Negate:
+      return kernels::negate(node, operands);
+    case OpId::Table:
+      return kernels::table(node, operands);
+    case OpId::Cast:
+      return kernels::cast(node, operands);
+    case OpId::Rescale:
+      return kernels::rescale(node, operands);
+    case OpId::Concat:
+      return kernels::concat(node, operands);
+    case OpId::Pad:
+      return kernels::pad(node, operands);
+    case OpId::Reshape:
+      return kernels::reshape(node, operands);
+    case OpId::Reverse:
+      return kernels::reverse(node, operands);
+    case OpId::Slice:
+      return kernels::slice(node, operands);
+    case OpId::Tile:
+      return kernels::tile(node, operands);
+    case OpId::Transpose:
+      return kernels::transpose(node, operands);
+    case OpId::Gather:
+      return kernels::gather(node, operands);
+    case OpId::Scatter:
+      return kernels::scatter(node, operands);
+    case OpId::Resize:
+      return kernels::resize(node, operands);
+    case OpId::Identity:
+      return kernels::one(operands[0]);
+    case OpId::CondIf:
+      return conditional(node, operands, observer);
+    case OpId::WhileLoop:
+      return loop(node, operands, observer);
     case OpId::Custom:
       return fail("custom operator '{}' has no meaning here", ir::dynCast<Custom>(&node).operatorName())
           .withRemedy("replace it with standard TOSA operators");
-    case OpId::Variable: case OpId::VariableRead: case OpId::VariableWrite:
+    case OpId::Variable:
+    case OpId::VariableRead:
+    case OpId::VariableWrite:
       return fail("{}: graphs with state cannot be run", node.opName())
           .withRemedy("make the state an input and an output of the graph");
   }
@@ -155,14 +219,16 @@ Results runNode(const ir::Node& node, Operands operands, const Observer& observe
 
 }  // namespace
 
-Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs, const Observer& observer) {
+Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
+                                      const Observer& observer) {
   for (const ir::Node* node : graph.nodes()) {
     if (!isOperator(node)) return fail("{} is no TOSA operator", node->opName()).at(node->where());
   }
   return Run(graph, observer)(inputs);
 }
 
-Result<std::vector<Tensor>> interpretNode(const ir::Node& node, std::span<const Tensor> operands, const Observer& observer) {
+Result<std::vector<Tensor>> interpretNode(const ir::Node& node, std::span<const Tensor> operands,
+                                          const Observer& observer) {
   CARINA_CHECK(isOperator(&node), "not a TOSA operator");
   return runNode(node, operands, observer);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TOSA reference interpreter: integer operators bit-exact to the TOSA 1.0 specification (RESCALE clips unsigned
-// outputs signed, as the reference model does), floating point in the precision the conformance rules ask for. Everything
-// below a TOSA graph is checked against it, so it shares no arithmetic with the compiler or the NPU model.
+// The TOSA reference interpreter: integer operators bit-exact to the TOSA 1.0 specification (RESCALE clips
+// unsigned outputs signed, as the reference model does), floating point in the precision the conformance
+// rules ask for. Everything below a TOSA graph is checked against it, so it shares no arithmetic with the
+// compiler or the NPU model.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,15 @@
 
 namespace carina::tosa {
 
-/// Sees every value that a node computes, in order, nested graphs included; operands and inputs are not repeated.
+/// Sees every value that a node computes, in order, nested graphs included; operands and inputs are not
+/// repeated.
 using Observer = std::function<void(const ir::Value& value, const Tensor& tensor)>;
 
-/// Runs a verified graph. One tensor per graph input, with its type; unsigned data travels in the signed type of the same
-/// width. Intermediate tensors are freed after their last use. Errors name the node: inputs of another type, operators
-/// that have no meaning here (CUSTOM), and what the specification calls unpredictable (accumulator overflow, values out
-/// of RESCALE's range, indices out of range, division by zero, shifts out of range, endless loops).
+/// Runs a verified graph. One tensor per graph input, with its type; unsigned data travels in the signed type
+/// of the same width. Intermediate tensors are freed after their last use. Errors name the node: inputs of
+/// another type, operators that have no meaning here (CUSTOM), and what the specification calls unpredictable
+/// (accumulator overflow, values out of RESCALE's range, indices out of range, division by zero, shifts out
+/// of range, endless loops).
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
                                       const Observer& observer = nullptr);
 

@@ -6,7 +6,9 @@
 namespace carina::tosa {
 namespace {
 
-bool isZeroPoint(std::string_view operand) { return operand.ends_with("_zp"); }
+bool isZeroPoint(std::string_view operand) {
+  return operand.ends_with("_zp");
+}
 
 /// The rule for an operand that must be a compile-time constant.
 std::string_view constantRule(std::string_view operand) {
@@ -25,11 +27,15 @@ std::string_view typeRule(std::string_view operand) {
   return "WrongInputType";
 }
 
-bool fits(uint8_t code, DType dtype) { return code == TypeRow::kAny || code == static_cast<uint8_t>(dtype); }
+bool fits(uint8_t code, DType dtype) {
+  return code == TypeRow::kAny || code == static_cast<uint8_t>(dtype);
+}
 
 }  // namespace
 
-std::span<const int64_t> shapeValues(const ir::Value* value) { return value->constant().as<int64_t>(); }
+std::span<const int64_t> shapeValues(const ir::Value* value) {
+  return value->constant().as<int64_t>();
+}
 
 std::string NodeChecker::typesText() const {
   std::string text = fmt::format("{} does not take the types", node_.def().name);
@@ -46,16 +52,19 @@ Status NodeChecker::rank(const ir::Value& value, size_t operand) const {
   const OperandFact& fact = facts_.operands[operand];
   const std::string_view name = node_.def().operands[operand].name;
   if (isZeroPoint(name) && value.shape() != Shape{1}) {
-    return broken("ZeroPointNotSingleElement", "{} has shape {}, a zero point has shape [1]", name, shapeText(value.shape()));
+    return broken("ZeroPointNotSingleElement", "{} has shape {}, a zero point has shape [1]", name,
+                  shapeText(value.shape()));
   }
   const int64_t rank = value.rank();
   if (rank < fact.minRank || (fact.maxRank != OperandFact::kMaxRank && rank > fact.maxRank)) {
     const bool list = fact.minRank == 1 && fact.maxRank == 1;
-    return broken(list ? "InputRank1WrongRank" : "WrongRank", "operand '{}' of {} has rank {}", name, node_.def().name, rank);
+    return broken(list ? "InputRank1WrongRank" : "WrongRank", "operand '{}' of {} has rank {}", name,
+                  node_.def().name, rank);
   }
   if (value.dtype() == DType::Shape) return {};
   for (int64_t size : value.shape()) {
-    if (size < 1) return broken("DimensionSmallerOne", "operand '{}' has shape {}", name, shapeText(value.shape()));
+    if (size < 1)
+      return broken("DimensionSmallerOne", "operand '{}' has shape {}", name, shapeText(value.shape()));
   }
   if (!checkedNumElements(value.shape())) {
     return broken("MaxDimExceeded", "operand '{}' has impossible shape {}", name, shapeText(value.shape()));
@@ -79,8 +88,10 @@ Status NodeChecker::types() {
   for (size_t i = 0; i < facts_.operands.size(); ++i) {
     for (const ir::Value* value : node_.operandGroup(i)) {
       const bool wantsShape = facts_.types[0].operands[i] == static_cast<uint8_t>(DType::Shape);
-      const std::string_view rule = wantsShape ? "ShapeOperandExpected" : typeRule(node_.def().operands[i].name);
-      CARINA_RETURN_IF_ERROR(keepRows([&](const TypeRow& row) { return fits(row.operands[i], value->dtype()); }, rule));
+      const std::string_view rule =
+          wantsShape ? "ShapeOperandExpected" : typeRule(node_.def().operands[i].name);
+      CARINA_RETURN_IF_ERROR(
+          keepRows([&](const TypeRow& row) { return fits(row.operands[i], value->dtype()); }, rule));
     }
   }
   if (const int acc = node_.def().attributeIndex("acc_type"); acc >= 0) {
@@ -113,11 +124,13 @@ Result<std::vector<ir::Type>> NodeChecker::results(std::vector<Shape> shapes, st
   std::vector<ir::Type> types;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!checkedNumElements(shapes[i])) {
-      return broken("MaxDimExceeded", "{} has a result of impossible shape {}", node_.def().name, shapeText(shapes[i]));
+      return broken("MaxDimExceeded", "{} has a result of impossible shape {}", node_.def().name,
+                    shapeText(shapes[i]));
     }
     if (i < recorded.size()) {
       const ir::Value& result = *recorded[i];
-      CARINA_RETURN_IF_ERROR(keepRows([&](const TypeRow& row) { return fits(row.results[i], result.dtype()); }, "WrongOutputType"));
+      CARINA_RETURN_IF_ERROR(keepRows(
+          [&](const TypeRow& row) { return fits(row.results[i], result.dtype()); }, "WrongOutputType"));
       if (result.shape() != shapes[i]) {
         const std::string_view broke = result.shape().size() != shapes[i].size() ? rankRule : rule;
         return broken(broke, "{} has the result shape {}, its operands give {}", node_.def().name,

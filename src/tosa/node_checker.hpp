@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inference of every TOSA operator has in common: operands against the tables, results against what is recorded.
+// What inference of every TOSA operator has in common: operands against the tables, results against what is
+// recorded.
 #pragma once
 
 #include <span>
@@ -35,9 +36,10 @@ class NodeChecker {
     return {};
   }
 
-  /// The result types for these shapes. Where results are recorded already, their types must be a supported combination
-  /// and their shapes these; `rule` names a deviating shape, `rankRule` a deviating rank.
-  Result<std::vector<ir::Type>> results(std::vector<Shape> shapes, std::string_view rule = "DimensionMismatch",
+  /// The result types for these shapes. Where results are recorded already, their types must be a supported
+  /// combination and their shapes these; `rule` names a deviating shape, `rankRule` a deviating rank.
+  Result<std::vector<ir::Type>> results(std::vector<Shape> shapes,
+                                        std::string_view rule = "DimensionMismatch",
                                         std::string_view rankRule = "RankMismatch");
 
   /// Shape of the recorded result, null while the node is being created.

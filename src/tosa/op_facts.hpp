@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables behind inference and verification: operand ranks, compile-time constants, supported element types.
+// The tables behind inference and verification: operand ranks, compile-time constants, supported element
+// types.
 #pragma once
 
 #include <array>

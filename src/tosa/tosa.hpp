@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tosa dialect: the generated operator accessors and the checks beyond those that every graph gets. Graphs are TOSA
-// 1.0: zero points, shifts and the like are operands, shape values are constants of DType::Shape, CONST and CONST_SHAPE
-// are constant values rather than nodes, sub-graphs of COND_IF (then, else) and WHILE_LOOP (condition, body) are regions.
+// The tosa dialect: the generated operator accessors and the checks beyond those that every graph gets.
+// Graphs are TOSA 1.0: zero points, shifts and the like are operands, shape values are constants of
+// DType::Shape, CONST and CONST_SHAPE are constant values rather than nodes, sub-graphs of COND_IF (then,
+// else) and WHILE_LOOP (condition, body) are regions.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -41,8 +42,8 @@ struct VerifyOptions {
   const Level* level = &kLevel8K;
 };
 
-/// ir::verify plus the element types of the allowed profiles and extensions plus the level's limits. Every broken rule is
-/// one diagnostic, at the node, that ends with the rule's name.
+/// ir::verify plus the element types of the allowed profiles and extensions plus the level's limits. Every
+/// broken rule is one diagnostic, at the node, that ends with the rule's name.
 Status verify(const ir::Graph& graph, const VerifyOptions& options = {});
 
 }  // namespace carina::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles, extensions and levels of a whole graph.
 #include "ir/verifier.hpp"
+
 #include "tosa/node_checker.hpp"
 #include "tosa/tosa.hpp"
 
@@ -10,9 +11,9 @@ const Level kLevelNone{"NONE", 32, INT32_MAX, INT32_MAX, 2048, 63, 256, 256};
 const Level kLevel8K{"8K", 6, 8192, 8192, 256, 31, 6, 64};
 
 std::string extensionNames(uint32_t extensions) {
-  static constexpr std::string_view kNames[] = {"PRO-INT",        "PRO-FP",          "EXT-INT16",        "EXT-INT4",
-                                                "EXT-BF16",       "EXT-FFT",         "EXT-CONTROLFLOW",  "EXT-DOUBLEROUND",
-                                                "EXT-INEXACTROUND", "EXT-VARIABLE"};
+  static constexpr std::string_view kNames[] = {
+      "PRO-INT", "PRO-FP",          "EXT-INT16",       "EXT-INT4",         "EXT-BF16",
+      "EXT-FFT", "EXT-CONTROLFLOW", "EXT-DOUBLEROUND", "EXT-INEXACTROUND", "EXT-VARIABLE"};
   std::string text;
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if (extensions & (1u << i)) text += (text.empty() ? "" : " or ") + std::string(kNames[i]);
@@ -24,11 +25,23 @@ namespace {
 
 class LevelChecker {
  public:
-  LevelChecker(const VerifyOptions& options, std::vector<Diagnostic>& errors) : options_(options), errors_(errors) {}
+  LevelChecker(const VerifyOptions& options, std::vector<Diagnostic>& errors)
+      : options_(options), errors_(errors) {}
 
   void graph(const ir::Graph& graph, int64_t nesting) {
     for (const ir::Value* input : graph.inputs()) {
-      if (auto status = tensor(*input); !status.ok()) add(std::move(status).error().at("input " + input->name));
+      if (auto status = tensor(*input); !status.ok())
+        add(std::move(status).error().at("input " + input->name));
+    }
+    for (const auto& constant : graph.constants()) {
+      if (auto status = tensor(*constant); !status.ok())
+        add(std::move(status).error().at("constant " + constant->name));
+    }
+    for (const ir::Value* output : graph.outputs()) {
+      if (output->dtype() == DType::Shape) {
+        add(broken("WrongOutputType", "a shape value cannot be an output of a graph")
+                .at("output " + output->name));
+      }
     }
     for (const ir::Node* node : graph.nodes()) {
       if (!isOperator(node)) {
@@ -59,13 +72,16 @@ class LevelChecker {
   Status tensor(const ir::Value& value) const {
     if (value.dtype() == DType::Shape) return {};
     for (int64_t size : value.shape()) {
-      if (size < 1) return broken("DimensionSmallerOne", "tensor '{}' has shape {}", value.name, shapeText(value.shape()));
+      if (size < 1)
+        return broken("DimensionSmallerOne", "tensor '{}' has shape {}", value.name,
+                      shapeText(value.shape()));
     }
     CARINA_RETURN_IF_ERROR(limit(value.rank(), level().maxRank, "rank"));
     const auto count = checkedNumElements(value.shape());
     const auto bytes = count ? checkedMul(*count, dtypeSize(value.dtype())) : std::nullopt;
     if (!bytes || (level().maxLog2Size < 63 && *bytes >= (int64_t{1} << level().maxLog2Size))) {
-      return broken("MaxDimExceeded", "tensor {} is larger than level {} allows", ir::typeText(value.type), level().name);
+      return broken("MaxDimExceeded", "tensor {} is larger than level {} allows", ir::typeText(value.type),
+                    level().name);
     }
     return {};
   }
@@ -75,7 +91,8 @@ class LevelChecker {
     for (const ir::Value* result : node.results()) CARINA_RETURN_IF_ERROR(tensor(*result));
     CARINA_RETURN_IF_ERROR(extension(node));
     CARINA_RETURN_IF_ERROR(lists(node));
-    if (!node.regions().empty()) CARINA_RETURN_IF_ERROR(limit(nesting + 1, level().maxNesting, "nesting of control flow"));
+    if (!node.regions().empty())
+      CARINA_RETURN_IF_ERROR(limit(nesting + 1, level().maxNesting, "nesting of control flow"));
     return window(node);
   }
 
@@ -87,17 +104,22 @@ class LevelChecker {
   Status extension(const ir::Node& node) const {
     switch (opId(&node)) {
       case OpId::CondIf:
-      case OpId::WhileLoop: return allowed(kExtControlFlow, node.opName());
+      case OpId::WhileLoop:
+        return allowed(kExtControlFlow, node.opName());
       case OpId::Variable:
       case OpId::VariableRead:
-      case OpId::VariableWrite: return allowed(kExtVariable, node.opName());
+      case OpId::VariableWrite:
+        return allowed(kExtVariable, node.opName());
       case OpId::Rescale: {
         const auto mode = ir::dynCast<Rescale>(&node).roundingMode();
-        if (mode == RoundingMode::DOUBLE_ROUND) CARINA_RETURN_IF_ERROR(allowed(kExtDoubleRound, "DOUBLE_ROUND"));
-        if (mode == RoundingMode::INEXACT_ROUND) CARINA_RETURN_IF_ERROR(allowed(kExtInexactRound, "INEXACT_ROUND"));
+        if (mode == RoundingMode::DOUBLE_ROUND)
+          CARINA_RETURN_IF_ERROR(allowed(kExtDoubleRound, "DOUBLE_ROUND"));
+        if (mode == RoundingMode::INEXACT_ROUND)
+          CARINA_RETURN_IF_ERROR(allowed(kExtInexactRound, "INEXACT_ROUND"));
         break;
       }
-      default: break;
+      default:
+        break;
     }
     uint32_t anyOf = 0;
     for (const TypeRow& row : factsOf(node.def()).types) {
@@ -112,7 +134,9 @@ class LevelChecker {
   }
 
   static bool matches(const TypeRow& row, const ir::Node& node) {
-    const auto fits = [](uint8_t code, DType dtype) { return code == TypeRow::kAny || code == static_cast<uint8_t>(dtype); };
+    const auto fits = [](uint8_t code, DType dtype) {
+      return code == TypeRow::kAny || code == static_cast<uint8_t>(dtype);
+    };
     for (size_t i = 0; i < row.operandCount; ++i) {
       for (const ir::Value* value : node.operandGroup(i)) {
         if (!fits(row.operands[i], value->dtype())) return false;
@@ -159,9 +183,12 @@ class LevelChecker {
 
   Status window(const ir::Node& node) const {
     switch (opId(&node)) {
-      case OpId::Conv2d: return convolution(ir::dynCast<Conv2d>(&node), 1);
-      case OpId::Conv3d: return convolution(ir::dynCast<Conv3d>(&node), 1);
-      case OpId::DepthwiseConv2d: return convolution(ir::dynCast<DepthwiseConv2d>(&node), 0);
+      case OpId::Conv2d:
+        return convolution(ir::dynCast<Conv2d>(&node), 1);
+      case OpId::Conv3d:
+        return convolution(ir::dynCast<Conv3d>(&node), 1);
+      case OpId::DepthwiseConv2d:
+        return convolution(ir::dynCast<DepthwiseConv2d>(&node), 0);
       case OpId::TransposeConv2d: {
         const auto op = ir::dynCast<TransposeConv2d>(&node);
         CARINA_RETURN_IF_ERROR(all(op.outPad(), level().maxKernel, "padding"));
@@ -170,7 +197,8 @@ class LevelChecker {
         return limit(op.weight()->dim(2), level().maxKernel, "kernel size");
       }
       case OpId::AvgPool2d:
-      case OpId::MaxPool2d: return pooling(node);
+      case OpId::MaxPool2d:
+        return pooling(node);
       case OpId::Fft2d:
       case OpId::Rfft2d:
         CARINA_RETURN_IF_ERROR(limit(node.operand(0)->dim(1), level().maxKernel, "height"));
@@ -180,7 +208,8 @@ class LevelChecker {
         CARINA_RETURN_IF_ERROR(limit(scale[0] / scale[1], level().maxScale, "scale"));
         return limit(scale[2] / scale[3], level().maxScale, "scale");
       }
-      default: return {};
+      default:
+        return {};
     }
   }
 

@@ -42,26 +42,32 @@ Result<Tensor> decode(const WireTensor& source, const std::shared_ptr<const void
   const auto count = checkedNumElements(source.shape);
   const auto size = count ? wireBytes(*source.dtype, *count) : std::nullopt;
   if (!size || *size > static_cast<int64_t>(source.data.size())) {
-    return fail("{} bytes of data are too few for {}", source.data.size(), ir::typeText({*source.dtype, source.shape}));
+    return fail("{} bytes of data are too few for {}", source.data.size(),
+                ir::typeText({*source.dtype, source.shape}));
   }
   const ByteSpan bytes = source.data.first(static_cast<size_t>(*size));
   switch (*source.dtype) {
-    case DType::Int4: return unpackInt4(source.shape, bytes);
-    case DType::Int48: return unpackInt48(source.shape, bytes);
+    case DType::Int4:
+      return unpackInt4(source.shape, bytes);
+    case DType::Int48:
+      return unpackInt48(source.shape, bytes);
     case DType::Bool: {
-      const bool plain = std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b <= std::byte{1}; });
+      const bool plain =
+          std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b <= std::byte{1}; });
       if (plain) return Tensor::borrow(DType::Bool, source.shape, bytes, owner);
       Tensor tensor = Tensor::uninitialized(DType::Bool, source.shape);
       std::transform(bytes.begin(), bytes.end(), tensor.mutableBytes().begin(),
                      [](std::byte b) { return std::byte{b != std::byte{0}}; });
       return tensor;
     }
-    default: return Tensor::borrow(*source.dtype, source.shape, bytes, owner);
+    default:
+      return Tensor::borrow(*source.dtype, source.shape, bytes, owner);
   }
 }
 
 bool isZeroPointOperator(const ir::OpDef& def) {
-  return std::any_of(def.operands.begin(), def.operands.end(), [](const auto& operand) { return operand.name.ends_with("_zp"); });
+  return std::any_of(def.operands.begin(), def.operands.end(),
+                     [](const auto& operand) { return operand.name.ends_with("_zp"); });
 }
 
 constexpr int kMaxSubGraphs = 4096;
@@ -70,15 +76,21 @@ class BlockBuilder {
  public:
   /// `subGraphsLeft` bounds how often sub-graphs are instantiated in all, whatever the file's references say.
   /// `inputRule` is what inputs break that can match no operand.
-  BlockBuilder(const WireFile& file, const WireRegion& region, const WireBlock& block, const BlockBuilder* parent,
-               int& subGraphsLeft, std::string_view inputRule = "UndefinedShape")
-      : file_(file), region_(region), block_(block), parent_(parent), subGraphsLeft_(subGraphsLeft), inputRule_(inputRule),
+  BlockBuilder(const WireFile& file, const WireRegion& region, const WireBlock& block,
+               const BlockBuilder* parent, int& subGraphsLeft, std::string_view inputRule = "UndefinedShape")
+      : file_(file),
+        region_(region),
+        block_(block),
+        parent_(parent),
+        subGraphsLeft_(subGraphsLeft),
+        inputRule_(inputRule),
         graph_(block.name) {}
 
   Result<ir::Graph> build() {
     for (const WireTensor& tensor : block_.tensors) {
       // Tensors of the main block may be repeated in others, never within one.
-      if (!tensors_.emplace(tensor.name, &tensor).second) return fail("two tensors have this name (DuplicateName)").at(tensor.name);
+      if (!tensors_.emplace(tensor.name, &tensor).second)
+        return fail("two tensors have this name (DuplicateName)").at(tensor.name);
     }
     for (const std::string& name : block_.inputs) {
       if (auto status = input(name); !status.ok()) return std::move(status).error().at(name);
@@ -109,15 +121,18 @@ class BlockBuilder {
   Result<ir::Type> typeOf(const std::string& name, std::string_view rule = "UndefinedShape") const {
     const WireTensor* tensor = find(name);
     if (!tensor) return fail("no tensor is named '{}' (UndefinedName)", name);
-    if (tensor->unranked) return fail("tensor '{}' has no rank", name).withRemedy("export with static shapes");
-    if (!tensor->dtype) return fail("tensor '{}' has type {}, which is not supported", name, tensor->typeName);
+    if (tensor->unranked)
+      return fail("tensor '{}' has no rank", name).withRemedy("export with static shapes");
+    if (!tensor->dtype)
+      return fail("tensor '{}' has type {}, which is not supported", name, tensor->typeName);
     for (int64_t size : tensor->shape) {
       if (size < 0) {
         return fail("tensor '{}' has the open shape {} ({})", name, shapeText(tensor->shape), rule)
             .withRemedy("export with static shapes");
       }
     }
-    if (!checkedNumElements(tensor->shape)) return fail("tensor '{}' has impossible shape {}", name, shapeText(tensor->shape));
+    if (!checkedNumElements(tensor->shape))
+      return fail("tensor '{}' has impossible shape {}", name, shapeText(tensor->shape));
     return ir::Type{*tensor->dtype, tensor->shape};
   }
 
@@ -166,14 +181,17 @@ class BlockBuilder {
     const ir::OpDef* def = tosa::findOperator("tosa." + op.op);
     if (!def || op.op.starts_with("VARIABLE")) {
       return fail("operator {} is not supported (UnknownOperator)", op.op)
-          .withRemedy(def ? "make the state an input and an output of the graph" : "export with operators of TOSA 1.0");
+          .withRemedy(def ? "make the state an input and an output of the graph"
+                          : "export with operators of TOSA 1.0");
     }
     ir::NodeSpec spec;
     spec.def = def;
     CARINA_RETURN_IF_ERROR(operands(op, spec));
     spec.attributes = op.attributes;
-    if (def->results.size() != op.outputs.size() && (def->results.empty() || def->results[0].arity != ir::Arity::Variadic)) {
-      return fail("{} has {} results, not {} (WrongOutputList)", op.op, def->results.size(), op.outputs.size());
+    if (def->results.size() != op.outputs.size() &&
+        (def->results.empty() || def->results[0].arity != ir::Arity::Variadic)) {
+      return fail("{} has {} results, not {} (WrongOutputList)", op.op, def->results.size(),
+                  op.outputs.size());
     }
     std::optional<Error> openShape;
     for (const std::string& name : op.outputs) {
@@ -183,7 +201,8 @@ class BlockBuilder {
         break;
       }
       ir::Type type = std::move(*found);
-      if (type.dtype == DType::Shape) return fail("the result '{}' cannot be a shape value (WrongOutputType)", name);
+      if (type.dtype == DType::Shape)
+        return fail("the result '{}' cannot be a shape value (WrongOutputType)", name);
       spec.types.push_back(std::move(type));
     }
     ir::Location location;
@@ -198,11 +217,14 @@ class BlockBuilder {
       return *std::move(openShape);
     }
     CARINA_TRY(ir::Node * node, graph_.create(std::move(spec)));
-    for (size_t i = 0; i < op.outputs.size(); ++i) CARINA_RETURN_IF_ERROR(define(op.outputs[i], node->result(i)));
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      CARINA_RETURN_IF_ERROR(define(op.outputs[i], node->result(i)));
     if (def->regions == 0) return {};
     for (size_t i = 0; i < 2; ++i) {
-      static constexpr std::string_view kIfRules[] = {"CondIfInputListThenGraphMismatch", "CondIfInputListElseGraphMismatch"};
-      static constexpr std::string_view kLoopRules[] = {"InputListCondGraphMismatch", "InputListBodyGraphInputMismatch"};
+      static constexpr std::string_view kIfRules[] = {"CondIfInputListThenGraphMismatch",
+                                                      "CondIfInputListElseGraphMismatch"};
+      static constexpr std::string_view kLoopRules[] = {"InputListCondGraphMismatch",
+                                                        "InputListBodyGraphInputMismatch"};
       const std::string_view rule = (node->is(tosa::CondIf::def()) ? kIfRules : kLoopRules)[i];
       CARINA_TRY(ir::Graph graph, subGraph(op.subGraphs[i], rule));
       node->setRegion(i, std::move(graph));
@@ -246,13 +268,16 @@ class BlockBuilder {
   Result<ir::Graph> subGraph(const std::string& name, std::string_view inputRule) {
     int depth = 0;
     for (const BlockBuilder* scope = this; scope; scope = scope->parent_) ++depth;
-    if (depth > tosa::kLevel8K.maxNesting) return fail("sub-graphs are nested deeper than {} (LevelCheck)", tosa::kLevel8K.maxNesting);
+    if (depth > tosa::kLevel8K.maxNesting)
+      return fail("sub-graphs are nested deeper than {} (LevelCheck)", tosa::kLevel8K.maxNesting);
     if (--subGraphsLeft_ < 0) return fail("the file uses more than {} sub-graphs", kMaxSubGraphs);
     for (const WireRegion& region : file_.regions) {
-      if (region.name == name && !region.blocks.empty()) return BlockBuilder(file_, region, region.blocks[0], this, subGraphsLeft_, inputRule).build();
+      if (region.name == name && !region.blocks.empty())
+        return BlockBuilder(file_, region, region.blocks[0], this, subGraphsLeft_, inputRule).build();
     }
     for (const WireBlock& block : region_.blocks) {
-      if (block.name == name) return BlockBuilder(file_, region_, block, this, subGraphsLeft_, inputRule).build();
+      if (block.name == name)
+        return BlockBuilder(file_, region_, block, this, subGraphsLeft_, inputRule).build();
     }
     return fail("no graph is named '{}' (UndefinedName)", name);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 0.80: from the flatbuffer to a WireFile in 1.0 terms. What 0.80 keeps in attributes and 1.0 in operands (zero
-// points, shifts, tables, shapes) becomes constants; FULLY_CONNECTED becomes a 1x1 convolution; unsigned element types
-// become signless ones, with the unsigned flags of RESCALE.
+// Version 0.80: from the flatbuffer to a WireFile in 1.0 terms. What 0.80 keeps in attributes and 1.0 in
+// operands (zero points, shifts, tables, shapes) becomes constants; FULLY_CONNECTED becomes a 1x1
+// convolution; unsigned element types become signless ones, with the unsigned flags of RESCALE.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,9 @@ namespace {
 
 namespace fb = wire080;
 
-std::string text(const flatbuffers::String* string) { return string ? string->str() : std::string(); }
+std::string text(const flatbuffers::String* string) {
+  return string ? string->str() : std::string();
+}
 
 std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* strings) {
   std::vector<std::string> list;
@@ -26,16 +28,28 @@ std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<fla
 
 std::optional<DType> elementType(fb::DType dtype) {
   switch (dtype) {
-    case fb::DType::BOOL: return DType::Bool;
-    case fb::DType::INT4: return DType::Int4;
-    case fb::DType::UINT8: case fb::DType::INT8: return DType::Int8;
-    case fb::DType::UINT16: case fb::DType::INT16: return DType::Int16;
-    case fb::DType::INT32: return DType::Int32;
-    case fb::DType::INT48: return DType::Int48;
-    case fb::DType::FP32: return DType::Float32;
-    case fb::DType::FP16: return DType::Float16;
-    case fb::DType::BF16: return DType::BFloat16;
-    default: return std::nullopt;
+    case fb::DType::BOOL:
+      return DType::Bool;
+    case fb::DType::INT4:
+      return DType::Int4;
+    case fb::DType::UINT8:
+    case fb::DType::INT8:
+      return DType::Int8;
+    case fb::DType::UINT16:
+    case fb::DType::INT16:
+      return DType::Int16;
+    case fb::DType::INT32:
+      return DType::Int32;
+    case fb::DType::INT48:
+      return DType::Int48;
+    case fb::DType::FP32:
+      return DType::Float32;
+    case fb::DType::FP16:
+      return DType::Float16;
+    case fb::DType::BF16:
+      return DType::BFloat16;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -107,7 +121,8 @@ class BlockReader {
     tensor.dtype = elementType(source.type());
     tensor.typeName = fb::EnumNameDType(source.type());
     tensor.unranked = source.is_unranked();
-    if (source.data()) tensor.data = {reinterpret_cast<const std::byte*>(source.data()->data()), source.data()->size()};
+    if (source.data())
+      tensor.data = {reinterpret_cast<const std::byte*>(source.data()->data()), source.data()->size()};
     tensor.hasData = !tensor.data.empty();
     if (tensor.dtype) {
       const bool isUnsigned = source.type() == fb::DType::UINT8 || source.type() == fb::DType::UINT16;
@@ -119,14 +134,16 @@ class BlockReader {
   Result<ElementInfo> element(const std::vector<std::string>& names, size_t i) const {
     if (i >= names.size()) return fail("operand or result {} is missing (WrongInputList)", i);
     const auto it = elements_.find(names[i]);
-    if (it == elements_.end()) return fail("no tensor of a known type is named '{}' (UndefinedName)", names[i]);
+    if (it == elements_.end())
+      return fail("no tensor of a known type is named '{}' (UndefinedName)", names[i]);
     return it->second;
   }
 
   Status operation(const fb::TosaOperator& source) {
     WireOperator op;
     op.op = fb::EnumNameOp(source.op());
-    if (op.op.empty()) return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
+    if (op.op.empty())
+      return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
     op.inputs = texts(source.inputs());
     op.outputs = texts(source.outputs());
     CARINA_RETURN_IF_ERROR(translate(source, op));
@@ -138,7 +155,8 @@ class BlockReader {
   template <typename Table>
   static Result<const Table*> table(const fb::TosaOperator& source) {
     if (source.attribute_type() != fb::AttributeTraits<Table>::enum_value || !source.attribute()) {
-      return fail("{} has the attributes of another operator (AttributeTagMismatch)", fb::EnumNameOp(source.op()));
+      return fail("{} has the attributes of another operator (AttributeTagMismatch)",
+                  fb::EnumNameOp(source.op()));
     }
     return static_cast<const Table*>(source.attribute());
   }
@@ -147,8 +165,12 @@ class BlockReader {
   Status translate(const fb::TosaOperator& source, WireOperator& op) {
     using Op = fb::Op;
     switch (source.op()) {
-      case Op::CONV2D: case Op::CONV3D: case Op::DEPTHWISE_CONV2D: return convolution(source, op);
-      case Op::TRANSPOSE_CONV2D: return transposeConvolution(source, op);
+      case Op::CONV2D:
+      case Op::CONV3D:
+      case Op::DEPTHWISE_CONV2D:
+        return convolution(source, op);
+      case Op::TRANSPOSE_CONV2D:
+        return transposeConvolution(source, op);
       case Op::FULLY_CONNECTED: {
         CARINA_TRY(const auto* a, table<fb::FullyConnectedAttribute>(source));
         CARINA_RETURN_IF_ERROR(zeroPoints(op, {{0, a->input_zp()}, {1, a->weight_zp()}}));
@@ -156,20 +178,102 @@ class BlockReader {
         op.attributes = {ir::Ints{0, 0, 0, 0}, ir::Ints{1, 1}, ir::Ints{1, 1}, false, acc};
         return {};
       }
-      case Op::AVG_POOL2D: case Op::MAX_POOL2D: return pooling(source, op);
-      case Op::ARGMAX: case Op::REDUCE_MAX: case Op::REDUCE_MIN: {
+      case Op::AVG_POOL2D:
+      case Op::MAX_POOL2D:
+        return pooling(source, op);
+      case Op::ARGMAX:
+      case Op::REDUCE_MAX:
+      case Op::REDUCE_MIN: {
         CARINA_TRY(const auto* a, table<fb::AxisAttribute>(source));
         op.attributes = {int64_t{a->axis()}, propagate()};
         return {};
       }
-      case Op::REDUCE_ALL: case Op::REDUCE_ANY: case Op::REDUCE_PRODUCT: case Op::REDUCE_SUM: case Op::CONCAT:
+      case Op::REDUCE_ALL:
+      case Op::REDUCE_ANY:
+      case Op::REDUCE_PRODUCT:
+      case Op::REDUCE_SUM:
+      case Op::CONCAT:
       case Op::REVERSE: {
         CARINA_TRY(const auto* a, table<fb::AxisAttribute>(source));
         op.attributes = {int64_t{a->axis()}};
         return {};
       }
-      case Op::MAXIMUM: case Op::MINIMUM: op.attributes = {propagate()}; return {};
-      case Op::PAD: return pad(source, op);
+      case Op::MAXIMUM:
+      case Op::MINIMUM:
+        op.attributes = {propagate()};
+        return {};
+      case Op::PAD:
+        return pad(source, op);
+      case Op::RESHAPE:
+      case Op::SLICE:
+      case Op::TILE:
+      case Op::RESIZE:
+        return shapeOperands(source, op);
+      case Op::CLAMP:
+        return clamp(source, op);
+      case Op::RESCALE:
+        return rescale(source, op);
+      case Op::MUL: {
+        CARINA_TRY(const auto* a, table<fb::MulAttribute>(source));
+        op.constants = {integers(DType::Int8, {a->shift()})};
+        return {};
+      }
+      case Op::ARITHMETIC_RIGHT_SHIFT: {
+        CARINA_TRY(const auto* a, table<fb::ArithmeticRightShiftAttribute>(source));
+        op.attributes = {a->round()};
+        return {};
+      }
+      case Op::COND_IF: {
+        CARINA_TRY(const auto* a, table<fb::CondIfAttribute>(source));
+        op.subGraphs = {text(a->then_branch()), text(a->else_branch())};
+        return {};
+      }
+      case Op::WHILE_LOOP: {
+        CARINA_TRY(const auto* a, table<fb::WhileLoopAttribute>(source));
+        op.subGraphs = {text(a->cond_branch()), text(a->body_branch())};
+        return {};
+      }
+      case Op::TRANSPOSE: {
+        CARINA_TRY(const auto* a, table<fb::TransposeAttribute>(source));
+        CARINA_TRY(ir::Ints perms, ints(a->perms(), "perms"));
+        op.attributes = {std::move(perms)};
+        return {};
+      }
+      case Op::TABLE:
+        return lookup(source, op);
+      case Op::MATMUL: {
+        CARINA_TRY(const auto* a, table<fb::MatMulAttribute>(source));
+        return zeroPoints(op, {{0, a->a_zp()}, {1, a->b_zp()}});
+      }
+      case Op::NEGATE: {
+        CARINA_TRY(const auto* a, table<fb::NegateAttribute>(source));
+        return zeroPoints(op, {{0, a->input1_zp()}, {0, a->output_zp()}});
+      }
+      case Op::CUSTOM: {
+        CARINA_TRY(const auto* a, table<fb::CustomAttribute>(source));
+        std::string bytes;
+        if (a->implementation_attrs())
+          bytes.assign(a->implementation_attrs()->begin(), a->implementation_attrs()->end());
+        op.attributes = {text(a->operator_name()), text(a->domain_name()), std::move(bytes)};
+        return {};
+      }
+      case Op::FFT2D: {
+        CARINA_TRY(const auto* a, table<fb::FFTAttribute>(source));
+        op.attributes = {a->inverse(), a->local_bound()};
+        return {};
+      }
+      case Op::RFFT2D:
+        op.attributes = {false};
+        return {};
+      default:
+        return {};
+    }
+  }
+
+  /// Operators whose shape values were attributes.
+  Status shapeOperands(const fb::TosaOperator& source, WireOperator& op) {
+    using Op = fb::Op;
+    switch (source.op()) {
       case Op::RESHAPE: {
         CARINA_TRY(const auto* a, table<fb::ReshapeAttribute>(source));
         CARINA_TRY(const ir::Ints shape, ints(a->new_shape(), "new_shape"));
@@ -198,64 +302,17 @@ class BlockReader {
         op.attributes = {static_cast<int64_t>(a->mode())};
         return {};
       }
-      case Op::CLAMP: return clamp(source, op);
-      case Op::RESCALE: return rescale(source, op);
-      case Op::MUL: {
-        CARINA_TRY(const auto* a, table<fb::MulAttribute>(source));
-        op.constants = {integers(DType::Int8, {a->shift()})};
-        return {};
-      }
-      case Op::ARITHMETIC_RIGHT_SHIFT: {
-        CARINA_TRY(const auto* a, table<fb::ArithmeticRightShiftAttribute>(source));
-        op.attributes = {a->round()};
-        return {};
-      }
-      case Op::COND_IF: {
-        CARINA_TRY(const auto* a, table<fb::CondIfAttribute>(source));
-        op.subGraphs = {text(a->then_branch()), text(a->else_branch())};
-        return {};
-      }
-      case Op::WHILE_LOOP: {
-        CARINA_TRY(const auto* a, table<fb::WhileLoopAttribute>(source));
-        op.subGraphs = {text(a->cond_branch()), text(a->body_branch())};
-        return {};
-      }
-      case Op::TRANSPOSE: {
-        CARINA_TRY(const auto* a, table<fb::TransposeAttribute>(source));
-        CARINA_TRY(ir::Ints perms, ints(a->perms(), "perms"));
-        op.attributes = {std::move(perms)};
-        return {};
-      }
-      case Op::TABLE: {
-        CARINA_TRY(const auto* a, table<fb::TableAttribute>(source));
-        CARINA_TRY(const ir::Ints entries, ints(a->table(), "table"));
-        CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
-        op.constants = {integers(input.dtype == DType::Int8 ? DType::Int8 : DType::Int16, entries)};
-        return {};
-      }
-      case Op::MATMUL: {
-        CARINA_TRY(const auto* a, table<fb::MatMulAttribute>(source));
-        return zeroPoints(op, {{0, a->a_zp()}, {1, a->b_zp()}});
-      }
-      case Op::NEGATE: {
-        CARINA_TRY(const auto* a, table<fb::NegateAttribute>(source));
-        return zeroPoints(op, {{0, a->input1_zp()}, {0, a->output_zp()}});
-      }
-      case Op::CUSTOM: {
-        CARINA_TRY(const auto* a, table<fb::CustomAttribute>(source));
-        std::string bytes;
-        if (a->implementation_attrs()) bytes.assign(a->implementation_attrs()->begin(), a->implementation_attrs()->end());
-        op.attributes = {text(a->operator_name()), text(a->domain_name()), std::move(bytes)};
-        return {};
-      }
-      case Op::FFT2D: {
-        CARINA_TRY(const auto* a, table<fb::FFTAttribute>(source));
-        op.attributes = {a->inverse(), a->local_bound()};
-        return {};
-      }
-      case Op::RFFT2D: op.attributes = {false}; return {};
-      default: return {};
+      default:
+        CARINA_UNREACHABLE("operator without shape operands");
     }
+  }
+
+  Status lookup(const fb::TosaOperator& source, WireOperator& op) {
+    CARINA_TRY(const auto* a, table<fb::TableAttribute>(source));
+    CARINA_TRY(const ir::Ints entries, ints(a->table(), "table"));
+    CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
+    op.constants = {integers(input.dtype == DType::Int8 ? DType::Int8 : DType::Int16, entries)};
+    return {};
   }
 
   static ir::Attribute propagate() { return static_cast<int64_t>(tosa::NanMode::PROPAGATE); }
@@ -272,10 +329,14 @@ class BlockReader {
   Result<DType> accumulator(const WireOperator& op) const {
     CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
     switch (input.dtype) {
-      case DType::Int8: return DType::Int32;
-      case DType::Int16: return DType::Int48;
-      case DType::BFloat16: return DType::Float32;
-      default: return input.dtype;
+      case DType::Int8:
+        return DType::Int32;
+      case DType::Int16:
+        return DType::Int48;
+      case DType::BFloat16:
+        return DType::Float32;
+      default:
+        return input.dtype;
     }
   }
 
@@ -308,7 +369,9 @@ class BlockReader {
       return {};
     }
     const auto acc = elementType(a->accum_dtype());
-    if (!acc) return fail("accum_dtype {} is not supported (WrongAccumulatorType)", fb::EnumNameDType(a->accum_dtype()));
+    if (!acc)
+      return fail("accum_dtype {} is not supported (WrongAccumulatorType)",
+                  fb::EnumNameDType(a->accum_dtype()));
     op.attributes = {std::move(kernel), std::move(stride), std::move(pad), *acc};
     return zeroPoints(op, {{0, a->input_zp()}, {0, a->output_zp()}});
   }
@@ -320,7 +383,8 @@ class BlockReader {
     Tensor constant = integers(input.dtype, {a->pad_const_int()});
     if (isFloat(input.dtype)) {
       CARINA_TRY(const double value, floatValue(a->pad_const_fp(), "pad_const_fp"));
-      constant = convert(Tensor::from<float>({1}, std::vector<float>{static_cast<float>(value)}), input.dtype);
+      constant =
+          convert(Tensor::from<float>({1}, std::vector<float>{static_cast<float>(value)}), input.dtype);
     }
     op.constants = {shapeValue(padding), std::move(constant)};
     return {};
@@ -345,15 +409,17 @@ class BlockReader {
     CARINA_TRY(const ir::Ints shift, ints(a->shift(), "shift"));
     CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
     CARINA_TRY(const ElementInfo output, element(op.outputs, 0));
-    op.constants = {integers(a->scale32() ? DType::Int32 : DType::Int16, multiplier), integers(DType::Int8, shift),
-                    integers(input.dtype, {a->input_zp()}), integers(output.dtype, {a->output_zp()})};
+    op.constants = {integers(a->scale32() ? DType::Int32 : DType::Int16, multiplier),
+                    integers(DType::Int8, shift), integers(input.dtype, {a->input_zp()}),
+                    integers(output.dtype, {a->output_zp()})};
     const auto mode = a->double_round() ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND;
-    op.attributes = {a->scale32(), static_cast<int64_t>(mode), a->per_channel(), a->input_unsigned() || input.isUnsigned,
-                     a->output_unsigned() || output.isUnsigned};
+    op.attributes = {a->scale32(), static_cast<int64_t>(mode), a->per_channel(),
+                     a->input_unsigned() || input.isUnsigned, a->output_unsigned() || output.isUnsigned};
     return {};
   }
 
-  /// Input and weight as [N,1,1,IC] and [OC,1,1,IC] (a constant weight without an operator), CONV2D, RESHAPE to [N,OC].
+  /// Input and weight as [N,1,1,IC] and [OC,1,1,IC] (a constant weight without an operator), CONV2D, RESHAPE
+  /// to [N,OC].
   Status fullyConnected(WireOperator op) {
     CARINA_TRY(const ElementInfo input, element(op.inputs, 0));
     CARINA_TRY(const ElementInfo weight, element(op.inputs, 1));

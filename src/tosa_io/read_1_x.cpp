@@ -13,7 +13,9 @@ namespace {
 
 using Attributes = std::vector<ir::Attribute>;
 
-std::string text(const flatbuffers::String* string) { return string ? string->str() : std::string(); }
+std::string text(const flatbuffers::String* string) {
+  return string ? string->str() : std::string();
+}
 
 std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* strings) {
   std::vector<std::string> list;
@@ -25,17 +27,28 @@ std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<fla
 
 std::optional<DType> elementType(wire::DType dtype) {
   switch (dtype) {
-    case wire::DType::BOOL: return DType::Bool;
-    case wire::DType::INT4: return DType::Int4;
-    case wire::DType::INT8: return DType::Int8;
-    case wire::DType::INT16: return DType::Int16;
-    case wire::DType::INT32: return DType::Int32;
-    case wire::DType::INT48: return DType::Int48;
-    case wire::DType::INT64: return DType::Int64;
-    case wire::DType::FP32: return DType::Float32;
-    case wire::DType::FP16: return DType::Float16;
-    case wire::DType::BF16: return DType::BFloat16;
-    default: return std::nullopt;
+    case wire::DType::BOOL:
+      return DType::Bool;
+    case wire::DType::INT4:
+      return DType::Int4;
+    case wire::DType::INT8:
+      return DType::Int8;
+    case wire::DType::INT16:
+      return DType::Int16;
+    case wire::DType::INT32:
+      return DType::Int32;
+    case wire::DType::INT48:
+      return DType::Int48;
+    case wire::DType::INT64:
+      return DType::Int64;
+    case wire::DType::FP32:
+      return DType::Float32;
+    case wire::DType::FP16:
+      return DType::Float16;
+    case wire::DType::BF16:
+      return DType::BFloat16;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -70,20 +83,28 @@ ir::Attribute nanMode(wire::NanMode mode) {
 Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtype, std::string_view name) {
   const ByteSpan bytes = byteSpan(data);
   if (static_cast<int64_t>(bytes.size()) < dtypeSize(dtype)) {
-    return fail("{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name, bytes.size(), dtypeName(dtype));
+    return fail("{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name, bytes.size(),
+                dtypeName(dtype));
   }
   const auto read = [&](auto value) {
     std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   };
   switch (dtype) {
-    case DType::Int8: return ir::Attribute(int64_t{read(int8_t{})});
-    case DType::Int16: return ir::Attribute(int64_t{read(int16_t{})});
-    case DType::Int32: return ir::Attribute(int64_t{read(int32_t{})});
-    case DType::Float32: return ir::Attribute(double{read(float{})});
-    case DType::Float16: return ir::Attribute(double{halfToFloat(read(uint16_t{}))});
-    case DType::BFloat16: return ir::Attribute(double{bfloat16ToFloat(read(uint16_t{}))});
-    default: return fail("CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
+    case DType::Int8:
+      return ir::Attribute(int64_t{read(int8_t{})});
+    case DType::Int16:
+      return ir::Attribute(int64_t{read(int16_t{})});
+    case DType::Int32:
+      return ir::Attribute(int64_t{read(int32_t{})});
+    case DType::Float32:
+      return ir::Attribute(double{read(float{})});
+    case DType::Float16:
+      return ir::Attribute(double{halfToFloat(read(uint16_t{}))});
+    case DType::BFloat16:
+      return ir::Attribute(double{bfloat16ToFloat(read(uint16_t{}))});
+    default:
+      return fail("CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
   }
 }
 
@@ -138,33 +159,49 @@ Result<Attributes> clampAttributes(const wire::TosaOperator& op, std::optional<D
 /// In the order of the operator table. `inputType`: element type of the first operand.
 Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DType> inputType) {
   switch (op.op()) {
-    case wire::Op::CONV2D: case wire::Op::CONV3D: case wire::Op::DEPTHWISE_CONV2D: case wire::Op::TRANSPOSE_CONV2D:
-    case wire::Op::AVG_POOL2D: case wire::Op::MAX_POOL2D:
+    case wire::Op::CONV2D:
+    case wire::Op::CONV3D:
+    case wire::Op::DEPTHWISE_CONV2D:
+    case wire::Op::TRANSPOSE_CONV2D:
+    case wire::Op::AVG_POOL2D:
+    case wire::Op::MAX_POOL2D:
       return windowAttributes(op);
-    case wire::Op::ARGMAX: case wire::Op::REDUCE_MAX: case wire::Op::REDUCE_MIN: {
+    case wire::Op::ARGMAX:
+    case wire::Op::REDUCE_MAX:
+    case wire::Op::REDUCE_MIN: {
       const auto& a = as<wire::AxisNanAttributes>(op);
       return Attributes{int64_t{a.axis()}, nanMode(a.nan_mode())};
     }
-    case wire::Op::REDUCE_ALL: case wire::Op::REDUCE_ANY: case wire::Op::REDUCE_PRODUCT: case wire::Op::REDUCE_SUM:
-    case wire::Op::CONCAT: case wire::Op::REVERSE:
+    case wire::Op::REDUCE_ALL:
+    case wire::Op::REDUCE_ANY:
+    case wire::Op::REDUCE_PRODUCT:
+    case wire::Op::REDUCE_SUM:
+    case wire::Op::CONCAT:
+    case wire::Op::REVERSE:
       return Attributes{int64_t{as<wire::AxisAttributes>(op).axis()}};
-    case wire::Op::MAXIMUM: case wire::Op::MINIMUM: return Attributes{nanMode(as<wire::NanAttributes>(op).nan_mode())};
+    case wire::Op::MAXIMUM:
+    case wire::Op::MINIMUM:
+      return Attributes{nanMode(as<wire::NanAttributes>(op).nan_mode())};
     case wire::Op::FFT2D: {
       const auto& a = as<wire::FftAttributes>(op);
       return Attributes{a.inverse(), a.local_bound()};
     }
-    case wire::Op::RFFT2D: return Attributes{as<wire::RealFftAttributes>(op).local_bound()};
-    case wire::Op::ARITHMETIC_RIGHT_SHIFT: return Attributes{as<wire::ArithmeticRightShiftAttributes>(op).round()};
-    case wire::Op::CLAMP: return clampAttributes(op, inputType);
+    case wire::Op::RFFT2D:
+      return Attributes{as<wire::RealFftAttributes>(op).local_bound()};
+    case wire::Op::ARITHMETIC_RIGHT_SHIFT:
+      return Attributes{as<wire::ArithmeticRightShiftAttributes>(op).round()};
+    case wire::Op::CLAMP:
+      return clampAttributes(op, inputType);
     case wire::Op::TRANSPOSE: {
       CARINA_TRY(ir::Ints perms, ints(as<wire::TransposeAttributes>(op).perms(), "perms"));
       return Attributes{std::move(perms)};
     }
-    case wire::Op::RESIZE: return Attributes{static_cast<int64_t>(as<wire::ResizeAttributes>(op).mode())};
+    case wire::Op::RESIZE:
+      return Attributes{static_cast<int64_t>(as<wire::ResizeAttributes>(op).mode())};
     case wire::Op::RESCALE: {
       const auto& a = as<wire::RescaleAttributes>(op);
-      return Attributes{a.scale32(), static_cast<int64_t>(a.rounding_mode()), a.per_channel(), a.input_unsigned(),
-                        a.output_unsigned()};
+      return Attributes{a.scale32(), static_cast<int64_t>(a.rounding_mode()), a.per_channel(),
+                        a.input_unsigned(), a.output_unsigned()};
     }
     case wire::Op::CUSTOM: {
       const auto& a = as<wire::CustomAttributes>(op);
@@ -172,7 +209,8 @@ Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DTyp
       return Attributes{text(a.operator_name()), text(a.domain_name()),
                         std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
     }
-    default: return Attributes{};
+    default:
+      return Attributes{};
   }
 }
 
@@ -241,7 +279,8 @@ class Reader {
     tensor.data = byteSpan(source.data());
     if (source.offset() > 1) {  // data outside of the flatbuffer, for files beyond 2 GiB
       if (source.offset() > bytes_.size() || source.size() > bytes_.size() - source.offset()) {
-        return fail("data at {} with {} bytes is outside of the file", source.offset(), source.size()).at("tensor " + tensor.name);
+        return fail("data at {} with {} bytes is outside of the file", source.offset(), source.size())
+            .at("tensor " + tensor.name);
       }
       tensor.data = bytes_.subspan(source.offset(), source.size());
     }
@@ -290,8 +329,9 @@ class Reader {
   /// Development snapshots of 2024 say 1.1.0 draft but differ from what 1.1 became.
   Error advise(Error error) const {
     if (!mayBeSnapshot_) return error;
-    return std::move(error).withRemedy("the file is marked as a draft; if a development version before TOSA 1.0 wrote it, "
-                                       "write it again with a released one");
+    return std::move(error).withRemedy(
+        "the file is marked as a draft; if a development version before TOSA 1.0 wrote it, "
+        "write it again with a released one");
   }
 
   ByteSpan bytes_;

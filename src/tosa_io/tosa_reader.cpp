@@ -22,7 +22,8 @@ Result<ir::Graph> readTosa(ByteSpan bytes, std::shared_ptr<const void> owner) {
     return fail("this is no TOSA flatbuffer: the identifier TOSA is missing");
   }
   if (!verifier.VerifyBuffer<wire::VersionedFile>("TOSA")) {
-    return fail("the file is damaged: it has no readable version").withRemedy("copy or export the file again");
+    return fail("the file is damaged: it has no readable version")
+        .withRemedy("copy or export the file again");
   }
   const wire::Version& version = *flatbuffers::GetRoot<wire::VersionedFile>(bytes.data())->version();
   const int major = version.major(), minor = version.minor();

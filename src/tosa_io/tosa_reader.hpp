@@ -9,9 +9,9 @@
 
 namespace carina::tosa_io {
 
-/// The main graph, verified (level 8K, all profiles). Operators CONST and CONST_SHAPE become constant values, which borrow
-/// the mapped file where aligned; sub-graphs become regions. 0.80 attributes become the operands that 1.0 has instead.
-/// Errors name the file and the operator or tensor.
+/// The main graph, verified (level 8K, all profiles). Operators CONST and CONST_SHAPE become constant values,
+/// which borrow the mapped file where aligned; sub-graphs become regions. 0.80 attributes become the operands
+/// that 1.0 has instead. Errors name the file and the operator or tensor.
 Result<ir::Graph> readTosa(const std::filesystem::path& path);
 
 /// The same from memory; `owner` keeps `bytes` alive.

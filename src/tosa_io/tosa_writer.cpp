@@ -18,16 +18,26 @@ using Offsets = std::vector<Offset<T>>;
 
 Result<wire::DType> wireType(DType dtype) {
   switch (dtype) {
-    case DType::Bool: return wire::DType::BOOL;
-    case DType::Int4: return wire::DType::INT4;
-    case DType::Int8: return wire::DType::INT8;
-    case DType::Int16: return wire::DType::INT16;
-    case DType::Int32: return wire::DType::INT32;
-    case DType::Int48: return wire::DType::INT48;
-    case DType::Float32: return wire::DType::FP32;
-    case DType::Float16: return wire::DType::FP16;
-    case DType::BFloat16: return wire::DType::BF16;
-    default: return fail("TOSA 1.0 has no element type {}", dtypeName(dtype));
+    case DType::Bool:
+      return wire::DType::BOOL;
+    case DType::Int4:
+      return wire::DType::INT4;
+    case DType::Int8:
+      return wire::DType::INT8;
+    case DType::Int16:
+      return wire::DType::INT16;
+    case DType::Int32:
+      return wire::DType::INT32;
+    case DType::Int48:
+      return wire::DType::INT48;
+    case DType::Float32:
+      return wire::DType::FP32;
+    case DType::Float16:
+      return wire::DType::FP16;
+    case DType::BFloat16:
+      return wire::DType::BF16;
+    default:
+      return fail("TOSA 1.0 has no element type {}", dtypeName(dtype));
   }
 }
 
@@ -60,12 +70,18 @@ std::vector<uint8_t> boundBytes(const ir::Attribute& value, DType dtype) {
     return bytes;
   };
   switch (dtype) {
-    case DType::Int8: return bytesOf(static_cast<int8_t>(ir::scalarInt(value)));
-    case DType::Int16: return bytesOf(static_cast<int16_t>(ir::scalarInt(value)));
-    case DType::Int32: return bytesOf(static_cast<int32_t>(ir::scalarInt(value)));
-    case DType::Float16: return bytesOf(floatToHalf(static_cast<float>(ir::scalarReal(value))));
-    case DType::BFloat16: return bytesOf(floatToBfloat16(static_cast<float>(ir::scalarReal(value))));
-    default: return bytesOf(static_cast<float>(ir::scalarReal(value)));
+    case DType::Int8:
+      return bytesOf(static_cast<int8_t>(ir::scalarInt(value)));
+    case DType::Int16:
+      return bytesOf(static_cast<int16_t>(ir::scalarInt(value)));
+    case DType::Int32:
+      return bytesOf(static_cast<int32_t>(ir::scalarInt(value)));
+    case DType::Float16:
+      return bytesOf(floatToHalf(static_cast<float>(ir::scalarReal(value))));
+    case DType::BFloat16:
+      return bytesOf(floatToBfloat16(static_cast<float>(ir::scalarReal(value))));
+    default:
+      return bytesOf(static_cast<float>(ir::scalarReal(value)));
   }
 }
 
@@ -126,14 +142,17 @@ class Writer {
     }
     for (const auto& constant : graph.constants()) CARINA_RETURN_IF_ERROR(this->constant(block, *constant));
     for (const ir::Node* node : graph.nodes()) {
-      if (auto status = operation(block, *node); !status.ok()) return std::move(status).error().at(node->where());
+      if (auto status = operation(block, *node); !status.ok())
+        return std::move(status).error().at(node->where());
     }
     for (const ir::Value* output : graph.outputs()) outputs.push_back(block.names.at(output));
     const auto blockOffset = wire::CreateTosaBasicBlock(
-        builder_, builder_.CreateString(name), builder_.CreateVector(block.operators), builder_.CreateVector(block.tensors),
-        builder_.CreateVectorOfStrings(inputs), builder_.CreateVectorOfStrings(outputs), builder_.CreateVector(block.shapes));
+        builder_, builder_.CreateString(name), builder_.CreateVector(block.operators),
+        builder_.CreateVector(block.tensors), builder_.CreateVectorOfStrings(inputs),
+        builder_.CreateVectorOfStrings(outputs), builder_.CreateVector(block.shapes));
     const Offsets<wire::TosaBasicBlock> blocks{blockOffset};
-    regions_.push_back(wire::CreateTosaRegion(builder_, builder_.CreateString(name), builder_.CreateVector(blocks)));
+    regions_.push_back(
+        wire::CreateTosaRegion(builder_, builder_.CreateString(name), builder_.CreateVector(blocks)));
     return {};
   }
 
@@ -152,7 +171,8 @@ class Writer {
     const std::string& name = block.names.at(&value);
     Offset<flatbuffers::Vector<uint8_t>> bytes;
     if (contents) bytes = data(packed(*contents));
-    block.tensors.push_back(wire::CreateTosaTensor(builder_, builder_.CreateString(name), builder_.CreateVector(shape), dtype, bytes));
+    block.tensors.push_back(wire::CreateTosaTensor(builder_, builder_.CreateString(name),
+                                                   builder_.CreateVector(shape), dtype, bytes));
     return {};
   }
 
@@ -164,8 +184,8 @@ class Writer {
     }
     const std::string& name = block.names.at(&value);
     const auto bytes = data(packed(value.constant()));
-    block.shapes.push_back(wire::CreateTosaShape(builder_, builder_.CreateString(name),
-                                                 static_cast<uint32_t>(value.constant().numElements()), bytes));
+    block.shapes.push_back(wire::CreateTosaShape(
+        builder_, builder_.CreateString(name), static_cast<uint32_t>(value.constant().numElements()), bytes));
     emit(block, wire::Op::CONST_SHAPE, emptyAttributes(), {}, {name}, "");
     return {};
   }
@@ -175,7 +195,8 @@ class Writer {
     Offset<wire::OpLocation> where;
     if (!location.empty()) where = wire::CreateOpLocation(builder_, builder_.CreateString(location));
     const auto tag = static_cast<wire::Attributes>(static_cast<uint32_t>(op));
-    const OptionalStrings operands = inputs.empty() ? OptionalStrings() : builder_.CreateVectorOfStrings(inputs);
+    const OptionalStrings operands =
+        inputs.empty() ? OptionalStrings() : builder_.CreateVectorOfStrings(inputs);
     block.operators.push_back(wire::CreateTosaOperator(builder_, op, tag, attributes, operands,
                                                        builder_.CreateVectorOfStrings(outputs), where));
   }
@@ -196,7 +217,8 @@ class Writer {
       outputs.push_back(block.names.at(result));
     }
     CARINA_TRY(const Offset<void> attributes, attributesOf(node));
-    const std::string location = node.location() && node.location()->name != node.result(0)->name ? node.location()->name : "";
+    const std::string location =
+        node.location() && node.location()->name != node.result(0)->name ? node.location()->name : "";
     emit(block, op, attributes, inputs, outputs, location);
     return {};
   }
@@ -207,10 +229,11 @@ class Writer {
     return builder_.CreateVector(std::vector<int32_t>(values.begin(), values.end()));
   }
 
-  Result<Offset<void>> convolution(const ir::Ints& pad, const ir::Ints& stride, const ir::Ints& dilation, bool localBound,
-                                   DType accType) {
+  Result<Offset<void>> convolution(const ir::Ints& pad, const ir::Ints& stride, const ir::Ints& dilation,
+                                   bool localBound, DType accType) {
     CARINA_TRY(const wire::DType acc, wireType(accType));
-    return wire::CreateConvAttributes(builder_, ints(pad), ints(stride), ints(dilation), localBound, acc).Union();
+    return wire::CreateConvAttributes(builder_, ints(pad), ints(stride), ints(dilation), localBound, acc)
+        .Union();
   }
 
   Result<std::array<std::string, 2>> subGraphs(const ir::Node& node) {
@@ -223,8 +246,9 @@ class Writer {
     return names;
   }
 
-  Result<Offset<void>> attributesOf(const ir::Node& node) {
-    const auto nan = [](tosa::NanMode mode) { return static_cast<wire::NanMode>(mode); };
+  static wire::NanMode nan(tosa::NanMode mode) { return static_cast<wire::NanMode>(mode); }
+
+  Result<Offset<void>> windowAttributes(const ir::Node& node) {
     switch (tosa::opId(&node)) {
       case tosa::OpId::Conv2d: {
         const auto op = ir::dynCast<tosa::Conv2d>(&node);
@@ -241,25 +265,55 @@ class Writer {
       case tosa::OpId::TransposeConv2d: {
         const auto op = ir::dynCast<tosa::TransposeConv2d>(&node);
         CARINA_TRY(const wire::DType acc, wireType(op.accType()));
-        return wire::CreateTransposeConvAttributes(builder_, ints(op.outPad()), ints(op.stride()), op.localBound(), acc).Union();
+        return wire::CreateTransposeConvAttributes(builder_, ints(op.outPad()), ints(op.stride()),
+                                                   op.localBound(), acc)
+            .Union();
       }
       case tosa::OpId::AvgPool2d: {
         const auto op = ir::dynCast<tosa::AvgPool2d>(&node);
         CARINA_TRY(const wire::DType acc, wireType(op.accType()));
-        return wire::CreateAveragePoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()), acc).Union();
+        return wire::CreateAveragePoolAttributes(builder_, ints(op.kernel()), ints(op.stride()),
+                                                 ints(op.pad()), acc)
+            .Union();
       }
       case tosa::OpId::MaxPool2d: {
         const auto op = ir::dynCast<tosa::MaxPool2d>(&node);
-        return wire::CreateMaxPoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()), nan(op.nanMode())).Union();
+        return wire::CreateMaxPoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()),
+                                             nan(op.nanMode()))
+            .Union();
       }
-      case tosa::OpId::Argmax: case tosa::OpId::ReduceMax: case tosa::OpId::ReduceMin:
+      default:
+        CARINA_UNREACHABLE("operator without a window");
+    }
+  }
+
+  Result<Offset<void>> attributesOf(const ir::Node& node) {
+    switch (tosa::opId(&node)) {
+      case tosa::OpId::Conv2d:
+      case tosa::OpId::Conv3d:
+      case tosa::OpId::DepthwiseConv2d:
+      case tosa::OpId::TransposeConv2d:
+      case tosa::OpId::AvgPool2d:
+      case tosa::OpId::MaxPool2d:
+        return windowAttributes(node);
+      case tosa::OpId::Argmax:
+      case tosa::OpId::ReduceMax:
+      case tosa::OpId::ReduceMin:
         return wire::CreateAxisNanAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0)),
-                                             static_cast<wire::NanMode>(node.attributeAs<int64_t>(1))).Union();
-      case tosa::OpId::ReduceAll: case tosa::OpId::ReduceAny: case tosa::OpId::ReduceProduct: case tosa::OpId::ReduceSum:
-      case tosa::OpId::Concat: case tosa::OpId::Reverse:
-        return wire::CreateAxisAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0))).Union();
-      case tosa::OpId::Maximum: case tosa::OpId::Minimum:
-        return wire::CreateNanAttributes(builder_, static_cast<wire::NanMode>(node.attributeAs<int64_t>(0))).Union();
+                                             static_cast<wire::NanMode>(node.attributeAs<int64_t>(1)))
+            .Union();
+      case tosa::OpId::ReduceAll:
+      case tosa::OpId::ReduceAny:
+      case tosa::OpId::ReduceProduct:
+      case tosa::OpId::ReduceSum:
+      case tosa::OpId::Concat:
+      case tosa::OpId::Reverse:
+        return wire::CreateAxisAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0)))
+            .Union();
+      case tosa::OpId::Maximum:
+      case tosa::OpId::Minimum:
+        return wire::CreateNanAttributes(builder_, static_cast<wire::NanMode>(node.attributeAs<int64_t>(0)))
+            .Union();
       case tosa::OpId::Fft2d: {
         const auto op = ir::dynCast<tosa::Fft2d>(&node);
         return wire::CreateFftAttributes(builder_, op.inverse(), op.localBound()).Union();
@@ -267,7 +321,9 @@ class Writer {
       case tosa::OpId::Rfft2d:
         return wire::CreateRealFftAttributes(builder_, ir::dynCast<tosa::Rfft2d>(&node).localBound()).Union();
       case tosa::OpId::ArithmeticRightShift:
-        return wire::CreateArithmeticRightShiftAttributes(builder_, ir::dynCast<tosa::ArithmeticRightShift>(&node).round()).Union();
+        return wire::CreateArithmeticRightShiftAttributes(
+                   builder_, ir::dynCast<tosa::ArithmeticRightShift>(&node).round())
+            .Union();
       case tosa::OpId::Clamp: {
         const auto op = ir::dynCast<tosa::Clamp>(&node);
         const DType dtype = op.input()->dtype();
@@ -275,33 +331,46 @@ class Writer {
         return wire::CreateClampAttributes(builder_, low, high, nan(op.nanMode())).Union();
       }
       case tosa::OpId::Transpose:
-        return wire::CreateTransposeAttributes(builder_, ints(ir::dynCast<tosa::Transpose>(&node).perms())).Union();
+        return wire::CreateTransposeAttributes(builder_, ints(ir::dynCast<tosa::Transpose>(&node).perms()))
+            .Union();
       case tosa::OpId::Resize:
-        return wire::CreateResizeAttributes(builder_, static_cast<wire::ResizeMode>(ir::dynCast<tosa::Resize>(&node).mode())).Union();
+        return wire::CreateResizeAttributes(
+                   builder_, static_cast<wire::ResizeMode>(ir::dynCast<tosa::Resize>(&node).mode()))
+            .Union();
       case tosa::OpId::Rescale: {
         const auto op = ir::dynCast<tosa::Rescale>(&node);
-        return wire::CreateRescaleAttributes(builder_, op.scale32(), static_cast<wire::RoundingMode>(op.roundingMode()),
-                                             op.perChannel(), op.inputUnsigned(), op.outputUnsigned()).Union();
+        return wire::CreateRescaleAttributes(builder_, op.scale32(),
+                                             static_cast<wire::RoundingMode>(op.roundingMode()),
+                                             op.perChannel(), op.inputUnsigned(), op.outputUnsigned())
+            .Union();
       }
       case tosa::OpId::Custom: {
         const auto op = ir::dynCast<tosa::Custom>(&node);
         const std::string& bytes = op.implementationAttrs();
         const auto blob = data(std::vector<uint8_t>(bytes.begin(), bytes.end()));
         return wire::CreateCustomAttributes(builder_, builder_.CreateString(op.operatorName()),
-                                            builder_.CreateString(op.domainName()), blob).Union();
+                                            builder_.CreateString(op.domainName()), blob)
+            .Union();
       }
       case tosa::OpId::CondIf: {
         CARINA_TRY(const auto names, subGraphs(node));
-        return wire::CreateCondIfAttributes(builder_, builder_.CreateString(names[0]), builder_.CreateString(names[1])).Union();
+        return wire::CreateCondIfAttributes(builder_, builder_.CreateString(names[0]),
+                                            builder_.CreateString(names[1]))
+            .Union();
       }
       case tosa::OpId::WhileLoop: {
         CARINA_TRY(const auto names, subGraphs(node));
-        return wire::CreateWhileLoopAttributes(builder_, builder_.CreateString(names[0]), builder_.CreateString(names[1])).Union();
+        return wire::CreateWhileLoopAttributes(builder_, builder_.CreateString(names[0]),
+                                               builder_.CreateString(names[1]))
+            .Union();
       }
-      case tosa::OpId::Variable: case tosa::OpId::VariableRead: case tosa::OpId::VariableWrite:
+      case tosa::OpId::Variable:
+      case tosa::OpId::VariableRead:
+      case tosa::OpId::VariableWrite:
         return fail("{} cannot be written: the format leaves open how variables are bound", node.opName())
             .withRemedy("make the state an input and an output of the graph");
-      default: return emptyAttributes();
+      default:
+        return emptyAttributes();
     }
   }
 
@@ -312,6 +381,8 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> writeTosa(const ir::Graph& graph) { return Writer().write(graph); }
+Result<std::string> writeTosa(const ir::Graph& graph) {
+  return Writer().write(graph);
+}
 
 }  // namespace carina::tosa_io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a .tosa file of any version says, names not yet resolved. The readers of the versions fill it in 1.0 terms; the graph
-// builder turns it into an ir::Graph.
+// What a .tosa file of any version says, names not yet resolved. The readers of the versions fill it in 1.0
+// terms; the graph builder turns it into an ir::Graph.
 #pragma once
 
 #include <array>
@@ -16,18 +16,18 @@ namespace carina::tosa_io {
 
 struct WireTensor {
   std::string name;
-  Shape shape;                  // of a shape value: {rank}
-  std::optional<DType> dtype;   // none: `typeName` is no type that Carina computes in
-  std::string typeName;         // as the format calls it
-  ByteSpan data;                // empty: no constant
-  bool hasData = false;         // an empty shape value is a constant without bytes
+  Shape shape;                 // of a shape value: {rank}
+  std::optional<DType> dtype;  // none: `typeName` is no type that Carina computes in
+  std::string typeName;        // as the format calls it
+  ByteSpan data;               // empty: no constant
+  bool hasData = false;        // an empty shape value is a constant without bytes
   bool unranked = false;
 };
 
 struct WireOperator {
   std::string op;  // "CONV2D", the name in 1.0
   std::vector<std::string> inputs, outputs;
-  std::vector<Tensor> constants;  // operands after `inputs` that the version keeps in attributes
+  std::vector<Tensor> constants;          // operands after `inputs` that the version keeps in attributes
   std::vector<ir::Attribute> attributes;  // in table order
   std::array<std::string, 2> subGraphs;   // then, else or condition, body
   std::string location;
@@ -50,7 +50,8 @@ struct WireFile {
   std::shared_ptr<const void> owner;  // keeps the bytes of constants alive
 };
 
-/// Bytes of `count` elements in a file: int4 packs two to a byte, int48 takes six bytes. Nothing when that overflows.
+/// Bytes of `count` elements in a file: int4 packs two to a byte, int48 takes six bytes. Nothing when that
+/// overflows.
 std::optional<int64_t> wireBytes(DType dtype, int64_t count);
 
 /// Readers of the versions, for verified identifiers; both check the whole buffer first.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole set of TOSA vectors and the graphs that ExecuTorch made, from the larger suites.
-#include <nlohmann/json.hpp>
-
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "support/fixtures.hpp"
 #include "tosa/float_rules.hpp"
@@ -48,7 +47,8 @@ TEST(TosaConformance, Float32VectorsWithinTolerance) {
   ASSERT_GE(index["fp32"].size(), 50u);
   for (const auto& test : index["fp32"]) {
     const std::string name = test["name"];
-    EXPECT_TRUE(withinTolerance(folder / "fp32" / (name + ".tosa"), folder / "fp32" / (name + ".npz"))) << name;
+    EXPECT_TRUE(withinTolerance(folder / "fp32" / (name + ".tosa"), folder / "fp32" / (name + ".npz")))
+        << name;
   }
 }
 
@@ -61,7 +61,8 @@ TEST(TosaConformance, InvalidGraphsAreRefusedByTheirRule) {
     const std::string name = test["name"], rule = test["rule"];
     const auto graph = tosa_io::readTosa(folder / "invalid" / (name + ".tosa"));
     ASSERT_FALSE(graph.ok()) << name;
-    EXPECT_NE(graph.error().str().find("(" + rule + ")"), std::string::npos) << name << ": " << graph.error().str();
+    EXPECT_NE(graph.error().str().find("(" + rule + ")"), std::string::npos)
+        << name << ": " << graph.error().str();
   }
 }
 

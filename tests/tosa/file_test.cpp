@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing .tosa files: the bytes of the format, names, damaged files, version 0.80.
+#include "base/file.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "base/file.hpp"
 #include "ir/printer.hpp"
 #include "support/fixtures.hpp"
 #include "support/golden.hpp"
@@ -29,7 +30,9 @@ std::vector<fs::path> vectorsIn(const fs::path& folder) {
   return files;
 }
 
-fs::path arraysOf(fs::path tosa) { return tosa.replace_extension(".npz"); }
+fs::path arraysOf(fs::path tosa) {
+  return tosa.replace_extension(".npz");
+}
 
 TEST(TosaVectors, SmallPickIsBitExactAndSurvivesARoundTrip) {
   const auto files = vectorsIn(dataDir() / "tosa");
@@ -62,8 +65,10 @@ TEST(TosaVectors, InvalidGraphsAreRefusedByTheirRule) {
 TEST(TosaVectors, ADifferentResultIsNoticed) {
   const fs::path folder = dataDir() / "tosa";
   const auto files = vectorsIn(folder);
-  const fs::path abs = *std::find_if(files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("abs"); });
-  const fs::path clz = *std::find_if(files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("clz"); });
+  const fs::path abs = *std::find_if(
+      files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("abs"); });
+  const fs::path clz = *std::find_if(
+      files.begin(), files.end(), [](const fs::path& f) { return f.filename().string().starts_with("clz"); });
   EXPECT_FALSE(reproduces(abs, arraysOf(clz)));
 }
 
@@ -78,7 +83,9 @@ ir::Graph smallGraph() {
   return graph;
 }
 
-TEST(TosaPrinter, Golden) { EXPECT_TRUE(matchesGolden("tosa/rescale_mul.txt", ir::print(smallGraph()))); }
+TEST(TosaPrinter, Golden) {
+  EXPECT_TRUE(matchesGolden("tosa/rescale_mul.txt", ir::print(smallGraph())));
+}
 
 TEST(TosaPrinter, ControlFlowGolden) {
   for (const fs::path& file : vectorsIn(dataDir() / "tosa")) {
@@ -102,7 +109,8 @@ TEST(TosaWriter, NamesConstantsAndAlignment) {
   for (const auto& constant : graph->constants()) {
     EXPECT_FALSE(constant->name.empty());
     EXPECT_GE(reinterpret_cast<const char*>(constant->constant().bytes().data()), owner->data());
-    EXPECT_LT(reinterpret_cast<const char*>(constant->constant().bytes().data()), owner->data() + owner->size());
+    EXPECT_LT(reinterpret_cast<const char*>(constant->constant().bytes().data()),
+              owner->data() + owner->size());
   }
   const auto results = tosa::interpret(*graph, std::vector<Tensor>{list(DType::Int8, {3, 4, 5, -3})});
   ASSERT_TRUE(results.ok());
@@ -141,7 +149,8 @@ namespace fb = tosa_io::wire080;
 std::string fileOfVersion080(int minor) {
   flatbuffers::FlatBufferBuilder b;
   std::vector<flatbuffers::Offset<fb::TosaTensor>> tensors;
-  const auto tensor = [&](const char* name, std::vector<int32_t> shape, fb::DType type, const std::vector<uint8_t>& data = {}) {
+  const auto tensor = [&](const char* name, std::vector<int32_t> shape, fb::DType type,
+                          const std::vector<uint8_t>& data = {}) {
     tensors.push_back(fb::CreateTosaTensorDirect(b, name, &shape, type, data.empty() ? nullptr : &data));
   };
   tensor("x", {1, 2}, fb::DType::INT8);
@@ -151,26 +160,30 @@ std::string fileOfVersion080(int minor) {
   tensor("scaled", {1, 2}, fb::DType::INT8);
   tensor("y", {1, 2}, fb::DType::INT8);
   std::vector<flatbuffers::Offset<fb::TosaOperator>> operators;
-  const auto add = [&](fb::Op op, fb::Attribute tag, flatbuffers::Offset<void> attribute, const std::vector<std::string>& inputs,
-                       const std::string& output) {
+  const auto add = [&](fb::Op op, fb::Attribute tag, flatbuffers::Offset<void> attribute,
+                       const std::vector<std::string>& inputs, const std::string& output) {
     const auto ins = b.CreateVectorOfStrings(inputs);
     const auto outs = b.CreateVectorOfStrings({output});
     operators.push_back(fb::CreateTosaOperator(b, op, tag, attribute, ins, outs));
   };
   add(fb::Op::CONST, fb::Attribute::NONE, 0, {}, "w");
   add(fb::Op::CONST, fb::Attribute::NONE, 0, {}, "bias");
-  add(fb::Op::FULLY_CONNECTED, fb::Attribute::FullyConnectedAttribute, fb::CreateFullyConnectedAttribute(b, 1, 0).Union(),
-      {"x", "w", "bias"}, "sum");
+  add(fb::Op::FULLY_CONNECTED, fb::Attribute::FullyConnectedAttribute,
+      fb::CreateFullyConnectedAttribute(b, 1, 0).Union(), {"x", "w", "bias"}, "sum");
   const std::vector<int32_t> multiplier{1 << 30}, shift{31};
-  const auto rescale = fb::CreateRescaleAttributeDirect(b, 0, -4, &multiplier, &shift, true, true, false, false, false);
+  const auto rescale =
+      fb::CreateRescaleAttributeDirect(b, 0, -4, &multiplier, &shift, true, true, false, false, false);
   add(fb::Op::RESCALE, fb::Attribute::RescaleAttribute, rescale.Union(), {"sum"}, "scaled");
-  add(fb::Op::CLAMP, fb::Attribute::ClampAttribute, fb::CreateClampAttribute(b, -4, 5).Union(), {"scaled"}, "y");
+  add(fb::Op::CLAMP, fb::Attribute::ClampAttribute, fb::CreateClampAttribute(b, -4, 5).Union(), {"scaled"},
+      "y");
   const auto ins = b.CreateVectorOfStrings({"x"});
   const auto outs = b.CreateVectorOfStrings({"y"});
   const auto name = b.CreateString("main");
-  const std::vector blocks{fb::CreateTosaBasicBlock(b, name, b.CreateVector(operators), b.CreateVector(tensors), ins, outs)};
+  const std::vector blocks{
+      fb::CreateTosaBasicBlock(b, name, b.CreateVector(operators), b.CreateVector(tensors), ins, outs)};
   const std::vector regions{fb::CreateTosaRegionDirect(b, "main", &blocks)};
-  fb::FinishTosaGraphBuffer(b, fb::CreateTosaGraphDirect(b, fb::CreateVersion(b, 0, minor, 0, false), &regions));
+  fb::FinishTosaGraphBuffer(b,
+                            fb::CreateTosaGraphDirect(b, fb::CreateVersion(b, 0, minor, 0, false), &regions));
   return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }
 
@@ -197,8 +210,9 @@ TEST(TosaReader, KnownBytes) {
   const fs::path file = dataDir() / "tosa" / "known_add.bin";
   const auto graph = tosa_io::readTosa(file);
   ASSERT_TRUE(graph.ok()) << graph.error().str();
-  EXPECT_EQ(ir::print(*graph),
-            "graph @main(%x: i32[2]) -> (%y) {\n  %c: i32[2] = [1, -2]\n  %y: i32[2] = tosa.ADD(%x, %c)\n}\n");
+  EXPECT_EQ(
+      ir::print(*graph),
+      "graph @main(%x: i32[2]) -> (%y) {\n  %c: i32[2] = [1, -2]\n  %y: i32[2] = tosa.ADD(%x, %c)\n}\n");
 }
 
 }  // namespace

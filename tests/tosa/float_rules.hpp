@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a float32 result may be from the reference: the accuracy rules of the TOSA specification, per operator.
+// How far a float32 result may be from the reference: the accuracy rules of the TOSA specification, per
+// operator.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +9,9 @@
 
 namespace carina::test {
 
-/// Runs a graph of one operator and compares with refN (computed in double precision) by the operator's rule; integer and
-/// bool results exactly with outN.
-::testing::AssertionResult withinTolerance(const std::filesystem::path& tosa, const std::filesystem::path& npz);
+/// Runs a graph of one operator and compares with refN (computed in double precision) by the operator's rule;
+/// integer and bool results exactly with outN.
+::testing::AssertionResult withinTolerance(const std::filesystem::path& tosa,
+                                           const std::filesystem::path& npz);
 
 }  // namespace carina::test

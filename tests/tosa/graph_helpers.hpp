@@ -39,8 +39,8 @@ inline ir::Graph rescaleGraph(const RescaleSpec& spec, int64_t n) {
   ir::Value* shift = b.constant(list(DType::Int8, {spec.shift}));
   ir::Value* inputZero = b.constant(list(spec.from, {spec.inputZero}));
   ir::Value* outputZero = b.constant(list(spec.to, {spec.outputZero}));
-  auto op = tosa::Rescale::create(b, x, multiplier, shift, inputZero, outputZero, spec.scale32, spec.mode, false,
-                                  spec.inputUnsigned, spec.outputUnsigned);
+  auto op = tosa::Rescale::create(b, x, multiplier, shift, inputZero, outputZero, spec.scale32, spec.mode,
+                                  false, spec.inputUnsigned, spec.outputUnsigned);
   op.output()->name = "y";
   graph.setOutputs({op.output()});
   return graph;

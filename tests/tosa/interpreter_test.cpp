@@ -56,7 +56,8 @@ TEST(TosaScale, ReciprocalOfCounts) {
 }
 
 TEST(TosaInterpreter, RescaleLeftAlignsAsFrameworksDo) {
-  const ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 11, .inputZero = -17}, 1);
+  const ir::Graph graph =
+      rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 11, .inputZero = -17}, 1);
   EXPECT_EQ(run(graph, {list(DType::Int8, {100})}), std::vector<int64_t>{61341696});
 }
 
@@ -66,21 +67,24 @@ TEST(TosaInterpreter, UnsignedRescaleClipsNegativeToZero) {
   spec.shift = 30;
   EXPECT_EQ(run(rescaleGraph(spec, 3), {list(DType::Int8, {-5, 0, 127})}), (std::vector<int64_t>{0, 0, 127}));
   spec.outputZero = -128;  // 128, stored in a signless type
-  EXPECT_EQ(run(rescaleGraph(spec, 3), {list(DType::Int8, {-128, 0, 127})}), (std::vector<int64_t>{0, -128, -1}));
+  EXPECT_EQ(run(rescaleGraph(spec, 3), {list(DType::Int8, {-128, 0, 127})}),
+            (std::vector<int64_t>{0, -128, -1}));
 }
 
 TEST(TosaInterpreter, RescaleOutOfRangeIsRefusedWithTheNode) {
   const ir::Graph narrow = rescaleGraph({.shift = 4}, 2);  // shift 4 takes -8..7
   EXPECT_NE(failure(narrow, {list(DType::Int32, {7, 8})}).find("unpredictable"), std::string::npos);
-  const ir::Graph wide = rescaleGraph({.from = DType::Int48, .multiplier = 1 << 14, .shift = 2, .scale32 = false}, 1);
+  const ir::Graph wide =
+      rescaleGraph({.from = DType::Int48, .multiplier = 1 << 14, .shift = 2, .scale32 = false}, 1);
   EXPECT_NE(failure(wide, {list(DType::Int48, {int64_t{1} << 40})}).find("tosa.RESCALE"), std::string::npos);
 }
 
 TEST(TosaInterpreter, MulShiftsWithRounding) {
   const auto product = [](int64_t a, int64_t b, int64_t shift) {
-    const ir::Graph graph = binaryGraph(DType::Int32, 1, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
-      return tosa::Mul::create(builder, x, y, builder.constant(list(DType::Int8, {shift}))).output();
-    });
+    const ir::Graph graph =
+        binaryGraph(DType::Int32, 1, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
+          return tosa::Mul::create(builder, x, y, builder.constant(list(DType::Int8, {shift}))).output();
+        });
     return run(graph, {list(DType::Int32, {a}), list(DType::Int32, {b})})[0];
   };
   EXPECT_EQ(product(7, 5, 2), 9);
@@ -92,9 +96,10 @@ TEST(TosaInterpreter, MulShiftsWithRounding) {
 
 TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
   const auto shifted = [](bool round) {
-    const ir::Graph graph = binaryGraph(DType::Int16, 4, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
-      return tosa::ArithmeticRightShift::create(builder, x, y, round).output();
-    });
+    const ir::Graph graph =
+        binaryGraph(DType::Int16, 4, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
+          return tosa::ArithmeticRightShift::create(builder, x, y, round).output();
+        });
     return run(graph, {list(DType::Int16, {-7, -5, 6, 9}), list(DType::Int16, {1, 2, 2, 0})});
   };
   EXPECT_EQ(shifted(false), (std::vector<int64_t>{-4, -2, 1, 9}));
@@ -102,19 +107,28 @@ TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
 }
 
 TEST(TosaInterpreter, UnpredictableArithmeticIsRefused) {
-  const auto add = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::Add::create(b, x, y).output(); });
-  EXPECT_NE(failure(add, {list(DType::Int32, {INT32_MAX}), list(DType::Int32, {1})}).find("overflows"), std::string::npos);
-  const auto divide = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::Intdiv::create(b, x, y).output(); });
+  const auto add = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
+    return tosa::Add::create(b, x, y).output();
+  });
+  EXPECT_NE(failure(add, {list(DType::Int32, {INT32_MAX}), list(DType::Int32, {1})}).find("overflows"),
+            std::string::npos);
+  const auto divide = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
+    return tosa::Intdiv::create(b, x, y).output();
+  });
   EXPECT_NE(failure(divide, {list(DType::Int32, {1}), list(DType::Int32, {0})}), "");
   EXPECT_NE(failure(divide, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {-1})}), "");
-  const auto shift = binaryGraph(DType::Int8, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::LogicalLeftShift::create(b, x, y).output(); });
-  EXPECT_NE(failure(shift, {list(DType::Int8, {1}), list(DType::Int8, {8})}).find("shift amount"), std::string::npos);
+  const auto shift = binaryGraph(DType::Int8, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
+    return tosa::LogicalLeftShift::create(b, x, y).output();
+  });
+  EXPECT_NE(failure(shift, {list(DType::Int8, {1}), list(DType::Int8, {8})}).find("shift amount"),
+            std::string::npos);
 }
 
 TEST(TosaInterpreter, SixteenBitTableInterpolates) {
   std::vector<int64_t> entries;
   for (int64_t i = -256; i <= 256; ++i) {
-    entries.push_back(std::min<int64_t>(std::lround(32768.0 / (1.0 + std::exp(-static_cast<double>(i) / 16.0))), 32767));
+    entries.push_back(
+        std::min<int64_t>(std::lround(32768.0 / (1.0 + std::exp(-static_cast<double>(i) / 16.0))), 32767));
   }
   ir::Graph graph;
   ir::Builder b(graph);
@@ -129,8 +143,11 @@ TEST(TosaInterpreter, ResizeExample) {
     ir::Graph graph;
     ir::Builder b(graph);
     ir::Value* x = graph.addInput({DType::Int8, {1, 2, 1, 1}}, "x");
-    const auto shape = [&](const std::vector<int64_t>& values) { return b.constant(list(DType::Shape, values)); };
-    graph.setOutputs({tosa::Resize::create(b, x, shape({4, 2, 1, 1}), shape({-1, 0}), shape({1, 0}), mode).output()});
+    const auto shape = [&](const std::vector<int64_t>& values) {
+      return b.constant(list(DType::Shape, values));
+    };
+    graph.setOutputs(
+        {tosa::Resize::create(b, x, shape({4, 2, 1, 1}), shape({-1, 0}), shape({1, 0}), mode).output()});
     return run(graph, {integers(DType::Int8, {1, 2, 1, 1}, {10, 20})});
   };
   EXPECT_EQ(resized(tosa::ResizeMode::BILINEAR), (std::vector<int64_t>{40, 50, 70, 80}));
@@ -142,17 +159,72 @@ TEST(TosaInterpreter, InputsAreCheckedAndTheObserverSeesEveryResult) {
   EXPECT_NE(failure(graph, {list(DType::Int8, {1, 2, 3})}).find("'x' is i8[2]"), std::string::npos);
   EXPECT_NE(failure(graph, {}).find("takes 1 inputs"), std::string::npos);
   std::vector<std::string> seen;
-  const auto results = tosa::interpret(graph, std::vector<Tensor>{list(DType::Int8, {1, 2})},
-                                       [&](const ir::Value& value, const Tensor& tensor) {
-                                         seen.push_back(fmt::format("{} {}", value.name, tensor.integerAt(1)));
-                                       });
+  const auto results =
+      tosa::interpret(graph, std::vector<Tensor>{list(DType::Int8, {1, 2})},
+                      [&](const ir::Value& value, const Tensor& tensor) {
+                        seen.push_back(fmt::format("{} {}", value.name, tensor.integerAt(1)));
+                      });
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(seen, std::vector<std::string>{"y 2"});
 }
 
+TEST(TosaInterpreter, SixteenBitFloatsRoundOnce) {
+  const auto bits = [](DType to, DType from, const Tensor& input) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    ir::Value* x = graph.addInput({from, input.shape()}, "x");
+    graph.setOutputs({tosa::Cast::create(b, x, {{to, input.shape()}}).output()});
+    const auto results = tosa::interpret(graph, std::vector<Tensor>{input});
+    EXPECT_TRUE(results.ok());
+    const auto values = (*results)[0].as<uint16_t>();
+    return std::vector<int>(values.begin(), values.end());
+  };
+  // 2049 lies half-way between two halves (ties to even: 2048), 2051 rounds to 2052; 70000 is beyond the
+  // largest half.
+  EXPECT_EQ(bits(DType::Float16, DType::Int32, list(DType::Int32, {2049, 2051, 70000})),
+            (std::vector<int>{0x6800, 0x6802, 0x7c00}));
+  // One above a tie of bfloat16 that float32 cannot hold: rounding twice would drop it.
+  EXPECT_EQ(bits(DType::BFloat16, DType::Int32, list(DType::Int32, {0x40400001, 0x40400000})),
+            (std::vector<int>{0x4e81, 0x4e80}));
+}
+
+TEST(TosaInterpreter, HalfAdditionRoundsToHalf) {
+  const ir::Graph graph = binaryGraph(DType::Float16, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
+    return tosa::Add::create(b, x, y).output();
+  });
+  Tensor a = Tensor::uninitialized(DType::Float16, {1}), c = a;
+  a.mutableAs<uint16_t>()[0] = 0x6800;  // 2048
+  c.mutableAs<uint16_t>()[0] = 0x3e00;  // 1.5
+  const auto results = tosa::interpret(graph, std::vector<Tensor>{a, c});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ((*results)[0].realAt(0), 2050);  // 2049.5 to the nearest multiple of 2
+}
+
+TEST(TosaInterpreter, FloatToIntegerRoundsToEvenAndSaturates) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Float32, {6}}, "x");
+  graph.setOutputs({tosa::Cast::create(b, x, {{DType::Int8, {6}}}).output()});
+  const auto input = [](std::vector<float> values) { return Tensor::from<float>({6}, values); };
+  EXPECT_EQ(run(graph, {input({0.5f, 1.5f, -2.5f, 300.0f, -1e30f, -0.7f})}),
+            (std::vector<int64_t>{0, 2, -2, 127, -128, -1}));
+  EXPECT_NE(failure(graph, {input({0, 0, NAN, 0, 0, 0})}).find("NaN"), std::string::npos);
+}
+
+TEST(TosaInterpreter, OneNodeAlone) {
+  const ir::Graph graph =
+      rescaleGraph({.from = DType::Int8, .to = DType::Int8, .shift = 30, .outputZero = 1}, 2);
+  const ir::Node& node = *graph.firstNode();
+  std::vector<Tensor> operands{list(DType::Int8, {1, 127})};
+  for (size_t i = 1; i < node.operands().size(); ++i) operands.push_back(node.operands()[i]->constant());
+  const auto results = tosa::interpretNode(node, operands);
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(valuesOf((*results)[0]), (std::vector<int64_t>{2, 127}));
+}
+
 /// The slow reading of the specification's CONV2D, against the kernel's tight loops.
-int64_t convolved(const Tensor& x, const Tensor& w, int64_t inputZero, const std::array<int64_t, 4>& geometry, int64_t oy,
-                  int64_t ox, int64_t oc) {
+int64_t convolved(const Tensor& x, const Tensor& w, int64_t inputZero, const std::array<int64_t, 4>& geometry,
+                  int64_t oy, int64_t ox, int64_t oc) {
   const auto [pad, stride, dilation, unused] = geometry;
   (void)unused;
   int64_t sum = 0;
@@ -174,7 +246,9 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
   const int64_t stride = *rc::gen::inRange<int64_t>(1, 4), pad = *rc::gen::inRange<int64_t>(0, 4);
   const int64_t steps = *rc::gen::inRange<int64_t>(1, 4), channels = *rc::gen::inRange<int64_t>(1, 5);
   const int64_t size = std::max<int64_t>(1, (kernel - 1) * dilation + 1 + stride * (steps - 1) - 2 * pad);
-  if ((size + 2 * pad - (kernel - 1) * dilation - 1) % stride != 0 || size + 2 * pad < (kernel - 1) * dilation + 1) RC_DISCARD("");
+  if ((size + 2 * pad - (kernel - 1) * dilation - 1) % stride != 0 ||
+      size + 2 * pad < (kernel - 1) * dilation + 1)
+    RC_DISCARD("");
   const auto random = [](Shape shape) {
     Tensor tensor = Tensor::uninitialized(DType::Int8, std::move(shape));
     for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, *rc::gen::arbitrary<int8_t>());
@@ -184,10 +258,11 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
   ir::Graph graph;
   ir::Builder b(graph);
   ir::Value* input = graph.addInput({DType::Int8, x.shape()}, "x");
-  ir::Value* y = tosa::Conv2d::create(b, input, b.constant(w), b.constant(list(DType::Int32, {5})), b.constant(list(DType::Int8, {-3})),
-                                      b.constant(list(DType::Int8, {0})), {pad, pad, pad, pad}, {stride, stride},
-                                      {dilation, dilation}, false, DType::Int32)
-                     .output();
+  ir::Value* y =
+      tosa::Conv2d::create(b, input, b.constant(w), b.constant(list(DType::Int32, {5})),
+                           b.constant(list(DType::Int8, {-3})), b.constant(list(DType::Int8, {0})),
+                           {pad, pad, pad, pad}, {stride, stride}, {dilation, dilation}, false, DType::Int32)
+          .output();
   graph.setOutputs({y});
   const auto results = tosa::interpret(graph, std::vector<Tensor>{x});
   RC_ASSERT(results.ok());
@@ -195,7 +270,8 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
   for (int64_t oy = 0; oy < y->dim(1); ++oy) {
     for (int64_t ox = 0; ox < y->dim(2); ++ox) {
       for (int64_t oc = 0; oc < 2; ++oc) {
-        RC_ASSERT((*results)[0].integerAt(i++) == 5 + convolved(x, w, -3, {pad, stride, dilation, 0}, oy, ox, oc));
+        RC_ASSERT((*results)[0].integerAt(i++) ==
+                  5 + convolved(x, w, -3, {pad, stride, dilation, 0}, oy, ox, oc));
       }
     }
   }

@@ -13,7 +13,8 @@ namespace {
 /// The first difference of two arrays in words.
 std::string difference(const Tensor& got, const Tensor& wanted) {
   if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape()) {
-    return fmt::format("type {} instead of {}", ir::typeText({got.dtype(), got.shape()}), ir::typeText({wanted.dtype(), wanted.shape()}));
+    return fmt::format("type {} instead of {}", ir::typeText({got.dtype(), got.shape()}),
+                       ir::typeText({wanted.dtype(), wanted.shape()}));
   }
   int64_t count = 0, first = -1;
   for (int64_t i = 0; i < got.numElements(); ++i) {
@@ -22,15 +23,16 @@ std::string difference(const Tensor& got, const Tensor& wanted) {
     ++count;
   }
   if (first < 0) return "bits differ where values do not";
-  return fmt::format("{} of {} elements differ, first [{}]: {} instead of {}", count, got.numElements(), first,
-                     got.realAt(first), wanted.realAt(first));
+  return fmt::format("{} of {} elements differ, first [{}]: {} instead of {}", count, got.numElements(),
+                     first, got.realAt(first), wanted.realAt(first));
 }
 
 }  // namespace
 
 Result<Tensor> withType(const Tensor& tensor, const ir::Type& type) {
   if (tensor.shape() != type.shape || dtypeSize(tensor.dtype()) != dtypeSize(type.dtype)) {
-    return fail("the array is {}, the graph has {}", ir::typeText({tensor.dtype(), tensor.shape()}), ir::typeText(type));
+    return fail("the array is {}, the graph has {}", ir::typeText({tensor.dtype(), tensor.shape()}),
+                ir::typeText(type));
   }
   return tensor.dtype() == type.dtype ? tensor : tensor.bitcast(type.dtype);
 }
@@ -58,7 +60,8 @@ namespace {
     if (!wanted) return ::testing::AssertionFailure() << "the arrays lack out" << i;
     const auto typed = withType(*wanted, graph.outputs()[i]->type);
     if (!typed.ok()) return ::testing::AssertionFailure() << typed.error().str();
-    if (!((*results)[i] == *typed)) return ::testing::AssertionFailure() << "out" << i << ": " << difference((*results)[i], *typed);
+    if (!((*results)[i] == *typed))
+      return ::testing::AssertionFailure() << "out" << i << ": " << difference((*results)[i], *typed);
   }
   return ::testing::AssertionSuccess();
 }
@@ -71,7 +74,8 @@ namespace {
   return gives(vector->graph, *vector);
 }
 
-::testing::AssertionResult survivesRoundTrip(const std::filesystem::path& tosa, const std::filesystem::path& npz) {
+::testing::AssertionResult survivesRoundTrip(const std::filesystem::path& tosa,
+                                             const std::filesystem::path& npz) {
   const auto vector = readVector(tosa, npz);
   if (!vector.ok()) return ::testing::AssertionFailure() << vector.error().str();
   const auto bytes = tosa_io::writeTosa(vector->graph);

@@ -26,6 +26,7 @@ Result<Tensor> withType(const Tensor& tensor, const ir::Type& type);
 /// Runs the graph; every result must equal its outN.
 ::testing::AssertionResult reproduces(const std::filesystem::path& tosa, const std::filesystem::path& npz);
 /// Writes and reads the graph: it prints the same, and gives the same results.
-::testing::AssertionResult survivesRoundTrip(const std::filesystem::path& tosa, const std::filesystem::path& npz);
+::testing::AssertionResult survivesRoundTrip(const std::filesystem::path& tosa,
+                                             const std::filesystem::path& npz);
 
 }  // namespace carina::test

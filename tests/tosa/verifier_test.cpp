@@ -13,7 +13,9 @@ std::string complaint(const Status& status) {
 }
 
 ir::Graph floatAdd() {
-  return binaryGraph(DType::Float32, 4, [](ir::Builder& b, ir::Value* x, ir::Value* y) { return tosa::Add::create(b, x, y).output(); });
+  return binaryGraph(DType::Float32, 4, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
+    return tosa::Add::create(b, x, y).output();
+  });
 }
 
 TEST(TosaVerifier, ProfilesAndExtensions) {
@@ -25,10 +27,12 @@ TEST(TosaVerifier, ProfilesAndExtensions) {
 
   const ir::Graph rounded = rescaleGraph({.mode = tosa::RoundingMode::DOUBLE_ROUND}, 1);
   EXPECT_EQ(complaint(tosa::verify(rounded)), "");
-  EXPECT_NE(complaint(tosa::verify(rounded, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-DOUBLEROUND"), std::string::npos);
+  EXPECT_NE(complaint(tosa::verify(rounded, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-DOUBLEROUND"),
+            std::string::npos);
 
   const ir::Graph wide = rescaleGraph({.from = DType::Int48, .multiplier = 1 << 14, .scale32 = false}, 1);
-  EXPECT_NE(complaint(tosa::verify(wide, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-INT16"), std::string::npos);
+  EXPECT_NE(complaint(tosa::verify(wide, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-INT16"),
+            std::string::npos);
 }
 
 TEST(TosaVerifier, LevelsBoundSizes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolutions. Two-dimensional ones are three-dimensional ones of depth 1. The inner loops run over contiguous
-// channels (and kernel columns where the dilation is 1), the outer ones over output rows in parallel.
+// The convolutions. Two-dimensional ones are three-dimensional ones of depth 1. The inner loops run over
+// contiguous channels (and kernel columns where the dilation is 1), the outer ones over output rows in
+// parallel.
 #include <oneapi/tbb/parallel_for.h>
 
 #include "tosa/kernels/products.hpp"
@@ -28,9 +29,10 @@ Reach reach(const Geometry& g, size_t axis, int64_t out) {
   return {origin, std::min(first, g.kernel[axis]), last};
 }
 
-Geometry geometryOf(const ir::Node& node, const ir::Ints& pad, const ir::Ints& stride, const ir::Ints& dilation,
-                    size_t kernelAxis) {
-  const Shape &input = node.operand(0)->shape(), &weight = node.operand(1)->shape(), &output = node.result()->shape();
+Geometry geometryOf(const ir::Node& node, const ir::Ints& pad, const ir::Ints& stride,
+                    const ir::Ints& dilation, size_t kernelAxis) {
+  const Shape &input = node.operand(0)->shape(), &weight = node.operand(1)->shape(),
+              &output = node.result()->shape();
   Geometry g{};
   g.batch = input[0];
   g.channels = input.back();
@@ -55,14 +57,16 @@ template <typename F>
 void forOutputRows(const Geometry& g, F row) {
   const int64_t rows = g.batch * g.output[0] * g.output[1];
   tbb::parallel_for(int64_t{0}, rows, [&](int64_t i) {
-    row(i / (g.output[0] * g.output[1]), i / g.output[1] % g.output[0], i % g.output[1], i * g.output[2] * g.outChannels);
+    row(i / (g.output[0] * g.output[1]), i / g.output[1] % g.output[0], i % g.output[1],
+        i * g.output[2] * g.outChannels);
   });
 }
 
 /// Weight [OC, KD, KH, KW, IC].
 template <typename Acc, typename In>
 std::vector<Acc> dense(const Geometry& g, const In* input, const In* weight) {
-  std::vector<Acc> sums(static_cast<size_t>(g.batch * g.output[0] * g.output[1] * g.output[2] * g.outChannels), Acc{0});
+  std::vector<Acc> sums(
+      static_cast<size_t>(g.batch * g.output[0] * g.output[1] * g.output[2] * g.outChannels), Acc{0});
   const int64_t kernelSize = g.kernel[0] * g.kernel[1] * g.kernel[2] * g.channels;
   forOutputRows(g, [&](int64_t n, int64_t od, int64_t oy, int64_t offset) {
     const Reach depth = reach(g, 0, od), height = reach(g, 1, oy);
@@ -111,7 +115,8 @@ std::vector<Acc> depthwise(const Geometry& g, const In* input, const In* weight)
           const In* pixel = input + ((n * g.input[1] + y) * g.input[2] + x) * g.channels;
           const In* kernel = weight + (ky * g.kernel[2] + kx) * g.outChannels;
           if (g.multiplier == 1) {
-            for (int64_t c = 0; c < g.channels; ++c) out[c] += static_cast<Acc>(pixel[c]) * static_cast<Acc>(kernel[c]);
+            for (int64_t c = 0; c < g.channels; ++c)
+              out[c] += static_cast<Acc>(pixel[c]) * static_cast<Acc>(kernel[c]);
             continue;
           }
           for (int64_t c = 0; c < g.channels; ++c) {
@@ -148,7 +153,8 @@ std::vector<Acc> transposed(const Geometry& g, const In* input, const In* weight
           const In* pixel = input + ((n * g.input[1] + iy) * g.input[2] + ix) * g.channels;
           const In* kernel = weight + (ky * g.kernel[2] + kx) * g.channels;
           Acc* out = sums.data() + offset + ox * g.outChannels;
-          for (int64_t oc = 0; oc < g.outChannels; ++oc) out[oc] += dot<Acc>(pixel, kernel + oc * kernelSize, g.channels);
+          for (int64_t oc = 0; oc < g.outChannels; ++oc)
+            out[oc] += dot<Acc>(pixel, kernel + oc * kernelSize, g.channels);
         }
       }
     }
@@ -159,9 +165,12 @@ std::vector<Acc> transposed(const Geometry& g, const In* input, const In* weight
 template <typename Acc, typename In>
 std::vector<Acc> convolve(const ir::Node& node, const Geometry& g, const In* input, const In* weight) {
   switch (opId(&node)) {
-    case OpId::DepthwiseConv2d: return depthwise<Acc>(g, input, weight);
-    case OpId::TransposeConv2d: return transposed<Acc>(g, input, weight);
-    default: return dense<Acc>(g, input, weight);
+    case OpId::DepthwiseConv2d:
+      return depthwise<Acc>(g, input, weight);
+    case OpId::TransposeConv2d:
+      return transposed<Acc>(g, input, weight);
+    default:
+      return dense<Acc>(g, input, weight);
   }
 }
 
@@ -183,7 +192,8 @@ Geometry geometryOf(const ir::Node& node) {
       const auto op = ir::dynCast<TransposeConv2d>(&node);
       return geometryOf(node, op.outPad(), op.stride(), {}, 1);
     }
-    default: CARINA_UNREACHABLE("not a convolution");
+    default:
+      CARINA_UNREACHABLE("not a convolution");
   }
 }
 

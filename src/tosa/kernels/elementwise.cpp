@@ -22,7 +22,9 @@ Tensor map2(DType dtype, const Tensor& left, const Tensor& right, const Shape& s
   return out;
 }
 
-bool fitsInt32(int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; }
+bool fitsInt32(int64_t value) {
+  return value >= INT32_MIN && value <= INT32_MAX;
+}
 
 Results int32Arithmetic(const ir::Node& node, Operands in) {
   const Shape& shape = node.result()->shape();
@@ -34,17 +36,26 @@ Results int32Arithmetic(const ir::Node& node, Operands in) {
   const auto map = [&](auto f) { return map2<int32_t, int32_t>(DType::Int32, in[0], in[1], shape, f); };
   Tensor out;
   switch (opId(&node)) {
-    case OpId::Add: out = map([&](int64_t a, int64_t b) { return checked(a + b); }); break;
-    case OpId::Sub: out = map([&](int64_t a, int64_t b) { return checked(a - b); }); break;
+    case OpId::Add:
+      out = map([&](int64_t a, int64_t b) { return checked(a + b); });
+      break;
+    case OpId::Sub:
+      out = map([&](int64_t a, int64_t b) { return checked(a - b); });
+      break;
     case OpId::Intdiv:
       out = map([&](int64_t a, int64_t b) {
         bad |= b == 0;
         return checked(b == 0 ? 0 : a / b);
       });
       break;
-    case OpId::Maximum: out = map([](int32_t a, int32_t b) { return a > b ? a : b; }); break;
-    case OpId::Minimum: out = map([](int32_t a, int32_t b) { return a < b ? a : b; }); break;
-    default: CARINA_UNREACHABLE("operator without int32 arithmetic");
+    case OpId::Maximum:
+      out = map([](int32_t a, int32_t b) { return a > b ? a : b; });
+      break;
+    case OpId::Minimum:
+      out = map([](int32_t a, int32_t b) { return a < b ? a : b; });
+      break;
+    default:
+      CARINA_UNREACHABLE("operator without int32 arithmetic");
   }
   if (bad) return unpredictable("{} overflows int32 or divides by zero", node.opName());
   return one(std::move(out));
@@ -54,10 +65,12 @@ Results multiplyIntegers(const ir::Node& node, Operands in) {
   const Shape& shape = node.result()->shape();
   const DType dtype = in[0].dtype();
   if (dtype == DType::Int8) {
-    return one(map2<int8_t, int32_t>(DType::Int32, in[0], in[1], shape, [](int32_t a, int32_t b) { return a * b; }));
+    return one(
+        map2<int8_t, int32_t>(DType::Int32, in[0], in[1], shape, [](int32_t a, int32_t b) { return a * b; }));
   }
   if (dtype == DType::Int16) {
-    return one(map2<int16_t, int32_t>(DType::Int32, in[0], in[1], shape, [](int32_t a, int32_t b) { return a * b; }));
+    return one(map2<int16_t, int32_t>(DType::Int32, in[0], in[1], shape,
+                                      [](int32_t a, int32_t b) { return a * b; }));
   }
   const auto shift = static_cast<int>(in[2].integerAt(0));
   if (shift == 0) {
@@ -89,13 +102,22 @@ Results bitwise(const ir::Node& node, Operands in) {
   };
   Tensor out;
   switch (opId(&node)) {
-    case OpId::BitwiseAnd: out = map([](T a, T b) { return static_cast<T>(a & b); }); break;
-    case OpId::BitwiseOr: out = map([](T a, T b) { return static_cast<T>(a | b); }); break;
-    case OpId::BitwiseXor: out = map([](T a, T b) { return static_cast<T>(a ^ b); }); break;
-    case OpId::LogicalLeftShift:
-      out = map([&](T a, T b) { return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) << amount(b)); });
+    case OpId::BitwiseAnd:
+      out = map([](T a, T b) { return static_cast<T>(a & b); });
       break;
-    case OpId::LogicalRightShift: out = map([&](T a, T b) { return static_cast<T>(static_cast<U>(a) >> amount(b)); }); break;
+    case OpId::BitwiseOr:
+      out = map([](T a, T b) { return static_cast<T>(a | b); });
+      break;
+    case OpId::BitwiseXor:
+      out = map([](T a, T b) { return static_cast<T>(a ^ b); });
+      break;
+    case OpId::LogicalLeftShift:
+      out = map(
+          [&](T a, T b) { return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) << amount(b)); });
+      break;
+    case OpId::LogicalRightShift:
+      out = map([&](T a, T b) { return static_cast<T>(static_cast<U>(a) >> amount(b)); });
+      break;
     case OpId::ArithmeticRightShift: {
       const bool round = ir::dynCast<ArithmeticRightShift>(&node).round();
       out = map([&](T a, T b) {
@@ -105,7 +127,8 @@ Results bitwise(const ir::Node& node, Operands in) {
       });
       break;
     }
-    default: CARINA_UNREACHABLE("operator without bitwise meaning");
+    default:
+      CARINA_UNREACHABLE("operator without bitwise meaning");
   }
   if (bad) return unpredictable("a shift amount is outside 0..{}", kBits - 1);
   return one(std::move(out));
@@ -123,13 +146,18 @@ float extremum(float a, float b, bool maximum, NanMode mode) {
 Results floatArithmetic(const ir::Node& node, Operands in) {
   const Tensor a = asFloat32(in[0]), b = asFloat32(in[1]);
   const auto map = [&](auto f) {
-    return one(roundedTo(node.result()->dtype(), map2<float, float>(DType::Float32, a, b, node.result()->shape(), f)));
+    return one(roundedTo(node.result()->dtype(),
+                         map2<float, float>(DType::Float32, a, b, node.result()->shape(), f)));
   };
   switch (opId(&node)) {
-    case OpId::Add: return map([](float x, float y) { return x + y; });
-    case OpId::Sub: return map([](float x, float y) { return x - y; });
-    case OpId::Mul: return map([](float x, float y) { return x * y; });
-    case OpId::Pow: return map([](float x, float y) { return static_cast<float>(std::pow(double{x}, double{y})); });
+    case OpId::Add:
+      return map([](float x, float y) { return x + y; });
+    case OpId::Sub:
+      return map([](float x, float y) { return x - y; });
+    case OpId::Mul:
+      return map([](float x, float y) { return x * y; });
+    case OpId::Pow:
+      return map([](float x, float y) { return static_cast<float>(std::pow(double{x}, double{y})); });
     case OpId::Maximum: {
       const NanMode mode = ir::dynCast<Maximum>(&node).nanMode();
       return map([mode](float x, float y) { return extremum(x, y, true, mode); });
@@ -138,7 +166,8 @@ Results floatArithmetic(const ir::Node& node, Operands in) {
       const NanMode mode = ir::dynCast<Minimum>(&node).nanMode();
       return map([mode](float x, float y) { return extremum(x, y, false, mode); });
     }
-    default: CARINA_UNREACHABLE("operator without float arithmetic");
+    default:
+      CARINA_UNREACHABLE("operator without float arithmetic");
   }
 }
 
@@ -146,9 +175,12 @@ template <typename T>
 Tensor compareAs(const ir::Node& node, const Tensor& a, const Tensor& b) {
   const Shape& shape = node.result()->shape();
   switch (opId(&node)) {
-    case OpId::Equal: return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x == y; });
-    case OpId::Greater: return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x > y; });
-    default: return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x >= y; });
+    case OpId::Equal:
+      return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x == y; });
+    case OpId::Greater:
+      return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x > y; });
+    default:
+      return map2<T, uint8_t>(DType::Bool, a, b, shape, [](T x, T y) { return x >= y; });
   }
 }
 
@@ -158,16 +190,23 @@ Results binary(const ir::Node& node, Operands operands) {
   const DType dtype = operands[0].dtype();
   if (isFloat(dtype)) return floatArithmetic(node, operands);
   switch (opId(&node)) {
-    case OpId::Mul: return multiplyIntegers(node, operands);
-    case OpId::BitwiseAnd: case OpId::BitwiseOr: case OpId::BitwiseXor: case OpId::LogicalLeftShift:
-    case OpId::LogicalRightShift: case OpId::ArithmeticRightShift:
+    case OpId::Mul:
+      return multiplyIntegers(node, operands);
+    case OpId::BitwiseAnd:
+    case OpId::BitwiseOr:
+    case OpId::BitwiseXor:
+    case OpId::LogicalLeftShift:
+    case OpId::LogicalRightShift:
+    case OpId::ArithmeticRightShift:
       return withIntegerType(dtype, [&](auto zero) { return bitwise<decltype(zero)>(node, operands); });
-    default: return int32Arithmetic(node, operands);
+    default:
+      return int32Arithmetic(node, operands);
   }
 }
 
 Results compare(const ir::Node& node, Operands operands) {
-  if (isFloat(operands[0].dtype())) return one(compareAs<float>(node, asFloat32(operands[0]), asFloat32(operands[1])));
+  if (isFloat(operands[0].dtype()))
+    return one(compareAs<float>(node, asFloat32(operands[0]), asFloat32(operands[1])));
   return one(compareAs<int32_t>(node, operands[0], operands[1]));
 }
 
@@ -176,10 +215,14 @@ Results logical(const ir::Node& node, Operands operands) {
   const Tensor& b = operands.size() > 1 ? operands[1] : operands[0];
   const auto map = [&](auto f) { return one(map2<uint8_t, uint8_t>(DType::Bool, operands[0], b, shape, f)); };
   switch (opId(&node)) {
-    case OpId::LogicalAnd: return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x && y); });
-    case OpId::LogicalOr: return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x || y); });
-    case OpId::LogicalXor: return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(!x != !y); });
-    default: return map([](uint8_t x, uint8_t) { return static_cast<uint8_t>(!x); });
+    case OpId::LogicalAnd:
+      return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x && y); });
+    case OpId::LogicalOr:
+      return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x || y); });
+    case OpId::LogicalXor:
+      return map([](uint8_t x, uint8_t y) { return static_cast<uint8_t>(!x != !y); });
+    default:
+      return map([](uint8_t x, uint8_t) { return static_cast<uint8_t>(!x); });
   }
 }
 
@@ -196,10 +239,18 @@ Results select(const ir::Node& node, Operands operands) {
     for (size_t i = 0; i < z.size(); ++i) z[i] = c[i] ? x[i] : y[i];
   };
   switch (dtypeSize(out.dtype())) {
-    case 1: choose(uint8_t{}); break;
-    case 2: choose(uint16_t{}); break;
-    case 4: choose(uint32_t{}); break;
-    default: choose(uint64_t{}); break;
+    case 1:
+      choose(uint8_t{});
+      break;
+    case 2:
+      choose(uint16_t{});
+      break;
+    case 4:
+      choose(uint32_t{});
+      break;
+    default:
+      choose(uint64_t{});
+      break;
   }
   return one(std::move(out));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFT2D and RFFT2D as plain transforms of rows, then columns, in double precision: sizes are small and the meaning plain.
+// FFT2D and RFFT2D as plain transforms of rows, then columns, in double precision: sizes are small and the
+// meaning plain.
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -55,7 +56,8 @@ Results fft(const ir::Node& node, Operands operands) {
   for (int64_t n = 0; n < batch; ++n) {
     for (int64_t i = 0; i < height * width; ++i) {
       const auto at = static_cast<size_t>(n * height * width + i);
-      image[static_cast<size_t>(i)] = {real.as<float>()[at], complexInput ? operands[1].as<float>()[at] : 0.0};
+      image[static_cast<size_t>(i)] = {real.as<float>()[at],
+                                       complexInput ? operands[1].as<float>()[at] : 0.0};
     }
     for (int64_t y = 0; y < height; ++y) transform(image.data() + y * width, width, 1, rowRoots);
     for (int64_t x = 0; x < width; ++x) transform(image.data() + x, height, width, columnRoots);

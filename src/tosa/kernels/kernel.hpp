@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the reference interpreter: one function per group of operators, from operand tensors to result tensors.
-// Shapes and types were verified; what the specification calls unpredictable is an error.
+// The kernels of the reference interpreter: one function per group of operators, from operand tensors to
+// result tensors. Shapes and types were verified; what the specification calls unpredictable is an error.
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@ namespace carina::tosa::kernels {
 using Operands = std::span<const Tensor>;
 using Results = Result<std::vector<Tensor>>;
 
-Results convolution(const ir::Node& node, Operands operands);  // CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D
+Results convolution(const ir::Node& node,
+                    Operands operands);  // CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D
 Results averagePool(const ir::Node& node, Operands operands);
 Results maxPool(const ir::Node& node, Operands operands);
 Results matmul(const ir::Node& node, Operands operands);
@@ -44,13 +45,16 @@ Results gather(const ir::Node& node, Operands operands);
 Results scatter(const ir::Node& node, Operands operands);
 Results resize(const ir::Node& node, Operands operands);
 
-// Shared by the kernels ------------------------------------------------------------------------------------------
+// Shared by the kernels
+// ------------------------------------------------------------------------------------------
 
 /// The node's result of this index, to be written.
 inline Tensor resultTensor(const ir::Node& node, size_t i = 0) {
   return Tensor::uninitialized(node.result(i)->dtype(), node.result(i)->shape());
 }
-inline Results one(Tensor tensor) { return std::vector<Tensor>{std::move(tensor)}; }
+inline Results one(Tensor tensor) {
+  return std::vector<Tensor>{std::move(tensor)};
+}
 
 /// A graph whose result the specification leaves open.
 template <typename... Args>
@@ -71,16 +75,22 @@ inline Tensor roundedTo(DType dtype, Tensor tensor) {
 Tensor broadcastTo(const Tensor& tensor, const Shape& shape);
 
 /// out(i0, i1, ..) = bytes of `source` at element offset + sum of i * stride; strides may be 0 or negative.
-Tensor stridedCopy(const Tensor& source, int64_t offset, const Shape& shape, const std::vector<int64_t>& strides);
+Tensor stridedCopy(const Tensor& source, int64_t offset, const Shape& shape,
+                   const std::vector<int64_t>& strides);
 
 /// Calls f(T{}) with the C++ type of the elements: int8_t, int16_t, int32_t or int64_t (Int48).
 template <typename F>
 auto withIntegerType(DType dtype, F f) {
   switch (dtype) {
-    case DType::Int16: return f(int16_t{});
-    case DType::Int32: return f(int32_t{});
-    case DType::Int48: case DType::Int64: return f(int64_t{});
-    default: return f(int8_t{});
+    case DType::Int16:
+      return f(int16_t{});
+    case DType::Int32:
+      return f(int32_t{});
+    case DType::Int48:
+    case DType::Int64:
+      return f(int64_t{});
+    default:
+      return f(int8_t{});
   }
 }
 

@@ -9,7 +9,8 @@ namespace carina::tosa::kernels {
 namespace {
 
 template <typename T>
-void copyRows(const T* source, T* target, const Shape& shape, const std::vector<int64_t>& strides, size_t axis) {
+void copyRows(const T* source, T* target, const Shape& shape, const std::vector<int64_t>& strides,
+              size_t axis) {
   const int64_t stride = strides[axis];
   if (axis + 1 == shape.size()) {
     if (stride == 1) {
@@ -21,7 +22,8 @@ void copyRows(const T* source, T* target, const Shape& shape, const std::vector<
   }
   int64_t inner = 1;
   for (size_t k = axis + 1; k < shape.size(); ++k) inner *= shape[k];
-  for (int64_t i = 0; i < shape[axis]; ++i) copyRows(source + i * stride, target + i * inner, shape, strides, axis + 1);
+  for (int64_t i = 0; i < shape[axis]; ++i)
+    copyRows(source + i * stride, target + i * inner, shape, strides, axis + 1);
 }
 
 template <typename T>
@@ -36,7 +38,9 @@ void copyAs(const Tensor& source, int64_t offset, Tensor& target, const std::vec
   }
 }
 
-std::byte* at(Tensor& tensor, int64_t element) { return tensor.mutableBytes().data() + element * dtypeSize(tensor.dtype()); }
+std::byte* at(Tensor& tensor, int64_t element) {
+  return tensor.mutableBytes().data() + element * dtypeSize(tensor.dtype());
+}
 const std::byte* at(const Tensor& tensor, int64_t element) {
   return tensor.bytes().data() + element * dtypeSize(tensor.dtype());
 }
@@ -49,13 +53,22 @@ int64_t product(const Shape& shape, size_t first, size_t last) {
 
 }  // namespace
 
-Tensor stridedCopy(const Tensor& source, int64_t offset, const Shape& shape, const std::vector<int64_t>& strides) {
+Tensor stridedCopy(const Tensor& source, int64_t offset, const Shape& shape,
+                   const std::vector<int64_t>& strides) {
   Tensor target = Tensor::uninitialized(source.dtype(), shape);
   switch (dtypeSize(source.dtype())) {
-    case 1: copyAs<uint8_t>(source, offset, target, strides); break;
-    case 2: copyAs<uint16_t>(source, offset, target, strides); break;
-    case 4: copyAs<uint32_t>(source, offset, target, strides); break;
-    default: copyAs<uint64_t>(source, offset, target, strides); break;
+    case 1:
+      copyAs<uint8_t>(source, offset, target, strides);
+      break;
+    case 2:
+      copyAs<uint16_t>(source, offset, target, strides);
+      break;
+    case 4:
+      copyAs<uint32_t>(source, offset, target, strides);
+      break;
+    default:
+      copyAs<uint64_t>(source, offset, target, strides);
+      break;
   }
   return target;
 }
@@ -69,12 +82,15 @@ Tensor broadcastTo(const Tensor& tensor, const Shape& shape) {
   return stridedCopy(tensor, 0, shape, strides);
 }
 
-Results reshape(const ir::Node& node, Operands operands) { return one(operands[0].reshaped(node.result()->shape())); }
+Results reshape(const ir::Node& node, Operands operands) {
+  return one(operands[0].reshaped(node.result()->shape()));
+}
 
 Results transpose(const ir::Node& node, Operands operands) {
   const std::vector<int64_t> inputStrides = rowMajorStrides(operands[0].shape());
   std::vector<int64_t> strides;
-  for (int64_t perm : ir::dynCast<Transpose>(&node).perms()) strides.push_back(inputStrides[static_cast<size_t>(perm)]);
+  for (int64_t perm : ir::dynCast<Transpose>(&node).perms())
+    strides.push_back(inputStrides[static_cast<size_t>(perm)]);
   return one(stridedCopy(operands[0], 0, node.result()->shape(), strides));
 }
 
@@ -140,7 +156,8 @@ Results pad(const ir::Node& node, Operands operands) {
       target += (rest % input[i] + padding[2 * i]) * strides[i];
       rest /= input[i];
     }
-    std::memcpy(at(out, target), at(operands[0], row * input[last]), static_cast<size_t>(input[last] * dtypeSize(out.dtype())));
+    std::memcpy(at(out, target), at(operands[0], row * input[last]),
+                static_cast<size_t>(input[last] * dtypeSize(out.dtype())));
   }
   return one(std::move(out));
 }
@@ -152,7 +169,8 @@ Results gather(const ir::Node& node, Operands operands) {
   const int64_t rows = out.dim(1), channels = values[2];
   for (int64_t i = 0; i < out.dim(0) * rows; ++i) {
     const int64_t index = indices[static_cast<size_t>(i)];
-    if (index < 0 || index >= values[1]) return unpredictable("index {} is outside 0..{}", index, values[1] - 1);
+    if (index < 0 || index >= values[1])
+      return unpredictable("index {} is outside 0..{}", index, values[1] - 1);
     std::memcpy(at(out, i * channels), at(operands[0], (i / rows * values[1] + index) * channels),
                 static_cast<size_t>(channels * dtypeSize(out.dtype())));
   }

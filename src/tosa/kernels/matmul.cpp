@@ -9,12 +9,14 @@ namespace {
 
 /// a [N, H, C], b [N, W, C].
 template <typename Acc, typename In>
-std::vector<Acc> product(const In* a, const In* b, int64_t batch, int64_t height, int64_t width, int64_t channels) {
+std::vector<Acc> product(const In* a, const In* b, int64_t batch, int64_t height, int64_t width,
+                         int64_t channels) {
   std::vector<Acc> sums(static_cast<size_t>(batch * height * width));
   tbb::parallel_for(int64_t{0}, batch * height, [&](int64_t row) {
     const In* columns = b + row / height * width * channels;
     for (int64_t w = 0; w < width; ++w) {
-      sums[static_cast<size_t>(row * width + w)] = dot<Acc>(a + row * channels, columns + w * channels, channels);
+      sums[static_cast<size_t>(row * width + w)] =
+          dot<Acc>(a + row * channels, columns + w * channels, channels);
     }
   });
   return sums;
@@ -27,7 +29,8 @@ Results matmul(const ir::Node& node, Operands operands) {
   // B with its channels innermost, so that both runs are contiguous.
   const std::vector<int64_t> strides = rowMajorStrides(operands[1].shape());
   const int64_t batch = a.dim(0), height = a.dim(1), channels = a.dim(2), width = operands[1].dim(2);
-  const Tensor b = stridedCopy(operands[1], 0, {batch, width, channels}, {strides[0], strides[2], strides[1]});
+  const Tensor b =
+      stridedCopy(operands[1], 0, {batch, width, channels}, {strides[0], strides[2], strides[1]});
   const Tensor noBias;
   if (isFloat(a.dtype())) {
     const auto x = asDoubles(a), y = asDoubles(b);

@@ -12,8 +12,8 @@
 namespace carina::tosa::kernels {
 namespace {
 
-/// Calls window(output offset of the pixel, input pixels in it) for every output pixel, rows in parallel. Padding is left
-/// out; pixels are offsets of their first channel.
+/// Calls window(output offset of the pixel, input pixels in it) for every output pixel, rows in parallel.
+/// Padding is left out; pixels are offsets of their first channel.
 template <typename F>
 void forWindows(const ir::Node& node, F window) {
   const auto& kernel = node.attributeAs<ir::Ints>(0);
@@ -98,7 +98,8 @@ Results maxPool(const ir::Node& node, Operands operands) {
     const int64_t channels = out.dim(3);
     forWindows(node, [&](int64_t offset, const std::vector<int64_t>& pixels) {
       for (int64_t c = 0; c < channels; ++c) {
-        float best = ignoreNan ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
+        float best =
+            ignoreNan ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
         for (int64_t pixel : pixels) best = larger(best, x[pixel + c], ignoreNan);
         y[offset + c] = best;
       }

@@ -41,13 +41,15 @@ inline Acc dot(const In* a, const In* b, int64_t count) {
   return sum;
 }
 
-/// Whether `terms` products of operands of these types can never leave int32 (255 * 255 each for 8 bits and zero points).
+/// Whether `terms` products of operands of these types can never leave int32 (255 * 255 each for 8 bits and
+/// zero points).
 inline bool fitsInt32(int64_t terms, DType a, DType b) {
   const auto magnitude = [](DType dtype) { return dtype == DType::Int16 ? int64_t{32768} : int64_t{255}; };
   return terms <= INT32_MAX / (magnitude(a) * magnitude(b));
 }
 
-/// Accumulators plus bias (one per channel or one for all; may be empty) as the integer result, range-checked.
+/// Accumulators plus bias (one per channel or one for all; may be empty) as the integer result,
+/// range-checked.
 template <typename Acc>
 Results finishIntegers(const ir::Node& node, const std::vector<Acc>& sums, const Tensor& bias) {
   Tensor out = resultTensor(node);

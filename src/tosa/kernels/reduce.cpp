@@ -36,7 +36,8 @@ void fold(const Tensor& input, Tensor& out, const View& view, Acc start, F f) {
 
 NanMode nanModeOf(const ir::Node& node) {
   const int index = node.def().attributeIndex("nan_mode");
-  return index < 0 ? NanMode::PROPAGATE : static_cast<NanMode>(node.attributeAs<int64_t>(static_cast<size_t>(index)));
+  return index < 0 ? NanMode::PROPAGATE
+                   : static_cast<NanMode>(node.attributeAs<int64_t>(static_cast<size_t>(index)));
 }
 
 Results reduceFloat(const ir::Node& node, const Tensor& operand, const View& view) {
@@ -53,12 +54,18 @@ Results reduceFloat(const ir::Node& node, const Tensor& operand, const View& vie
     });
   };
   switch (opId(&node)) {
-    case OpId::ReduceMax: extremum(true); break;
-    case OpId::ReduceMin: extremum(false); break;
+    case OpId::ReduceMax:
+      extremum(true);
+      break;
+    case OpId::ReduceMin:
+      extremum(false);
+      break;
     case OpId::ReduceProduct:
       fold<float, double, float>(input, out, view, 1.0, [](double a, double b) { return a * b; });
       break;
-    default: fold<float, double, float>(input, out, view, 0.0, [](double a, double b) { return a + b; }); break;
+    default:
+      fold<float, double, float>(input, out, view, 0.0, [](double a, double b) { return a + b; });
+      break;
   }
   return one(roundedTo(node.result()->dtype(), std::move(out)));
 }
@@ -91,7 +98,8 @@ Results reduce(const ir::Node& node, Operands operands) {
         using T = decltype(zero);
         const bool maximum = ir::isa<ReduceMax>(&node);
         const T start = maximum ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
-        fold<T, T, T>(input, out, view, start, [=](T a, T b) { return maximum ? std::max(a, b) : std::min(a, b); });
+        fold<T, T, T>(input, out, view, start,
+                      [=](T a, T b) { return maximum ? std::max(a, b) : std::min(a, b); });
       });
   }
   return one(std::move(out));
@@ -111,7 +119,8 @@ Results argmax(const ir::Node& node, Operands operands) {
         for (int64_t k = 1; k < view.axis; ++k) {
           // x != x only for NaN: the first one wins, or, when ignored, loses to every number.
           const bool bestIsNan = at(best) != at(best), isNan = at(k) != at(k);
-          const bool better = ignore ? !isNan && (bestIsNan || at(k) > at(best)) : !bestIsNan && (isNan || at(k) > at(best));
+          const bool better =
+              ignore ? !isNan && (bestIsNan || at(k) > at(best)) : !bestIsNan && (isNan || at(k) > at(best));
           if (better) best = k;
         }
         y[o * view.inner + i] = static_cast<int32_t>(best);

@@ -12,7 +12,8 @@ namespace {
 /// Reads an element the way the operator's unsigned flags say.
 template <typename T>
 int64_t extended(T value, bool isUnsigned) {
-  return isUnsigned ? static_cast<int64_t>(static_cast<std::make_unsigned_t<T>>(value)) : static_cast<int64_t>(value);
+  return isUnsigned ? static_cast<int64_t>(static_cast<std::make_unsigned_t<T>>(value))
+                    : static_cast<int64_t>(value);
 }
 
 struct Factor {
@@ -81,7 +82,8 @@ int64_t roundToInteger(double value, DType to) {
 
 Results rescale(const ir::Node& node, Operands operands) {
   return withIntegerType(operands[0].dtype(), [&](auto in) {
-    return withIntegerType(operands[4].dtype(), [&](auto out) { return rescaleAs<decltype(in), decltype(out)>(node, operands); });
+    return withIntegerType(operands[4].dtype(),
+                           [&](auto out) { return rescaleAs<decltype(in), decltype(out)>(node, operands); });
   });
 }
 
@@ -99,10 +101,12 @@ Results cast(const ir::Node& node, Operands operands) {
       const double exact = input.realAt(i);
       float value = static_cast<float>(exact);
       // Round to odd keeps what float32 lost for the second rounding.
-      if (std::isfinite(value) && static_cast<double>(value) != exact && (std::bit_cast<uint32_t>(value) & 1u) == 0) {
+      if (std::isfinite(value) && static_cast<double>(value) != exact &&
+          (std::bit_cast<uint32_t>(value) & 1u) == 0) {
         value = std::nextafter(value, exact > static_cast<double>(value) ? INFINITY : -INFINITY);
       }
-      out.mutableAs<uint16_t>()[static_cast<size_t>(i)] = to == DType::Float16 ? floatToHalf(value) : floatToBfloat16(value);
+      out.mutableAs<uint16_t>()[static_cast<size_t>(i)] =
+          to == DType::Float16 ? floatToHalf(value) : floatToBfloat16(value);
     }
     return one(std::move(out));
   }
@@ -116,10 +120,18 @@ Results cast(const ir::Node& node, Operands operands) {
       value = input.integerAt(i);
     }
     switch (to) {
-      case DType::Bool: out.mutableAs<uint8_t>()[static_cast<size_t>(i)] = value != 0; break;
-      case DType::Int8: out.mutableAs<int8_t>()[static_cast<size_t>(i)] = static_cast<int8_t>(value); break;
-      case DType::Int16: out.mutableAs<int16_t>()[static_cast<size_t>(i)] = static_cast<int16_t>(value); break;
-      default: out.mutableAs<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(value); break;
+      case DType::Bool:
+        out.mutableAs<uint8_t>()[static_cast<size_t>(i)] = value != 0;
+        break;
+      case DType::Int8:
+        out.mutableAs<int8_t>()[static_cast<size_t>(i)] = static_cast<int8_t>(value);
+        break;
+      case DType::Int16:
+        out.mutableAs<int16_t>()[static_cast<size_t>(i)] = static_cast<int16_t>(value);
+        break;
+      default:
+        out.mutableAs<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(value);
+        break;
     }
   }
   return one(std::move(out));

@@ -12,18 +12,21 @@ struct Sample {
   int64_t fraction;   // 0..numerator - 1
 };
 
-std::vector<Sample> samples(int64_t outputs, int64_t inputs, int64_t numerator, int64_t denominator, int64_t offset) {
+std::vector<Sample> samples(int64_t outputs, int64_t inputs, int64_t numerator, int64_t denominator,
+                            int64_t offset) {
   std::vector<Sample> list;
   for (int64_t out = 0; out < outputs; ++out) {
     const int64_t position = out * denominator + offset;
     const int64_t index = position >= 0 ? position / numerator : -((-position + numerator - 1) / numerator);
-    list.push_back({std::max<int64_t>(index, 0), std::min(index + 1, inputs - 1), position - index * numerator});
+    list.push_back(
+        {std::max<int64_t>(index, 0), std::min(index + 1, inputs - 1), position - index * numerator});
   }
   return list;
 }
 
 template <typename In, typename Out, typename F>
-void forElements(const Tensor& input, Tensor& out, const std::vector<Sample>& rows, const std::vector<Sample>& columns, F f) {
+void forElements(const Tensor& input, Tensor& out, const std::vector<Sample>& rows,
+                 const std::vector<Sample>& columns, F f) {
   const In* x = input.as<In>().data();
   Out* y = out.mutableAs<Out>().data();
   const int64_t height = input.dim(1), width = input.dim(2), channels = input.dim(3);
@@ -33,8 +36,9 @@ void forElements(const Tensor& input, Tensor& out, const std::vector<Sample>& ro
       const In* bottom = x + (n * height + row.high) * width * channels;
       for (const Sample& column : columns) {
         for (int64_t c = 0; c < channels; ++c) {
-          *y++ = f(top[column.low * channels + c], top[column.high * channels + c], bottom[column.low * channels + c],
-                   bottom[column.high * channels + c], row.fraction, column.fraction);
+          *y++ = f(top[column.low * channels + c], top[column.high * channels + c],
+                   bottom[column.low * channels + c], bottom[column.high * channels + c], row.fraction,
+                   column.fraction);
         }
       }
     }
@@ -55,11 +59,14 @@ Results resize(const ir::Node& node, Operands operands) {
   if (isFloat(operands[0].dtype())) {
     const Tensor input = asFloat32(operands[0]);
     Tensor out = Tensor::uninitialized(DType::Float32, shape);
-    forElements<float, float>(input, out, rows, columns, [=](float v00, float v01, float v10, float v11, int64_t ry, int64_t rx) {
-      if (nearest) return 2 * ry >= yn ? (2 * rx >= xn ? v11 : v10) : (2 * rx >= xn ? v01 : v00);
-      const double dy = static_cast<double>(ry) / static_cast<double>(yn), dx = static_cast<double>(rx) / static_cast<double>(xn);
-      return static_cast<float>(v00 * (1 - dy) * (1 - dx) + v01 * (1 - dy) * dx + v10 * dy * (1 - dx) + v11 * dy * dx);
-    });
+    forElements<float, float>(
+        input, out, rows, columns, [=](float v00, float v01, float v10, float v11, int64_t ry, int64_t rx) {
+          if (nearest) return 2 * ry >= yn ? (2 * rx >= xn ? v11 : v10) : (2 * rx >= xn ? v01 : v00);
+          const double dy = static_cast<double>(ry) / static_cast<double>(yn),
+                       dx = static_cast<double>(rx) / static_cast<double>(xn);
+          return static_cast<float>(v00 * (1 - dy) * (1 - dx) + v01 * (1 - dy) * dx + v10 * dy * (1 - dx) +
+                                    v11 * dy * dx);
+        });
     return one(roundedTo(node.result()->dtype(), std::move(out)));
   }
   Tensor out = resultTensor(node);
@@ -71,11 +78,16 @@ Results resize(const ir::Node& node, Operands operands) {
   };
   const bool wide = operands[0].dtype() == DType::Int16;
   if (nearest) {
-    if (wide) forElements<int16_t, int16_t>(operands[0], out, rows, columns, pick);
-    else forElements<int8_t, int8_t>(operands[0], out, rows, columns, pick);
+    if (wide)
+      forElements<int16_t, int16_t>(operands[0], out, rows, columns, pick);
+    else
+      forElements<int8_t, int8_t>(operands[0], out, rows, columns, pick);
   } else {
-    if (wide) forElements<int16_t, int64_t>(operands[0], out, rows, columns, blend);
-    else forElements<int8_t, int32_t>(operands[0], out, rows, columns, [&](auto... v) { return static_cast<int32_t>(blend(v...)); });
+    if (wide)
+      forElements<int16_t, int64_t>(operands[0], out, rows, columns, blend);
+    else
+      forElements<int8_t, int32_t>(operands[0], out, rows, columns,
+                                   [&](auto... v) { return static_cast<int32_t>(blend(v...)); });
   }
   return one(std::move(out));
 }

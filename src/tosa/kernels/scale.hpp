@@ -7,8 +7,9 @@
 
 namespace carina::tosa::kernels {
 
-/// (value * multiplier) / 2^shift, halves rounded up; with doubleRound and shift > 31, in two stages. The caller has checked
-/// 2 <= shift <= 62, multiplier >= 0 and -2^(shift-1) <= value < 2^(shift-1), so that the product fits.
+/// (value * multiplier) / 2^shift, halves rounded up; with doubleRound and shift > 31, in two stages. The
+/// caller has checked 2 <= shift <= 62, multiplier >= 0 and -2^(shift-1) <= value < 2^(shift-1), so that the
+/// product fits.
 inline int64_t applyScale32(int64_t value, int64_t multiplier, int shift, bool doubleRound) {
   int64_t round = int64_t{1} << (shift - 1);
   if (doubleRound && shift > 31) round += value >= 0 ? int64_t{1} << 30 : -(int64_t{1} << 30);

@@ -21,25 +21,39 @@ Tensor map1(DType dtype, const Tensor& input, F f) {
 /// In double precision, rounded once to float32 (and once more to a 16-bit type).
 template <typename F>
 Results mapFloat(const ir::Node& node, const Tensor& input, F f) {
-  Tensor out = map1<float, float>(DType::Float32, asFloat32(input), [f](float x) { return static_cast<float>(f(double{x})); });
+  Tensor out = map1<float, float>(DType::Float32, asFloat32(input),
+                                  [f](float x) { return static_cast<float>(f(double{x})); });
   return one(roundedTo(node.result()->dtype(), std::move(out)));
 }
 
 Results unaryFloat(const ir::Node& node, const Tensor& input) {
   switch (opId(&node)) {
-    case OpId::Abs: return mapFloat(node, input, [](double x) { return std::fabs(x); });
-    case OpId::Ceil: return mapFloat(node, input, [](double x) { return std::ceil(x); });
-    case OpId::Floor: return mapFloat(node, input, [](double x) { return std::floor(x); });
-    case OpId::Exp: return mapFloat(node, input, [](double x) { return std::exp(x); });
-    case OpId::Log: return mapFloat(node, input, [](double x) { return std::log(x); });
-    case OpId::Sin: return mapFloat(node, input, [](double x) { return std::sin(x); });
-    case OpId::Cos: return mapFloat(node, input, [](double x) { return std::cos(x); });
-    case OpId::Erf: return mapFloat(node, input, [](double x) { return std::erf(x); });
-    case OpId::Tanh: return mapFloat(node, input, [](double x) { return std::tanh(x); });
-    case OpId::Sigmoid: return mapFloat(node, input, [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
-    case OpId::Reciprocal: return mapFloat(node, input, [](double x) { return 1.0 / x; });
-    case OpId::Rsqrt: return mapFloat(node, input, [](double x) { return 1.0 / std::sqrt(x); });
-    default: CARINA_UNREACHABLE("operator without float meaning");
+    case OpId::Abs:
+      return mapFloat(node, input, [](double x) { return std::fabs(x); });
+    case OpId::Ceil:
+      return mapFloat(node, input, [](double x) { return std::ceil(x); });
+    case OpId::Floor:
+      return mapFloat(node, input, [](double x) { return std::floor(x); });
+    case OpId::Exp:
+      return mapFloat(node, input, [](double x) { return std::exp(x); });
+    case OpId::Log:
+      return mapFloat(node, input, [](double x) { return std::log(x); });
+    case OpId::Sin:
+      return mapFloat(node, input, [](double x) { return std::sin(x); });
+    case OpId::Cos:
+      return mapFloat(node, input, [](double x) { return std::cos(x); });
+    case OpId::Erf:
+      return mapFloat(node, input, [](double x) { return std::erf(x); });
+    case OpId::Tanh:
+      return mapFloat(node, input, [](double x) { return std::tanh(x); });
+    case OpId::Sigmoid:
+      return mapFloat(node, input, [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
+    case OpId::Reciprocal:
+      return mapFloat(node, input, [](double x) { return 1.0 / x; });
+    case OpId::Rsqrt:
+      return mapFloat(node, input, [](double x) { return 1.0 / std::sqrt(x); });
+    default:
+      CARINA_UNREACHABLE("operator without float meaning");
   }
 }
 
@@ -56,7 +70,8 @@ Results unary(const ir::Node& node, Operands operands) {
         return map1<T, T>(dtype, input, [](T x) { return static_cast<T>(~x); });
       }));
     case OpId::Clz:
-      return one(map1<int32_t, int32_t>(dtype, input, [](int32_t x) { return std::countl_zero(static_cast<uint32_t>(x)); }));
+      return one(map1<int32_t, int32_t>(
+          dtype, input, [](int32_t x) { return std::countl_zero(static_cast<uint32_t>(x)); }));
     case OpId::Abs: {
       bool bad = false;
       Tensor out = map1<int32_t, int32_t>(dtype, input, [&](int32_t x) {
@@ -66,7 +81,8 @@ Results unary(const ir::Node& node, Operands operands) {
       if (bad) return unpredictable("the absolute value of -2^31 does not fit int32");
       return one(std::move(out));
     }
-    default: CARINA_UNREACHABLE("operator without integer meaning");
+    default:
+      CARINA_UNREACHABLE("operator without integer meaning");
   }
 }
 
@@ -84,7 +100,8 @@ Results clamp(const ir::Node& node, Operands operands) {
   const int64_t low = ir::scalarInt(op.minVal()), high = ir::scalarInt(op.maxVal());
   return one(withIntegerType(dtype, [&](auto zero) {
     using T = decltype(zero);
-    return map1<T, T>(dtype, operands[0], [=](int64_t x) { return static_cast<T>(std::min(std::max(x, low), high)); });
+    return map1<T, T>(dtype, operands[0],
+                      [=](int64_t x) { return static_cast<T>(std::min(std::max(x, low), high)); });
   }));
 }
 
@@ -104,7 +121,8 @@ Results negate(const ir::Node& node, Operands operands) {
 Results table(const ir::Node&, Operands operands) {
   if (operands[0].dtype() == DType::Int8) {
     const auto entries = operands[1].as<int8_t>();
-    return one(map1<int8_t, int8_t>(DType::Int8, operands[0], [=](int8_t x) { return entries[static_cast<size_t>(x + 128)]; }));
+    return one(map1<int8_t, int8_t>(DType::Int8, operands[0],
+                                    [=](int8_t x) { return entries[static_cast<size_t>(x + 128)]; }));
   }
   // 16 bits: the upper 9 choose a segment, the lower 7 interpolate; the result has 7 fractional bits.
   const auto entries = operands[1].as<int16_t>();
