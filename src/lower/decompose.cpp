@@ -107,6 +107,7 @@ Status decompose(ir::Graph& graph) {
   addNormRewrites(rewrites);
   addAttentionRewrites(rewrites);
   addPointwiseRewrites(rewrites);
+  addRecurrentRewrites(rewrites);
   CARINA_RETURN_IF_ERROR(foldConstants(graph));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph));

@@ -162,6 +162,68 @@ Result<bool> rewriteVectorNorm(ir::Node* node) {
   return true;
 }
 
+/// A comparison with a number: with a constant of the same type and range.
+Result<bool> rewriteCompareNumber(ir::Node* node) {
+  if (isQuantizedWhole(*node) || node->operands().size() != 1) return false;
+  using aten::OpId;
+  if (!aten::isOperator(node)) return false;
+  const OpId id = aten::opId(node);
+  if (id != OpId::EqScalar && id != OpId::NeScalar && id != OpId::LtScalar && id != OpId::LeScalar && id != OpId::GtScalar &&
+      id != OpId::GeScalar) {
+    return false;
+  }
+  const ir::Value* self = node->operands()[0];
+  if (self->dtype() == DType::Bool || (isInteger(self->dtype()) && std::holds_alternative<double>(node->attribute(0)))) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* other = b.constant(convert(Tensor::scalar(ir::scalarReal(node->attribute(0))), self->dtype()));
+  ir::Value* x = node->operands()[0];
+  ir::Value* result = nullptr;
+  switch (id) {
+    case OpId::EqScalar: result = aten::EqTensor::create(b, x, other).output(); break;
+    case OpId::NeScalar: result = aten::NeTensor::create(b, x, other).output(); break;
+    case OpId::LtScalar: result = aten::LtTensor::create(b, x, other).output(); break;
+    case OpId::LeScalar: result = aten::LeTensor::create(b, x, other).output(); break;
+    case OpId::GtScalar: result = aten::GtTensor::create(b, x, other).output(); break;
+    default: result = aten::GeTensor::create(b, x, other).output(); break;
+  }
+  replaceNode(node, result);
+  return true;
+}
+
+/// Results that do not depend on their operand's values.
+Result<bool> rewriteConstantLike(ir::Node* node) {
+  std::optional<double> value;
+  if (const auto full = ir::dynCast<aten::FullLike>(node)) value = ir::scalarReal(full.fillValue());
+  else if (const auto filled = ir::dynCast<aten::NewFull>(node)) value = ir::scalarReal(filled.fillValue());
+  else if (ir::isa<aten::ZerosLike>(node) || ir::isa<aten::NewZeros>(node)) value = 0;
+  else if (ir::isa<aten::OnesLike>(node) || ir::isa<aten::NewOnes>(node)) value = 1;
+  if (!value) return false;
+  Tensor reals = Tensor::uninitialized(DType::Float64, node->result()->shape());
+  const auto elements = reals.mutableAs<double>();
+  std::fill(elements.begin(), elements.end(), *value);
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, b.constant(convert(reals, node->result()->dtype())));
+  return true;
+}
+
+/// floor(x / y), x - floor(x / y) * y, trunc(x / y) of float tensors.
+Result<bool> rewriteWholeDivision(ir::Node* node) {
+  const bool remainder = ir::isa<aten::RemainderTensor>(node), floored = ir::isa<aten::FloorDivide>(node);
+  const auto mode = ir::dynCast<aten::DivTensorMode>(node);
+  if ((!remainder && !floored && !mode) || isQuantizedWhole(*node)) return false;
+  ir::Value* x = node->operands()[0];
+  ir::Value* y = node->operands()[1];
+  if (x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* quotient = aten::DivTensor::create(b, x, y).output();
+  const std::string rounding = mode ? mode.roundingMode().value_or("") : "floor";
+  if (rounding == "floor") quotient = aten::Floor::create(b, quotient).output();
+  else if (rounding == "trunc") quotient = aten::Trunc::create(b, quotient).output();
+  if (remainder) quotient = aten::SubTensor::create(b, x, aten::MulTensor::create(b, quotient, y).output(), int64_t{1}).output();
+  replaceNode(node, quotient);
+  return true;
+}
+
 }  // namespace
 
 void replaceNode(ir::Node* node, ir::Value* value) {
@@ -183,7 +245,8 @@ bool isQuantizedWhole(const ir::Node& node) {
 
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
-                                   rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm});
+                                   rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm, rewriteCompareNumber,
+                                   rewriteConstantLike, rewriteWholeDivision});
 }
 
 }  // namespace carina::lower

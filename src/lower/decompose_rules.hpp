@@ -11,6 +11,7 @@ void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);     // products with
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites);       // softmax, layer/group/instance/RMS norm, variance
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
+void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
 
 /// Puts `value` in the place of the node's first result and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);

@@ -21,6 +21,8 @@ Rule findRule(const ir::OpDef& def) {
     addMatmulRules(all);
     addViewRules(all);
     addMoveRules(all);
+    addIndexRules(all);
+    addResizeRules(all);
     return all;
   }();
   const auto it = rules.find(&def);

@@ -19,6 +19,8 @@ void addReduceRules(Rules& rules);
 void addMatmulRules(Rules& rules);
 void addViewRules(Rules& rules);         // view, permute, expand and the like
 void addMoveRules(Rules& rules);         // cat, slice, pad, flip
+void addIndexRules(Rules& rules);        // gather, embedding, index_put
+void addResizeRules(Rules& rules);
 
 /// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else the coarsest of
 /// the operands'. Operands that have them already stay untouched.

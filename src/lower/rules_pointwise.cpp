@@ -178,6 +178,19 @@ Status lowerNot(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// Shifts of integers by a number.
+Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
+  CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
+  const int64_t amount = ir::scalarInt(node.attribute(0));
+  if (amount < 0 || amount >= 8 * dtypeSize(data.dtype())) return fail("a shift by {}", amount).withRemedy("shift by less than the width");
+  ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount), Shape(data.value->shape().size(), 1));
+  lowering.define(node.result(), Stored{lowering.emit().binary(op, data.value, by), data.layout});
+  return {};
+}
+
+Status lowerShiftLeft(Lowering& l, const ir::Node& n) { return lowerShiftNumber(l, n, Binary::LeftShift); }
+Status lowerShiftRight(Lowering& l, const ir::Node& n) { return lowerShiftNumber(l, n, Binary::ArithmeticRightShift); }
+
 Status lowerWhere(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
   if (condition.dtype() != DType::Bool) return fail("where with a {} condition", dtypeName(condition.dtype()));
@@ -220,6 +233,8 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = rules[&aten::OrTensor::def()] = lowerOr;
   rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = rules[&aten::XorTensor::def()] = lowerXor;
   rules[&aten::LogicalNot::def()] = rules[&aten::BitwiseNot::def()] = lowerNot;
+  rules[&aten::LshiftScalar::def()] = rules[&aten::BitwiseLeftShiftTensorScalar::def()] = lowerShiftLeft;
+  rules[&aten::RshiftScalar::def()] = rules[&aten::BitwiseRightShiftTensorScalar::def()] = lowerShiftRight;
   rules[&aten::WhereSelf::def()] = lowerWhere;
 }
 

@@ -181,6 +181,35 @@ Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// A running sum is a product with a triangle of ones: a 1x1 convolution whose channels are the summed dimension.
+Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
+  const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
+  const int64_t rank = op.self()->rank();
+  if (rank == 0) return fail("a running sum of a single number");
+  const int64_t dim = op.dim() < 0 ? op.dim() + rank : op.dim(), extent = op.self()->dim(dim);
+  CARINA_TRY(const Real input, lowering.plainReal(op.self()));
+  if (input.data.dtype() != DType::Int8 || extent > kMostKernelArea) {
+    return fail("a running sum over {} elements of {}", extent, dtypeName(input.data.dtype()))
+        .withRemedy("quantize it to int8, or sum over fewer elements");
+  }
+  std::vector<int> order;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d != dim) order.push_back(static_cast<int>(d));
+  }
+  order.push_back(static_cast<int>(dim));
+  Emitter& emit = lowering.emit();
+  Tensor triangle = Tensor::zeros(DType::Int8, {extent, 1, 1, extent});
+  const auto weights = triangle.mutableAs<int8_t>();
+  for (int64_t to = 0; to < extent; ++to) {
+    for (int64_t from = 0; from <= to; ++from) weights[static_cast<size_t>(to * extent + from)] = 1;
+  }
+  ir::Value* rows = emit.reshape(lowering.ordered(input.data, order), {1, 1, op.self()->numElements() / extent, extent});
+  ir::Value* sums = emit.conv2d(rows, emit.constant(std::move(triangle)), emit.constant(Tensor::zeros(DType::Int32, {extent})),
+                                input.zeroPoint, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+  defineAccumulator(lowering, node.result(), {sums, Layout::ordered(op.self()->shape(), order)}, input.scale());
+  return {};
+}
+
 }  // namespace
 
 void addReduceRules(Rules& rules) {
@@ -194,6 +223,7 @@ void addReduceRules(Rules& rules) {
   rules[&aten::Min::def()] = lowerMinAll;
   rules[&aten::MaxDim::def()] = lowerExtremeDim<aten::MaxDim>;
   rules[&aten::MinDim::def()] = lowerExtremeDim<aten::MinDim>;
+  rules[&aten::Cumsum::def()] = lowerCumsum;
   rules[&aten::Argmax::def()] = lowerArgmax;
 }
 

@@ -303,6 +303,74 @@ const Case kMoves[] = {
        return n.conv(aten::ChannelShuffle::create(n.b, x, int64_t{2}).output(), {4, 6, 1, 1}, {1, 1}, {0, 0});
      },
      3},
+    {"upsample_nearest_2x",
+     [](Network& n) {
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt, ir::Reals{2.0, 2.0}).output();
+     },
+     -1, 0},
+    {"upsample_nearest_odd_ratio",
+     [](Network& n) {
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), Ints{13, 7}, std::nullopt).output();
+     },
+     -1, 0},
+    {"upsample_bilinear",
+     [](Network& n) {
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt, false, ir::Reals{2.0, 2.0}).output();
+     },
+     -1, 0.2},
+    {"upsample_bilinear_aligned",
+     [](Network& n) {
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), Ints{10, 13}, true, std::nullopt).output();
+     },
+     -1, 0.2},
+    {"index_select",
+     [](Network& n) {
+       Value* index = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<int64_t>{3, 0, 1}));
+       return aten::IndexSelect::create(n.b, n.input({2, 5, 3}), index, int64_t{1}).output();
+     },
+     0, 0},
+    {"gather",
+     [](Network& n) {
+       Tensor index = Tensor::zeros(DType::Int64, {2, 3, 4});
+       for (int64_t i = 0; i < index.numElements(); ++i) index.setIntegerAt(i, i * 7 % 5);
+       return aten::Gather::create(n.b, n.input({2, 5, 4}), n.graph.addConstant(index), int64_t{1}, false).output();
+     },
+     -1, 0},
+    {"index_put",
+     [](Network& n) {
+       Value* index = n.graph.addConstant(Tensor::from(Shape{2}, std::vector<int64_t>{3, 0}));
+       return aten::IndexPut::create(n.b, n.input({5, 4}), {index}, n.input({2, 4}), false).output();
+     },
+     -1, 0},
+    {"cumsum", [](Network& n) { return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output(); }},
+    {"compare_number_and_mask",
+     [](Network& n) {
+       Value* x = n.input({3, 9});
+       Value* mask = aten::GtScalar::create(n.b, x, 0.25).output();
+       return aten::WhereSelf::create(n.b, mask, x, n.weight({1, 1})).output();
+     },
+     0},
+    {"lstm",
+     [](Network& n) {
+       Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {1, 2, 4}));
+       const std::vector<Value*> params{n.weight({16, 3}), n.weight({16, 4}), n.weight({16}), n.weight({16})};
+       return aten::LstmInput::create(n.b, n.input({5, 2, 3}), {zeros, zeros}, params, true, int64_t{1}, 0.0, false, false, false)
+           .node()
+           ->result(0);
+     },
+     -1, 0.05},
+    {"gru_both_directions",
+     [](Network& n) {
+       Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {2, 1, 4}));
+       std::vector<Value*> params;
+       for (int i = 0; i < 2; ++i) {
+         for (const Shape& shape : {Shape{12, 3}, Shape{12, 4}, Shape{12}, Shape{12}}) params.push_back(n.weight(shape));
+       }
+       return aten::GruInput::create(n.b, n.input({1, 3, 3}), zeros, params, true, int64_t{1}, 0.0, false, true, true)
+           .node()
+           ->result(0);
+     },
+     -1, 0.05},
     {"glu", [](Network& n) { return aten::Glu::create(n.b, n.input({2, 8}), int64_t{-1}).output(); }},
 };
 INSTANTIATE_TEST_SUITE_P(Moves, Lower, testing::ValuesIn(kMoves),

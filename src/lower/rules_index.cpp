@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows picked by index tensors: GATHER and SCATTER; constant indices become slices where that is few.
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+// Runs of consecutive constant indices that are cut out one by one; more than this many are gathered.
+constexpr size_t kMostSlices = 16;
+
+int64_t wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+
+std::vector<int> movedLast(int64_t rank, int64_t dim) {
+  std::vector<int> order;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d != dim) order.push_back(static_cast<int>(d));
+  }
+  order.push_back(static_cast<int>(dim));
+  return order;
+}
+
+struct IndexRun {
+  int64_t start, count;
+};
+
+/// Consecutive runs of constant indices, when they are few.
+std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_t extent) {
+  if (!index->isConstant()) return std::nullopt;
+  std::vector<IndexRun> runs;
+  for (int64_t i = 0; i < index->numElements(); ++i) {
+    const int64_t at = wrap(index->constant().integerAt(i), extent);
+    if (at < 0 || at >= extent) return std::nullopt;
+    if (!runs.empty() && runs.back().start + runs.back().count == at) ++runs.back().count;
+    else runs.push_back({at, 1});
+    if (runs.size() > kMostSlices) return std::nullopt;
+  }
+  return runs;
+}
+
+/// Indices [W] of rows along `dim`: values [outer, K, inner], the same W rows for every outer one.
+Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index, int64_t dim) {
+  CARINA_TRY(const Stored data, lowering.movable(values));
+  Emitter& emit = lowering.emit();
+  if (const auto runs = constantRuns(index, values->dim(dim))) {
+    const std::vector<int> order = lowering.commonOrder({data});
+    const int64_t axis = std::find(order.begin(), order.end(), static_cast<int>(dim)) - order.begin();
+    ir::Value* whole = lowering.ordered(data, order);
+    std::vector<ir::Value*> pieces;
+    for (const IndexRun& run : *runs) pieces.push_back(emit.sliceAxis(whole, axis, run.start, run.count));
+    Shape shape = values->shape();
+    shape[static_cast<size_t>(dim)] = index->numElements();
+    Stored result{emit.concat(pieces, axis), Layout::ordered(shape, order)};
+    return lowering.defineMoved(node.result(), values, lowering.viewed(result, node.result()->shape()));
+  }
+  CARINA_TRY(const Stored indices, lowering.integers(index));
+  const Shape& s = values->shape();
+  const int64_t outer = numElements(Shape(s.begin(), s.begin() + dim)), rows = s[static_cast<size_t>(dim)];
+  const int64_t inner = numElements(Shape(s.begin() + dim + 1, s.end())), picked = index->numElements();
+  ir::Value* table = emit.reshape(lowering.rowMajor(data), {outer, rows, inner});
+  ir::Value* which = emit.tile(emit.reshape(lowering.rowMajor(indices), {1, picked}), {outer, 1});
+  ir::Value* result = emit.gather(table, which);
+  return lowering.defineMoved(node.result(), values, {result, Layout::rowMajor(node.result()->shape())});
+}
+
+Status lowerEmbedding(Lowering& lowering, const ir::Node& node) {
+  const aten::Embedding op = ir::dynCast<aten::Embedding>(&node);
+  return pickRows(lowering, node, op.weight(), op.indices(), 0);
+}
+
+Status lowerIndexSelect(Lowering& lowering, const ir::Node& node) {
+  const aten::IndexSelect op = ir::dynCast<aten::IndexSelect>(&node);
+  return pickRows(lowering, node, op.self(), op.index(), wrap(op.dim(), op.self()->rank()));
+}
+
+/// One index tensor over one dimension, everything else taken whole.
+Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
+  const aten::IndexTensor op = ir::dynCast<aten::IndexTensor>(&node);
+  const ir::Value* index = nullptr;
+  int64_t dim = 0;
+  for (size_t i = 0; i < op.indices().size(); ++i) {
+    if (!op.indices()[i]) continue;
+    if (index) return fail("indexing with several index tensors").withRemedy("index one dimension at a time");
+    index = op.indices()[i];
+    dim = static_cast<int64_t>(i);
+  }
+  if (!index || index->dtype() == DType::Bool || index->dtype() == DType::UInt8) {
+    return fail("indexing with a mask").withRemedy("use where with a value for the masked elements");
+  }
+  return pickRows(lowering, node, op.self(), index, dim);
+}
+
+/// out[i][j] = self[i][index[i][j]] over the last dimension after moving `dim` there.
+Status lowerGather(Lowering& lowering, const ir::Node& node) {
+  const aten::Gather op = ir::dynCast<aten::Gather>(&node);
+  const int64_t rank = op.self()->rank(), dim = wrap(op.dim(), rank);
+  CARINA_TRY(const Stored data, lowering.movable(op.self()));
+  CARINA_TRY(const Stored indices, lowering.integers(op.index()));
+  Emitter& emit = lowering.emit();
+  const std::vector<int> order = movedLast(rank, dim);
+  ir::Value* values = lowering.ordered(data, order);
+  ir::Value* which = lowering.ordered(indices, order);
+  for (int64_t axis = 0; axis + 1 < rank; ++axis) values = emit.sliceAxis(values, axis, 0, which->dim(axis));
+  const int64_t rows = values->shape().back(), picked = which->shape().back(), outer = which->numElements() / picked;
+  ir::Value* result = emit.gather(emit.reshape(values, {outer, rows, 1}), emit.reshape(which, {outer, picked}));
+  return lowering.defineMoved(node.result(), op.self(), {result, Layout::ordered(node.result()->shape(), order)});
+}
+
+/// self with rows replaced: one index tensor over dimension 0.
+Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
+  const aten::IndexPut op = ir::dynCast<aten::IndexPut>(&node);
+  if (op.accumulate()) return fail("index_put with accumulate").withRemedy("add to the picked rows instead");
+  if (op.indices().size() != 1 || !op.indices()[0] || op.indices()[0]->dtype() == DType::Bool || op.indices()[0]->rank() != 1) {
+    return fail("index_put with other than one index vector").withRemedy("index the first dimension only");
+  }
+  const ir::Value* index = op.indices()[0];
+  CARINA_TRY(const Stored indices, lowering.integers(index));
+  std::vector<Stored> data;
+  std::optional<Codes> codes;
+  const std::array<ir::Value*, 2> sources{op.self(), op.values()};
+  if (lowering.isReal(op.self())) {
+    CARINA_TRY(SameCodes same, sameCodes(lowering, sources, node.result()));
+    data = std::move(same.data);
+    codes = same.codes;
+  } else {
+    for (const ir::Value* source : sources) {
+      CARINA_TRY(Stored integers, lowering.integers(source));
+      data.push_back(std::move(integers));
+    }
+  }
+  const Shape& s = op.self()->shape();
+  const int64_t rows = s[0], inner = op.self()->numElements() / rows, replaced = index->numElements();
+  if (op.values()->numElements() != replaced * inner) {
+    return fail("index_put of a broadcast value").withRemedy("expand the values to the picked rows");
+  }
+  Emitter& emit = lowering.emit();
+  ir::Value* result = emit.scatter(emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner}),
+                                   emit.reshape(lowering.rowMajor(indices), {1, replaced}),
+                                   emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner}));
+  Stored stored{result, Layout::rowMajor(s)};
+  if (codes) lowering.define(node.result(), Real{std::move(stored), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else lowering.define(node.result(), std::move(stored));
+  return {};
+}
+
+}  // namespace
+
+void addIndexRules(Rules& rules) {
+  rules[&aten::Embedding::def()] = lowerEmbedding;
+  rules[&aten::IndexSelect::def()] = lowerIndexSelect;
+  rules[&aten::IndexTensor::def()] = lowerIndexTensor;
+  rules[&aten::Gather::def()] = lowerGather;
+  rules[&aten::IndexPut::def()] = lowerIndexPut;
+}
+
+}  // namespace carina::lower
