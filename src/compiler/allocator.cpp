@@ -145,7 +145,7 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
     if (attempt % 3 != 0) std::swap(candidate.order[random.below(order.size())], candidate.order[random.below(order.size())]);
     Packing packing = placer.place(candidate, enough);
     if (packing.bytes > bestPacking.bytes) continue;
-    if (packing.bytes < bestPacking.bytes) attempt = 0;
+    if (packing.bytes < bestPacking.bytes) attempt = std::max(0, attempt - attempts / 4);
     bestPacking = std::move(packing);
     current = std::move(candidate);
   }

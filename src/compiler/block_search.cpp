@@ -100,9 +100,11 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
   Best best;
   std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
   if (traversals && op.kind == npu::OperationKind::Conv && op.weights) {
+    // A kernel of one element has no parts to gain from: depth first is worth a look even where the depth rule speaks
+    // against it, the other way round nothing is to be had.
     const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
     const auto other = orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst : npu::Traversal::DepthFirst;
-    if (!oneByOne) orders.push_back(other);
+    if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back(other);
   }
   for (const npu::Traversal order : orders) {
     npu::KernelOperation candidate = op;

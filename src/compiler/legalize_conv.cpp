@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kMaxKernelHeight = 64, kMaxKernelArea = 4096;
 constexpr int64_t kMaxStride = 3, kMaxPadBefore = 127, kMaxPadAfter = 128;
+/// Up to here two columns fit the 8 channels that the hardware multiplies at a time.
+constexpr int64_t kMaxPairedDepth = 4;
 
 Tensor weightTensor(const ir::Value* value) {
   const Tensor& tensor = value->constant();
@@ -48,6 +50,30 @@ Tensor dilateKernel(const Tensor& weight, bool depthwise, const ir::Ints& dilati
     }
   }
   return result;
+}
+
+/// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums with fewer
+/// positions of the kernel, which the hardware pads to 8 channels each.
+void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoint) {
+  const Shape s = weight.shape();
+  const int64_t kw = s[2], depth = s[3];
+  const int64_t outputs = (width + window.pad[1] + window.pad[3] - kw) / 2 + 1;
+  const int64_t left = (window.pad[1] + 1) / 2, lead = 2 * left - window.pad[1], pairs = (lead + kw + 1) / 2;
+  Tensor paired = Tensor::zeros(weight.dtype(), {s[0], s[1], pairs, 2 * depth});
+  for (int64_t row = 0; row < s[0] * s[1]; ++row) {
+    for (int64_t x = 0; x < 2 * pairs; ++x) {
+      const bool inside = x >= lead && x < lead + kw;
+      for (int64_t c = 0; c < depth; ++c) {
+        paired.setIntegerAt((row * 2 * pairs + x) * depth + c,
+                            inside ? weight.integerAt((row * kw + x - lead) * depth + c) : zeroPoint);
+      }
+    }
+  }
+  weight = std::move(paired);
+  window.kernel[1] = pairs;
+  window.stride[1] = 1;
+  window.pad[1] = left;
+  window.pad[3] = outputs - 1 + pairs - left - width / 2;
 }
 
 Status requireConstant(const ir::Value* value, std::string_view what) {
@@ -144,6 +170,12 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
       CARINA_TRY(ir::Value * result, convolve(conv));
       return npu_ir::createReshape(builder_, result, {oh, ow, depth});
     }
+  }
+  const int64_t width = conv.ifm->dim(1), depth = conv.ifm->dim(2);
+  if (!conv.depthwise && w.stride[1] == 2 && w.dilation[1] == 1 && w.kernel[1] > 1 && width % 2 == 0 &&
+      depth <= kMaxPairedDepth) {
+    pairColumns(conv.weight, w, width, conv.weightZeroPoint);
+    conv.ifm = npu_ir::createReshape(builder_, conv.ifm, {conv.ifm->dim(0), width / 2, 2 * depth});
   }
   CARINA_RETURN_IF_ERROR(checkConvolution(conv));
   const DType type = conv.type;

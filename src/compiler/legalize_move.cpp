@@ -13,6 +13,8 @@ using npu_ir::Piece;
 namespace {
 
 constexpr int64_t kMaxCopies = 4096;
+/// A convolution interleaves up to this many planes, in runs of kRun elements.
+constexpr int64_t kMaxPlanes = 8, kRun = 8;
 
 }  // namespace
 
@@ -35,6 +37,10 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
   ir::Ints source = from, target = to;
   mergeDimensions(box, {&source, &target});
   if (box.size() == 1) return npu_ir::createReshape(builder_, value, shape);
+  if (box.size() == 2 && value->dtype() == DType::Int8 && box[1] <= kMaxPlanes && box[0] % kRun == 0 &&
+      box[0] / kRun <= 65536) {
+    return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
+  }
   if (u85() && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
     // One operation when what remains are three axes: the output writer permutes.
     std::vector<size_t> order(box.size());
@@ -58,6 +64,20 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
     }
   }
   return rearranged(value, shape, shape, 0, from, 0, to);
+}
+
+ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
+  // Output channel i * planes + p of a run is element i of plane p: a kernel over the planes that selects it. Unlike a copy,
+  // which would move single elements, this fills the channels of the hardware's blocks.
+  const int64_t runs = value->numElements() / (planes * kRun);
+  Tensor weight = Tensor::zeros(DType::Int8, {planes * kRun, planes, 1, kRun});
+  for (int64_t i = 0; i < kRun; ++i) {
+    for (int64_t p = 0; p < planes; ++p) weight.setIntegerAt(((i * planes + p) * planes + p) * kRun + i, 1);
+  }
+  npu_ir::Window window;
+  window.kernel = {planes, 1};
+  return npu_ir::createConv(builder_, npu_ir::createReshape(builder_, value, {planes, runs, kRun}), constant(std::move(weight)),
+                            constant(Tensor::zeros(DType::Int32, {planes * kRun})), window, {0}, {}, value->dtype());
 }
 
 ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {

@@ -150,6 +150,8 @@ class Legalizer {
   ir::Value* rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
                         const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides);
   ir::Value* transposed(ir::Value* value, const std::vector<int64_t>& permutation);
+  /// An int8 value of [planes, n] as [n, planes]; n a multiple of 8.
+  ir::Value* interleaved(ir::Value* value, int64_t planes);
   /// [before, after] per dimension, outermost first.
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
   /// A box filled with one number.

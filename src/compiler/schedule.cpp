@@ -298,6 +298,9 @@ class Scheduler {
       for (Placement& placement : result_.buffers) sort(placement);
       for (Placement& placement : result_.staging) sort(placement);
       const int64_t limit = mode().spilling() ? cacheLimit() : 0;
+      std::vector<LiveRange> cached;
+      for (const Placement* placement : inCache) cached.push_back(placement->live);
+      if (limit > 0 && packingLowerBound(cached) > limit && evict()) continue;
       result_.arenaBytes = place(inArena, options_.arenaLimit);
       result_.cacheBytes = place(inCache, limit);
       if (limit == 0 || result_.cacheBytes <= limit) break;

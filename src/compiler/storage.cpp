@@ -160,7 +160,20 @@ struct Accesses {
   std::vector<Buffer> buffers;
   std::unordered_map<const ir::Value*, Access> map;
   const ir::Node* failed = nullptr;
+  ir::Value* strided = nullptr;                // a result whose channels would not be next to each other
+  std::pair<ir::Node*, size_t> reader{};       // an operation that would read such channels, and the operand
 };
+
+/// Channels (or the elements of a row) are next to each other, as operations and transfers need them.
+bool contiguous(const Access& access, const ir::Value* value) {
+  return access.shape.empty() || access.shape.back() == 1 || access.strides.back() == dtypeSize(value->dtype());
+}
+
+/// Operands that an operation reads from memory element by element.
+size_t memoryOperands(const ir::Node* node) {
+  if (!npu_ir::hasOutputStage(node)) return node->operands().size();
+  return ir::isa<npu_ir::Elementwise>(node) || ir::isa<npu_ir::MatMul>(node) ? 2 : 1;
+}
 
 int addBuffer(Accesses& accesses, const ir::Value* value, BufferKind kind) {
   Buffer buffer;
@@ -224,16 +237,33 @@ Accesses computeAccesses(const ir::Graph& graph) {
     }
     accesses.map[view->result()] = *access;
   }
+  for (ir::Node* node : graph.nodes()) {
+    if (ir::isa<npu_ir::View>(node) || ir::isa<npu_ir::Join>(node)) continue;
+    if (!contiguous(accesses.map.at(node->result()), node->result())) {
+      accesses.strided = node->result();
+      return accesses;
+    }
+    for (size_t i = 0; i < memoryOperands(node); ++i) {
+      const ir::Value* operand = node->operand(i);
+      if (operand && !contiguous(accesses.map.at(operand), operand)) {
+        accesses.reader = {node, i};
+        return accesses;
+      }
+    }
+  }
   return accesses;
 }
 
-/// Lets a view of a view look at a dense copy instead.
-void makeDense(ir::Node* view) {
-  ir::Value* value = view->operand(0);
-  auto builder = ir::Builder::beforeNode(view);
+/// Lets a node look at a dense copy of its operand instead.
+void makeDense(ir::Node* node, size_t operand) {
+  ir::Value* value = node->operand(operand);
+  auto builder = ir::Builder::beforeNode(node);
   const ir::Ints strides = rowMajorStrides(value->shape());
   const auto pieces = emitCopies(builder, {value, value->shape(), 0, strides, 0, strides});
-  view->setOperand(0, npu_ir::createJoin(builder, pieces, value->type));
+  ir::Value* dense = npu_ir::createJoin(builder, pieces, value->type);
+  for (size_t flat = 0; flat < node->operands().size(); ++flat) {
+    if (node->operands()[flat] == value) node->setOperand(flat, dense);
+  }
 }
 
 /// Gives `value`, a piece of some join, a buffer of its own: the join gets copies of it.
@@ -345,12 +375,21 @@ Status makeAddressable(ir::Graph& graph) {
   for (int round = 0;; ++round) {
     CARINA_CHECK(round < 1 << 16, "addressing does not settle");
     const Accesses accesses = computeAccesses(graph);
+    if (accesses.strided) {
+      CARINA_RETURN_IF_ERROR(separate(accesses.strided));
+      graph.eraseDeadNodes();
+      continue;
+    }
+    if (accesses.reader.first) {
+      makeDense(accesses.reader.first, accesses.reader.second);
+      continue;
+    }
     if (!accesses.failed) return {};
     ir::Node* failed = const_cast<ir::Node*>(accesses.failed);
     if (ir::isa<npu_ir::Join>(failed)) {
       CARINA_RETURN_IF_ERROR(separate(failed->result()));
     } else if (isView(failed->operand(0))) {
-      makeDense(failed);
+      makeDense(failed, 0);
     } else {
       CARINA_RETURN_IF_ERROR(separate(failed->operand(0)));
     }
