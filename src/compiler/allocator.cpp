@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena packing (allocator.hpp): buffers are placed one after the other at the lowest address that is free for their whole
-// life; what is searched is the order.
+// Arena packing (allocator.hpp): buffers are placed one after the other at the lowest address that is free
+// for their whole life; what is searched is the order.
 #include "compiler/allocator.hpp"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class Placer {
     }
   }
 
-  /// Places the buffers in the order of `plan`: at the lowest free address, or, when asked for, at the highest one under
-  /// `ceiling` (where that has room).
+  /// Places the buffers in the order of `plan`: at the lowest free address, or, when asked for, at the
+  /// highest one under `ceiling` (where that has room).
   Packing place(const Plan& plan, int64_t ceiling) {
     Packing packing;
     packing.addresses.assign(sizes_.size(), -1);
@@ -49,7 +49,8 @@ class Placer {
         if (start - low >= sizes_[i]) {
           if (!found) address = low;
           found = true;
-          highest = std::min(start, ceiling) - sizes_[i] >= low ? std::min(start, ceiling) - sizes_[i] : highest;
+          highest =
+              std::min(start, ceiling) - sizes_[i] >= low ? std::min(start, ceiling) - sizes_[i] : highest;
         }
         low = std::max(low, end);
       }
@@ -114,11 +115,14 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
   };
   const auto sorted = [&](auto key) {
     Plan plan{order, std::vector<bool>(ranges.size(), false)};
-    std::stable_sort(plan.order.begin(), plan.order.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
+    std::stable_sort(plan.order.begin(), plan.order.end(),
+                     [&](size_t a, size_t b) { return key(a) > key(b); });
     consider(plan);
-    // Buffers that follow each other in time take turns at the bottom and at the top: a chain packs without a gap.
+    // Buffers that follow each other in time take turns at the bottom and at the top: a chain packs without a
+    // gap.
     std::vector<size_t> byTime = order;
-    std::stable_sort(byTime.begin(), byTime.end(), [&](size_t a, size_t b) { return ranges[a].first < ranges[b].first; });
+    std::stable_sort(byTime.begin(), byTime.end(),
+                     [&](size_t a, size_t b) { return ranges[a].first < ranges[b].first; });
     for (size_t turn = 0; turn < byTime.size(); ++turn) plan.fromTop[byTime[turn]] = turn % 2 != 0;
     consider(plan);
   };
@@ -130,7 +134,8 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
   Plan current = best;
   for (int attempt = 0; attempt < attempts && bestPacking.bytes > enough; ++attempt) {
     Plan candidate = current;
-    // Give something that reaches the top of the memory another turn or end, and swap another pair now and then.
+    // Give something that reaches the top of the memory another turn or end, and swap another pair now and
+    // then.
     std::vector<size_t> tops;
     for (size_t turn = 0; turn < candidate.order.size(); ++turn) {
       const size_t i = candidate.order[turn];
@@ -142,7 +147,8 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
       candidate.fromTop[i] = !candidate.fromTop[i];
     }
     std::swap(candidate.order[from], candidate.order[random.below(order.size())]);
-    if (attempt % 3 != 0) std::swap(candidate.order[random.below(order.size())], candidate.order[random.below(order.size())]);
+    if (attempt % 3 != 0)
+      std::swap(candidate.order[random.below(order.size())], candidate.order[random.below(order.size())]);
     Packing packing = placer.place(candidate, enough);
     if (packing.bytes > bestPacking.bytes) continue;
     if (packing.bytes < bestPacking.bytes) attempt = std::max(0, attempt - attempts / 4);

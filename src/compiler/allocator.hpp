@@ -24,8 +24,10 @@ struct Packing {
 /// Largest sum of sizes (rounded up to the alignment) that are live at one time: no packing is smaller.
 int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment = 16);
 
-/// Greedy placement in several orders, improved by swapping places in the order (deterministic) until the lower bound is
-/// reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps brought nothing.
-Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000, int64_t alignment = 16);
+/// Greedy placement in several orders, improved by swapping places in the order (deterministic) until the
+/// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps brought
+/// nothing.
+Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
+             int64_t alignment = 16);
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block search (block_search.hpp). Only blocks that give another number of blocks along some axis are worth a look: for
-// each count the smallest block that reaches it.
+// Block search (block_search.hpp). Only blocks that give another number of blocks along some axis are worth a
+// look: for each count the smallest block that reaches it.
 #include "compiler/block_search.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ std::vector<int32_t> candidates(int32_t size, int32_t granule, int32_t limit) {
   std::vector<int32_t> result;
   const int64_t most = std::min<int64_t>(roundUp(size, granule), limit / granule * granule);
   for (int64_t count = ceilDiv(size, std::max<int64_t>(most, granule));; ++count) {
-    const auto block = static_cast<int32_t>(std::max<int64_t>(roundUp(ceilDiv(size, count), granule), granule));
+    const auto block =
+        static_cast<int32_t>(std::max<int64_t>(roundUp(ceilDiv(size, count), granule), granule));
     if (result.empty() || block < result.back()) {
       if (block <= std::max<int64_t>(most, granule)) result.push_back(block);
     }
@@ -100,10 +101,11 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
   Best best;
   std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
   if (traversals && op.kind == npu::OperationKind::Conv && op.weights) {
-    // A kernel of one element has no parts to gain from: depth first is worth a look even where the depth rule speaks
-    // against it, the other way round nothing is to be had.
+    // A kernel of one element has no parts to gain from: depth first is worth a look even where the depth
+    // rule speaks against it, the other way round nothing is to be had.
     const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
-    const auto other = orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst : npu::Traversal::DepthFirst;
+    const auto other = orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst
+                                                               : npu::Traversal::DepthFirst;
     if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back(other);
   }
   for (const npu::Traversal order : orders) {
@@ -120,8 +122,9 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
     }
   }
   if (!best.found) {
-    return fail("no block fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation {}x{}", op.kernel.height,
-                op.kernel.width, op.kernel.strideY, op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX);
+    return fail("no block fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation {}x{}",
+                op.kernel.height, op.kernel.width, op.kernel.strideY, op.kernel.strideX, op.kernel.dilationY,
+                op.kernel.dilationX);
   }
   op = best.op;
   if (!target.isU85()) {
@@ -136,7 +139,9 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
 
 }  // namespace
 
-Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) { return search(op, context, false); }
+Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {
+  return search(op, context, false);
+}
 
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
   return search(op, context, true);

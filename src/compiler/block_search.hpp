@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how an operation is cut into blocks: all legal OFM blocks (and, on U85, microblocks) judged by the timing model.
+// Chooses how an operation is cut into blocks: all legal OFM blocks (and, on U85, microblocks) judged by the
+// timing model.
 #pragma once
 
 #include "npu/operation.hpp"
@@ -7,8 +8,8 @@
 
 namespace carina::compiler {
 
-/// Sets block, microblock and, on U55/U65, the SHRAM layout of `op` to the cheapest legal choice. Fails when not even the
-/// smallest block fits the on-chip buffers.
+/// Sets block, microblock and, on U55/U65, the SHRAM layout of `op` to the cheapest legal choice. Fails when
+/// not even the smallest block fits the on-chip buffers.
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
 
 /// As chooseBlock, and also chooses the traversal of a convolution's weights.

@@ -33,12 +33,13 @@ IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir:
 std::string operationName(const EmittedOperation& emitted) {
   if (!emitted.node) return "";
   const auto& location = emitted.node->location();
-  const std::string name = location && !location->name.empty() ? location->name : emitted.node->result()->name;
+  const std::string name =
+      location && !location->name.empty() ? location->name : emitted.node->result()->name;
   return name + emitted.suffix;
 }
 
-Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule, const Options& options,
-                   CompiledProgram& program) {
+Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule,
+                   const Options& options, CompiledProgram& program) {
   npu::StreamWriter writer(*schedule.machine.target);
   npu::Timeline timeline(schedule.machine);
   for (const EmittedOperation& emitted : operations) {
@@ -49,7 +50,8 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
     const uint32_t offset = writer.position() - 4;
     timeline.add(emitted.operation, offset);
     if (wide) continue;
-    const npu::OperationCost* cost = timeline.operations().empty() ? nullptr : &timeline.operations().back().cost;
+    const npu::OperationCost* cost =
+        timeline.operations().empty() ? nullptr : &timeline.operations().back().cost;
     if (cost) program.macs += cost->macs;
     if (!options.records) continue;
     OperationRecord record;
@@ -64,7 +66,8 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
     if (const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation)) {
       record.block = op->block;
       const int64_t rows = op->ofm.strideY * (op->ofm.height - 1);
-      record.ofm = {op->ofm.base[0], static_cast<uint64_t>(std::max<int64_t>(rows, 0) + op->ofm.strideX * op->ofm.width)};
+      record.ofm = {op->ofm.base[0],
+                    static_cast<uint64_t>(std::max<int64_t>(rows, 0) + op->ofm.strideX * op->ofm.width)};
       record.ofmRegion = op->ofm.region;
       if (emitted.last) record.value = emitted.node->result()->name;
       if (emitted.last && !record.value.empty() && op->transpose == npu::Transpose::HWC) {
@@ -81,7 +84,8 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
   program.cycles = timeline.total();
   program.commands = std::move(writer).take();
   if (program.commands.size() * 4 > kMaxCommandBytes) {
-    return fail("the command stream takes {} bytes > 16 MiB", program.commands.size() * 4).withRemedy("split the network");
+    return fail("the command stream takes {} bytes > 16 MiB", program.commands.size() * 4)
+        .withRemedy("split the network");
   }
   return {};
 }
@@ -126,14 +130,17 @@ std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& t
     if (!copy.ok()) return copy.error();
     return {};
   };
-  const auto isWide = [](const ir::Value* value) { return dtypeSize(value->dtype()) > 4 && value->dtype() != DType::Shape; };
+  const auto isWide = [](const ir::Value* value) {
+    return dtypeSize(value->dtype()) > 4 && value->dtype() != DType::Shape;
+  };
   const ir::Node* last = &tosaOp;
   if (ir::isa<tosa::Rescale>(&tosaOp) && isWide(tosaOp.operand(0)) && tosaOp.operand(0)->producer()) {
     if (auto status = add(*tosaOp.operand(0)->producer()); !status.ok()) return status.error().message();
   }
   if (auto status = add(tosaOp); !status.ok()) return status.error().message();
   const ir::Value* result = tosaOp.results().empty() ? nullptr : tosaOp.result();
-  if (result && isWide(result) && result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses().front().node)) {
+  if (result && isWide(result) && result->hasOneUse() &&
+      ir::isa<tosa::Rescale>(result->uses().front().node)) {
     last = result->uses().front().node;
     if (auto status = add(*last); !status.ok()) return status.error().message();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU compiler: an integer TOSA graph in, a command stream with its constants and memory plan out.
-// Stages, each usable by itself: legalize (tosa -> npu dialect), schedule (npu dialect -> npu::Schedule), emit
-// (schedule -> operations, constants) and the stream writer (operations -> words).
+// Stages, each usable by itself: legalize (tosa -> npu dialect), schedule (npu dialect -> npu::Schedule),
+// emit (schedule -> operations, constants) and the stream writer (operations -> words).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct Options {
   Optimize optimize = Optimize::Performance;
   int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
   bool records = true;     // fill CompiledProgram::operations
-  /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for --dump-after.
+  /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for
+  /// --dump-after.
   std::function<void(std::string_view, const std::function<std::string()>&)> dump;
 };
 
@@ -43,44 +44,46 @@ struct IoTensor {
 
 /// One hardware operation, for reports, profiles and verify.
 struct OperationRecord {
-  ir::LocationRef location;      // of the source node; may be null
-  std::string name;              // "conv2d_3" (source node), with a suffix for slices: "conv2d_3[16:32]"
-  std::string kind;              // "CONV", "DEPTHWISE", "POOL MAX", "ELEMENTWISE ADD", "DMA weights", ...
-  uint32_t wordOffset = 0;       // of its NPU_OP command in the command stream, in words
-  int64_t cycles = 0;            // estimate of the operation by itself
+  ir::LocationRef location;  // of the source node; may be null
+  std::string name;          // "conv2d_3" (source node), with a suffix for slices: "conv2d_3[16:32]"
+  std::string kind;          // "CONV", "DEPTHWISE", "POOL MAX", "ELEMENTWISE ADD", "DMA weights", ...
+  uint32_t wordOffset = 0;   // of its NPU_OP command in the command stream, in words
+  int64_t cycles = 0;        // estimate of the operation by itself
   int64_t macs = 0;
   npu::BlockShape block;
-  std::string value;             // name of the TOSA value whose elements it completes, "" when none
-  npu::AddressRange ofm;         // bytes written, relative to ofmRegion
+  std::string value;      // name of the TOSA value whose elements it completes, "" when none
+  npu::AddressRange ofm;  // bytes written, relative to ofmRegion
   uint8_t ofmRegion = 1;
 };
 
-/// Where the elements of a TOSA value lie once its last operation has run: lets verify compare intermediate results.
+/// Where the elements of a TOSA value lie once its last operation has run: lets verify compare intermediate
+/// results.
 struct ValuePlacement {
-  std::string value;          // name of the TOSA value
-  size_t operation = 0;       // index into CompiledProgram::operations of the last operation that writes it
-  npu::FeatureMap map;        // shape, layout and strides; height x width x depth elements
+  std::string value;     // name of the TOSA value
+  size_t operation = 0;  // index into CompiledProgram::operations of the last operation that writes it
+  npu::FeatureMap map;   // shape, layout and strides; height x width x depth elements
 };
 
 struct CompiledProgram {
   npu::Machine machine;
-  std::vector<uint32_t> commands;       // whole stream, STOP included
-  std::vector<std::byte> constants;     // region 0: weights, scales, tables, constant feature maps
-  int64_t arenaBytes = 0;               // region 1, program inputs and outputs included
-  int64_t cacheBytes = 0;               // region 2; 0 when the cache is the arena
+  std::vector<uint32_t> commands;         // whole stream, STOP included
+  std::vector<std::byte> constants;       // region 0: weights, scales, tables, constant feature maps
+  int64_t arenaBytes = 0;                 // region 1, program inputs and outputs included
+  int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;
   std::vector<ValuePlacement> values;
-  int64_t cycles = 0;                   // estimate of one inference
+  int64_t cycles = 0;  // estimate of one inference
   int64_t macs = 0;
 };
 
-/// Compiles a verified graph of the tosa dialect with static shapes and integer types. Errors name the operator, its place
-/// in the user's network, the limit and the value that breaks it, and what to change.
-Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options = {});
+/// Compiles a verified graph of the tosa dialect with static shapes and integer types. Errors name the
+/// operator, its place in the user's network, the limit and the value that breaks it, and what to change.
+Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine,
+                                const Options& options = {});
 
-/// Why a TOSA operator cannot run on the target ("kernel height 80 > 64"), nothing when it can. Looks at the node, its
-/// types and constant operands, and at neighbours where the hardware only has the fused form.
+/// Why a TOSA operator cannot run on the target ("kernel height 80 > 64"), nothing when it can. Looks at the
+/// node, its types and constant operands, and at neighbours where the hardware only has the fused form.
 std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& target);
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started right after the kernel
-// operation before it, so that they run while that one computes.
+// Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started right after
+// the kernel operation before it, so that they run while that one computes.
 #include "compiler/emit.hpp"
 
 #include <algorithm>
@@ -73,7 +73,8 @@ struct Step {
 
 class Emitter {
  public:
-  explicit Emitter(const Schedule& schedule) : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
+  explicit Emitter(const Schedule& schedule)
+      : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
 
   std::vector<EmittedOperation> run() {
     for (const Pass& pass : schedule_.passes) {
@@ -91,7 +92,8 @@ class Emitter {
 
  private:
   void place(npu::FeatureMap& map, const ir::Value* value) const {
-    const Placement& placement = schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
+    const Placement& placement =
+        schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
     map.region = regionOf(placement.area);
     map.base[0] += static_cast<uint64_t>(placement.address);
   }
@@ -153,8 +155,9 @@ class Emitter {
   }
 
   static void offsetChannels(npu::FeatureMap& map, npu::DepthSlice channels) {
-    const int64_t offset = map.layout == npu::Layout::NHWC ? int64_t{channels.offset} * npu::elementBytes(map.type)
-                                                           : channels.offset / 16 * map.strideC;
+    const int64_t offset = map.layout == npu::Layout::NHWC
+                               ? int64_t{channels.offset} * npu::elementBytes(map.type)
+                               : channels.offset / 16 * map.strideC;
     map.base[0] += static_cast<uint64_t>(offset);
     map.depth = channels.depth;
   }
@@ -229,7 +232,9 @@ class Emitter {
   }
 
   void issue(EmittedOperation emitted) {
-    const auto wait = [&](npu::Operation operation) { out_.push_back({std::move(operation), nullptr, "", "WAIT", false}); };
+    const auto wait = [&](npu::Operation operation) {
+      out_.push_back({std::move(operation), nullptr, "", "WAIT", false});
+    };
     if (const auto* dma = std::get_if<npu::DmaOperation>(&emitted.operation)) {
       for (npu::Operation& operation : waits_.before(*dma)) wait(std::move(operation));
     } else {
@@ -252,6 +257,8 @@ class Emitter {
 
 }  // namespace
 
-std::vector<EmittedOperation> emit(const Schedule& schedule) { return Emitter(schedule).run(); }
+std::vector<EmittedOperation> emit(const Schedule& schedule) {
+  return Emitter(schedule).run();
+}
 
 }  // namespace carina::compiler

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a schedule to the list of operations: addresses, depth slices, weight and table transfers, waits and BLOCKDEP.
+// From a schedule to the list of operations: addresses, depth slices, weight and table transfers, waits and
+// BLOCKDEP.
 #pragma once
 
 #include <string>

@@ -31,7 +31,8 @@ std::vector<Box> lastOutputJobs(const npu::KernelOperation& op, int32_t count) {
   const int64_t total = blocks[0] * blocks[1] * blocks[2];
   std::vector<Box> jobs;
   for (int64_t job = total - 1; job >= 0 && static_cast<int32_t>(jobs.size()) < count; --job) {
-    const std::array<int64_t, 3> place{job / (blocks[2] * blocks[1]), job / blocks[2] % blocks[1], job % blocks[2]};
+    const std::array<int64_t, 3> place{job / (blocks[2] * blocks[1]), job / blocks[2] % blocks[1],
+                                       job % blocks[2]};
     Box box;
     for (size_t i = 0; i < 3; ++i) {
       box.begin[i] = place[i] * block[i];
@@ -61,16 +62,17 @@ std::vector<Box> firstInputJobs(const npu::KernelOperation& op, const npu::Featu
           if (static_cast<int32_t>(jobs.size()) == count) return jobs;
           Box box;
           if (window && primary) {
-            const auto span = [&](size_t axis, int64_t start, int64_t length, int64_t stride, int64_t kernel, int64_t pad,
-                                  int64_t extent) {
-              const int64_t first = start * stride - pad, last = (start + length - 1) * stride + kernel - 1 - pad;
+            const auto span = [&](size_t axis, int64_t start, int64_t length, int64_t stride, int64_t kernel,
+                                  int64_t pad, int64_t extent) {
+              const int64_t first = start * stride - pad,
+                            last = (start + length - 1) * stride + kernel - 1 - pad;
               box.begin[axis] = std::clamp<int64_t>(first >= 0 ? first / upscale : 0, 0, extent);
               box.end[axis] = std::clamp<int64_t>(last / upscale + 1, 0, extent);
             };
-            span(0, y, std::min(block[0], size[0] - y), op.kernel.strideY, op.kernel.dilatedHeight(), op.padding.top,
-                 input.height);
-            span(1, x, std::min(block[1], size[1] - x), op.kernel.strideX, op.kernel.dilatedWidth(), op.padding.left,
-                 input.width);
+            span(0, y, std::min(block[0], size[0] - y), op.kernel.strideY, op.kernel.dilatedHeight(),
+                 op.padding.top, input.height);
+            span(1, x, std::min(block[1], size[1] - x), op.kernel.strideX, op.kernel.dilatedWidth(),
+                 op.padding.left, input.width);
             box.begin[2] = reduction > 0 ? step * reduction : c;
             box.end[2] = reduction > 0 ? std::min<int64_t>(input.depth, box.begin[2] + reduction)
                                        : std::min(size[2], c + block[2]);
@@ -93,9 +95,9 @@ std::vector<Box> firstInputJobs(const npu::KernelOperation& op, const npu::Featu
 
 /// The input is exactly the map that `previous` wrote.
 bool sameMap(const npu::FeatureMap& ofm, const npu::FeatureMap& input) {
-  return ofm.region == input.region && ofm.base == input.base && ofm.layout == input.layout && ofm.type == input.type &&
-         ofm.height == input.height && ofm.width == input.width && ofm.depth == input.depth &&
-         ofm.strideX == input.strideX && ofm.strideY == input.strideY &&
+  return ofm.region == input.region && ofm.base == input.base && ofm.layout == input.layout &&
+         ofm.type == input.type && ofm.height == input.height && ofm.width == input.width &&
+         ofm.depth == input.depth && ofm.strideX == input.strideX && ofm.strideY == input.strideY &&
          (ofm.layout == npu::Layout::NHWC || ofm.strideC == input.strideC);
 }
 
@@ -130,12 +132,23 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
     std::array<int64_t, 3> stored{op.ofm.height, op.ofm.width, op.ofm.depth};
     const auto [h, w, c] = stored;
     switch (op.transpose) {
-      case npu::Transpose::HWC: break;
-      case npu::Transpose::WHC: stored = {w, h, c}; break;
-      case npu::Transpose::HCW: stored = {h, c, w}; break;
-      case npu::Transpose::WCH: stored = {w, c, h}; break;
-      case npu::Transpose::CHW: stored = {c, h, w}; break;
-      case npu::Transpose::CWH: stored = {c, w, h}; break;
+      case npu::Transpose::HWC:
+        break;
+      case npu::Transpose::WHC:
+        stored = {w, h, c};
+        break;
+      case npu::Transpose::HCW:
+        stored = {h, c, w};
+        break;
+      case npu::Transpose::WCH:
+        stored = {w, c, h};
+        break;
+      case npu::Transpose::CHW:
+        stored = {c, h, w};
+        break;
+      case npu::Transpose::CWH:
+        stored = {c, w, h};
+        break;
     }
     ranges.push_back(mapRange(op.ofm, stored[0], stored[1], stored[2], true));
   }
@@ -150,10 +163,18 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
   if (npu::usesTableMemory(target, op.activation)) {
     uint64_t bytes = 256;
     switch (op.activation.table) {
-      case npu::Table::Lut8: bytes = 256; break;
-      case npu::Table::Lut8To16: bytes = 512; break;
-      case npu::Table::Lut8To32: bytes = 1024; break;
-      default: bytes = 2048; break;
+      case npu::Table::Lut8:
+        bytes = 256;
+        break;
+      case npu::Table::Lut8To16:
+        bytes = 512;
+        break;
+      case npu::Table::Lut8To32:
+        bytes = 1024;
+        break;
+      default:
+        bytes = 2048;
+        break;
     }
     const uint64_t start = uint64_t{op.activation.slot} * 256;
     ranges.push_back({kTableMemory, start, start + bytes, false});
@@ -179,8 +200,10 @@ std::vector<MemoryRange> memoryRanges(const npu::DmaOperation& op, const npu::Ta
       return;
     }
     uint64_t bytes = op.length;
-    if (op.dimensions > 1) bytes += static_cast<uint64_t>(op.size0 - 1) * static_cast<uint64_t>(std::max<int64_t>(end.stride0, 0));
-    if (op.dimensions > 2) bytes += static_cast<uint64_t>(op.size1 - 1) * static_cast<uint64_t>(std::max<int64_t>(end.stride1, 0));
+    if (op.dimensions > 1)
+      bytes += static_cast<uint64_t>(op.size0 - 1) * static_cast<uint64_t>(std::max<int64_t>(end.stride0, 0));
+    if (op.dimensions > 2)
+      bytes += static_cast<uint64_t>(op.size1 - 1) * static_cast<uint64_t>(std::max<int64_t>(end.stride1, 0));
     ranges.push_back({end.region, end.address, end.address + bytes, write});
   };
   side(op.source, false);
@@ -196,7 +219,8 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
                         const npu::Target& target) {
   if (!previous) return 0;
   const auto chained = [](const npu::FeatureMap& map) { return map.storage == npu::Storage::Chained; };
-  if (chained(previous->ofm) || chained(op.ofm) || chained(op.ifm) || (op.ifm2 && chained(*op.ifm2))) return 0;
+  if (chained(previous->ofm) || chained(op.ofm) || chained(op.ifm) || (op.ifm2 && chained(*op.ifm2)))
+    return 0;
   if (op.accumulatorInput == npu::AccumulatorInput::Keep || !previous->accumulatorOutput) return 0;
   if (previous->transpose != npu::Transpose::HWC || previous->reverse != npu::Reverse::None) return 0;
   if (!target.isU85() && target.lutReservedBanks == 0 &&
@@ -204,7 +228,8 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
     return 0;
   }
   const int32_t most = target.maxBlockDep();
-  const MemoryRange written = mapRange(previous->ofm, previous->ofm.height, previous->ofm.width, previous->ofm.depth, true);
+  const MemoryRange written =
+      mapRange(previous->ofm, previous->ofm.height, previous->ofm.width, previous->ofm.depth, true);
   int32_t allowed = most;
   const auto consider = [&](const npu::FeatureMap& input, const npu::Broadcast& broadcast, bool primary) {
     if (broadcast.scalar || input.storage == npu::Storage::None) return;
@@ -231,7 +256,8 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
   consider(op.ifm, elementwise ? op.elementwise.ifmBroadcast : npu::Broadcast{}, true);
   if (op.ifm2) consider(*op.ifm2, elementwise ? op.elementwise.ifm2Broadcast : npu::Broadcast{}, false);
   // Never reach past the previous operation: what lies before it is not looked at.
-  const int64_t jobs = ceilDiv(previous->ofm.height, previous->block.h) * ceilDiv(previous->ofm.width, previous->block.w) *
+  const int64_t jobs = ceilDiv(previous->ofm.height, previous->block.h) *
+                       ceilDiv(previous->ofm.width, previous->block.w) *
                        ceilDiv(previous->ofm.depth, previous->block.c);
   return static_cast<int32_t>(std::min<int64_t>(allowed, jobs));
 }

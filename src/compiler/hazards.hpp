@@ -32,7 +32,8 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
 std::vector<MemoryRange> memoryRanges(const npu::DmaOperation& op, const npu::Target& target);
 
 /// The largest safe BLOCKDEP of `op` after `previous` (null: it is the first).
-int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelOperation& op, const npu::Target& target);
+int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelOperation& op,
+                        const npu::Target& target);
 
 /// Follows the stream and says which wait an operation needs before it.
 class WaitTracker {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of legalization (legalize.hpp): walks the TOSA graph, keeps the values, and finds the function for each operator.
+// The frame of legalization (legalize.hpp): walks the TOSA graph, keeps the values, and finds the function
+// for each operator.
 #include "compiler/legalize.hpp"
 
 #include <algorithm>
@@ -46,8 +47,8 @@ Result<ir::Graph> Legalizer::run() {
   if (!u85()) {
     for (const ir::Node* node : result_.nodes()) {
       if (dtypeSize(node->result()->dtype()) <= 4) continue;
-      return fail("the 48-bit result of {} is not rescaled right away, {} keeps such values nowhere", node->where(),
-                  npu::familyName(target_.family))
+      return fail("the 48-bit result of {} is not rescaled right away, {} keeps such values nowhere",
+                  node->where(), npu::familyName(target_.family))
           .at(node->where())
           .withRemedy("let one RESCALE follow the operator and nothing else use its result");
     }
@@ -95,7 +96,8 @@ void Legalizer::define(const ir::Value* value, ir::Value* npu, std::vector<ir::N
   ir::Value* shaped = npu_ir::createReshape(builder_, npu, value->shape());
   if (shaped->dtype() != value->dtype()) {
     // Unsigned numbers and masks: TOSA's values are signless.
-    shaped = npu_ir::createView(builder_, shaped, value->dtype(), value->shape(), 0, rowMajorStrides(value->shape()));
+    shaped = npu_ir::createView(builder_, shaped, value->dtype(), value->shape(), 0,
+                                rowMajorStrides(value->shape()));
   }
   if (!shaped->quantization) shaped->quantization = value->quantization;
   CARINA_CHECK(shaped->numElements() == value->numElements(), "a value has changed its size");
@@ -134,7 +136,8 @@ ir::Value* Legalizer::image(ir::Value* value, int64_t n) {
   const Shape size{value->dim(1), value->dim(2), value->dim(3)};
   if (value->dim(0) == 1) return npu_ir::createReshape(builder_, value, size);
   const Shape strides = rowMajorStrides(value->shape());
-  return npu_ir::createView(builder_, value, value->dtype(), size, n * strides[0], {strides[1], strides[2], strides[3]});
+  return npu_ir::createView(builder_, value, value->dtype(), size, n * strides[0],
+                            {strides[1], strides[2], strides[3]});
 }
 
 ir::Value* Legalizer::images(const std::vector<ir::Value*>& parts) {
@@ -179,63 +182,115 @@ Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
 Status Legalizer::dispatch(ir::Node* node) {
   if (!tosa::isOperator(node)) return fail("{} is not a TOSA operator", node->opName());
   switch (tosa::opId(node)) {
-    case OpId::Conv2d: return lowerConv2d(tosa::Conv2d(node));
-    case OpId::DepthwiseConv2d: return lowerDepthwise(tosa::DepthwiseConv2d(node));
-    case OpId::Conv3d: return lowerConv3d(tosa::Conv3d(node));
-    case OpId::TransposeConv2d: return lowerTransposeConv2d(tosa::TransposeConv2d(node));
-    case OpId::AvgPool2d: return lowerAvgPool(tosa::AvgPool2d(node));
-    case OpId::MaxPool2d: return lowerMaxPool(tosa::MaxPool2d(node));
-    case OpId::Matmul: return lowerMatmul(node);
-    case OpId::Argmax: return lowerArgmax(node);
-    case OpId::Rescale: return lowerRescale(tosa::Rescale(node));
-    case OpId::Clamp: return lowerClamp(tosa::Clamp(node));
-    case OpId::Table: return lowerTable(tosa::Table(node));
-    case OpId::Cast: return lowerCast(node);
-    case OpId::Add: return lowerBinary(node, ElementwiseMode::ADD);
-    case OpId::Sub: return lowerBinary(node, ElementwiseMode::SUB);
-    case OpId::Maximum: return lowerBinary(node, ElementwiseMode::MAX);
-    case OpId::Minimum: return lowerBinary(node, ElementwiseMode::MIN);
-    case OpId::Mul: return lowerMul(node);
-    case OpId::Abs: return lowerUnary(node, ElementwiseMode::ABS);
-    case OpId::Clz: return lowerUnary(node, ElementwiseMode::CLZ);
-    case OpId::BitwiseNot: return lowerUnary(node, ElementwiseMode::NOT);
-    case OpId::Negate: return lowerNegate(node);
-    case OpId::Intdiv: return lowerBinary(node, ElementwiseMode::DIV);
-    case OpId::BitwiseAnd: return lowerBinary(node, ElementwiseMode::AND);
-    case OpId::BitwiseOr: return lowerBinary(node, ElementwiseMode::OR);
-    case OpId::BitwiseXor: return lowerBinary(node, ElementwiseMode::XOR);
-    case OpId::LogicalAnd: return lowerLogical(node, ElementwiseMode::AND);
-    case OpId::LogicalOr: return lowerLogical(node, ElementwiseMode::OR);
-    case OpId::LogicalXor: return lowerLogical(node, ElementwiseMode::XOR);
-    case OpId::LogicalNot: return lowerLogicalNot(node);
-    case OpId::Equal: return lowerComparison(node, ElementwiseMode::CMP_EQ);
-    case OpId::Greater: return lowerComparison(node, ElementwiseMode::CMP_GT);
-    case OpId::GreaterEqual: return lowerComparison(node, ElementwiseMode::CMP_GE);
-    case OpId::Select: return lowerSelect(node);
+    case OpId::Conv2d:
+      return lowerConv2d(tosa::Conv2d(node));
+    case OpId::DepthwiseConv2d:
+      return lowerDepthwise(tosa::DepthwiseConv2d(node));
+    case OpId::Conv3d:
+      return lowerConv3d(tosa::Conv3d(node));
+    case OpId::TransposeConv2d:
+      return lowerTransposeConv2d(tosa::TransposeConv2d(node));
+    case OpId::AvgPool2d:
+      return lowerAvgPool(tosa::AvgPool2d(node));
+    case OpId::MaxPool2d:
+      return lowerMaxPool(tosa::MaxPool2d(node));
+    case OpId::Matmul:
+      return lowerMatmul(node);
+    case OpId::Argmax:
+      return lowerArgmax(node);
+    case OpId::Rescale:
+      return lowerRescale(tosa::Rescale(node));
+    case OpId::Clamp:
+      return lowerClamp(tosa::Clamp(node));
+    case OpId::Table:
+      return lowerTable(tosa::Table(node));
+    case OpId::Cast:
+      return lowerCast(node);
+    case OpId::Add:
+      return lowerBinary(node, ElementwiseMode::ADD);
+    case OpId::Sub:
+      return lowerBinary(node, ElementwiseMode::SUB);
+    case OpId::Maximum:
+      return lowerBinary(node, ElementwiseMode::MAX);
+    case OpId::Minimum:
+      return lowerBinary(node, ElementwiseMode::MIN);
+    case OpId::Mul:
+      return lowerMul(node);
+    case OpId::Abs:
+      return lowerUnary(node, ElementwiseMode::ABS);
+    case OpId::Clz:
+      return lowerUnary(node, ElementwiseMode::CLZ);
+    case OpId::BitwiseNot:
+      return lowerUnary(node, ElementwiseMode::NOT);
+    case OpId::Negate:
+      return lowerNegate(node);
+    case OpId::Intdiv:
+      return lowerBinary(node, ElementwiseMode::DIV);
+    case OpId::BitwiseAnd:
+      return lowerBinary(node, ElementwiseMode::AND);
+    case OpId::BitwiseOr:
+      return lowerBinary(node, ElementwiseMode::OR);
+    case OpId::BitwiseXor:
+      return lowerBinary(node, ElementwiseMode::XOR);
+    case OpId::LogicalAnd:
+      return lowerLogical(node, ElementwiseMode::AND);
+    case OpId::LogicalOr:
+      return lowerLogical(node, ElementwiseMode::OR);
+    case OpId::LogicalXor:
+      return lowerLogical(node, ElementwiseMode::XOR);
+    case OpId::LogicalNot:
+      return lowerLogicalNot(node);
+    case OpId::Equal:
+      return lowerComparison(node, ElementwiseMode::CMP_EQ);
+    case OpId::Greater:
+      return lowerComparison(node, ElementwiseMode::CMP_GT);
+    case OpId::GreaterEqual:
+      return lowerComparison(node, ElementwiseMode::CMP_GE);
+    case OpId::Select:
+      return lowerSelect(node);
     case OpId::ArithmeticRightShift:
     case OpId::LogicalLeftShift:
-    case OpId::LogicalRightShift: return lowerShift(node);
-    case OpId::ReduceSum: return lowerReduceSum(node);
-    case OpId::ReduceMax: return lowerReduceExtremum(node, true);
-    case OpId::ReduceMin: return lowerReduceExtremum(node, false);
-    case OpId::ReduceAll: return lowerReduceBool(node, true);
-    case OpId::ReduceAny: return lowerReduceBool(node, false);
+    case OpId::LogicalRightShift:
+      return lowerShift(node);
+    case OpId::ReduceSum:
+      return lowerReduceSum(node);
+    case OpId::ReduceMax:
+      return lowerReduceExtremum(node, true);
+    case OpId::ReduceMin:
+      return lowerReduceExtremum(node, false);
+    case OpId::ReduceAll:
+      return lowerReduceBool(node, true);
+    case OpId::ReduceAny:
+      return lowerReduceBool(node, false);
     case OpId::Reshape:
-    case OpId::Identity: return lowerReshape(node);
-    case OpId::Transpose: return lowerTranspose(node);
-    case OpId::Concat: return lowerConcat(node);
-    case OpId::Slice: return lowerSlice(node);
-    case OpId::Pad: return lowerPad(node);
-    case OpId::Tile: return lowerTile(node);
-    case OpId::Reverse: return lowerReverse(node);
-    case OpId::Gather: return lowerGather(node);
-    case OpId::Scatter: return lowerScatter(node);
-    case OpId::Resize: return lowerResize(node);
-    default: break;
+    case OpId::Identity:
+      return lowerReshape(node);
+    case OpId::Transpose:
+      return lowerTranspose(node);
+    case OpId::Concat:
+      return lowerConcat(node);
+    case OpId::Slice:
+      return lowerSlice(node);
+    case OpId::Pad:
+      return lowerPad(node);
+    case OpId::Tile:
+      return lowerTile(node);
+    case OpId::Reverse:
+      return lowerReverse(node);
+    case OpId::Gather:
+      return lowerGather(node);
+    case OpId::Scatter:
+      return lowerScatter(node);
+    case OpId::Resize:
+      return lowerResize(node);
+    default:
+      break;
   }
   return fail("{} has no integer form that an NPU runs", node->opName()).withRemedy("keep it on the CPU");
 }
 
-Result<ir::Graph> legalize(const ir::Graph& tosa, const npu::Target& target) { return Legalizer(tosa, target).run(); }
+Result<ir::Graph> legalize(const ir::Graph& tosa, const npu::Target& target) {
+  return Legalizer(tosa, target).run();
+}
 
 }  // namespace carina::compiler

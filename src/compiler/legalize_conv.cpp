@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of all kinds. The hardware takes strides up to 3 and dilation up to 2; what lies beyond becomes other
-// convolutions with the same sums.
+// Convolutions of all kinds. The hardware takes strides up to 3 and dilation up to 2; what lies beyond
+// becomes other convolutions with the same sums.
 #include <algorithm>
 #include <cstdlib>
 
@@ -33,9 +33,11 @@ Tensor expandBias(const Tensor& bias, int64_t channels) {
 /// Zero point inserted between the taps: a dilation of 1 with a larger kernel.
 Tensor dilateKernel(const Tensor& weight, bool depthwise, const ir::Ints& dilation, int64_t zeroPoint) {
   const Shape& s = weight.shape();
-  const int64_t outer = depthwise ? 1 : s[0], kh = s[depthwise ? 0 : 1], kw = s[depthwise ? 1 : 2], inner = s.back();
+  const int64_t outer = depthwise ? 1 : s[0], kh = s[depthwise ? 0 : 1], kw = s[depthwise ? 1 : 2],
+                inner = s.back();
   const int64_t dh = (kh - 1) * dilation[0] + 1, dw = (kw - 1) * dilation[1] + 1;
-  Tensor result = Tensor::zeros(weight.dtype(), depthwise ? Shape{dh, dw, inner} : Shape{outer, dh, dw, inner});
+  Tensor result =
+      Tensor::zeros(weight.dtype(), depthwise ? Shape{dh, dw, inner} : Shape{outer, dh, dw, inner});
   if (zeroPoint != 0) {
     for (int64_t i = 0; i < result.numElements(); ++i) result.setIntegerAt(i, zeroPoint);
   }
@@ -52,8 +54,8 @@ Tensor dilateKernel(const Tensor& weight, bool depthwise, const ir::Ints& dilati
   return result;
 }
 
-/// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums with fewer
-/// positions of the kernel, which the hardware pads to 8 channels each.
+/// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums
+/// with fewer positions of the kernel, which the hardware pads to 8 channels each.
 void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoint) {
   const Shape s = weight.shape();
   const int64_t kw = s[2], depth = s[3];
@@ -78,24 +80,28 @@ void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoin
 
 Status requireConstant(const ir::Value* value, std::string_view what) {
   if (value->isConstant()) return {};
-  return fail("{} are computed, the NPU reads encoded constants", what).withRemedy("make them parameters of the network");
+  return fail("{} are computed, the NPU reads encoded constants", what)
+      .withRemedy("make them parameters of the network");
 }
 
 }  // namespace
 
 Status Legalizer::checkConvolution(const Convolution& conv) const {
   const Window& w = conv.window;
-  if (w.kernel[0] > kMaxKernelHeight) return fail("kernel height {} > {}", w.kernel[0], kMaxKernelHeight).withRemedy("use a smaller kernel");
+  if (w.kernel[0] > kMaxKernelHeight)
+    return fail("kernel height {} > {}", w.kernel[0], kMaxKernelHeight).withRemedy("use a smaller kernel");
   if (w.kernel[0] * w.kernel[1] > kMaxKernelArea) {
-    return fail("kernel area {}x{} = {} > {}", w.kernel[0], w.kernel[1], w.kernel[0] * w.kernel[1], kMaxKernelArea)
+    return fail("kernel area {}x{} = {} > {}", w.kernel[0], w.kernel[1], w.kernel[0] * w.kernel[1],
+                kMaxKernelArea)
         .withRemedy("use a smaller kernel");
   }
   for (const int64_t size : conv.ifm->shape()) {
     if (size > 65536) return fail("feature map size {} > 65536", size).withRemedy("split the input");
   }
-  if (w.pad[0] > kMaxPadBefore || w.pad[1] > kMaxPadBefore || w.pad[2] > kMaxPadAfter || w.pad[3] > kMaxPadAfter) {
-    return fail("padding {} x {} x {} x {} > {} (top, left) or {} (bottom, right)", w.pad[0], w.pad[1], w.pad[2],
-                w.pad[3], kMaxPadBefore, kMaxPadAfter)
+  if (w.pad[0] > kMaxPadBefore || w.pad[1] > kMaxPadBefore || w.pad[2] > kMaxPadAfter ||
+      w.pad[3] > kMaxPadAfter) {
+    return fail("padding {} x {} x {} x {} > {} (top, left) or {} (bottom, right)", w.pad[0], w.pad[1],
+                w.pad[2], w.pad[3], kMaxPadBefore, kMaxPadAfter)
         .withRemedy("pad in an operator of its own");
   }
   // The accumulators hold what the compilers have always promised them.
@@ -107,7 +113,8 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
   for (int64_t c = 0; c < channels; ++c) {
     int64_t sum = 0;
     for (int64_t i = 0; i < per; ++i) {
-      sum += std::abs(conv.weight.integerAt(conv.depthwise ? i * channels + c : c * per + i) - conv.weightZeroPoint);
+      sum += std::abs(conv.weight.integerAt(conv.depthwise ? i * channels + c : c * per + i) -
+                      conv.weightZeroPoint);
     }
     if (sum > limit) return fail("sum of absolute weights {} > {} in output channel {}", sum, limit, c);
   }
@@ -146,9 +153,12 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
     const Shape gathered{oh, ow, kh * kw * depth};
     for (int64_t ky = 0; ky < kh; ++ky) {
       for (npu_ir::Piece& piece : emitCopies(
-               builder_, {conv.ifm, {oh, ow, kw, depth}, ky * w.dilation[0] * strides[0],
+               builder_, {conv.ifm,
+                          {oh, ow, kw, depth},
+                          ky * w.dilation[0] * strides[0],
                           {w.stride[0] * strides[0], w.stride[1] * strides[1], w.dilation[1] * strides[1], 1},
-                          ky * kw * depth, {ow * kh * kw * depth, kh * kw * depth, depth, 1}})) {
+                          ky * kw * depth,
+                          {ow * kh * kw * depth, kh * kw * depth, depth, 1}})) {
         pieces.push_back(std::move(piece));
       }
     }
@@ -181,7 +191,8 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
   const DType type = conv.type;
   ir::Value* weight = constant(std::move(conv.weight));
   ir::Value* bias = constant(std::move(conv.bias));
-  if (conv.depthwise) return npu_ir::createDepthwise(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
+  if (conv.depthwise)
+    return npu_ir::createDepthwise(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
   return npu_ir::createConv(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
 }
 
@@ -216,8 +227,9 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
   if (pointwise && shape[0] > 1 && shape[0] * shape[1] <= 65536) {
     // A batch of pointwise convolutions is one taller (or, for vectors, wider) image.
     const bool vectors = shape[1] * shape[2] == 1;
-    conv.ifm = npu_ir::createReshape(builder_, input, vectors ? Shape{1, shape[0], shape[3]}
-                                                              : Shape{shape[0] * shape[1], shape[2], shape[3]});
+    conv.ifm = npu_ir::createReshape(
+        builder_, input,
+        vectors ? Shape{1, shape[0], shape[3]} : Shape{shape[0] * shape[1], shape[2], shape[3]});
     CARINA_TRY(ir::Value * result, convolve(conv));
     define(node.output(), result, {mainOperation(result)});
     return {};
@@ -262,7 +274,8 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
     }
     conv.weight = Tensor::zeros(DType::Int8, {channels * multiple, kh, kw, channels});
     if (conv.weightZeroPoint != 0) {
-      for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, conv.weightZeroPoint);
+      for (int64_t i = 0; i < conv.weight.numElements(); ++i)
+        conv.weight.setIntegerAt(i, conv.weightZeroPoint);
     }
     for (int64_t y = 0; y < kh; ++y) {
       for (int64_t x = 0; x < kw; ++x) {
@@ -291,9 +304,10 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
 Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
   CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
   CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
-  CARINA_TRY(ir::Value * input, get(node.input()));  // [N, D, H, W, C]
-  const Tensor weight = weightTensor(node.weight()); // [OC, KD, KH, KW, IC]
-  const int64_t oc = weight.dim(0), kd = weight.dim(1), kh = weight.dim(2), kw = weight.dim(3), ic = weight.dim(4);
+  CARINA_TRY(ir::Value * input, get(node.input()));   // [N, D, H, W, C]
+  const Tensor weight = weightTensor(node.weight());  // [OC, KD, KH, KW, IC]
+  const int64_t oc = weight.dim(0), kd = weight.dim(1), kh = weight.dim(2), kw = weight.dim(3),
+                ic = weight.dim(4);
   const Shape& in = input->shape();
   const Shape& out = node.output()->shape();
   const ir::Ints& pad = node.pad();
@@ -305,7 +319,8 @@ Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
     for (int64_t d = 0; d < kd; ++d) {
       for (int64_t p = 0; p < kh * kw; ++p) {
         for (int64_t i = 0; i < ic; ++i) {
-          flat.setIntegerAt((o * kh * kw + p) * kd * ic + d * ic + i, weight.integerAt(((o * kd + d) * kh * kw + p) * ic + i));
+          flat.setIntegerAt((o * kh * kw + p) * kd * ic + d * ic + i,
+                            weight.integerAt(((o * kd + d) * kh * kw + p) * ic + i));
         }
       }
     }
@@ -322,19 +337,24 @@ Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
       for (int64_t k = 0; k < kd; ++k) {
         const int64_t d = od * stride[0] - pad[0] + k * dilation[0];
         if (d < 0 || d >= in[1]) {
-          pieces.push_back({filled(input->dtype(), {in[2], in[3], ic}, inputZero), k * ic, {in[3] * kd * ic, kd * ic, 1}});
+          pieces.push_back(
+              {filled(input->dtype(), {in[2], in[3], ic}, inputZero), k * ic, {in[3] * kd * ic, kd * ic, 1}});
           continue;
         }
-        for (npu_ir::Piece& piece : emitCopies(builder_, {input, {in[2], in[3], ic}, n * strides[0] + d * strides[1],
-                                                          {strides[2], strides[3], 1}, k * ic, {in[3] * kd * ic, kd * ic, 1}})) {
+        for (npu_ir::Piece& piece : emitCopies(builder_, {input,
+                                                          {in[2], in[3], ic},
+                                                          n * strides[0] + d * strides[1],
+                                                          {strides[2], strides[3], 1},
+                                                          k * ic,
+                                                          {in[3] * kd * ic, kd * ic, 1}})) {
           pieces.push_back(std::move(piece));
         }
       }
       Convolution conv;
-      conv.ifm = kd == 1 && pad[0] == 0
-                     ? npu_ir::createView(builder_, input, input->dtype(), gathered, n * strides[0] + od * stride[0] * strides[1],
-                                          {strides[2], strides[3], 1})
-                     : npu_ir::createJoin(builder_, pieces, {input->dtype(), gathered});
+      conv.ifm = kd == 1 && pad[0] == 0 ? npu_ir::createView(builder_, input, input->dtype(), gathered,
+                                                             n * strides[0] + od * stride[0] * strides[1],
+                                                             {strides[2], strides[3], 1})
+                                        : npu_ir::createJoin(builder_, pieces, {input->dtype(), gathered});
       conv.weight = flat;
       conv.bias = expandBias(node.bias()->constant(), oc);
       conv.weightZeroPoint = constantValue(node.weightZp());
@@ -346,10 +366,12 @@ Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
       conv.window.ifmZeroPoint = inputZero;
       CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
       operations.push_back(mainOperation(part));
-      results.push_back({part, n * outStrides[0] + od * outStrides[1], {outStrides[2], outStrides[3], outStrides[4]}});
+      results.push_back(
+          {part, n * outStrides[0] + od * outStrides[1], {outStrides[2], outStrides[3], outStrides[4]}});
     }
   }
-  define(node.output(), npu_ir::createJoin(builder_, results, {node.output()->dtype(), out}), std::move(operations));
+  define(node.output(), npu_ir::createJoin(builder_, results, {node.output()->dtype(), out}),
+         std::move(operations));
   return {};
 }
 
@@ -368,9 +390,9 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
   // Output positions of one phase (oy mod stride) are an ordinary convolution with every stride-th tap:
   // oy = iy*s + before + ky, so for phase r the taps are ky = (r - before) mod s, + s, + 2s, ...
   struct Phase {
-    int64_t first, count;                 // first output position and how many
-    std::vector<int64_t> taps;            // kernel positions, in order of rising input position
-    int64_t start;                        // input position of the first tap for the first output
+    int64_t first, count;       // first output position and how many
+    std::vector<int64_t> taps;  // kernel positions, in order of rising input position
+    int64_t start;              // input position of the first tap for the first output
   };
   const auto phases = [&](size_t axis) {
     std::vector<Phase> result;
@@ -395,13 +417,15 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         const auto kw = static_cast<int64_t>(std::max<size_t>(x.taps.size(), 1));
         Convolution conv;
         conv.weight = Tensor::zeros(DType::Int8, {oc, kh, kw, ic});
-        for (int64_t i = 0; weightZero != 0 && i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, weightZero);
+        for (int64_t i = 0; weightZero != 0 && i < conv.weight.numElements(); ++i)
+          conv.weight.setIntegerAt(i, weightZero);
         for (int64_t o = 0; o < oc; ++o) {
           for (size_t a = 0; a < y.taps.size(); ++a) {
             for (size_t b = 0; b < x.taps.size(); ++b) {
               for (int64_t i = 0; i < ic; ++i) {
-                conv.weight.setIntegerAt(((o * kh + static_cast<int64_t>(a)) * kw + static_cast<int64_t>(b)) * ic + i,
-                                         weight.integerAt(((o * kernel[0] + y.taps[a]) * kernel[1] + x.taps[b]) * ic + i));
+                conv.weight.setIntegerAt(
+                    ((o * kh + static_cast<int64_t>(a)) * kw + static_cast<int64_t>(b)) * ic + i,
+                    weight.integerAt(((o * kernel[0] + y.taps[a]) * kernel[1] + x.taps[b]) * ic + i));
               }
             }
           }
@@ -411,11 +435,13 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         conv.type = node.output()->dtype();
         conv.window.kernel = {kh, kw};
         conv.window.ifmZeroPoint = inputZero;
-        // The window slides over input positions start .. start + count - 1 + taps - 1; outside the input lies padding.
+        // The window slides over input positions start .. start + count - 1 + taps - 1; outside the input
+        // lies padding.
         ir::Value* ifm = image(input, n);
         Shape start{0, 0, 0}, size = ifm->shape();
         const auto fit = [&](size_t axis, const Phase& phase, int64_t taps) {
-          const int64_t first = phase.start, last = phase.start + phase.count - 1 + taps - 1, extent = size[axis];
+          const int64_t first = phase.start, last = phase.start + phase.count - 1 + taps - 1,
+                        extent = size[axis];
           conv.window.pad[axis] = std::max<int64_t>(0, -first);
           conv.window.pad[axis + 2] = std::max<int64_t>(0, last - (extent - 1));
           start[axis] = std::clamp<int64_t>(first, 0, extent - 1);
@@ -437,16 +463,19 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         ir::Node* operation = mainOperation(part);
         if (extraY != 0 || extraX != 0) {
           // Positions that saw the stand-in element: leave them out.
-          const Shape from{y.start + y.count - 1 + kh - 1 < 0 ? 0 : extraY, x.start + x.count - 1 + kw - 1 < 0 ? 0 : extraX, 0};
+          const Shape from{y.start + y.count - 1 + kh - 1 < 0 ? 0 : extraY,
+                           x.start + x.count - 1 + kw - 1 < 0 ? 0 : extraX, 0};
           part = npu_ir::createSlice(builder_, part, from, {y.count, x.count, oc});
         }
         operations.push_back(operation);
-        pieces.push_back({part, n * outStrides[0] + y.first * outStrides[1] + x.first * outStrides[2],
+        pieces.push_back({part,
+                          n * outStrides[0] + y.first * outStrides[1] + x.first * outStrides[2],
                           {stride[0] * outStrides[1], stride[1] * outStrides[2], 1}});
       }
     }
   }
-  define(node.output(), npu_ir::createJoin(builder_, pieces, {node.output()->dtype(), out}), std::move(operations));
+  define(node.output(), npu_ir::createJoin(builder_, pieces, {node.output()->dtype(), out}),
+         std::move(operations));
   return {};
 }
 

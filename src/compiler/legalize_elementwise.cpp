@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and the like; the hardware
-// reads them directly where its operand scaling gives exactly the same numbers (ethosu-numerics 5), else 32-bit steps do.
+// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and the like;
+// the hardware reads them directly where its operand scaling gives exactly the same numbers (ethosu-numerics
+// 5), else 32-bit steps do.
 #include <algorithm>
 #include <bit>
 
@@ -32,13 +33,16 @@ Result<std::optional<Legalizer::Operand>> Legalizer::rescaledOperand(const ir::V
   const auto rescale = ir::producerAs<tosa::Rescale>(value);
   if (!rescale || value->dtype() != DType::Int32) return std::optional<Operand>();
   const RescaleNumbers numbers = rescaleNumbers(rescale);
-  if (numbers.perChannel() || numbers.outputZeroPoint != 0 || dtypeSize(numbers.inputType) > 2) return std::optional<Operand>();
+  if (numbers.perChannel() || numbers.outputZeroPoint != 0 || dtypeSize(numbers.inputType) > 2)
+    return std::optional<Operand>();
   if (numbers.rounding != Rounding::NATURAL && !numbers.wholeFactor()) return std::optional<Operand>();
   CARINA_TRY(ir::Value * source, get(rescale.input()));
   if (source->dtype() != numbers.inputType) {
-    source = npu_ir::createView(builder_, source, numbers.inputType, source->shape(), 0, rowMajorStrides(source->shape()));
+    source = npu_ir::createView(builder_, source, numbers.inputType, source->shape(), 0,
+                                rowMajorStrides(source->shape()));
   }
-  return std::optional<Operand>(Operand{source, numbers.inputZeroPoint, numbers.multipliers[0], numbers.shifts[0]});
+  return std::optional<Operand>(
+      Operand{source, numbers.inputZeroPoint, numbers.multipliers[0], numbers.shifts[0]});
 }
 
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
@@ -49,9 +53,11 @@ std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value
 }
 
 Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a, const Operand& b,
-                                          const OutputStage& stage, DType type, std::vector<ir::Node*>* nodes) {
+                                          const OutputStage& stage, DType type,
+                                          std::vector<ir::Node*>* nodes) {
   const auto whole = broadcastShapes(a.value->shape(), b.value ? b.value->shape() : a.value->shape());
-  if (!whole) return fail("{} and {} do not broadcast", shapeText(a.value->shape()), shapeText(b.value->shape()));
+  if (!whole)
+    return fail("{} and {} do not broadcast", shapeText(a.value->shape()), shapeText(b.value->shape()));
   const Shape out = *whole;
   Shape sa = a.value->shape(), sb = b.value ? b.value->shape() : out, shape = out;
   const auto pad = [&](Shape& s) {
@@ -66,7 +72,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
   while (shape.size() > 3 && shape.front() == 1) drop(0);
   // Outer dimensions that are read alike become one.
   for (size_t d = 0; shape.size() > 3 && d + 1 < shape.size();) {
-    const int outer = broadcastClass(sa[d], sb[d], shape[d]), inner = broadcastClass(sa[d + 1], sb[d + 1], shape[d + 1]);
+    const int outer = broadcastClass(sa[d], sb[d], shape[d]),
+              inner = broadcastClass(sa[d + 1], sb[d + 1], shape[d + 1]);
     if (outer == inner || outer < 0 || inner < 0) {
       for (Shape* s : {&sa, &sb, &shape}) (*s)[d + 1] *= (*s)[d];
       drop(d);
@@ -94,7 +101,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
       size.erase(size.begin());
       return npu_ir::createReshape(builder_, slice, size);
     };
-    if (shape[0] > 4096) return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb));
+    if (shape[0] > 4096)
+      return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb));
     for (int64_t i = 0; i < shape[0]; ++i) {
       Operand xi = x, yi = y;
       xi.value = part(x.value, i);
@@ -105,7 +113,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     return npu_ir::createJoin(builder_, pieces, {type, out});
   }
   for (const int64_t size : shape) {
-    if (size > 65536) return fail("feature map {} has an axis > 65536", shapeText(shape)).withRemedy("split the tensor");
+    if (size > 65536)
+      return fail("feature map {} has an axis > 65536", shapeText(shape)).withRemedy("split the tensor");
   }
   if (y.value) {
     const bool both = x.value->shape() != shape && y.value->shape() != shape;
@@ -132,8 +141,10 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir
     if (!other || value->rank() == other->rank() || value->numElements() != 1) return value;
     return npu_ir::createReshape(builder_, value, Shape(other->shape().size(), 1));
   };
-  if (b && b->isConstant() && b->rank() != a->rank()) b = constant(b->constant().reshaped(Shape(a->shape().size(), 1)));
-  if (b && a->isConstant() && b->rank() != a->rank()) a = constant(a->constant().reshaped(Shape(b->shape().size(), 1)));
+  if (b && b->isConstant() && b->rank() != a->rank())
+    b = constant(b->constant().reshaped(Shape(a->shape().size(), 1)));
+  if (b && a->isConstant() && b->rank() != a->rank())
+    a = constant(a->constant().reshaped(Shape(b->shape().size(), 1)));
   return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type);
 }
 
@@ -142,7 +153,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
   const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
   if (!u85() && !sum && !extremum) {
-    return fail("{} is not an operation of {}", node->opName(), npu::familyName(target_.family)).withRemedy("keep it on the CPU");
+    return fail("{} is not an operation of {}", node->opName(), npu::familyName(target_.family))
+        .withRemedy("keep it on the CPU");
   }
   std::vector<ir::Node*> operations;
   if (sum || extremum) {
@@ -162,10 +174,14 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
         };
         const int64_t ka = factor(*a), kb = factor(*b);
         const int64_t fixed = int64_t{1} << (a->bits() == 8 ? 19 : 14);
-        const auto below = [fixed](const Operand& o) { return o.multiplier < fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40; };
+        const auto below = [fixed](const Operand& o) {
+          return o.multiplier < fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40;
+        };
         if (ka > 0 && kb > 0) {
-          const int64_t common = std::min(std::countr_zero(static_cast<uint64_t>(ka)), std::countr_zero(static_cast<uint64_t>(kb)));
-          const bool movable = narrow && consumer->rounding == Rounding::NATURAL && consumer->shifts[0] - common >= 1;
+          const int64_t common = std::min(std::countr_zero(static_cast<uint64_t>(ka)),
+                                          std::countr_zero(static_cast<uint64_t>(kb)));
+          const bool movable =
+              narrow && consumer->rounding == Rounding::NATURAL && consumer->shifts[0] - common >= 1;
           const int64_t moved = movable ? common : 0;
           if (ka >> moved <= 0xffff && kb >> moved <= 0xffff && (narrow || moved == 0)) {
             a->multiplier = ka >> moved;
@@ -175,7 +191,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
             possible = narrow || (ka == 1 && kb == 1);
           }
         }
-        if (!possible && narrow && ((ka == fixed && below(*b)) || (kb == fixed && below(*a)))) possible = true;
+        if (!possible && narrow && ((ka == fixed && below(*b)) || (kb == fixed && below(*a))))
+          possible = true;
       }
       if (!u85() && extremum) {
         // Without operand scales: equal quantisation on both sides and behind.
@@ -207,14 +224,16 @@ Status Legalizer::lowerMul(ir::Node* node) {
     CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
     CARINA_TRY(const std::optional<Operand> b, rescaledOperand(node->operand(1)));
     if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
-      CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));
+      CARINA_TRY(ir::Value * result,
+                 elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));
       define(node->result(), result, std::move(operations));
       return {};
     }
   }
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
   CARINA_TRY(ir::Value * b, get(node->operand(1)));
-  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::MUL, Operand{a}, Operand{b}, stage, DType::Int32, &operations));
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::MUL, Operand{a}, Operand{b}, stage, DType::Int32, &operations));
   if (shift != 0) operations.clear();
   define(node->result(), result, std::move(operations));
   return {};
@@ -222,7 +241,8 @@ Status Legalizer::lowerMul(ir::Node* node) {
 
 Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
   if (mode == ElementwiseMode::NOT && !u85()) {
-    return fail("BITWISE_NOT is not an operation of {}", npu::familyName(target_.family)).withRemedy("keep it on the CPU");
+    return fail("BITWISE_NOT is not an operation of {}", npu::familyName(target_.family))
+        .withRemedy("keep it on the CPU");
   }
   std::vector<ir::Node*> operations;
   if (mode == ElementwiseMode::ABS) {
@@ -235,7 +255,8 @@ Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
     }
   }
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
-  CARINA_TRY(ir::Value * result, elementwise(mode, Operand{a}, Operand{}, {}, node->result()->dtype(), &operations));
+  CARINA_TRY(ir::Value * result,
+             elementwise(mode, Operand{a}, Operand{}, {}, node->result()->dtype(), &operations));
   define(node->result(), result, std::move(operations));
   return {};
 }
@@ -243,12 +264,14 @@ Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
 Status Legalizer::lowerNegate(ir::Node* node) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   Operand zero{scalarConstant(value->dtype(), 0)};
-  zero.value = constant(zero.value->constant().reshaped(Shape(std::max<size_t>(value->shape().size(), 0), 1)));
+  zero.value =
+      constant(zero.value->constant().reshaped(Shape(std::max<size_t>(value->shape().size(), 0), 1)));
   Operand input{value, constantValue(node->operand(1))};
   OutputStage stage;
   stage.zeroPoint = constantValue(node->operand(2));
   std::vector<ir::Node*> operations;
-  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, zero, input, stage, value->dtype(), &operations));
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::SUB, zero, input, stage, value->dtype(), &operations));
   define(node->result(), result, std::move(operations));
   return {};
 }
@@ -265,7 +288,8 @@ Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
   }
   CARINA_TRY(ir::Value * mask, elementwise(mode, *a, *b, {}, DType::Int8));
   // Truth is all ones in the operation's result and 1 in TOSA.
-  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
   define(node->result(), result);
   return {};
 }
@@ -282,7 +306,8 @@ Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
 Status Legalizer::lowerLogicalNot(ir::Node* node) {
   if (!u85()) return fail("logical operators need Ethos-U85").withRemedy("keep it on the CPU");
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
-  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::XOR, a, scalarConstant(DType::Int8, 1), DType::Int8));
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::XOR, a, scalarConstant(DType::Int8, 1), DType::Int8));
   define(node->result(), result);
   return {};
 }
@@ -314,7 +339,8 @@ Status Legalizer::lowerShift(ir::Node* node) {
     const bool round = tosa::ArithmeticRightShift(node).round();
     if (!round) stage.rounding = Rounding::TRUNCATE_TO_LOWER;
     if (!round && !u85()) {
-      return fail("ARITHMETIC_RIGHT_SHIFT without rounding needs Ethos-U85").withRemedy("use round = true or keep it on the CPU");
+      return fail("ARITHMETIC_RIGHT_SHIFT without rounding needs Ethos-U85")
+          .withRemedy("use round = true or keep it on the CPU");
     }
   } else if (ir::isa<tosa::LogicalRightShift>(node)) {
     mode = ElementwiseMode::LSR;
@@ -322,7 +348,8 @@ Status Legalizer::lowerShift(ir::Node* node) {
   }
   if (type != DType::Int32) {
     if (mode != ElementwiseMode::SHR) {
-      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type)).withRemedy("cast to int32");
+      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type))
+          .withRemedy("cast to int32");
     }
     CARINA_TRY(a, widen(a, 0));
     CARINA_TRY(b, widen(b, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data movement: RESHAPE and SLICE are addressing, CONCAT writes its parts in place, TRANSPOSE, PAD, TILE and REVERSE are
-// copies.
+// Data movement: RESHAPE and SLICE are addressing, CONCAT writes its parts in place, TRANSPOSE, PAD, TILE and
+// REVERSE are copies.
 #include <algorithm>
 #include <numeric>
 
@@ -19,8 +19,10 @@ constexpr int64_t kMaxPlanes = 8, kRun = 8;
 }  // namespace
 
 ir::Value* Legalizer::rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
-                                 const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides) {
-  const auto pieces = emitCopies(builder_, {value, box, sourceOffset, sourceStrides, targetOffset, targetStrides});
+                                 const ir::Ints& sourceStrides, int64_t targetOffset,
+                                 const ir::Ints& targetStrides) {
+  const auto pieces =
+      emitCopies(builder_, {value, box, sourceOffset, sourceStrides, targetOffset, targetStrides});
   return npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
 }
 
@@ -59,7 +61,8 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
         axes = {0, axes[0] + 1, axes[1] + 1};
       }
       ir::Value* ifm = npu_ir::createReshape(builder_, value, map);
-      ir::Value* result = npu_ir::createPool(builder_, ifm, npu_ir::PoolMode::SUM, {}, {}, value->dtype(), axes);
+      ir::Value* result =
+          npu_ir::createPool(builder_, ifm, npu_ir::PoolMode::SUM, {}, {}, value->dtype(), axes);
       return npu_ir::createReshape(builder_, result, shape);
     }
   }
@@ -67,8 +70,8 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
 }
 
 ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
-  // Output channel i * planes + p of a run is element i of plane p: a kernel over the planes that selects it. Unlike a copy,
-  // which would move single elements, this fills the channels of the hardware's blocks.
+  // Output channel i * planes + p of a run is element i of plane p: a kernel over the planes that selects it.
+  // Unlike a copy, which would move single elements, this fills the channels of the hardware's blocks.
   const int64_t runs = value->numElements() / (planes * kRun);
   Tensor weight = Tensor::zeros(DType::Int8, {planes * kRun, planes, 1, kRun});
   for (int64_t i = 0; i < kRun; ++i) {
@@ -76,8 +79,9 @@ ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
   }
   npu_ir::Window window;
   window.kernel = {planes, 1};
-  return npu_ir::createConv(builder_, npu_ir::createReshape(builder_, value, {planes, runs, kRun}), constant(std::move(weight)),
-                            constant(Tensor::zeros(DType::Int32, {planes * kRun})), window, {0}, {}, value->dtype());
+  return npu_ir::createConv(
+      builder_, npu_ir::createReshape(builder_, value, {planes, runs, kRun}), constant(std::move(weight)),
+      constant(Tensor::zeros(DType::Int32, {planes * kRun})), window, {0}, {}, value->dtype());
 }
 
 ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {
@@ -85,14 +89,16 @@ ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {
   const int64_t depth = shape.back(), rows = numElements(shape) / depth;
   Tensor row = Tensor::zeros(type, {1, 1, depth});
   for (int64_t i = 0; i < depth; ++i) row.setIntegerAt(i, value);
-  if (dtypeSize(type) <= 2 && value >= integerMin(type) && value <= integerMax(type) && rows <= 65536 && depth <= 65536) {
+  if (dtypeSize(type) <= 2 && value >= integerMin(type) && value <= integerMax(type) && rows <= 65536 &&
+      depth <= 65536) {
     // The clamp makes every element the same, whatever is read.
     Tensor whole = Tensor::zeros(type == DType::Bool ? DType::Int8 : type, {1, rows, depth});
     npu_ir::OutputStage stage;
     stage.clamp = {value, value};
-    return npu_ir::createReshape(
-        builder_, npu_ir::createCopy(builder_, constant(std::move(whole)), 0, stage, type == DType::Bool ? DType::Int8 : type),
-        shape);
+    return npu_ir::createReshape(builder_,
+                                 npu_ir::createCopy(builder_, constant(std::move(whole)), 0, stage,
+                                                    type == DType::Bool ? DType::Int8 : type),
+                                 shape);
   }
   Tensor whole = Tensor::zeros(type, shape);
   for (int64_t i = 0; i < whole.numElements(); ++i) whole.setIntegerAt(i, value);
@@ -107,7 +113,8 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
   std::vector<Piece> pieces;
   int64_t offset = 0;
   for (size_t d = 0; d < shape.size(); ++d) offset += padding[2 * d] * strides[d];
-  for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, rowMajorStrides(value->shape()), offset, strides})) {
+  for (Piece& piece :
+       emitCopies(builder_, {value, value->shape(), 0, rowMajorStrides(value->shape()), offset, strides})) {
     pieces.push_back(std::move(piece));
   }
   // One box before and one behind the value along each axis; axes further in are already complete.
@@ -115,7 +122,8 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
   const auto fill = [&](const Shape& box, int64_t at) {
     ir::Value* part = filled(type, box, constantValue);
     if (part->isConstant()) {
-      for (Piece& piece : emitCopies(builder_, {part, box, 0, rowMajorStrides(box), at, strides})) pieces.push_back(std::move(piece));
+      for (Piece& piece : emitCopies(builder_, {part, box, 0, rowMajorStrides(box), at, strides}))
+        pieces.push_back(std::move(piece));
     } else {
       pieces.push_back({part, at, strides});
     }
@@ -136,7 +144,8 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
     }
     box[d] = shape[d];
   }
-  if (static_cast<int64_t>(pieces.size()) > kMaxCopies) return fail("{} copies for one padding", pieces.size());
+  if (static_cast<int64_t>(pieces.size()) > kMaxCopies)
+    return fail("{} copies for one padding", pieces.size());
   return npu_ir::createJoin(builder_, pieces, {type, shape});
 }
 
@@ -152,7 +161,8 @@ Result<ir::Value*> Legalizer::broadcastTo(ir::Value* value, const Shape& shape) 
 
 Status Legalizer::lowerReshape(ir::Node* node) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  // What computed the input may still take a RESCALE or CLAMP that follows, as long as channels stay channels.
+  // What computed the input may still take a RESCALE or CLAMP that follows, as long as channels stay
+  // channels.
   std::vector<ir::Node*> operations;
   const ir::Value* input = node->operand(0);
   if (auto* found = fusable(input); found && node->result()->rank() > 0 && input->rank() > 0 &&
@@ -187,13 +197,15 @@ Status Legalizer::lowerConcat(ir::Node* node) {
 
 Status Legalizer::lowerSlice(ir::Node* node) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  define(node->result(), npu_ir::createSlice(builder_, value, constantValues(node->operand(1)), constantValues(node->operand(2))));
+  define(node->result(), npu_ir::createSlice(builder_, value, constantValues(node->operand(1)),
+                                             constantValues(node->operand(2))));
   return {};
 }
 
 Status Legalizer::lowerPad(ir::Node* node) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  CARINA_TRY(ir::Value * result, padded(value, constantValues(node->operand(1)), constantValue(node->operand(2))));
+  CARINA_TRY(ir::Value * result,
+             padded(value, constantValues(node->operand(1)), constantValue(node->operand(2))));
   define(node->result(), result);
   return {};
 }
@@ -218,7 +230,8 @@ Status Legalizer::lowerTile(ir::Node* node) {
   for (int64_t i = 0; i < count; ++i) {
     int64_t offset = 0;
     for (size_t d = 0; d < index.size(); ++d) offset += index[d] * value->shape()[d] * strides[d];
-    for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, source, offset, strides})) pieces.push_back(std::move(piece));
+    for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, source, offset, strides}))
+      pieces.push_back(std::move(piece));
     for (size_t d = index.size(); d-- > 0;) {
       if (++index[d] < multiples[d]) break;
       index[d] = 0;
@@ -244,7 +257,8 @@ Status Legalizer::lowerReverse(ir::Node* node) {
   box[axis] = 1;
   std::vector<Piece> pieces;
   for (int64_t i = 0; i < shape[axis]; ++i) {
-    for (Piece& piece : emitCopies(builder_, {value, box, i * strides[axis], strides, (shape[axis] - 1 - i) * strides[axis], strides})) {
+    for (Piece& piece : emitCopies(builder_, {value, box, i * strides[axis], strides,
+                                              (shape[axis] - 1 - i) * strides[axis], strides})) {
       pieces.push_back(std::move(piece));
     }
   }
@@ -260,7 +274,8 @@ Status Legalizer::lowerGather(ir::Node* node) {
   const Shape& shape = node->result()->shape();
   std::vector<Piece> pieces;
   for (int64_t n = 0; n < values->dim(0); ++n) {
-    ir::Value* table = npu_ir::createView(builder_, values, values->dtype(), {rows, columns}, n * rows * columns, {columns, 1});
+    ir::Value* table = npu_ir::createView(builder_, values, values->dtype(), {rows, columns},
+                                          n * rows * columns, {columns, 1});
     ir::Value* index = npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1});
     ir::NodeSpec spec;
     spec.def = &npu_ir::Gather::def();
@@ -268,7 +283,8 @@ Status Legalizer::lowerGather(ir::Node* node) {
     spec.types = {{values->dtype(), {count, columns}}};
     pieces.push_back({builder_.create(std::move(spec))->result(), n * count * columns, {columns, 1}});
   }
-  define(node->result(), pieces.size() == 1 ? pieces[0].value : npu_ir::createJoin(builder_, pieces, {values->dtype(), shape}));
+  define(node->result(), pieces.size() == 1 ? pieces[0].value
+                                            : npu_ir::createJoin(builder_, pieces, {values->dtype(), shape}));
   return {};
 }
 
@@ -282,15 +298,17 @@ Status Legalizer::lowerScatter(ir::Node* node) {
   for (int64_t n = 0; n < values->dim(0); ++n) {
     ir::NodeSpec spec;
     spec.def = &npu_ir::Scatter::def();
-    spec.operands = {
-        {npu_ir::createView(builder_, values, values->dtype(), {rows, columns}, n * rows * columns, {columns, 1})},
-        {npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1})},
-        {npu_ir::createView(builder_, updates, updates->dtype(), {count, columns}, n * count * columns, {columns, 1})}};
+    spec.operands = {{npu_ir::createView(builder_, values, values->dtype(), {rows, columns},
+                                         n * rows * columns, {columns, 1})},
+                     {npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1})},
+                     {npu_ir::createView(builder_, updates, updates->dtype(), {count, columns},
+                                         n * count * columns, {columns, 1})}};
     spec.types = {{values->dtype(), {rows, columns}}};
     pieces.push_back({builder_.create(std::move(spec))->result(), n * rows * columns, {columns, 1}});
   }
   define(node->result(), pieces.size() == 1 ? pieces[0].value
-                                            : npu_ir::createJoin(builder_, pieces, {values->dtype(), node->result()->shape()}));
+                                            : npu_ir::createJoin(builder_, pieces,
+                                                                 {values->dtype(), node->result()->shape()}));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVG_POOL2D and MAX_POOL2D. Averages over whole windows are sums scaled by TOSA's own reciprocal; where padding makes the
-// divisor vary, small windows are divided by the hardware and large ones are computed region by region.
+// AVG_POOL2D and MAX_POOL2D. Averages over whole windows are sums scaled by TOSA's own reciprocal; where
+// padding makes the divisor vary, small windows are divided by the hardware and large ones are computed
+// region by region.
 #include <algorithm>
 #include <bit>
 
@@ -22,7 +23,8 @@ std::pair<int64_t, int64_t> reciprocal(int64_t count) {
   return {((int64_t{1} << 30) + 1) * (int64_t{1} << k) / count, 30 + k};
 }
 
-/// Output positions first .. first + count - 1 whose windows see `size` inputs from `start` on (of the first one).
+/// Output positions first .. first + count - 1 whose windows see `size` inputs from `start` on (of the first
+/// one).
 struct Span {
   int64_t first, count, start, size;
 };
@@ -31,7 +33,8 @@ struct Span {
 std::vector<Span> spans(int64_t outputs, int64_t inputs, int64_t kernel, int64_t stride, int64_t pad) {
   std::vector<Span> result;
   for (int64_t o = 0; o < outputs; ++o) {
-    const int64_t begin = std::max<int64_t>(0, o * stride - pad), end = std::min(inputs, o * stride - pad + kernel);
+    const int64_t begin = std::max<int64_t>(0, o * stride - pad),
+                  end = std::min(inputs, o * stride - pad + kernel);
     const bool whole = end - begin == kernel;
     if (whole && !result.empty() && result.back().size == kernel) {
       ++result.back().count;
@@ -49,7 +52,8 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
   const ir::Ints &kernel = node.kernel(), &stride = node.stride(), &pad = node.pad();
   const Shape& out = node.output()->shape();
   const int64_t height = input->dim(1), width = input->dim(2), depth = input->dim(3);
-  if (kernel[0] > kMaxPoolHeight) return fail("kernel height {} > {}", kernel[0], kMaxPoolHeight).withRemedy("pool in two steps");
+  if (kernel[0] > kMaxPoolHeight)
+    return fail("kernel height {} > {}", kernel[0], kMaxPoolHeight).withRemedy("pool in two steps");
   if (kernel[0] * kernel[1] > kMaxPoolArea) {
     return fail("kernel area {} > {}", kernel[0] * kernel[1], kMaxPoolArea).withRemedy("pool in two steps");
   }
@@ -89,7 +93,8 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
     if (!padded) {
       // Rows and columns behind the last window are left out.
       const Shape used{(out[1] - 1) * stride[0] + kernel[0], (out[2] - 1) * stride[1] + kernel[1], depth};
-      ir::Value* result = sumWindow(npu_ir::createSlice(builder_, map, {0, 0, 0}, used), kernel[0], kernel[1], stride[0], stride[1]);
+      ir::Value* result = sumWindow(npu_ir::createSlice(builder_, map, {0, 0, 0}, used), kernel[0], kernel[1],
+                                    stride[0], stride[1]);
       parts.push_back(result);
       if (npu_ir::hasOutputStage(result->producer())) operations.push_back(result->producer());
       continue;
@@ -130,7 +135,8 @@ Status Legalizer::lowerMaxPool(const tosa::MaxPool2d& node) {
   const ir::Ints &kernel = node.kernel(), &stride = node.stride(), &pad = node.pad();
   const Shape& out = node.output()->shape();
   const int64_t depth = input->dim(3);
-  if (kernel[0] > kMaxPoolHeight) return fail("kernel height {} > {}", kernel[0], kMaxPoolHeight).withRemedy("pool in two steps");
+  if (kernel[0] > kMaxPoolHeight)
+    return fail("kernel height {} > {}", kernel[0], kMaxPoolHeight).withRemedy("pool in two steps");
   if (kernel[0] * kernel[1] > kMaxPoolArea) {
     return fail("kernel area {} > {}", kernel[0] * kernel[1], kMaxPoolArea).withRemedy("pool in two steps");
   }
@@ -163,8 +169,8 @@ Status Legalizer::lowerMaxPool(const tosa::MaxPool2d& node) {
     CARINA_TRY(ir::Value * whole, padded(map, {pad[0], pad[1], pad[2], pad[3], 0, 0}, integerMin(type)));
     const Shape s = rowMajorStrides(whole->shape());
     const int64_t kh = kernel[0], kw = kernel[1];
-    ir::Value* windows = rearranged(whole, {out[1] * out[2], kh * kw, depth}, {out[1], out[2], kh, kw, depth}, 0,
-                                    {stride[0] * s[0], stride[1] * s[1], s[0], s[1], 1}, 0,
+    ir::Value* windows = rearranged(whole, {out[1] * out[2], kh * kw, depth}, {out[1], out[2], kh, kw, depth},
+                                    0, {stride[0] * s[0], stride[1] * s[1], s[0], s[1], 1}, 0,
                                     {out[2] * kh * kw * depth, kh * kw * depth, kw * depth, depth, 1});
     Window row;
     row.kernel = {1, kh * kw};

@@ -29,13 +29,17 @@ struct AxisSplit {
   bool fits() const { return outer <= kMaxAxis && size <= kMaxAxis && inner <= kMaxAxis; }
 };
 
-int64_t axisOf(const ir::Node* node) { return node->attributeAs<int64_t>(0); }
+int64_t axisOf(const ir::Node* node) {
+  return node->attributeAs<int64_t>(0);
+}
 
 }  // namespace
 
 Status Legalizer::lowerReduceSum(ir::Node* node) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits()) return fail("REDUCE_SUM over {} has an axis > 65536", shapeText(node->operand(0)->shape())).withRemedy("split the tensor");
+  if (!split.fits())
+    return fail("REDUCE_SUM over {} has an axis > 65536", shapeText(node->operand(0)->shape()))
+        .withRemedy("split the tensor");
   const auto operand = rescaledOperand(node->operand(0));
   if (!operand.ok()) return operand.error();
   if (const auto& source = operand.value(); source && source->unit() && split.size <= kMaxKernelArea) {
@@ -74,7 +78,8 @@ Status Legalizer::lowerReduceSum(ir::Node* node) {
   std::vector<ir::Value*> odd;
   ir::Node* last = nullptr;
   const auto add = [&](ir::Value* a, ir::Value* b) {
-    ir::Value* sum = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {a}, {b}, npu_ir::Rounding::NATURAL, {}, DType::Int32);
+    ir::Value* sum = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {a}, {b},
+                                               npu_ir::Rounding::NATURAL, {}, DType::Int32);
     last = sum->producer();
     return sum;
   };
@@ -94,7 +99,9 @@ Status Legalizer::lowerReduceSum(ir::Node* node) {
 
 Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits()) return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape())).withRemedy("split the tensor");
+  if (!split.fits())
+    return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape()))
+        .withRemedy("split the tensor");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   const DType type = value->dtype();
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
@@ -102,7 +109,8 @@ Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
     Window w;
     w.kernel = {1, split.size};
     if (maximum || u85()) {
-      ir::Value* result = npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
+      ir::Value* result =
+          npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
       define(node->result(), result, {result->producer()});
       return {};
     }
@@ -131,34 +139,45 @@ Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
 Status Legalizer::lowerReduceBool(ir::Node* node, bool all) {
   if (!u85()) return fail("{} needs Ethos-U85", node->opName()).withRemedy("keep it on the CPU");
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits()) return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape())).withRemedy("split the tensor");
+  if (!split.fits())
+    return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape()))
+        .withRemedy("split the tensor");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  ir::Value* map = npu_ir::createView(builder_, value, DType::Int8, split.shape(), 0, rowMajorStrides(split.shape()));
+  ir::Value* map =
+      npu_ir::createView(builder_, value, DType::Int8, split.shape(), 0, rowMajorStrides(split.shape()));
   Window w;
   w.kernel = {1, split.size};
-  define(node->result(), npu_ir::createPool(builder_, map, all ? PoolMode::MIN : PoolMode::MAX, w, {}, DType::Int8));
+  define(node->result(),
+         npu_ir::createPool(builder_, map, all ? PoolMode::MIN : PoolMode::MAX, w, {}, DType::Int8));
   return {};
 }
 
 Status Legalizer::lowerArgmax(ir::Node* node) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits()) return fail("ARGMAX over {} has an axis > 65536", shapeText(node->operand(0)->shape())).withRemedy("split the tensor");
+  if (!split.fits())
+    return fail("ARGMAX over {} has an axis > 65536", shapeText(node->operand(0)->shape()))
+        .withRemedy("split the tensor");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
   Window w;
   w.kernel = {1, split.size};
   if (u85()) {
-    if (split.size > 32768) return fail("ARGMAX over {} elements > 32768", split.size).withRemedy("split the axis");
+    if (split.size > 32768)
+      return fail("ARGMAX over {} elements > 32768", split.size).withRemedy("split the axis");
     define(node->result(), npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32));
     return {};
   }
-  if (value->dtype() != DType::Int8) return fail("ARGMAX of {} needs Ethos-U85", dtypeName(value->dtype())).withRemedy("keep it on the CPU");
-  if (split.size > 128) return fail("ARGMAX over {} elements > 128", split.size).withRemedy("keep it on the CPU");
-  // x*128 plus the distance from the end orders by value, then by earliest position; a table takes the position out.
+  if (value->dtype() != DType::Int8)
+    return fail("ARGMAX of {} needs Ethos-U85", dtypeName(value->dtype())).withRemedy("keep it on the CPU");
+  if (split.size > 128)
+    return fail("ARGMAX over {} elements > 128", split.size).withRemedy("keep it on the CPU");
+  // x*128 plus the distance from the end orders by value, then by earliest position; a table takes the
+  // position out.
   Tensor distance = Tensor::zeros(DType::Int8, {1, split.size, 1});
   for (int64_t i = 0; i < split.size; ++i) distance.setIntegerAt(i, split.size - 1 - i);
-  ir::Value* keyed = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}}, {constant(std::move(distance))},
-                                               npu_ir::Rounding::NATURAL, {}, DType::Int16);
+  ir::Value* keyed =
+      npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}},
+                                {constant(std::move(distance))}, npu_ir::Rounding::NATURAL, {}, DType::Int16);
   Tensor words = Tensor::zeros(DType::Int32, {512});
   const uint32_t word = (static_cast<uint32_t>(-128) << 16) | static_cast<uint32_t>(split.size - 1);
   for (int64_t i = 0; i < 512; ++i) words.setIntegerAt(i, static_cast<int32_t>(word));
@@ -177,7 +196,9 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   const int64_t zeroA = constantValue(node->operand(2)), zeroB = constantValue(node->operand(3));
   const DType type = node->result()->dtype();
   if (rows > kMaxAxis || depth > kMaxAxis || columns > kMaxAxis) {
-    return fail("matrix product {} x {} has an axis > 65536", shapeText(first->shape()), shapeText(second->shape())).withRemedy("split it");
+    return fail("matrix product {} x {} has an axis > 65536", shapeText(first->shape()),
+                shapeText(second->shape()))
+        .withRemedy("split it");
   }
   CARINA_TRY(ir::Value * a, get(first));
   std::vector<npu_ir::Piece> pieces;
@@ -186,13 +207,15 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   ir::Value* b = nullptr;
   if (!weights) {
     if (!u85() && first->dtype() != DType::Int8) {
-      return fail("a matrix product of computed {} operands needs Ethos-U85", dtypeName(first->dtype())).withRemedy("use int8 or keep it on the CPU");
+      return fail("a matrix product of computed {} operands needs Ethos-U85", dtypeName(first->dtype()))
+          .withRemedy("use int8 or keep it on the CPU");
     }
     CARINA_TRY(ir::Value * raw, get(second));
     b = transposed(raw, {0, 2, 1});
   }
   for (int64_t n = 0; n < batch; ++n) {
-    ir::Value* left = npu_ir::createView(builder_, a, a->dtype(), {1, rows, depth}, n * rows * depth, {rows * depth, depth, 1});
+    ir::Value* left = npu_ir::createView(builder_, a, a->dtype(), {1, rows, depth}, n * rows * depth,
+                                         {rows * depth, depth, 1});
     const int64_t at = n * rows * columns;
     if (weights) {
       // A constant matrix is the kernel of a pointwise convolution.
@@ -204,7 +227,8 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
       conv.weight = Tensor::zeros(DType::Int8, {columns, 1, 1, depth});
       for (int64_t k = 0; k < depth; ++k) {
         for (int64_t j = 0; j < columns; ++j) {
-          conv.weight.setIntegerAt(j * depth + k, second->constant().integerAt((n * depth + k) * columns + j));
+          conv.weight.setIntegerAt(j * depth + k,
+                                   second->constant().integerAt((n * depth + k) * columns + j));
         }
       }
       conv.bias = Tensor::zeros(DType::Int32, {columns});
@@ -213,7 +237,8 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
       pieces.push_back({result, at, {rows * columns, columns, 1}});
       continue;
     }
-    ir::Value* right = npu_ir::createView(builder_, b, b->dtype(), {1, columns, depth}, n * columns * depth, {columns * depth, depth, 1});
+    ir::Value* right = npu_ir::createView(builder_, b, b->dtype(), {1, columns, depth}, n * columns * depth,
+                                          {columns * depth, depth, 1});
     if (u85()) {
       ir::Value* result = npu_ir::createMatMul(builder_, left, right, zeroA, zeroB, {}, type);
       operations.push_back(result->producer());
@@ -223,8 +248,9 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
     // One column at a time: products with one row of the transposed matrix, summed over depth.
     for (int64_t j = 0; j < columns; ++j) {
       ir::Value* row = npu_ir::createSlice(builder_, right, {0, j, 0}, {1, 1, depth});
-      ir::Value* products = npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {left, zeroA}, {row, zeroB},
-                                                      npu_ir::Rounding::NATURAL, {}, DType::Int32);
+      ir::Value* products =
+          npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {left, zeroA}, {row, zeroB},
+                                    npu_ir::Rounding::NATURAL, {}, DType::Int32);
       ir::Value* sum = npu_ir::createPool(builder_, products, PoolMode::REDUCE_SUM, {}, {}, DType::Int32);
       pieces.push_back({sum, at + j, {rows * columns, columns, 1}});
     }
@@ -232,7 +258,8 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   if (pieces.size() == 1) {
     define(node->result(), pieces[0].value, std::move(operations));
   } else {
-    define(node->result(), npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}), std::move(operations));
+    define(node->result(), npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
+           std::move(operations));
   }
   return {};
 }
@@ -248,9 +275,11 @@ Status Legalizer::lowerResize(ir::Node* node) {
     std::vector<ir::Value*> parts;
     std::vector<ir::Node*> operations;
     for (size_t axis = 0; axis < 2; ++axis) {
-      if (scale[2 * axis] > 2048) return fail("RESIZE numerator {} > 2048", scale[2 * axis]).withRemedy("resize in two steps");
+      if (scale[2 * axis] > 2048)
+        return fail("RESIZE numerator {} > 2048", scale[2 * axis]).withRemedy("resize in two steps");
       if (offset[axis] < -scale[2 * axis] || offset[axis] >= scale[2 * axis]) {
-        return fail("RESIZE offset {} outside {}..{}", offset[axis], -scale[2 * axis], scale[2 * axis] - 1).withRemedy("crop before resizing");
+        return fail("RESIZE offset {} outside {}..{}", offset[axis], -scale[2 * axis], scale[2 * axis] - 1)
+            .withRemedy("crop before resizing");
       }
     }
     for (int64_t n = 0; n < input->dim(0); ++n) {
@@ -266,7 +295,8 @@ Status Legalizer::lowerResize(ir::Node* node) {
       spec.attributes.emplace_back(int64_t{0});
       spec.attributes.emplace_back(ir::Ints{});
       spec.attributes.emplace_back(static_cast<int64_t>(npu_ir::TableKind::NONE));
-      spec.attributes.emplace_back(static_cast<int64_t>(nearest ? npu_ir::ResizeMode::NEAREST : npu_ir::ResizeMode::BILINEAR));
+      spec.attributes.emplace_back(
+          static_cast<int64_t>(nearest ? npu_ir::ResizeMode::NEAREST : npu_ir::ResizeMode::BILINEAR));
       spec.attributes.emplace_back(scale);
       spec.attributes.emplace_back(offset);
       ir::Node* resize = builder_.create(std::move(spec));
@@ -276,17 +306,19 @@ Status Legalizer::lowerResize(ir::Node* node) {
     define(node->result(), images(parts), std::move(operations));
     return {};
   }
-  // Rows and columns with the same weights repeat with the period of the ratio: each phase is one strided copy (nearest) or
-  // one two-tap filter (bilinear).
+  // Rows and columns with the same weights repeat with the period of the ratio: each phase is one strided
+  // copy (nearest) or one two-tap filter (bilinear).
   struct Sample {
     int64_t low, high, fraction;
   };
   const auto sample = [&](size_t axis, int64_t position, int64_t size) {
     const int64_t n = scale[2 * axis], t = position * scale[2 * axis + 1] + offset[axis];
     const int64_t index = t >= 0 ? t / n : -((-t + n - 1) / n);
-    return Sample{std::clamp<int64_t>(index, 0, size - 1), std::clamp<int64_t>(index + 1, 0, size - 1), t - index * n};
+    return Sample{std::clamp<int64_t>(index, 0, size - 1), std::clamp<int64_t>(index + 1, 0, size - 1),
+                  t - index * n};
   };
-  if (!nearest) return fail("bilinear RESIZE needs Ethos-U85").withRemedy("use nearest resizing or keep it on the CPU");
+  if (!nearest)
+    return fail("bilinear RESIZE needs Ethos-U85").withRemedy("use nearest resizing or keep it on the CPU");
   struct Run {
     int64_t first, step, count, source, sourceStep;
   };
@@ -302,7 +334,9 @@ Status Legalizer::lowerResize(ir::Node* node) {
         Run run{o, period, 1, source(o), 0};
         if (o + period < outputs) {
           run.sourceStep = source(o + period) - run.source;
-          while (o + run.count * period < outputs && source(o + run.count * period) == run.source + run.count * run.sourceStep) ++run.count;
+          while (o + run.count * period < outputs &&
+                 source(o + run.count * period) == run.source + run.count * run.sourceStep)
+            ++run.count;
         }
         // Repeating one source position cannot be addressed: one by one.
         if (run.sourceStep == 0) run.count = 1;
@@ -314,17 +348,20 @@ Status Legalizer::lowerResize(ir::Node* node) {
   };
   const auto ys = runs(0, out[1], height), xs = runs(1, out[2], width);
   if (static_cast<int64_t>(ys.size() * xs.size()) * input->dim(0) > 4096) {
-    return fail("RESIZE takes {} copies > 4096", ys.size() * xs.size()).withRemedy("use a whole scale factor");
+    return fail("RESIZE takes {} copies > 4096", ys.size() * xs.size())
+        .withRemedy("use a whole scale factor");
   }
   const Shape in = rowMajorStrides(input->shape()), to = rowMajorStrides(out);
   std::vector<npu_ir::Piece> pieces;
   for (int64_t n = 0; n < input->dim(0); ++n) {
     for (const Run& y : ys) {
       for (const Run& x : xs) {
-        for (npu_ir::Piece& piece : emitCopies(
-                 builder_, {input, {y.count, x.count, depth}, n * in[0] + y.source * in[1] + x.source * in[2],
-                            {y.sourceStep * in[1], x.sourceStep * in[2], 1},
-                            n * to[0] + y.first * to[1] + x.first * to[2], {y.step * to[1], x.step * to[2], 1}})) {
+        for (npu_ir::Piece& piece : emitCopies(builder_, {input,
+                                                          {y.count, x.count, depth},
+                                                          n * in[0] + y.source * in[1] + x.source * in[2],
+                                                          {y.sourceStep * in[1], x.sourceStep * in[2], 1},
+                                                          n * to[0] + y.first * to[1] + x.first * to[2],
+                                                          {y.step * to[1], x.step * to[2], 1}})) {
           pieces.push_back(std::move(piece));
         }
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESCALE, CLAMP, TABLE and CAST: fused into the operation that makes their input where that is exact, operations of their
-// own otherwise. RESCALE and the hardware's scaling are the same formula (ethosu-numerics 2 and 11).
+// RESCALE, CLAMP, TABLE and CAST: fused into the operation that makes their input where that is exact,
+// operations of their own otherwise. RESCALE and the hardware's scaling are the same formula (ethosu-numerics
+// 2 and 11).
 #include <algorithm>
 
 #include "compiler/legalizer.hpp"
@@ -13,7 +14,9 @@ using npu_ir::TableKind;
 
 namespace {
 
-DType unsignedType(DType type) { return type == DType::Int8 ? DType::UInt8 : type == DType::Int16 ? DType::UInt16 : type; }
+DType unsignedType(DType type) {
+  return type == DType::Int8 ? DType::UInt8 : type == DType::Int16 ? DType::UInt16 : type;
+}
 
 /// Zero points are stored as bit patterns.
 int64_t zeroPoint(const ir::Value* value, bool isUnsigned) {
@@ -22,9 +25,13 @@ int64_t zeroPoint(const ir::Value* value, bool isUnsigned) {
   return zero + (int64_t{1} << (8 * dtypeSize(value->dtype())));
 }
 
-std::pair<int64_t, int64_t> range(DType type) { return {integerMin(type), integerMax(type)}; }
+std::pair<int64_t, int64_t> range(DType type) {
+  return {integerMin(type), integerMax(type)};
+}
 
-bool isElementwise(const ir::Node* node) { return ir::isa<npu_ir::Elementwise>(node); }
+bool isElementwise(const ir::Node* node) {
+  return ir::isa<npu_ir::Elementwise>(node);
+}
 
 }  // namespace
 
@@ -38,8 +45,9 @@ RescaleNumbers rescaleNumbers(const tosa::Rescale& node) {
   }
   numbers.inputZeroPoint = zeroPoint(node.inputZp(), node.inputUnsigned());
   numbers.outputZeroPoint = zeroPoint(node.outputZp(), node.outputUnsigned());
-  numbers.rounding = node.roundingMode() == tosa::RoundingMode::DOUBLE_ROUND ? npu_ir::Rounding::DOUBLE_SYMMETRIC
-                                                                              : npu_ir::Rounding::NATURAL;
+  numbers.rounding = node.roundingMode() == tosa::RoundingMode::DOUBLE_ROUND
+                         ? npu_ir::Rounding::DOUBLE_SYMMETRIC
+                         : npu_ir::Rounding::NATURAL;
   numbers.inputType = node.inputUnsigned() ? unsignedType(node.input()->dtype()) : node.input()->dtype();
   numbers.outputType = node.outputUnsigned() ? unsignedType(node.output()->dtype()) : node.output()->dtype();
   return numbers;
@@ -62,7 +70,8 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
 
 bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
   const OutputStage stage = npu_ir::outputStage(operation);
-  if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE) return false;
+  if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
+    return false;
   if (numbers.inputZeroPoint != 0) return false;
   const DType output = numbers.outputType;
   if (dtypeSize(output) > 2 && numbers.outputZeroPoint != 0) return false;
@@ -80,7 +89,9 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
   switch (npu_ir::opId(operation)) {
     case npu_ir::OpId::Conv:
     case npu_ir::OpId::Depthwise: {
-      if (numbers.perChannel() && static_cast<int64_t>(numbers.multipliers.size()) != operation->result()->dim(2)) return false;
+      if (numbers.perChannel() &&
+          static_cast<int64_t>(numbers.multipliers.size()) != operation->result()->dim(2))
+        return false;
       // 48-bit accumulators of U85 take 15-bit multipliers.
       if (u85() && inputBits == 16) {
         for (size_t i = 0; i < numbers.multipliers.size(); ++i) {
@@ -91,7 +102,8 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
       }
       return true;
     }
-    case npu_ir::OpId::MatMul: return !numbers.perChannel();
+    case npu_ir::OpId::MatMul:
+      return !numbers.perChannel();
     case npu_ir::OpId::Pool: {
       const npu_ir::Pool pool(const_cast<ir::Node*>(operation));
       if (pool.mode() != npu_ir::PoolMode::REDUCE_SUM || numbers.perChannel()) return false;
@@ -110,12 +122,16 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
           if (u85()) return true;
           return (inputBits <= 16 && dtypeSize(output) <= 2) || shiftOnly;
         case ElementwiseMode::MIN:
-        case ElementwiseMode::MAX: return u85() || (unit && inputBits <= 16 && dtypeSize(output) <= 2);
-        case ElementwiseMode::SHR: return unit && numbers.rounding == stage.rounding;
-        default: return false;
+        case ElementwiseMode::MAX:
+          return u85() || (unit && inputBits <= 16 && dtypeSize(output) <= 2);
+        case ElementwiseMode::SHR:
+          return unit && numbers.rounding == stage.rounding;
+        default:
+          return false;
       }
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -129,7 +145,8 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   }
   // Shorter numbers where the hardware's are short, and shifts alone where it has no multiplier.
   for (size_t i = 0; i < stage.multipliers.size(); ++i) {
-    const bool shortRecord = u85() && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
+    const bool shortRecord =
+        u85() && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
     int64_t m = stage.multipliers[i], s = stage.shifts[i];
     reduceScale(m, s, numbers.rounding);
     if (m == 1 || shortRecord) {
@@ -137,7 +154,8 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
       stage.shifts[i] = s;
     }
   }
-  const bool shifts = isElementwise(operation) && npu_ir::Elementwise(operation).mode() == ElementwiseMode::SHR;
+  const bool shifts =
+      isElementwise(operation) && npu_ir::Elementwise(operation).mode() == ElementwiseMode::SHR;
   if (!shifts) stage.rounding = numbers.rounding;
   stage.zeroPoint = numbers.outputZeroPoint;
   npu_ir::setOutputStage(operation, stage);
@@ -148,7 +166,8 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   const ir::Value* input = node.input();
   const ir::Value* output = node.output();
   if (auto* operations = fusable(input)) {
-    if (std::all_of(operations->begin(), operations->end(), [&](const ir::Node* op) { return canFuse(op, numbers); })) {
+    if (std::all_of(operations->begin(), operations->end(),
+                    [&](const ir::Node* op) { return canFuse(op, numbers); })) {
       for (ir::Node* op : *operations) fuse(op, numbers);
       ir::Value* value = values_.at(input);
       retype(value, numbers.outputType);
@@ -164,7 +183,8 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   }
   CARINA_TRY(ir::Value * value, get(input));
   if (value->dtype() != numbers.inputType) {
-    value = npu_ir::createView(builder_, value, numbers.inputType, value->shape(), 0, rowMajorStrides(value->shape()));
+    value = npu_ir::createView(builder_, value, numbers.inputType, value->shape(), 0,
+                               rowMajorStrides(value->shape()));
   }
   OutputStage stage;
   stage.multipliers = numbers.multipliers;
@@ -177,14 +197,15 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
       // A depthwise convolution by one has a scale per channel.
       const int64_t channels = value->shape().back();
       ir::Value* map = npu_ir::createReshape(builder_, value, {1, value->numElements() / channels, channels});
-      if (map->dim(1) > 65536 || channels > 65536) return fail("per-channel RESCALE of shape {}", shapeText(value->shape()));
+      if (map->dim(1) > 65536 || channels > 65536)
+        return fail("per-channel RESCALE of shape {}", shapeText(value->shape()));
       Tensor ones = Tensor::zeros(DType::Int8, {1, 1, channels});
       for (int64_t c = 0; c < channels; ++c) ones.setIntegerAt(c, 1);
       npu_ir::Window window;
       window.ifmZeroPoint = numbers.inputZeroPoint;
       ir::Value* result = npu_ir::createDepthwise(builder_, map, constant(std::move(ones)),
-                                                  constant(Tensor::zeros(DType::Int32, {channels})), window, {0}, stage,
-                                                  numbers.outputType);
+                                                  constant(Tensor::zeros(DType::Int32, {channels})), window,
+                                                  {0}, stage, numbers.outputType);
       define(output, result, {result->producer()});
       return {};
     }
@@ -223,8 +244,9 @@ Result<ir::Value*> Legalizer::scale32(ir::Value* value, const RescaleNumbers& nu
   if (!numbers.perChannel()) {
     CARINA_TRY(ir::Value * map, asMap(value));
     ir::Value* multiplier = scalarConstant(DType::Int32, numbers.multipliers[0]);
-    ir::Value* result = npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {multiplier},
-                                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[0]), numbers.outputType);
+    ir::Value* result =
+        npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {multiplier},
+                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[0]), numbers.outputType);
     return npu_ir::createReshape(builder_, result, shape);
   }
   // One operation for each run of channels with the same shift.
@@ -234,13 +256,16 @@ Result<ir::Value*> Legalizer::scale32(ir::Value* value, const RescaleNumbers& nu
   std::vector<npu_ir::Piece> pieces;
   for (int64_t c = 0; c < channels;) {
     int64_t end = c + 1;
-    while (end < channels && numbers.shifts[static_cast<size_t>(end)] == numbers.shifts[static_cast<size_t>(c)]) ++end;
+    while (end < channels &&
+           numbers.shifts[static_cast<size_t>(end)] == numbers.shifts[static_cast<size_t>(c)])
+      ++end;
     Tensor multipliers = Tensor::zeros(DType::Int32, {1, 1, end - c});
-    for (int64_t i = c; i < end; ++i) multipliers.setIntegerAt(i - c, numbers.multipliers[static_cast<size_t>(i)]);
+    for (int64_t i = c; i < end; ++i)
+      multipliers.setIntegerAt(i - c, numbers.multipliers[static_cast<size_t>(i)]);
     ir::Value* part = npu_ir::createSlice(builder_, map, {0, 0, c}, {1, rows, end - c});
-    ir::Value* result = npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {part}, {constant(std::move(multipliers))},
-                                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[static_cast<size_t>(c)]),
-                                                  numbers.outputType);
+    ir::Value* result = npu_ir::createElementwise(
+        builder_, ElementwiseMode::MUL, {part}, {constant(std::move(multipliers))}, npu_ir::Rounding::NATURAL,
+        stageOf(numbers.shifts[static_cast<size_t>(c)]), numbers.outputType);
     pieces.push_back({result, c, {rows * channels, channels, 1}});
     c = end;
   }
@@ -311,10 +336,12 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   // 513 entries become 512 words of base and slope.
   Tensor words = Tensor::zeros(DType::Int32, {512});
   for (int64_t i = 0; i < 512; ++i) {
-    // Where a slope exceeds 16 bits TOSA leaves the result open (reciprocals jump at zero, which their users avoid).
+    // Where a slope exceeds 16 bits TOSA leaves the result open (reciprocals jump at zero, which their users
+    // avoid).
     const int64_t base = table->constant().integerAt(i);
     const int64_t slope = std::clamp<int64_t>(table->constant().integerAt(i + 1) - base, -32768, 32767);
-    words.setIntegerAt(i, static_cast<int32_t>((static_cast<uint32_t>(slope) << 16) | (static_cast<uint32_t>(base) & 0xffff)));
+    words.setIntegerAt(i, static_cast<int32_t>((static_cast<uint32_t>(slope) << 16) |
+                                               (static_cast<uint32_t>(base) & 0xffff)));
   }
   CARINA_TRY(ir::Value * value, get(input));
   CARINA_TRY(ir::Value * map, asMap(value));
@@ -354,12 +381,13 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   ir::Value* slope = lookup([&](int64_t i) { return low(entries.integerAt(i + 1) - entries.integerAt(i)); });
   ir::Value* fraction = lookup([](int64_t) { return uint32_t{128} << 16; });
   const auto multiply = [&](ir::Value* a, ir::Value* b) {
-    return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {a}, {b}, npu_ir::Rounding::NATURAL, {}, DType::Int32);
+    return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {a}, {b}, npu_ir::Rounding::NATURAL, {},
+                                     DType::Int32);
   };
   ir::Value* rise = multiply(slope, fraction);
   ir::Value* start = multiply(base, scalarConstant(DType::Int16, 128));
-  ir::Value* result = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {start}, {rise}, npu_ir::Rounding::NATURAL,
-                                                {}, DType::Int32);
+  ir::Value* result = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {start}, {rise},
+                                                npu_ir::Rounding::NATURAL, {}, DType::Int32);
   define(node.output(), result, {result->producer()});
   return {};
 }
@@ -377,12 +405,14 @@ Status Legalizer::lowerCast(ir::Node* node) {
     if (!u85()) return fail("CAST to bool needs Ethos-U85").withRemedy("keep it on the CPU");
     ir::Value* zero = scalarConstant(value->dtype(), 0);
     CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::CMP_NE, value, zero, DType::Int8));
-    CARINA_TRY(ir::Value * bit, elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
+    CARINA_TRY(ir::Value * bit,
+               elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
     define(output, bit);
     return {};
   }
   if (input->dtype() == DType::Bool) {
-    value = npu_ir::createView(builder_, value, DType::Int8, value->shape(), 0, rowMajorStrides(value->shape()));
+    value =
+        npu_ir::createView(builder_, value, DType::Int8, value->shape(), 0, rowMajorStrides(value->shape()));
   }
   if (from == to) {
     define(output, value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one legalization, shared by the legalize_*.cpp files: which npu value stands for which TOSA value, which
-// operations computed it, and what may still be fused into them.
+// The state of one legalization, shared by the legalize_*.cpp files: which npu value stands for which TOSA
+// value, which operations computed it, and what may still be fused into them.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,8 @@ struct RescaleNumbers {
   std::optional<int64_t> wholeFactor() const;  // scale as an integer, when it is one
 };
 RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
-/// Multiplier and shift with common factors of two taken out; never across the shift where double rounding begins.
+/// Multiplier and shift with common factors of two taken out; never across the shift where double rounding
+/// begins.
 void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
 
 class Legalizer {
@@ -43,10 +44,12 @@ class Legalizer {
   Result<ir::Graph> run();
 
  private:
-  // Values (legalize.cpp) ------------------------------------------------------------------------------------------
+  // Values (legalize.cpp)
+  // ------------------------------------------------------------------------------------------
   /// The npu value with the type and shape of a TOSA value; operators that were put off are lowered now.
   Result<ir::Value*> get(const ir::Value* value);
-  /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that computed it.
+  /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that
+  /// computed it.
   void define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations = {});
   /// The operations of a TOSA value, when nothing but `user` sees it: their output stage may be changed.
   std::vector<ir::Node*>* fusable(const ir::Value* value);
@@ -60,7 +63,8 @@ class Legalizer {
   Status dispatch(ir::Node* node);
   bool isPutOff(const ir::Node* node) const;
 
-  // Shapes ---------------------------------------------------------------------------------------------------------
+  // Shapes
+  // ---------------------------------------------------------------------------------------------------------
   /// One image of a [N,H,W,C] value as [H,W,C].
   ir::Value* image(ir::Value* value, int64_t n);
   /// Joins images [H,W,C] to [N,H,W,C].
@@ -68,7 +72,8 @@ class Legalizer {
   /// A value of any rank as one feature map, elements in order; nothing when no axis split fits 65536.
   Result<ir::Value*> asMap(ir::Value* value);
 
-  // Operators ------------------------------------------------------------------------------------------------------
+  // Operators
+  // ------------------------------------------------------------------------------------------------------
   Status lowerConv2d(const tosa::Conv2d& node);
   Status lowerDepthwise(const tosa::DepthwiseConv2d& node);
   Status lowerConv3d(const tosa::Conv3d& node);
@@ -104,7 +109,8 @@ class Legalizer {
   Status lowerScatter(ir::Node* node);
   Status lowerResize(ir::Node* node);
 
-  // Convolution (legalize_conv.cpp) --------------------------------------------------------------------------------
+  // Convolution (legalize_conv.cpp)
+  // --------------------------------------------------------------------------------
   struct Convolution {
     ir::Value* ifm = nullptr;  // [H,W,C]
     Tensor weight;             // OHWI, depthwise HWC
@@ -118,7 +124,8 @@ class Legalizer {
   Result<ir::Value*> convolve(Convolution conv);
   Status checkConvolution(const Convolution& conv) const;
 
-  // Elementwise (legalize_elementwise.cpp) -------------------------------------------------------------------------
+  // Elementwise (legalize_elementwise.cpp)
+  // -------------------------------------------------------------------------
   /// An operand as it is read: 8 or 16-bit with zero point and scale, or a plain value.
   struct Operand {
     ir::Value* value = nullptr;
@@ -131,9 +138,11 @@ class Legalizer {
   Result<std::optional<Operand>> rescaledOperand(const ir::Value* value);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
-  /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the shapes need.
+  /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the
+  /// shapes need.
   Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, const Operand& a, const Operand& b,
-                                 const npu_ir::OutputStage& stage, DType type, std::vector<ir::Node*>* nodes = nullptr);
+                                 const npu_ir::OutputStage& stage, DType type,
+                                 std::vector<ir::Node*>* nodes = nullptr);
   Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
                                  const npu_ir::OutputStage& stage = {});
   /// Values of a 32-bit operation: a * multiplier >> shift.
@@ -141,11 +150,13 @@ class Legalizer {
   /// The value minus a zero point as int32.
   Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
 
-  // Fusing (legalize_rescale.cpp) ----------------------------------------------------------------------------------
+  // Fusing (legalize_rescale.cpp)
+  // ----------------------------------------------------------------------------------
   bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
   void fuse(ir::Node* operation, const RescaleNumbers& numbers);
 
-  // Moves (legalize_move.cpp) --------------------------------------------------------------------------------------
+  // Moves (legalize_move.cpp)
+  // --------------------------------------------------------------------------------------
   /// A value of `shape` made of strided copies of `value`.
   ir::Value* rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
                         const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides);
@@ -165,7 +176,8 @@ class Legalizer {
   ir::Builder builder_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
-  std::unordered_map<const ir::Node*, int64_t> preShift_;  // results of an operation are its TOSA values / 2^n
+  std::unordered_map<const ir::Node*, int64_t>
+      preShift_;  // results of an operation are its TOSA values / 2^n
 };
 
 }  // namespace carina::compiler

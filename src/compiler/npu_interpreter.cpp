@@ -19,14 +19,23 @@ int64_t scaled(Wide value, int64_t multiplier, int64_t shift, Rounding rounding)
   Wide round = shift > 0 ? Wide{1} << (shift - 1) : 0;
   const Wide extra = shift > 31 ? Wide{1} << 30 : 0;
   switch (rounding) {
-    case Rounding::DOUBLE_SYMMETRIC: round += value >= 0 ? extra : -extra; break;
-    case Rounding::NATURAL: break;
-    case Rounding::DOUBLE_ASYMMETRIC: round += extra; break;
+    case Rounding::DOUBLE_SYMMETRIC:
+      round += value >= 0 ? extra : -extra;
+      break;
+    case Rounding::NATURAL:
+      break;
+    case Rounding::DOUBLE_ASYMMETRIC:
+      round += extra;
+      break;
     case Rounding::SYMMETRIC:
       if (value < 0 && shift > 0) round -= 1;
       break;
-    case Rounding::TRUNCATE_TO_ZERO: round = value >= 0 ? Wide{0} : (Wide{1} << shift) - 1; break;
-    case Rounding::TRUNCATE_TO_LOWER: round = 0; break;
+    case Rounding::TRUNCATE_TO_ZERO:
+      round = value >= 0 ? Wide{0} : (Wide{1} << shift) - 1;
+      break;
+    case Rounding::TRUNCATE_TO_LOWER:
+      round = 0;
+      break;
   }
   const Wide result = (value * multiplier + round) >> shift;
   // No pipeline stage after this one tells values beyond 64 bits apart: they all saturate.
@@ -44,9 +53,11 @@ int64_t tableEntry(const OutputStage& stage, int64_t value, DType outputType) {
   const Tensor& table = stage.table->constant();
   if (stage.tableKind == TableKind::LUT16 || stage.tableKind == TableKind::LUT16_TO_32) {
     const int64_t word = table.integerAt((value + 32768) >> 7);
-    const int64_t base = static_cast<int16_t>(word & 0xffff), slope = static_cast<int16_t>((word >> 16) & 0xffff);
+    const int64_t base = static_cast<int16_t>(word & 0xffff),
+                  slope = static_cast<int16_t>((word >> 16) & 0xffff);
     const int64_t fraction = value & 127;
-    return stage.tableKind == TableKind::LUT16 ? base + ((slope * fraction + 64) >> 7) : base * 128 + slope * fraction;
+    return stage.tableKind == TableKind::LUT16 ? base + ((slope * fraction + 64) >> 7)
+                                               : base * 128 + slope * fraction;
   }
   return table.integerAt(isUnsigned(outputType) ? value : value + 128);
 }
@@ -92,8 +103,8 @@ class Interpreter {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ir::Value* value = graph.inputs()[i];
       if (inputs[i].dtype() != value->dtype() || inputs[i].shape() != value->shape()) {
-        return fail("input {} is {}, the graph takes {}", i, ir::typeText({inputs[i].dtype(), inputs[i].shape()}),
-                    ir::typeText(value->type));
+        return fail("input {} is {}, the graph takes {}", i,
+                    ir::typeText({inputs[i].dtype(), inputs[i].shape()}), ir::typeText(value->type));
       }
       values_[value] = inputs[i];
     }
@@ -115,16 +126,26 @@ class Interpreter {
 
   Tensor execute(const ir::Node* node) {
     switch (opId(node)) {
-      case OpId::View: return view(node);
-      case OpId::Join: return join(node);
-      case OpId::Conv: return convolution(node, false);
-      case OpId::Depthwise: return convolution(node, true);
-      case OpId::MatMul: return matmul(node);
-      case OpId::Pool: return pool(node);
-      case OpId::Elementwise: return elementwise(node);
-      case OpId::Resize: return resize(node);
-      case OpId::Gather: return rows(node, false);
-      case OpId::Scatter: return rows(node, true);
+      case OpId::View:
+        return view(node);
+      case OpId::Join:
+        return join(node);
+      case OpId::Conv:
+        return convolution(node, false);
+      case OpId::Depthwise:
+        return convolution(node, true);
+      case OpId::MatMul:
+        return matmul(node);
+      case OpId::Pool:
+        return pool(node);
+      case OpId::Elementwise:
+        return elementwise(node);
+      case OpId::Resize:
+        return resize(node);
+      case OpId::Gather:
+        return rows(node, false);
+      case OpId::Scatter:
+        return rows(node, true);
     }
     CARINA_UNREACHABLE("unknown npu operation");
   }
@@ -151,8 +172,8 @@ class Interpreter {
     const View op(const_cast<ir::Node*>(node));
     Tensor input = tensor(op.input());
     Tensor result = Tensor::zeros(node->result()->dtype(), node->result()->shape());
-    moveStrided(result.mutableBytes().data(), input.mutableBytes().data(), op.offset(), op.strides(), result.shape(),
-                static_cast<size_t>(dtypeSize(result.dtype())), false);
+    moveStrided(result.mutableBytes().data(), input.mutableBytes().data(), op.offset(), op.strides(),
+                result.shape(), static_cast<size_t>(dtypeSize(result.dtype())), false);
     return result;
   }
 
@@ -169,7 +190,8 @@ class Interpreter {
   /// Value at upscaled coordinates relative to the zero point; nothing in the padding.
   static std::optional<int64_t> sample(const Map& map, const Window& w, int64_t y, int64_t x, int64_t c) {
     const int64_t factor = w.upscale == Upscale::NONE ? 1 : 2;
-    if (y < 0 || x < 0 || y >= map.tensor.dim(0) * factor || x >= map.tensor.dim(1) * factor) return std::nullopt;
+    if (y < 0 || x < 0 || y >= map.tensor.dim(0) * factor || x >= map.tensor.dim(1) * factor)
+      return std::nullopt;
     if (w.upscale == Upscale::ZEROS && ((y | x) & 1) != 0) return 0;
     return map.at(y / factor, x / factor, c) - w.ifmZeroPoint;
   }
@@ -192,7 +214,8 @@ class Interpreter {
           for (int64_t i = depthwise ? c : 0; i < (depthwise ? c + 1 : depth); ++i) {
             const auto value = sample(ifm, w, iy, ix, i);
             if (!value) continue;
-            const int64_t place = depthwise ? (ky * kw + kx) * depth + c : ((c * kh + ky) * kw + kx) * depth + i;
+            const int64_t place =
+                depthwise ? (ky * kw + kx) * depth + c : ((c * kh + ky) * kw + kx) * depth + i;
             sum += Wide{*value} * (weight.integerAt(place) - zeroPoint);
           }
         }
@@ -251,16 +274,21 @@ class Interpreter {
       }
       switch (mode) {
         case PoolMode::MAX:
-        case PoolMode::MIN: sum = extreme.value_or(0); break;
+        case PoolMode::MIN:
+          sum = extreme.value_or(0);
+          break;
         case PoolMode::ARGMAX_X:
-        case PoolMode::ARGMAX_Y: sum = position; break;
+        case PoolMode::ARGMAX_Y:
+          sum = position;
+          break;
         case PoolMode::AVERAGE: {
           // Division by the number of valid elements, half away from zero.
           const Wide half = count / 2;
           sum = count == 0 ? 0 : (sum >= 0 ? (sum + half) / count : -((-sum + half) / count));
           break;
         }
-        default: break;
+        default:
+          break;
       }
       return output(stage, c, sum, node->result()->dtype());
     });
@@ -286,7 +314,8 @@ class Interpreter {
       const int64_t rawA = read(a, y, x, c) - op.ifmZp();
       const int64_t rawB = b ? read(*b, y, x, c) - op.ifm2Zp() : 0;
       if (op.mode() == ElementwiseMode::LRELU) {
-        return output(stage, c, operand(rawA, rawA >= 0 ? op.ifmScale() : op.ifm2Scale()), node->result()->dtype());
+        return output(stage, c, operand(rawA, rawA >= 0 ? op.ifmScale() : op.ifm2Scale()),
+                      node->result()->dtype());
       }
       const int64_t va = operand(rawA, op.ifmScale());
       const int64_t vb = b ? operand(rawB, op.ifm2Scale()) : 0;
@@ -299,27 +328,48 @@ class Interpreter {
     const auto bits = [](int64_t v) { return static_cast<uint32_t>(v); };
     const auto mask = [](bool value) { return value ? Wide{-1} : Wide{0}; };
     switch (mode) {
-      case ElementwiseMode::MUL: return Wide{a} * b;
-      case ElementwiseMode::ADD: return Wide{a} + b;
-      case ElementwiseMode::SUB: return Wide{a} - b;
-      case ElementwiseMode::MIN: return std::min(a, b);
-      case ElementwiseMode::MAX: return std::max(a, b);
-      case ElementwiseMode::LRELU: return a;
-      case ElementwiseMode::ABS: return a < 0 ? -Wide{a} : Wide{a};
-      case ElementwiseMode::CLZ: return std::countl_zero(bits(a));
-      case ElementwiseMode::SHR: return shiftRight(a, b, rounding);
-      case ElementwiseMode::SHL: return static_cast<int32_t>(bits(a) << (b & 31));
-      case ElementwiseMode::LSR: return static_cast<int32_t>(bits(a) >> (b & 31));
-      case ElementwiseMode::DIV: return b == 0 ? Wide{0} : Wide{a} / b;
-      case ElementwiseMode::CMP_EQ: return mask(a == b);
-      case ElementwiseMode::CMP_NE: return mask(a != b);
-      case ElementwiseMode::CMP_GE: return mask(a >= b);
-      case ElementwiseMode::CMP_GT: return mask(a > b);
-      case ElementwiseMode::AND: return a & b;
-      case ElementwiseMode::OR: return a | b;
-      case ElementwiseMode::XOR: return a ^ b;
-      case ElementwiseMode::NOT: return ~a;
-      case ElementwiseMode::AND_NOT: return a & ~b;
+      case ElementwiseMode::MUL:
+        return Wide{a} * b;
+      case ElementwiseMode::ADD:
+        return Wide{a} + b;
+      case ElementwiseMode::SUB:
+        return Wide{a} - b;
+      case ElementwiseMode::MIN:
+        return std::min(a, b);
+      case ElementwiseMode::MAX:
+        return std::max(a, b);
+      case ElementwiseMode::LRELU:
+        return a;
+      case ElementwiseMode::ABS:
+        return a < 0 ? -Wide{a} : Wide{a};
+      case ElementwiseMode::CLZ:
+        return std::countl_zero(bits(a));
+      case ElementwiseMode::SHR:
+        return shiftRight(a, b, rounding);
+      case ElementwiseMode::SHL:
+        return static_cast<int32_t>(bits(a) << (b & 31));
+      case ElementwiseMode::LSR:
+        return static_cast<int32_t>(bits(a) >> (b & 31));
+      case ElementwiseMode::DIV:
+        return b == 0 ? Wide{0} : Wide{a} / b;
+      case ElementwiseMode::CMP_EQ:
+        return mask(a == b);
+      case ElementwiseMode::CMP_NE:
+        return mask(a != b);
+      case ElementwiseMode::CMP_GE:
+        return mask(a >= b);
+      case ElementwiseMode::CMP_GT:
+        return mask(a > b);
+      case ElementwiseMode::AND:
+        return a & b;
+      case ElementwiseMode::OR:
+        return a | b;
+      case ElementwiseMode::XOR:
+        return a ^ b;
+      case ElementwiseMode::NOT:
+        return ~a;
+      case ElementwiseMode::AND_NOT:
+        return a & ~b;
     }
     CARINA_UNREACHABLE("unknown elementwise mode");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes an npu graph element by element, straight from the definitions in ethosu-numerics. Slow on purpose: it is the
-// witness that says whether legalization or the layers below it changed a result. Shares no arithmetic with the NPU model.
+// Executes an npu graph element by element, straight from the definitions in ethosu-numerics. Slow on
+// purpose: it is the witness that says whether legalization or the layers below it changed a result. Shares
+// no arithmetic with the NPU model.
 #pragma once
 
 #include <functional>

@@ -7,10 +7,27 @@
 namespace carina::npu_ir {
 namespace {
 
-// The output stage's attributes lead every operator's list, its table is the last operand group (npu_ops.json).
-enum StageAttribute : size_t { kMultipliers, kShifts, kRounding, kOfmZeroPoint, kClamp, kTableKind, kStageEnd };
+// The output stage's attributes lead every operator's list, its table is the last operand group
+// (npu_ops.json).
+enum StageAttribute : size_t {
+  kMultipliers,
+  kShifts,
+  kRounding,
+  kOfmZeroPoint,
+  kClamp,
+  kTableKind,
+  kStageEnd
+};
 // The window's attributes follow in CONV, DEPTHWISE and POOL.
-enum WindowAttribute : size_t { kKernel = kStageEnd, kStride, kDilation, kPad, kUpscale, kIfmZeroPoint, kWindowEnd };
+enum WindowAttribute : size_t {
+  kKernel = kStageEnd,
+  kStride,
+  kDilation,
+  kPad,
+  kUpscale,
+  kIfmZeroPoint,
+  kWindowEnd
+};
 
 template <typename... Values>
 void append(std::vector<ir::Attribute>& attributes, Values&&... values) {
@@ -32,8 +49,8 @@ std::vector<ir::Attribute> stageAttributes(const OutputStage& stage) {
 }
 
 void appendWindow(std::vector<ir::Attribute>& attributes, const Window& window) {
-  append(attributes, window.kernel, window.stride, window.dilation, window.pad, static_cast<int64_t>(window.upscale),
-         window.ifmZeroPoint);
+  append(attributes, window.kernel, window.stride, window.dilation, window.pad,
+         static_cast<int64_t>(window.upscale), window.ifmZeroPoint);
 }
 
 std::vector<ir::Value*> optional(ir::Value* value) {
@@ -74,8 +91,10 @@ bool hasOutputStage(const ir::Node* node) {
     case OpId::View:
     case OpId::Join:
     case OpId::Gather:
-    case OpId::Scatter: return false;
-    default: return true;
+    case OpId::Scatter:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -110,8 +129,8 @@ Window window(const ir::Node* node) {
   return window;
 }
 
-ir::Value* createConv(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias, const Window& window,
-                      ir::Ints weightZeroPoints, const OutputStage& stage, DType type) {
+ir::Value* createConv(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias,
+                      const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage, DType type) {
   auto attributes = stageAttributes(stage);
   appendWindow(attributes, window);
   attributes.emplace_back(std::move(weightZeroPoints));
@@ -121,7 +140,8 @@ ir::Value* createConv(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, i
 }
 
 ir::Value* createDepthwise(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias,
-                           const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage, DType type) {
+                           const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage,
+                           DType type) {
   auto attributes = stageAttributes(stage);
   appendWindow(attributes, window);
   attributes.emplace_back(std::move(weightZeroPoints));
@@ -144,8 +164,8 @@ ir::Value* createPool(ir::Builder& builder, ir::Value* ifm, PoolMode mode, const
 }
 
 ir::Value* createElementwise(ir::Builder& builder, ElementwiseMode mode, const ElementwiseOperand& ifm,
-                             const ElementwiseOperand& ifm2, Rounding operandRounding, const OutputStage& stage,
-                             DType type) {
+                             const ElementwiseOperand& ifm2, Rounding operandRounding,
+                             const OutputStage& stage, DType type) {
   auto attributes = stageAttributes(stage);
   append(attributes, static_cast<int64_t>(mode), ifm.zeroPoint, ifm2.zeroPoint, ifm.scale, ifm2.scale,
          static_cast<int64_t>(operandRounding));
@@ -174,7 +194,8 @@ ir::Value* createCopy(ir::Builder& builder, ir::Value* ifm, int64_t ifmZeroPoint
 
 ir::Value* createView(ir::Builder& builder, ir::Value* input, DType type, Shape shape, int64_t offset,
                       ir::Ints strides) {
-  return create(builder, View::def(), {{input}}, attributeList(offset, std::move(strides)), {type, std::move(shape)});
+  return create(builder, View::def(), {{input}}, attributeList(offset, std::move(strides)),
+                {type, std::move(shape)});
 }
 
 ir::Value* createReshape(ir::Builder& builder, ir::Value* input, Shape shape) {
@@ -199,7 +220,8 @@ ir::Value* createJoin(ir::Builder& builder, const std::vector<Piece>& pieces, ir
     offsets.push_back(piece.offset);
     strides.insert(strides.end(), piece.strides.begin(), piece.strides.end());
   }
-  return create(builder, Join::def(), {std::move(values)}, attributeList(std::move(offsets), std::move(strides)), std::move(type));
+  return create(builder, Join::def(), {std::move(values)},
+                attributeList(std::move(offsets), std::move(strides)), std::move(type));
 }
 
 std::vector<Piece> pieces(const ir::Node* join) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The npu dialect: one node per NPU operation, plus VIEW (read a value through offset and strides) and JOIN (a value made
-// of pieces that others computed), which cost nothing when addressing can express them. Feature maps are values of rank 3
-// (height, width, depth). Every operation ends in the same output stage:
+// The npu dialect: one node per NPU operation, plus VIEW (read a value through offset and strides) and JOIN
+// (a value made of pieces that others computed), which cost nothing when addressing can express them. Feature
+// maps are values of rank 3 (height, width, depth). Every operation ends in the same output stage:
 //   v = scale(acc, multiplier, shift, rounding) + ofm_zp; clamp; table; saturate to the result's type
 // Rules of the arithmetic: ethosu-numerics 1 to 6.
 #pragma once
@@ -43,12 +43,13 @@ struct Window {
 };
 Window window(const ir::Node* node);
 
-ir::Value* createConv(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias, const Window& window,
-                      ir::Ints weightZeroPoints, const OutputStage& stage, DType type);
+ir::Value* createConv(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias,
+                      const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage, DType type);
 ir::Value* createDepthwise(ir::Builder& builder, ir::Value* ifm, ir::Value* weight, ir::Value* bias,
-                           const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage, DType type);
-/// REDUCE_SUM sums over depth; the result has depth 1. `transpose`: U85 output permutation, result dim i = computed dim
-/// transpose[i].
+                           const Window& window, ir::Ints weightZeroPoints, const OutputStage& stage,
+                           DType type);
+/// REDUCE_SUM sums over depth; the result has depth 1. `transpose`: U85 output permutation, result dim i =
+/// computed dim transpose[i].
 ir::Value* createPool(ir::Builder& builder, ir::Value* ifm, PoolMode mode, const Window& window,
                       const OutputStage& stage, DType type, ir::Ints transpose = {0, 1, 2});
 /// An operand of an elementwise operation: value, zero point and scale (multiplier, shift).
@@ -59,23 +60,27 @@ struct ElementwiseOperand {
 };
 /// ifm2.value null for unary modes. Operands broadcast: each dimension equal or 1.
 ir::Value* createElementwise(ir::Builder& builder, ElementwiseMode mode, const ElementwiseOperand& ifm,
-                             const ElementwiseOperand& ifm2, Rounding operandRounding, const OutputStage& stage,
-                             DType type);
+                             const ElementwiseOperand& ifm2, Rounding operandRounding,
+                             const OutputStage& stage, DType type);
 /// result[m,n] of [1,M,N]: sum over k of ifm[0,m,k] * ifm2[0,n,k].
 ir::Value* createMatMul(ir::Builder& builder, ir::Value* ifm, ir::Value* ifm2, int64_t ifmZeroPoint,
                         int64_t ifm2ZeroPoint, const OutputStage& stage, DType type);
-/// 1x1 pooling that moves data through the output stage: the universal copy. AVERAGE and SUM are the same for one element.
-ir::Value* createCopy(ir::Builder& builder, ir::Value* ifm, int64_t ifmZeroPoint, const OutputStage& stage, DType type);
+/// 1x1 pooling that moves data through the output stage: the universal copy. AVERAGE and SUM are the same for
+/// one element.
+ir::Value* createCopy(ir::Builder& builder, ir::Value* ifm, int64_t ifmZeroPoint, const OutputStage& stage,
+                      DType type);
 
-/// element i of the result is element offset + sum(i[d] * strides[d]) of the row-major input, both counted in elements of
-/// the result's type (whose size may differ from the input's).
-ir::Value* createView(ir::Builder& builder, ir::Value* input, DType type, Shape shape, int64_t offset, ir::Ints strides);
+/// element i of the result is element offset + sum(i[d] * strides[d]) of the row-major input, both counted in
+/// elements of the result's type (whose size may differ from the input's).
+ir::Value* createView(ir::Builder& builder, ir::Value* input, DType type, Shape shape, int64_t offset,
+                      ir::Ints strides);
 /// The same elements in row-major order under another shape.
 ir::Value* createReshape(ir::Builder& builder, ir::Value* input, Shape shape);
 /// One box of the input: start and size per dimension.
 ir::Value* createSlice(ir::Builder& builder, ir::Value* input, const Shape& start, const Shape& size);
 
-/// Pieces of a JOIN: value, offset in the result and strides of the value's dimensions, in elements of the value's type.
+/// Pieces of a JOIN: value, offset in the result and strides of the value's dimensions, in elements of the
+/// value's type.
 struct Piece {
   ir::Value* value = nullptr;
   int64_t offset = 0;

@@ -12,7 +12,8 @@ namespace {
 Status featureMap(const ir::Value* value, std::string_view what) {
   if (value->rank() != 3) return fail("{} has rank {}, a feature map has 3", what, value->rank());
   for (const int64_t size : value->shape()) {
-    if (size < 1 || size > 65536) return fail("{} has shape {}: sizes are 1 to 65536", what, shapeText(value->shape()));
+    if (size < 1 || size > 65536)
+      return fail("{} has shape {}: sizes are 1 to 65536", what, shapeText(value->shape()));
   }
   if (isFloat(value->dtype()) || value->dtype() == DType::Shape) {
     return fail("{} has type {}", what, dtypeName(value->dtype()));
@@ -43,7 +44,8 @@ Status outputStageOf(const ir::Node& node) {
   if (stage.clamp && stage.clamp->first > stage.clamp->second) {
     return fail("clamp {}..{} is empty", stage.clamp->first, stage.clamp->second);
   }
-  if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr)) return fail("table kind without table");
+  if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr))
+    return fail("table kind without table");
   if (stage.table) {
     if (!stage.table->isConstant()) return fail("the table is not constant");
     const int64_t expected = tableElements(stage.tableKind);
@@ -78,8 +80,10 @@ Shape windowShape(const ir::Node& node) {
   const Window w = window(&node);
   Shape shape;
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t input = node.operand(0)->dim(static_cast<int64_t>(i)) * (w.upscale == Upscale::NONE ? 1 : 2);
-    shape.push_back((input + w.pad[i] + w.pad[i + 2] - (w.kernel[i] - 1) * w.dilation[i] - 1) / w.stride[i] + 1);
+    const int64_t input =
+        node.operand(0)->dim(static_cast<int64_t>(i)) * (w.upscale == Upscale::NONE ? 1 : 2);
+    shape.push_back((input + w.pad[i] + w.pad[i + 2] - (w.kernel[i] - 1) * w.dilation[i] - 1) / w.stride[i] +
+                    1);
   }
   return shape;
 }
@@ -99,7 +103,8 @@ Status weightsOf(const ir::Node& node, int64_t channels) {
   if (weight->dtype() != DType::Int8 && weight->dtype() != DType::UInt8 && weight->dtype() != DType::Int4) {
     return fail("weights of type {}", dtypeName(weight->dtype()));
   }
-  if (bias->numElements() != channels) return fail("{} biases for {} channels", bias->numElements(), channels);
+  if (bias->numElements() != channels)
+    return fail("{} biases for {} channels", bias->numElements(), channels);
   const auto& zeroPoints = node.attributeAs<ir::Ints>(node.def().attributes.size() - 1);
   if (zeroPoints.size() != 1 && static_cast<int64_t>(zeroPoints.size()) != channels) {
     return fail("{} weight zero points for {} channels", zeroPoints.size(), channels);
@@ -123,10 +128,12 @@ Status view(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
   const ir::Value* output = node.result();
   const auto& strides = node.attributeAs<ir::Ints>(1);
-  if (static_cast<int64_t>(strides.size()) != output->rank()) return fail("{} strides for rank {}", strides.size(), output->rank());
+  if (static_cast<int64_t>(strides.size()) != output->rank())
+    return fail("{} strides for rank {}", strides.size(), output->rank());
   const auto [first, last] = reach(node.attributeAs<int64_t>(0), strides, output->shape());
   const int64_t elements = input->numElements() * dtypeSize(input->dtype()) / dtypeSize(output->dtype());
-  if (first < 0 || last >= elements) return fail("the view reaches elements {}..{} of {}", first, last, elements);
+  if (first < 0 || last >= elements)
+    return fail("the view reaches elements {}..{} of {}", first, last, elements);
   return {};
 }
 
@@ -134,7 +141,8 @@ Status join(const ir::Node& node) {
   const ir::Value* output = node.result();
   size_t rank = 0;
   for (const ir::Value* piece : node.operands()) rank += static_cast<size_t>(piece->rank());
-  if (node.attributeAs<ir::Ints>(0).size() != node.operands().size() || node.attributeAs<ir::Ints>(1).size() != rank) {
+  if (node.attributeAs<ir::Ints>(0).size() != node.operands().size() ||
+      node.attributeAs<ir::Ints>(1).size() != rank) {
     return fail("offsets and strides do not match the pieces");
   }
   int64_t bytes = 0;
@@ -147,7 +155,8 @@ Status join(const ir::Node& node) {
     bytes += piece.value->numElements() * size;
   }
   if (bytes != output->numElements() * dtypeSize(output->dtype())) {
-    return fail("the pieces hold {} bytes, the result {}", bytes, output->numElements() * dtypeSize(output->dtype()));
+    return fail("the pieces hold {} bytes, the result {}", bytes,
+                output->numElements() * dtypeSize(output->dtype()));
   }
   return {};
 }
@@ -160,7 +169,8 @@ Status conv(const ir::Node& node) {
     return fail("weights {} for an input of depth {}", shapeText(weight->shape()), node.operand(0)->dim(2));
   }
   CARINA_RETURN_IF_ERROR(weightsOf(node, weight->dim(0)));
-  if (window(&node).kernel != ir::Ints{weight->dim(1), weight->dim(2)}) return fail("kernel differs from the weights");
+  if (window(&node).kernel != ir::Ints{weight->dim(1), weight->dim(2)})
+    return fail("kernel differs from the weights");
   Shape shape = windowShape(node);
   shape.push_back(weight->dim(0));
   return resultShape(node, shape);
@@ -175,7 +185,8 @@ Status depthwise(const ir::Node& node) {
     return fail("depthwise weights {} for an input of depth {}", shapeText(weight->shape()), depth);
   }
   CARINA_RETURN_IF_ERROR(weightsOf(node, depth));
-  if (window(&node).kernel != ir::Ints{weight->dim(0), weight->dim(1)}) return fail("kernel differs from the weights");
+  if (window(&node).kernel != ir::Ints{weight->dim(0), weight->dim(1)})
+    return fail("kernel differs from the weights");
   Shape shape = windowShape(node);
   shape.push_back(depth);
   return resultShape(node, shape);
@@ -215,10 +226,11 @@ Status elementwise(const ir::Node& node) {
   const ir::Value* b = op.ifm2();
   CARINA_RETURN_IF_ERROR(featureMap(a, "the first input"));
   const ElementwiseMode mode = op.mode();
-  const bool unary = mode == ElementwiseMode::ABS || mode == ElementwiseMode::CLZ || mode == ElementwiseMode::LRELU ||
-                     mode == ElementwiseMode::NOT;
+  const bool unary = mode == ElementwiseMode::ABS || mode == ElementwiseMode::CLZ ||
+                     mode == ElementwiseMode::LRELU || mode == ElementwiseMode::NOT;
   if (unary != (b == nullptr)) return fail("wrong number of operands");
-  if (op.ifmScale().size() != 2 || op.ifm2Scale().size() != 2) return fail("an operand scale has two numbers");
+  if (op.ifmScale().size() != 2 || op.ifm2Scale().size() != 2)
+    return fail("an operand scale has two numbers");
   Shape shape = a->shape();
   if (b) {
     CARINA_RETURN_IF_ERROR(featureMap(b, "the second input"));
@@ -257,8 +269,8 @@ Status scatter(const ir::Node& node) {
   const ir::Value* values = node.operand(0);
   const ir::Value* indices = node.operand(1);
   const ir::Value* updates = node.operand(2);
-  if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32 || updates->rank() != 2 ||
-      updates->dim(0) != indices->dim(0) || updates->dim(1) != values->dim(1)) {
+  if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32 ||
+      updates->rank() != 2 || updates->dim(0) != indices->dim(0) || updates->dim(1) != values->dim(1)) {
     return fail("SCATTER takes a matrix, int32 indices and as many rows");
   }
   return resultShape(node, values->shape());

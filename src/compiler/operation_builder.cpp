@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu nodes to hardware operations (operation_builder.hpp). Register conventions: ethosu-command-stream 6 and 7.
+// npu nodes to hardware operations (operation_builder.hpp). Register conventions: ethosu-command-stream 6
+// and 7.
 #include "compiler/operation_builder.hpp"
 
 #include <algorithm>
@@ -13,40 +14,54 @@ using npu_ir::ElementwiseMode;
 using npu_ir::OutputStage;
 using npu_ir::TableKind;
 
-npu::Rounding hardware(npu_ir::Rounding rounding) { return static_cast<npu::Rounding>(rounding); }
+npu::Rounding hardware(npu_ir::Rounding rounding) {
+  return static_cast<npu::Rounding>(rounding);
+}
 
 npu::ElementwiseMode hardware(ElementwiseMode mode) {
   using M = npu::ElementwiseMode;
-  constexpr M kModes[] = {M::Mul, M::Add, M::Sub, M::Min, M::Max, M::LRelu, M::Abs, M::Clz, M::Shr, M::Shl, M::Lsr,
-                          M::Div, M::CmpEq, M::CmpNe, M::CmpGe, M::CmpGt, M::And, M::Or, M::Xor, M::Not, M::AndNot};
+  constexpr M kModes[] = {M::Mul,   M::Add,   M::Sub, M::Min, M::Max, M::LRelu, M::Abs,
+                          M::Clz,   M::Shr,   M::Shl, M::Lsr, M::Div, M::CmpEq, M::CmpNe,
+                          M::CmpGe, M::CmpGt, M::And, M::Or,  M::Xor, M::Not,   M::AndNot};
   return kModes[static_cast<size_t>(mode)];
 }
 
 npu::Table hardware(TableKind kind) {
   switch (kind) {
-    case TableKind::NONE: return npu::Table::None;
-    case TableKind::LUT8: return npu::Table::Lut8;
-    case TableKind::LUT8_TO_16: return npu::Table::Lut8To16;
-    case TableKind::LUT8_TO_32: return npu::Table::Lut8To32;
-    case TableKind::LUT16: return npu::Table::Lut16;
-    case TableKind::LUT16_TO_32: return npu::Table::Lut16To32;
+    case TableKind::NONE:
+      return npu::Table::None;
+    case TableKind::LUT8:
+      return npu::Table::Lut8;
+    case TableKind::LUT8_TO_16:
+      return npu::Table::Lut8To16;
+    case TableKind::LUT8_TO_32:
+      return npu::Table::Lut8To32;
+    case TableKind::LUT16:
+      return npu::Table::Lut16;
+    case TableKind::LUT16_TO_32:
+      return npu::Table::Lut16To32;
   }
   return npu::Table::None;
 }
 
 DType clampType(const OutputStage& stage, DType output) {
   switch (stage.tableKind) {
-    case TableKind::NONE: return output == DType::Bool ? DType::Int8 : output;
-    case TableKind::LUT8: return output == DType::UInt8 ? DType::UInt8 : DType::Int8;
+    case TableKind::NONE:
+      return output == DType::Bool ? DType::Int8 : output;
+    case TableKind::LUT8:
+      return output == DType::UInt8 ? DType::UInt8 : DType::Int8;
     case TableKind::LUT8_TO_16:
-    case TableKind::LUT8_TO_32: return DType::Int8;
+    case TableKind::LUT8_TO_32:
+      return DType::Int8;
     case TableKind::LUT16:
-    case TableKind::LUT16_TO_32: return DType::Int16;
+    case TableKind::LUT16_TO_32:
+      return DType::Int16;
   }
   return output;
 }
 
-void setOutputStage(npu::KernelOperation& op, const OutputStage& stage, DType output, const npu::Target& target) {
+void setOutputStage(npu::KernelOperation& op, const OutputStage& stage, DType output,
+                    const npu::Target& target) {
   op.ofm.zeroPoint = static_cast<int32_t>(stage.zeroPoint);
   op.ofmScale.multiplier = static_cast<uint32_t>(stage.multipliers[0]);
   op.ofmScale.shift = static_cast<uint8_t>(stage.shifts[0]);
@@ -69,16 +84,18 @@ void setOutputStage(npu::KernelOperation& op, const OutputStage& stage, DType ou
 void setWindow(npu::KernelOperation& op, const ir::Node* node) {
   const npu_ir::Window w = npu_ir::window(node);
   const auto at = [](const ir::Ints& v, size_t i) { return static_cast<int32_t>(v[i]); };
-  op.kernel = {at(w.kernel, 0), at(w.kernel, 1), at(w.stride, 0), at(w.stride, 1), at(w.dilation, 0), at(w.dilation, 1)};
+  op.kernel = {at(w.kernel, 0), at(w.kernel, 1),   at(w.stride, 0),
+               at(w.stride, 1), at(w.dilation, 0), at(w.dilation, 1)};
   op.padding = {at(w.pad, 0), at(w.pad, 1), at(w.pad, 2), at(w.pad, 3)};
   op.upscale = static_cast<npu::Upscale>(w.upscale);
   op.ifm.zeroPoint = static_cast<int32_t>(w.ifmZeroPoint);
-  // The hardware derives the input size from the output: padding that the stride does not reach is not programmed.
+  // The hardware derives the input size from the output: padding that the stride does not reach is not
+  // programmed.
   const int32_t factor = op.upscale == npu::Upscale::None ? 1 : 2;
   op.padding.bottom = std::max(0, (op.ofm.height - 1) * op.kernel.strideY + op.kernel.dilatedHeight() -
                                       op.padding.top - op.ifm.height * factor);
-  op.padding.right = std::max(0, (op.ofm.width - 1) * op.kernel.strideX + op.kernel.dilatedWidth() - op.padding.left -
-                                     op.ifm.width * factor);
+  op.padding.right = std::max(0, (op.ofm.width - 1) * op.kernel.strideX + op.kernel.dilatedWidth() -
+                                     op.padding.left - op.ifm.width * factor);
 }
 
 void buildConvolution(npu::KernelOperation& op, const ir::Node* node, const npu::Target& target) {
@@ -86,15 +103,17 @@ void buildConvolution(npu::KernelOperation& op, const ir::Node* node, const npu:
   op.kind = depthwise ? npu::OperationKind::Depthwise : npu::OperationKind::Conv;
   setWindow(op, node);
   const int32_t bits = npu::elementBytes(op.ifm.type) * 8;
-  if (bits == 16) op.accumulator = target.isU85() ? npu::AccumulatorFormat::Int48 : npu::AccumulatorFormat::Int40;
+  if (bits == 16)
+    op.accumulator = target.isU85() ? npu::AccumulatorFormat::Int48 : npu::AccumulatorFormat::Int40;
   op.weights.emplace();
   if (!depthwise) {
     const ir::Value* weight = node->operand(1);
     const npu::WeightShape shape{static_cast<int32_t>(weight->dim(0)), static_cast<int32_t>(weight->dim(1)),
                                  static_cast<int32_t>(weight->dim(2)), static_cast<int32_t>(weight->dim(3))};
-    op.weights->traversal = npu::preferredTraversal(shape, target.isU85(), bits) == npu::WeightTraversal::PartKernelFirst
-                                ? npu::Traversal::PartKernelFirst
-                                : npu::Traversal::DepthFirst;
+    op.weights->traversal =
+        npu::preferredTraversal(shape, target.isU85(), bits) == npu::WeightTraversal::PartKernelFirst
+            ? npu::Traversal::PartKernelFirst
+            : npu::Traversal::DepthFirst;
   }
 }
 
@@ -128,13 +147,25 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
       op.pool = npu::PoolMode::Max;
       op.globalScale = target.isU85();
       break;
-    case npu_ir::PoolMode::MIN: op.pool = npu::PoolMode::Min; break;
-    case npu_ir::PoolMode::AVERAGE: op.pool = npu::PoolMode::Average; break;
+    case npu_ir::PoolMode::MIN:
+      op.pool = npu::PoolMode::Min;
+      break;
+    case npu_ir::PoolMode::AVERAGE:
+      op.pool = npu::PoolMode::Average;
+      break;
     // A sum is an average whose division the output scale does.
-    case npu_ir::PoolMode::SUM: op.pool = target.isU85() ? npu::PoolMode::Sum : npu::PoolMode::Average; break;
-    case npu_ir::PoolMode::REDUCE_SUM: op.pool = npu::PoolMode::ReduceSum; break;
-    case npu_ir::PoolMode::ARGMAX_X: op.pool = npu::PoolMode::ArgMaxX; break;
-    case npu_ir::PoolMode::ARGMAX_Y: op.pool = npu::PoolMode::ArgMaxY; break;
+    case npu_ir::PoolMode::SUM:
+      op.pool = target.isU85() ? npu::PoolMode::Sum : npu::PoolMode::Average;
+      break;
+    case npu_ir::PoolMode::REDUCE_SUM:
+      op.pool = npu::PoolMode::ReduceSum;
+      break;
+    case npu_ir::PoolMode::ARGMAX_X:
+      op.pool = npu::PoolMode::ArgMaxX;
+      break;
+    case npu_ir::PoolMode::ARGMAX_Y:
+      op.pool = npu::PoolMode::ArgMaxY;
+      break;
   }
   if (op.pool == npu::PoolMode::ArgMaxX || op.pool == npu::PoolMode::ArgMaxY) {
     // The index is the upper half of the accumulator.
@@ -163,7 +194,8 @@ npu::FeatureMap scalarMap(const ir::Value* value, const npu::Target& target) {
 }
 
 npu::Broadcast broadcastOf(const npu::FeatureMap& map, const npu::FeatureMap& ofm) {
-  return {map.height == 1 && ofm.height > 1, map.width == 1 && ofm.width > 1, map.depth == 1 && ofm.depth > 1, false};
+  return {map.height == 1 && ofm.height > 1, map.width == 1 && ofm.width > 1, map.depth == 1 && ofm.depth > 1,
+          false};
 }
 
 npu::Scale hardwareScale(const ir::Ints& scale, npu_ir::Rounding rounding) {
@@ -218,7 +250,8 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
   };
   op.ifm = load(first, firstZeroPoint, op.elementwise.ifmBroadcast);
   if (second) op.ifm2 = load(second, secondZeroPoint, op.elementwise.ifm2Broadcast);
-  CARINA_CHECK(!(op.elementwise.ifmBroadcast.scalar && op.elementwise.ifm2Broadcast.scalar), "two scalar operands");
+  CARINA_CHECK(!(op.elementwise.ifmBroadcast.scalar && op.elementwise.ifm2Broadcast.scalar),
+               "two scalar operands");
   const bool extremum = ew.mode() == ElementwiseMode::MIN || ew.mode() == ElementwiseMode::MAX;
   op.globalScale = target.isU85() || !extremum;
   if (target.isU85()) {
@@ -244,9 +277,11 @@ void buildMatMul(npu::KernelOperation& op, const ir::Node* node, const Storage& 
 void buildResize(npu::KernelOperation& op, const ir::Node* node) {
   const npu_ir::Resize resize(const_cast<ir::Node*>(node));
   op.kind = npu::OperationKind::Resize;
-  op.resize = resize.mode() == npu_ir::ResizeMode::NEAREST ? npu::ResizeMode::Nearest : npu::ResizeMode::Bilinear;
+  op.resize =
+      resize.mode() == npu_ir::ResizeMode::NEAREST ? npu::ResizeMode::Nearest : npu::ResizeMode::Bilinear;
   const auto axis = [&](size_t i) {
-    return npu::ResizeAxis{static_cast<int32_t>(resize.scale()[2 * i]), static_cast<int32_t>(resize.scale()[2 * i + 1]),
+    return npu::ResizeAxis{static_cast<int32_t>(resize.scale()[2 * i]),
+                           static_cast<int32_t>(resize.scale()[2 * i + 1]),
                            static_cast<int32_t>(resize.offset()[i])};
   };
   op.resizeY = axis(0);
@@ -281,12 +316,23 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
   setOutputStage(op, stage, result->dtype(), target);
   switch (npu_ir::opId(node)) {
     case npu_ir::OpId::Conv:
-    case npu_ir::OpId::Depthwise: buildConvolution(op, node, target); break;
-    case npu_ir::OpId::Pool: buildPool(op, node, target); break;
-    case npu_ir::OpId::Elementwise: buildElementwise(op, node, storage, target); break;
-    case npu_ir::OpId::MatMul: buildMatMul(op, node, storage); break;
-    case npu_ir::OpId::Resize: buildResize(op, node); break;
-    default: CARINA_UNREACHABLE("not a kernel operation");
+    case npu_ir::OpId::Depthwise:
+      buildConvolution(op, node, target);
+      break;
+    case npu_ir::OpId::Pool:
+      buildPool(op, node, target);
+      break;
+    case npu_ir::OpId::Elementwise:
+      buildElementwise(op, node, storage, target);
+      break;
+    case npu_ir::OpId::MatMul:
+      buildMatMul(op, node, storage);
+      break;
+    case npu_ir::OpId::Resize:
+      buildResize(op, node);
+      break;
+    default:
+      CARINA_UNREACHABLE("not a kernel operation");
   }
   if (target.isU85() && (op.ofm.type == npu::ElementType::Int64 || op.ifm.type == npu::ElementType::Int64)) {
     op.accumulator = npu::AccumulatorFormat::Int48;
@@ -296,38 +342,64 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
 
 std::string operationKindText(const npu::KernelOperation& op) {
   switch (op.kind) {
-    case npu::OperationKind::Conv: return op.weightsFromIfm2 ? "MATMUL" : "CONV";
-    case npu::OperationKind::Depthwise: return "DEPTHWISE";
-    case npu::OperationKind::Resize: return "RESIZE";
+    case npu::OperationKind::Conv:
+      return op.weightsFromIfm2 ? "MATMUL" : "CONV";
+    case npu::OperationKind::Depthwise:
+      return "DEPTHWISE";
+    case npu::OperationKind::Resize:
+      return "RESIZE";
     case npu::OperationKind::Pool: {
-      constexpr const char* kNames[] = {"MAX", "AVERAGE", "REDUCE_SUM", "SUM", "NONE", "MIN", "ARGMAX", "ARGMAX"};
+      constexpr const char* kNames[] = {"MAX",  "AVERAGE", "REDUCE_SUM", "SUM",
+                                        "NONE", "MIN",     "ARGMAX",     "ARGMAX"};
       return std::string("POOL ") + kNames[static_cast<size_t>(op.pool)];
     }
-    case npu::OperationKind::Elementwise: break;
+    case npu::OperationKind::Elementwise:
+      break;
   }
   using M = npu::ElementwiseMode;
   switch (op.elementwise.mode) {
-    case M::Mul: return "ELEMENTWISE MUL";
-    case M::Add: return "ELEMENTWISE ADD";
-    case M::Sub: return "ELEMENTWISE SUB";
-    case M::Min: return "ELEMENTWISE MIN";
-    case M::Max: return "ELEMENTWISE MAX";
-    case M::LRelu: return "ELEMENTWISE LRELU";
-    case M::Abs: return "ELEMENTWISE ABS";
-    case M::Clz: return "ELEMENTWISE CLZ";
-    case M::Shr: return "ELEMENTWISE SHR";
-    case M::Shl: return "ELEMENTWISE SHL";
-    case M::Lsr: return "ELEMENTWISE LSR";
-    case M::Div: return "ELEMENTWISE DIV";
-    case M::CmpEq: return "ELEMENTWISE CMP_EQ";
-    case M::CmpNe: return "ELEMENTWISE CMP_NE";
-    case M::CmpGe: return "ELEMENTWISE CMP_GE";
-    case M::CmpGt: return "ELEMENTWISE CMP_GT";
-    case M::And: return "ELEMENTWISE AND";
-    case M::Or: return "ELEMENTWISE OR";
-    case M::Xor: return "ELEMENTWISE XOR";
-    case M::Not: return "ELEMENTWISE NOT";
-    case M::AndNot: return "ELEMENTWISE AND_NOT";
+    case M::Mul:
+      return "ELEMENTWISE MUL";
+    case M::Add:
+      return "ELEMENTWISE ADD";
+    case M::Sub:
+      return "ELEMENTWISE SUB";
+    case M::Min:
+      return "ELEMENTWISE MIN";
+    case M::Max:
+      return "ELEMENTWISE MAX";
+    case M::LRelu:
+      return "ELEMENTWISE LRELU";
+    case M::Abs:
+      return "ELEMENTWISE ABS";
+    case M::Clz:
+      return "ELEMENTWISE CLZ";
+    case M::Shr:
+      return "ELEMENTWISE SHR";
+    case M::Shl:
+      return "ELEMENTWISE SHL";
+    case M::Lsr:
+      return "ELEMENTWISE LSR";
+    case M::Div:
+      return "ELEMENTWISE DIV";
+    case M::CmpEq:
+      return "ELEMENTWISE CMP_EQ";
+    case M::CmpNe:
+      return "ELEMENTWISE CMP_NE";
+    case M::CmpGe:
+      return "ELEMENTWISE CMP_GE";
+    case M::CmpGt:
+      return "ELEMENTWISE CMP_GT";
+    case M::And:
+      return "ELEMENTWISE AND";
+    case M::Or:
+      return "ELEMENTWISE OR";
+    case M::Xor:
+      return "ELEMENTWISE XOR";
+    case M::Not:
+      return "ELEMENTWISE NOT";
+    case M::AndNot:
+      return "ELEMENTWISE AND_NOT";
   }
   return "ELEMENTWISE";
 }

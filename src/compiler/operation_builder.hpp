@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a node of the npu dialect to the hardware operation of one target, with everything but blocks, weight streams and
-// final addresses filled in.
+// From a node of the npu dialect to the hardware operation of one target, with everything but blocks, weight
+// streams and final addresses filled in.
 #pragma once
 
 #include "compiler/storage.hpp"
@@ -9,12 +9,12 @@
 
 namespace carina::compiler {
 
-/// Feature map bases are relative to the start of their buffers, regions are 0. On U85 the microblock is left unset.
-/// Convolutions get weights with no streams and the usual traversal.
+/// Feature map bases are relative to the start of their buffers, regions are 0. On U85 the microblock is left
+/// unset. Convolutions get weights with no streams and the usual traversal.
 npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage, const npu::Target& target);
 
-/// Which operand of the node each feature map of the operation is: U55 and U65 swap inputs so that only the second
-/// broadcasts. ifm2 null when there is none in memory.
+/// Which operand of the node each feature map of the operation is: U55 and U65 swap inputs so that only the
+/// second broadcasts. ifm2 null when there is none in memory.
 struct OperationInputs {
   const ir::Value* ifm = nullptr;
   const ir::Value* ifm2 = nullptr;

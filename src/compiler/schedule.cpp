@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduling (schedule.hpp): order of the graph, weights staged in fast memory where the constants are slow, feature maps in
-// the cache where the arena is slow, blocks by search, addresses by packing.
+// Scheduling (schedule.hpp): order of the graph, weights staged in fast memory where the constants are slow,
+// feature maps in the cache where the arena is slow, blocks by search, addresses by packing.
 #include "compiler/schedule.hpp"
 
 #include <oneapi/tbb/parallel_for.h>
@@ -98,7 +98,8 @@ class Scheduler {
 
   bool isConvolution(const Pass& pass) const { return !pass.isDma && pass.operation.weights.has_value(); }
 
-  /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps live in it.
+  /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps live in
+  /// it.
   void chooseAreas() {
     for (Pass& pass : result_.passes) pass.staged = isConvolution(pass) && mode().slowConstants();
     if (!mode().spilling()) return;
@@ -114,11 +115,13 @@ class Scheduler {
     }
     std::vector<size_t> order;
     for (size_t b = 0; b < result_.buffers.size(); ++b) {
-      if (result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].bytes > 0) order.push_back(b);
+      if (result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].bytes > 0)
+        order.push_back(b);
     }
     const auto weight = [&](size_t b) {
       const Placement& p = result_.buffers[b];
-      return static_cast<double>(traffic[b]) / (static_cast<double>(p.bytes) * (p.live.last - p.live.first + 1));
+      return static_cast<double>(traffic[b]) /
+             (static_cast<double>(p.bytes) * (p.live.last - p.live.first + 1));
     };
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return weight(a) > weight(b); });
     std::vector<LiveRange> cached = stagingEstimate();
@@ -173,9 +176,11 @@ class Scheduler {
     if (inputs.ifm2) context.ifm2 = areaOf(inputs.ifm2);
     context.ofm = areaOf(pass.node->result());
     if (isConvolution(pass)) {
-      context.weights = context.scales =
-          !pass.staged ? npu::Area::Constants : mode().spilling() ? npu::Area::Cache : npu::Area::Arena;
-      context.weightBytes = pass.node->operand(1)->numElements() * sliceDepth(pass) / std::max(pass.operation.ofm.depth, 1);
+      context.weights = context.scales = !pass.staged        ? npu::Area::Constants
+                                         : mode().spilling() ? npu::Area::Cache
+                                                             : npu::Area::Arena;
+      context.weightBytes =
+          pass.node->operand(1)->numElements() * sliceDepth(pass) / std::max(pass.operation.ofm.depth, 1);
       context.scaleBytes = 10 * sliceDepth(pass);
     }
     return context;
@@ -190,7 +195,8 @@ class Scheduler {
         op.ofm.depth = sliceDepth(pass);
         if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
       }
-      CARINA_RETURN_IF_ERROR(isConvolution(pass) ? chooseBlockAndTraversal(op, context) : chooseBlock(op, context));
+      CARINA_RETURN_IF_ERROR(isConvolution(pass) ? chooseBlockAndTraversal(op, context)
+                                                 : chooseBlock(op, context));
       op.ofm.depth = pass.operation.ofm.depth;
       op.ifm.depth = pass.operation.ifm.depth;
       pass.operation = op;
@@ -201,7 +207,8 @@ class Scheduler {
   /// In parallel; errors in pass order, with the place filled in.
   Status forEachPass(const std::function<Status(Pass&)>& body) {
     std::vector<Status> statuses(result_.passes.size());
-    oneapi::tbb::parallel_for(size_t{0}, statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); });
+    oneapi::tbb::parallel_for(size_t{0}, statuses.size(),
+                              [&](size_t i) { statuses[i] = body(result_.passes[i]); });
     for (size_t i = 0; i < statuses.size(); ++i) {
       if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
     }
@@ -305,12 +312,14 @@ class Scheduler {
       result_.cacheBytes = place(inCache, limit);
       if (limit == 0 || result_.cacheBytes <= limit) break;
       if (!evict()) {
-        return fail("staged weights need {} bytes of fast memory, {} has {}", result_.cacheBytes, mode().name, limit)
+        return fail("staged weights need {} bytes of fast memory, {} has {}", result_.cacheBytes, mode().name,
+                    limit)
             .withRemedy("choose a memory mode with a larger cache");
       }
     }
     if (options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit) {
-      return fail("the program needs an arena of {} bytes, the limit is {}", result_.arenaBytes, options_.arenaLimit)
+      return fail("the program needs an arena of {} bytes, the limit is {}", result_.arenaBytes,
+                  options_.arenaLimit)
           .withRemedy("raise --arena-size or compile with --optimize size");
     }
     return {};
@@ -320,7 +329,8 @@ class Scheduler {
   bool evict() {
     Placement* largest = nullptr;
     for (Placement& placement : result_.buffers) {
-      if (placement.area == npu::Area::Cache && placement.bytes > 0 && (!largest || placement.bytes > largest->bytes)) {
+      if (placement.area == npu::Area::Cache && placement.bytes > 0 &&
+          (!largest || placement.bytes > largest->bytes)) {
         largest = &placement;
       }
     }
@@ -345,7 +355,8 @@ class Scheduler {
 }  // namespace
 
 int64_t ConstantPool::add(ByteSpan bytes) {
-  const uint64_t hash = std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const uint64_t hash =
+      std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto [first, last] = byHash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const auto [offset, length] = it->second;
@@ -367,9 +378,12 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
 
 uint8_t regionOf(npu::Area area) {
   switch (area) {
-    case npu::Area::Constants: return 0;
-    case npu::Area::Arena: return 1;
-    case npu::Area::Cache: return 2;
+    case npu::Area::Constants:
+      return 0;
+    case npu::Area::Arena:
+      return 1;
+    case npu::Area::Cache:
+      return 2;
   }
   return 1;
 }
@@ -382,19 +396,20 @@ std::string print(const Schedule& schedule) {
     text += fmt::format("pass {}: {} {}", i, pass.node->opName(), pass.node->where());
     if (!pass.isDma) {
       const auto& op = pass.operation;
-      text += fmt::format(" {} ofm {}x{}x{} block {}x{}x{}", operationKindText(op), op.ofm.height, op.ofm.width,
-                          op.ofm.depth, op.block.h, op.block.w, op.block.c);
+      text += fmt::format(" {} ofm {}x{}x{} block {}x{}x{}", operationKindText(op), op.ofm.height,
+                          op.ofm.width, op.ofm.depth, op.block.h, op.block.w, op.block.c);
       if (!pass.slices.empty()) {
         int64_t bytes = 0;
         for (const WeightSlice& slice : pass.slices) bytes += slice.bytes;
-        text += fmt::format(" weights {} bytes in {} slices{}", bytes, pass.slices.size(), pass.staged ? ", staged" : "");
+        text += fmt::format(" weights {} bytes in {} slices{}", bytes, pass.slices.size(),
+                            pass.staged ? ", staged" : "");
       }
     }
     text += "\n";
   }
   const auto line = [&](const char* what, const Placement& p, const std::string& extra) {
-    text += fmt::format("{}: {} {:#x}..{:#x} passes {}..{}{}\n", what, kAreas[static_cast<size_t>(p.area)], p.address,
-                        p.address + p.bytes, p.live.first, p.live.last, extra);
+    text += fmt::format("{}: {} {:#x}..{:#x} passes {}..{}{}\n", what, kAreas[static_cast<size_t>(p.area)],
+                        p.address, p.address + p.bytes, p.live.first, p.live.last, extra);
   };
   for (size_t b = 0; b < schedule.buffers.size(); ++b) {
     const Placement& placement = schedule.buffers[b];
@@ -405,8 +420,8 @@ std::string print(const Schedule& schedule) {
                      buffer.layout == npu::Layout::NHCWB16 ? " bricks" : ""));
   }
   for (const Placement& placement : schedule.staging) line("staging", placement, "");
-  text += fmt::format("arena {} bytes, cache {} bytes, constants {} bytes\n", schedule.arenaBytes, schedule.cacheBytes,
-                      schedule.constants.bytes().size());
+  text += fmt::format("arena {} bytes, cache {} bytes, constants {} bytes\n", schedule.arenaBytes,
+                      schedule.cacheBytes, schedule.constants.bytes().size());
   return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule: which operation runs when, in which blocks and depth slices, and where every buffer lies. Stripes and
-// cascades belong here: a Pass is one node today and may become several slices of several nodes.
+// The schedule: which operation runs when, in which blocks and depth slices, and where every buffer lies.
+// Stripes and cascades belong here: a Pass is one node today and may become several slices of several nodes.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct Placement {
   npu::Area area = npu::Area::Arena;
   int64_t address = 0;  // bytes from the start of the area
   int64_t bytes = 0;
-  LiveRange live;       // in passes; unused buffers have bytes 0
+  LiveRange live;  // in passes; unused buffers have bytes 0
 };
 
 /// Read-only bytes of the program; equal contents are stored once.
@@ -39,7 +39,7 @@ class ConstantPool {
 /// Encoded weights of some output channels.
 struct WeightSlice {
   npu::DepthSlice channels;
-  int64_t constant = 0;        // offset in the constants
+  int64_t constant = 0;  // offset in the constants
   int64_t bytes = 0;
   npu::WeightStreams streams;  // addresses relative to the slice
 };
@@ -47,12 +47,12 @@ struct WeightSlice {
 /// One node of the npu graph on its way to operations.
 struct Pass {
   const ir::Node* node = nullptr;
-  npu::KernelOperation operation;  // feature map bases relative to their buffers; blocks chosen
-  bool isDma = false;              // GATHER and SCATTER: operation is not used
-  std::vector<WeightSlice> slices; // of convolutions, in channel order
-  bool staged = false;             // weights are copied to fast memory before use
+  npu::KernelOperation operation;      // feature map bases relative to their buffers; blocks chosen
+  bool isDma = false;                  // GATHER and SCATTER: operation is not used
+  std::vector<WeightSlice> slices;     // of convolutions, in channel order
+  bool staged = false;                 // weights are copied to fast memory before use
   std::array<int, 2> staging{-1, -1};  // indices into Schedule::staging, of even and odd slices
-  int64_t table = -1;              // offset of the lookup table in the constants
+  int64_t table = -1;                  // offset of the lookup table in the constants
   int64_t tableBytes = 0;
 };
 

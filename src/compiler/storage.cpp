@@ -18,7 +18,8 @@ ir::Ints denseByteStrides(const Shape& shape, int64_t elementBytes) {
   return strides;
 }
 
-/// Strides for `to` that walk the same elements in the same order as `from` with `strides`; nothing when there are none.
+/// Strides for `to` that walk the same elements in the same order as `from` with `strides`; nothing when
+/// there are none.
 std::optional<ir::Ints> reshapeStrides(Shape from, ir::Ints strides, const Shape& to) {
   mergeDimensions(from, {&strides});
   ir::Ints result(to.size(), 1);
@@ -40,8 +41,12 @@ std::optional<ir::Ints> reshapeStrides(Shape from, ir::Ints strides, const Shape
   return result;
 }
 
-bool isView(const ir::Value* value) { return ir::isa<npu_ir::View>(value->producer()); }
-bool isJoin(const ir::Value* value) { return ir::isa<npu_ir::Join>(value->producer()); }
+bool isView(const ir::Value* value) {
+  return ir::isa<npu_ir::View>(value->producer());
+}
+bool isJoin(const ir::Value* value) {
+  return ir::isa<npu_ir::Join>(value->producer());
+}
 
 /// The VIEW shows all bytes of its input in the same order.
 bool isReshape(const npu_ir::View& view) {
@@ -110,7 +115,8 @@ bool canWriteInto(const Piece& piece) {
   return piece.strides.back() == 1 || piece.value->shape().back() == 1;
 }
 
-/// Pieces are results of operations (or joins) that are written in place, each in one join only; all others are copied.
+/// Pieces are results of operations (or joins) that are written in place, each in one join only; all others
+/// are copied.
 void makePiecesDirect(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     if (!ir::isa<npu_ir::Join>(node)) continue;
@@ -160,13 +166,14 @@ struct Accesses {
   std::vector<Buffer> buffers;
   std::unordered_map<const ir::Value*, Access> map;
   const ir::Node* failed = nullptr;
-  ir::Value* strided = nullptr;                // a result whose channels would not be next to each other
-  std::pair<ir::Node*, size_t> reader{};       // an operation that would read such channels, and the operand
+  ir::Value* strided = nullptr;           // a result whose channels would not be next to each other
+  std::pair<ir::Node*, size_t> reader{};  // an operation that would read such channels, and the operand
 };
 
 /// Channels (or the elements of a row) are next to each other, as operations and transfers need them.
 bool contiguous(const Access& access, const ir::Value* value) {
-  return access.shape.empty() || access.shape.back() == 1 || access.strides.back() == dtypeSize(value->dtype());
+  return access.shape.empty() || access.shape.back() == 1 ||
+         access.strides.back() == dtypeSize(value->dtype());
 }
 
 /// Operands that an operation reads from memory element by element.
@@ -215,7 +222,8 @@ Accesses computeAccesses(const ir::Graph& graph) {
       const int64_t bytes = dtypeSize(piece.value->dtype());
       ir::Ints strides = piece.strides;
       for (int64_t& stride : strides) stride *= bytes;
-      auto access = composeView(whole, dtypeSize(value->dtype()), piece.offset * bytes, strides, piece.value->shape());
+      auto access =
+          composeView(whole, dtypeSize(value->dtype()), piece.offset * bytes, strides, piece.value->shape());
       if (!access) {
         accesses.failed = node;
         return accesses;
@@ -229,8 +237,8 @@ Accesses computeAccesses(const ir::Graph& graph) {
     const int64_t bytes = dtypeSize(view->result()->dtype());
     ir::Ints strides = view.strides();
     for (int64_t& stride : strides) stride *= bytes;
-    auto access = composeView(accesses.map.at(view.input()), dtypeSize(view.input()->dtype()), view.offset() * bytes,
-                              strides, view->result()->shape());
+    auto access = composeView(accesses.map.at(view.input()), dtypeSize(view.input()->dtype()),
+                              view.offset() * bytes, strides, view->result()->shape());
     if (!access) {
       accesses.failed = node;
       return accesses;
@@ -318,26 +326,36 @@ bool wantsBricks(const Buffer& buffer) {
 
 }  // namespace
 
-int64_t Buffer::storedDepth() const { return layout == npu::Layout::NHCWB16 ? roundUp(shape[3], 16) : shape[3]; }
+int64_t Buffer::storedDepth() const {
+  return layout == npu::Layout::NHCWB16 ? roundUp(shape[3], 16) : shape[3];
+}
 
 npu::ElementType elementType(DType dtype) {
   switch (dtype) {
     case DType::Bool:
     case DType::Int4:
-    case DType::Int8: return npu::ElementType::Int8;
-    case DType::UInt8: return npu::ElementType::UInt8;
-    case DType::Int16: return npu::ElementType::Int16;
-    case DType::UInt16: return npu::ElementType::UInt16;
-    case DType::Int32: return npu::ElementType::Int32;
-    case DType::UInt32: return npu::ElementType::UInt32;
+    case DType::Int8:
+      return npu::ElementType::Int8;
+    case DType::UInt8:
+      return npu::ElementType::UInt8;
+    case DType::Int16:
+      return npu::ElementType::Int16;
+    case DType::UInt16:
+      return npu::ElementType::UInt16;
+    case DType::Int32:
+      return npu::ElementType::Int32;
+    case DType::UInt32:
+      return npu::ElementType::UInt32;
     case DType::Int48:
-    case DType::Int64: return npu::ElementType::Int64;
-    default: CARINA_UNREACHABLE("feature maps hold integers");
+    case DType::Int64:
+      return npu::ElementType::Int64;
+    default:
+      CARINA_UNREACHABLE("feature maps hold integers");
   }
 }
 
-std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset, const ir::Ints& strides,
-                                  const Shape& shape) {
+std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset,
+                                  const ir::Ints& strides, const Shape& shape) {
   // Dimensions of the value down to single bytes, merged where both numberings run on.
   Shape sizes = access.shape;
   ir::Ints stored = access.strides;
@@ -358,7 +376,9 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
       continue;
     }
     size_t j = 0;
-    while (j + 1 < sizes.size() && (strides[d] == 0 || std::abs(strides[d]) < dense[j] || strides[d] % dense[j] != 0)) ++j;
+    while (j + 1 < sizes.size() &&
+           (strides[d] == 0 || std::abs(strides[d]) < dense[j] || strides[d] % dense[j] != 0))
+      ++j;
     if (strides[d] % dense[j] != 0) return std::nullopt;
     const int64_t step = strides[d] / dense[j];
     (step < 0 ? low[j] : high[j]) += step * (shape[d] - 1);
@@ -417,7 +437,8 @@ Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
     if (!npu_ir::hasOutputStage(node)) {
       // Rows that a DMA moves are plain memory.
       if (!ir::isa<npu_ir::View>(node) && !ir::isa<npu_ir::Join>(node)) {
-        for (const ir::Value* operand : node->operands()) possible[static_cast<size_t>(storage.access(operand).buffer)] = false;
+        for (const ir::Value* operand : node->operands())
+          possible[static_cast<size_t>(storage.access(operand).buffer)] = false;
         possible[static_cast<size_t>(storage.access(node->result()).buffer)] = false;
       }
       continue;
@@ -428,7 +449,8 @@ Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
     }
     use(node->result());
     // Weights that a matrix product reads from memory are rows of plain elements.
-    if (ir::isa<npu_ir::MatMul>(node)) possible[static_cast<size_t>(storage.access(node->operand(1)).buffer)] = false;
+    if (ir::isa<npu_ir::MatMul>(node))
+      possible[static_cast<size_t>(storage.access(node->operand(1)).buffer)] = false;
   }
   for (size_t b = 0; b < possible.size(); ++b) {
     if (!possible[b]) continue;

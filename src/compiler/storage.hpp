@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of an npu graph are stored: buffers, and for each value an affine access into one. VIEW and JOIN become
-// addressing here; where that is impossible, copies are inserted first.
+// Where the values of an npu graph are stored: buffers, and for each value an affine access into one. VIEW
+// and JOIN become addressing here; where that is impossible, copies are inserted first.
 #pragma once
 
 #include <optional>
@@ -43,21 +43,25 @@ struct Storage {
   std::unordered_map<const ir::Value*, Access> accesses;
 
   const Access& access(const ir::Value* value) const { return accesses.at(value); }
-  const Buffer& buffer(const ir::Value* value) const { return buffers[static_cast<size_t>(access(value).buffer)]; }
+  const Buffer& buffer(const ir::Value* value) const {
+    return buffers[static_cast<size_t>(access(value).buffer)];
+  }
 };
 
-/// Reads `view` (offset and strides in bytes of the dense value) through `access`; nothing when no affine access exists.
-std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset, const ir::Ints& strides,
-                                  const Shape& shape);
+/// Reads `view` (offset and strides in bytes of the dense value) through `access`; nothing when no affine
+/// access exists.
+std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset,
+                                  const ir::Ints& strides, const Shape& shape);
 
 /// Makes every VIEW, JOIN and graph output expressible by addressing, inserting copies where needed.
 Status makeAddressable(ir::Graph& graph);
 
-/// Buffers and accesses of a graph that makeAddressable() has been through; chooses layouts. `bricks`: NHCWB16 may be used.
+/// Buffers and accesses of a graph that makeAddressable() has been through; chooses layouts. `bricks`:
+/// NHCWB16 may be used.
 Result<Storage> assignStorage(const ir::Graph& graph, bool bricks);
 
-/// The feature map of a rank-3 value, addresses relative to the start of its buffer; region and zero point are left to the
-/// caller.
+/// The feature map of a rank-3 value, addresses relative to the start of its buffer; region and zero point
+/// are left to the caller.
 npu::FeatureMap featureMap(const Storage& storage, const ir::Value* value);
 
 /// Element type in memory: Bool is int8, Int48 takes 64 bits.

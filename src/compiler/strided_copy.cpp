@@ -17,8 +17,8 @@ struct Loop {
 };
 
 /// Emits one copy of height x width x depth; depth is contiguous on both sides.
-void emitOne(ir::Builder& builder, const StridedCopy& copy, const std::array<Loop, 3>& hwc, int64_t sourceOffset,
-             int64_t targetOffset, std::vector<npu_ir::Piece>& pieces) {
+void emitOne(ir::Builder& builder, const StridedCopy& copy, const std::array<Loop, 3>& hwc,
+             int64_t sourceOffset, int64_t targetOffset, std::vector<npu_ir::Piece>& pieces) {
   const DType type = copy.value->dtype();
   const int64_t bytes = dtypeSize(type);
   const int64_t halves = bytes > 2 ? bytes / 2 : 1;
@@ -60,7 +60,8 @@ void mergeDimensions(Shape& shape, std::vector<ir::Ints*> strides) {
 
 namespace {
 
-/// The same copy from what a view looks at, as far as addresses allow: contiguity is judged by memory, not by the view.
+/// The same copy from what a view looks at, as far as addresses allow: contiguity is judged by memory, not by
+/// the view.
 StridedCopy throughViews(StridedCopy copy) {
   while (const auto view = ir::producerAs<npu_ir::View>(copy.value)) {
     const int64_t bytes = dtypeSize(copy.value->dtype());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between two strided places as NPU operations: what TRANSPOSE, PAD, TILE and CONCAT come down to when addressing
-// alone cannot express them.
+// Copies between two strided places as NPU operations: what TRANSPOSE, PAD, TILE and CONCAT come down to when
+// addressing alone cannot express them.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace carina::compiler {
 
-/// A box of elements read from `value` and written to a place of a JOIN. Offsets and strides in elements of the value's
-/// type; all lists have the rank of `shape`.
+/// A box of elements read from `value` and written to a place of a JOIN. Offsets and strides in elements of
+/// the value's type; all lists have the rank of `shape`.
 struct StridedCopy {
   ir::Value* value = nullptr;
   Shape shape;
@@ -20,12 +20,12 @@ struct StridedCopy {
   ir::Ints targetStrides;
 };
 
-/// Emits as few copies as three loop dimensions allow; the pieces are for a JOIN. Elements wider than 16 bits move as
-/// 16-bit halves, so pieces may have another type than the value.
+/// Emits as few copies as three loop dimensions allow; the pieces are for a JOIN. Elements wider than 16 bits
+/// move as 16-bit halves, so pieces may have another type than the value.
 std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& copy);
 
-/// Merges neighbouring dimensions that are contiguous in every given stride list and drops those of size 1. The result
-/// has at least one dimension.
+/// Merges neighbouring dimensions that are contiguous in every given stride list and drops those of size 1.
+/// The result has at least one dimension.
 void mergeDimensions(Shape& shape, std::vector<ir::Ints*> strides);
 
 }  // namespace carina::compiler

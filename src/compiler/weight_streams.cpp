@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight and scale streams (weight_streams.hpp). Layout in memory: ethosu-weights 6; records: ethosu-weights 5.
+// Weight and scale streams (weight_streams.hpp). Layout in memory: ethosu-weights 6; records:
+// ethosu-weights 5.
 #include "compiler/weight_streams.hpp"
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 namespace carina::compiler {
 namespace {
 
-void alignTo16(std::vector<std::byte>& out) { out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16))); }
+void alignTo16(std::vector<std::byte>& out) {
+  out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16)));
+}
 
 npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& target) {
   npu::WeightOrder order;
@@ -19,9 +22,10 @@ npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& 
   order.streams = target.weightStreams;
   order.ofmUblockDepth = op.microblock.c;
   order.ofmBlockDepth = op.block.c;
-  order.traversal = op.kind == npu::OperationKind::Depthwise                          ? npu::WeightTraversal::Depthwise
-                    : op.weights->traversal == npu::Traversal::PartKernelFirst ? npu::WeightTraversal::PartKernelFirst
-                                                                               : npu::WeightTraversal::DepthFirst;
+  order.traversal = op.kind == npu::OperationKind::Depthwise ? npu::WeightTraversal::Depthwise
+                    : op.weights->traversal == npu::Traversal::PartKernelFirst
+                        ? npu::WeightTraversal::PartKernelFirst
+                        : npu::WeightTraversal::DepthFirst;
   order.ifmBits = npu::elementBytes(op.ifm.type) * 8;
   order.strideX = op.kernel.strideX;
   order.strideY = op.kernel.strideY;
@@ -30,8 +34,8 @@ npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& 
   return order;
 }
 
-/// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved where the
-/// field is short (never across the shift where double rounding begins).
+/// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved
+/// where the field is short (never across the shift where double rounding begins).
 std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu::ScaleFormat format) {
   const int bits = format == npu::ScaleFormat::U55 ? 32 : format == npu::ScaleFormat::U85 ? 31 : 15;
   if (shift == 0 && multiplier == 1) {
@@ -47,8 +51,8 @@ std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu
 
 }  // namespace
 
-Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op, npu::DepthSlice channels,
-                                 const npu::Target& target) {
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
+                                 npu::DepthSlice channels, const npu::Target& target) {
   const bool depthwise = op.kind == npu::OperationKind::Depthwise;
   const Tensor& weight = node->operand(1)->constant();
   const Tensor& bias = node->operand(2)->constant();
@@ -60,8 +64,9 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   const auto dim = [&](int64_t i) { return static_cast<int32_t>(weight.dim(i)); };
   const npu::WeightShape shape = depthwise ? npu::WeightShape{dim(2), dim(0), dim(1), 1}
                                            : npu::WeightShape{dim(0), dim(1), dim(2), dim(3)};
-  const npu::WeightView view = depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
-                                         : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
+  const npu::WeightView view =
+      depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
+                : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
   const npu::WeightOrder order = weightOrder(op, target);
   CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
 

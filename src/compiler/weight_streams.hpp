@@ -11,7 +11,8 @@
 
 namespace carina::compiler {
 
-/// One slice of output channels: its bytes (records and streams, each at a multiple of 16) and where they lie in it.
+/// One slice of output channels: its bytes (records and streams, each at a multiple of 16) and where they lie
+/// in it.
 struct EncodedSlice {
   npu::DepthSlice channels;
   std::vector<std::byte> bytes;
@@ -19,8 +20,8 @@ struct EncodedSlice {
 };
 
 /// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
-Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op, npu::DepthSlice channels,
-                                 const npu::Target& target);
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
+                                 npu::DepthSlice channels, const npu::Target& target);
 
 /// Encoded bytes to expect, without encoding.
 int64_t estimateEncodedBytes(const ir::Node* node);

@@ -46,7 +46,9 @@ TEST(Packing, ReachesTheBoundOnAChain) {
   EXPECT_EQ(pack(ranges).bytes, packingLowerBound(ranges));
 }
 
-TEST(Packing, OfNothingIsEmpty) { EXPECT_EQ(pack({}).bytes, 0); }
+TEST(Packing, OfNothingIsEmpty) {
+  EXPECT_EQ(pack({}).bytes, 0);
+}
 
 }  // namespace
 }  // namespace carina::compiler

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole way: TOSA graph -> program -> NPU model, against the TOSA interpreter, for all targets and memory modes.
+// Whole way: TOSA graph -> program -> NPU model, against the TOSA interpreter, for all targets and memory
+// modes.
 #include <gtest/gtest.h>
 
 #include "compiler/program_runner.hpp"
@@ -8,8 +9,8 @@
 namespace carina::test {
 namespace {
 
-const char* const kTargets[] = {"ethos-u55-32", "ethos-u55-64",  "ethos-u55-128", "ethos-u55-256",
-                                "ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-256",
+const char* const kTargets[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
+                                "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
                                 "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
 
 /// On every target in its default memory mode.
@@ -36,7 +37,8 @@ TEST(EndToEnd, ConvolutionOnAllTargets) {
 TEST(EndToEnd, ConvolutionInAllMemoryModes) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 40});
-  ir::Value* y = b.clamp(b.rescalePerChannel(b.conv(x, 130, {3, 3}, {2, 2}, {1, 0, 1, 0}, 3), DType::Int8, 45, -5), -100, 90);
+  ir::Value* y = b.clamp(
+      b.rescalePerChannel(b.conv(x, 130, {3, 3}, {2, 2}, {1, 0, 1, 0}, 3), DType::Int8, 45, -5), -100, 90);
   ir::Value* z = b.rescalePerChannel(b.conv(y, 24, {1, 1}), DType::Int8, 43, 7);
   const ir::Graph graph = b.finish({z});
   const auto inputs = randomInputs(graph, 5);
@@ -102,7 +104,8 @@ TEST(EndToEnd, Multiply) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 6, 5, 20});
   ir::Value* y = b.input(DType::Int8, {1, 1, 1, 20});
-  ir::Value* product = b.mul(b.rescale(x, DType::Int32, 1 << 30, 30, -17), b.rescale(y, DType::Int32, 1 << 30, 30, 9));
+  ir::Value* product =
+      b.mul(b.rescale(x, DType::Int32, 1 << 30, 30, -17), b.rescale(y, DType::Int32, 1 << 30, 30, 9));
   expectExact(b.finish({b.rescale(product, DType::Int8, 1077952569, 37, 0, -100)}));
 }
 
@@ -120,7 +123,8 @@ TEST(EndToEnd, LargeStridesAndWindows) {
   ir::Value* x = b.input(DType::Int8, {1, 24, 24, 3});
   ir::Value* y = b.rescale(b.conv(x, 10, {4, 4}, {4, 4}), DType::Int8, 1518500250, 42, 0, -3);
   ir::Value* z = b.averagePool(x, {13, 13}, {5, 5}, {2, 2, 2, 2}, 4);
-  ir::Value* w = b.rescale(b.conv(x, 6, {3, 3}, {1, 1}, {3, 3, 3, 3}, 2, {3, 3}), DType::Int8, 1518500250, 42, 0, -3);
+  ir::Value* w =
+      b.rescale(b.conv(x, 6, {3, 3}, {1, 1}, {3, 3, 3, 3}, 2, {3, 3}), DType::Int8, 1518500250, 42, 0, -3);
   expectExactOnFamilies(b.finish({y, z, w}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TOSA graphs that ExecuTorch hands to its NPU compiler, with reference outputs: each compiles for the target it was
-// made for and runs to the reference bit for bit.
+// The TOSA graphs that ExecuTorch hands to its NPU compiler, with reference outputs: each compiles for the
+// target it was made for and runs to the reference bit for bit.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -48,7 +48,8 @@ TEST(Legalize, QuantizedAddIsOneOperation) {
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 12, -17);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 11, 5);
-  const ir::Graph graph = b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)});
+  const ir::Graph graph =
+      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)});
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE"));
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
@@ -58,7 +59,8 @@ TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 19, 0);
-  const ir::Graph graph = b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
+  const ir::Graph graph =
+      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
   // Each operand widened and scaled, the sum, and its scaling.
   EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 6u);
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
@@ -76,7 +78,8 @@ TEST(Legalize, ReshapeSliceAndConcatCostNothing) {
 TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
-  const ir::Graph graph = b.finish({b.rescale(b.averagePool(x, {2, 2}, {2, 2}, {0, 0, 0, 0}, 9), DType::Int8, 1518500250, 31, 9, 3)});
+  const ir::Graph graph = b.finish(
+      {b.rescale(b.averagePool(x, {2, 2}, {2, 2}, {0, 0, 0, 0}, 9), DType::Int8, 1518500250, 31, 9, 3)});
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.POOL", "npu.POOL"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators beyond the convolutional core, each against the TOSA interpreter on the families that have it, and the
-// messages for those that a family does not have.
+// Operators beyond the convolutional core, each against the TOSA interpreter on the families that have it,
+// and the messages for those that a family does not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@
 namespace carina::test {
 namespace {
 
-const std::vector<std::string> kFamilies = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"};
+const std::vector<std::string> kFamilies = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256",
+                                            "ethos-u85-1024"};
 const std::vector<std::string> kU85 = {"ethos-u85-128", "ethos-u85-512"};
 
 void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets, uint64_t seed = 3) {
@@ -18,16 +19,21 @@ void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets
   for (const std::string& target : targets) EXPECT_EQ(differences(graph, target, "", inputs), "");
 }
 
-ir::Value* widened(TosaBuilder& b, ir::Value* x, int64_t zero = 0) { return b.rescale(x, DType::Int32, 1 << 30, 30, zero); }
+ir::Value* widened(TosaBuilder& b, ir::Value* x, int64_t zero = 0) {
+  return b.rescale(x, DType::Int32, 1 << 30, 30, zero);
+}
 
 TEST(Operators, Matmul) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {2, 5, 12});
   ir::Value* y = b.input(DType::Int8, {2, 12, 7});
-  ir::Value* z = tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -4)).output();
-  ir::Value* c = tosa::Matmul::create(b.builder(), x, b.random(DType::Int8, {2, 12, 9}), b.scalar(DType::Int8, 3),
-                                      b.scalar(DType::Int8, 0)).output();
-  expectExact(b.finish({b.rescale(z, DType::Int8, 1518500250, 40, 0, 5), b.rescale(c, DType::Int8, 1518500250, 40, 0, 5)}),
+  ir::Value* z =
+      tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -4)).output();
+  ir::Value* c = tosa::Matmul::create(b.builder(), x, b.random(DType::Int8, {2, 12, 9}),
+                                      b.scalar(DType::Int8, 3), b.scalar(DType::Int8, 0))
+                     .output();
+  expectExact(b.finish({b.rescale(z, DType::Int8, 1518500250, 40, 0, 5),
+                        b.rescale(c, DType::Int8, 1518500250, 40, 0, 5)}),
               kFamilies);
 }
 
@@ -39,7 +45,9 @@ TEST(Operators, ReduceSum) {
     ir::Value* sum = tosa::ReduceSum::create(b.builder(), widened(b, x, 9), axis).output();
     outputs.push_back(b.rescale(sum, DType::Int8, 1518500250, 36, 0, 3));
   }
-  ir::Value* twice = tosa::ReduceSum::create(b.builder(), tosa::ReduceSum::create(b.builder(), widened(b, x, 9), 1).output(), 2).output();
+  ir::Value* twice = tosa::ReduceSum::create(
+                         b.builder(), tosa::ReduceSum::create(b.builder(), widened(b, x, 9), 1).output(), 2)
+                         .output();
   outputs.push_back(b.rescale(twice, DType::Int8, 1518500250, 39, 0, 3));
   expectExact(b.finish(outputs), kFamilies);
 }
@@ -48,7 +56,8 @@ TEST(Operators, ReduceSumOfInt16) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 6, 7, 10});
   std::vector<ir::Value*> outputs;
-  for (const int64_t axis : {1, 2, 3}) outputs.push_back(tosa::ReduceSum::create(b.builder(), widened(b, x), axis).output());
+  for (const int64_t axis : {1, 2, 3})
+    outputs.push_back(tosa::ReduceSum::create(b.builder(), widened(b, x), axis).output());
   expectExact(b.finish(outputs), kFamilies);
 }
 
@@ -72,14 +81,20 @@ TEST(Operators, MaximumMinimumNegateAbs) {
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});
   ir::Value* y = b.input(DType::Int8, {1, 6, 7, 10});
   std::vector<ir::Value*> outputs;
-  ir::Value* m = tosa::Maximum::create(b.builder(), widened(b, x, 4), widened(b, y, 4), tosa::NanMode::PROPAGATE).output();
+  ir::Value* m =
+      tosa::Maximum::create(b.builder(), widened(b, x, 4), widened(b, y, 4), tosa::NanMode::PROPAGATE)
+          .output();
   outputs.push_back(b.rescale(m, DType::Int8, 1 << 30, 30, 0, 4));
-  ir::Value* n = tosa::Minimum::create(b.builder(), b.rescale(x, DType::Int32, 1518500250, 28, 4), widened(b, y, 4),
-                                       tosa::NanMode::PROPAGATE).output();
+  ir::Value* n = tosa::Minimum::create(b.builder(), b.rescale(x, DType::Int32, 1518500250, 28, 4),
+                                       widened(b, y, 4), tosa::NanMode::PROPAGATE)
+                     .output();
   outputs.push_back(b.rescale(n, DType::Int8, 1518500250, 33, 0, 4));
-  outputs.push_back(tosa::Negate::create(b.builder(), x, b.scalar(DType::Int8, 7), b.scalar(DType::Int8, -9)).output());
-  outputs.push_back(b.rescale(tosa::Abs::create(b.builder(), widened(b, x, 3)).output(), DType::Int8, 1518500250, 31, 0, -20));
-  ir::Value* wide = tosa::Abs::create(b.builder(), b.binary<tosa::Sub>(widened(b, x, 3), widened(b, y, 1))).output();
+  outputs.push_back(
+      tosa::Negate::create(b.builder(), x, b.scalar(DType::Int8, 7), b.scalar(DType::Int8, -9)).output());
+  outputs.push_back(b.rescale(tosa::Abs::create(b.builder(), widened(b, x, 3)).output(), DType::Int8,
+                              1518500250, 31, 0, -20));
+  ir::Value* wide =
+      tosa::Abs::create(b.builder(), b.binary<tosa::Sub>(widened(b, x, 3), widened(b, y, 1))).output();
   outputs.push_back(wide);
   outputs.push_back(tosa::Clz::create(b.builder(), wide).output());
   expectExact(b.finish(outputs), kFamilies);
@@ -112,11 +127,15 @@ TEST(Operators, TransposedConvolution) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   std::vector<ir::Value*> outputs;
-  for (const auto& [stride, pad] : std::vector<std::pair<ir::Ints, ir::Ints>>{
-           {{2, 2}, {0, 0, 0, 0}}, {{2, 2}, {-1, -1, -1, -1}}, {{3, 1}, {0, 1, 2, 0}}, {{1, 1}, {-2, -1, 0, -2}}, {{4, 5}, {0, 0, 0, 0}}}) {
-    ir::Value* y = tosa::TransposeConv2d::create(b.builder(), x, b.random(DType::Int8, {9, 3, 3, 7}), b.random(DType::Int32, {9}),
-                                                 b.scalar(DType::Int8, 5), b.scalar(DType::Int8, 0), pad, stride, false,
-                                                 DType::Int32).output();
+  for (const auto& [stride, pad] : std::vector<std::pair<ir::Ints, ir::Ints>>{{{2, 2}, {0, 0, 0, 0}},
+                                                                              {{2, 2}, {-1, -1, -1, -1}},
+                                                                              {{3, 1}, {0, 1, 2, 0}},
+                                                                              {{1, 1}, {-2, -1, 0, -2}},
+                                                                              {{4, 5}, {0, 0, 0, 0}}}) {
+    ir::Value* y = tosa::TransposeConv2d::create(b.builder(), x, b.random(DType::Int8, {9, 3, 3, 7}),
+                                                 b.random(DType::Int32, {9}), b.scalar(DType::Int8, 5),
+                                                 b.scalar(DType::Int8, 0), pad, stride, false, DType::Int32)
+                       .output();
     outputs.push_back(b.rescale(y, DType::Int8, 1518500250, 41, 0, 3));
   }
   expectExact(b.finish(outputs), kFamilies);
@@ -125,27 +144,33 @@ TEST(Operators, TransposedConvolution) {
 TEST(Operators, ConvolutionInThreeDimensions) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 4, 6, 6, 3});
-  ir::Value* y = tosa::Conv3d::create(b.builder(), x, b.random(DType::Int8, {8, 2, 3, 3, 3}), b.random(DType::Int32, {8}),
-                                      b.scalar(DType::Int8, 5), b.scalar(DType::Int8, 0), {1, 0, 1, 1, 1, 1}, {1, 1, 1},
-                                      {1, 1, 1}, false, DType::Int32).output();
+  ir::Value* y =
+      tosa::Conv3d::create(b.builder(), x, b.random(DType::Int8, {8, 2, 3, 3, 3}),
+                           b.random(DType::Int32, {8}), b.scalar(DType::Int8, 5), b.scalar(DType::Int8, 0),
+                           {1, 0, 1, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}, false, DType::Int32)
+          .output();
   expectExact(b.finish({b.rescale(y, DType::Int8, 1518500250, 41, 0, 3)}), kFamilies);
 }
 
 TEST(Operators, DepthMultiplier) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
-  expectExact(b.finish({b.rescalePerChannel(b.depthwise(x, {3, 3}, {1, 1}, {1, 1, 1, 1}, 2, 3), DType::Int8, 40, 4)}), kFamilies);
+  expectExact(
+      b.finish({b.rescalePerChannel(b.depthwise(x, {3, 3}, {1, 1}, {1, 1, 1, 1}, 2, 3), DType::Int8, 40, 4)}),
+      kFamilies);
 }
 
 TEST(Operators, ReverseTileAndCasts) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   std::vector<ir::Value*> outputs;
-  for (const int64_t axis : {1, 2, 3}) outputs.push_back(tosa::Reverse::create(b.builder(), x, axis).output());
+  for (const int64_t axis : {1, 2, 3})
+    outputs.push_back(tosa::Reverse::create(b.builder(), x, axis).output());
   outputs.push_back(b.tile(b.slice(x, {0, 0, 0, 0}, {1, 1, 6, 1}), {1, 5, 1, 9}));
   ir::Value* wide = tosa::Cast::create(b.builder(), x, {{DType::Int32, x->shape()}}).output();
   outputs.push_back(b.binary<tosa::Add>(wide, wide));
-  outputs.push_back(tosa::Cast::create(b.builder(), b.binary<tosa::Add>(wide, wide), {{DType::Int8, x->shape()}}).output());
+  outputs.push_back(
+      tosa::Cast::create(b.builder(), b.binary<tosa::Add>(wide, wide), {{DType::Int8, x->shape()}}).output());
   outputs.push_back(tosa::Cast::create(b.builder(), x, {{DType::Int16, x->shape()}}).output());
   outputs.push_back(b.transpose(wide, {0, 3, 1, 2}));
   expectExact(b.finish(outputs), kFamilies);
@@ -155,18 +180,21 @@ TEST(Operators, NearestResize) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   const auto resize = [&](ir::Ints scale, ir::Ints offset, ir::Ints border) {
-    return tosa::Resize::create(b.builder(), x, b.shapeValue(scale), b.shapeValue(offset), b.shapeValue(border),
-                                tosa::ResizeMode::NEAREST).output();
+    return tosa::Resize::create(b.builder(), x, b.shapeValue(scale), b.shapeValue(offset),
+                                b.shapeValue(border), tosa::ResizeMode::NEAREST)
+        .output();
   };
-  expectExact(b.finish({resize({4, 2, 4, 2}, {-1, -1}, {1, 1}), resize({1, 1, 2, 1}, {0, 0}, {0, 0}), resize({3, 2, 3, 1}, {0, 0}, {0, 0})}),
+  expectExact(b.finish({resize({4, 2, 4, 2}, {-1, -1}, {1, 1}), resize({1, 1, 2, 1}, {0, 0}, {0, 0}),
+                        resize({3, 2, 3, 1}, {0, 0}, {0, 0})}),
               kFamilies);
 }
 
 TEST(Operators, BilinearResizeOnU85) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
-  ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}), b.shapeValue({1, 1}),
-                                      tosa::ResizeMode::BILINEAR).output();
+  ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}),
+                                      b.shapeValue({1, 1}), tosa::ResizeMode::BILINEAR)
+                     .output();
   expectExact(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), kU85);
 }
 
@@ -175,9 +203,11 @@ TEST(Operators, ComparisonsLogicAndSelectOnU85) {
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   ir::Value* y = b.input(DType::Int8, {1, 5, 1, 7});
   ir::Value* p = b.input(DType::Bool, {1, 5, 6, 7});
-  ir::Value* greater = b.binary<tosa::Greater>(widened(b, x, 3), b.rescale(y, DType::Int32, 1518500250, 30, 0));
+  ir::Value* greater =
+      b.binary<tosa::Greater>(widened(b, x, 3), b.rescale(y, DType::Int32, 1518500250, 30, 0));
   ir::Value* equal = b.binary<tosa::Equal>(widened(b, x), widened(b, y));
-  ir::Value* both = b.binary<tosa::LogicalOr>(b.binary<tosa::LogicalAnd>(greater, p), tosa::LogicalNot::create(b.builder(), equal).output());
+  ir::Value* both = b.binary<tosa::LogicalOr>(b.binary<tosa::LogicalAnd>(greater, p),
+                                              tosa::LogicalNot::create(b.builder(), equal).output());
   ir::Value* chosen = tosa::Select::create(b.builder(), both, x, b.tile(y, {1, 1, 6, 1})).output();
   ir::Value* any = tosa::ReduceAny::create(b.builder(), p, 2).output();
   ir::Value* all = tosa::ReduceAll::create(b.builder(), p, 3).output();

@@ -45,9 +45,13 @@ std::string compareTensors(const Tensor& expected, const Tensor& actual, const s
 
 }  // namespace
 
-Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::span<const Tensor> inputs, bool check) {
-  const auto filled = [](int64_t bytes) { return std::vector<std::byte>(static_cast<size_t>(bytes), std::byte{0x5a}); };
-  std::vector<std::byte> constants = program.constants, arena = filled(program.arenaBytes), cache = filled(program.cacheBytes);
+Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
+                              bool check) {
+  const auto filled = [](int64_t bytes) {
+    return std::vector<std::byte>(static_cast<size_t>(bytes), std::byte{0x5a});
+  };
+  std::vector<std::byte> constants = program.constants, arena = filled(program.arenaBytes),
+                         cache = filled(program.cacheBytes);
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::memcpy(arena.data() + program.inputs[i].offset, inputs[i].bytes().data(), inputs[i].bytes().size());
   }
@@ -80,10 +84,18 @@ Tensor randomTensor(DType dtype, const Shape& shape, uint64_t seed) {
     const uint64_t bits = random.next() >> 17;
     int64_t value = 0;
     switch (dtype) {
-      case DType::Bool: value = static_cast<int64_t>(bits & 1); break;
-      case DType::Int8: value = static_cast<int8_t>(bits); break;
-      case DType::Int16: value = static_cast<int16_t>(bits); break;
-      default: value = static_cast<int64_t>(bits % 200001) - 100000; break;
+      case DType::Bool:
+        value = static_cast<int64_t>(bits & 1);
+        break;
+      case DType::Int8:
+        value = static_cast<int8_t>(bits);
+        break;
+      case DType::Int16:
+        value = static_cast<int16_t>(bits);
+        break;
+      default:
+        value = static_cast<int64_t>(bits % 200001) - 100000;
+        break;
     }
     tensor.setIntegerAt(i, value);
   }
@@ -92,7 +104,8 @@ Tensor randomTensor(DType dtype, const Shape& shape, uint64_t seed) {
 
 std::vector<Tensor> randomInputs(const ir::Graph& graph, uint64_t seed) {
   std::vector<Tensor> inputs;
-  for (const ir::Value* value : graph.inputs()) inputs.push_back(randomTensor(value->dtype(), value->shape(), seed++));
+  for (const ir::Value* value : graph.inputs())
+    inputs.push_back(randomTensor(value->dtype(), value->shape(), seed++));
   return inputs;
 }
 
@@ -107,11 +120,13 @@ std::string differences(const ir::Graph& tosa, const std::string& target, const 
   if (npuInterpreter) {
     auto graph = compiler::legalize(tosa, *machine->target);
     if (!graph.ok()) return where + ": " + graph.error().str();
-    if (auto status = compiler::makeAddressable(*graph); !status.ok()) return where + ": " + status.error().str();
+    if (auto status = compiler::makeAddressable(*graph); !status.ok())
+      return where + ": " + status.error().str();
     auto values = npu_ir::interpret(*graph, inputs);
     if (!values.ok()) return where + " npu interpreter: " + values.error().str();
     for (size_t i = 0; i < values->size(); ++i) {
-      text += compareTensors((*expected)[i], (*values)[i], fmt::format("{} npu interpreter, output {}", where, i));
+      text += compareTensors((*expected)[i], (*values)[i],
+                             fmt::format("{} npu interpreter, output {}", where, i));
     }
     if (!text.empty()) return text + ir::print(*graph);
   }

@@ -16,7 +16,8 @@ struct ProgramRun {
 };
 
 /// One inference; memory starts out filled with a pattern. Fails when the model reports a fault.
-Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::span<const Tensor> inputs, bool check);
+Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
+                              bool check);
 
 /// Random elements over the whole range of the type (Int32: moderate size; Bool: 0 and 1).
 Tensor randomTensor(DType dtype, const Shape& shape, uint64_t seed);
@@ -24,7 +25,8 @@ Tensor randomTensor(DType dtype, const Shape& shape, uint64_t seed);
 /// Random inputs for a graph.
 std::vector<Tensor> randomInputs(const ir::Graph& graph, uint64_t seed);
 
-/// Compiles for the machine and compares model, npu interpreter and TOSA interpreter bit for bit; "" when all agree.
+/// Compiles for the machine and compares model, npu interpreter and TOSA interpreter bit for bit; "" when all
+/// agree.
 std::string differences(const ir::Graph& tosa, const std::string& target, const std::string& memoryMode,
                         std::span<const Tensor> inputs, bool npuInterpreter = true);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random small TOSA graphs: model, npu interpreter and TOSA interpreter agree, and the stream checker has nothing to say.
+// Random small TOSA graphs: model, npu interpreter and TOSA interpreter agree, and the stream checker has
+// nothing to say.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -49,29 +50,36 @@ ir::Value* grow(TosaBuilder& b, ir::Value* x, std::vector<ir::Value*>& pool, Dic
     case 0:
     case 1:
       if (!window) break;
-      return b.rescalePerChannel(b.conv(x, dice.roll(1, 40), {kernel, kernel}, {stride, stride}, pad, dice.roll(-128, 127)),
-                                 DType::Int8, 40 + dice.roll(0, 5), dice.roll(-128, 127));
+      return b.rescalePerChannel(
+          b.conv(x, dice.roll(1, 40), {kernel, kernel}, {stride, stride}, pad, dice.roll(-128, 127)),
+          DType::Int8, 40 + dice.roll(0, 5), dice.roll(-128, 127));
     case 2:
       if (!window) break;
-      return b.rescalePerChannel(b.depthwise(x, {kernel, kernel}, {stride, stride}, pad, dice.roll(-128, 127)),
-                                 DType::Int8, 38 + dice.roll(0, 4), dice.roll(-128, 127));
+      return b.rescalePerChannel(
+          b.depthwise(x, {kernel, kernel}, {stride, stride}, pad, dice.roll(-128, 127)), DType::Int8,
+          38 + dice.roll(0, 4), dice.roll(-128, 127));
     case 3:
       if (!window) break;
       return b.maxPool(x, {kernel, kernel}, {stride, stride}, pad);
     case 4:
       if (!window) break;
       return b.averagePool(x, {kernel, kernel}, {stride, stride}, pad, dice.roll(-128, 127));
-    case 5: return b.clamp(x, dice.roll(-128, 0), dice.roll(0, 127));
-    case 6: return b.table(x);
+    case 5:
+      return b.clamp(x, dice.roll(-128, 0), dice.roll(0, 127));
+    case 6:
+      return b.table(x);
     case 7:
     case 8: {
       ir::Value* y = pool[static_cast<size_t>(dice.roll(0, static_cast<int64_t>(pool.size()) - 1))];
-      if (y->shape() != x->shape()) y = b.random(DType::Int8, dice.chance(1, 2) ? Shape{1, 1, 1, c} : Shape{1, h, 1, 1});
-      const int64_t left = dice.chance(1, 2) ? (int64_t{1} << 30) : (int64_t{1} << 30) + dice.roll(1, 1 << 29);
+      if (y->shape() != x->shape())
+        y = b.random(DType::Int8, dice.chance(1, 2) ? Shape{1, 1, 1, c} : Shape{1, h, 1, 1});
+      const int64_t left =
+          dice.chance(1, 2) ? (int64_t{1} << 30) : (int64_t{1} << 30) + dice.roll(1, 1 << 29);
       ir::Value* a = b.rescale(x, DType::Int32, left, dice.roll(11, 13), dice.roll(-128, 127));
       ir::Value* d = b.rescale(y, DType::Int32, 1 << 30, 11, dice.roll(-128, 127));
       ir::Value* sum = dice.chance(1, 2) ? b.binary<tosa::Add>(a, d) : b.binary<tosa::Sub>(d, a);
-      return b.rescale(sum, DType::Int8, 1431655728, 49 + dice.roll(0, 2), 0, dice.roll(-128, 127), dice.chance(1, 4));
+      return b.rescale(sum, DType::Int8, 1431655728, 49 + dice.roll(0, 2), 0, dice.roll(-128, 127),
+                       dice.chance(1, 4));
     }
     case 9: {
       ir::Value* y = b.random(DType::Int8, dice.chance(1, 2) ? Shape{1, 1, 1, 1} : Shape{1, 1, w, c});
@@ -86,7 +94,8 @@ ir::Value* grow(TosaBuilder& b, ir::Value* x, std::vector<ir::Value*>& pool, Dic
     }
     case 11: {
       const int64_t sh = dice.roll(1, h), sw = dice.roll(1, w), sc = dice.roll(1, c);
-      return b.slice(x, {0, dice.roll(0, h - sh), dice.roll(0, w - sw), dice.roll(0, c - sc)}, {1, sh, sw, sc});
+      return b.slice(x, {0, dice.roll(0, h - sh), dice.roll(0, w - sw), dice.roll(0, c - sc)},
+                     {1, sh, sw, sc});
     }
     default: {
       const ir::Ints orders[] = {{0, 2, 1, 3}, {0, 3, 1, 2}, {0, 2, 3, 1}, {0, 1, 3, 2}};
@@ -97,16 +106,19 @@ ir::Value* grow(TosaBuilder& b, ir::Value* x, std::vector<ir::Value*>& pool, Dic
 }
 
 void checkRandomGraphs(uint64_t first, uint64_t count) {
-  const char* const targets[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128", "ethos-u55-256",
-                                 "ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-256",
+  const char* const targets[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
+                                 "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
                                  "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Dice dice(seed);
     TosaBuilder b(seed * 1000);
-    std::vector<ir::Value*> pool{b.input(DType::Int8, {1, dice.roll(1, 12), dice.roll(1, 12), dice.roll(1, 40)})};
+    std::vector<ir::Value*> pool{
+        b.input(DType::Int8, {1, dice.roll(1, 12), dice.roll(1, 12), dice.roll(1, 40)})};
     const int64_t operators = dice.roll(1, 7);
     for (int64_t i = 0; i < operators; ++i) {
-      ir::Value* x = pool[dice.chance(2, 3) ? pool.size() - 1 : static_cast<size_t>(dice.roll(0, static_cast<int64_t>(pool.size()) - 1))];
+      ir::Value* x =
+          pool[dice.chance(2, 3) ? pool.size() - 1
+                                 : static_cast<size_t>(dice.roll(0, static_cast<int64_t>(pool.size()) - 1))];
       pool.push_back(grow(b, x, pool, dice));
     }
     std::vector<ir::Value*> outputs{pool.back()};

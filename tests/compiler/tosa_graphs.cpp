@@ -23,53 +23,59 @@ ir::Value* TosaBuilder::random(DType dtype, const Shape& shape) {
 
 namespace {
 
-DType accumulator(const ir::Value* input) { return input->dtype() == DType::Int16 ? DType::Int48 : DType::Int32; }
+DType accumulator(const ir::Value* input) {
+  return input->dtype() == DType::Int16 ? DType::Int48 : DType::Int32;
+}
 
 }  // namespace
 
-ir::Value* TosaBuilder::conv(ir::Value* input, int64_t channels, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
-                             int64_t inputZero, ir::Ints dilation) {
+ir::Value* TosaBuilder::conv(ir::Value* input, int64_t channels, ir::Ints kernel, ir::Ints stride,
+                             ir::Ints pad, int64_t inputZero, ir::Ints dilation) {
   const DType acc = accumulator(input);
   ir::Value* weight = random(DType::Int8, {channels, kernel[0], kernel[1], input->dim(3)});
   ir::Value* bias = random(acc, {channels});
-  return tosa::Conv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero), scalar(DType::Int8, 0),
-                              std::move(pad), std::move(stride), std::move(dilation), false, acc)
+  return tosa::Conv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
+                              scalar(DType::Int8, 0), std::move(pad), std::move(stride), std::move(dilation),
+                              false, acc)
       .output();
 }
 
-ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t inputZero,
-                                  int64_t multiple) {
+ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
+                                  int64_t inputZero, int64_t multiple) {
   const DType acc = accumulator(input);
   ir::Value* weight = random(DType::Int8, {kernel[0], kernel[1], input->dim(3), multiple});
   ir::Value* bias = random(acc, {input->dim(3) * multiple});
   return tosa::DepthwiseConv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
-                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride), {1, 1}, false, acc)
+                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride), {1, 1},
+                                       false, acc)
       .output();
 }
 
-ir::Value* TosaBuilder::rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift, int64_t inputZero,
-                                int64_t outputZero, bool doubleRound) {
+ir::Value* TosaBuilder::rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift,
+                                int64_t inputZero, int64_t outputZero, bool doubleRound) {
   Tensor multipliers = Tensor::zeros(DType::Int32, {1}), shifts = Tensor::zeros(DType::Int8, {1});
   multipliers.setIntegerAt(0, multiplier);
   shifts.setIntegerAt(0, shift);
-  return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
-                               scalar(input->dtype(), inputZero), scalar(type, outputZero), true,
-                               doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, false,
-                               false, false, {{type, input->shape()}})
+  return tosa::Rescale::create(
+             builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
+             scalar(input->dtype(), inputZero), scalar(type, outputZero), true,
+             doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, false, false,
+             false, {{type, input->shape()}})
       .output();
 }
 
 ir::Value* TosaBuilder::rescalePerChannel(ir::Value* input, DType type, int64_t shift, int64_t outputZero) {
   const int64_t channels = input->shape().back();
-  Tensor multipliers = Tensor::zeros(DType::Int32, {channels}), shifts = Tensor::zeros(DType::Int8, {channels});
+  Tensor multipliers = Tensor::zeros(DType::Int32, {channels}),
+         shifts = Tensor::zeros(DType::Int8, {channels});
   const Tensor noise = randomTensor(DType::Int16, {channels}, seed_++);
   for (int64_t c = 0; c < channels; ++c) {
     multipliers.setIntegerAt(c, (int64_t{1} << 30) + (noise.integerAt(c) + 32768) * 16000);
     shifts.setIntegerAt(c, shift + c % 3);
   }
   return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
-                               scalar(input->dtype(), 0), scalar(type, outputZero), true, tosa::RoundingMode::SINGLE_ROUND,
-                               true, false, false, {{type, input->shape()}})
+                               scalar(input->dtype(), 0), scalar(type, outputZero), true,
+                               tosa::RoundingMode::SINGLE_ROUND, true, false, false, {{type, input->shape()}})
       .output();
 }
 
@@ -78,17 +84,21 @@ ir::Value* TosaBuilder::rescale48(ir::Value* input, DType type, int64_t multipli
   multipliers.setIntegerAt(0, multiplier);
   shifts.setIntegerAt(0, shift);
   return tosa::Rescale::create(builder_, input, constant(std::move(multipliers)), constant(std::move(shifts)),
-                               scalar(input->dtype(), 0), scalar(type, 0), false, tosa::RoundingMode::SINGLE_ROUND, false,
-                               false, false, {{type, input->shape()}})
+                               scalar(input->dtype(), 0), scalar(type, 0), false,
+                               tosa::RoundingMode::SINGLE_ROUND, false, false, false,
+                               {{type, input->shape()}})
       .output();
 }
 
 ir::Value* TosaBuilder::clamp(ir::Value* input, int64_t low, int64_t high) {
-  return tosa::Clamp::create(builder_, input, ir::Attribute(low), ir::Attribute(high), tosa::NanMode::PROPAGATE).output();
+  return tosa::Clamp::create(builder_, input, ir::Attribute(low), ir::Attribute(high),
+                             tosa::NanMode::PROPAGATE)
+      .output();
 }
 
 ir::Value* TosaBuilder::table(ir::Value* input) {
-  if (input->dtype() == DType::Int8) return tosa::Table::create(builder_, input, random(DType::Int8, {256})).output();
+  if (input->dtype() == DType::Int8)
+    return tosa::Table::create(builder_, input, random(DType::Int8, {256})).output();
   Tensor entries = Tensor::zeros(DType::Int16, {513});
   const Tensor noise = randomTensor(DType::Int8, {513}, seed_++);
   int64_t value = -16000;
@@ -99,7 +109,8 @@ ir::Value* TosaBuilder::table(ir::Value* input) {
   return tosa::Table::create(builder_, input, constant(std::move(entries))).output();
 }
 
-ir::Value* TosaBuilder::averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t zero) {
+ir::Value* TosaBuilder::averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
+                                    int64_t zero) {
   return tosa::AvgPool2d::create(builder_, input, scalar(input->dtype(), zero), scalar(input->dtype(), zero),
                                  std::move(kernel), std::move(stride), std::move(pad), DType::Int32)
       .output();
