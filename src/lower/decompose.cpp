@@ -24,19 +24,46 @@ bool isQuantization(const ir::Node& node) {
 /// Operators that give their first operand unchanged (when type and shape say so).
 bool isIdentity(const ir::Node& node) {
   using aten::OpId;
-  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] || node.results().size() != 1) return false;
+  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] ||
+      node.results().size() != 1)
+    return false;
   if (node.operands()[0]->type != node.result()->type) return false;
   switch (aten::opId(&node)) {
-    case OpId::Clone: case OpId::Contiguous: case OpId::Alias: case OpId::Detach: case OpId::LiftFresh: case OpId::LiftFreshCopy:
-    case OpId::Positive: case OpId::ToDtype: case OpId::ToDtypeLayout: case OpId::ToDevice: case OpId::ToOther:
-    case OpId::PrivateToCopy: case OpId::TypeAs: case OpId::View: case OpId::Reshape: case OpId::PrivateUnsafeView:
-    case OpId::ViewAs: case OpId::ReshapeAs: case OpId::FlattenUsingInts: case OpId::UnflattenInt: case OpId::Expand:
-    case OpId::ExpandAs: case OpId::BroadcastTo: case OpId::Squeeze: case OpId::SqueezeDim: case OpId::SqueezeDims:
+    case OpId::Clone:
+    case OpId::Contiguous:
+    case OpId::Alias:
+    case OpId::Detach:
+    case OpId::LiftFresh:
+    case OpId::LiftFreshCopy:
+    case OpId::Positive:
+    case OpId::ToDtype:
+    case OpId::ToDtypeLayout:
+    case OpId::ToDevice:
+    case OpId::ToOther:
+    case OpId::PrivateToCopy:
+    case OpId::TypeAs:
+    case OpId::View:
+    case OpId::Reshape:
+    case OpId::PrivateUnsafeView:
+    case OpId::ViewAs:
+    case OpId::ReshapeAs:
+    case OpId::FlattenUsingInts:
+    case OpId::UnflattenInt:
+    case OpId::Expand:
+    case OpId::ExpandAs:
+    case OpId::BroadcastTo:
+    case OpId::Squeeze:
+    case OpId::SqueezeDim:
+    case OpId::SqueezeDims:
       return true;
-    case OpId::Dropout: return !ir::dynCast<aten::Dropout>(&node).train();
-    case OpId::FeatureDropout: return !ir::dynCast<aten::FeatureDropout>(&node).train();
-    case OpId::AlphaDropout: return !ir::dynCast<aten::AlphaDropout>(&node).train();
-    default: return false;
+    case OpId::Dropout:
+      return !ir::dynCast<aten::Dropout>(&node).train();
+    case OpId::FeatureDropout:
+      return !ir::dynCast<aten::FeatureDropout>(&node).train();
+    case OpId::AlphaDropout:
+      return !ir::dynCast<aten::AlphaDropout>(&node).train();
+    default:
+      return false;
   }
 }
 
@@ -54,13 +81,16 @@ Status foldConstants(ir::Graph& graph) {
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   std::vector<ir::Node*> nodes;
   for (ir::Node* node : graph.nodes()) {
-    if (!node->def().has(ir::kPure) || !node->regions().empty() || isQuantization(*node) || !aten::canExecute(node->def())) continue;
+    if (!node->def().has(ir::kPure) || !node->regions().empty() || isQuantization(*node) ||
+        !aten::canExecute(node->def()))
+      continue;
     const auto& operands = node->operands();
     const bool known = std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
       return !v || v->isConstant() || mapping.count(v) != 0;
     });
-    const bool small = std::all_of(node->results().begin(), node->results().end(),
-                                   [](const ir::Value* v) { return v->numElements() <= kMostFoldedElements; });
+    const bool small = std::all_of(node->results().begin(), node->results().end(), [](const ir::Value* v) {
+      return v->numElements() <= kMostFoldedElements;
+    });
     if (!known || !small) continue;
     for (ir::Value* operand : operands) {
       if (operand && operand->isConstant() && mapping.count(operand) == 0) {
@@ -75,9 +105,9 @@ Status foldConstants(ir::Graph& graph) {
   std::vector<ir::Value*> wanted, outputs;
   for (ir::Node* node : nodes) {
     for (ir::Value* result : node->results()) {
-      const bool used = result->isGraphOutput() || std::any_of(result->uses().begin(), result->uses().end(), [&](const ir::Use& u) {
-                          return inside.count(u.node) == 0;
-                        });
+      const bool used =
+          result->isGraphOutput() || std::any_of(result->uses().begin(), result->uses().end(),
+                                                 [&](const ir::Use& u) { return inside.count(u.node) == 0; });
       if (!used) continue;
       wanted.push_back(result);
       outputs.push_back(mapping.at(result));
@@ -85,7 +115,8 @@ Status foldConstants(ir::Graph& graph) {
   }
   folded.setOutputs(outputs);
   CARINA_TRY(const std::vector<Tensor> values, aten::execute(folded, {}));
-  for (size_t i = 0; i < wanted.size(); ++i) graph.replaceAllUses(wanted[i], graph.addConstant(values[i], wanted[i]->name));
+  for (size_t i = 0; i < wanted.size(); ++i)
+    graph.replaceAllUses(wanted[i], graph.addConstant(values[i], wanted[i]->name));
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.erase(*node);
   graph.eraseUnusedConstants();
   return {};
@@ -94,7 +125,8 @@ Status foldConstants(ir::Graph& graph) {
 /// Checks of properties that export fixed: nothing to compute.
 void eraseAssertions(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
-    if (node->opName() == "aten._assert_tensor_metadata.default" && node->results().empty()) graph.erase(node);
+    if (node->opName() == "aten._assert_tensor_metadata.default" && node->results().empty())
+      graph.erase(node);
   }
 }
 

@@ -6,8 +6,9 @@
 
 namespace carina::lower {
 
-/// Rewrites in place; float results stay equal up to rounding. Identities are removed, constants folded, in-place forms are
-/// expected to be gone. Operators it does not know are left alone (the partitioner will say where they run).
+/// Rewrites in place; float results stay equal up to rounding. Identities are removed, constants folded,
+/// in-place forms are expected to be gone. Operators it does not know are left alone (the partitioner will
+/// say where they run).
 Status decompose(ir::Graph& graph);
 
 }  // namespace carina::lower

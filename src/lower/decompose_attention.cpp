@@ -8,7 +8,8 @@
 namespace carina::lower {
 namespace {
 
-// What a masked score becomes: far below any real one, but small enough not to ruin the observed range of the scores.
+// What a masked score becomes: far below any real one, but small enough not to ruin the observed range of the
+// scores.
 constexpr double kMasked = -255;
 
 /// [L, S] with 0 where column <= row and kMasked elsewhere.
@@ -16,13 +17,14 @@ ir::Value* causalMask(ir::Builder& b, int64_t rows, int64_t columns) {
   Tensor mask = Tensor::zeros(DType::Float32, {rows, columns});
   const auto values = mask.mutableAs<float>();
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = i + 1; j < columns; ++j) values[static_cast<size_t>(i * columns + j)] = static_cast<float>(kMasked);
+    for (int64_t j = i + 1; j < columns; ++j)
+      values[static_cast<size_t>(i * columns + j)] = static_cast<float>(kMasked);
   }
   return b.constant(std::move(mask));
 }
 
-/// A constant mask as something to add: bool masks keep where true; infinite entries become kMasked. Null when it is no
-/// constant.
+/// A constant mask as something to add: bool masks keep where true; infinite entries become kMasked. Null
+/// when it is no constant.
 ir::Value* additiveMask(ir::Builder& b, const ir::Value* mask) {
   if (!mask->isConstant()) return nullptr;
   Tensor result = Tensor::uninitialized(DType::Float32, mask->shape());
@@ -30,8 +32,10 @@ ir::Value* additiveMask(ir::Builder& b, const ir::Value* mask) {
   const Tensor& source = mask->constant();
   for (size_t i = 0; i < values.size(); ++i) {
     const double x = source.realAt(static_cast<int64_t>(i));
-    if (source.dtype() == DType::Bool) values[i] = x != 0 ? 0.0f : static_cast<float>(kMasked);
-    else values[i] = static_cast<float>(std::max(x, kMasked));
+    if (source.dtype() == DType::Bool)
+      values[i] = x != 0 ? 0.0f : static_cast<float>(kMasked);
+    else
+      values[i] = static_cast<float>(std::max(x, kMasked));
   }
   return b.constant(std::move(result));
 }
@@ -45,8 +49,9 @@ Result<bool> rewriteAttention(ir::Node* node) {
   if (op.isCausal()) {
     mask = causalMask(b, op.query()->dim(rank - 2), op.key()->dim(op.key()->rank() - 2));
   } else if (op.attnMask()) {
-    mask = op.attnMask()->dtype() == DType::Float32 && !op.attnMask()->isConstant() ? op.attnMask()
-                                                                                      : additiveMask(b, op.attnMask());
+    mask = op.attnMask()->dtype() == DType::Float32 && !op.attnMask()->isConstant()
+               ? op.attnMask()
+               : additiveMask(b, op.attnMask());
     if (!mask) return false;  // a computed bool mask stays with the CPU
   }
   const double scale = op.scale().value_or(1 / std::sqrt(static_cast<double>(op.query()->dim(rank - 1))));
@@ -60,6 +65,8 @@ Result<bool> rewriteAttention(ir::Node* node) {
 
 }  // namespace
 
-void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites) { rewrites.emplace_back(rewriteAttention); }
+void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.emplace_back(rewriteAttention);
+}
 
 }  // namespace carina::lower

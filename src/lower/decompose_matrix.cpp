@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix become linear, whose weight is quantized per output channel and encoded for the NPU.
+// Products with a constant matrix become linear, whose weight is quantized per output channel and encoded for
+// the NPU.
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 
@@ -18,7 +19,9 @@ ir::Value* transposedMatrix(ir::Builder& b, ir::Value* matrix) {
 template <typename Op>
 Result<bool> rewriteProduct(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
-  if (!op || !isMatrix(node->operands()[1]) || node->operands()[0]->isConstant() || node->operands()[0]->rank() < 2) return false;
+  if (!op || !isMatrix(node->operands()[1]) || node->operands()[0]->isConstant() ||
+      node->operands()[0]->rank() < 2)
+    return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* weight = transposedMatrix(b, node->operands()[1]);
   replaceNode(node, aten::Linear::create(b, node->operands()[0], weight, nullptr).output());
@@ -32,7 +35,8 @@ Result<bool> rewriteAddmm(ir::Node* node) {
   const double beta = ir::scalarReal(op.beta()), alpha = ir::scalarReal(op.alpha());
   ir::Builder b = ir::Builder::beforeNode(node);
   const bool plain = beta == 1 && alpha == 1;
-  const bool isBias = op.self()->isConstant() && op.self()->numElements() == op.mat2()->dim(1) && op.self()->dtype() == DType::Float32;
+  const bool isBias = op.self()->isConstant() && op.self()->numElements() == op.mat2()->dim(1) &&
+                      op.self()->dtype() == DType::Float32;
   if (plain && isBias && isMatrix(op.mat2()) && !op.mat1()->isConstant()) {
     ir::Value* bias = aten::View::create(b, op.self(), ir::Ints{op.mat2()->dim(1)}).output();
     replaceNode(node, aten::Linear::create(b, op.mat1(), transposedMatrix(b, op.mat2()), bias).output());
@@ -69,7 +73,8 @@ Result<bool> rewriteBaddbmm(ir::Node* node) {
 }  // namespace
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm, rewriteBaddbmm});
+  rewrites.insert(rewrites.end(),
+                  {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm, rewriteBaddbmm});
 }
 
 }  // namespace carina::lower

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and the normalisations with statistics of the input, as reductions and pointwise operators. Every intermediate gets
-// a range of its own when the network is quantized.
+// Softmax and the normalisations with statistics of the input, as reductions and pointwise operators. Every
+// intermediate gets a range of its own when the network is quantized.
 #include <algorithm>
 #include <limits>
 
@@ -13,12 +13,18 @@ namespace {
 ir::Value* meanOver(ir::Builder& b, ir::Value* x, ir::Ints dims) {
   return aten::MeanDim::create(b, x, std::move(dims), true, std::nullopt).output();
 }
-ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::SubTensor::create(b, x, y, int64_t{1}).output(); }
-ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
-ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) { return aten::MulTensor::create(b, x, y).output(); }
+ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) {
+  return aten::SubTensor::create(b, x, y, int64_t{1}).output();
+}
+ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) {
+  return aten::AddTensor::create(b, x, y, int64_t{1}).output();
+}
+ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
+  return aten::MulTensor::create(b, x, y).output();
+}
 
-/// (x - mean) / sqrt(var + eps) over dims, biased variance. The variance is that of the centred values, so their range is
-/// observed once and the square has a range of its own.
+/// (x - mean) / sqrt(var + eps) over dims, biased variance. The variance is that of the centred values, so
+/// their range is observed once and the square has a range of its own.
 ir::Value* normalized(ir::Builder& b, ir::Value* x, const ir::Ints& dims, double eps) {
   ir::Value* centred = sub(b, x, meanOver(b, x, dims));
   ir::Value* variance = meanOver(b, mul(b, centred, centred), dims);
@@ -62,7 +68,9 @@ Result<bool> rewriteLogSoftmax(ir::Node* node) {
   ir::Builder b = ir::Builder::beforeNode(node);
   const ir::Ints dims{op.dim()};
   ir::Value* shifted = sub(b, op.self(), aten::Amax::create(b, op.self(), dims, true).output());
-  ir::Value* sum = aten::SumDimIntList::create(b, aten::Exp::create(b, shifted).output(), dims, true, std::nullopt).output();
+  ir::Value* sum =
+      aten::SumDimIntList::create(b, aten::Exp::create(b, shifted).output(), dims, true, std::nullopt)
+          .output();
   replaceNode(node, sub(b, shifted, aten::Log::create(b, sum).output()));
   return true;
 }
@@ -75,7 +83,8 @@ Result<bool> rewriteLayerNorm(ir::Node* node) {
     if (!node->result(i)->unused()) return false;
   }
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* result = normalized(b, op.input(), lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps());
+  ir::Value* result =
+      normalized(b, op.input(), lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps());
   replaceNode(node, scaledAndShifted(b, result, op.weight(), op.bias()));
   return true;
 }
@@ -87,19 +96,22 @@ Result<bool> rewriteRmsNorm(ir::Node* node) {
   const ir::Ints dims = lastDims(op.input()->rank(), op.normalizedShape().size());
   const double eps = op.eps().value_or(std::numeric_limits<float>::epsilon());
   ir::Value* square = meanOver(b, mul(b, op.input(), op.input()), dims);
-  ir::Value* inverse = aten::Rsqrt::create(b, aten::AddScalar::create(b, square, eps, int64_t{1}).output()).output();
+  ir::Value* inverse =
+      aten::Rsqrt::create(b, aten::AddScalar::create(b, square, eps, int64_t{1}).output()).output();
   replaceNode(node, scaledAndShifted(b, mul(b, op.input(), inverse), op.weight(), nullptr));
   return true;
 }
 
 /// Groups of channels as one dimension: [N, groups, everything else].
-ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* weight, ir::Value* bias, double eps) {
+ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* weight, ir::Value* bias,
+                       double eps) {
   const Shape shape = x->shape();
   const int64_t inside = x->numElements() / (shape[0] * groups);
   ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside}).output();
   ir::Value* result = aten::View::create(b, normalized(b, grouped, {2}, eps), shape).output();
   const int64_t rank = x->rank();
-  return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr, bias ? perChannel(b, bias, rank) : nullptr);
+  return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr,
+                          bias ? perChannel(b, bias, rank) : nullptr);
 }
 
 template <typename Op>
@@ -110,8 +122,10 @@ Result<bool> rewriteGroupNorm(ir::Node* node) {
     if (!node->result(i)->unused()) return false;
   }
   int64_t groups = 0;
-  if constexpr (std::is_same_v<Op, aten::GroupNorm>) groups = op.numGroups();
-  else groups = op.group();
+  if constexpr (std::is_same_v<Op, aten::GroupNorm>)
+    groups = op.numGroups();
+  else
+    groups = op.group();
   ir::Builder b = ir::Builder::beforeNode(node);
   replaceNode(node, groupNormOf(b, op.input(), groups, op.weight(), op.bias(), op.eps()));
   return true;
@@ -126,13 +140,15 @@ Result<bool> rewriteInstanceNorm(ir::Node* node) {
 }
 
 /// Sum of squared differences from the mean over max(0, N - correction).
-Result<bool> replaceByVariance(ir::Node* node, ir::Value* x, const std::optional<ir::Ints>& dims, double correction,
-                               bool keepdim, bool root) {
+Result<bool> replaceByVariance(ir::Node* node, ir::Value* x, const std::optional<ir::Ints>& dims,
+                               double correction, bool keepdim, bool root) {
   if (isQuantizedWhole(*node) || x->dtype() != DType::Float32) return false;
   ir::Ints over;
   int64_t count = 1;
-  if (dims && !dims->empty()) over = *dims;
-  else over = lastDims(x->rank(), static_cast<size_t>(x->rank()));
+  if (dims && !dims->empty())
+    over = *dims;
+  else
+    over = lastDims(x->rank(), static_cast<size_t>(x->rank()));
   for (int64_t d : over) count *= x->dim(d < 0 ? d + x->rank() : d);
   if (static_cast<double>(count) <= correction) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
@@ -186,8 +202,8 @@ void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
                   {rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
                    rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
                    rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
-                   rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm,
-                   rewriteVariance});
+                   rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>,
+                   rewriteInstanceNorm, rewriteVariance});
 }
 
 }  // namespace carina::lower

@@ -9,10 +9,13 @@
 namespace carina::lower {
 namespace {
 
-// Infinite fill values would ruin the observed range; exp() of these is 0 and 8 bits can hold them beside real scores.
+// Infinite fill values would ruin the observed range; exp() of these is 0 and 8 bits can hold them beside
+// real scores.
 constexpr double kMostNegative = -255, kMostPositive = 255;
 
-double finite(double value) { return std::isinf(value) ? (value < 0 ? kMostNegative : kMostPositive) : value; }
+double finite(double value) {
+  return std::isinf(value) ? (value < 0 ? kMostNegative : kMostPositive) : value;
+}
 
 /// x / y = x * (1 / y); with a constant divisor the reciprocal is one too.
 Result<bool> rewriteDivision(ir::Node* node) {
@@ -34,7 +37,9 @@ Result<bool> rewriteGlu(ir::Node* node) {
   ir::Builder b = ir::Builder::beforeNode(node);
   const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim();
   const int64_t half = op.self()->dim(dim) / 2;
-  const auto part = [&](int64_t from) { return aten::SliceTensor::create(b, op.self(), dim, from, from + half, int64_t{1}).output(); };
+  const auto part = [&](int64_t from) {
+    return aten::SliceTensor::create(b, op.self(), dim, from, from + half, int64_t{1}).output();
+  };
   ir::Value* first = part(0);
   ir::Value* gate = aten::Sigmoid::create(b, part(half)).output();
   replaceNode(node, aten::MulTensor::create(b, first, gate).output());
@@ -46,7 +51,8 @@ Result<bool> rewriteMaskedFill(ir::Node* node) {
   ir::Value* fill = nullptr;
   ir::Builder b = ir::Builder::beforeNode(node);
   if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32) return false;
-  if (const auto op = ir::dynCast<aten::MaskedFillScalar>(node)) fill = number(b, finite(ir::scalarReal(op.value())), 0);
+  if (const auto op = ir::dynCast<aten::MaskedFillScalar>(node))
+    fill = number(b, finite(ir::scalarReal(op.value())), 0);
   else if (const auto tensor = ir::dynCast<aten::MaskedFillTensor>(node)) {
     if (!tensor.value()->isConstant()) return false;
     fill = number(b, finite(tensor.value()->constant().realAt(0)), 0);
@@ -131,12 +137,14 @@ Result<bool> rewriteTriangle(ir::Node* node) {
   const auto keep = mask.mutableAs<uint8_t>();
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
-      keep[static_cast<size_t>(i * columns + j)] = lower ? j <= i + lower.diagonal() : j >= i + upper.diagonal();
+      keep[static_cast<size_t>(i * columns + j)] =
+          lower ? j <= i + lower.diagonal() : j >= i + upper.diagonal();
     }
   }
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* zero = b.constant(Tensor::zeros(x->dtype(), {}));
-  replaceNode(node, aten::WhereSelf::create(b, b.constant(std::move(mask)), node->operands()[0], zero).output());
+  replaceNode(node,
+              aten::WhereSelf::create(b, b.constant(std::move(mask)), node->operands()[0], zero).output());
   return true;
 }
 
@@ -152,7 +160,8 @@ Result<bool> rewriteVectorNorm(ir::Node* node) {
     replaceNode(node, aten::Sqrt::create(b, sum).output());
   } else if (order == 1) {
     ir::Value* magnitude = aten::Abs::create(b, op.self()).output();
-    replaceNode(node, aten::SumDimIntList::create(b, magnitude, op.dim(), op.keepdim(), std::nullopt).output());
+    replaceNode(node,
+                aten::SumDimIntList::create(b, magnitude, op.dim(), op.keepdim(), std::nullopt).output());
   } else if (std::isinf(order) && order > 0) {
     ir::Value* magnitude = aten::Abs::create(b, op.self()).output();
     replaceNode(node, aten::Amax::create(b, magnitude, op.dim().value_or(ir::Ints{}), op.keepdim()).output());
@@ -168,23 +177,37 @@ Result<bool> rewriteCompareNumber(ir::Node* node) {
   using aten::OpId;
   if (!aten::isOperator(node)) return false;
   const OpId id = aten::opId(node);
-  if (id != OpId::EqScalar && id != OpId::NeScalar && id != OpId::LtScalar && id != OpId::LeScalar && id != OpId::GtScalar &&
-      id != OpId::GeScalar) {
+  if (id != OpId::EqScalar && id != OpId::NeScalar && id != OpId::LtScalar && id != OpId::LeScalar &&
+      id != OpId::GtScalar && id != OpId::GeScalar) {
     return false;
   }
   const ir::Value* self = node->operands()[0];
-  if (self->dtype() == DType::Bool || (isInteger(self->dtype()) && std::holds_alternative<double>(node->attribute(0)))) return false;
+  if (self->dtype() == DType::Bool ||
+      (isInteger(self->dtype()) && std::holds_alternative<double>(node->attribute(0))))
+    return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* other = b.constant(convert(Tensor::scalar(ir::scalarReal(node->attribute(0))), self->dtype()));
   ir::Value* x = node->operands()[0];
   ir::Value* result = nullptr;
   switch (id) {
-    case OpId::EqScalar: result = aten::EqTensor::create(b, x, other).output(); break;
-    case OpId::NeScalar: result = aten::NeTensor::create(b, x, other).output(); break;
-    case OpId::LtScalar: result = aten::LtTensor::create(b, x, other).output(); break;
-    case OpId::LeScalar: result = aten::LeTensor::create(b, x, other).output(); break;
-    case OpId::GtScalar: result = aten::GtTensor::create(b, x, other).output(); break;
-    default: result = aten::GeTensor::create(b, x, other).output(); break;
+    case OpId::EqScalar:
+      result = aten::EqTensor::create(b, x, other).output();
+      break;
+    case OpId::NeScalar:
+      result = aten::NeTensor::create(b, x, other).output();
+      break;
+    case OpId::LtScalar:
+      result = aten::LtTensor::create(b, x, other).output();
+      break;
+    case OpId::LeScalar:
+      result = aten::LeTensor::create(b, x, other).output();
+      break;
+    case OpId::GtScalar:
+      result = aten::GtTensor::create(b, x, other).output();
+      break;
+    default:
+      result = aten::GeTensor::create(b, x, other).output();
+      break;
   }
   replaceNode(node, result);
   return true;
@@ -193,10 +216,14 @@ Result<bool> rewriteCompareNumber(ir::Node* node) {
 /// Results that do not depend on their operand's values.
 Result<bool> rewriteConstantLike(ir::Node* node) {
   std::optional<double> value;
-  if (const auto full = ir::dynCast<aten::FullLike>(node)) value = ir::scalarReal(full.fillValue());
-  else if (const auto filled = ir::dynCast<aten::NewFull>(node)) value = ir::scalarReal(filled.fillValue());
-  else if (ir::isa<aten::ZerosLike>(node) || ir::isa<aten::NewZeros>(node)) value = 0;
-  else if (ir::isa<aten::OnesLike>(node) || ir::isa<aten::NewOnes>(node)) value = 1;
+  if (const auto full = ir::dynCast<aten::FullLike>(node))
+    value = ir::scalarReal(full.fillValue());
+  else if (const auto filled = ir::dynCast<aten::NewFull>(node))
+    value = ir::scalarReal(filled.fillValue());
+  else if (ir::isa<aten::ZerosLike>(node) || ir::isa<aten::NewZeros>(node))
+    value = 0;
+  else if (ir::isa<aten::OnesLike>(node) || ir::isa<aten::NewOnes>(node))
+    value = 1;
   if (!value) return false;
   Tensor reals = Tensor::uninitialized(DType::Float64, node->result()->shape());
   const auto elements = reals.mutableAs<double>();
@@ -217,9 +244,13 @@ Result<bool> rewriteWholeDivision(ir::Node* node) {
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* quotient = aten::DivTensor::create(b, x, y).output();
   const std::string rounding = mode ? mode.roundingMode().value_or("") : "floor";
-  if (rounding == "floor") quotient = aten::Floor::create(b, quotient).output();
-  else if (rounding == "trunc") quotient = aten::Trunc::create(b, quotient).output();
-  if (remainder) quotient = aten::SubTensor::create(b, x, aten::MulTensor::create(b, quotient, y).output(), int64_t{1}).output();
+  if (rounding == "floor")
+    quotient = aten::Floor::create(b, quotient).output();
+  else if (rounding == "trunc")
+    quotient = aten::Trunc::create(b, quotient).output();
+  if (remainder)
+    quotient =
+        aten::SubTensor::create(b, x, aten::MulTensor::create(b, quotient, y).output(), int64_t{1}).output();
   replaceNode(node, quotient);
   return true;
 }
@@ -234,19 +265,21 @@ void replaceNode(ir::Node* node, ir::Value* value) {
 }
 
 ir::Value* number(ir::Builder& builder, double value, int64_t rank) {
-  return builder.constant(Tensor::from(Shape(static_cast<size_t>(rank), 1), std::vector<float>{static_cast<float>(value)}));
+  return builder.constant(
+      Tensor::from(Shape(static_cast<size_t>(rank), 1), std::vector<float>{static_cast<float>(value)}));
 }
 
 bool isQuantizedWhole(const ir::Node& node) {
   return std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
-    return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) || ir::producerAs<aten::DequantizePerChannel>(operand));
+    return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) ||
+                       ir::producerAs<aten::DequantizePerChannel>(operand));
   });
 }
 
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
-                                   rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm, rewriteCompareNumber,
-                                   rewriteConstantLike, rewriteWholeDivision});
+                                   rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm,
+                                   rewriteCompareNumber, rewriteConstantLike, rewriteWholeDivision});
 }
 
 }  // namespace carina::lower

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and simple recurrent layers and cells, unrolled over time. The input products of all steps are one linear.
+// LSTM, GRU and simple recurrent layers and cells, unrolled over time. The input products of all steps are
+// one linear.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -12,19 +13,27 @@ namespace {
 struct Parts {
   ir::Builder& b;
 
-  ir::Value* linear(ir::Value* x, ir::Value* w, ir::Value* bias) { return aten::Linear::create(b, x, w, bias).output(); }
+  ir::Value* linear(ir::Value* x, ir::Value* w, ir::Value* bias) {
+    return aten::Linear::create(b, x, w, bias).output();
+  }
   ir::Value* add(ir::Value* x, ir::Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
   ir::Value* sub(ir::Value* x, ir::Value* y) { return aten::SubTensor::create(b, x, y, int64_t{1}).output(); }
   ir::Value* mul(ir::Value* x, ir::Value* y) { return aten::MulTensor::create(b, x, y).output(); }
   ir::Value* sigmoid(ir::Value* x) { return aten::Sigmoid::create(b, x).output(); }
   ir::Value* tanh(ir::Value* x) { return aten::Tanh::create(b, x).output(); }
-  ir::Value* select(ir::Value* x, int64_t dim, int64_t i) { return aten::SelectInt::create(b, x, dim, i).output(); }
+  ir::Value* select(ir::Value* x, int64_t dim, int64_t i) {
+    return aten::SelectInt::create(b, x, dim, i).output();
+  }
   /// Rows [i * size, (i + 1) * size) of the last dimension.
   ir::Value* gate(ir::Value* x, int64_t i, int64_t size) {
     return aten::SliceTensor::create(b, x, int64_t{-1}, i * size, (i + 1) * size, int64_t{1}).output();
   }
-  ir::Value* stack(std::vector<ir::Value*> x, int64_t dim) { return aten::Stack::create(b, std::move(x), dim).output(); }
-  ir::Value* cat(std::vector<ir::Value*> x, int64_t dim) { return aten::Cat::create(b, std::move(x), dim).output(); }
+  ir::Value* stack(std::vector<ir::Value*> x, int64_t dim) {
+    return aten::Stack::create(b, std::move(x), dim).output();
+  }
+  ir::Value* cat(std::vector<ir::Value*> x, int64_t dim) {
+    return aten::Cat::create(b, std::move(x), dim).output();
+  }
 };
 
 enum class Kind : uint8_t { Lstm, Gru, Tanh, Relu };
@@ -58,7 +67,8 @@ State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const
   if (kind == Kind::Gru) {
     ir::Value* reset = p.sigmoid(p.add(p.gate(fromInput, 0, size), p.gate(fromHidden, 0, size)));
     ir::Value* update = p.sigmoid(p.add(p.gate(fromInput, 1, size), p.gate(fromHidden, 1, size)));
-    ir::Value* candidate = p.tanh(p.add(p.gate(fromInput, 2, size), p.mul(reset, p.gate(fromHidden, 2, size))));
+    ir::Value* candidate =
+        p.tanh(p.add(p.gate(fromInput, 2, size), p.mul(reset, p.gate(fromHidden, 2, size))));
     return {p.add(p.mul(p.sub(before.h, candidate), update), candidate), nullptr};
   }
   ir::Value* z = p.add(fromInput, fromHidden);
@@ -89,21 +99,27 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
   if (!op || isQuantizedWhole(*node) || op.train() || op.input()->rank() != 3) return false;
   const int64_t directions = op.bidirectional() ? 2 : 1;
   const size_t perCell = op.hasBiases() ? 4 : 2;
-  if (op.params().size() != static_cast<size_t>(op.numLayers() * directions) * perCell) return false;  // projections
+  if (op.params().size() != static_cast<size_t>(op.numLayers() * directions) * perCell)
+    return false;  // projections
   ir::Builder b = ir::Builder::beforeNode(node);
   Parts p{b};
   std::vector<ir::Value*> states;
-  if constexpr (std::is_same_v<Op, aten::LstmInput>) states.assign(op.hx().begin(), op.hx().end());
-  else states = {op.hx()};
-  ir::Value* x = op.batchFirst() ? aten::TransposeInt::create(b, op.input(), int64_t{0}, int64_t{1}).output() : op.input();
+  if constexpr (std::is_same_v<Op, aten::LstmInput>)
+    states.assign(op.hx().begin(), op.hx().end());
+  else
+    states = {op.hx()};
+  ir::Value* x = op.batchFirst() ? aten::TransposeInt::create(b, op.input(), int64_t{0}, int64_t{1}).output()
+                                 : op.input();
   std::vector<ir::Value*> lastHidden, lastCell;
   for (int64_t layer = 0; layer < op.numLayers(); ++layer) {
     std::vector<ir::Value*> outputs;
     for (int64_t direction = 0; direction < directions; ++direction) {
       const int64_t cell = layer * directions + direction;
       const auto* params = op.params().data() + static_cast<size_t>(cell) * perCell;
-      const Weights w{params[0], params[1], perCell == 4 ? params[2] : nullptr, perCell == 4 ? params[3] : nullptr};
-      const State start{p.select(states[0], 0, cell), kind == Kind::Lstm ? p.select(states[1], 0, cell) : nullptr};
+      const Weights w{params[0], params[1], perCell == 4 ? params[2] : nullptr,
+                      perCell == 4 ? params[3] : nullptr};
+      const State start{p.select(states[0], 0, cell),
+                        kind == Kind::Lstm ? p.select(states[1], 0, cell) : nullptr};
       const Layer run = runLayer(p, kind, x, start, w, direction == 1);
       outputs.push_back(run.output);
       lastHidden.push_back(run.last.h);
@@ -128,8 +144,10 @@ Result<bool> rewriteCell(ir::Node* node, Kind kind) {
   ir::Builder b = ir::Builder::beforeNode(node);
   Parts p{b};
   State before;
-  if constexpr (std::is_same_v<Op, aten::LstmCell>) before = {op.hx()[0], op.hx()[1]};
-  else before = {op.hx(), nullptr};
+  if constexpr (std::is_same_v<Op, aten::LstmCell>)
+    before = {op.hx()[0], op.hx()[1]};
+  else
+    before = {op.hx(), nullptr};
   const Weights w{op.wIh(), op.wHh(), op.bIh(), op.bHh()};
   const State after = step(p, kind, p.linear(op.input(), w.input, w.inputBias), before, w);
   ir::Graph& graph = node->graph();

@@ -11,7 +11,9 @@ namespace carina::lower {
 namespace {
 
 /// Accumulator type of sums of products over this input.
-DType accumulatorFor(DType input) { return input == DType::Int16 ? DType::Int48 : DType::Int32; }
+DType accumulatorFor(DType input) {
+  return input == DType::Int16 ? DType::Int48 : DType::Int32;
+}
 
 /// SINGLE_ROUND of one value.
 int64_t rescaled(int64_t value, const RescaleFactor& factor, int64_t outputZero, DType to) {
@@ -61,52 +63,60 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
   ir::Builder b = builder();
   return tosa::Rescale::create(b, input, constant(std::move(multiplier)), constant(std::move(shift)),
                                zeroPoint(input, inputZero), scalar(to, outputZero), scale32,
-                               tosa::RoundingMode::SINGLE_ROUND, count > 1, false, false, {{to, input->shape()}})
+                               tosa::RoundingMode::SINGLE_ROUND, count > 1, false, false,
+                               {{to, input->shape()}})
       .output();
 }
 
-ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                           const Window& window) {
+ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                           int64_t weightZero, const Window& window) {
   ir::Builder b = builder();
-  return tosa::Conv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero), window.pad,
-                              window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+  return tosa::Conv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+                              zeroPoint(weight, weightZero), window.pad, window.stride, window.dilation,
+                              false, accumulatorFor(input->dtype()))
       .output();
 }
 
 ir::Value* Emitter::depthwiseConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                                     int64_t weightZero, const Window& window) {
   ir::Builder b = builder();
-  return tosa::DepthwiseConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero),
-                                       window.pad, window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+  return tosa::DepthwiseConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+                                       zeroPoint(weight, weightZero), window.pad, window.stride,
+                                       window.dilation, false, accumulatorFor(input->dtype()))
       .output();
 }
 
-ir::Value* Emitter::conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                           const Window& window) {
+ir::Value* Emitter::conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                           int64_t weightZero, const Window& window) {
   ir::Builder b = builder();
-  return tosa::Conv3d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero), window.pad,
-                              window.stride, window.dilation, false, accumulatorFor(input->dtype()))
+  return tosa::Conv3d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+                              zeroPoint(weight, weightZero), window.pad, window.stride, window.dilation,
+                              false, accumulatorFor(input->dtype()))
       .output();
 }
 
 ir::Value* Emitter::transposeConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                                     int64_t weightZero, const Window& window) {
   ir::Builder b = builder();
-  return tosa::TransposeConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero), zeroPoint(weight, weightZero),
-                                       window.pad, window.stride, false, accumulatorFor(input->dtype()))
+  return tosa::TransposeConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+                                       zeroPoint(weight, weightZero), window.pad, window.stride, false,
+                                       accumulatorFor(input->dtype()))
       .output();
 }
 
-ir::Value* Emitter::averagePool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window, int64_t zero) {
+ir::Value* Emitter::averagePool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window,
+                                  int64_t zero) {
   ir::Builder b = builder();
-  return tosa::AvgPool2d::create(b, input, zeroPoint(input, zero), zeroPoint(input, zero), std::move(kernel), window.stride,
-                                 window.pad, DType::Int32)
+  return tosa::AvgPool2d::create(b, input, zeroPoint(input, zero), zeroPoint(input, zero), std::move(kernel),
+                                 window.stride, window.pad, DType::Int32)
       .output();
 }
 
 ir::Value* Emitter::maxPool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window) {
   ir::Builder b = builder();
-  return tosa::MaxPool2d::create(b, input, std::move(kernel), window.stride, window.pad, tosa::NanMode::PROPAGATE).output();
+  return tosa::MaxPool2d::create(b, input, std::move(kernel), window.stride, window.pad,
+                                 tosa::NanMode::PROPAGATE)
+      .output();
 }
 
 ir::Value* Emitter::matmul(ir::Value* a, ir::Value* b, int64_t aZero, int64_t bZero) {
@@ -117,24 +127,42 @@ ir::Value* Emitter::matmul(ir::Value* a, ir::Value* b, int64_t aZero, int64_t bZ
 ir::Value* Emitter::binary(Binary op, ir::Value* a, ir::Value* b) {
   ir::Builder builder_ = builder();
   switch (op) {
-    case Binary::Add: return tosa::Add::create(builder_, a, b).output();
-    case Binary::Sub: return tosa::Sub::create(builder_, a, b).output();
-    case Binary::Mul: return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, 0)).output();
-    case Binary::Maximum: return tosa::Maximum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
-    case Binary::Minimum: return tosa::Minimum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
-    case Binary::Equal: return tosa::Equal::create(builder_, a, b).output();
-    case Binary::Greater: return tosa::Greater::create(builder_, a, b).output();
-    case Binary::GreaterEqual: return tosa::GreaterEqual::create(builder_, a, b).output();
-    case Binary::LogicalAnd: return tosa::LogicalAnd::create(builder_, a, b).output();
-    case Binary::LogicalOr: return tosa::LogicalOr::create(builder_, a, b).output();
-    case Binary::LogicalXor: return tosa::LogicalXor::create(builder_, a, b).output();
-    case Binary::BitwiseAnd: return tosa::BitwiseAnd::create(builder_, a, b).output();
-    case Binary::BitwiseOr: return tosa::BitwiseOr::create(builder_, a, b).output();
-    case Binary::BitwiseXor: return tosa::BitwiseXor::create(builder_, a, b).output();
-    case Binary::LeftShift: return tosa::LogicalLeftShift::create(builder_, a, b).output();
-    case Binary::ArithmeticRightShift: return tosa::ArithmeticRightShift::create(builder_, a, b, false).output();
-    case Binary::LogicalRightShift: return tosa::LogicalRightShift::create(builder_, a, b).output();
-    case Binary::IntDiv: return tosa::Intdiv::create(builder_, a, b).output();
+    case Binary::Add:
+      return tosa::Add::create(builder_, a, b).output();
+    case Binary::Sub:
+      return tosa::Sub::create(builder_, a, b).output();
+    case Binary::Mul:
+      return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, 0)).output();
+    case Binary::Maximum:
+      return tosa::Maximum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+    case Binary::Minimum:
+      return tosa::Minimum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+    case Binary::Equal:
+      return tosa::Equal::create(builder_, a, b).output();
+    case Binary::Greater:
+      return tosa::Greater::create(builder_, a, b).output();
+    case Binary::GreaterEqual:
+      return tosa::GreaterEqual::create(builder_, a, b).output();
+    case Binary::LogicalAnd:
+      return tosa::LogicalAnd::create(builder_, a, b).output();
+    case Binary::LogicalOr:
+      return tosa::LogicalOr::create(builder_, a, b).output();
+    case Binary::LogicalXor:
+      return tosa::LogicalXor::create(builder_, a, b).output();
+    case Binary::BitwiseAnd:
+      return tosa::BitwiseAnd::create(builder_, a, b).output();
+    case Binary::BitwiseOr:
+      return tosa::BitwiseOr::create(builder_, a, b).output();
+    case Binary::BitwiseXor:
+      return tosa::BitwiseXor::create(builder_, a, b).output();
+    case Binary::LeftShift:
+      return tosa::LogicalLeftShift::create(builder_, a, b).output();
+    case Binary::ArithmeticRightShift:
+      return tosa::ArithmeticRightShift::create(builder_, a, b, false).output();
+    case Binary::LogicalRightShift:
+      return tosa::LogicalRightShift::create(builder_, a, b).output();
+    case Binary::IntDiv:
+      return tosa::Intdiv::create(builder_, a, b).output();
   }
   CARINA_UNREACHABLE("binary operator");
 }
@@ -142,10 +170,14 @@ ir::Value* Emitter::binary(Binary op, ir::Value* a, ir::Value* b) {
 ir::Value* Emitter::unary(Unary op, ir::Value* input) {
   ir::Builder b = builder();
   switch (op) {
-    case Unary::Abs: return tosa::Abs::create(b, input).output();
-    case Unary::LogicalNot: return tosa::LogicalNot::create(b, input).output();
-    case Unary::BitwiseNot: return tosa::BitwiseNot::create(b, input).output();
-    case Unary::Identity: return tosa::Identity::create(b, input).output();
+    case Unary::Abs:
+      return tosa::Abs::create(b, input).output();
+    case Unary::LogicalNot:
+      return tosa::LogicalNot::create(b, input).output();
+    case Unary::BitwiseNot:
+      return tosa::BitwiseNot::create(b, input).output();
+    case Unary::Identity:
+      return tosa::Identity::create(b, input).output();
   }
   CARINA_UNREACHABLE("unary operator");
 }
@@ -178,11 +210,16 @@ ir::Value* Emitter::cast(ir::Value* input, DType to) {
 ir::Value* Emitter::reduce(Reduce op, ir::Value* input, int64_t axis) {
   ir::Builder b = builder();
   switch (op) {
-    case Reduce::Sum: return tosa::ReduceSum::create(b, input, axis).output();
-    case Reduce::Max: return tosa::ReduceMax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
-    case Reduce::Min: return tosa::ReduceMin::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
-    case Reduce::All: return tosa::ReduceAll::create(b, input, axis).output();
-    case Reduce::Any: return tosa::ReduceAny::create(b, input, axis).output();
+    case Reduce::Sum:
+      return tosa::ReduceSum::create(b, input, axis).output();
+    case Reduce::Max:
+      return tosa::ReduceMax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+    case Reduce::Min:
+      return tosa::ReduceMin::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+    case Reduce::All:
+      return tosa::ReduceAll::create(b, input, axis).output();
+    case Reduce::Any:
+      return tosa::ReduceAny::create(b, input, axis).output();
   }
   CARINA_UNREACHABLE("reduction");
 }
@@ -193,7 +230,8 @@ ir::Value* Emitter::argmax(ir::Value* input, int64_t axis) {
 }
 
 ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
-  if (const auto before = ir::producerAs<tosa::Reshape>(input)) input = before.input1();  // the last one says it all
+  if (const auto before = ir::producerAs<tosa::Reshape>(input))
+    input = before.input1();  // the last one says it all
   if (input->shape() == shape) return input;
   if (input->isConstant()) return constant(input->constant().reshaped(shape));
   ir::Builder b = builder();
@@ -253,7 +291,8 @@ ir::Value* Emitter::scatter(ir::Value* values, ir::Value* indices, ir::Value* in
   return tosa::Scatter::create(b, values, indices, input).valuesOut();
 }
 
-ir::Value* Emitter::resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset, const Shape& border) {
+ir::Value* Emitter::resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
+                           const Shape& border) {
   ir::Builder b = builder();
   return tosa::Resize::create(b, input, shapeConstant(scale), shapeConstant(offset), shapeConstant(border),
                               bilinear ? tosa::ResizeMode::BILINEAR : tosa::ResizeMode::NEAREST)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates TOSA nodes in the graph being built: constants for zero points and shapes, and results that need no thought.
+// Creates TOSA nodes in the graph being built: constants for zero points and shapes, and results that need no
+// thought.
 #pragma once
 
 #include <array>
@@ -13,14 +14,30 @@
 namespace carina::lower {
 
 enum class Binary : uint8_t {
-  Add, Sub, Mul, Maximum, Minimum, Equal, Greater, GreaterEqual, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr,
-  BitwiseXor, LeftShift, ArithmeticRightShift, LogicalRightShift, IntDiv,
+  Add,
+  Sub,
+  Mul,
+  Maximum,
+  Minimum,
+  Equal,
+  Greater,
+  GreaterEqual,
+  LogicalAnd,
+  LogicalOr,
+  LogicalXor,
+  BitwiseAnd,
+  BitwiseOr,
+  BitwiseXor,
+  LeftShift,
+  ArithmeticRightShift,
+  LogicalRightShift,
+  IntDiv,
 };
 enum class Unary : uint8_t { Abs, LogicalNot, BitwiseNot, Identity };
 enum class Reduce : uint8_t { Sum, Max, Min, All, Any };
 
-/// All functions take and return values of the graph being built; shapes are TOSA's (channel-last for feature maps). A
-/// constant operand of a data-movement operator gives a constant: it is moved now.
+/// All functions take and return values of the graph being built; shapes are TOSA's (channel-last for feature
+/// maps). A constant operand of a data-movement operator gives a constant: it is moved now.
 class Emitter {
  public:
   explicit Emitter(ir::Graph& graph) : graph_(&graph) {}
@@ -30,7 +47,8 @@ class Emitter {
   /// One element of an integer type; shape [1]. Equal ones are one constant.
   ir::Value* scalar(DType dtype, int64_t value);
 
-  /// One factor, or one per index of the last dimension. int48 inputs take 16-bit multipliers, all others 32-bit ones.
+  /// One factor, or one per index of the last dimension. int48 inputs take 16-bit multipliers, all others
+  /// 32-bit ones.
   Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                              std::span<const double> factors);
 
@@ -39,17 +57,17 @@ class Emitter {
     std::vector<int64_t> pad;  // before and after per dimension, outermost first
   };
   /// weight [OC, KH, KW, IC], bias [OC]; result int32, for int16 inputs int48.
-  ir::Value* conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                    const Window& window);
+  ir::Value* conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                    int64_t weightZero, const Window& window);
   /// weight [KH, KW, C, M], bias [C * M].
-  ir::Value* depthwiseConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                             const Window& window);
+  ir::Value* depthwiseConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                             int64_t weightZero, const Window& window);
   /// weight [OC, KD, KH, KW, IC].
-  ir::Value* conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                    const Window& window);
+  ir::Value* conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                    int64_t weightZero, const Window& window);
   /// weight [OC, KH, KW, IC]; window.pad is TOSA's out_pad (may be negative), no dilation.
-  ir::Value* transposeConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero, int64_t weightZero,
-                             const Window& window);
+  ir::Value* transposeConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
+                             int64_t weightZero, const Window& window);
   ir::Value* averagePool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window, int64_t zero);
   ir::Value* maxPool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window);
   /// [N, H, C] x [N, C, W]; result int32, for int16 inputs int48.
@@ -81,7 +99,8 @@ class Emitter {
   ir::Value* gather(ir::Value* values, ir::Value* indices);
   ir::Value* scatter(ir::Value* values, ir::Value* indices, ir::Value* input);
   /// scale {yn, yd, xn, xd}, offset {y, x}, border {y, x}; bilinear gives int32 (int48 for int16).
-  ir::Value* resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset, const Shape& border);
+  ir::Value* resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
+                    const Shape& border);
 
  private:
   ir::Builder builder() const { return ir::Builder(*graph_, nullptr, location_); }

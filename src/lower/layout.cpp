@@ -18,7 +18,9 @@ std::vector<int> firstInts(size_t count) {
 
 }  // namespace
 
-Layout Layout::rowMajor(const Shape& shape) { return ordered(shape, firstInts(shape.size())); }
+Layout Layout::rowMajor(const Shape& shape) {
+  return ordered(shape, firstInts(shape.size()));
+}
 
 Layout Layout::ordered(const Shape& shape, const std::vector<int>& order) {
   Layout layout;
@@ -42,7 +44,9 @@ Shape Layout::shape() const {
   return shape;
 }
 
-std::vector<int> Layout::logicalAxes() const { return axesOf(firstInts(dims.size())); }
+std::vector<int> Layout::logicalAxes() const {
+  return axesOf(firstInts(dims.size()));
+}
 
 std::vector<int> Layout::axesOf(const std::vector<int>& order) const {
   std::vector<int> sequence;
@@ -53,7 +57,9 @@ std::vector<int> Layout::axesOf(const std::vector<int>& order) const {
   return sequence;
 }
 
-bool Layout::isRowMajor() const { return logicalAxes() == firstInts(axes.size()); }
+bool Layout::isRowMajor() const {
+  return logicalAxes() == firstInts(axes.size());
+}
 
 Layout Layout::permuted(const std::vector<int>& permutation) const {
   Layout layout{axes, {}};
@@ -63,13 +69,16 @@ Layout Layout::permuted(const std::vector<int>& permutation) const {
 
 void Layout::splitAxis(int axis, int64_t outer) {
   const auto at = static_cast<size_t>(axis);
-  CARINA_CHECK(outer > 1 && axes[at] > outer && axes[at] % outer == 0, "an axis is split into two real parts");
+  CARINA_CHECK(outer > 1 && axes[at] > outer && axes[at] % outer == 0,
+               "an axis is split into two real parts");
   axes.insert(axes.begin() + axis, outer);
   axes[at + 1] /= outer;
   for (auto& dim : dims) {
     for (size_t i = 0; i < dim.size(); ++i) {
-      if (dim[i] == axis) dim.insert(dim.begin() + static_cast<std::ptrdiff_t>(++i), axis + 1);
-      else if (dim[i] > axis) ++dim[i];
+      if (dim[i] == axis)
+        dim.insert(dim.begin() + static_cast<std::ptrdiff_t>(++i), axis + 1);
+      else if (dim[i] > axis)
+        ++dim[i];
     }
   }
 }
@@ -115,7 +124,8 @@ Shape Transposition::to() const {
   return shape;
 }
 
-std::optional<Transposition> transposition(const std::vector<int64_t>& axes, const std::vector<int>& sequence) {
+std::optional<Transposition> transposition(const std::vector<int64_t>& axes,
+                                           const std::vector<int>& sequence) {
   CARINA_CHECK(axes.size() == sequence.size(), "every axis is placed once");
   // Runs of axes that follow each other in both orders.
   struct Run {
@@ -125,8 +135,10 @@ std::optional<Transposition> transposition(const std::vector<int64_t>& axes, con
   std::vector<Run> runs;
   for (size_t i = 0; i < sequence.size(); ++i) {
     const int64_t extent = axes[static_cast<size_t>(sequence[i])];
-    if (i > 0 && sequence[i] == sequence[i - 1] + 1) runs.back().extent *= extent;
-    else runs.push_back({sequence[i], extent});
+    if (i > 0 && sequence[i] == sequence[i - 1] + 1)
+      runs.back().extent *= extent;
+    else
+      runs.push_back({sequence[i], extent});
   }
   if (runs.size() <= 1) return std::nullopt;
   std::vector<int> bySource = firstInts(runs.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of an aten tensor lie in a TOSA tensor. View and permute operators only change this description; data moves
-// when a consumer needs another order. That is how layouts are assigned over the whole graph and not per operator.
+// How the elements of an aten tensor lie in a TOSA tensor. View and permute operators only change this
+// description; data moves when a consumer needs another order. That is how layouts are assigned over the
+// whole graph and not per operator.
 #pragma once
 
 #include <optional>
@@ -10,8 +11,9 @@
 
 namespace carina::lower {
 
-/// The storage is a row-major array over `axes` (all extents > 1, outermost first). Dimension d of the aten tensor is made of
-/// the axes dims[d] (outermost first; none for a dimension of size 1). Every axis belongs to exactly one dimension.
+/// The storage is a row-major array over `axes` (all extents > 1, outermost first). Dimension d of the aten
+/// tensor is made of the axes dims[d] (outermost first; none for a dimension of size 1). Every axis belongs
+/// to exactly one dimension.
 struct Layout {
   std::vector<int64_t> axes;
   std::vector<std::vector<int>> dims;
@@ -36,15 +38,17 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-/// A transposition of a row-major array: reshape to `from`, TRANSPOSE by `permutation` (output axis i is input axis
-/// permutation[i]). Neighbouring axes that stay together are merged.
+/// A transposition of a row-major array: reshape to `from`, TRANSPOSE by `permutation` (output axis i is
+/// input axis permutation[i]). Neighbouring axes that stay together are merged.
 struct Transposition {
   Shape from;
   std::vector<int> permutation;
   Shape to() const;
 };
 
-/// What brings storage `axes` into the order `sequence` (a permutation of the axes); nothing when it already is.
-std::optional<Transposition> transposition(const std::vector<int64_t>& axes, const std::vector<int>& sequence);
+/// What brings storage `axes` into the order `sequence` (a permutation of the axes); nothing when it already
+/// is.
+std::optional<Transposition> transposition(const std::vector<int64_t>& axes,
+                                           const std::vector<int>& sequence);
 
 }  // namespace carina::lower

@@ -18,10 +18,14 @@ constexpr size_t kMostErrors = 20;
 /// What a program input or output is inside TOSA.
 Result<DType> boundaryType(const ir::Value& value) {
   switch (value.dtype()) {
-    case DType::Int8: case DType::Int16: case DType::Int32: case DType::Bool: return value.dtype();
+    case DType::Int8:
+    case DType::Int16:
+    case DType::Int32:
+    case DType::Bool:
+      return value.dtype();
     default:
-      return fail("{} {} enters or leaves the NPU part as {}", value.isInput() ? "input" : "value", value.name,
-                  dtypeName(value.dtype()))
+      return fail("{} {} enters or leaves the NPU part as {}", value.isInput() ? "input" : "value",
+                  value.name, dtypeName(value.dtype()))
           .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
   }
 }
@@ -42,7 +46,9 @@ Result<ir::Graph> Lowering::run() {
   CARINA_RETURN_IF_ERROR(addInputs());
   std::vector<Diagnostic> problems;
   for (const ir::Node* node : source_.nodes()) {
-    if (std::all_of(node->results().begin(), node->results().end(), [](const ir::Value* v) { return v->unused(); })) continue;
+    if (std::all_of(node->results().begin(), node->results().end(),
+                    [](const ir::Value* v) { return v->unused(); }))
+      continue;
     emitter_.setLocation(node->location());
     Status status = lowerNode(*node);
     if (status.ok()) continue;
@@ -107,8 +113,14 @@ Result<Real> Lowering::real(const ir::Value* value) {
       return fail("a constant with a scale per channel is used where one scale is needed")
           .withRemedy("quantize it per tensor");
     }
-    Real real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())}, constant->scales,
-              constant->zeroPoints[0], false, {}, {}, {}, {}};
+    Real real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())},
+              constant->scales,
+              constant->zeroPoints[0],
+              false,
+              {},
+              {},
+              {},
+              {}};
     reals_[value] = real;
     return real;
   }
@@ -170,7 +182,8 @@ std::optional<Codes> Lowering::codesAfter(const ir::Value* value) const {
   return std::nullopt;
 }
 
-// Layouts ----------------------------------------------------------------------------------------------------------
+// Layouts
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<int> Lowering::channelLast(size_t rank) {
   std::vector<int> order{0};
@@ -193,10 +206,11 @@ Shape shapeInOrder(const Shape& shape, const std::vector<int>& order) {
   return result;
 }
 
-/// The permutation that takes an array of shape `from`, whose sizes > 1 are exactly the layout's axes, to `to` with the axes
-/// in the order of `sequence`; nothing when the shapes do not match that way. Sizes of 1 go where one is needed.
-std::optional<std::vector<int>> directPermutation(const Shape& from, const Layout& layout, const std::vector<int>& sequence,
-                                                  const Shape& to) {
+/// The permutation that takes an array of shape `from`, whose sizes > 1 are exactly the layout's axes, to
+/// `to` with the axes in the order of `sequence`; nothing when the shapes do not match that way. Sizes of 1
+/// go where one is needed.
+std::optional<std::vector<int>> directPermutation(const Shape& from, const Layout& layout,
+                                                  const std::vector<int>& sequence, const Shape& to) {
   if (from.size() != to.size()) return std::nullopt;
   std::vector<int> positionOfAxis, ones;
   for (size_t i = 0; i < from.size(); ++i) {
@@ -217,14 +231,15 @@ std::optional<std::vector<int>> directPermutation(const Shape& from, const Layou
       permutation.push_back(ones[nextOne++]);
       continue;
     }
-    if (next >= sequence.size() || layout.axes[static_cast<size_t>(sequence[next])] != size) return std::nullopt;
+    if (next >= sequence.size() || layout.axes[static_cast<size_t>(sequence[next])] != size)
+      return std::nullopt;
     permutation.push_back(positionOfAxis[static_cast<size_t>(sequence[next++])]);
   }
   return permutation;
 }
 
-/// A dimension order in which the storage lies, when every dimension is one axis. Dimensions of size 1 follow their
-/// predecessor, or go first.
+/// A dimension order in which the storage lies, when every dimension is one axis. Dimensions of size 1 follow
+/// their predecessor, or go first.
 std::optional<std::vector<int>> storageOrder(const Layout& layout) {
   const auto rank = layout.dims.size();
   std::vector<std::vector<int>> candidates{identityOrder(rank)};
@@ -241,7 +256,8 @@ std::optional<std::vector<int>> storageOrder(const Layout& layout) {
     if (!layout.dims[d].empty()) last = layout.dims[d][0];
     keyed.emplace_back(last, static_cast<int>(d));
   }
-  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   order.clear();
   for (const auto& [axis, d] : keyed) order.push_back(d);
   return order;
@@ -249,7 +265,8 @@ std::optional<std::vector<int>> storageOrder(const Layout& layout) {
 
 /// Leading dimensions of size 1 up to `rank`.
 Stored withRank(Stored data, size_t rank) {
-  while (data.layout.dims.size() < rank) data.layout.dims.insert(data.layout.dims.begin(), std::vector<int>{});
+  while (data.layout.dims.size() < rank)
+    data.layout.dims.insert(data.layout.dims.begin(), std::vector<int>{});
   return data;
 }
 
@@ -272,12 +289,15 @@ ir::Value* Lowering::ordered(const Stored& data, const std::vector<int>& order) 
   } else if (const auto direct = directPermutation(value->shape(), data.layout, sequence, target)) {
     value = emitter_.transpose(value, *direct);
   } else {
-    value = emitter_.reshape(emitter_.transpose(emitter_.reshape(value, move->from), move->permutation), target);
+    value =
+        emitter_.reshape(emitter_.transpose(emitter_.reshape(value, move->from), move->permutation), target);
   }
   return known = value;
 }
 
-ir::Value* Lowering::rowMajor(const Stored& data) { return ordered(data, identityOrder(data.layout.dims.size())); }
+ir::Value* Lowering::rowMajor(const Stored& data) {
+  return ordered(data, identityOrder(data.layout.dims.size()));
+}
 
 Stored Lowering::viewed(const Stored& data, const Shape& shape) {
   if (const auto layout = data.layout.viewed(shape)) return {data.value, *layout};
@@ -295,7 +315,8 @@ std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
   const auto cost = [&](const std::vector<int>& order) {
     int64_t moved = 0;
     for (const Stored& d : data) {
-      if (!d.value->isConstant() && transposition(d.layout.axes, d.layout.axesOf(order))) moved += d.value->numElements();
+      if (!d.value->isConstant() && transposition(d.layout.axes, d.layout.axesOf(order)))
+        moved += d.value->numElements();
     }
     return moved;
   };
@@ -322,7 +343,8 @@ Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& sha
   }
   for (const Stored& operand : operands) {
     const bool full = operand.shape() == shape;
-    oneLayout = oneLayout && first && (full ? operand.layout == first->layout : operand.value->numElements() == 1);
+    oneLayout =
+        oneLayout && first && (full ? operand.layout == first->layout : operand.value->numElements() == 1);
   }
   Aligned aligned;
   if (oneLayout && first) {
@@ -331,7 +353,8 @@ Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& sha
     aligned.layout = first->layout;
     for (const Stored& operand : operands) {
       const bool full = operand.value->numElements() == count;
-      aligned.values.push_back(emitter_.reshape(operand.value, full ? aligned.shape : Shape(aligned.shape.size(), 1)));
+      aligned.values.push_back(
+          emitter_.reshape(operand.value, full ? aligned.shape : Shape(aligned.shape.size(), 1)));
     }
     return aligned;
   }

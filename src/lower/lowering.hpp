@@ -15,8 +15,8 @@
 
 namespace carina::lower {
 
-/// A TOSA value and how the elements of the aten tensor lie in it. The value's own shape is any row-major regrouping of the
-/// layout's axes.
+/// A TOSA value and how the elements of the aten tensor lie in it. The value's own shape is any row-major
+/// regrouping of the layout's axes.
 struct Stored {
   ir::Value* value = nullptr;
   Layout layout;
@@ -25,16 +25,16 @@ struct Stored {
   DType dtype() const { return value->dtype(); }
 };
 
-/// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions, then the limits.
-/// It becomes a tensor of its own only where a quantize node fixes its codes.
+/// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions,
+/// then the limits. It becomes a tensor of its own only where a quantize node fixes its codes.
 struct Real {
   Stored data;                 // the codes
   std::vector<double> scales;  // one, or one per index of the data's last dimension
   int64_t zeroPoint = 0;
   /// Results of arithmetic in 32 or 48 bits: a quantize node must follow.
   bool accumulator = false;
-  /// Pieces that lie behind each other along the last dimension of data.value's shape; empty: data.value is whole. Pieces are
-  /// rescaled one by one (a grouped convolution).
+  /// Pieces that lie behind each other along the last dimension of data.value's shape; empty: data.value is
+  /// whole. Pieces are rescaled one by one (a grouped convolution).
   std::vector<ir::Value*> parts;
   std::vector<std::function<double(double)>> functions;  // evaluated by a TABLE
   std::optional<double> low, high;
@@ -68,7 +68,8 @@ class Lowering {
   explicit Lowering(const ir::Graph& source);
   Result<ir::Graph> run();
 
-  // For the operator rules ------------------------------------------------------------------------------------------
+  // For the operator rules
+  // ------------------------------------------------------------------------------------------
   Emitter& emit() { return emitter_; }
 
   /// The value as codes of one scale, made from constants when it is one. Errors: it is not quantized here.
@@ -92,13 +93,15 @@ class Lowering {
   /// The codes that the one quantize node after `value` (behind clamps) asks for, if there is one.
   std::optional<Codes> codesAfter(const ir::Value* value) const;
 
-  // Layouts ---------------------------------------------------------------------------------------------------------
+  // Layouts
+  // ---------------------------------------------------------------------------------------------------------
   /// A TOSA value whose shape is the aten shape in the given dimension order, row-major.
   ir::Value* ordered(const Stored& data, const std::vector<int>& order);
   ir::Value* rowMajor(const Stored& data);
   /// The same elements under another aten shape; moves data only when the layout cannot express it.
   Stored viewed(const Stored& data, const Shape& shape);
-  /// The dimension order that moves the fewest elements to give all of them the same one. Shapes have equal rank.
+  /// The dimension order that moves the fewest elements to give all of them the same one. Shapes have equal
+  /// rank.
   std::vector<int> commonOrder(const std::vector<Stored>& data) const;
 
   struct Aligned {
@@ -128,7 +131,8 @@ class Lowering {
   std::unordered_map<const ir::Value*, Real> reals_;
   std::unordered_map<const ir::Value*, Stored> stored_;
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
-  std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*> reordered_;  // key: sequence, -1, shape
+  std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
+      reordered_;  // key: sequence, -1, shape
 };
 
 /// How one operator is lowered; errors get the node's place added.

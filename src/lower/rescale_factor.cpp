@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real factors as TOSA RESCALE multiplier and shift; the rule of ExecuTorch's Arm backend, so that both give the same bits.
+// Real factors as TOSA RESCALE multiplier and shift; the rule of ExecuTorch's Arm backend, so that both give
+// the same bits.
 #include "lower/rescale_factor.hpp"
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 namespace carina::lower {
 
 Result<RescaleFactor> rescaleFactor(double factor, bool scale32) {
-  if (!std::isfinite(factor) || factor <= 0) return fail("a rescale factor must be positive and finite, not {}", factor);
+  if (!std::isfinite(factor) || factor <= 0)
+    return fail("a rescale factor must be positive and finite, not {}", factor);
   const int bits = scale32 ? 31 : 15;
   int exponent = 0;
   const double mantissa = std::frexp(factor, &exponent);

@@ -29,7 +29,8 @@ Rule findRule(const ir::OpDef& def) {
   return it == rules.end() ? nullptr : it->second;
 }
 
-Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands, const ir::Value* result) {
+Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
+                            const ir::Value* result) {
   std::vector<Real> reals;
   for (const ir::Value* operand : operands) {
     CARINA_TRY(Real real, lowering.real(operand));
@@ -45,7 +46,8 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
   };
   SameCodes same;
   same.codes = codesOf(reals.front());
-  const bool equal = std::none_of(reals.begin(), reals.end(), [&](const Real& r) { return differs(r, same.codes); });
+  const bool equal =
+      std::none_of(reals.begin(), reals.end(), [&](const Real& r) { return differs(r, same.codes); });
   if (!equal) {
     if (const auto asked = lowering.codesAfter(result)) {
       same.codes = *asked;

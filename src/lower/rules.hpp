@@ -17,20 +17,22 @@ void addConvolutionRules(Rules& rules);  // convolutions, linear
 void addPoolRules(Rules& rules);
 void addReduceRules(Rules& rules);
 void addMatmulRules(Rules& rules);
-void addViewRules(Rules& rules);         // view, permute, expand and the like
-void addMoveRules(Rules& rules);         // cat, slice, pad, flip
-void addIndexRules(Rules& rules);        // gather, embedding, index_put
+void addViewRules(Rules& rules);   // view, permute, expand and the like
+void addMoveRules(Rules& rules);   // cat, slice, pad, flip
+void addIndexRules(Rules& rules);  // gather, embedding, index_put
 void addResizeRules(Rules& rules);
 
-/// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else the coarsest of
-/// the operands'. Operands that have them already stay untouched.
+/// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else
+/// the coarsest of the operands'. Operands that have them already stay untouched.
 struct SameCodes {
   std::vector<Stored> data;
   Codes codes;
 };
-Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands, const ir::Value* result);
+Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
+                            const ir::Value* result);
 
-/// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring back.
+/// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring
+/// back.
 void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale);
 
 /// A function of one float value, evaluated in double at every code.

@@ -18,11 +18,14 @@ struct Geometry {
   ir::Ints stride, dilation, padBefore, padAfter, outputPadding;
 };
 
-size_t spatialRank(const Geometry& g) { return g.stride.size(); }
+size_t spatialRank(const Geometry& g) {
+  return g.stride.size();
+}
 
 /// conv1d becomes a conv2d of height 1; a missing batch becomes 1.
 Geometry geometryOf(Lowering& lowering, const aten::ConvOp& conv, const Stored& input, Tensor weight) {
-  Geometry g{input, std::move(weight), conv.stride, conv.dilation, conv.padBefore, conv.padAfter, conv.outputPadding};
+  Geometry g{input,          std::move(weight), conv.stride,       conv.dilation,
+             conv.padBefore, conv.padAfter,     conv.outputPadding};
   Shape shape = input.shape();
   if (shape.size() == conv.spatialRank() + 1) shape.insert(shape.begin(), 1);
   if (conv.spatialRank() == 1) {
@@ -55,8 +58,8 @@ Tensor sliceOf(const Tensor& tensor, int axis, int64_t from, int64_t count) {
   return result;
 }
 
-/// TOSA wants output sizes to divide exactly: what PyTorch leaves over at the end is taken from the trailing padding, then
-/// from the input. Returns the window and cuts `input` (channel-last) where needed.
+/// TOSA wants output sizes to divide exactly: what PyTorch leaves over at the end is taken from the trailing
+/// padding, then from the input. Returns the window and cuts `input` (channel-last) where needed.
 Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape& kernel, ir::Value*& input) {
   Emitter::Window window{g.stride, g.dilation, {}};
   for (size_t i = 0; i < spatialRank(g); ++i) {
@@ -66,15 +69,20 @@ Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape&
     const int64_t fromPad = std::min(spare, g.padAfter[i]);
     window.pad.push_back(g.padBefore[i]);
     window.pad.push_back(g.padAfter[i] - fromPad);
-    if (spare > fromPad) input = lowering.emit().sliceAxis(input, axis, 0, input->dim(axis) - (spare - fromPad));
+    if (spare > fromPad)
+      input = lowering.emit().sliceAxis(input, axis, 0, input->dim(axis) - (spare - fromPad));
   }
   return window;
 }
 
-Shape spatialOf(const Shape& weight) { return {weight.begin() + 2, weight.end()}; }
+Shape spatialOf(const Shape& weight) {
+  return {weight.begin() + 2, weight.end()};
+}
 
 /// [O, I, k...] -> [O, k..., I]
-Tensor channelInnermost(const Tensor& weight) { return transposed(weight, Lowering::channelLast(static_cast<size_t>(weight.rank()))); }
+Tensor channelInnermost(const Tensor& weight) {
+  return transposed(weight, Lowering::channelLast(static_cast<size_t>(weight.rank())));
+}
 
 /// A kernel with dilation - 1 zeros (zero points) between its taps.
 Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
@@ -100,8 +108,8 @@ Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
 }
 
 /// One group: weight [O, I, k...] in aten order.
-ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight, Tensor bias,
-                      int64_t inputZero, int64_t weightZero) {
+ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight,
+                      Tensor bias, int64_t inputZero, int64_t weightZero) {
   Emitter& emit = lowering.emit();
   const Emitter::Window window = fittedWindow(lowering, g, spatialOf(weight.shape()), input);
   ir::Value* kernel = emit.constant(channelInnermost(weight));
@@ -111,8 +119,8 @@ ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, c
 }
 
 /// One group of a transposed convolution: weight [I, O, kh, kw].
-Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight, Tensor bias,
-                                   int64_t inputZero, int64_t weightZero) {
+Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input,
+                                   const Tensor& weight, Tensor bias, int64_t inputZero, int64_t weightZero) {
   if (spatialRank(g) != 2) return fail("a transposed 3-d convolution has no form in TOSA");
   const Tensor wide = dilated(weight, g.dilation, weightZero);
   Emitter::Window window{g.stride, {}, {}};
@@ -121,8 +129,8 @@ Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Va
     window.pad.push_back(g.outputPadding[i] - g.padAfter[i]);
   }
   ir::Value* kernel = lowering.emit().constant(transposed(wide, {1, 2, 3, 0}));
-  return lowering.emit().transposeConv2d(input, kernel, lowering.emit().constant(std::move(bias)), inputZero, weightZero,
-                                         window);
+  return lowering.emit().transposeConv2d(input, kernel, lowering.emit().constant(std::move(bias)), inputZero,
+                                         weightZero, window);
 }
 
 Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
@@ -132,9 +140,11 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   const int64_t channels = conv.outputChannels();
   std::vector<double> weightScales = weight.scales;
   if (conv.transposed && conv.groups > 1 && weightScales.size() > 1) {
-    return fail("a grouped transposed convolution with weight scales per channel").withRemedy("quantize it per tensor");
+    return fail("a grouped transposed convolution with weight scales per channel")
+        .withRemedy("quantize it per tensor");
   }
-  CARINA_TRY(Tensor bias, biasOf(lowering, conv.bias, channels, input.scale(), weightScales, input.data.dtype()));
+  CARINA_TRY(Tensor bias,
+             biasOf(lowering, conv.bias, channels, input.scale(), weightScales, input.data.dtype()));
   const Geometry g = geometryOf(lowering, conv, input.data, weight.codes);
   const size_t rank = spatialRank(g) + 2;
   ir::Value* data = lowering.ordered(g.input, Lowering::channelLast(rank));
@@ -147,20 +157,21 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
     const Shape& shape = g.weight.shape();
     const Tensor grouped = g.weight.reshaped({inputChannels, channels / inputChannels, shape[2], shape[3]});
     const Emitter::Window window = fittedWindow(lowering, g, spatialOf(shape), data);
-    parts.push_back(lowering.emit().depthwiseConv2d(data, lowering.emit().constant(transposed(grouped, {2, 3, 0, 1})),
-                                                    lowering.emit().constant(std::move(bias)), input.zeroPoint,
-                                                    weight.zeroPoint, window));
+    parts.push_back(lowering.emit().depthwiseConv2d(
+        data, lowering.emit().constant(transposed(grouped, {2, 3, 0, 1})),
+        lowering.emit().constant(std::move(bias)), input.zeroPoint, weight.zeroPoint, window));
   } else {
     const int64_t in = inputChannels / conv.groups, out = channels / conv.groups;
     for (int64_t group = 0; group < conv.groups; ++group) {
       const auto axis = static_cast<int64_t>(rank) - 1;
       ir::Value* part = conv.groups == 1 ? data : lowering.emit().sliceAxis(data, axis, group * in, in);
-      const Tensor kernel = conv.groups == 1 ? g.weight
+      const Tensor kernel = conv.groups == 1  ? g.weight
                             : conv.transposed ? sliceOf(g.weight, 0, group * in, in)
                                               : sliceOf(g.weight, 0, group * out, out);
       Tensor groupBias = conv.groups == 1 ? bias : sliceOf(bias, 0, group * out, out);
       if (conv.transposed) {
-        CARINA_TRY(part, transposedGroup(lowering, g, part, kernel, std::move(groupBias), input.zeroPoint, weight.zeroPoint));
+        CARINA_TRY(part, transposedGroup(lowering, g, part, kernel, std::move(groupBias), input.zeroPoint,
+                                         weight.zeroPoint));
       } else {
         part = plainGroup(lowering, g, part, kernel, std::move(groupBias), input.zeroPoint, weight.zeroPoint);
       }
@@ -183,8 +194,8 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The order in which the storage holds the features (the last dimension), when all other dimensions come before them in
-/// order; then the weight's columns can be permuted and the data stay where they are.
+/// The order in which the storage holds the features (the last dimension), when all other dimensions come
+/// before them in order; then the weight's columns can be permuted and the data stay where they are.
 std::optional<std::vector<int>> featureAxes(const Layout& layout) {
   std::vector<int> outer;
   for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
@@ -216,16 +227,19 @@ Status lowerLinear(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Real input, lowering.plainReal(op.input()));
   CARINA_TRY(Weight weight, weightOf(lowering, op.weight(), 0));
   const int64_t channels = weight.codes.dim(0), features = weight.codes.dim(1);
-  CARINA_TRY(Tensor bias, biasOf(lowering, op.bias(), channels, input.scale(), weight.scales, input.data.dtype()));
+  CARINA_TRY(Tensor bias,
+             biasOf(lowering, op.bias(), channels, input.scale(), weight.scales, input.data.dtype()));
   const int64_t rows = numElements(input.data.shape()) / features;
   ir::Value* data = input.data.value;
-  if (const auto axes = featureAxes(input.data.layout)) weight.codes = reorderedColumns(weight.codes, input.data.layout, *axes);
-  else data = lowering.rowMajor(input.data);
+  if (const auto axes = featureAxes(input.data.layout))
+    weight.codes = reorderedColumns(weight.codes, input.data.layout, *axes);
+  else
+    data = lowering.rowMajor(input.data);
   Emitter& emit = lowering.emit();
   data = emit.reshape(data, {1, 1, rows, features});
   ir::Value* kernel = emit.constant(weight.codes.reshaped({channels, 1, 1, features}));
-  ir::Value* result = emit.conv2d(data, kernel, emit.constant(std::move(bias)), input.zeroPoint, weight.zeroPoint,
-                                  {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+  ir::Value* result = emit.conv2d(data, kernel, emit.constant(std::move(bias)), input.zeroPoint,
+                                  weight.zeroPoint, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
   Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
   for (double scale : weight.scales) real.scales.push_back(input.scale() * scale);
   lowering.define(node.result(), std::move(real));

@@ -12,15 +12,23 @@ namespace {
 
 using Function = double (*)(double);
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 double softplus(double x, double beta, double threshold) {
   return beta * x > threshold ? x : std::log1p(std::exp(beta * x)) / beta;
 }
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+double sign(double x) {
+  return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
 /// hardsigmoid
-double sixth(double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }
+double sixth(double x) {
+  return std::min(std::max(x + 3, 0.0), 6.0) / 6;
+}
 
-double scalar(const ir::Attribute& value) { return ir::scalarReal(value); }
+double scalar(const ir::Attribute& value) {
+  return ir::scalarReal(value);
+}
 
 Status lowerGelu(Lowering& lowering, const ir::Node& node) {
   if (ir::dynCast<aten::Gelu>(&node).approximate() == "tanh") {
@@ -28,7 +36,8 @@ Status lowerGelu(Lowering& lowering, const ir::Node& node) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     });
   }
-  return defineFunction(lowering, node, [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); });
+  return defineFunction(lowering, node,
+                        [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); });
 }
 
 Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
@@ -39,7 +48,9 @@ Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
 Status lowerElu(Lowering& lowering, const ir::Node& node) {
   const aten::Elu op = ir::dynCast<aten::Elu>(&node);
   const double alpha = scalar(op.alpha()), scale = scalar(op.scale()), inputScale = scalar(op.inputScale());
-  return defineFunction(lowering, node, [=](double x) { return x > 0 ? scale * x : scale * alpha * std::expm1(x * inputScale); });
+  return defineFunction(lowering, node, [=](double x) {
+    return x > 0 ? scale * x : scale * alpha * std::expm1(x * inputScale);
+  });
 }
 
 Status lowerSelu(Lowering& lowering, const ir::Node& node) {
@@ -51,7 +62,8 @@ Status lowerSelu(Lowering& lowering, const ir::Node& node) {
 
 Status lowerCelu(Lowering& lowering, const ir::Node& node) {
   const double alpha = scalar(ir::dynCast<aten::Celu>(&node).alpha());
-  return defineFunction(lowering, node, [alpha](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
+  return defineFunction(lowering, node,
+                        [alpha](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
 }
 
 Status lowerSoftplus(Lowering& lowering, const ir::Node& node) {
@@ -67,7 +79,8 @@ Status lowerHardshrink(Lowering& lowering, const ir::Node& node) {
 
 Status lowerSoftshrink(Lowering& lowering, const ir::Node& node) {
   const double limit = scalar(ir::dynCast<aten::Softshrink>(&node).lambd());
-  return defineFunction(lowering, node, [limit](double x) { return std::abs(x) > limit ? x - std::copysign(limit, x) : 0; });
+  return defineFunction(lowering, node,
+                        [limit](double x) { return std::abs(x) > limit ? x - std::copysign(limit, x) : 0; });
 }
 
 Status lowerThreshold(Lowering& lowering, const ir::Node& node) {
@@ -97,7 +110,8 @@ Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
 /// x + alpha * c and its relatives with a number as second operand.
 template <typename Op, int kSelf, int kOther>
 Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
-  if (!lowering.isReal(node.operands()[0])) return fail("{} of an integer tensor and a number", node.opName());
+  if (!lowering.isReal(node.operands()[0]))
+    return fail("{} of an integer tensor and a number", node.opName());
   const Op op = ir::dynCast<Op>(&node);
   const double alpha = scalar(op.alpha()), other = scalar(op.other());
   const bool reversed = std::is_same_v<Op, aten::RsubScalar>;
@@ -107,7 +121,8 @@ Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
 
 /// A positive factor changes the scale only.
 Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
-  if (!lowering.isReal(node.operands()[0])) return fail("{} of an integer tensor and a number", node.opName());
+  if (!lowering.isReal(node.operands()[0]))
+    return fail("{} of an integer tensor and a number", node.opName());
   CARINA_TRY(Real real, lowering.real(node.operands()[0]));
   if (factor > 0 && std::isfinite(factor) && real.plain()) {
     real.scales[0] *= factor;
@@ -144,7 +159,8 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::Neg::def(), [](double x) { return -x; }},
       {&aten::Sign::def(), sign},
       {&aten::Sgn::def(), sign},
-      {&aten::LogSigmoid::def(), [](double x) { return std::min(0.0, x) - std::log1p(std::exp(-std::abs(x))); }},
+      {&aten::LogSigmoid::def(),
+       [](double x) { return std::min(0.0, x) - std::log1p(std::exp(-std::abs(x))); }},
       {&aten::Floor::def(), [](double x) { return std::floor(x); }},
       {&aten::Ceil::def(), [](double x) { return std::ceil(x); }},
       {&aten::Round::def(), [](double x) { return std::nearbyint(x); }},

@@ -11,7 +11,9 @@ namespace {
 // Runs of consecutive constant indices that are cut out one by one; more than this many are gathered.
 constexpr size_t kMostSlices = 16;
 
-int64_t wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+int64_t wrap(int64_t dim, int64_t rank) {
+  return dim < 0 ? dim + rank : dim;
+}
 
 std::vector<int> movedLast(int64_t rank, int64_t dim) {
   std::vector<int> order;
@@ -33,15 +35,18 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
   for (int64_t i = 0; i < index->numElements(); ++i) {
     const int64_t at = wrap(index->constant().integerAt(i), extent);
     if (at < 0 || at >= extent) return std::nullopt;
-    if (!runs.empty() && runs.back().start + runs.back().count == at) ++runs.back().count;
-    else runs.push_back({at, 1});
+    if (!runs.empty() && runs.back().start + runs.back().count == at)
+      ++runs.back().count;
+    else
+      runs.push_back({at, 1});
     if (runs.size() > kMostSlices) return std::nullopt;
   }
   return runs;
 }
 
 /// Indices [W] of rows along `dim`: values [outer, K, inner], the same W rows for every outer one.
-Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index, int64_t dim) {
+Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
+                int64_t dim) {
   CARINA_TRY(const Stored data, lowering.movable(values));
   Emitter& emit = lowering.emit();
   if (const auto runs = constantRuns(index, values->dim(dim))) {
@@ -103,16 +108,20 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
   ir::Value* values = lowering.ordered(data, order);
   ir::Value* which = lowering.ordered(indices, order);
   for (int64_t axis = 0; axis + 1 < rank; ++axis) values = emit.sliceAxis(values, axis, 0, which->dim(axis));
-  const int64_t rows = values->shape().back(), picked = which->shape().back(), outer = which->numElements() / picked;
-  ir::Value* result = emit.gather(emit.reshape(values, {outer, rows, 1}), emit.reshape(which, {outer, picked}));
-  return lowering.defineMoved(node.result(), op.self(), {result, Layout::ordered(node.result()->shape(), order)});
+  const int64_t rows = values->shape().back(), picked = which->shape().back(),
+                outer = which->numElements() / picked;
+  ir::Value* result =
+      emit.gather(emit.reshape(values, {outer, rows, 1}), emit.reshape(which, {outer, picked}));
+  return lowering.defineMoved(node.result(), op.self(),
+                              {result, Layout::ordered(node.result()->shape(), order)});
 }
 
 /// self with rows replaced: one index tensor over dimension 0.
 Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   const aten::IndexPut op = ir::dynCast<aten::IndexPut>(&node);
   if (op.accumulate()) return fail("index_put with accumulate").withRemedy("add to the picked rows instead");
-  if (op.indices().size() != 1 || !op.indices()[0] || op.indices()[0]->dtype() == DType::Bool || op.indices()[0]->rank() != 1) {
+  if (op.indices().size() != 1 || !op.indices()[0] || op.indices()[0]->dtype() == DType::Bool ||
+      op.indices()[0]->rank() != 1) {
     return fail("index_put with other than one index vector").withRemedy("index the first dimension only");
   }
   const ir::Value* index = op.indices()[0];
@@ -140,8 +149,11 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
                                    emit.reshape(lowering.rowMajor(indices), {1, replaced}),
                                    emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner}));
   Stored stored{result, Layout::rowMajor(s)};
-  if (codes) lowering.define(node.result(), Real{std::move(stored), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
-  else lowering.define(node.result(), std::move(stored));
+  if (codes)
+    lowering.define(node.result(),
+                    Real{std::move(stored), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else
+    lowering.define(node.result(), std::move(stored));
   return {};
 }
 

@@ -6,7 +6,8 @@
 namespace carina::lower {
 namespace {
 
-/// The matrix dimensions stay, all before them become one; a vector gets a dimension of size 1 on the side `vectorFirst`.
+/// The matrix dimensions stay, all before them become one; a vector gets a dimension of size 1 on the side
+/// `vectorFirst`.
 Shape matrixShape(Shape shape, bool vectorFirst) {
   if (shape.size() == 1) shape.insert(vectorFirst ? shape.begin() : shape.end(), 1);
   return shape;
@@ -19,7 +20,8 @@ int64_t batchOf(const Shape& shape) {
 }
 
 /// [batch, rows, columns] with the batch repeated to `full` where it is 1 or a broadcast of it.
-Result<ir::Value*> batched(Lowering& lowering, const Stored& data, const Shape& matrix, const Shape& fullBatch) {
+Result<ir::Value*> batched(Lowering& lowering, const Stored& data, const Shape& matrix,
+                           const Shape& fullBatch) {
   Emitter& emit = lowering.emit();
   const int64_t rows = matrix[matrix.size() - 2], columns = matrix.back();
   ir::Value* value = lowering.rowMajor(lowering.viewed(data, matrix));
@@ -40,7 +42,8 @@ Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
         .withRemedy("quantize both to the same type");
   }
   const Shape left = matrixShape(a.data.shape(), true), right = matrixShape(b.data.shape(), false);
-  const auto batch = broadcastShapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
+  const auto batch =
+      broadcastShapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
   if (!batch) return fail("matrices of shapes {} and {} do not fit", shapeText(left), shapeText(right));
   // One right matrix for all: the left batch becomes rows.
   const bool rowsOnly = batchOf(right) == 1;
@@ -50,7 +53,8 @@ Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(ir::Value* const leftValue, batched(lowering, a.data, leftMatrix, fullBatch));
   CARINA_TRY(ir::Value* const rightValue, batched(lowering, b.data, rightMatrix, fullBatch));
   ir::Value* product = lowering.emit().matmul(leftValue, rightValue, a.zeroPoint, b.zeroPoint);
-  defineAccumulator(lowering, node.result(), {product, Layout::rowMajor(node.result()->shape())}, a.scale() * b.scale());
+  defineAccumulator(lowering, node.result(), {product, Layout::rowMajor(node.result()->shape())},
+                    a.scale() * b.scale());
   return {};
 }
 

@@ -30,7 +30,9 @@ Laid laid(Lowering& lowering, const Stored& data) {
   return {lowering.ordered(data, order), order};
 }
 
-int64_t wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
+int64_t wrap(int64_t dim, int64_t rank) {
+  return dim < 0 ? dim + rank : dim;
+}
 
 /// Elements start, start + step, ... of one dimension, `count` of them.
 Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, int64_t count, int64_t step) {
@@ -56,8 +58,8 @@ Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, in
   return {emit.reshape(value, result), data.order};
 }
 
-Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* result, int64_t dim, int64_t start,
-                   int64_t count, int64_t step = 1) {
+Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* result, int64_t dim,
+                   int64_t start, int64_t count, int64_t step = 1) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Stored data, lowering.movable(input));
   const Laid piece = sliced(lowering, laid(lowering, data), dim, start, count, step);
@@ -105,10 +107,12 @@ Status lowerSplit(Lowering& lowering, const ir::Node& node) {
 }
 
 /// Operands with `shape` of each (stack: with a new dimension of size 1) put together along dim.
-Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const> tensors, int64_t dim, bool stack) {
+Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const> tensors, int64_t dim,
+            bool stack) {
   std::vector<ir::Value*> operands;
   for (ir::Value* tensor : tensors) {
-    if (stack || tensor->rank() != 1 || tensor->dim(0) != 0) operands.push_back(tensor);  // legacy: [0] is skipped
+    if (stack || tensor->rank() != 1 || tensor->dim(0) != 0)
+      operands.push_back(tensor);  // legacy: [0] is skipped
   }
   std::vector<Stored> data;
   std::optional<Codes> codes;
@@ -133,15 +137,19 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
   std::vector<ir::Value*> pieces;
   for (const Stored& piece : data) pieces.push_back(lowering.ordered(piece, order));
   const Laid result{lowering.emit().concat(pieces, Laid{nullptr, order}.axisOf(dim)), order};
-  if (codes) lowering.define(node.result(), Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
-  else lowering.define(node.result(), result.stored());
+  if (codes)
+    lowering.define(node.result(),
+                    Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else
+    lowering.define(node.result(), result.stored());
   return {};
 }
 
 template <typename Op>
 Status lowerCat(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
-  return join(lowering, node, op.tensors(), wrap(op.dim(), node.result()->rank()), std::is_same_v<Op, aten::Stack>);
+  return join(lowering, node, op.tensors(), wrap(op.dim(), node.result()->rank()),
+              std::is_same_v<Op, aten::Stack>);
 }
 
 /// The code that stands for a real number in moved data; integers stand for themselves.
@@ -166,8 +174,8 @@ Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, do
     const int64_t before = pad[2 * i], after = pad[2 * i + 1];
     const int64_t cutFront = std::max<int64_t>(-before, 0), cutBack = std::max<int64_t>(-after, 0);
     if (cutFront + cutBack > 0) {
-      result.value =
-          lowering.emit().sliceAxis(result.value, axis, cutFront, result.value->dim(axis) - cutFront - cutBack);
+      result.value = lowering.emit().sliceAxis(result.value, axis, cutFront,
+                                               result.value->dim(axis) - cutFront - cutBack);
     }
     padding[static_cast<size_t>(2 * axis)] = std::max<int64_t>(before, 0);
     padding[static_cast<size_t>(2 * axis + 1)] = std::max<int64_t>(after, 0);
@@ -213,7 +221,8 @@ Status lowerConstantPad(Lowering& lowering, const ir::Node& node) {
 Status lowerPad(Lowering& lowering, const ir::Node& node) {
   const aten::Pad op = ir::dynCast<aten::Pad>(&node);
   if (op.mode() == "constant") return padWith(lowering, node, op.pad(), op.value().value_or(0));
-  if (op.mode() == "reflect" || op.mode() == "replicate") return padFromEdges(lowering, node, op.pad(), op.mode() == "reflect");
+  if (op.mode() == "reflect" || op.mode() == "replicate")
+    return padFromEdges(lowering, node, op.pad(), op.mode() == "reflect");
   return fail("padding mode {}", op.mode()).withRemedy("use constant, reflect or replicate padding");
 }
 
@@ -232,7 +241,8 @@ Status lowerFlip(Lowering& lowering, const ir::Node& node) {
   return lowering.defineMoved(node.result(), node.operands()[0], result.stored());
 }
 
-/// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor rolls.
+/// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor
+/// rolls.
 Status lowerRoll(Lowering& lowering, const ir::Node& node) {
   const aten::Roll op = ir::dynCast<aten::Roll>(&node);
   CARINA_TRY(Stored data, lowering.movable(op.self()));
@@ -249,7 +259,8 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
                                 emit.sliceAxis(result.value, axis, 0, extent - shift)},
                                axis);
   }
-  return lowering.defineMoved(node.result(), op.self(), lowering.viewed(result.stored(), node.result()->shape()));
+  return lowering.defineMoved(node.result(), op.self(),
+                              lowering.viewed(result.stored(), node.result()->shape()));
 }
 
 /// Each element n times in a row: a new dimension behind, repeated, then merged.
@@ -264,15 +275,18 @@ Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
   Shape multiples(shape.size(), 1);
   multiples[static_cast<size_t>(result.axisOf(dim + 1))] = op.repeats();
   result.value = lowering.emit().tile(result.value, multiples);
-  return lowering.defineMoved(node.result(), op.self(), lowering.viewed(result.stored(), node.result()->shape()));
+  return lowering.defineMoved(node.result(), op.self(),
+                              lowering.viewed(result.stored(), node.result()->shape()));
 }
 
 /// View, permute, view: nothing moves until somebody asks for another order.
-Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& split, const std::vector<int>& permutation) {
+Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& split,
+                       const std::vector<int>& permutation) {
   CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
   Stored moved = lowering.viewed(data, split);
   moved.layout = moved.layout.permuted(permutation);
-  return lowering.defineMoved(node.result(), node.operands()[0], lowering.viewed(moved, node.result()->shape()));
+  return lowering.defineMoved(node.result(), node.operands()[0],
+                              lowering.viewed(moved, node.result()->shape()));
 }
 
 Status lowerPixelShuffle(Lowering& lowering, const ir::Node& node) {
@@ -280,7 +294,8 @@ Status lowerPixelShuffle(Lowering& lowering, const ir::Node& node) {
   const Shape& s = node.operands()[0]->shape();
   const size_t rank = s.size();
   const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
-  return viewPermuteView(lowering, node, {batch, s[rank - 3] / (r * r), r, r, s[rank - 2], s[rank - 1]}, {0, 1, 4, 2, 5, 3});
+  return viewPermuteView(lowering, node, {batch, s[rank - 3] / (r * r), r, r, s[rank - 2], s[rank - 1]},
+                         {0, 1, 4, 2, 5, 3});
 }
 
 Status lowerPixelUnshuffle(Lowering& lowering, const ir::Node& node) {
@@ -288,7 +303,8 @@ Status lowerPixelUnshuffle(Lowering& lowering, const ir::Node& node) {
   const Shape& s = node.operands()[0]->shape();
   const size_t rank = s.size();
   const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
-  return viewPermuteView(lowering, node, {batch, s[rank - 3], s[rank - 2] / r, r, s[rank - 1] / r, r}, {0, 1, 3, 5, 2, 4});
+  return viewPermuteView(lowering, node, {batch, s[rank - 3], s[rank - 2] / r, r, s[rank - 1] / r, r},
+                         {0, 1, 3, 5, 2, 4});
 }
 
 Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
@@ -298,7 +314,8 @@ Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
   return viewPermuteView(lowering, node, {s[0], groups, s[1] / groups, rest}, {0, 2, 1, 3});
 }
 
-/// self with src in place of [start, start + count) of one dimension, put together from what is left on both sides.
+/// self with src in place of [start, start + count) of one dimension, put together from what is left on both
+/// sides.
 Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64_t start, int64_t count) {
   const ir::Value* self = node.operands()[0];
   std::vector<Stored> data;
@@ -326,8 +343,11 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
     pieces.push_back(lowering.emit().sliceAxis(whole.value, axis, start + count, extent - start - count));
   }
   const Laid result{lowering.emit().concat(pieces, axis), order};
-  if (codes) lowering.define(node.result(), Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
-  else lowering.define(node.result(), result.stored());
+  if (codes)
+    lowering.define(node.result(),
+                    Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else
+    lowering.define(node.result(), result.stored());
   return {};
 }
 

@@ -50,9 +50,12 @@ Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) 
   return lowering.align(std::move(data), node.result()->shape());
 }
 
-double alphaOf(const ir::Node& node) { return node.def().attributes.empty() ? 1.0 : ir::scalarReal(node.attribute(0)); }
+double alphaOf(const ir::Node& node) {
+  return node.def().attributes.empty() ? 1.0 : ir::scalarReal(node.attribute(0));
+}
 
-/// unit = 2 * max(s0, s1) / 2^bits: int8 operands keep 20 fraction bits, int16 ones 12, and the sum still fits.
+/// unit = 2 * max(s0, s1) / 2^bits: int8 operands keep 20 fraction bits, int16 ones 12, and the sum still
+/// fits.
 Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool swapped) {
   const double alpha = alphaOf(node);
   const bool minus = subtract != (alpha < 0);
@@ -60,7 +63,8 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
     if (alpha != 1) return fail("integer {} with alpha {}", node.opName(), alpha);
     CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
     if (swapped) std::swap(aligned.values[0], aligned.values[1]);
-    ir::Value* sum = lowering.emit().binary(minus ? Binary::Sub : Binary::Add, aligned.values[0], aligned.values[1]);
+    ir::Value* sum =
+        lowering.emit().binary(minus ? Binary::Sub : Binary::Add, aligned.values[0], aligned.values[1]);
     lowering.define(node.result(), Stored{sum, aligned.layout});
     return {};
   }
@@ -76,24 +80,32 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
   return {};
 }
 
-Status lowerAdd(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, false, false); }
-Status lowerSub(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, true, false); }
+Status lowerAdd(Lowering& lowering, const ir::Node& node) {
+  return lowerSum(lowering, node, false, false);
+}
+Status lowerSub(Lowering& lowering, const ir::Node& node) {
+  return lowerSum(lowering, node, true, false);
+}
 /// other - alpha * self
-Status lowerRsub(Lowering& lowering, const ir::Node& node) { return lowerSum(lowering, node, true, true); }
+Status lowerRsub(Lowering& lowering, const ir::Node& node) {
+  return lowerSum(lowering, node, true, true);
+}
 
 /// A factor that is one positive constant only changes the scale.
 std::optional<double> positiveConstant(const Lowering& lowering, const ir::Value* value) {
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant || constant->codes.numElements() != 1) return std::nullopt;
-  const double real = static_cast<double>(constant->codes.integerAt(0) - constant->zeroPoints[0]) * constant->scales[0];
+  const double real =
+      static_cast<double>(constant->codes.integerAt(0) - constant->zeroPoints[0]) * constant->scales[0];
   return real > 0 ? std::optional(real) : std::nullopt;
 }
 
 Status lowerMul(Lowering& lowering, const ir::Node& node) {
   if (!lowering.isReal(node.result())) {
     CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
-    lowering.define(node.result(),
-                    Stored{lowering.emit().binary(Binary::Mul, aligned.values[0], aligned.values[1]), aligned.layout});
+    lowering.define(
+        node.result(),
+        Stored{lowering.emit().binary(Binary::Mul, aligned.values[0], aligned.values[1]), aligned.layout});
     return {};
   }
   for (size_t i = 0; i < 2; ++i) {
@@ -108,29 +120,36 @@ Status lowerMul(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
   std::array<ir::Value*, 2> values{};
   for (size_t i = 0; i < 2; ++i) {
-    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, pair.reals[i].zeroPoint, 0,
-                                                  std::array{1.0}));
+    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32,
+                                                  pair.reals[i].zeroPoint, 0, std::array{1.0}));
   }
   ir::Value* product = lowering.emit().binary(Binary::Mul, values[0], values[1]);
-  defineAccumulator(lowering, node.result(), {product, pair.aligned.layout}, pair.reals[0].scale() * pair.reals[1].scale());
+  defineAccumulator(lowering, node.result(), {product, pair.aligned.layout},
+                    pair.reals[0].scale() * pair.reals[1].scale());
   return {};
 }
 
 Status lowerExtreme(Lowering& lowering, const ir::Node& node, Binary op) {
   if (!lowering.isReal(node.result())) {
     CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
-    lowering.define(node.result(), Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
+    lowering.define(node.result(),
+                    Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
     return {};
   }
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
   const double unit = std::min(pair.reals[0].scale(), pair.reals[1].scale());
   CARINA_TRY(const auto values, inUnits(lowering, pair, unit));
-  defineAccumulator(lowering, node.result(), {lowering.emit().binary(op, values[0], values[1]), pair.aligned.layout}, unit);
+  defineAccumulator(lowering, node.result(),
+                    {lowering.emit().binary(op, values[0], values[1]), pair.aligned.layout}, unit);
   return {};
 }
 
-Status lowerMaximum(Lowering& lowering, const ir::Node& node) { return lowerExtreme(lowering, node, Binary::Maximum); }
-Status lowerMinimum(Lowering& lowering, const ir::Node& node) { return lowerExtreme(lowering, node, Binary::Minimum); }
+Status lowerMaximum(Lowering& lowering, const ir::Node& node) {
+  return lowerExtreme(lowering, node, Binary::Maximum);
+}
+Status lowerMinimum(Lowering& lowering, const ir::Node& node) {
+  return lowerExtreme(lowering, node, Binary::Minimum);
+}
 
 /// a < b is b > a; a != b is not a == b.
 Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool swapped, bool inverted) {
@@ -152,24 +171,43 @@ Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool sw
   return {};
 }
 
-Status lowerEq(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Equal, false, false); }
-Status lowerNe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Equal, false, true); }
-Status lowerGt(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Greater, false, false); }
-Status lowerGe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::GreaterEqual, false, false); }
-Status lowerLt(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::Greater, true, false); }
-Status lowerLe(Lowering& l, const ir::Node& n) { return lowerCompare(l, n, Binary::GreaterEqual, true, false); }
+Status lowerEq(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::Equal, false, false);
+}
+Status lowerNe(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::Equal, false, true);
+}
+Status lowerGt(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::Greater, false, false);
+}
+Status lowerGe(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::GreaterEqual, false, false);
+}
+Status lowerLt(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::Greater, true, false);
+}
+Status lowerLe(Lowering& l, const ir::Node& n) {
+  return lowerCompare(l, n, Binary::GreaterEqual, true, false);
+}
 
 /// Logical and bitwise operators; on bool tensors they are the same.
 Status lowerBits(Lowering& lowering, const ir::Node& node, Binary onBool, Binary onIntegers) {
   CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
   const Binary op = aligned.values[0]->dtype() == DType::Bool ? onBool : onIntegers;
-  lowering.define(node.result(), Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
+  lowering.define(node.result(),
+                  Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
   return {};
 }
 
-Status lowerAnd(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalAnd, Binary::BitwiseAnd); }
-Status lowerOr(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalOr, Binary::BitwiseOr); }
-Status lowerXor(Lowering& l, const ir::Node& n) { return lowerBits(l, n, Binary::LogicalXor, Binary::BitwiseXor); }
+Status lowerAnd(Lowering& l, const ir::Node& n) {
+  return lowerBits(l, n, Binary::LogicalAnd, Binary::BitwiseAnd);
+}
+Status lowerOr(Lowering& l, const ir::Node& n) {
+  return lowerBits(l, n, Binary::LogicalOr, Binary::BitwiseOr);
+}
+Status lowerXor(Lowering& l, const ir::Node& n) {
+  return lowerBits(l, n, Binary::LogicalXor, Binary::BitwiseXor);
+}
 
 Status lowerNot(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
@@ -182,18 +220,25 @@ Status lowerNot(Lowering& lowering, const ir::Node& node) {
 Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
   const int64_t amount = ir::scalarInt(node.attribute(0));
-  if (amount < 0 || amount >= 8 * dtypeSize(data.dtype())) return fail("a shift by {}", amount).withRemedy("shift by less than the width");
-  ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount), Shape(data.value->shape().size(), 1));
+  if (amount < 0 || amount >= 8 * dtypeSize(data.dtype()))
+    return fail("a shift by {}", amount).withRemedy("shift by less than the width");
+  ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount),
+                                          Shape(data.value->shape().size(), 1));
   lowering.define(node.result(), Stored{lowering.emit().binary(op, data.value, by), data.layout});
   return {};
 }
 
-Status lowerShiftLeft(Lowering& l, const ir::Node& n) { return lowerShiftNumber(l, n, Binary::LeftShift); }
-Status lowerShiftRight(Lowering& l, const ir::Node& n) { return lowerShiftNumber(l, n, Binary::ArithmeticRightShift); }
+Status lowerShiftLeft(Lowering& l, const ir::Node& n) {
+  return lowerShiftNumber(l, n, Binary::LeftShift);
+}
+Status lowerShiftRight(Lowering& l, const ir::Node& n) {
+  return lowerShiftNumber(l, n, Binary::ArithmeticRightShift);
+}
 
 Status lowerWhere(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
-  if (condition.dtype() != DType::Bool) return fail("where with a {} condition", dtypeName(condition.dtype()));
+  if (condition.dtype() != DType::Bool)
+    return fail("where with a {} condition", dtypeName(condition.dtype()));
   const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
   std::vector<Stored> data{condition};
   std::optional<Codes> codes;
@@ -208,9 +253,13 @@ Status lowerWhere(Lowering& lowering, const ir::Node& node) {
     }
   }
   const Lowering::Aligned aligned = lowering.align(std::move(data), node.result()->shape());
-  Stored result{lowering.emit().select(aligned.values[0], aligned.values[1], aligned.values[2]), aligned.layout};
-  if (codes) lowering.define(node.result(), Real{std::move(result), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
-  else lowering.define(node.result(), std::move(result));
+  Stored result{lowering.emit().select(aligned.values[0], aligned.values[1], aligned.values[2]),
+                aligned.layout};
+  if (codes)
+    lowering.define(node.result(),
+                    Real{std::move(result), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+  else
+    lowering.define(node.result(), std::move(result));
   return {};
 }
 
@@ -229,9 +278,12 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::GeTensor::def()] = lowerGe;
   rules[&aten::LtTensor::def()] = lowerLt;
   rules[&aten::LeTensor::def()] = lowerLe;
-  rules[&aten::LogicalAnd::def()] = rules[&aten::BitwiseAndTensor::def()] = rules[&aten::AndTensor::def()] = lowerAnd;
-  rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = rules[&aten::OrTensor::def()] = lowerOr;
-  rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = rules[&aten::XorTensor::def()] = lowerXor;
+  rules[&aten::LogicalAnd::def()] = rules[&aten::BitwiseAndTensor::def()] = rules[&aten::AndTensor::def()] =
+      lowerAnd;
+  rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = rules[&aten::OrTensor::def()] =
+      lowerOr;
+  rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = rules[&aten::XorTensor::def()] =
+      lowerXor;
   rules[&aten::LogicalNot::def()] = rules[&aten::BitwiseNot::def()] = lowerNot;
   rules[&aten::LshiftScalar::def()] = rules[&aten::BitwiseLeftShiftTensorScalar::def()] = lowerShiftLeft;
   rules[&aten::RshiftScalar::def()] = rules[&aten::BitwiseRightShiftTensorScalar::def()] = lowerShiftRight;

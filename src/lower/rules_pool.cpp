@@ -42,7 +42,8 @@ Stored fourDims(Lowering& lowering, const Stored& data, size_t spatialRank) {
 }
 
 /// A channel-last pooling result, defined in the node's shape.
-Status definePooled(Lowering& lowering, const ir::Node& node, const Real& input, ir::Value* pooled, double factor = 1) {
+Status definePooled(Lowering& lowering, const ir::Node& node, const Real& input, ir::Value* pooled,
+                    double factor = 1) {
   const Shape& s = pooled->shape();
   Stored data{pooled, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
   data.layout = *data.layout.viewed(node.result()->shape());
@@ -53,13 +54,14 @@ Status definePooled(Lowering& lowering, const ir::Node& node, const Real& input,
   return {};
 }
 
-/// The window of output size `outputs`: what the windows do not reach is cut off the end of `data`, what they reach beyond it
-/// is padding at the end.
+/// The window of output size `outputs`: what the windows do not reach is cut off the end of `data`, what they
+/// reach beyond it is padding at the end.
 Emitter::Window fitted(Lowering& lowering, const Pool& pool, const Shape& outputs, ir::Value*& data) {
   Emitter::Window window{pool.stride, {}, {}};
   for (size_t i = 0; i < 2; ++i) {
     const int64_t axis = static_cast<int64_t>(i) + 1;
-    const int64_t end = (outputs[i] - 1) * pool.stride[i] + pool.kernel[i] - pool.padding[i] - data->dim(axis);
+    const int64_t end =
+        (outputs[i] - 1) * pool.stride[i] + pool.kernel[i] - pool.padding[i] - data->dim(axis);
     window.pad.push_back(pool.padding[i]);
     window.pad.push_back(std::max<int64_t>(end, 0));
     if (end < 0) data = lowering.emit().sliceAxis(data, axis, 0, data->dim(axis) + end);
@@ -81,7 +83,8 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
     return fail("the indices of {} are used", node.opName()).withRemedy("use the values only");
   }
   CARINA_TRY(const Real input, lowering.real(op.self()));
-  if (input.accumulator || !input.functions.empty()) return fail("the input of {} is not quantized", node.opName());
+  if (input.accumulator || !input.functions.empty())
+    return fail("the input of {} is not quantized", node.opName());
   Pool pool = poolOf(op, kRank);
   pool.dilation = twoDims(op.dilation(), kRank, 1);
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});
@@ -92,14 +95,15 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   return definePooled(lowering, node, input, lowering.emit().maxPool2d(data, pool.kernel, window));
 }
 
-/// Padding that counts is put around the image as zeros; AVG_POOL2D leaves its own padding out of the divisor, which is what
-/// ceil_mode asks for beyond the padded image.
+/// Padding that counts is put around the image as zeros; AVG_POOL2D leaves its own padding out of the
+/// divisor, which is what ceil_mode asks for beyond the padded image.
 Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
   CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
   if (pool.countPadding && (pool.padding[0] > 0 || pool.padding[1] > 0)) {
     data = lowering.emit().pad(
-        data, {0, 0, pool.padding[0], pool.padding[0], pool.padding[1], pool.padding[1], 0, 0}, input.zeroPoint);
+        data, {0, 0, pool.padding[0], pool.padding[0], pool.padding[1], pool.padding[1], 0, 0},
+        input.zeroPoint);
     pool.padding = {0, 0};
   }
   const Emitter::Window window = fitted(lowering, pool, outputsOf(node, spatialRank), data);
@@ -111,7 +115,8 @@ Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t s
     }
     factor = static_cast<double>(pool.kernel[0] * pool.kernel[1]) / static_cast<double>(*pool.divisor);
   }
-  return definePooled(lowering, node, input, lowering.emit().averagePool2d(data, pool.kernel, window, input.zeroPoint), factor);
+  return definePooled(lowering, node, input,
+                      lowering.emit().averagePool2d(data, pool.kernel, window, input.zeroPoint), factor);
 }
 
 template <typename Op>

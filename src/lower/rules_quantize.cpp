@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, dequantize and clamps: where codes get their scale, and how pending arithmetic becomes codes (RESCALE, TABLE,
-// CLAMP).
+// Quantize, dequantize and clamps: where codes get their scale, and how pending arithmetic becomes codes
+// (RESCALE, TABLE, CLAMP).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,15 +25,18 @@ double numberOr(const ir::Attribute& value, double otherwise) {
 std::optional<Limits> clampLimits(const ir::Node& node) {
   if (ir::isa<aten::Relu>(&node)) return Limits{0, kInfinity};
   if (ir::isa<aten::Relu6>(&node)) return Limits{0, 6};
-  if (const auto op = ir::dynCast<aten::Hardtanh>(&node)) return Limits{numberOr(op.minVal(), -1), numberOr(op.maxVal(), 1)};
+  if (const auto op = ir::dynCast<aten::Hardtanh>(&node))
+    return Limits{numberOr(op.minVal(), -1), numberOr(op.maxVal(), 1)};
   if (const auto op = ir::dynCast<aten::Clamp>(&node)) {
     return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
   }
   if (const auto op = ir::dynCast<aten::Clip>(&node)) {
     return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
   }
-  if (const auto op = ir::dynCast<aten::ClampMin>(&node)) return Limits{numberOr(op.min(), -kInfinity), kInfinity};
-  if (const auto op = ir::dynCast<aten::ClampMax>(&node)) return Limits{-kInfinity, numberOr(op.max(), kInfinity)};
+  if (const auto op = ir::dynCast<aten::ClampMin>(&node))
+    return Limits{numberOr(op.min(), -kInfinity), kInfinity};
+  if (const auto op = ir::dynCast<aten::ClampMax>(&node))
+    return Limits{-kInfinity, numberOr(op.max(), kInfinity)};
   return std::nullopt;
 }
 
@@ -41,9 +44,11 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   const aten::QuantizePerTensor op = ir::dynCast<aten::QuantizePerTensor>(&node);
   const Codes codes = *quantizeCodes(node);
   if (codes.dtype != DType::Int8 && codes.dtype != DType::Int16 && codes.dtype != DType::Int32) {
-    return fail("a quantize node asks for {}", dtypeName(codes.dtype)).withRemedy("quantize activations to int8 or int16");
+    return fail("a quantize node asks for {}", dtypeName(codes.dtype))
+        .withRemedy("quantize activations to int8 or int16");
   }
-  if (!(codes.scale > 0) || !std::isfinite(codes.scale)) return fail("a quantize node has scale {}", codes.scale);
+  if (!(codes.scale > 0) || !std::isfinite(codes.scale))
+    return fail("a quantize node has scale {}", codes.scale);
   CARINA_TRY(const Real real, lowering.real(op.input()));
   CARINA_TRY(Stored data, lowering.quantized(real, codes));
   if (data.value->name.empty() && !data.value->isConstant()) data.value->name = op.input()->name;
@@ -66,9 +71,11 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
     if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
       return fail("clamp of a {} tensor", dtypeName(data.dtype()));
     }
-    const auto low = static_cast<double>(integerMin(data.dtype())), high = static_cast<double>(integerMax(data.dtype()));
-    ir::Value* value = lowering.emit().clamp(data.value, static_cast<int64_t>(std::clamp(limits.low, low, high)),
-                                             static_cast<int64_t>(std::clamp(limits.high, low, high)));
+    const auto low = static_cast<double>(integerMin(data.dtype())),
+               high = static_cast<double>(integerMax(data.dtype()));
+    ir::Value* value =
+        lowering.emit().clamp(data.value, static_cast<int64_t>(std::clamp(limits.low, low, high)),
+                              static_cast<int64_t>(std::clamp(limits.high, low, high)));
     lowering.define(node.result(), Stored{value, data.layout});
     return {};
   }
@@ -84,7 +91,9 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
 
 }  // namespace
 
-bool isClampRule(const ir::Node& node) { return clampLimits(node).has_value(); }
+bool isClampRule(const ir::Node& node) {
+  return clampLimits(node).has_value();
+}
 
 std::optional<Codes> quantizeCodes(const ir::Node& node) {
   const auto op = ir::dynCast<aten::QuantizePerTensor>(&node);
@@ -135,7 +144,8 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
 }
 
 /// One piece of a value with its share of the per-channel scales.
-Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, size_t firstChannel, const Codes& codes) {
+Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, size_t firstChannel,
+                                          const Codes& codes) {
   const bool same = !real.accumulator && part->dtype() == codes.dtype && real.scales.size() == 1 &&
                     real.scale() == codes.scale && real.zeroPoint == codes.zeroPoint;
   if (!same) {
@@ -179,7 +189,8 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
         .withRemedy("quantize its input and output to the same type, int8 or int16");
   }
   const auto value = [&](int64_t code) {
-    double x = (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
+    double x =
+        (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
     for (const auto& function : real.functions) x = function(x);
     if (real.low) x = std::max(x, *real.low);
     if (real.high) x = std::min(x, *real.high);
@@ -206,8 +217,9 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
 void addQuantizeRules(Rules& rules) {
   rules[&aten::QuantizePerTensor::def()] = lowerQuantize;
   rules[&aten::DequantizePerTensor::def()] = lowerDequantize;
-  for (const ir::OpDef* def : {&aten::Relu::def(), &aten::Relu6::def(), &aten::Hardtanh::def(), &aten::Clamp::def(),
-                               &aten::Clip::def(), &aten::ClampMin::def(), &aten::ClampMax::def()}) {
+  for (const ir::OpDef* def :
+       {&aten::Relu::def(), &aten::Relu6::def(), &aten::Hardtanh::def(), &aten::Clamp::def(),
+        &aten::Clip::def(), &aten::ClampMin::def(), &aten::ClampMax::def()}) {
     rules[def] = lowerClamp;
   }
 }

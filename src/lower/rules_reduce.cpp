@@ -15,7 +15,7 @@ constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels 
 struct Reduction {
   ir::Value* value = nullptr;
   int64_t outer = 1, inner = 1;
-  Shape reduced;         // sizes of the reduced dimensions, in storage order
+  Shape reduced;          // sizes of the reduced dimensions, in storage order
   std::vector<int> kept;  // kept dimensions in storage order (outer ones, then inner ones)
 
   int64_t count() const { return numElements(reduced); }
@@ -28,11 +28,14 @@ Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<
   // Kept dimensions in front of the first reduced one of size > 1 stay in front, the others follow.
   const Shape shape = data.shape();
   size_t first = 0;
-  while (first < order.size() && (!isReduced(order[first]) || shape[static_cast<size_t>(order[first])] == 1)) ++first;
+  while (first < order.size() && (!isReduced(order[first]) || shape[static_cast<size_t>(order[first])] == 1))
+    ++first;
   std::vector<int> outer, reduced, inner;
   for (size_t i = 0; i < order.size(); ++i) {
-    if (isReduced(order[i])) reduced.push_back(order[i]);
-    else (i < first ? outer : inner).push_back(order[i]);
+    if (isReduced(order[i]))
+      reduced.push_back(order[i]);
+    else
+      (i < first ? outer : inner).push_back(order[i]);
   }
   Reduction result;
   std::vector<int> sequence = outer;
@@ -60,8 +63,8 @@ Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape&
   return *Layout::ordered(keptShape, order).viewed(result);
 }
 
-/// Sum of (code - zero) in int32 as [outer, inner]. int8: a convolution with ones, which removes the zero point and needs no
-/// wide copy of the input.
+/// Sum of (code - zero) in int32 as [outer, inner]. int8: a convolution with ones, which removes the zero
+/// point and needs no wide copy of the input.
 Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   Emitter& emit = lowering.emit();
   const int64_t count = r.count();
@@ -99,7 +102,8 @@ Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) 
   return emit.reduce(Reduce::Sum, value, 1);
 }
 
-Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims, bool mean) {
+Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims,
+                      bool mean) {
   const ir::Value* input = node.operands()[0];
   const bool isReal = lowering.isReal(input);
   Stored data;
@@ -122,40 +126,57 @@ Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optio
     lowering.define(node.result(), std::move(result));
     return {};
   }
-  defineAccumulator(lowering, node.result(), std::move(result), mean ? scale / static_cast<double>(reduction.count()) : scale);
+  defineAccumulator(lowering, node.result(), std::move(result),
+                    mean ? scale / static_cast<double>(reduction.count()) : scale);
   return {};
 }
 
-Status lowerSum(Lowering& l, const ir::Node& n) { return lowerSumOrMean(l, n, std::nullopt, false); }
+Status lowerSum(Lowering& l, const ir::Node& n) {
+  return lowerSumOrMean(l, n, std::nullopt, false);
+}
 Status lowerSumDims(Lowering& l, const ir::Node& n) {
   return lowerSumOrMean(l, n, ir::dynCast<aten::SumDimIntList>(&n).dim(), false);
 }
-Status lowerMean(Lowering& l, const ir::Node& n) { return lowerSumOrMean(l, n, std::nullopt, true); }
+Status lowerMean(Lowering& l, const ir::Node& n) {
+  return lowerSumOrMean(l, n, std::nullopt, true);
+}
 Status lowerMeanDims(Lowering& l, const ir::Node& n) {
   return lowerSumOrMean(l, n, ir::dynCast<aten::MeanDim>(&n).dim(), true);
 }
 
 /// The codes of the largest (smallest) element: order is kept, so no scale is touched.
-Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op, const std::optional<ir::Ints>& dims) {
+Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op,
+                     const std::optional<ir::Ints>& dims) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Stored data, lowering.movable(input));
   const Reduction r = reductionOf(lowering, data, wrappedDims(dims, input->rank()));
-  ir::Value* value = lowering.emit().reshape(r.value, r.inner == 1 ? Shape{r.outer, r.count()}
-                                                                   : Shape{r.outer, r.count(), r.inner});
+  ir::Value* value = lowering.emit().reshape(
+      r.value, r.inner == 1 ? Shape{r.outer, r.count()} : Shape{r.outer, r.count(), r.inner});
   value = lowering.emit().reduce(op, value, 1);
-  return lowering.defineMoved(node.result(0), input, {value, resultLayout(r, input->shape(), node.result(0)->shape())});
+  return lowering.defineMoved(node.result(0), input,
+                              {value, resultLayout(r, input->shape(), node.result(0)->shape())});
 }
 
-Status lowerAmax(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Max, ir::dynCast<aten::Amax>(&n).dim()); }
-Status lowerAmin(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Min, ir::dynCast<aten::Amin>(&n).dim()); }
-Status lowerMaxAll(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Max, std::nullopt); }
-Status lowerMinAll(Lowering& l, const ir::Node& n) { return reduceExtreme(l, n, Reduce::Min, std::nullopt); }
+Status lowerAmax(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, Reduce::Max, ir::dynCast<aten::Amax>(&n).dim());
+}
+Status lowerAmin(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, Reduce::Min, ir::dynCast<aten::Amin>(&n).dim());
+}
+Status lowerMaxAll(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, Reduce::Max, std::nullopt);
+}
+Status lowerMinAll(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, Reduce::Min, std::nullopt);
+}
 
 template <typename Op>
 Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
-  if (!node.result(1)->unused()) return fail("the indices of {} are used", node.opName()).withRemedy("use amax or argmax");
-  return reduceExtreme(lowering, node, std::is_same_v<Op, aten::MaxDim> ? Reduce::Max : Reduce::Min, ir::Ints{op.dim()});
+  if (!node.result(1)->unused())
+    return fail("the indices of {} are used", node.opName()).withRemedy("use amax or argmax");
+  return reduceExtreme(lowering, node, std::is_same_v<Op, aten::MaxDim> ? Reduce::Max : Reduce::Min,
+                       ir::Ints{op.dim()});
 }
 
 Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
@@ -172,8 +193,8 @@ Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
     r.value = lowering.rowMajor(data);
     r.reduced = {input->numElements()};
   }
-  ir::Value* value = lowering.emit().reshape(r.value, r.inner == 1 ? Shape{r.outer, r.count()}
-                                                                   : Shape{r.outer, r.count(), r.inner});
+  ir::Value* value = lowering.emit().reshape(
+      r.value, r.inner == 1 ? Shape{r.outer, r.count()} : Shape{r.outer, r.count(), r.inner});
   value = lowering.emit().argmax(value, 1);
   const Shape& result = node.result()->shape();
   const Layout layout = dims ? resultLayout(r, input->shape(), result) : Layout::rowMajor(result);
@@ -181,7 +202,8 @@ Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// A running sum is a product with a triangle of ones: a 1x1 convolution whose channels are the summed dimension.
+/// A running sum is a product with a triangle of ones: a 1x1 convolution whose channels are the summed
+/// dimension.
 Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
   const int64_t rank = op.self()->rank();
@@ -203,10 +225,13 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   for (int64_t to = 0; to < extent; ++to) {
     for (int64_t from = 0; from <= to; ++from) weights[static_cast<size_t>(to * extent + from)] = 1;
   }
-  ir::Value* rows = emit.reshape(lowering.ordered(input.data, order), {1, 1, op.self()->numElements() / extent, extent});
-  ir::Value* sums = emit.conv2d(rows, emit.constant(std::move(triangle)), emit.constant(Tensor::zeros(DType::Int32, {extent})),
-                                input.zeroPoint, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-  defineAccumulator(lowering, node.result(), {sums, Layout::ordered(op.self()->shape(), order)}, input.scale());
+  ir::Value* rows =
+      emit.reshape(lowering.ordered(input.data, order), {1, 1, op.self()->numElements() / extent, extent});
+  ir::Value* sums = emit.conv2d(rows, emit.constant(std::move(triangle)),
+                                emit.constant(Tensor::zeros(DType::Int32, {extent})), input.zeroPoint, 0,
+                                {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+  defineAccumulator(lowering, node.result(), {sums, Layout::ordered(op.self()->shape(), order)},
+                    input.scale());
   return {};
 }
 

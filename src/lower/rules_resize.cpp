@@ -19,7 +19,8 @@ Axis withBorder(Axis axis, int64_t inputs, int64_t outputs) {
   return axis;
 }
 
-/// floor(o * I / O): TOSA rounds to the nearest row, so everything is moved by half a row; the factor of two keeps that whole.
+/// floor(o * I / O): TOSA rounds to the nearest row, so everything is moved by half a row; the factor of two
+/// keeps that whole.
 Axis nearestAxis(int64_t inputs, int64_t outputs) {
   const int64_t g = std::gcd(inputs, outputs), n = 2 * outputs / g, d = 2 * inputs / g;
   return withBorder({n, d, -n / 2, 0}, inputs, outputs);
@@ -64,7 +65,8 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node, bool bilinear, bo
     const bool exact = !factors || std::abs((*factors)[i] - ratio) < 1e-6;
     const float scale = factors ? static_cast<float>(1 / (*factors)[i])
                                 : static_cast<float>(inputs) / static_cast<float>(outputs);
-    if (bilinear ? (!exact && !alignCorners) || (alignCorners && outputs == 1) : !readsTheSameRows(inputs, outputs, scale)) {
+    if (bilinear ? (!exact && !alignCorners) || (alignCorners && outputs == 1)
+                 : !readsTheSameRows(inputs, outputs, scale)) {
       return fail("resizing {} rows to {} by factor {}", inputs, outputs, factors ? (*factors)[i] : ratio)
           .withRemedy("give the output size instead of a factor, or a factor that gives whole sizes");
     }
@@ -76,11 +78,13 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node, bool bilinear, bo
           .withRemedy("resize in two steps, or by a simpler ratio");
     }
   }
-  const bool resizes = axes[0].numerator != 1 || axes[0].denominator != 1 || axes[1].numerator != 1 || axes[1].denominator != 1;
+  const bool resizes = axes[0].numerator != 1 || axes[0].denominator != 1 || axes[1].numerator != 1 ||
+                       axes[1].denominator != 1;
   if (resizes) {
     const double weight = static_cast<double>(axes[0].numerator * axes[1].numerator);
     const DType dtype = data->dtype();
-    data = emit.resize(data, bilinear, {axes[0].numerator, axes[0].denominator, axes[1].numerator, axes[1].denominator},
+    data = emit.resize(data, bilinear,
+                       {axes[0].numerator, axes[0].denominator, axes[1].numerator, axes[1].denominator},
                        {axes[0].offset, axes[1].offset}, {axes[0].border, axes[1].border});
     if (bilinear) {
       CARINA_TRY(data, emit.rescale(data, dtype, 0, 0, std::array{1 / weight}));
@@ -93,7 +97,8 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node, bool bilinear, bo
 }
 
 Status lowerNearest(Lowering& lowering, const ir::Node& node) {
-  return lowerUpsample(lowering, node, false, false, ir::dynCast<aten::UpsampleNearest2dVec>(&node).scaleFactors());
+  return lowerUpsample(lowering, node, false, false,
+                       ir::dynCast<aten::UpsampleNearest2dVec>(&node).scaleFactors());
 }
 
 Status lowerBilinear(Lowering& lowering, const ir::Node& node) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that only describe the same elements anew: they change the layout and emit nothing, except where a broadcast really
-// repeats elements.
+// Operators that only describe the same elements anew: they change the layout and emit nothing, except where
+// a broadcast really repeats elements.
 #include <algorithm>
 #include <numeric>
 
@@ -10,12 +10,15 @@
 namespace carina::lower {
 namespace {
 
-int wrap(int64_t dim, int64_t rank) { return static_cast<int>(dim < 0 ? dim + rank : dim); }
+int wrap(int64_t dim, int64_t rank) {
+  return static_cast<int>(dim < 0 ? dim + rank : dim);
+}
 
 /// Any operator that keeps the row-major order of elements: the result's shape says it all.
 Status lowerView(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
-  return lowering.defineMoved(node.result(), node.operands()[0], lowering.viewed(data, node.result()->shape()));
+  return lowering.defineMoved(node.result(), node.operands()[0],
+                              lowering.viewed(data, node.result()->shape()));
 }
 
 Status definePermuted(Lowering& lowering, const ir::Node& node, const std::vector<int>& permutation) {
@@ -59,13 +62,16 @@ Status lowerSwapaxes(Lowering& lowering, const ir::Node& node) {
 Status lowerMatrixTranspose(Lowering& lowering, const ir::Node& node) {
   const int64_t rank = node.operands()[0]->rank();
   std::vector<int> permutation = identity(rank);
-  if (ir::isa<aten::NumpyT>(&node)) std::reverse(permutation.begin(), permutation.end());
-  else if (rank >= 2) std::swap(permutation[static_cast<size_t>(rank) - 1], permutation[static_cast<size_t>(rank) - 2]);
+  if (ir::isa<aten::NumpyT>(&node))
+    std::reverse(permutation.begin(), permutation.end());
+  else if (rank >= 2)
+    std::swap(permutation[static_cast<size_t>(rank) - 1], permutation[static_cast<size_t>(rank) - 2]);
   return definePermuted(lowering, node, permutation);
 }
 
 /// The moved dimensions go to their destinations, the others keep their order.
-Status moveDims(Lowering& lowering, const ir::Node& node, const ir::Ints& source, const ir::Ints& destination) {
+Status moveDims(Lowering& lowering, const ir::Node& node, const ir::Ints& source,
+                const ir::Ints& destination) {
   const int64_t rank = node.operands()[0]->rank();
   std::vector<int> permutation(static_cast<size_t>(rank), -1);
   std::vector<bool> moved(static_cast<size_t>(rank), false);
@@ -91,7 +97,8 @@ Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
   return moveDims(lowering, node, op.source(), op.destination());
 }
 
-/// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result says how often.
+/// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result says how
+/// often.
 Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(Stored data, lowering.movable(node.operands()[0]));
   const Shape& result = node.result()->shape();
@@ -118,7 +125,8 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
   }
   if (!isFloat(input->dtype()) && !isFloat(result->dtype())) {
     CARINA_TRY(Stored data, lowering.integers(input));
-    if (data.dtype() != inside(result->dtype())) data.value = lowering.emit().cast(data.value, inside(result->dtype()));
+    if (data.dtype() != inside(result->dtype()))
+      data.value = lowering.emit().cast(data.value, inside(result->dtype()));
     lowering.define(result, std::move(data));
     return {};
   }
@@ -138,16 +146,18 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
 void addViewRules(Rules& rules) {
   for (const ir::OpDef* def :
        {&aten::View::def(), &aten::Reshape::def(), &aten::PrivateUnsafeView::def(), &aten::ViewAs::def(),
-        &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(), &aten::UnflattenInt::def(), &aten::Squeeze::def(),
-        &aten::SqueezeDim::def(), &aten::SqueezeDims::def(), &aten::Unsqueeze::def(), &aten::Clone::def(),
-        &aten::Contiguous::def(), &aten::Alias::def(), &aten::Detach::def(), &aten::Dropout::def(), &aten::LiftFresh::def(),
-        &aten::LiftFreshCopy::def(), &aten::Positive::def()}) {
+        &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(), &aten::UnflattenInt::def(),
+        &aten::Squeeze::def(), &aten::SqueezeDim::def(), &aten::SqueezeDims::def(), &aten::Unsqueeze::def(),
+        &aten::Clone::def(), &aten::Contiguous::def(), &aten::Alias::def(), &aten::Detach::def(),
+        &aten::Dropout::def(), &aten::LiftFresh::def(), &aten::LiftFreshCopy::def(),
+        &aten::Positive::def()}) {
     rules[def] = lowerView;
   }
   rules[&aten::Permute::def()] = lowerPermute;
   rules[&aten::TransposeInt::def()] = lowerTranspose;
   rules[&aten::Swapaxes::def()] = lowerSwapaxes;
-  rules[&aten::TransposeMatrix::def()] = rules[&aten::MT::def()] = rules[&aten::NumpyT::def()] = lowerMatrixTranspose;
+  rules[&aten::TransposeMatrix::def()] = rules[&aten::MT::def()] = rules[&aten::NumpyT::def()] =
+      lowerMatrixTranspose;
   rules[&aten::MovedimInt::def()] = rules[&aten::MovedimIntlist::def()] = lowerMovedim;
   for (const ir::OpDef* def : {&aten::Expand::def(), &aten::ExpandAs::def(), &aten::BroadcastTo::def(),
                                &aten::Repeat::def(), &aten::Tile::def()}) {

@@ -10,7 +10,8 @@ namespace carina::lower {
 namespace {
 
 template <typename T>
-void transposeInto(std::span<const T> from, std::span<T> to, const Shape& shape, const std::vector<int>& permutation) {
+void transposeInto(std::span<const T> from, std::span<T> to, const Shape& shape,
+                   const std::vector<int>& permutation) {
   const size_t rank = shape.size();
   const Shape strides = rowMajorStrides(shape);
   std::vector<int64_t> extent(rank), step(rank);
@@ -23,7 +24,8 @@ void transposeInto(std::span<const T> from, std::span<T> to, const Shape& shape,
   const int64_t inner = rank ? extent[rank - 1] : 1, innerStep = rank ? step[rank - 1] : 1;
   int64_t offset = 0;
   for (size_t done = 0; done < to.size(); done += static_cast<size_t>(inner)) {
-    for (int64_t i = 0; i < inner; ++i) to[done + static_cast<size_t>(i)] = from[static_cast<size_t>(offset + i * innerStep)];
+    for (int64_t i = 0; i < inner; ++i)
+      to[done + static_cast<size_t>(i)] = from[static_cast<size_t>(offset + i * innerStep)];
     for (size_t i = rank < 2 ? 0 : rank - 1; i-- > 0;) {
       offset += step[i];
       if (++index[i] < extent[i]) break;
@@ -40,10 +42,18 @@ Tensor transposed(const Tensor& tensor, const std::vector<int>& permutation) {
   for (int d : permutation) shape.push_back(tensor.dim(d));
   Tensor result = Tensor::uninitialized(tensor.dtype(), shape);
   switch (dtypeSize(tensor.dtype())) {
-    case 1: transposeInto(tensor.as<uint8_t>(), result.mutableAs<uint8_t>(), tensor.shape(), permutation); break;
-    case 2: transposeInto(tensor.as<uint16_t>(), result.mutableAs<uint16_t>(), tensor.shape(), permutation); break;
-    case 4: transposeInto(tensor.as<uint32_t>(), result.mutableAs<uint32_t>(), tensor.shape(), permutation); break;
-    default: transposeInto(tensor.as<int64_t>(), result.mutableAs<int64_t>(), tensor.shape(), permutation); break;
+    case 1:
+      transposeInto(tensor.as<uint8_t>(), result.mutableAs<uint8_t>(), tensor.shape(), permutation);
+      break;
+    case 2:
+      transposeInto(tensor.as<uint16_t>(), result.mutableAs<uint16_t>(), tensor.shape(), permutation);
+      break;
+    case 4:
+      transposeInto(tensor.as<uint32_t>(), result.mutableAs<uint32_t>(), tensor.shape(), permutation);
+      break;
+    default:
+      transposeInto(tensor.as<int64_t>(), result.mutableAs<int64_t>(), tensor.shape(), permutation);
+      break;
   }
   return result;
 }
@@ -52,10 +62,12 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant) {
     return fail("weight {} is not a quantized constant", value->name)
-        .withRemedy("quantize the network with this operator included; weights computed at run time need matmul");
+        .withRemedy(
+            "quantize the network with this operator included; weights computed at run time need matmul");
   }
   if (constant->axis >= 0 && constant->axis != channelAxis) {
-    return fail("weight scales run along dimension {} instead of the output channels ({})", constant->axis, channelAxis);
+    return fail("weight scales run along dimension {} instead of the output channels ({})", constant->axis,
+                channelAxis);
   }
   const auto& zeros = constant->zeroPoints;
   if (std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z != zeros[0]; })) {
@@ -72,7 +84,8 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
     weight.zeroPoint -= 128;
   }
   if (weight.codes.dtype() != DType::Int8) {
-    return fail("weight {} has {} codes", value->name, dtypeName(weight.codes.dtype())).withRemedy("quantize weights to int8");
+    return fail("weight {} has {} codes", value->name, dtypeName(weight.codes.dtype()))
+        .withRemedy("quantize weights to int8");
   }
   return weight;
 }
@@ -91,7 +104,8 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
   for (int64_t c = 0; c < channels; ++c) {
     const double scale = inputScale * weightScales[weightScales.size() == 1 ? 0 : static_cast<size_t>(c)];
     if (!constant) {
-      bias.setIntegerAt(c, static_cast<int64_t>(std::clamp(std::nearbyint(value->constant().realAt(c) / scale), low, high)));
+      bias.setIntegerAt(c, static_cast<int64_t>(
+                               std::clamp(std::nearbyint(value->constant().realAt(c) / scale), low, high)));
       continue;
     }
     const size_t i = constant->scales.size() == 1 ? 0 : static_cast<size_t>(c);
@@ -99,8 +113,9 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
     const double ratio = constant->scales[i] / scale;
     // The stored scale is the float32 product of the same two scales.
     const bool same = std::abs(ratio - 1) < 1e-6;
-    bias.setIntegerAt(
-        c, same ? code : static_cast<int64_t>(std::clamp(std::nearbyint(static_cast<double>(code) * ratio), low, high)));
+    bias.setIntegerAt(c, same ? code
+                              : static_cast<int64_t>(std::clamp(
+                                    std::nearbyint(static_cast<double>(code) * ratio), low, high)));
   }
   return bias;
 }

@@ -16,12 +16,12 @@ struct Weight {
   int64_t zeroPoint = 0;
 };
 
-/// The weight operand. Errors: it is no quantized constant, not 8 bits, has scales along another dimension than channelAxis,
-/// or zero points that differ between channels.
+/// The weight operand. Errors: it is no quantized constant, not 8 bits, has scales along another dimension
+/// than channelAxis, or zero points that differ between channels.
 Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int channelAxis);
 
-/// Bias codes for an accumulator with scales inputScale * weight scale: int32, or int48 for int16 inputs. A bias that was
-/// quantized at those scales keeps its codes; others are requantized; none gives zeros.
+/// Bias codes for an accumulator with scales inputScale * weight scale: int32, or int48 for int16 inputs. A
+/// bias that was quantized at those scales keeps its codes; others are requantized; none gives zeros.
 Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t channels, double inputScale,
                       const std::vector<double>& weightScales, DType inputType);
 

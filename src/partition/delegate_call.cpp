@@ -7,7 +7,8 @@ namespace carina::partition {
 const ir::OpDef& delegateCallDef() {
   static constexpr ir::OperandDef kOperands[] = {{"inputs", ir::Arity::Variadic, false}};
   static constexpr ir::ResultDef kResults[] = {{"outputs", ir::Arity::Variadic}};
-  static constexpr ir::OpDef kDef{"program.delegate_call", 0, 1, ir::kPure, kOperands, kResults, {}, nullptr, nullptr};
+  static constexpr ir::OpDef kDef{
+      "program.delegate_call", 0, 1, ir::kPure, kOperands, kResults, {}, nullptr, nullptr};
   return kDef;
 }
 

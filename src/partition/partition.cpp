@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places units on the NPU as long as they lower and the target supports what they become, then gathers them into parts.
+// Places units on the NPU as long as they lower and the target supports what they become, then gathers them
+// into parts.
 #include "partition/partition.hpp"
 
 #include <fnmatch.h>
@@ -14,12 +15,15 @@
 namespace carina::partition {
 namespace {
 
-bool matches(const std::string& pattern, const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; }
+bool matches(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
 
 /// "relu" and "aten.relu" stand for all overloads of aten.relu.
 bool isOperatorName(const std::string& wanted, std::string_view name) {
   const std::string full = wanted.find('.') == std::string::npos ? "aten." + wanted : wanted;
-  return name == full || (name.size() > full.size() && name.substr(0, full.size()) == full && name[full.size()] == '.');
+  return name == full ||
+         (name.size() > full.size() && name.substr(0, full.size()) == full && name[full.size()] == '.');
 }
 
 struct Reason {
@@ -37,8 +41,10 @@ class Partitioner {
     onNpu_.assign(units_.units.size(), true);
     for (size_t u = 0; u < units_.units.size(); ++u) {
       const Unit& unit = units_.units[u];
-      if (unit.boundary) onNpu_[u] = false;
-      else if (auto reason = keptOff(unit)) refuse(u, std::move(*reason));
+      if (unit.boundary)
+        onNpu_[u] = false;
+      else if (auto reason = keptOff(unit))
+        refuse(u, std::move(*reason));
     }
     std::vector<Placed> parts;
     while (!place(parts)) {
@@ -63,18 +69,23 @@ class Partitioner {
       if (isQuantize(*node) || isDequantize(*node)) continue;
       const std::string name = node->location() ? node->location()->name : "";
       const std::string module = node->location() ? node->location()->modulePath : "";
-      const auto any = [](const std::vector<std::string>& list, auto test) { return std::any_of(list.begin(), list.end(), test); };
-      if (any(options_.keepOffOps, [&](const std::string& op) { return isOperatorName(op, node->opName()); }) ||
+      const auto any = [](const std::vector<std::string>& list, auto test) {
+        return std::any_of(list.begin(), list.end(), test);
+      };
+      if (any(options_.keepOffOps,
+              [&](const std::string& op) { return isOperatorName(op, node->opName()); }) ||
           any(options_.keepOffNames, [&](const std::string& pattern) { return matches(pattern, name); }) ||
-          any(options_.keepOffModules, [&](const std::string& pattern) { return matches(pattern, module); })) {
+          any(options_.keepOffModules,
+              [&](const std::string& pattern) { return matches(pattern, module); })) {
         return Reason{node->where(), "kept off the NPU on request", "drop the request"};
       }
     }
     return std::nullopt;
   }
 
-  /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part, and everything
-  /// of depth d runs before the NPU part of depth d + 1. Refuses a unit on a cycle and returns false.
+  /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part,
+  /// and everything of depth d runs before the NPU part of depth d + 1. Refuses a unit on a cycle and returns
+  /// false.
   bool computeDepths() {
     const int limit = static_cast<int>(units_.units.size()) + 1;
     unitDepth_.assign(units_.units.size(), 0);
@@ -88,8 +99,10 @@ class Partitioner {
           const ir::Node* producer = operand ? operand->producer() : nullptr;
           if (!producer) continue;
           const size_t from = units_.unitOf.at(producer);
-          if (onNpu_[from]) depth = std::max(depth, unitDepth_[from]);
-          else depth = std::max(depth, cpuDepth_[producer] + (onNpu_[unit] ? 1 : 0));
+          if (onNpu_[from])
+            depth = std::max(depth, unitDepth_[from]);
+          else
+            depth = std::max(depth, cpuDepth_[producer] + (onNpu_[unit] ? 1 : 0));
         }
         int& known = onNpu_[unit] ? unitDepth_[unit] : cpuDepth_.emplace(node, -1).first->second;
         if (depth > known) {
@@ -156,7 +169,8 @@ class Partitioner {
       if (found) break;
       for (size_t u : units) {
         const auto& members = units_.units[u].nodes;
-        const bool named = std::any_of(members.begin(), members.end(), [&](const ir::Node* n) { return n->where() == why.place; });
+        const bool named = std::any_of(members.begin(), members.end(),
+                                       [&](const ir::Node* n) { return n->where() == why.place; });
         if (!named) continue;
         refuse(u, {why.place, why.message, why.remedy});
         found = true;
@@ -209,7 +223,8 @@ class Partitioner {
     return result;
   }
 
-  Result<Delegate> addCall(ir::Graph& graph, std::unordered_map<const ir::Value*, ir::Value*>& mapping, Placed placed) {
+  Result<Delegate> addCall(ir::Graph& graph, std::unordered_map<const ir::Value*, ir::Value*>& mapping,
+                           Placed placed) {
     ir::Builder builder(graph);
     const auto cast = [&](ir::Value* value, DType to) {
       return value->dtype() == to ? value : converted(builder, value, to);
@@ -231,7 +246,8 @@ class Partitioner {
     return Delegate{call, std::move(placed.tosa)};
   }
 
-  /// Every operator outside with its reason; quantize nodes and integer conversions at the border are expected there.
+  /// Every operator outside with its reason; quantize nodes and integer conversions at the border are
+  /// expected there.
   void explain(Partitioned& result) const {
     bool clean = true;
     for (size_t u = 0; u < units_.units.size(); ++u) {
@@ -248,7 +264,8 @@ class Partitioner {
         if (reason != reasons_.end()) {
           const bool own = reason->second.place.empty() || reason->second.place == node->where();
           refusal.reason = own ? reason->second.text
-                               : fmt::format("not quantized between it and {}: {}", reason->second.place, reason->second.text);
+                               : fmt::format("not quantized between it and {}: {}", reason->second.place,
+                                             reason->second.text);
           refusal.remedy = reason->second.remedy;
         }
         result.refusals.push_back(std::move(refusal));

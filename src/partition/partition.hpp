@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes run on the NPU, and why the others do not. A quantized aten graph in; out comes the same graph with each NPU
-// part gathered in one program.delegate_call node (its region is the part as aten graph) and everything else left in place.
+// Which nodes run on the NPU, and why the others do not. A quantized aten graph in; out comes the same graph
+// with each NPU part gathered in one program.delegate_call node (its region is the part as aten graph) and
+// everything else left in place.
 #pragma once
 
 #include <functional>
@@ -25,10 +26,11 @@ struct Refusal {
 using Supports = std::function<std::optional<std::string>(const ir::Node& tosaOp)>;
 
 struct Options {
-  Supports supports;                       // none: everything that lowers is taken
-  std::vector<std::string> keepOffOps;     // operator names ("aten.relu.default" or "relu") the user keeps off the NPU
-  std::vector<std::string> keepOffNames;   // node names, with * and ?
-  std::vector<std::string> keepOffModules; // module paths, with * and ?
+  Supports supports;  // none: everything that lowers is taken
+  std::vector<std::string>
+      keepOffOps;  // operator names ("aten.relu.default" or "relu") the user keeps off the NPU
+  std::vector<std::string> keepOffNames;    // node names, with * and ?
+  std::vector<std::string> keepOffModules;  // module paths, with * and ?
 };
 
 /// One delegate call and its TOSA graph (same inputs and outputs as the call).
@@ -41,12 +43,13 @@ struct Partitioned {
   ir::Graph graph;
   std::vector<Delegate> delegates;
   std::vector<Refusal> refusals;
-  /// One delegate, and outside it only quantize, dequantize and int64 <-> int32 conversions of program inputs and outputs.
+  /// One delegate, and outside it only quantize, dequantize and int64 <-> int32 conversions of program inputs
+  /// and outputs.
   bool wholly = false;
 };
 
-/// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and dequantize of
-/// float program outputs stay outside.
+/// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and
+/// dequantize of float program outputs stay outside.
 Result<Partitioned> partition(ir::Graph graph, const Options& options);
 
 /// program.delegate_call: operands -> results through region 0.

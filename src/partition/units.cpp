@@ -11,7 +11,9 @@
 namespace carina::partition {
 namespace {
 
-DType crossing(DType dtype) { return dtype == DType::Int64 ? DType::Int32 : dtype; }
+DType crossing(DType dtype) {
+  return dtype == DType::Int64 ? DType::Int32 : dtype;
+}
 
 class Joiner {
  public:
@@ -27,7 +29,9 @@ class Joiner {
 };
 
 /// Float results stay inside a unit, whatever they connect.
-bool connects(const ir::Value& value) { return isFloat(value.dtype()) && value.producer() != nullptr; }
+bool connects(const ir::Value& value) {
+  return isFloat(value.dtype()) && value.producer() != nullptr;
+}
 
 }  // namespace
 
@@ -103,7 +107,8 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
       return {};
     }
     if (isFloat(value->dtype())) {
-      return fail("value {} is float: it is not quantized", value->name.empty() ? "from outside" : value->name)
+      return fail("value {} is float: it is not quantized",
+                  value->name.empty() ? "from outside" : value->name)
           .withRemedy("quantize the network with this operator included");
     }
     ir::Value* input = part.graph.addInput({crossing(value->dtype()), value->shape()}, value->name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be placed on one side or the other only as a whole: operators between quantize and dequantize nodes.
+// What can be placed on one side or the other only as a whole: operators between quantize and dequantize
+// nodes.
 #pragma once
 
 #include <unordered_map>
@@ -9,11 +10,12 @@
 
 namespace carina::partition {
 
-/// Nodes connected by float edges, with the dequantize nodes in front and the quantize nodes behind them; in program order.
+/// Nodes connected by float edges, with the dequantize nodes in front and the quantize nodes behind them; in
+/// program order.
 struct Unit {
   std::vector<ir::Node*> nodes;
-  /// Only a quantize node fed by a program input or constant, or a dequantize node whose result leaves the program: these
-  /// stay outside of the NPU.
+  /// Only a quantize node fed by a program input or constant, or a dequantize node whose result leaves the
+  /// program: these stay outside of the NPU.
   bool boundary = false;
 };
 
@@ -35,8 +37,8 @@ bool isIntegerCast(const ir::Node& node);
 /// aten.to.dtype of an integer value at the builder's place.
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);
 
-/// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside become outputs.
-/// int64 values cross as int32. Fails when a float value would cross, with the value's name.
+/// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside
+/// become outputs. int64 values cross as int32. Fails when a float value would cross, with the value's name.
 struct Part {
   ir::Graph graph;
   std::vector<ir::Value*> inputs, outputs;  // the values of the original graph, in the order of the part's

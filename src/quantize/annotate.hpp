@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quantizer does around each aten operator: which results get a range of their own, which share the range of their
-// inputs, and which clamps belong to the operator in front of them.
+// What the quantizer does around each aten operator: which results get a range of their own, which share the
+// range of their inputs, and which clamps belong to the operator in front of them.
 #pragma once
 
 #include <unordered_map>
@@ -29,11 +29,12 @@ struct Annotation {
   std::unordered_map<const ir::Value*, size_t> groupOf;
 };
 
-/// All float32 values that operators with a role read or write, except: convolution and linear weights and biases, and
-/// results that go only into a clamp (the clamp's result stands for both).
+/// All float32 values that operators with a role read or write, except: convolution and linear weights and
+/// biases, and results that go only into a clamp (the clamp's result stands for both).
 Annotation annotate(const ir::Graph& graph);
 
-/// The constant weight and bias of a convolution or linear; weightAxis is the dimension of its output channels.
+/// The constant weight and bias of a convolution or linear; weightAxis is the dimension of its output
+/// channels.
 struct WeightedOp {
   ir::Node* node = nullptr;
   ir::Value* input = nullptr;

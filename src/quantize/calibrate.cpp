@@ -17,8 +17,9 @@ using Seen = std::vector<std::vector<Tensor>>;
 
 }  // namespace
 
-Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation, const Options& options,
-                                     std::span<const Sample> samples, const Progress& progress) {
+Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
+                                     const Options& options, std::span<const Sample> samples,
+                                     const Progress& progress) {
   const int levels = options.precision == Precision::Int8 ? 256 : 65536;
   const size_t groups = annotation.groups.size();
   std::vector<std::unique_ptr<Observer>> observers;
@@ -30,7 +31,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   }
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
 
-  const size_t wave = std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
+  const size_t wave =
+      std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
   for (size_t first = 0; first < samples.size(); first += wave) {
     const size_t count = std::min(wave, samples.size() - first);
     std::vector<Seen> seen(count, Seen(groups));
@@ -38,7 +40,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
         const auto group = annotation.groupOf.find(&value);
-        if (group != annotation.groupOf.end() && !value.isConstant()) seen[i][group->second].push_back(tensor);
+        if (group != annotation.groupOf.end() && !value.isConstant())
+          seen[i][group->second].push_back(tensor);
       };
       auto outputs = executor.run(samples[first + i], keep);
       if (!outputs.ok()) states[i] = std::move(outputs).error();

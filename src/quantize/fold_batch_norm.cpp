@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1 convolution.
+// Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1
+// convolution.
 #include <cmath>
 
 #include "aten/conv_op.hpp"
@@ -22,7 +23,8 @@ struct BatchNormOp {
 };
 
 std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
-  if (auto op = ir::dynCast<aten::BatchNorm>(node); op && !op.training() && op.runningMean() && op.runningVar()) {
+  if (auto op = ir::dynCast<aten::BatchNorm>(node);
+      op && !op.training() && op.runningMean() && op.runningVar()) {
     return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
   }
   if (auto op = ir::dynCast<aten::PrivateNativeBatchNormLegitNoTraining>(node)) {
@@ -55,9 +57,10 @@ Result<Affine> affineOf(const BatchNormOp& norm) {
   return affine;
 }
 
-/// weight with every element of output channel c times scale[c]. The channel of a transposed convolution's element is
-/// group * (Cout / groups) + index along dimension 1.
-Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale, const std::optional<aten::ConvOp>& conv) {
+/// weight with every element of output channel c times scale[c]. The channel of a transposed convolution's
+/// element is group * (Cout / groups) + index along dimension 1.
+Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale,
+                    const std::optional<aten::ConvOp>& conv) {
   Tensor result = Tensor::uninitialized(DType::Float32, weight.shape());
   const auto from = weight.as<float>();
   const auto to = result.mutableAs<float>();
@@ -78,7 +81,8 @@ Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale, const
   return result;
 }
 
-/// The batch norm's producer when the norm can go into its weights: a convolution or linear that nobody else reads.
+/// The batch norm's producer when the norm can go into its weights: a convolution or linear that nobody else
+/// reads.
 std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
   if (!norm.input->hasOneUse() || !norm.input->producer()) return std::nullopt;
   auto target = asWeighted(*norm.input->producer());
@@ -105,7 +109,8 @@ void foldInto(const WeightedOp& target, const BatchNormOp& norm, const Affine& a
   graph.erase(norm.node);
 }
 
-/// x * scale + shift as a depthwise convolution with one tap (over a view with at least one spatial dimension).
+/// x * scale + shift as a depthwise convolution with one tap (over a view with at least one spatial
+/// dimension).
 void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
   ir::Builder builder = ir::Builder::beforeNode(norm.node);
   const auto channels = static_cast<int64_t>(affine.scale.size());
@@ -119,7 +124,8 @@ void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
   ir::Value* bias = builder.constant(Tensor::from(Shape{channels}, affine.shift));
   const ir::Ints ones(spatial, 1), zeros(spatial, 0);
   ir::Value* result =
-      aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels).output();
+      aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels)
+          .output();
   if (shape.size() == 2) result = aten::View::create(builder, result, shape).output();
   ir::Graph& graph = norm.node->graph();
   graph.replaceAllUses(norm.node->result(0), result);
@@ -136,8 +142,10 @@ Status foldBatchNorms(ir::Graph& graph) {
     for (size_t i = 1; i < node->results().size(); ++i) extraResults |= !node->result(i)->unused();
     if (extraResults) continue;
     CARINA_TRY(const Affine affine, affineOf(*norm));
-    if (const auto target = foldTarget(*norm)) foldInto(*target, *norm, affine);
-    else replaceByDepthwise(*norm, affine);
+    if (const auto target = foldTarget(*norm))
+      foldInto(*target, *norm, affine);
+    else
+      replaceByDepthwise(*norm, affine);
   }
   graph.eraseUnusedConstants();
   return {};

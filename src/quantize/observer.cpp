@@ -11,7 +11,9 @@
 namespace carina::quantize {
 namespace {
 
-Range unite(const Range& a, const Range& b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
+Range unite(const Range& a, const Range& b) {
+  return {std::min(a.min, b.min), std::max(a.max, b.max)};
+}
 
 /// Width of a bin, computed in double as the search does.
 double binWidth(const Range& range) {
@@ -20,7 +22,9 @@ double binWidth(const Range& range) {
 
 }  // namespace
 
-void MinMaxObserver::observe(std::span<const float> values) { range_ = unite(range_, rangeOf(values)); }
+void MinMaxObserver::observe(std::span<const float> values) {
+  range_ = unite(range_, rangeOf(values));
+}
 
 void MovingAverageObserver::observe(std::span<const float> values) {
   const Range current = rangeOf(values);
@@ -40,14 +44,15 @@ void HistogramObserver::observe(std::span<const float> values) {
   if (!seen_.empty() && (wider.min < seen_.min || wider.max > seen_.max)) widen(wider);
   seen_ = wider;
   if (wider.min == wider.max) {
-    histogram_[0] += static_cast<float>(values.size());  // a single value so far: its place is decided when it widens
+    histogram_[0] +=
+        static_cast<float>(values.size());  // a single value so far: its place is decided when it widens
     return;
   }
   addHistogram(values, wider, histogram_);
 }
 
-/// Moves the counts over seen_ into bins over `wider`: every bin is cut in kUpsample parts, and each part goes to the new bin
-/// that its centre lies in.
+/// Moves the counts over seen_ into bins over `wider`: every bin is cut in kUpsample parts, and each part
+/// goes to the new bin that its centre lies in.
 void HistogramObserver::widen(const Range& wider) {
   std::vector<float> moved(kBins, 0.0f);
   const double newWidth = binWidth(wider);
@@ -75,7 +80,8 @@ double HistogramObserver::error(int first, int last) const {
   const double width = binWidth(seen_);
   const double codeWidth = width * (last - first + 1) / levels_;
   if (codeWidth == 0) return 0;
-  return clippedQuantizationError(histogram_, first, static_cast<float>(width), static_cast<float>(codeWidth), levels_);
+  return clippedQuantizationError(histogram_, first, static_cast<float>(width), static_cast<float>(codeWidth),
+                                  levels_);
 }
 
 Range HistogramObserver::range() const {
@@ -87,13 +93,15 @@ Range HistogramObserver::range() const {
     cumulative[i] = static_cast<float>(total);
   }
 
-  // Narrow the range from whichever end holds fewer counts, one quantile step at a time, until the error grows.
+  // Narrow the range from whichever end holds fewer counts, one quantile step at a time, until the error
+  // grows.
   constexpr double kStep = 1e-5;
   double alpha = 0, beta = 1, best = std::numeric_limits<double>::infinity();
   int start = 0, end = kBins - 1;
   while (alpha < beta) {
     const double nextAlpha = alpha + kStep, nextBeta = beta - kStep;
-    const float lowCount = static_cast<float>(nextAlpha * total), highCount = static_cast<float>(nextBeta * total);
+    const float lowCount = static_cast<float>(nextAlpha * total),
+                highCount = static_cast<float>(nextBeta * total);
     int left = start, right = end;
     while (left < end && cumulative[static_cast<size_t>(left)] < lowCount) ++left;
     while (right > start && cumulative[static_cast<size_t>(right)] > highCount) --right;
@@ -118,9 +126,12 @@ Range HistogramObserver::range() const {
 
 std::unique_ptr<Observer> makeObserver(ObserverKind kind, int levels) {
   switch (kind) {
-    case ObserverKind::MinMax: return std::make_unique<MinMaxObserver>();
-    case ObserverKind::MovingAverage: return std::make_unique<MovingAverageObserver>();
-    case ObserverKind::Histogram: return std::make_unique<HistogramObserver>(levels);
+    case ObserverKind::MinMax:
+      return std::make_unique<MinMaxObserver>();
+    case ObserverKind::MovingAverage:
+      return std::make_unique<MovingAverageObserver>();
+    case ObserverKind::Histogram:
+      return std::make_unique<HistogramObserver>(levels);
   }
   CARINA_UNREACHABLE("observer kind");
 }

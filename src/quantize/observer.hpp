@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers: what range of values a tensor takes over the calibration samples. Semantics of PyTorch's MinMaxObserver,
-// MovingAverageMinMaxObserver and HistogramObserver (2048 bins, mean-squared-error search).
+// Observers: what range of values a tensor takes over the calibration samples. Semantics of PyTorch's
+// MinMaxObserver, MovingAverageMinMaxObserver and HistogramObserver (2048 bins, mean-squared-error search).
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct Range {
   bool empty() const { return !(min <= max); }
 };
 
-/// Smallest and largest element. Vectorised. `nonFinite` is set when there are NaN or infinite elements, which are left
-/// out of the range.
+/// Smallest and largest element. Vectorised. `nonFinite` is set when there are NaN or infinite elements,
+/// which are left out of the range.
 Range rangeOf(std::span<const float> values, bool* nonFinite = nullptr);
 
 class Observer {
@@ -57,7 +57,8 @@ class MovingAverageObserver final : public Observer {
   Range range_;
 };
 
-/// Keeps a histogram and picks the part of it that loses least (squared error) when quantized to `levels` codes: it clips.
+/// Keeps a histogram and picks the part of it that loses least (squared error) when quantized to `levels`
+/// codes: it clips.
 class HistogramObserver final : public Observer {
  public:
   static constexpr int kBins = 2048;
@@ -84,8 +85,8 @@ class HistogramObserver final : public Observer {
 
 std::unique_ptr<Observer> makeObserver(ObserverKind kind, int levels);
 
-/// counts[k] += how many finite values lie in bin k of kBins equal bins over [range.min, range.max] (the upper edge belongs
-/// to the last bin). range.min < range.max.
+/// counts[k] += how many finite values lie in bin k of kBins equal bins over [range.min, range.max] (the
+/// upper edge belongs to the last bin). range.min < range.max.
 void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts);
 
 }  // namespace carina::quantize

@@ -8,7 +8,9 @@
 namespace carina::quantize {
 namespace {
 
-bool validRange(float min, float max) { return std::isfinite(min) && std::isfinite(max) && min <= max; }
+bool validRange(float min, float max) {
+  return std::isfinite(min) && std::isfinite(max) && min <= max;
+}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale and zero point from an observed range: the affine and symmetric formulas of PyTorch's PT2E observers, in float32.
+// Scale and zero point from an observed range: the affine and symmetric formulas of PyTorch's PT2E observers,
+// in float32.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ inline constexpr CodeRange kInt16Activation{DType::Int16, -32767, 32767};
 inline constexpr CodeRange kInt8Weight{DType::Int8, -127, 127};
 inline constexpr CodeRange kInt32Bias{DType::Int32, -2147483647, 2147483647};
 
-/// real = scale * (q - zeroPoint). The scale is a float32 value (kept as double where it enters double arithmetic).
+/// real = scale * (q - zeroPoint). The scale is a float32 value (kept as double where it enters double
+/// arithmetic).
 struct QParams {
   double scale = 1.0;
   int64_t zeroPoint = 0;
@@ -34,14 +36,15 @@ inline constexpr float kEpsInt8 = 0x1p-16f;   // smallest scale of 8-bit activat
 inline constexpr float kEpsInt16 = 0x1p-12f;  // smallest scale of 16-bit activations
 
 /// scale = max((max - min) / (codes.max - codes.min), eps) over the range widened to contain 0;
-/// zero point = clamp(codes.min - roundHalfEven(min / scale)). A range with min > max or NaN gives scale 1, zero point 0.
+/// zero point = clamp(codes.min - roundHalfEven(min / scale)). A range with min > max or NaN gives scale 1,
+/// zero point 0.
 QParams affineQParams(float min, float max, const CodeRange& codes, float eps = kEpsInt8);
 
 /// scale = max(max(|min|, |max|) / ((codes.max - codes.min) / 2), eps), zero point 0.
 QParams symmetricQParams(float min, float max, const CodeRange& codes, float eps = kEpsInt8);
 
-/// clamp(roundHalfEven(x * float(1 / scale)) + zeroPoint): quantized_decomposed.quantize_per_tensor for one value.
-/// NaN gives the zero point.
+/// clamp(roundHalfEven(x * float(1 / scale)) + zeroPoint): quantized_decomposed.quantize_per_tensor for one
+/// value. NaN gives the zero point.
 int64_t quantizeValue(float x, const QParams& q);
 
 /// (q - zeroPoint) * scale in float32.

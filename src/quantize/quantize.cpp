@@ -45,7 +45,8 @@ void forEachOfChannel(const Shape& shape, int axis, F f) {
   const int64_t channels = shape[static_cast<size_t>(axis)];
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t i = 0; i < inner; ++i) f(static_cast<size_t>(c), static_cast<size_t>((o * channels + c) * inner + i));
+      for (int64_t i = 0; i < inner; ++i)
+        f(static_cast<size_t>(c), static_cast<size_t>((o * channels + c) * inner + i));
     }
   }
 }
@@ -82,9 +83,11 @@ WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCode
   const auto codes = result.codes.mutableAs<int32_t>();
   for (size_t c = 0; c < values.size(); ++c) {
     const float scale = result.scales[weight.perChannel ? c : 0];
-    const float inverse = weight.perChannel ? 1.0f / scale : static_cast<float>(1.0 / static_cast<double>(scale));
+    const float inverse =
+        weight.perChannel ? 1.0f / scale : static_cast<float>(1.0 / static_cast<double>(scale));
     const auto limit = static_cast<double>(kInt32Bias.max);
-    codes[c] = static_cast<int32_t>(std::clamp(static_cast<double>(std::nearbyint(values[c] * inverse)), -limit, limit));
+    codes[c] = static_cast<int32_t>(
+        std::clamp(static_cast<double>(std::nearbyint(values[c] * inverse)), -limit, limit));
   }
   return result;
 }
@@ -92,7 +95,8 @@ WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCode
 /// Inserts the nodes; ranges are per group of the annotation.
 class Inserter {
  public:
-  Inserter(ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges, const Options& options)
+  Inserter(ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges,
+           const Options& options)
       : graph_(graph), annotation_(annotation), options_(options) {
     for (const Range& range : ranges) params_.push_back(activationParams(range, options.precision));
   }
@@ -100,15 +104,18 @@ class Inserter {
   Report run(const std::vector<Range>& ranges) {
     std::vector<WeightedOp> weighted;
     for (ir::Node* node : graph_.nodes()) {
-      if (auto op = asWeighted(*node); op && annotation_.groupOf.count(op->input) != 0) weighted.push_back(*op);
+      if (auto op = asWeighted(*node); op && annotation_.groupOf.count(op->input) != 0)
+        weighted.push_back(*op);
     }
     for (const WeightedOp& op : weighted) quantizeOperands(op);
     for (size_t g = 0; g < annotation_.groups.size(); ++g) {
       for (ir::Value* value : annotation_.groups[g]) {
         if (value->unused()) continue;
         report(*value, ranges[g], params_[g]);
-        if (value->isConstant()) quantizeConstant(value, params_[g]);
-        else quantizeValueOf(value, params_[g]);
+        if (value->isConstant())
+          quantizeConstant(value, params_[g]);
+        else
+          quantizeValueOf(value, params_[g]);
       }
     }
     graph_.eraseUnusedConstants();
@@ -117,16 +124,16 @@ class Inserter {
 
  private:
   ir::Value* dequantized(ir::Builder& builder, ir::Value* codes, const QParams& q) {
-    return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max, q.codes.dtype,
-                                             std::nullopt)
+    return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
+                                             q.codes.dtype, std::nullopt)
         .output();
   }
 
   void quantizeValueOf(ir::Value* value, const QParams& q) {
     ir::Builder builder = value->producer() ? ir::Builder::afterNode(value->producer())
                                             : ir::Builder(graph_, graph_.firstNode());
-    auto quantized = aten::QuantizePerTensor::create(builder, value, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
-                                                     q.codes.dtype);
+    auto quantized = aten::QuantizePerTensor::create(builder, value, q.scale, q.zeroPoint, q.codes.min,
+                                                     q.codes.max, q.codes.dtype);
     ir::Value* real = dequantized(builder, quantized.output(), q);
     graph_.replaceAllUses(value, real);
     quantized.node()->setOperand(0, value);
@@ -135,7 +142,8 @@ class Inserter {
   void quantizeConstant(ir::Value* value, const QParams& q) {
     Tensor codes = Tensor::uninitialized(q.codes.dtype, value->shape());
     const auto values = value->constant().as<float>();
-    for (size_t i = 0; i < values.size(); ++i) codes.setIntegerAt(static_cast<int64_t>(i), quantizeValue(values[i], q));
+    for (size_t i = 0; i < values.size(); ++i)
+      codes.setIntegerAt(static_cast<int64_t>(i), quantizeValue(values[i], q));
     ir::Builder builder(graph_, graph_.firstNode());
     graph_.replaceAllUses(value, dequantized(builder, builder.constant(std::move(codes)), q));
   }
@@ -149,8 +157,8 @@ class Inserter {
     const auto channels = static_cast<int64_t>(weight.scales.size());
     ir::Value* scales = builder.constant(Tensor::from(Shape{channels}, weight.scales));
     ir::Value* zeros = builder.constant(Tensor::zeros(DType::Int64, Shape{channels}));
-    return aten::DequantizePerChannel::create(builder, constant, scales, zeros, weight.axis, codes.min, codes.max,
-                                              codes.dtype, std::nullopt)
+    return aten::DequantizePerChannel::create(builder, constant, scales, zeros, weight.axis, codes.min,
+                                              codes.max, codes.dtype, std::nullopt)
         .output();
   }
 
@@ -178,8 +186,8 @@ class Inserter {
   void report(const WeightedOp& op, const ir::Value& value, const std::vector<float>& scales, DType dtype) {
     const Range range = rangeOf(value.constant().as<float>());
     const float largest = *std::max_element(scales.begin(), scales.end());
-    report_.tensors.push_back({value.name, modulePathOf(*op.node->result()), range.min, range.max, largest, 0, dtype,
-                               scales.size() > 1});
+    report_.tensors.push_back({value.name, modulePathOf(*op.node->result()), range.min, range.max, largest, 0,
+                               dtype, scales.size() > 1});
   }
 
   ir::Graph& graph_;
@@ -196,10 +204,9 @@ Report carriedReport(const ir::Graph& graph) {
     const auto q = ir::dynCast<aten::QuantizePerTensor>(node);
     if (!q) continue;
     const double zero = static_cast<double>(q.zeroPoint());
-    report.tensors.push_back({q.input()->name, modulePathOf(*q.input()),
-                              (static_cast<double>(q.quantMin()) - zero) * q.scale(),
-                              (static_cast<double>(q.quantMax()) - zero) * q.scale(), q.scale(), q.zeroPoint(), q.dtype(),
-                              false});
+    report.tensors.push_back(
+        {q.input()->name, modulePathOf(*q.input()), (static_cast<double>(q.quantMin()) - zero) * q.scale(),
+         (static_cast<double>(q.quantMax()) - zero) * q.scale(), q.scale(), q.zeroPoint(), q.dtype(), false});
   }
   return report;
 }
@@ -214,8 +221,9 @@ Status checkConstants(const ir::Graph& graph) {
       bool nonFinite = false;
       rangeOf(value->constant().as<float>(), &nonFinite);
       if (nonFinite) {
-        problems.push_back({fmt::format("{} holds NaN or infinite values", value->name.empty() ? "a weight" : value->name),
-                            "check the trained model: such weights cannot be quantized", "", node->where()});
+        problems.push_back(
+            {fmt::format("{} holds NaN or infinite values", value->name.empty() ? "a weight" : value->name),
+             "check the trained model: such weights cannot be quantized", "", node->where()});
       }
     }
   }
@@ -239,7 +247,8 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
     return Quantized{std::move(graph), std::move(report)};
   }
   if (samples.empty()) {
-    return fail("quantization needs calibration samples").withRemedy("give --calibrate DATA.npz, or --quantize none");
+    return fail("quantization needs calibration samples")
+        .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
   CARINA_RETURN_IF_ERROR(checkConstants(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));

@@ -22,7 +22,8 @@ Status checkFinite(const Tensor& tensor, const std::string& name) {
   bool nonFinite = false;
   rangeOf(tensor.as<float>(), &nonFinite);
   if (nonFinite) {
-    return fail("calibration array {} holds values that are not finite", name).withRemedy("remove NaN and infinite values");
+    return fail("calibration array {} holds values that are not finite", name)
+        .withRemedy("remove NaN and infinite values");
   }
   return {};
 }
@@ -34,27 +35,31 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
   const Tensor* single = stacked ? nullptr : findTensor(arrays, singleName);
   if (!stacked && !single) {
     return fail("no calibration data for input {} ({})", index, input.name)
-        .withRemedy("give an .npz with " + stackedName + " (samples along a leading axis) or " + singleName + " to --calibrate");
+        .withRemedy("give an .npz with " + stackedName + " (samples along a leading axis) or " + singleName +
+                    " to --calibrate");
   }
   const std::string& name = stacked ? stackedName : singleName;
   const Tensor& array = stacked ? *stacked : *single;
   CARINA_RETURN_IF_ERROR(checkFinite(array, name));
   Shape expected = input.shape();
   if (stacked) {
-    // A batch of one may serve as the sample axis: [64, 1, 28, 28] holds 64 samples for an input [1, 1, 28, 28].
+    // A batch of one may serve as the sample axis: [64, 1, 28, 28] holds 64 samples for an input [1, 1, 28,
+    // 28].
     const auto fits = [&](size_t from) {
       return array.shape().size() == expected.size() - from + 1 &&
-             std::equal(expected.begin() + static_cast<std::ptrdiff_t>(from), expected.end(), array.shape().begin() + 1);
+             std::equal(expected.begin() + static_cast<std::ptrdiff_t>(from), expected.end(),
+                        array.shape().begin() + 1);
     };
     const bool batchOfOne = !expected.empty() && expected[0] == 1 && fits(1);
     if (!fits(0) && !batchOfOne) {
-      return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()), index,
-                  shapeText(expected))
+      return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()),
+                  index, shapeText(expected))
           .withRemedy("stack the samples along a leading axis");
     }
     if (array.dim(0) == 0) return fail("{} holds no sample", name).withRemedy("give at least one sample");
   } else if (array.shape() != expected) {
-    return fail("{} has shape {}, but input {} has {}", name, shapeText(array.shape()), index, shapeText(expected))
+    return fail("{} has shape {}, but input {} has {}", name, shapeText(array.shape()), index,
+                shapeText(expected))
         .withRemedy("give the sample in the input's shape");
   }
   const Tensor typed = array.dtype() == input.dtype() ? array : convert(array, input.dtype());

@@ -23,10 +23,18 @@ Tensor randomCodes(const ir::Type& type, uint32_t seed) {
   Tensor tensor = Tensor::uninitialized(type.dtype, type.shape);
   for (int64_t i = 0; i < tensor.numElements(); ++i) {
     switch (type.dtype) {
-      case DType::Bool: tensor.setIntegerAt(i, random() & 1); break;
-      case DType::Int8: tensor.setIntegerAt(i, static_cast<int8_t>(random())); break;
-      case DType::Int16: tensor.setIntegerAt(i, static_cast<int16_t>(random())); break;
-      default: tensor.setIntegerAt(i, random() % 10); break;
+      case DType::Bool:
+        tensor.setIntegerAt(i, random() & 1);
+        break;
+      case DType::Int8:
+        tensor.setIntegerAt(i, static_cast<int8_t>(random()));
+        break;
+      case DType::Int16:
+        tensor.setIntegerAt(i, static_cast<int16_t>(random()));
+        break;
+      default:
+        tensor.setIntegerAt(i, random() % 10);
+        break;
     }
   }
   return tensor;
@@ -39,7 +47,8 @@ Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, i
     for (int sample = 0; sample < samples; ++sample) {
       std::vector<Tensor> inputs;
       for (const ir::Value* input : region.inputs()) {
-        inputs.push_back(randomCodes(input->type, static_cast<uint32_t>(sample * 100 + static_cast<int>(inputs.size()))));
+        inputs.push_back(
+            randomCodes(input->type, static_cast<uint32_t>(sample * 100 + static_cast<int>(inputs.size()))));
       }
       CARINA_TRY(const std::vector<Tensor> expected, aten::execute(region, inputs));
       CARINA_TRY(const std::vector<Tensor> actual, tosa::interpret(delegate.tosa, inputs));
@@ -66,7 +75,8 @@ Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quant
     quantize::Sample sample;
     for (const ir::Value* input : graph.inputs()) {
       const auto seed = s * 10 + static_cast<uint32_t>(sample.size()) + 1000;
-      sample.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed) : randomCodes(input->type, seed));
+      sample.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed)
+                                               : randomCodes(input->type, seed));
     }
     samples.push_back(std::move(sample));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a small float graph through quantizer and lowering and compares the TOSA graph with the aten executor on the same
-// quantize/dequantize graph.
+// Takes a small float graph through quantizer and lowering and compares the TOSA graph with the aten executor
+// on the same quantize/dequantize graph.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,15 @@ Tensor randomCodes(const ir::Type& type, uint32_t seed);
 
 struct Comparison {
   int64_t elements = 0;
-  int64_t different = 0;    // by one or more
-  int64_t largest = 0;      // difference in codes
-  double share() const { return elements ? static_cast<double>(different) / static_cast<double>(elements) : 0; }
+  int64_t different = 0;  // by one or more
+  int64_t largest = 0;    // difference in codes
+  double share() const {
+    return elements ? static_cast<double>(different) / static_cast<double>(elements) : 0;
+  }
 };
 
-/// The region of each delegate call, run by the aten executor, against its TOSA graph on the same random codes.
+/// The region of each delegate call, run by the aten executor, against its TOSA graph on the same random
+/// codes.
 Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, int samples = 2);
 
 /// Decompose, quantize on random samples, partition without a target's limits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout descriptions against index arithmetic: whatever views and permutes are described, reading the storage through the
-// description gives what moving the data at every step gives.
+// Layout descriptions against index arithmetic: whatever views and permutes are described, reading the
+// storage through the description gives what moving the data at every step gives.
 #include "lower/layout.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ Values transposed(const Values& data, const Shape& shape, const std::vector<int>
   Values result;
   for (size_t n = 0; n < data.size(); ++n) {
     int64_t offset = 0;
-    for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[static_cast<size_t>(permutation[i])];
+    for (size_t i = 0; i < index.size(); ++i)
+      offset += index[i] * strides[static_cast<size_t>(permutation[i])];
     result.push_back(data[static_cast<size_t>(offset)]);
     for (size_t i = index.size(); i-- > 0;) {
       if (++index[i] < shape[static_cast<size_t>(permutation[i])]) break;
@@ -88,7 +89,8 @@ RC_GTEST_PROP(Layout, ViewsAndPermutesDescribeTheSameElements, ()) {
       std::vector<int> permutation(shape.size());
       std::iota(permutation.begin(), permutation.end(), 0);
       for (size_t i = permutation.size(); i > 1; --i) {
-        std::swap(permutation[i - 1], permutation[static_cast<size_t>(*rc::gen::inRange(0, static_cast<int>(i)))]);
+        std::swap(permutation[i - 1],
+                  permutation[static_cast<size_t>(*rc::gen::inRange(0, static_cast<int>(i)))]);
       }
       expected = transposed(expected, shape, permutation);
       Shape next;
