@@ -30,10 +30,6 @@ void BuildOptions::declare(CLI::App& command) {
   static const std::map<std::string, ProgramIo> kIo{{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}};
   command.add_option("--io", options.io, "Program inputs and outputs: float (default) or int8")
       ->transform(CLI::CheckedTransformer(kIo).description(""));
-  static const std::map<std::string, compiler::Optimize> kOptimize{{"performance", compiler::Optimize::Performance},
-                                                                   {"size", compiler::Optimize::Size}};
-  command.add_option("--optimize", options.optimize, "performance (default) or size")
-      ->transform(CLI::CheckedTransformer(kOptimize).description(""));
   command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")->check(CLI::PositiveNumber);
   command.add_option("--dump-after", dumpStages, "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
                                                  "schedule, operations")

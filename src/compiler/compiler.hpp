@@ -18,14 +18,7 @@
 
 namespace carina::compiler {
 
-/// What the schedule is to be good at.
-enum class Optimize : uint8_t {
-  Performance,  // fewest cycles within the arena limit
-  Size,         // smallest arena
-};
-
 struct Options {
-  Optimize optimize = Optimize::Performance;
   int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
   bool records = true;     // fill CompiledProgram::operations
   /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for

@@ -320,7 +320,7 @@ class Scheduler {
     if (options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit) {
       return fail("the program needs an arena of {} bytes, the limit is {}", result_.arenaBytes,
                   options_.arenaLimit)
-          .withRemedy("raise --arena-size or compile with --optimize size");
+          .withRemedy("raise --arena-size");
     }
     return {};
   }

@@ -37,7 +37,6 @@ Status compileDelegates(Build& build) {
   for (const partition::Delegate& delegate : build.partitioned.delegates) {
     if (options.dump) options.dump("tosa", [&] { return ir::print(delegate.tosa); });
     compiler::Options compilerOptions;
-    compilerOptions.optimize = options.optimize;
     compilerOptions.arenaLimit = options.arenaLimit;
     compilerOptions.dump = options.dump;
     auto compiled = compiler::compile(delegate.tosa, *build.machine, compilerOptions);

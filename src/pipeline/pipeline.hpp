@@ -40,7 +40,6 @@ struct Options {
   bool perChannel = true;
   std::filesystem::path calibration;  // .npz
   ProgramIo io = ProgramIo::Float;
-  compiler::Optimize optimize = compiler::Optimize::Performance;
   int64_t arenaLimit = 0;             // bytes, 0: no limit of its own
   quantize::Progress progress;        // calibration samples
   DumpListener dump;
