@@ -60,6 +60,8 @@ class Assembler {
       values_[node->result()] = builder_.dequantize(
           valueOf(dq.input()), params(dq.scale(), dq.zeroPoint(), dq.quantMin(), dq.quantMax(), dq.dtype()),
           pte::QuantKernels::QuantizedDecomposed);
+    } else if (auto cast = ir::dynCast<aten::ToDtype>(node); cast && isWholeConversion(cast)) {
+      values_[node->result()] = builder_.convert(valueOf(cast.self()), pte::fromDType(cast.dtype()));
     } else if (node->is(partition::delegateCallDef())) {
       return placeDelegate(node);
     } else {
@@ -88,6 +90,12 @@ class Assembler {
     }
     builder_.delegate(std::move(delegate), inputs, outputs);
     return {};
+  }
+
+  /// int64 <-> int32 at program inputs and outputs: what the runtime's conversion kernel does.
+  static bool isWholeConversion(const aten::ToDtype& cast) {
+    const auto whole = [](DType dtype) { return dtype == DType::Int32 || dtype == DType::Int64; };
+    return whole(cast.self()->dtype()) && whole(cast.dtype());
   }
 
   void refuse(const ir::Node* node) {
