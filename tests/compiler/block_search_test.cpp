@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of typical layers: the search must reach what the cycle formulas allow.
+#include "compiler/block_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include "npu/blockconfig.hpp"
+
+namespace carina::test {
+namespace {
+
+using namespace npu;
+
+KernelOperation convolution(OperationKind kind, FeatureMap ifm, FeatureMap ofm, Kernel kernel) {
+  KernelOperation op;
+  op.kind = kind;
+  op.ifm = ifm;
+  op.ofm = ofm;
+  op.kernel = kernel;
+  op.weights.emplace();
+  op.activation.min = -128;
+  op.activation.max = 127;
+  return op;
+}
+
+FeatureMap map(int32_t height, int32_t width, int32_t depth, Layout layout = Layout::NHCWB16) {
+  FeatureMap result;
+  result.height = height;
+  result.width = result.width0 = width;
+  result.depth = depth;
+  result.layout = layout;
+  return result;
+}
+
+OperationCost search(const char* target, KernelOperation& op) {
+  const auto machine = makeMachine(target, "", "Sram_Only");
+  EXPECT_TRUE(machine.ok());
+  TimingContext context;
+  context.machine = &*machine;
+  EXPECT_TRUE(compiler::chooseBlockAndTraversal(op, context).ok());
+  EXPECT_TRUE(BlockRules(*machine->target, op).check(op.block).ok());
+  return estimate(op, context);
+}
+
+// 56x56x24 to 144 channels: the output unit needs half a cycle per element, part-kernel-first MACs twice as
+// long.
+TEST(BlockSearch, PointwiseConvolutionsOfFewChannelsRunDepthFirst) {
+  KernelOperation op =
+      convolution(OperationKind::Conv, map(56, 56, 24), map(56, 56, 144), {1, 1, 1, 1, 1, 1});
+  op.weights->traversal = Traversal::PartKernelFirst;
+  const OperationCost cost = search("ethos-u85-128", op);
+  EXPECT_EQ(op.weights->traversal, Traversal::DepthFirst);
+  EXPECT_EQ(cost.output, 56 * 56 * 144 / 2);
+  EXPECT_LT(cost.total, cost.output * 102 / 100);
+}
+
+// A depthwise block takes 4 cycles per microblock of 1x1x16 and 4 taps: 3 * 4 / 16 per element.
+TEST(BlockSearch, DepthwiseIsBoundByItsMacs) {
+  KernelOperation op =
+      convolution(OperationKind::Depthwise, map(112, 112, 32), map(112, 112, 32), {3, 3, 1, 1, 1, 1});
+  op.padding = {1, 1, 1, 1};
+  const OperationCost cost = search("ethos-u85-128", op);
+  EXPECT_EQ(cost.mac, 112 * 112 * 32 * 3 / 4);
+  EXPECT_LT(cost.total, cost.mac * 101 / 100);
+}
+
+// One row of 6272 columns: only narrow blocks fit, and the narrowest leave the MACs waiting for weights.
+TEST(BlockSearch, LongRowsGetBlocksThatHideTheWeights) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-128", "ethos-u85-256"}) {
+    KernelOperation op = convolution(OperationKind::Conv, map(3, 6272, 8, Layout::NHWC),
+                                     map(1, 6272, 24, Layout::NHWC), {3, 1, 1, 1, 1, 1});
+    op.weights->traversal = Traversal::PartKernelFirst;
+    const OperationCost cost = search(target, op);
+    EXPECT_LT(cost.total, cost.output * 110 / 100) << target;
+  }
+}
+
+}  // namespace
+}  // namespace carina::test
