@@ -24,8 +24,8 @@ std::vector<int32_t> candidates(int32_t size, int32_t granule, int32_t limit) {
       if (block <= std::max<int64_t>(most, granule)) result.push_back(block);
     }
     if (block == granule) break;
-    // The next smaller block needs at least this many blocks. Long axes have many: a few dozen, then coarser steps, so that
-    // the small blocks that large windows or few channels leave room for are still reached.
+    // The next smaller block needs at least this many blocks. Long axes have many: a few dozen, then coarser
+    // steps, so that the small blocks that large windows or few channels leave room for are still reached.
     const int64_t next = result.size() < 24 ? block - granule : block * int64_t{3} / 4;
     count = std::max(count, ceilDiv(size, std::max<int64_t>(next, granule)) - 1);
   }
