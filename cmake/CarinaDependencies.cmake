@@ -2,7 +2,6 @@
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
@@ -14,7 +13,6 @@ pkg_check_modules(minizip REQUIRED IMPORTED_TARGET minizip)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(inih REQUIRED IMPORTED_TARGET inih INIReader)
-find_package(Flatbuffers QUIET)
 find_program(FLATC flatc REQUIRED)
 
 # The package's own CMake file asks for OpenCL development files that only its GPU engine needs.

@@ -8,23 +8,12 @@
 #include "tosa/ops.hpp"
 #include "tosa_0_80_generated.h"
 #include "tosa_io/wire_graph.hpp"
+#include "tosa_io/wire_strings.hpp"
 
 namespace carina::tosa_io {
 namespace {
 
 namespace fb = wire080;
-
-std::string text(const flatbuffers::String* string) {
-  return string ? string->str() : std::string();
-}
-
-std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* strings) {
-  std::vector<std::string> list;
-  if (strings) {
-    for (const auto* string : *strings) list.push_back(text(string));
-  }
-  return list;
-}
 
 std::optional<DType> elementType(fb::DType dtype) {
   switch (dtype) {
