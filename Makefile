@@ -2,10 +2,6 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-# Clones share the compiler cache wherever they lie.
-export CCACHE_BASEDIR := $(CURDIR)
-export CCACHE_NOHASHDIR := 1
-
 .PHONY: all configure deps demo test matrix bench fuzz format asan clean
 
 all: configure

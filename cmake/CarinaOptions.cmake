@@ -17,8 +17,10 @@ option(CARINA_TIDY "Run clang-tidy on every compiled file" OFF)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  # Clones share the compiler cache wherever they lie.
+  set(CARINA_CCACHE /usr/bin/env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${CARINA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CARINA_CCACHE})
 endif()
 
 # lld links several times faster than bfd; LTO is not used, so any linker gives the same code.

@@ -27,7 +27,7 @@ std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-std::string model(const std::string& file) { return std::string(CARINA_SOURCE_DIR) + "/models/" + file; }
+std::string model(const std::string& file) { return test::modelFile(file).string(); }
 std::string odd(const std::string& file) { return (test::dataDir() / "odd" / file).string(); }
 
 class Cli : public testing::Test {

@@ -10,17 +10,16 @@
 #include "base/npy.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-std::filesystem::path model(const std::string& file) { return std::filesystem::path(CARINA_SOURCE_DIR) / "models" / file; }
-
 Options optionsFor(const std::string& network, const std::string& target, const std::string& mode) {
   Options options;
-  options.model = model(network + ".pt2");
-  options.calibration = model(network + ".npz");
+  options.model = test::modelFile(network + ".pt2");
+  options.calibration = test::modelFile(network + ".npz");
   options.target = target;
   options.memoryMode = mode;
   return options;

@@ -23,6 +23,10 @@ fs::path dataDir() {
   return fs::path(CARINA_SOURCE_DIR) / "tests" / "data";
 }
 
+fs::path modelFile(const std::string& file) {
+  return fs::path(CARINA_SOURCE_DIR) / "models" / file;
+}
+
 std::vector<fs::path> filesIn(const fs::path& folder, const std::string& suffix) {
   std::vector<fs::path> files;
   std::error_code error;

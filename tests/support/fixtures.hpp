@@ -17,6 +17,9 @@ std::optional<std::filesystem::path> fixturesDir();
 /// tests/data of the repository.
 std::filesystem::path dataDir();
 
+/// models/`file` of the repository: the networks it ships.
+std::filesystem::path modelFile(const std::string& file);
+
 /// The files of `folder` (with sub-folders) whose names end in `suffix`, sorted by path. Empty when there is
 /// no folder.
 std::vector<std::filesystem::path> filesIn(const std::filesystem::path& folder, const std::string& suffix);
