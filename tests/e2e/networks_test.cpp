@@ -39,7 +39,7 @@ TEST_P(Networks, NpuEqualsTosa) {
   EXPECT_TRUE(built->partitioned.wholly);
   EXPECT_EQ(built->compiled.size(), 1u);
 
-  auto arrays = readNpz(model(std::string(network) + ".npz"));
+  auto arrays = readNpz(test::modelFile(std::string(network) + ".npz"));
   ASSERT_TRUE(arrays.ok());
   auto samples = verificationSamples(*built, *arrays);
   ASSERT_TRUE(samples.ok()) << samples.error().str();
@@ -83,7 +83,7 @@ TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
   ASSERT_TRUE(built.ok()) << built.error().str();
   const test::TempDir folder;
   ASSERT_TRUE(writeOutput(*built, folder / "digits8.pte").ok());
-  auto arrays = readNpz(model("digits8_eval.npz"));
+  auto arrays = readNpz(test::modelFile("digits8_eval.npz"));
   ASSERT_TRUE(arrays.ok());
   RunOptions run;
   run.file = folder / "digits8.pte";
