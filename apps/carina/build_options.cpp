@@ -8,17 +8,23 @@
 
 namespace carina::app {
 namespace {
-const std::vector<std::string> kStages{"read", "decompose", "quantize", "tosa", "npu", "schedule", "operations"};
+const std::vector<std::string> kStages{"read", "decompose", "quantize",  "tosa",
+                                       "npu",  "schedule",  "operations"};
 }  // namespace
 
 void BuildOptions::declare(CLI::App& command) {
   using pipeline::ProgramIo;
   using pipeline::Quantization;
   command.add_option("MODEL", options.model, "Network: .pt2 (torch.export.save) or .tosa")->required();
+  command.add_option("--program", options.program,
+                     "Which program of a .pt2 that holds several (see 'carina inspect')");
   command.add_option("--target", options.target, "NPU variant, or cpu (see 'carina targets')")->required();
   command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
-  command.add_option("--memory-mode", options.memoryMode, "What lives in which memory; default: the target's");
-  command.add_option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
+  command.add_option("--memory-mode", options.memoryMode,
+                     "What lives in which memory; default: the target's");
+  command
+      .add_option("--config", options.configFile,
+                  "vela.ini with further system configurations and memory modes")
       ->check(CLI::ExistingFile);
   static const std::map<std::string, Quantization> kQuantization{
       {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
@@ -30,9 +36,12 @@ void BuildOptions::declare(CLI::App& command) {
   static const std::map<std::string, ProgramIo> kIo{{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}};
   command.add_option("--io", options.io, "Program inputs and outputs: float (default) or int8")
       ->transform(CLI::CheckedTransformer(kIo).description(""));
-  command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")->check(CLI::PositiveNumber);
-  command.add_option("--dump-after", dumpStages, "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
-                                                 "schedule, operations")
+  command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--dump-after", dumpStages,
+                  "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
+                  "schedule, operations")
       ->delimiter(',')
       ->check(CLI::IsMember(kStages));
   command.add_flag("-v,--verbose", verbose, "Say how long each stage took");

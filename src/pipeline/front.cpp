@@ -58,7 +58,7 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   ir::Graph graph;
   {
     Stopwatch watch(times, "read");
-    CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model));
+    CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, {.model = options.program}));
     graph = std::move(program.graph);
   }
   dump(options, "read", graph);

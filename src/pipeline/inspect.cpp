@@ -5,9 +5,9 @@
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "npu/disassembler.hpp"
+#include "pt2/exported_program.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
-#include "pt2/exported_program.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
@@ -27,8 +27,8 @@ std::string ioText(std::string_view what, std::span<const pte::BlobIo> all) {
 
 Result<std::string> blobText(ByteSpan bytes) {
   CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(bytes));
-  std::string text = fmt::format("  payload {} bytes, constants {} bytes, scratch {} bytes\n", blob.payload.size(),
-                                 blob.constants.size(), blob.scratchBytes);
+  std::string text = fmt::format("  payload {} bytes, constants {} bytes, scratch {} bytes\n",
+                                 blob.payload.size(), blob.constants.size(), blob.scratchBytes);
   text += ioText("input", blob.inputs) + ioText("output", blob.outputs);
   if (blob.payload.empty()) return text;
   CARINA_TRY(const std::string commands, npu::disassemblePayload(ByteSpan(blob.payload)));
@@ -49,8 +49,8 @@ Result<std::string> programText(ByteSpan bytes) {
   return text;
 }
 
-Result<std::string> exportedText(const std::filesystem::path& file) {
-  CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(file));
+Result<std::string> exportedText(const std::filesystem::path& file, const std::string& model) {
+  CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(file, {.model = model}));
   std::string text = fmt::format("// {}; model '{}'", pt2::containerText(program.container), program.model);
   if (!program.torchVersion.empty()) text += ", torch " + program.torchVersion;
   text += fmt::format(", schema {}.{}\n", program.schemaMajor, program.schemaMinor);
@@ -58,11 +58,23 @@ Result<std::string> exportedText(const std::filesystem::path& file) {
   return text + ir::print(program.graph, {.locations = true});
 }
 
+/// Every program of the archive.
+Result<std::string> archiveText(const std::filesystem::path& file) {
+  CARINA_TRY(const std::vector<std::string> models, pt2::modelNames(file));
+  std::string text;
+  for (const std::string& model : models) {
+    CARINA_TRY(const std::string program, exportedText(file, model));
+    text += (text.empty() ? "" : "\n") + program;
+  }
+  return text;
+}
+
 Result<std::string> arraysText(const std::filesystem::path& file) {
   CARINA_TRY(const NamedTensors arrays, readArrays(file));
   std::string text;
   for (const auto& [name, tensor] : arrays) {
-    text += fmt::format("{}: {}\n", name.empty() ? "array" : name, ir::typeText({tensor.dtype(), tensor.shape()}));
+    text += fmt::format("{}: {}\n", name.empty() ? "array" : name,
+                        ir::typeText({tensor.dtype(), tensor.shape()}));
   }
   return text;
 }
@@ -71,17 +83,18 @@ Result<std::string> arraysText(const std::filesystem::path& file) {
 
 Result<std::string> inspectFile(const std::filesystem::path& file) {
   const std::string extension = file.extension().string();
-  if (extension == ".pt2") return exportedText(file);
+  if (extension == ".pt2") return archiveText(file);
   if (extension == ".npz" || extension == ".npy") return arraysText(file);
   if (extension == ".tosa") {
     CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(file));
     return ir::print(graph);
   }
   CARINA_TRY(auto mapped, MappedFile::open(file));
-  auto text = extension == ".pte"   ? programText(mapped->bytes())
-              : extension == ".bin" ? blobText(mapped->bytes())
-                                    : Result<std::string>(fail("cannot tell what kind of file this is")
-                                                              .withRemedy("files are .pt2, .tosa, .pte, .bin, .npz, .npy"));
+  auto text = extension == ".pte" ? programText(mapped->bytes())
+              : extension == ".bin"
+                  ? blobText(mapped->bytes())
+                  : Result<std::string>(fail("cannot tell what kind of file this is")
+                                            .withRemedy("files are .pt2, .tosa, .pte, .bin, .npz, .npy"));
   if (!text) return std::move(text).error().inFile(file.string());
   return text;
 }

@@ -32,6 +32,7 @@ using DumpListener = std::function<void(std::string_view stage, const std::funct
 
 struct Options {
   std::filesystem::path model;        // .pt2 or .tosa
+  std::string program;                // which program of a .pt2 with several; empty: the only one, or "model"
   std::string target;                 // "ethos-u55-128", ... or "cpu"
   std::string systemConfig;           // empty: the target's default
   std::string memoryMode;             // empty: the target's default

@@ -96,7 +96,7 @@ Result<std::string> Archive::chooseModel(const std::string& wanted) const {
   if (models_.size() == 1) return models_[0];
   if (has("model")) return std::string("model");
   return fail("holds {} programs: {}", models_.size(), list)
-      .withRemedy("Say which one, or save each program to a file of its own.");
+      .withRemedy("Choose one with --program NAME.");
 }
 
 Result<ZipArchive::Contents> Archive::graph(const std::string& model) const {

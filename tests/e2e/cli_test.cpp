@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "base/zip.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -27,8 +29,12 @@ std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-std::string model(const std::string& file) { return test::modelFile(file).string(); }
-std::string odd(const std::string& file) { return (test::dataDir() / "odd" / file).string(); }
+std::string model(const std::string& file) {
+  return test::modelFile(file).string();
+}
+std::string odd(const std::string& file) {
+  return (test::dataDir() / "odd" / file).string();
+}
 
 class Cli : public testing::Test {
  protected:
@@ -38,14 +44,17 @@ class Cli : public testing::Test {
   };
 
   Outcome run(const std::string& arguments) const {
-    const std::string command = std::string(CARINA_BINARY) + " " + arguments + " >" + path("stdout") + " 2>" + path("stderr");
+    const std::string command =
+        std::string(CARINA_BINARY) + " " + arguments + " >" + path("stdout") + " 2>" + path("stderr");
     const int state = std::system(command.c_str());
     return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, contents(path("stdout")), contents(path("stderr"))};
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  void writeText(const std::string& name, const std::string& text) const { std::ofstream(path(name), std::ios::binary) << text; }
+  void writeText(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
 
   /// Compiles `file` and expects status 1, one clear message, and nothing written.
   void expectRefused(const std::string& file, const std::string& options, const std::string& message) const {
@@ -57,21 +66,24 @@ class Cli : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(path("out.pte")));
   }
 
-  std::string calibrate(const std::string& network) const { return " --calibrate " + model(network + ".npz"); }
+  std::string calibrate(const std::string& network) const {
+    return " --calibrate " + model(network + ".npz");
+  }
 
   test::TempDir folder_;
 };
 
 TEST_F(Cli, CompilesAndRuns) {
-  const Outcome compiled =
-      run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("digits8") + " --report " + path("report"));
+  const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
+                               path("d.pte") + calibrate("digits8") + " --report " + path("report"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.out, HasSubstr("ethos-u55-128, Ethos_U55_High_End_Embedded, Shared_Sram"));
   EXPECT_THAT(compiled.err, IsEmpty());
   EXPECT_THAT(contents(path("report/layers.txt")), HasSubstr("cycles"));
   EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"wholly_on_npu\": true"));
 
-  const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz") + " --output " + path("r.npz") + " --json " + path("s.json"));
+  const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz") + " --output " +
+                          path("r.npz") + " --json " + path("s.json"));
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("200 samples"));
   EXPECT_THAT(ran.out, HasSubstr("top-1"));
@@ -82,14 +94,18 @@ TEST_F(Cli, CompilesAndRuns) {
 }
 
 TEST_F(Cli, VerifySaysThatNpuAndTosaAgree) {
-  const Outcome result = run("verify " + model("mixed.pt2") + " --target ethos-u85-256 --layers" + calibrate("mixed"));
+  const Outcome result =
+      run("verify " + model("mixed.pt2") + " --target ethos-u85-256 --layers" + calibrate("mixed"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("NPU and TOSA agree bit for bit"));
   EXPECT_THAT(result.out, Not(HasSubstr("DIFFER")));
 }
 
 TEST_F(Cli, TosaIsAnExitAndAnEntry) {
-  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u65-256 -o " + path("d.tosa") + calibrate("dense")).status, 0);
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u65-256 -o " + path("d.tosa") +
+                calibrate("dense"))
+                .status,
+            0);
   const Outcome verified = run("verify " + path("d.tosa") + " --target ethos-u55-64");
   EXPECT_EQ(verified.status, 0) << verified.err << verified.out;
   EXPECT_EQ(run("compile " + path("d.tosa") + " --target ethos-u55-64 -o " + path("d.pte")).status, 0);
@@ -104,9 +120,43 @@ TEST_F(Cli, InspectShowsWhereANodeComesFrom) {
   EXPECT_THAT(result.out, HasSubstr("(module stem.0)"));
 }
 
+/// An archive with the network of dense.pt2 twice, as programs "encode" and "decode".
+std::string twoPrograms() {
+  const auto file = MappedFile::open(test::modelFile("dense.pt2"));
+  const auto zip = ZipArchive::open((*file)->bytes(), *file);
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& member : zip->members()) {
+    const std::string bytes(asText(zip->read(member)->bytes));
+    const size_t name = std::min({member.name.find("/model."), member.name.find("/model_")});
+    if (name == std::string::npos) {
+      members.emplace_back(member.name, bytes);
+      continue;
+    }
+    for (const char* program : {"/encode", "/decode"}) {
+      members.emplace_back(std::string(member.name).replace(name, 6, program), bytes);
+    }
+  }
+  return writeZip(members);
+}
+
+TEST_F(Cli, ChoosesOneOfSeveralPrograms) {
+  std::ofstream(path("two.pt2"), std::ios::binary) << twoPrograms();
+  EXPECT_THAT(run("inspect " + path("two.pt2")).out,
+              testing::AllOf(HasSubstr("model 'encode'"), HasSubstr("model 'decode'")));
+  const std::string compile =
+      "compile " + path("two.pt2") + " --target ethos-u55-128 -o " + path("two.pte") + calibrate("dense");
+  const Outcome unnamed = run(compile);
+  EXPECT_EQ(unnamed.status, 1);
+  EXPECT_THAT(unnamed.err, testing::AllOf(HasSubstr("'encode', 'decode'"), HasSubstr("--program")));
+  EXPECT_EQ(run(compile + " --program other").status, 1);
+  EXPECT_FALSE(std::filesystem::exists(path("two.pte")));
+  EXPECT_EQ(run(compile + " --program decode").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("two.pte")));
+}
+
 TEST_F(Cli, DumpsStages) {
-  const Outcome result = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("dense") +
-                             " --dump-after quantize,tosa");
+  const Outcome result = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                             calibrate("dense") + " --dump-after quantize,tosa");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("// after quantize"));
   EXPECT_THAT(result.out, HasSubstr("quantized_decomposed.quantize_per_tensor.default"));
@@ -140,15 +190,20 @@ TEST_F(Cli, RefusesWhatIsNoArchive) {
 }
 
 TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
-  expectRefused(model("dense.pt2"), "--target ethos-u99-7" + calibrate("dense"), "unknown target 'ethos-u99-7'");
-  expectRefused(model("dense.pt2"), "--target ethos-u55-128 --memory-mode Dedicated_Sram" + calibrate("dense"),
+  expectRefused(model("dense.pt2"), "--target ethos-u99-7" + calibrate("dense"),
+                "unknown target 'ethos-u99-7'");
+  expectRefused(model("dense.pt2"),
+                "--target ethos-u55-128 --memory-mode Dedicated_Sram" + calibrate("dense"),
                 "no memory mode 'Dedicated_Sram'");
-  expectRefused(model("dense.pt2"), "--target ethos-u55-128 --system-config Ethos_U85_SYS_DRAM_Mid" + calibrate("dense"),
+  expectRefused(model("dense.pt2"),
+                "--target ethos-u55-128 --system-config Ethos_U85_SYS_DRAM_Mid" + calibrate("dense"),
                 "no system configuration");
-  const Outcome extension = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("out.xyz") + calibrate("dense"));
+  const Outcome extension = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " +
+                                path("out.xyz") + calibrate("dense"));
   EXPECT_EQ(extension.status, 1);
   EXPECT_THAT(extension.err, HasSubstr("outputs are .pte"));
-  const Outcome folder = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("none/out.pte") + calibrate("dense"));
+  const Outcome folder = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " +
+                             path("none/out.pte") + calibrate("dense"));
   EXPECT_EQ(folder.status, 1);
   EXPECT_THAT(folder.err, HasSubstr("none/out.pte"));
 }
@@ -171,11 +226,15 @@ TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
 }
 
 TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
-  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + calibrate("dense")).status, 0);
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("dense"))
+                .status,
+            0);
   const Outcome other = run("run " + path("d.pte") + " --target ethos-u85-256 --input " + model("dense.npz"));
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.err, HasSubstr("ethos-u55-128"));
-  const Outcome wrong = run("run " + path("d.pte") + " --input " + model("mixed.npz") + " --output " + path("o.npz"));
+  const Outcome wrong =
+      run("run " + path("d.pte") + " --input " + model("mixed.npz") + " --output " + path("o.npz"));
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.err, HasSubstr("in0"));
   EXPECT_FALSE(std::filesystem::exists(path("o.npz")));
