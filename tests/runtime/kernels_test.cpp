@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace carina::rt {
@@ -127,7 +128,8 @@ TEST(Kernels, QuantizeRoundsHalfToEvenAndSaturates) {
 }
 
 TEST(Kernels, QuantizeUsesTheReciprocal) {
-  // At ties the reciprocal's rounding decides: wherever division would give another code, the kernel must not divide.
+  // At ties the reciprocal's rounding decides: wherever division would give another code, the kernel must not
+  // divide.
   int differences = 0;
   for (int n = 1; n < 300; ++n) {
     const float scale = static_cast<float>(n) / 7.0f;
@@ -324,6 +326,22 @@ TEST(Kernels, TableFindsEveryNameAndNothingElse) {
   EXPECT_EQ(find("aten::relu", "Tensor_out"), nullptr);
   EXPECT_EQ(find("aten::rel", "u.out"), nullptr);
   EXPECT_EQ(find("aten::relu", ""), nullptr);
+}
+
+TEST(Kernels, ListIsSortedAndSaysWhatEachKernelTakes) {
+  const KernelTable table = allKernels();
+  const Span<const KernelInfo> infos = kernelInfos();
+  ASSERT_EQ(table.size, infos.size);
+  for (size_t i = 0; i < infos.size; ++i) {
+    const std::string name = infos[i].name, arguments = infos[i].arguments;
+    EXPECT_EQ(name, table[i].name);
+    EXPECT_TRUE(i == 0 || infos[i - 1].name < name) << name;
+    EXPECT_EQ(findKernelInfo(Text(name.data(), name.size())), &infos[i]);
+    EXPECT_NE(arguments.find("Tensor(a!) "), std::string::npos) << name;
+    const size_t dot = name.find('.');
+    ASSERT_NE(dot, std::string::npos) << name;
+    EXPECT_TRUE(hasKernel(Text(name.data(), dot), Text(name.data() + dot + 1, name.size() - dot - 1)));
+  }
 }
 
 }  // namespace

@@ -9,26 +9,9 @@
 namespace carina::rt {
 
 inline constexpr Kernel kAllKernels[] = {
-    {"aten::_to_copy.out", kernels::convertCopy},
-    {"aten::clamp.out", kernels::clamp},
-    {"aten::clone.out", kernels::convertCopy},
-    {"aten::hardtanh.out", kernels::clamp},
-    {"aten::permute_copy.out", kernels::permuteCopy},
-    {"aten::relu.out", kernels::relu},
-    {"aten::squeeze_copy.dim_out", kernels::convertCopy},
-    {"aten::squeeze_copy.dims_out", kernels::convertCopy},
-    {"aten::transpose_copy.int_out", kernels::transposeCopy},
-    {"aten::unsqueeze_copy.out", kernels::convertCopy},
-    {"aten::view_copy.out", kernels::viewCopy},
-    {"cortex_m::dequantize_per_tensor.out", kernels::dequantizePerTensor},
-    {"cortex_m::quantize_per_tensor.out", kernels::quantizePerTensor},
-    {"dim_order_ops::_clone_dim_order.out", kernels::convertCopy},
-    {"dim_order_ops::_to_dim_order_copy.out", kernels::convertCopy},
-    {"executorch_prim::et_view.default", kernels::viewAlias},
-    {"quantized_decomposed::dequantize_per_channel.out", kernels::dequantizePerChannel},
-    {"quantized_decomposed::dequantize_per_tensor.out", kernels::dequantizePerTensor},
-    {"quantized_decomposed::quantize_per_channel.out", kernels::quantizePerChannel},
-    {"quantized_decomposed::quantize_per_tensor.out", kernels::quantizePerTensor},
+#define KERNEL(function, name, arguments, aten) {name, kernels::function},
+#include "kernels/list.def"
+#undef KERNEL
 };
 
 /// Null when this library has no kernel of that name.

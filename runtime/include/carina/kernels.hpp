@@ -1,40 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU kernels of this library, one function per kind. A firmware's table names the ones its program
-// calls:
-//   const Kernel kernels[] = {{"cortex_m::quantize_per_tensor.out", kernels::quantizePerTensor}, ...};
-// allKernels() lists every name with its function. Kernels take the arguments of ExecuTorch's out-variant
-// schemas.
+// The CPU kernels of this library, one function per kind, under ExecuTorch's operator names. kernels/list.def
+// is the list: names, arguments, functions; kernel_list.hpp makes firmware's tables of it.
+//
+// A call's arguments are those of the operator's out-variant schema in order, keyword-only ones and outputs
+// included, then what it returns once more (the output, or a TensorList of the outputs). Optional arguments
+// that are absent are Null. Kernels check every argument and answer with a Status; none of them takes
+// temporary memory.
 #pragma once
 
 #include "carina/kernel.hpp"
 
-namespace carina::rt::kernels {
+namespace carina::rt {
 
-/// (float32 input, scale, zero point, min, max[, dtype], out): clamp(zp + rint(x / scale as x * (1 /
-/// scale))), ties to even. NaN becomes the zero point. Serves quantized_decomposed:: and cortex_m::.
-Status quantizePerTensor(KernelContext& context);
-/// (integer input, scale, zero point, min, max[, dtype[, out_dtype]], out): (q - zp) * scale in float32.
-Status dequantizePerTensor(KernelContext& context);
-/// (float32 input, scales, zero points, axis, min, max, dtype, out); scales float32 or float64, zero points
-/// int64 or int32.
-Status quantizePerChannel(KernelContext& context);
-/// (integer input, scales, zero points or null, axis, min, max, dtype, out_dtype, out).
-Status dequantizePerChannel(KernelContext& context);
+namespace kernels {
+#define KERNEL(function, name, arguments, aten) Status function(KernelContext& context);
+#include "kernels/list.def"
+#undef KERNEL
+}  // namespace kernels
 
-/// (input, ..., out): the same elements in the output's type and dimension order: _to_copy,
-/// _to_dim_order_copy, clone, _clone_dim_order, copies that only add or drop dimensions of size 1.
-Status convertCopy(KernelContext& context);
-/// (input, int[] dims, out)
-Status permuteCopy(KernelContext& context);
-/// (input, dim0, dim1, out)
-Status transposeCopy(KernelContext& context);
-/// (input, int[] size, out): the same bytes under another shape; row-major tensors.
-Status viewCopy(KernelContext& context);
-/// (input, int[] size, out): like viewCopy, and an output without memory shows the input's.
-Status viewAlias(KernelContext& context);
+/// What tools know of a kernel without calling it.
+struct KernelInfo {
+  const char* name;       // "aten::add.out"
+  const char* arguments;  // "Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out"
+  const char* aten;       // "aten.add.Tensor": the functional operator it serves; empty when there is none
+};
 
-/// (input, min, max, out), either bound may be null; relu: (input, out). float32 and integers.
-Status clamp(KernelContext& context);
-Status relu(KernelContext& context);
+/// What is known of the kernels of allKernels(), in the same order.
+Span<const KernelInfo> kernelInfos();
+/// By full name ("aten::add.out"); null when there is none.
+const KernelInfo* findKernelInfo(Text name);
+/// Whether this library serves the operator as a program spells it ("aten::add", "out").
+bool hasKernel(Text name, Text overload);
 
-}  // namespace carina::rt::kernels
+}  // namespace carina::rt
