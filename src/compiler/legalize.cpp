@@ -221,17 +221,17 @@ Status Legalizer::dispatch(ir::Node* node) {
     case OpId::Clz:
       return lowerUnary(node, ElementwiseMode::CLZ);
     case OpId::BitwiseNot:
-      return lowerUnary(node, ElementwiseMode::NOT);
+      return lowerBitwiseNot(node);
     case OpId::Negate:
       return lowerNegate(node);
     case OpId::Intdiv:
       return lowerBinary(node, ElementwiseMode::DIV);
     case OpId::BitwiseAnd:
-      return lowerBinary(node, ElementwiseMode::AND);
+      return lowerBitwise(node, ElementwiseMode::AND);
     case OpId::BitwiseOr:
-      return lowerBinary(node, ElementwiseMode::OR);
+      return lowerBitwise(node, ElementwiseMode::OR);
     case OpId::BitwiseXor:
-      return lowerBinary(node, ElementwiseMode::XOR);
+      return lowerBitwise(node, ElementwiseMode::XOR);
     case OpId::LogicalAnd:
       return lowerLogical(node, ElementwiseMode::AND);
     case OpId::LogicalOr:

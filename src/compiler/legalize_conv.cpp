@@ -196,15 +196,10 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
   return npu_ir::createConv(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
 }
 
-namespace {
-
-/// The operation that computed a convolution's result, behind reshapes.
 ir::Node* mainOperation(ir::Value* value) {
   while (ir::isa<npu_ir::View>(value->producer())) value = value->producer()->operand(0);
   return value->producer();
 }
-
-}  // namespace
 
 Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
   CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));

@@ -153,7 +153,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
   const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
   if (!u85() && !sum && !extremum) {
-    return fail("{} is not an operation of {}", node->opName(), npu::familyName(target_.family))
+    return fail("{} is not an operation of {}, and steps of its own arithmetic do not give it",
+                node->opName(), npu::familyName(target_.family))
         .withRemedy("keep it on the CPU");
   }
   std::vector<ir::Node*> operations;
@@ -240,10 +241,6 @@ Status Legalizer::lowerMul(ir::Node* node) {
 }
 
 Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
-  if (mode == ElementwiseMode::NOT && !u85()) {
-    return fail("BITWISE_NOT is not an operation of {}", npu::familyName(target_.family))
-        .withRemedy("keep it on the CPU");
-  }
   std::vector<ir::Node*> operations;
   if (mode == ElementwiseMode::ABS) {
     CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
@@ -273,89 +270,6 @@ Status Legalizer::lowerNegate(ir::Node* node) {
   CARINA_TRY(ir::Value * result,
              elementwise(ElementwiseMode::SUB, zero, input, stage, value->dtype(), &operations));
   define(node->result(), result, std::move(operations));
-  return {};
-}
-
-Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
-  if (!u85()) return fail("comparisons need Ethos-U85").withRemedy("keep it on the CPU");
-  CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
-  CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
-  if (!a || !b || a->value->dtype() != b->value->dtype()) {
-    CARINA_TRY(ir::Value * left, get(node->operand(0)));
-    CARINA_TRY(ir::Value * right, get(node->operand(1)));
-    a = Operand{left};
-    b = Operand{right};
-  }
-  CARINA_TRY(ir::Value * mask, elementwise(mode, *a, *b, {}, DType::Int8));
-  // Truth is all ones in the operation's result and 1 in TOSA.
-  CARINA_TRY(ir::Value * result,
-             elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
-  define(node->result(), result);
-  return {};
-}
-
-Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
-  if (!u85()) return fail("logical operators need Ethos-U85").withRemedy("keep it on the CPU");
-  CARINA_TRY(ir::Value * a, get(node->operand(0)));
-  CARINA_TRY(ir::Value * b, get(node->operand(1)));
-  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, DType::Int8));
-  define(node->result(), result);
-  return {};
-}
-
-Status Legalizer::lowerLogicalNot(ir::Node* node) {
-  if (!u85()) return fail("logical operators need Ethos-U85").withRemedy("keep it on the CPU");
-  CARINA_TRY(ir::Value * a, get(node->operand(0)));
-  CARINA_TRY(ir::Value * result,
-             elementwise(ElementwiseMode::XOR, a, scalarConstant(DType::Int8, 1), DType::Int8));
-  define(node->result(), result);
-  return {};
-}
-
-Status Legalizer::lowerSelect(ir::Node* node) {
-  if (!u85()) return fail("SELECT needs Ethos-U85").withRemedy("keep it on the CPU");
-  CARINA_TRY(ir::Value * condition, get(node->operand(0)));
-  CARINA_TRY(ir::Value * a, get(node->operand(1)));
-  CARINA_TRY(ir::Value * b, get(node->operand(2)));
-  const DType type = node->result()->dtype() == DType::Bool ? DType::Int8 : node->result()->dtype();
-  // 0 - condition is a mask: all ones where it holds.
-  ir::Value* zero = constant(Tensor::zeros(DType::Int8, Shape(condition->shape().size(), 1)));
-  CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
-  CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::AND, a, mask, type));
-  CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::AND_NOT, b, mask, type));
-  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::OR, taken, other, type));
-  define(node->result(), result);
-  return {};
-}
-
-Status Legalizer::lowerShift(ir::Node* node) {
-  const DType type = node->result()->dtype();
-  CARINA_TRY(ir::Value * a, get(node->operand(0)));
-  CARINA_TRY(ir::Value * b, get(node->operand(1)));
-  OutputStage stage;
-  ElementwiseMode mode = ElementwiseMode::SHL;
-  if (ir::isa<tosa::ArithmeticRightShift>(node)) {
-    mode = ElementwiseMode::SHR;
-    const bool round = tosa::ArithmeticRightShift(node).round();
-    if (!round) stage.rounding = Rounding::TRUNCATE_TO_LOWER;
-    if (!round && !u85()) {
-      return fail("ARITHMETIC_RIGHT_SHIFT without rounding needs Ethos-U85")
-          .withRemedy("use round = true or keep it on the CPU");
-    }
-  } else if (ir::isa<tosa::LogicalRightShift>(node)) {
-    mode = ElementwiseMode::LSR;
-    if (!u85()) return fail("LOGICAL_RIGHT_SHIFT needs Ethos-U85").withRemedy("keep it on the CPU");
-  }
-  if (type != DType::Int32) {
-    if (mode != ElementwiseMode::SHR) {
-      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type))
-          .withRemedy("cast to int32");
-    }
-    CARINA_TRY(a, widen(a, 0));
-    CARINA_TRY(b, widen(b, 0));
-  }
-  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, type, stage));
-  define(node->result(), result);
   return {};
 }
 

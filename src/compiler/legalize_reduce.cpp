@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and ARGMAX along one axis, MATMUL and RESIZE.
+// Reductions and ARGMAX along one axis, and MATMUL.
 #include <algorithm>
 #include <numeric>
 
@@ -97,6 +97,20 @@ Status Legalizer::lowerReduceSum(ir::Node* node) {
   return {};
 }
 
+ir::Value* Legalizer::extremum(ir::Value* map, bool maximum) {
+  Window w;
+  w.kernel = {1, map->dim(1)};
+  const DType type = map->dtype();
+  if (maximum || u85())
+    return npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
+  // min(x) = -1 - max(-1 - x), which no 8 or 16-bit number leaves.
+  const auto mirrored = [&](ir::Value* x) {
+    return npu_ir::createElementwise(builder_, ElementwiseMode::SUB, {scalarConstant(type, -1)}, {x},
+                                     npu_ir::Rounding::NATURAL, {}, type);
+  };
+  return mirrored(npu_ir::createPool(builder_, mirrored(map), PoolMode::MAX, w, {}, type));
+}
+
 Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
   if (!split.fits())
@@ -106,20 +120,7 @@ Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
   const DType type = value->dtype();
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
   if (dtypeSize(type) <= 2) {
-    Window w;
-    w.kernel = {1, split.size};
-    if (maximum || u85()) {
-      ir::Value* result =
-          npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
-      define(node->result(), result, {result->producer()});
-      return {};
-    }
-    // min(x) = -1 - max(-1 - x), which no 8 or 16-bit number leaves.
-    const auto mirrored = [&](ir::Value* x) {
-      return npu_ir::createElementwise(builder_, ElementwiseMode::SUB, {scalarConstant(type, -1)}, {x},
-                                       npu_ir::Rounding::NATURAL, {}, type);
-    };
-    ir::Value* result = mirrored(npu_ir::createPool(builder_, mirrored(map), PoolMode::MAX, w, {}, type));
+    ir::Value* result = extremum(map, maximum);
     define(node->result(), result, {result->producer()});
     return {};
   }
@@ -137,7 +138,6 @@ Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
 }
 
 Status Legalizer::lowerReduceBool(ir::Node* node, bool all) {
-  if (!u85()) return fail("{} needs Ethos-U85", node->opName()).withRemedy("keep it on the CPU");
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
   if (!split.fits())
     return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape()))
@@ -145,10 +145,7 @@ Status Legalizer::lowerReduceBool(ir::Node* node, bool all) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map =
       npu_ir::createView(builder_, value, DType::Int8, split.shape(), 0, rowMajorStrides(split.shape()));
-  Window w;
-  w.kernel = {1, split.size};
-  define(node->result(),
-         npu_ir::createPool(builder_, map, all ? PoolMode::MIN : PoolMode::MAX, w, {}, DType::Int8));
+  define(node->result(), extremum(map, !all));
   return {};
 }
 
@@ -157,34 +154,49 @@ Status Legalizer::lowerArgmax(ir::Node* node) {
   if (!split.fits())
     return fail("ARGMAX over {} has an axis > 65536", shapeText(node->operand(0)->shape()))
         .withRemedy("split the tensor");
+  if (split.size > 32768)
+    return fail("ARGMAX over {} elements > 32768", split.size).withRemedy("split the axis");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
   Window w;
   w.kernel = {1, split.size};
   if (u85()) {
-    if (split.size > 32768)
-      return fail("ARGMAX over {} elements > 32768", split.size).withRemedy("split the axis");
     define(node->result(), npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32));
     return {};
   }
-  if (value->dtype() != DType::Int8)
-    return fail("ARGMAX of {} needs Ethos-U85", dtypeName(value->dtype())).withRemedy("keep it on the CPU");
-  if (split.size > 128)
-    return fail("ARGMAX over {} elements > 128", split.size).withRemedy("keep it on the CPU");
-  // x*128 plus the distance from the end orders by value, then by earliest position; a table takes the
-  // position out.
-  Tensor distance = Tensor::zeros(DType::Int8, {1, split.size, 1});
-  for (int64_t i = 0; i < split.size; ++i) distance.setIntegerAt(i, split.size - 1 - i);
-  ir::Value* keyed =
-      npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}},
-                                {constant(std::move(distance))}, npu_ir::Rounding::NATURAL, {}, DType::Int16);
-  Tensor words = Tensor::zeros(DType::Int32, {512});
-  const uint32_t word = (static_cast<uint32_t>(-128) << 16) | static_cast<uint32_t>(split.size - 1);
-  for (int64_t i = 0; i < 512; ++i) words.setIntegerAt(i, static_cast<int32_t>(word));
-  OutputStage stage;
-  stage.tableKind = npu_ir::TableKind::LUT16;
-  stage.table = constant(std::move(words));
-  ir::Value* position = npu_ir::createPool(builder_, keyed, PoolMode::MAX, w, stage, DType::Int16);
+  // Each position by its distance from the end.
+  const auto distances = [&](DType type) {
+    Tensor distance = Tensor::zeros(type, {1, split.size, 1});
+    for (int64_t i = 0; i < split.size; ++i) distance.setIntegerAt(i, split.size - 1 - i);
+    return constant(std::move(distance));
+  };
+  ir::Value* position = nullptr;
+  if (value->dtype() == DType::Int8 && split.size <= 128) {
+    // x*128 plus the distance orders by value, then by earliest position; a table takes the position out.
+    ir::Value* keyed =
+        npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}},
+                                  {distances(DType::Int8)}, npu_ir::Rounding::NATURAL, {}, DType::Int16);
+    Tensor words = Tensor::zeros(DType::Int32, {512});
+    const uint32_t word = (static_cast<uint32_t>(-128) << 16) | static_cast<uint32_t>(split.size - 1);
+    for (int64_t i = 0; i < 512; ++i) words.setIntegerAt(i, static_cast<int32_t>(word));
+    OutputStage stage;
+    stage.tableKind = npu_ir::TableKind::LUT16;
+    stage.table = constant(std::move(words));
+    position = npu_ir::createPool(builder_, keyed, PoolMode::MAX, w, stage, DType::Int16);
+  } else {
+    // 1 where an element is the largest, which nothing exceeds: then the farthest from the end among those.
+    OutputStage stage;
+    stage.zeroPoint = 1;
+    stage.clamp = {0, 1};
+    CARINA_TRY(ir::Value * largest,
+               elementwise(ElementwiseMode::SUB, map, extremum(map, true), DType::Int16, stage));
+    CARINA_TRY(ir::Value * distance,
+               elementwise(ElementwiseMode::MUL, largest, distances(DType::Int16), DType::Int16));
+    CARINA_TRY(position,
+               elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int16, split.size - 1),
+                           npu_ir::createPool(builder_, distance, PoolMode::MAX, w, {}, DType::Int16),
+                           DType::Int16));
+  }
   CARINA_TRY(ir::Value * result, widen(position, 0));
   define(node->result(), result);
   return {};
@@ -261,113 +273,6 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
     define(node->result(), npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
            std::move(operations));
   }
-  return {};
-}
-
-Status Legalizer::lowerResize(ir::Node* node) {
-  const tosa::Resize op(node);
-  const ir::Ints scale = constantValues(node->operand(1)), offset = constantValues(node->operand(2));
-  CARINA_TRY(ir::Value * input, get(node->operand(0)));
-  const Shape& out = node->result()->shape();
-  const bool nearest = op.mode() == tosa::ResizeMode::NEAREST;
-  const int64_t height = input->dim(1), width = input->dim(2), depth = input->dim(3);
-  if (u85()) {
-    std::vector<ir::Value*> parts;
-    std::vector<ir::Node*> operations;
-    for (size_t axis = 0; axis < 2; ++axis) {
-      if (scale[2 * axis] > 2048)
-        return fail("RESIZE numerator {} > 2048", scale[2 * axis]).withRemedy("resize in two steps");
-      if (offset[axis] < -scale[2 * axis] || offset[axis] >= scale[2 * axis]) {
-        return fail("RESIZE offset {} outside {}..{}", offset[axis], -scale[2 * axis], scale[2 * axis] - 1)
-            .withRemedy("crop before resizing");
-      }
-    }
-    for (int64_t n = 0; n < input->dim(0); ++n) {
-      ir::NodeSpec spec;
-      spec.def = &npu_ir::Resize::def();
-      spec.operands = {{image(input, n)}, {}};
-      const OutputStage stage;
-      spec.attributes = {};
-      spec.types = {{node->result()->dtype(), {out[1], out[2], depth}}};
-      spec.attributes.emplace_back(stage.multipliers);
-      spec.attributes.emplace_back(stage.shifts);
-      spec.attributes.emplace_back(static_cast<int64_t>(stage.rounding));
-      spec.attributes.emplace_back(int64_t{0});
-      spec.attributes.emplace_back(ir::Ints{});
-      spec.attributes.emplace_back(static_cast<int64_t>(npu_ir::TableKind::NONE));
-      spec.attributes.emplace_back(
-          static_cast<int64_t>(nearest ? npu_ir::ResizeMode::NEAREST : npu_ir::ResizeMode::BILINEAR));
-      spec.attributes.emplace_back(scale);
-      spec.attributes.emplace_back(offset);
-      ir::Node* resize = builder_.create(std::move(spec));
-      parts.push_back(resize->result());
-      operations.push_back(resize);
-    }
-    define(node->result(), images(parts), std::move(operations));
-    return {};
-  }
-  // Rows and columns with the same weights repeat with the period of the ratio: each phase is one strided
-  // copy (nearest) or one two-tap filter (bilinear).
-  struct Sample {
-    int64_t low, high, fraction;
-  };
-  const auto sample = [&](size_t axis, int64_t position, int64_t size) {
-    const int64_t n = scale[2 * axis], t = position * scale[2 * axis + 1] + offset[axis];
-    const int64_t index = t >= 0 ? t / n : -((-t + n - 1) / n);
-    return Sample{std::clamp<int64_t>(index, 0, size - 1), std::clamp<int64_t>(index + 1, 0, size - 1),
-                  t - index * n};
-  };
-  if (!nearest)
-    return fail("bilinear RESIZE needs Ethos-U85").withRemedy("use nearest resizing or keep it on the CPU");
-  struct Run {
-    int64_t first, step, count, source, sourceStep;
-  };
-  const auto runs = [&](size_t axis, int64_t outputs, int64_t size) {
-    const int64_t n = scale[2 * axis], d = scale[2 * axis + 1], period = n / std::gcd(n, d);
-    std::vector<Run> result;
-    const auto source = [&](int64_t o) {
-      const Sample s = sample(axis, o, size);
-      return 2 * s.fraction >= n ? s.high : s.low;
-    };
-    for (int64_t phase = 0; phase < std::min(period, outputs); ++phase) {
-      for (int64_t o = phase; o < outputs;) {
-        Run run{o, period, 1, source(o), 0};
-        if (o + period < outputs) {
-          run.sourceStep = source(o + period) - run.source;
-          while (o + run.count * period < outputs &&
-                 source(o + run.count * period) == run.source + run.count * run.sourceStep)
-            ++run.count;
-        }
-        // Repeating one source position cannot be addressed: one by one.
-        if (run.sourceStep == 0) run.count = 1;
-        o += run.count * period;
-        result.push_back(run);
-      }
-    }
-    return result;
-  };
-  const auto ys = runs(0, out[1], height), xs = runs(1, out[2], width);
-  if (static_cast<int64_t>(ys.size() * xs.size()) * input->dim(0) > 4096) {
-    return fail("RESIZE takes {} copies > 4096", ys.size() * xs.size())
-        .withRemedy("use a whole scale factor");
-  }
-  const Shape in = rowMajorStrides(input->shape()), to = rowMajorStrides(out);
-  std::vector<npu_ir::Piece> pieces;
-  for (int64_t n = 0; n < input->dim(0); ++n) {
-    for (const Run& y : ys) {
-      for (const Run& x : xs) {
-        for (npu_ir::Piece& piece : emitCopies(builder_, {input,
-                                                          {y.count, x.count, depth},
-                                                          n * in[0] + y.source * in[1] + x.source * in[2],
-                                                          {y.sourceStep * in[1], x.sourceStep * in[2], 1},
-                                                          n * to[0] + y.first * to[1] + x.first * to[2],
-                                                          {y.step * to[1], x.step * to[2], 1}})) {
-          pieces.push_back(std::move(piece));
-        }
-      }
-    }
-  }
-  define(node->result(), npu_ir::createJoin(builder_, pieces, {node->result()->dtype(), out}));
   return {};
 }
 

@@ -225,6 +225,12 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
 }
 
 Result<ir::Value*> Legalizer::widen(ir::Value* value, int64_t zeroPoint) {
+  if (value->isConstant()) {
+    Tensor wide = Tensor::zeros(DType::Int32, value->shape());
+    for (int64_t i = 0; i < wide.numElements(); ++i)
+      wide.setIntegerAt(i, value->constant().integerAt(i) - zeroPoint);
+    return constant(std::move(wide));
+  }
   CARINA_TRY(ir::Value * map, asMap(value));
   ir::Value* zero = scalarConstant(map->dtype(), 0);
   ir::Value* wide = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, zeroPoint}, {zero},
@@ -402,12 +408,8 @@ Status Legalizer::lowerCast(ir::Node* node) {
     return {};
   }
   if (output->dtype() == DType::Bool) {
-    if (!u85()) return fail("CAST to bool needs Ethos-U85").withRemedy("keep it on the CPU");
-    ir::Value* zero = scalarConstant(value->dtype(), 0);
-    CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::CMP_NE, value, zero, DType::Int8));
-    CARINA_TRY(ir::Value * bit,
-               elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
-    define(output, bit);
+    CARINA_TRY(ir::Value * truth, truthOf(value));
+    define(output, truth);
     return {};
   }
   if (input->dtype() == DType::Bool) {
@@ -429,15 +431,8 @@ Status Legalizer::lowerCast(ir::Node* node) {
     define(output, result);
     return {};
   }
-  // Narrowing keeps the low bytes: every second or fourth of them is copied out.
-  const int64_t step = from / to;
-  Shape parts = value->shape();
-  parts.push_back(step);
-  ir::Value* bytes = npu_ir::createView(builder_, value, output->dtype(), parts, 0, rowMajorStrides(parts));
-  const ir::Ints dense = rowMajorStrides(value->shape());
-  ir::Ints strides = dense;
-  for (int64_t& stride : strides) stride *= step;
-  define(output, rearranged(bytes, value->shape(), value->shape(), 0, strides, 0, dense));
+  // Narrowing keeps the low bytes.
+  define(output, lowBytes(value, output->dtype()));
   return {};
 }
 

@@ -36,6 +36,9 @@ RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
 /// begins.
 void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
 
+/// The operation that computed a convolution's result, behind reshapes.
+ir::Node* mainOperation(ir::Value* value);
+
 class Legalizer {
  public:
   Legalizer(const ir::Graph& graph, const npu::Target& target)
@@ -92,6 +95,8 @@ class Legalizer {
   Status lowerLogical(ir::Node* node, npu_ir::ElementwiseMode mode);
   Status lowerLogicalNot(ir::Node* node);
   Status lowerSelect(ir::Node* node);
+  Status lowerBitwise(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerBitwiseNot(ir::Node* node);
   Status lowerShift(ir::Node* node);
   Status lowerMatmul(ir::Node* node);
   Status lowerReduceSum(ir::Node* node);
@@ -149,6 +154,40 @@ class Legalizer {
   Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
   /// The value minus a zero point as int32.
   Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
+
+  // Logic and bits (legalize_logic.cpp)
+  // ------------------------------------------------------------------------------------
+  /// An output stage that ends in a table of 256 int8 entries.
+  npu_ir::OutputStage tableStage(Tensor table);
+  /// An output stage whose int8 result is 1 where the saturated number is zero (isZero), or where it is not.
+  npu_ir::OutputStage testZero(bool isZero);
+  /// 1 where the value is not zero, else 0, as int8.
+  Result<ir::Value*> truthOf(ir::Value* value);
+  /// An int8 value through a table of 256 int8 entries.
+  Result<ir::Value*> lookedUp(ir::Value* value, Tensor table);
+  /// The bytes of a value: one more dimension for types wider than a byte.
+  ir::Value* bytesOf(ir::Value* value);
+  /// Bytes in memory as a value of a type and shape.
+  ir::Value* fromBytes(ir::Value* bytes, DType type, const Shape& shape);
+  /// The low bytes of each element.
+  ir::Value* lowBytes(ir::Value* value, DType type);
+  /// floor(a / 2^b) by operations of Ethos-U55 and U65, which only shift with rounding.
+  Result<ir::Value*> shiftedDown(ir::Value* a, ir::Value* b, DType type);
+
+  // Index and resize (legalize_index.cpp, legalize_resize.cpp)
+  // ------------------------------------------------------------------------------------
+  /// indices [N, W] as truth values [N, W, rows]: 1 where the index is the row.
+  Result<ir::Value*> oneHot(ir::Value* indices, int64_t rows);
+  /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d] as int8: exact where one product of each sum is
+  /// not zero.
+  Result<ir::Value*> pickingProducts(ir::Value* x, ir::Value* y);
+  Status gatherRows(ir::Node* node);
+  Status scatterRows(ir::Node* node);
+  Status resizeNearest(const tosa::Resize& node);
+  Status resizeBilinear(const tosa::Resize& node);
+
+  /// The largest or smallest 8 or 16-bit number of each column of a [H,W,C] map, as [H,1,C].
+  ir::Value* extremum(ir::Value* map, bool maximum);
 
   // Fusing (legalize_rescale.cpp)
   // ----------------------------------------------------------------------------------
