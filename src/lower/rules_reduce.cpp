@@ -210,7 +210,8 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   if (rank == 0) return fail("a running sum of a single number");
   const int64_t dim = op.dim() < 0 ? op.dim() + rank : op.dim(), extent = op.self()->dim(dim);
   CARINA_TRY(const Real input, lowering.plainReal(op.self()));
-  if (input.data.dtype() != DType::Int8 || extent > kMostKernelArea) {
+  const bool wide = input.data.dtype() == DType::Int16;
+  if ((!wide && input.data.dtype() != DType::Int8) || extent > kMostKernelArea) {
     return fail("a running sum over {} elements of {}", extent, dtypeName(input.data.dtype()))
         .withRemedy("quantize it to int8, or sum over fewer elements");
   }
@@ -228,8 +229,8 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   ir::Value* rows =
       emit.reshape(lowering.ordered(input.data, order), {1, 1, op.self()->numElements() / extent, extent});
   ir::Value* sums = emit.conv2d(rows, emit.constant(std::move(triangle)),
-                                emit.constant(Tensor::zeros(DType::Int32, {extent})), input.zeroPoint, 0,
-                                {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+                                emit.constant(Tensor::zeros(wide ? DType::Int48 : DType::Int32, {extent})),
+                                input.zeroPoint, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
   defineAccumulator(lowering, node.result(), {sums, Layout::ordered(op.self()->shape(), order)},
                     input.scale());
   return {};
