@@ -9,15 +9,12 @@
 namespace carina::compiler {
 
 using npu_ir::ElementwiseMode;
-using npu_ir::OutputStage;
 using npu_ir::Piece;
 using npu_ir::PoolMode;
 
 namespace {
 
 constexpr int64_t kMaxCopies = 4096, kMaxAxis = 65536;
-/// Pairs of operations that one picking product may take.
-constexpr int64_t kMaxProducts = 2048;
 
 /// Rows that lie behind each other on both sides.
 struct Run {
@@ -96,33 +93,6 @@ Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
   return npu_ir::createReshape(builder_, result, {batch, picks, rows});
 }
 
-Result<ir::Value*> Legalizer::pickingProducts(ir::Value* x, ir::Value* y) {
-  const int64_t batch = x->dim(0), depth = x->dim(2);
-  const Shape shape{batch, x->dim(1), y->dim(1)};
-  const Shape strides = rowMajorStrides(shape);
-  for (const int64_t size : {batch, shape[1], shape[2], depth}) {
-    if (size > kMaxAxis) return fail("an axis of {} > {}", size, kMaxAxis).withRemedy("split the table");
-  }
-  // One pair of operations for each row of the operand that has fewer.
-  const bool bySecond = shape[2] <= shape[1];
-  const int64_t count = bySecond ? shape[2] : shape[1];
-  if (count > kMaxProducts) {
-    return fail(
-               "picking {} of {} rows takes {} matrix products > {} without the indexed transfers of "
-               "Ethos-U85",
-               shape[1], depth, count, kMaxProducts)
-        .withRemedy("keep it on the CPU");
-  }
-  std::vector<Piece> pieces;
-  for (int64_t i = 0; i < count; ++i) {
-    ir::Value* row = npu_ir::createSlice(builder_, bySecond ? y : x, {0, i, 0}, {batch, 1, depth});
-    CARINA_TRY(ir::Value * products, elementwise(ElementwiseMode::MUL, bySecond ? x : y, row, DType::Int8));
-    ir::Value* sums = npu_ir::createPool(builder_, products, PoolMode::REDUCE_SUM, {}, {}, DType::Int8);
-    pieces.push_back({sums, i * strides[bySecond ? 2 : 1], {strides[0], strides[bySecond ? 1 : 2], 1}});
-  }
-  return npu_ir::createJoin(builder_, pieces, {DType::Int8, shape});
-}
-
 Status Legalizer::gatherRows(ir::Node* node) {
   CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
   CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
@@ -184,7 +154,7 @@ Status Legalizer::gatherRows(ir::Node* node) {
                                 : npu_ir::createJoin(builder_, pieces, {DType::Int8, {batch, picks, width}});
   } else {
     ir::Value* bytes = npu_ir::createReshape(builder_, bytesOf(values), table);
-    CARINA_TRY(picked, pickingProducts(which, transposed(bytes, {0, 2, 1})));
+    CARINA_TRY(picked, rowProducts({which}, {transposed(bytes, {0, 2, 1})}, DType::Int8));
   }
   define(node->result(), fromBytes(picked, type, shape));
   return {};
@@ -241,7 +211,7 @@ Status Legalizer::scatterRows(ir::Node* node) {
   ir::Value* old = npu_ir::createReshape(builder_, bytesOf(values), {batch, rows, width});
   CARINA_TRY(ir::Value * kept, elementwise(ElementwiseMode::MUL, old, none, DType::Int8));
   ir::Value* fresh = npu_ir::createReshape(builder_, bytesOf(updates), {batch, count, width});
-  CARINA_TRY(ir::Value * spread, pickingProducts(hits, transposed(fresh, {0, 2, 1})));
+  CARINA_TRY(ir::Value * spread, rowProducts({hits}, {transposed(fresh, {0, 2, 1})}, DType::Int8));
   CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::ADD, kept, spread, DType::Int8));
   define(node->result(), fromBytes(result, type, shape));
   return {};

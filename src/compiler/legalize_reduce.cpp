@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and ARGMAX along one axis, and MATMUL.
+// Reductions and ARGMAX along one axis.
 #include <algorithm>
 #include <numeric>
 
@@ -199,80 +199,6 @@ Status Legalizer::lowerArgmax(ir::Node* node) {
   }
   CARINA_TRY(ir::Value * result, widen(position, 0));
   define(node->result(), result);
-  return {};
-}
-
-Status Legalizer::lowerMatmul(ir::Node* node) {
-  const ir::Value *first = node->operand(0), *second = node->operand(1);
-  const int64_t batch = first->dim(0), rows = first->dim(1), depth = first->dim(2), columns = second->dim(2);
-  const int64_t zeroA = constantValue(node->operand(2)), zeroB = constantValue(node->operand(3));
-  const DType type = node->result()->dtype();
-  if (rows > kMaxAxis || depth > kMaxAxis || columns > kMaxAxis) {
-    return fail("matrix product {} x {} has an axis > 65536", shapeText(first->shape()),
-                shapeText(second->shape()))
-        .withRemedy("split it");
-  }
-  CARINA_TRY(ir::Value * a, get(first));
-  std::vector<npu_ir::Piece> pieces;
-  std::vector<ir::Node*> operations;
-  const bool weights = second->isConstant() && second->dtype() == DType::Int8;
-  ir::Value* b = nullptr;
-  if (!weights) {
-    if (!u85() && first->dtype() != DType::Int8) {
-      return fail("a matrix product of computed {} operands needs Ethos-U85", dtypeName(first->dtype()))
-          .withRemedy("use int8 or keep it on the CPU");
-    }
-    CARINA_TRY(ir::Value * raw, get(second));
-    b = transposed(raw, {0, 2, 1});
-  }
-  for (int64_t n = 0; n < batch; ++n) {
-    ir::Value* left = npu_ir::createView(builder_, a, a->dtype(), {1, rows, depth}, n * rows * depth,
-                                         {rows * depth, depth, 1});
-    const int64_t at = n * rows * columns;
-    if (weights) {
-      // A constant matrix is the kernel of a pointwise convolution.
-      Convolution conv;
-      conv.ifm = left;
-      conv.window.ifmZeroPoint = zeroA;
-      conv.weightZeroPoint = zeroB;
-      conv.type = type;
-      conv.weight = Tensor::zeros(DType::Int8, {columns, 1, 1, depth});
-      for (int64_t k = 0; k < depth; ++k) {
-        for (int64_t j = 0; j < columns; ++j) {
-          conv.weight.setIntegerAt(j * depth + k,
-                                   second->constant().integerAt((n * depth + k) * columns + j));
-        }
-      }
-      conv.bias = Tensor::zeros(DType::Int32, {columns});
-      CARINA_TRY(ir::Value * result, convolve(std::move(conv)));
-      operations.push_back(result->producer());
-      pieces.push_back({result, at, {rows * columns, columns, 1}});
-      continue;
-    }
-    ir::Value* right = npu_ir::createView(builder_, b, b->dtype(), {1, columns, depth}, n * columns * depth,
-                                          {columns * depth, depth, 1});
-    if (u85()) {
-      ir::Value* result = npu_ir::createMatMul(builder_, left, right, zeroA, zeroB, {}, type);
-      operations.push_back(result->producer());
-      pieces.push_back({result, at, {rows * columns, columns, 1}});
-      continue;
-    }
-    // One column at a time: products with one row of the transposed matrix, summed over depth.
-    for (int64_t j = 0; j < columns; ++j) {
-      ir::Value* row = npu_ir::createSlice(builder_, right, {0, j, 0}, {1, 1, depth});
-      ir::Value* products =
-          npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {left, zeroA}, {row, zeroB},
-                                    npu_ir::Rounding::NATURAL, {}, DType::Int32);
-      ir::Value* sum = npu_ir::createPool(builder_, products, PoolMode::REDUCE_SUM, {}, {}, DType::Int32);
-      pieces.push_back({sum, at + j, {rows * columns, columns, 1}});
-    }
-  }
-  if (pieces.size() == 1) {
-    define(node->result(), pieces[0].value, std::move(operations));
-  } else {
-    define(node->result(), npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
-           std::move(operations));
-  }
   return {};
 }
 

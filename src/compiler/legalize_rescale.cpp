@@ -73,6 +73,8 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
   if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
     return false;
   if (numbers.inputZeroPoint != 0) return false;
+  // What saturates to 8 or 16 bits is not undone.
+  if (dtypeSize(operation->result()->dtype()) <= 2) return false;
   const DType output = numbers.outputType;
   if (dtypeSize(output) > 2 && numbers.outputZeroPoint != 0) return false;
   const auto pre = preShift_.find(operation);

@@ -178,13 +178,19 @@ class Legalizer {
   // ------------------------------------------------------------------------------------
   /// indices [N, W] as truth values [N, W, rows]: 1 where the index is the row.
   Result<ir::Value*> oneHot(ir::Value* indices, int64_t rows);
-  /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d] as int8: exact where one product of each sum is
-  /// not zero.
-  Result<ir::Value*> pickingProducts(ir::Value* x, ir::Value* y);
   Status gatherRows(ir::Node* node);
   Status scatterRows(ir::Node* node);
   Status resizeNearest(const tosa::Resize& node);
   Status resizeBilinear(const tosa::Resize& node);
+
+  // Matrix products (legalize_matmul.cpp)
+  // ------------------------------------------------------------------------------------
+  /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d], minus their zero points, by operations of
+  /// Ethos-U55 and U65. `type`: of the products and the sums.
+  Result<ir::Value*> rowProducts(const Operand& x, const Operand& y, DType type);
+  /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
+  /// consumes it, by operations of Ethos-U55 and U65.
+  Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);
 
   /// The largest or smallest 8 or 16-bit number of each column of a [H,W,C] map, as [H,1,C].
   ir::Value* extremum(ir::Value* map, bool maximum);

@@ -43,6 +43,17 @@ TEST(Legalize, AValueThatOthersSeeIsNotFusedAway) {
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.CONV", "npu.ELEMENTWISE"));
 }
 
+TEST(Legalize, SaturationIsNotFusedAway) {
+  // The largest number that NEGATE gives is 32767, whatever scale comes after it.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
+  ir::Value* none = b.scalar(DType::Int16, 0);
+  ir::Value* y = tosa::Negate::create(b.builder(), x, none, none).output();
+  const ir::Graph graph = b.finish({b.rescale(y, DType::Int16, 1518500250, 32)});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
+}
+
 TEST(Legalize, QuantizedAddIsOneOperation) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <numeric>
 
 #include "compiler/legalize.hpp"
@@ -266,6 +267,36 @@ TEST_P(Logic, PositionsOfLargestNumbers) {
   ir::Value* x = c.input(edgy(type, shape, c.dice));
   for (const int64_t axis : {0, 1, 2})
     c.outputs.push_back(tosa::Argmax::create(c.b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+  c.expectExact();
+}
+
+/// Sums of 48 bits in 32-bit steps: depths of one and more chunks, scales from rounding to saturating.
+TEST_P(Logic, ProductsOfComputedMatrices) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const int64_t batch = c.dice.roll(1, 3), rows = c.dice.roll(1, 6), columns = c.dice.roll(1, 6);
+  const int64_t depths[] = {1, 2, 31, 256, 257, 512, 700};
+  const int64_t depth = depths[c.dice.roll(0, 6)];
+  ir::Value* none = c.b.scalar(DType::Int16, 0);
+  for (const int64_t shift : {int64_t{9}, c.dice.roll(10, 23), c.dice.roll(24, 30), c.dice.roll(31, 38)}) {
+    // Numbers whose scaled sums fit 32 bits, as RESCALE asks for.
+    const int64_t bits = (16 + shift - std::bit_width(static_cast<uint64_t>(depth))) / 2;
+    const auto bounded = [&](const Shape& shape) {
+      Tensor tensor = edgy(DType::Int16, shape, c.dice);
+      for (int64_t i = 0; bits < 15 && i < tensor.numElements(); ++i)
+        tensor.setIntegerAt(i, std::max(tensor.integerAt(i), int64_t{-32767}) >> (15 - bits));
+      return c.input(std::move(tensor));
+    };
+    ir::Value *a = bounded({batch, rows, depth}), *b = bounded({batch, depth, columns});
+    ir::Value* product = tosa::Matmul::create(c.b.builder(), a, b, none, none).output();
+    c.outputs.push_back(c.b.rescale48(product, DType::Int16, c.dice.roll(16384, 32767), shift));
+  }
+  ir::Value* x = c.input(edgy(DType::Int8, {batch, rows, depth}, c.dice));
+  ir::Value* y = c.input(edgy(DType::Int8, {batch, depth, columns}, c.dice));
+  ir::Value* narrow =
+      tosa::Matmul::create(c.b.builder(), x, y, c.b.scalar(DType::Int8, c.dice.roll(-128, 127)),
+                           c.b.scalar(DType::Int8, c.dice.roll(-128, 127)))
+          .output();
+  c.outputs.push_back(c.b.rescale(narrow, DType::Int8, 1518500250, 40, 0, 5));
   c.expectExact();
 }
 
