@@ -12,16 +12,27 @@ const std::vector<std::string> kStages{"read", "decompose", "quantize",  "tosa",
                                        "npu",  "schedule",  "operations"};
 }  // namespace
 
-void BuildOptions::declare(CLI::App& command) {
+void BuildOptions::declare(CLI::App& command, Takes takes) {
   using pipeline::ProgramIo;
   using pipeline::Quantization;
-  command.add_option("MODEL", options.model, "Network: .pt2 (torch.export.save) or .tosa")->required();
+  const bool programs = takes == Takes::NetworksAndPrograms;
+  command
+      .add_option(
+          "MODEL", options.model,
+          programs ? "Network (.pt2, .tosa) or program (.pte)" : "Network: .pt2 (torch.export.save) or .tosa")
+      ->required();
   command.add_option("--program", options.program,
                      "Which program of a .pt2 that holds several (see 'carina inspect')");
-  command.add_option("--target", options.target, "NPU variant, or cpu (see 'carina targets')")->required();
-  command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
-  command.add_option("--memory-mode", options.memoryMode,
-                     "What lives in which memory; default: the target's");
+  if (takes != Takes::NetworksForManyTargets) {
+    command
+        .add_option("--target", options.target,
+                    programs ? "NPU variant (see 'carina targets'); of a program: its own"
+                             : "NPU variant, or cpu (see 'carina targets')")
+        ->required(!programs);
+    command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
+    command.add_option("--memory-mode", options.memoryMode,
+                       "What lives in which memory; default: the target's");
+  }
   command
       .add_option("--config", options.configFile,
                   "vela.ini with further system configurations and memory modes")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that every command shares which builds a network: compile, verify.
+// The options that every command shares which builds a network: compile, verify, profile, sweep.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,9 @@ struct BuildOptions {
   std::vector<std::string> dumpStages;
   bool verbose = false;
 
-  void declare(CLI::App& command);
+  /// What MODEL may be, and whether one target, system configuration and memory mode are asked for.
+  enum class Takes : uint8_t { Networks, NetworksAndPrograms, NetworksForManyTargets };
+  void declare(CLI::App& command, Takes takes = Takes::Networks);
   /// What the flags say, with progress bar and dumps to stdout.
   pipeline::Options finish() const;
 };

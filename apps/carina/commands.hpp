@@ -12,6 +12,8 @@ using Run = std::function<int()>;
 void addCompile(CLI::App& app, Run& run);
 void addRun(CLI::App& app, Run& run);
 void addVerify(CLI::App& app, Run& run);
+void addProfile(CLI::App& app, Run& run);
+void addSweep(CLI::App& app, Run& run);
 void addInspect(CLI::App& app, Run& run);
 void addTargets(CLI::App& app, Run& run);
 

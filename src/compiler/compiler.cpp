@@ -30,12 +30,14 @@ IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir:
   return io;
 }
 
+/// Name of the node in the user's network that a node comes from.
+std::string sourceName(const ir::Node* node) {
+  const auto& location = node->location();
+  return location && !location->name.empty() ? location->name : node->result()->name;
+}
+
 std::string operationName(const EmittedOperation& emitted) {
-  if (!emitted.node) return "";
-  const auto& location = emitted.node->location();
-  const std::string name =
-      location && !location->name.empty() ? location->name : emitted.node->result()->name;
-  return name + emitted.suffix;
+  return emitted.node ? sourceName(emitted.node) + emitted.suffix : "";
 }
 
 Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule,
@@ -59,9 +61,11 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
     record.name = operationName(emitted);
     record.kind = emitted.kind;
     record.wordOffset = offset / 4;
+    record.operation = emitted.operation;
     if (cost) {
       record.cycles = cost->total;
       record.macs = cost->macs;
+      record.timing = timeline.operations().back();
     }
     if (const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation)) {
       record.block = op->block;
@@ -90,6 +94,35 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
   return {};
 }
 
+/// `names`: of the buffers of program inputs and outputs.
+std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
+                                        const std::unordered_map<size_t, std::string>& names) {
+  std::vector<MemoryRecord> records;
+  const auto add = [&](const Placement& place, std::string name, const char* what) {
+    if (place.bytes == 0 || place.area == npu::Area::Constants) return;
+    records.push_back(
+        {std::move(name), what, place.area, place.address, place.bytes, place.live.first, place.live.last});
+  };
+  for (size_t b = 0; b < schedule.buffers.size(); ++b) {
+    const Buffer& buffer = schedule.storage.buffers[b];
+    const auto named = names.find(b);
+    std::string name = named != names.end() ? named->second : buffer.root->name;
+    if (name.empty() && buffer.root->producer()) name = sourceName(buffer.root->producer());
+    add(schedule.buffers[b], std::move(name),
+        buffer.kind == BufferKind::Input    ? "input"
+        : buffer.kind == BufferKind::Output ? "output"
+                                            : "feature map");
+  }
+  for (const Pass& pass : schedule.passes) {
+    for (const int staging : pass.staging) {
+      if (staging >= 0) {
+        add(schedule.staging[static_cast<size_t>(staging)], sourceName(pass.node), "staged weights");
+      }
+    }
+  }
+  return records;
+}
+
 }  // namespace
 
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
@@ -111,6 +144,16 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machi
   }
   for (size_t i = 0; i < tosa.outputs().size(); ++i) {
     program.outputs.push_back(ioTensor(plan, graph.outputs()[i], tosa.outputs()[i]));
+  }
+  if (options.records) {
+    std::unordered_map<size_t, std::string> names;
+    const auto name = [&](const ir::Value* npuValue, const ir::Value* tosaValue) {
+      names.emplace(static_cast<size_t>(plan.storage.access(npuValue).buffer), tosaValue->name);
+    };
+    for (size_t i = 0; i < tosa.inputs().size(); ++i) name(graph.inputs()[i], tosa.inputs()[i]);
+    for (size_t i = 0; i < tosa.outputs().size(); ++i) name(graph.outputs()[i], tosa.outputs()[i]);
+    program.memory = memoryRecords(plan, names);
+    for (const Pass& pass : plan.passes) program.steps.push_back(sourceName(pass.node));
   }
   program.constants = std::move(plan.constants).take();
   return program;

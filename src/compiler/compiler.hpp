@@ -15,6 +15,7 @@
 #include "ir/graph.hpp"
 #include "npu/operation.hpp"
 #include "npu/target.hpp"
+#include "npu/timing.hpp"
 
 namespace carina::compiler {
 
@@ -47,6 +48,17 @@ struct OperationRecord {
   std::string value;      // name of the TOSA value whose elements it completes, "" when none
   npu::AddressRange ofm;  // bytes written, relative to ofmRegion
   uint8_t ofmRegion = 1;
+  npu::Operation operation;   // as the stream says it
+  npu::ScheduledCost timing;  // its place on the time line, and what it costs by itself
+};
+
+/// A buffer of the memory plan, for reports: who lives where, and when.
+struct MemoryRecord {
+  std::string name;  // of the TOSA value, or of the node whose weights are staged
+  std::string what;  // "input", "output", "feature map", "staged weights"
+  npu::Area area = npu::Area::Arena;
+  int64_t address = 0, bytes = 0;  // in the area
+  int32_t first = 0, last = 0;     // steps of the schedule; -1: before the first
 };
 
 /// Where the elements of a TOSA value lie once its last operation has run: lets verify compare intermediate
@@ -66,7 +78,9 @@ struct CompiledProgram {
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;
   std::vector<ValuePlacement> values;
-  int64_t cycles = 0;  // estimate of one inference
+  std::vector<MemoryRecord> memory;  // of arena and cache
+  std::vector<std::string> steps;    // of the schedule: what runs in each, for the reader of `memory`
+  int64_t cycles = 0;                // estimate of one inference
   int64_t macs = 0;
 };
 

@@ -49,13 +49,25 @@ Status compileDelegates(Build& build) {
 }  // namespace
 
 Result<Build> build(const Options& options) {
+  // A wrong name is said before the network is read.
+  if (options.target != "cpu") {
+    auto machine =
+        npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile);
+    if (!machine) return std::move(machine).error();
+  }
+  std::vector<StageTime> times;
+  CARINA_TRY(Front front, runFront(options, times));
+  return buildFrom(std::move(front), options, std::move(times));
+}
+
+Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
   Build build;
   build.options = options;
+  build.times = std::move(times);
   if (options.target != "cpu") {
     CARINA_TRY(build.machine,
                npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile));
   }
-  CARINA_TRY(Front front, runFront(options, build.times));
   build.source = std::move(front.source);
   // The quantizer folds batch norms: fold them here too, so that values compare under the same names.
   if (build.source) CARINA_RETURN_IF_ERROR(quantize::foldBatchNorms(*build.source));

@@ -78,6 +78,8 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);
+/// From a quantized network to a program. `times`: of the stages before.
+Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times);
 
 /// The program as a file of the kind that the extension of `output` names: .pte, .tosa (the one delegate's graph), .bin
 /// (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the latter two.

@@ -93,6 +93,42 @@ TEST_F(Cli, CompilesAndRuns) {
   EXPECT_EQ(findTensor(*results, "out0")->shape(), (Shape{200, 10}));
 }
 
+TEST_F(Cli, ProfilesNetworksAndPrograms) {
+  const Outcome network = run("profile " + model("digits8.pt2") + " --target ethos-u85-128" + calibrate("digits8") + " --json " +
+                              path("p.json") + " --trace " + path("t.json") + " --memory-map");
+  ASSERT_EQ(network.status, 0) << network.err;
+  EXPECT_THAT(network.out, HasSubstr("limited by"));
+  EXPECT_THAT(network.out, HasSubstr("block1.depthwise"));
+  EXPECT_THAT(network.out, HasSubstr("most of the arena is live at"));
+  EXPECT_THAT(contents(path("t.json")), HasSubstr("traceEvents"));
+  EXPECT_THAT(contents(path("p.json")), HasSubstr("\"bound\""));
+
+  // The finished program shows the same cycles, without names.
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.pte") + calibrate("digits8")).status, 0);
+  const Outcome program = run("profile " + path("d.pte") + " --operations");
+  ASSERT_EQ(program.status, 0) << program.err;
+  const auto cyclesLine = [](const std::string& text) {
+    const size_t at = text.find('\n') + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(cyclesLine(program.out), cyclesLine(network.out));
+  EXPECT_EQ(run("profile " + path("d.pte") + " --target ethos-u55-128").status, 1);
+  EXPECT_EQ(run("profile " + model("digits8.pt2") + calibrate("digits8")).status, 1);
+}
+
+TEST_F(Cli, SweepsTargetsAndMemoryModes) {
+  const Outcome result = run("sweep " + model("digits8.pt2") + calibrate("digits8") +
+                             " --targets ethos-u55-128,ethos-u85-256 --memory-modes Sram_Only,Dedicated_Sram --json " + path("s.json"));
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("fastest"));
+  EXPECT_THAT(result.out, HasSubstr("least SRAM"));
+  const std::string json = contents(path("s.json"));
+  size_t rows = 0;
+  for (size_t at = json.find("\"target\""); at != std::string::npos; at = json.find("\"target\"", at + 1)) ++rows;
+  EXPECT_EQ(rows, 3u);  // U55 has no dedicated cache
+  EXPECT_EQ(run("sweep " + model("digits8.pt2") + calibrate("digits8") + " --targets ethos-u99").status, 1);
+}
+
 TEST_F(Cli, VerifySaysThatNpuAndTosaAgree) {
   const Outcome result =
       run("verify " + model("mixed.pt2") + " --target ethos-u85-256 --layers" + calibrate("mixed"));

@@ -98,8 +98,9 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
 }
 
 struct MacCycles {
-  double block = 0;    // MAC unit, per OFM block
-  double weights = 0;  // of which the weight decoder alone would need
+  double block = 0;          // MAC unit, per OFM block
+  double weights = 0;        // of which the weight decoder alone would need
+  bool decodeBound = false;  // the decoder is slower than the multipliers
 };
 
 /// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps.
@@ -137,6 +138,7 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
           decode = weightBound * static_cast<double>(steps * z);
           cycles =
               std::max(weightBound, static_cast<double>(4 * wh * bytes)) * static_cast<double>(steps * z);
+          total.decodeBound = weightBound > static_cast<double>(4 * wh * bytes);
           break;
         default:
           if (s.partKernel) {
@@ -144,19 +146,18 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
             const auto repeat = static_cast<double>(steps * z * ifmSteps);
             decode = weightBound * repeat;
             cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
+            total.decodeBound = weightBound > static_cast<double>(4 * wh);
             if (u85 && s.sparse) cycles /= 2;
           } else {
             steps = taps;
             const auto repeat = static_cast<double>(steps * z);
             decode = weightBound * repeat;
-            if (u85) {
-              cycles =
-                  std::max(weightBound, static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)) *
-                  repeat * static_cast<double>(bytes);
-              if (s.sparse) cycles /= 2;
-            } else {
-              cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
-            }
+            const double multiply = u85 ? static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)
+                                        : static_cast<double>(4 * wh);
+            cycles = std::max(weightBound, multiply) * repeat;
+            total.decodeBound = weightBound > multiply;
+            if (u85) cycles *= static_cast<double>(bytes);
+            if (u85 && s.sparse) cycles /= 2;
           }
           break;
       }
@@ -325,7 +326,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   }
 
   double macBlock = 0, outBlock = 0, weightBlock = 0;
-  bool commandBound = false, outputBound = false;
+  bool commandBound = false, outputBound = false, decodeBound = false;
   if (elementwise || s.kind == Class::Resize) {
     const int64_t n = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
     const auto blockElements = static_cast<double>(std::max<int64_t>(s.ofmBlockFull.elements(), 1));
@@ -346,6 +347,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     const MacCycles mac = macCycles(target, op, s);
     macBlock = mac.block;
     weightBlock = mac.weights;
+    decodeBound = mac.decodeBound;
     outBlock = std::ceil(rate * static_cast<double>(s.ofmBlock.elements()));
     if (op.weights && macOp && !op.globalScale) {
       outBlock = std::max(
@@ -447,7 +449,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   } else if (outputBound) {
     cost.bound = BoundBy::Output;
   } else {
-    cost.bound = weightBlock >= macBlock && macOp ? BoundBy::Weights : BoundBy::Mac;
+    cost.bound = decodeBound && macOp ? BoundBy::Weights : BoundBy::Mac;
   }
   return cost;
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/profile.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/file.hpp"
+#include "compiler/operation_builder.hpp"
+#include "npu/disassembler.hpp"
+#include "npu/payload.hpp"
+#include "npu/stream.hpp"
+#include "pte/delegate_blob.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// Gathers operations into layers.
+class PartBuilder {
+ public:
+  explicit PartBuilder(ProfiledPart& part) : part_(part) {}
+
+  /// Operations in stream order. Layers are told apart by name and module path.
+  void add(ProfiledOperation operation, const std::string& layer, const ir::LocationRef& location) {
+    const std::string module = location ? location->modulePath : "";
+    const auto [it, isNew] = layers_.try_emplace(std::tuple(layer, module), part_.layers.size());
+    if (isNew) {
+      Layer fresh;
+      fresh.name = layer;
+      fresh.modulePath = module;
+      if (location) fresh.source = location->source;
+      part_.layers.push_back(std::move(fresh));
+    }
+    Layer& into = part_.layers[it->second];
+    operation.layer = it->second;
+    operation.added = std::max<npu::Cycles>(operation.timing.end - end_, 0);
+    // Transfers run beside the kernels: only what kernels wait for counts.
+    if (operation.timing.isDma) operation.added = 0;
+    end_ += operation.added;
+    const npu::OperationCost& cost = operation.timing.cost;
+    ++into.operations;
+    into.cycles += operation.added;
+    into.macs += cost.macs;
+    part_.macs += cost.macs;
+    for (size_t port = 0; port < 2; ++port) {
+      into.traffic[port].readBytes += cost.traffic[port].readBytes;
+      into.traffic[port].writeBytes += cost.traffic[port].writeBytes;
+    }
+    if (!operation.timing.isDma) {
+      into.compute += cost.total;
+      if (into.kind.empty() || cost.total > part_.operations[into.heaviest].timing.cost.total) {
+        into.kind = operation.kind;
+        into.heaviest = part_.operations.size();
+        into.bound = cost.bound;
+      }
+    }
+    part_.operations.push_back(std::move(operation));
+  }
+
+  void finish() {
+    for (Layer& layer : part_.layers) {
+      if (layer.kind.empty()) {
+        layer.kind = "DMA";
+        layer.bound = npu::BoundBy::Dma;
+      } else if (layer.cycles > 2 * layer.compute) {
+        layer.bound = npu::BoundBy::Dma;  // most of its time it waits for its transfers
+      }
+    }
+  }
+
+ private:
+  ProfiledPart& part_;
+  std::map<std::tuple<std::string, std::string>, size_t> layers_;
+  npu::Cycles end_ = 0;
+};
+
+std::string kindText(const npu::Operation& operation) {
+  if (const auto* kernel = std::get_if<npu::KernelOperation>(&operation))
+    return compiler::operationKindText(*kernel);
+  return "DMA";
+}
+
+Result<ProfiledPart> profileBlob(const pte::DelegateBlob& blob, const npu::Payload& payload,
+                                 const npu::Machine& machine) {
+  ProfiledPart part;
+  part.arenaBytes = blob.scratchBytes;
+  part.constantBytes = static_cast<int64_t>(blob.constants.size());
+  part.commandBytes = static_cast<int64_t>(payload.words.size() * 4);
+  CARINA_TRY(const std::vector<npu::PlacedOperation> operations,
+             npu::decodeStream(payload.words, *machine.target));
+  npu::Timeline timeline(machine);
+  PartBuilder builder(part);
+  int64_t cacheEnd = 0;
+  for (const npu::PlacedOperation& placed : operations) {
+    const size_t before = timeline.operations().size();
+    timeline.add(placed.operation, placed.offset);
+    if (timeline.operations().size() == before) continue;
+    ProfiledOperation operation;
+    operation.name = fmt::format("#{}", before);
+    operation.kind = kindText(placed.operation);
+    operation.description = npu::describe(placed.operation);
+    operation.operation = placed.operation;
+    operation.timing = timeline.operations().back();
+    if (const auto* dma = std::get_if<npu::DmaOperation>(&placed.operation);
+        dma && !dma->destination.internal && dma->destination.region == 2) {
+      cacheEnd = std::max(cacheEnd, static_cast<int64_t>(dma->destination.address + dma->length));
+    }
+    const std::string name = operation.name;
+    builder.add(std::move(operation), name, nullptr);
+  }
+  builder.finish();
+  part.cycles = timeline.total();
+  part.cacheBytes = cacheEnd;
+  return part;
+}
+
+}  // namespace
+
+Profile profileBuild(const Build& build) {
+  CARINA_CHECK(build.machine, "a profile is of an NPU");
+  Profile profile;
+  profile.file = build.options.model;
+  profile.machine = *build.machine;
+  for (const compiler::CompiledProgram& compiled : build.compiled) {
+    ProfiledPart part;
+    part.arenaBytes = compiled.arenaBytes;
+    part.cacheBytes = compiled.cacheBytes;
+    part.constantBytes = static_cast<int64_t>(compiled.constants.size());
+    part.commandBytes = static_cast<int64_t>(compiled.commands.size() * 4);
+    part.memory = compiled.memory;
+    part.steps = compiled.steps;
+    PartBuilder builder(part);
+    for (const compiler::OperationRecord& record : compiled.operations) {
+      ProfiledOperation operation;
+      operation.name = record.name;
+      operation.kind = record.kind;
+      operation.description = npu::describe(record.operation);
+      operation.operation = record.operation;
+      operation.timing = record.timing;
+      const std::string layer =
+          record.location && !record.location->name.empty() ? record.location->name : record.name;
+      builder.add(std::move(operation), layer, record.location);
+    }
+    builder.finish();
+    part.cycles = compiled.cycles;
+    profile.parts.push_back(std::move(part));
+  }
+  return profile;
+}
+
+Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options) {
+  CARINA_TRY(auto mapped, MappedFile::open(file));
+  auto program = pte::readProgram(mapped->bytes());
+  if (!program) return std::move(program).error().inFile(file.string());
+  Profile profile;
+  profile.file = file;
+  for (const pte::Method& method : program->methods) {
+    for (const pte::Delegate& delegate : method.delegates) {
+      if (delegate.id != "EthosUBackend") continue;
+      const pte::EthosUSettings settings = pte::ethosUSettings(delegate.specs);
+      const auto read = [&]() -> Result<ProfiledPart> {
+        CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(ByteSpan(delegate.blob)));
+        CARINA_TRY(const npu::Payload payload, npu::readPayload(ByteSpan(blob.payload)));
+        CARINA_TRY(const npu::Target* target, npu::payloadTarget(payload));
+        if (!options.target.empty() && options.target != target->name) {
+          return fail("the program was compiled for {}", target->name)
+              .withRemedy("profile the network itself for " + options.target);
+        }
+        const std::string& system =
+            options.systemConfig.empty() ? settings.systemConfig : options.systemConfig;
+        const std::string& memory = options.memoryMode.empty() ? settings.memoryMode : options.memoryMode;
+        CARINA_TRY(profile.machine, npu::makeMachine(target->name, system, memory, options.configFile));
+        return profileBlob(blob, payload, profile.machine);
+      };
+      auto part = read();
+      if (!part) return std::move(part).error().inFile(file.string());
+      profile.parts.push_back(std::move(*part));
+    }
+  }
+  if (profile.parts.empty()) {
+    return fail("nothing in this program runs on an Ethos-U")
+        .inFile(file.string())
+        .withRemedy("compile it for an NPU target");
+  }
+  return profile;
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the cycles and the bytes of a program go: its operations on the time line of the cycle model,
+// gathered by the layer of the network that they come from, and its memory plan. Of a network that is
+// compiled here, or of a finished program.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// One hardware operation.
+struct ProfiledOperation {
+  size_t layer = 0;         // index into ProfiledPart::layers
+  std::string name, kind;   // "conv2d_3[16:32]", "CONV"
+  std::string description;  // "conv 40x7x16 s8 <- 49x10x1 s8, kernel 10x4 stride 1x1"
+  npu::Operation operation;
+  npu::ScheduledCost timing;
+  npu::Cycles added = 0;  // what it adds to the time line: from the end of what came before to its own end
+};
+
+/// The operations of one node of the network (of a finished program, which has no names: one operation).
+struct Layer {
+  std::string name, modulePath, source;  // "conv2d_3", "features.3.conv", "model.py:42"; empty when unknown
+  std::string kind;                      // of its most expensive kernel operation
+  size_t operations = 0, heaviest = 0;   // heaviest: index into ProfiledPart::operations
+  npu::Cycles cycles = 0;                // added to the time line, waiting for transfers included
+  npu::Cycles compute = 0;               // of its kernel operations by themselves
+  int64_t macs = 0;
+  npu::BoundBy bound = npu::BoundBy::Mac;     // what limits it
+  std::array<npu::PortTraffic, 2> traffic{};  // per port of the system configuration, transfers included
+};
+
+/// One delegate.
+struct ProfiledPart {
+  std::vector<ProfiledOperation> operations;
+  std::vector<Layer> layers;  // in the order in which they first run
+  npu::Cycles cycles = 0;
+  int64_t macs = 0;
+  int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0, commandBytes = 0;
+  std::vector<compiler::MemoryRecord> memory;  // empty for a finished program
+  std::vector<std::string> steps;              // of the schedule, for the memory plan
+};
+
+struct Profile {
+  std::filesystem::path file;
+  npu::Machine machine;
+  std::vector<ProfiledPart> parts;
+};
+
+/// Of a compilation for an NPU.
+Profile profileBuild(const Build& build);
+/// Of a .pte; `options` may name another system configuration or memory mode (the target is the program's).
+Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sweep.hpp"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace carina::pipeline {
+namespace {
+
+/// The configurations to try; machines without a target do not exist.
+Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
+  std::vector<std::string> targets = options.targets;
+  if (targets.empty()) {
+    for (const npu::Target& target : npu::allTargets()) targets.emplace_back(target.name);
+  }
+  std::vector<std::string> systems = options.systemConfigs;
+  if (systems.empty()) systems.emplace_back();
+  std::vector<npu::Machine> machines;
+  for (const std::string& name : targets) {
+    CARINA_TRY(const npu::Target* target, npu::findTarget(name));
+    std::vector<std::string> modes = options.memoryModes;
+    if (modes.empty()) modes.emplace_back();
+    if (modes == std::vector<std::string>{"all"}) {
+      modes.clear();
+      for (const npu::MemoryMode& mode : npu::stockMemoryModes()) {
+        if (npu::supportsMemoryMode(*target, mode)) modes.push_back(mode.name);
+      }
+    }
+    for (const std::string& system : systems) {
+      for (const std::string& mode : modes) {
+        auto machine = npu::makeMachine(name, system, mode, options.base.configFile);
+        if (machine) {
+          machines.push_back(std::move(*machine));
+          continue;
+        }
+        // A mode or system of another family is left out where several targets are compared.
+        if (targets.size() == 1) return std::move(machine).error();
+      }
+    }
+  }
+  if (machines.empty()) {
+    return fail("none of the targets has this system configuration and memory mode")
+        .withRemedy("see 'carina targets'");
+  }
+  return machines;
+}
+
+Front cloneOf(const Front& front) {
+  Front copy;
+  copy.quantized = front.quantized.clone();
+  copy.isTosa = front.isTosa;
+  return copy;
+}
+
+SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& machine) {
+  SweepRow row;
+  row.target = std::string(machine.target->name);
+  row.systemConfig = machine.system.name;
+  row.memoryMode = machine.memory.name;
+  row.clockHz = machine.system.clockHz;
+  Options options = base;
+  options.target = row.target;
+  options.systemConfig = row.systemConfig;
+  options.memoryMode = row.memoryMode;
+  options.progress = nullptr;
+  options.dump = nullptr;
+  auto build = buildFrom(cloneOf(front), options, {});
+  if (!build) {
+    row.problem = build.error().message();
+    return row;
+  }
+  row.wholly = build->partitioned.wholly;
+  for (const compiler::CompiledProgram& part : build->compiled) {
+    row.cycles += part.cycles;
+    row.macs += part.macs;
+    row.arenaBytes = std::max(row.arenaBytes, part.arenaBytes);
+    row.cacheBytes = std::max(row.cacheBytes, part.cacheBytes);
+    row.constantBytes += static_cast<int64_t>(part.constants.size() + part.commands.size() * 4);
+  }
+  const auto add = [&](npu::Area area, int64_t bytes) {
+    if (bytes > 0) row.bytes[machine.timing(area).kind] += bytes;
+  };
+  add(npu::Area::Arena, row.arenaBytes);
+  add(npu::Area::Cache, row.cacheBytes);
+  add(npu::Area::Constants, row.constantBytes);
+  if (build->compiled.empty()) row.problem = "nothing runs on the NPU";
+  if (row.cycles > 0)
+    row.macUse = static_cast<double>(row.macs) / (static_cast<double>(row.cycles) * machine.target->macs);
+  return row;
+}
+
+}  // namespace
+
+Result<std::vector<SweepRow>> sweep(const SweepOptions& options) {
+  CARINA_TRY(const std::vector<npu::Machine> machines, machinesOf(options));
+  Options reading = options.base;
+  reading.target = std::string(machines.front().target->name);
+  std::vector<StageTime> times;
+  CARINA_TRY(const Front front, runFront(reading, times));
+  std::vector<SweepRow> rows(machines.size());
+  std::mutex mutex;
+  size_t done = 0;
+  if (options.progress) options.progress(0, machines.size());
+  oneapi::tbb::parallel_for(size_t{0}, machines.size(), [&](size_t i) {
+    rows[i] = rowOf(options.base, front, machines[i]);
+    const std::lock_guard<std::mutex> lock(mutex);
+    ++done;
+    if (options.progress) options.progress(done, machines.size());
+  });
+  return rows;
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What if: one network compiled for many targets, system configurations and memory modes. The network is read
+// and quantized once.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+struct SweepOptions {
+  Options base;                            // target, system configuration and memory mode are not used
+  std::vector<std::string> targets;        // empty: all NPUs
+  std::vector<std::string> systemConfigs;  // empty: each target's default
+  std::vector<std::string>
+      memoryModes;  // empty: each target's default; "all": every mode that the target has
+  std::function<void(size_t done, size_t total)>
+      progress;  // may be called from several threads, one at a time
+};
+
+/// One configuration.
+struct SweepRow {
+  std::string target, systemConfig, memoryMode;
+  double clockHz = 0;
+  npu::Cycles cycles = 0;
+  int64_t macs = 0;
+  double macUse = 0;  // 0..1
+  int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0;
+  std::map<npu::MemoryKind, int64_t> bytes;  // of each physical memory, commands included with the constants
+  bool wholly = false;                       // the whole network runs on the NPU
+  std::string problem;                       // why there is no result, "" when there is one
+};
+
+/// One row per configuration that exists, in the order of the lists. Fails when the network cannot be read or
+/// quantized, or a name is unknown; what fails for one configuration only is its row's problem.
+Result<std::vector<SweepRow>> sweep(const SweepOptions& options);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "report/text.hpp"
+
+namespace carina::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kAreaNames[] = {"constants", "arena", "cache"};
+
+double asDouble(int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Heading of the column with a port's traffic: the memory behind it.
+std::string portName(const npu::Machine& machine, size_t port) {
+  const bool same = machine.system.ports[0].kind == machine.system.ports[1].kind;
+  return std::string(npu::memoryKindName(machine.system.ports[port].kind)) +
+         (same ? fmt::format(" {}", port) : "");
+}
+
+/// Ports that some area of the memory mode uses.
+std::vector<size_t> usedPorts(const npu::Machine& machine) {
+  const npu::MemoryMode& mode = machine.memory;
+  std::vector<size_t> ports;
+  for (const size_t port : {size_t{0}, size_t{1}}) {
+    if (mode.constantsPort == port || mode.arenaPort == port || mode.cachePort == port) ports.push_back(port);
+  }
+  return ports;
+}
+
+std::string layerTable(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+  const std::vector<size_t> ports = usedPorts(profile.machine);
+  std::vector<std::string> header{"layer", "module", "kind", "bound by", "cycles", "share", "MAC use"};
+  for (const size_t port : ports) header.push_back(portName(profile.machine, port));
+  TextTable table(header, 4);
+  for (const pipeline::Layer& layer : part.layers) {
+    std::vector<std::string> row{
+        layer.name,
+        layer.modulePath,
+        layer.kind + (layer.operations > 1 ? fmt::format(" x{}", layer.operations) : ""),
+        npu::boundByName(layer.bound),
+        countText(layer.cycles),
+        percentText(asDouble(layer.cycles), asDouble(part.cycles)),
+        percentText(asDouble(layer.macs), asDouble(layer.cycles) * profile.machine.target->macs)};
+    for (const size_t port : ports) {
+      row.push_back(bytesText(layer.traffic[port].readBytes + layer.traffic[port].writeBytes));
+    }
+    table.add(std::move(row));
+  }
+  return table.str();
+}
+
+std::string operationTable(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+  TextTable table(
+      {"operation", "kind", "bound by", "start", "end", "cycles", "MAC", "output", "ports", "MAC use"}, 3);
+  for (const pipeline::ProfiledOperation& operation : part.operations) {
+    const npu::OperationCost& cost = operation.timing.cost;
+    table.add({operation.name, operation.kind, npu::boundByName(cost.bound),
+               countText(operation.timing.start), countText(operation.timing.end), countText(cost.total),
+               countText(cost.mac), countText(cost.output), fmt::format("{}/{}", cost.port[0], cost.port[1]),
+               percentText(asDouble(cost.macs), asDouble(cost.total) * profile.machine.target->macs)});
+  }
+  return table.str();
+}
+
+/// Share of the cycles by what limits them.
+std::string boundLine(const pipeline::ProfiledPart& part) {
+  std::map<std::string, npu::Cycles> cycles;
+  for (const pipeline::Layer& layer : part.layers) cycles[npu::boundByName(layer.bound)] += layer.cycles;
+  std::vector<std::pair<npu::Cycles, std::string>> sorted;
+  for (const auto& [name, count] : cycles) sorted.emplace_back(count, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (const auto& [count, name] : sorted) {
+    text += (text.empty() ? "" : ", ") +
+            fmt::format("{} {}", name, percentText(asDouble(count), asDouble(part.cycles)));
+  }
+  return text;
+}
+
+/// The layers where most is to be had.
+std::string adviceText(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+  constexpr size_t kMost = 5;
+  std::vector<std::pair<Advice, const pipeline::Layer*>> all;
+  for (const pipeline::Layer& layer : part.layers) {
+    Advice advice = adviceFor(part, layer, profile.machine);
+    if (!advice.text.empty() && advice.gain * 200 > part.cycles) all.emplace_back(std::move(advice), &layer);
+  }
+  if (all.empty()) return "";
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first.gain > b.first.gain; });
+  if (all.size() > kMost) all.resize(kMost);
+  std::string text = "what would help most (cycles until the next limit)\n";
+  for (const auto& [advice, layer] : all) {
+    text += fmt::format("  {:>9}  {}{}: {}\n", countText(advice.gain), layer->name,
+                        layer->modulePath.empty() ? "" : " (" + layer->modulePath + ")", advice.text);
+  }
+  return text;
+}
+
+struct Peak {
+  int64_t bytes = 0;
+  int32_t step = 0;
+};
+
+/// The step at which most bytes of an area are live.
+Peak peakOf(const std::vector<compiler::MemoryRecord>& memory, npu::Area area) {
+  Peak peak;
+  for (const compiler::MemoryRecord& at : memory) {
+    if (at.area != area) continue;
+    int64_t live = 0;
+    for (const compiler::MemoryRecord& other : memory) {
+      if (other.area == area && other.first <= at.first && at.first <= other.last) live += other.bytes;
+    }
+    if (live > peak.bytes) peak = {live, at.first};
+  }
+  return peak;
+}
+
+std::string stepName(const pipeline::ProfiledPart& part, int32_t step) {
+  if (step < 0) return "the start";
+  const auto at = static_cast<size_t>(step);
+  return at < part.steps.size() ? part.steps[at] : "the end";
+}
+
+std::string memoryText(const pipeline::Profile& profile, const pipeline::ProfiledPart& part, bool whole) {
+  std::string text = "memory\n";
+  const auto kind = [&](npu::Area area) { return npu::memoryKindName(profile.machine.timing(area).kind); };
+  const auto line = [&](npu::Area area, int64_t bytes) {
+    if (bytes > 0)
+      text += fmt::format("  {:<9}  {:>10} in {}\n", kAreaNames[static_cast<size_t>(area)], bytesText(bytes),
+                          kind(area));
+  };
+  line(npu::Area::Arena, part.arenaBytes);
+  line(npu::Area::Cache, part.cacheBytes);
+  line(npu::Area::Constants, part.constantBytes);
+  text += fmt::format("  {:<9}  {:>10}\n", "commands", bytesText(part.commandBytes));
+  for (const npu::Area area : {npu::Area::Arena, npu::Area::Cache}) {
+    const Peak peak = peakOf(part.memory, area);
+    if (peak.bytes == 0) continue;
+    text += fmt::format("  most of the {} is live at {}: {}\n", kAreaNames[static_cast<size_t>(area)],
+                        stepName(part, peak.step), bytesText(peak.bytes));
+    std::vector<const compiler::MemoryRecord*> live;
+    for (const compiler::MemoryRecord& record : part.memory) {
+      if (record.area == area && record.first <= peak.step && peak.step <= record.last)
+        live.push_back(&record);
+    }
+    std::stable_sort(live.begin(), live.end(),
+                     [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+    for (const compiler::MemoryRecord* record : live) {
+      text += fmt::format("    {:>10}  {} {}\n", bytesText(record->bytes), record->what, record->name);
+    }
+  }
+  if (!whole) return text;
+  TextTable table({"buffer", "what", "area", "from", "to", "address", "bytes"}, 5);
+  for (const compiler::MemoryRecord& record : part.memory) {
+    table.add({record.name, record.what, kAreaNames[static_cast<size_t>(record.area)],
+               stepName(part, record.first), stepName(part, record.last),
+               fmt::format("{:#x}", record.address), countText(record.bytes)});
+  }
+  return text + "\n" + table.str();
+}
+
+Json costJson(const npu::OperationCost& cost) {
+  return {{"cycles", cost.total},
+          {"mac", cost.mac},
+          {"output", cost.output},
+          {"port_cycles", {cost.port[0], cost.port[1]}},
+          {"read_bytes", {cost.traffic[0].readBytes, cost.traffic[1].readBytes}},
+          {"written_bytes", {cost.traffic[0].writeBytes, cost.traffic[1].writeBytes}},
+          {"bound", npu::boundByName(cost.bound)}};
+}
+
+Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+  Json json;
+  json["cycles"] = part.cycles;
+  json["macs"] = part.macs;
+  json["bytes"] = {{"arena", part.arenaBytes},
+                   {"cache", part.cacheBytes},
+                   {"constants", part.constantBytes},
+                   {"commands", part.commandBytes}};
+  json["layers"] = Json::array();
+  for (const pipeline::Layer& layer : part.layers) {
+    const Advice advice = adviceFor(part, layer, profile.machine);
+    json["layers"].push_back({{"name", layer.name},
+                              {"module", layer.modulePath},
+                              {"source", layer.source},
+                              {"kind", layer.kind},
+                              {"operations", layer.operations},
+                              {"cycles", layer.cycles},
+                              {"compute_cycles", layer.compute},
+                              {"macs", layer.macs},
+                              {"bound", npu::boundByName(layer.bound)},
+                              {"read_bytes", {layer.traffic[0].readBytes, layer.traffic[1].readBytes}},
+                              {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
+                              {"advice", advice.text},
+                              {"possible_gain", advice.gain}});
+  }
+  json["operations"] = Json::array();
+  for (const pipeline::ProfiledOperation& operation : part.operations) {
+    Json entry{{"name", operation.name},          {"layer", part.layers[operation.layer].name},
+               {"kind", operation.kind},          {"what", operation.description},
+               {"start", operation.timing.start}, {"end", operation.timing.end}};
+    entry.update(costJson(operation.timing.cost));
+    json["operations"].push_back(std::move(entry));
+  }
+  json["memory"] = Json::array();
+  for (const compiler::MemoryRecord& record : part.memory) {
+    json["memory"].push_back({{"name", record.name},
+                              {"what", record.what},
+                              {"area", kAreaNames[static_cast<size_t>(record.area)]},
+                              {"address", record.address},
+                              {"bytes", record.bytes},
+                              {"first_step", record.first},
+                              {"last_step", record.last}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string profileText(const pipeline::Profile& profile, const ProfileText& options) {
+  const npu::Machine& machine = profile.machine;
+  const double clock = machine.system.clockHz;
+  std::string text;
+  for (size_t i = 0; i < profile.parts.size(); ++i) {
+    const pipeline::ProfiledPart& part = profile.parts[i];
+    text += fmt::format("{}{}: {}, {}, {}\n", profile.file.filename().string(),
+                        profile.parts.size() > 1 ? fmt::format(", NPU part {}", i) : "", machine.target->name,
+                        machine.system.name, machine.memory.name);
+    text += fmt::format("{} cycles, {:.3f} ms at {:.0f} MHz; {} MACs, {} of the multipliers used\n",
+                        countText(part.cycles), 1e3 * asDouble(part.cycles) / clock, clock / 1e6,
+                        countText(part.macs),
+                        percentText(asDouble(part.macs), asDouble(part.cycles) * machine.target->macs));
+    text += "limited by: " + boundLine(part) + "\n\n";
+    text += (options.operations ? operationTable(profile, part) : layerTable(profile, part)) + "\n";
+    const std::string advice = adviceText(profile, part);
+    text += advice + (advice.empty() ? "" : "\n") + memoryText(profile, part, options.memory);
+  }
+  return text;
+}
+
+std::string profileJson(const pipeline::Profile& profile) {
+  Json json;
+  json["file"] = profile.file.filename().string();
+  json["target"] = profile.machine.target->name;
+  json["system_config"] = profile.machine.system.name;
+  json["memory_mode"] = profile.machine.memory.name;
+  json["clock_hz"] = profile.machine.system.clockHz;
+  json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
+  json["parts"] = Json::array();
+  for (const pipeline::ProfiledPart& part : profile.parts) json["parts"].push_back(partJson(profile, part));
+  return json.dump(2) + "\n";
+}
+
+std::string profileTrace(const pipeline::Profile& profile) {
+  Json events = Json::array();
+  npu::Cycles offset = 0;
+  for (const pipeline::ProfiledPart& part : profile.parts) {
+    for (const pipeline::ProfiledOperation& operation : part.operations) {
+      events.push_back({{"name", operation.name},
+                        {"cat", operation.kind},
+                        {"ph", "X"},
+                        {"ts", offset + operation.timing.start},
+                        {"dur", operation.timing.end - operation.timing.start},
+                        {"pid", 0},
+                        {"tid", operation.timing.isDma ? "DMA" : "kernels"},
+                        {"args",
+                         {{"layer", part.layers[operation.layer].name},
+                          {"what", operation.description},
+                          {"bound", npu::boundByName(operation.timing.cost.bound)},
+                          {"macs", operation.timing.cost.macs}}}});
+    }
+    offset += part.cycles;
+  }
+  return Json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump() + "\n";
+}
+
+}  // namespace carina::report

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile for people (tables, and what would help), for scripts (JSON), and for chrome://tracing and
+// Perfetto.
+#pragma once
+
+#include <string>
+
+#include "pipeline/profile.hpp"
+
+namespace carina::report {
+
+struct ProfileText {
+  bool operations = false;  // one line per operation instead of per layer
+  bool memory = false;      // the whole memory plan
+};
+
+/// Layers with cycles and what limits them, the layers where most is to be had and how, memory by area and
+/// what is live at its peak.
+std::string profileText(const pipeline::Profile& profile, const ProfileText& options);
+/// Stable JSON (docs/commands/profile.md).
+std::string profileJson(const pipeline::Profile& profile);
+/// Trace events: kernels and transfers on two lanes, one microsecond per cycle.
+std::string profileTrace(const pipeline::Profile& profile);
+
+/// What would make a layer faster, and the cycles that this could save at most; "" when nothing stands out.
+struct Advice {
+  std::string text;
+  npu::Cycles gain = 0;
+};
+Advice adviceFor(const pipeline::ProfiledPart& part, const pipeline::Layer& layer,
+                 const npu::Machine& machine);
+
+}  // namespace carina::report

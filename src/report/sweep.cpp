@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sweep.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/text.hpp"
+
+namespace carina::report {
+namespace {
+
+double milliseconds(const pipeline::SweepRow& row) {
+  return row.clockHz > 0 ? 1e3 * static_cast<double>(row.cycles) / row.clockHz : 0;
+}
+
+int64_t bytesIn(const pipeline::SweepRow& row, npu::MemoryKind kind) {
+  const auto it = row.bytes.find(kind);
+  return it == row.bytes.end() ? 0 : it->second;
+}
+
+}  // namespace
+
+std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
+  std::set<npu::MemoryKind> kinds;
+  const pipeline::SweepRow *fastest = nullptr, *smallest = nullptr;
+  for (const pipeline::SweepRow& row : rows) {
+    if (!row.problem.empty()) continue;
+    for (const auto& [kind, bytes] : row.bytes) kinds.insert(kind);
+    if (!fastest || milliseconds(row) < milliseconds(*fastest)) fastest = &row;
+    if (!smallest || bytesIn(row, npu::MemoryKind::Sram) < bytesIn(*smallest, npu::MemoryKind::Sram))
+      smallest = &row;
+  }
+  std::vector<std::string> header{"target", "system", "memory mode", "", "cycles", "MHz", "ms", "MAC use"};
+  for (const npu::MemoryKind kind : kinds) header.emplace_back(npu::memoryKindName(kind));
+  TextTable table(header, 4);
+  std::string problems;
+  for (const pipeline::SweepRow& row : rows) {
+    if (!row.problem.empty()) {
+      problems += fmt::format("{} {} {}: {}\n", row.target, row.systemConfig, row.memoryMode, row.problem);
+      continue;
+    }
+    std::string mark = &row == fastest ? "fastest" : "";
+    if (&row == smallest) mark += mark.empty() ? "least SRAM" : ", least SRAM";
+    if (!row.wholly) mark += mark.empty() ? "part on CPU" : ", part on CPU";
+    std::vector<std::string> cells{row.target,
+                                   row.systemConfig,
+                                   row.memoryMode,
+                                   mark,
+                                   countText(row.cycles),
+                                   fmt::format("{:.0f}", row.clockHz / 1e6),
+                                   fmt::format("{:.3f}", milliseconds(row)),
+                                   fmt::format("{:.1f} %", 100 * row.macUse)};
+    for (const npu::MemoryKind kind : kinds) {
+      const int64_t bytes = bytesIn(row, kind);
+      cells.push_back(bytes > 0 ? bytesText(bytes) : "-");
+    }
+    table.add(std::move(cells));
+  }
+  return (fastest ? table.str() : "") + problems;
+}
+
+std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const pipeline::SweepRow& row : rows) {
+    nlohmann::ordered_json entry{
+        {"target", row.target}, {"system_config", row.systemConfig}, {"memory_mode", row.memoryMode}};
+    if (row.problem.empty()) {
+      entry["cycles"] = row.cycles;
+      entry["clock_hz"] = row.clockHz;
+      entry["milliseconds"] = milliseconds(row);
+      entry["macs"] = row.macs;
+      entry["wholly_on_npu"] = row.wholly;
+      entry["bytes"] = {
+          {"arena", row.arenaBytes}, {"cache", row.cacheBytes}, {"constants", row.constantBytes}};
+      for (const auto& [kind, bytes] : row.bytes)
+        entry["memories"][std::string(npu::memoryKindName(kind))] = bytes;
+    } else {
+      entry["problem"] = row.problem;
+    }
+    json.push_back(std::move(entry));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace carina::report

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The what-if table of carina sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/sweep.hpp"
+
+namespace carina::report {
+
+/// One line per configuration; the fastest and the smallest are marked.
+std::string sweepText(const std::vector<pipeline::SweepRow>& rows);
+/// Stable JSON (docs/commands/sweep.md).
+std::string sweepJson(const std::vector<pipeline::SweepRow>& rows);
+
+}  // namespace carina::report
