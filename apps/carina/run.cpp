@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina run: a program on the NPU model, or a TOSA graph in the interpreter.
+// carina run: a program on the NPU model, a TOSA graph in the interpreter, or firmware on a virtual platform.
+#include "pipeline/run.hpp"
+
 #include <memory>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "commands.hpp"
 #include "console.hpp"
-#include "pipeline/run.hpp"
 #include "report/run_stats.hpp"
+#include "run_platform.hpp"
 
 namespace carina::app {
 namespace {
@@ -15,10 +17,27 @@ namespace {
 struct Flags {
   pipeline::RunOptions run;
   std::filesystem::path input, output, json;
-  std::string platform = "host";
+  PlatformFlags platform;
 };
 
-Status execute(Flags flags) {
+Result<int> executeFirmware(Flags& flags) {
+  if (!flags.input.empty() || !flags.output.empty()) {
+    return fail("firmware brings its own inputs and outputs")
+        .at(flags.input.empty() ? "--output" : "--input")
+        .withRemedy("files in --semihosting-dir, or arrays linked into the image");
+  }
+  flags.platform.file = flags.run.file;
+  flags.platform.json = flags.json;
+  flags.platform.target = flags.run.target;
+  return runOnPlatform(flags.platform);
+}
+
+Result<int> execute(Flags flags) {
+  if (flags.platform.platform != "host") return executeFirmware(flags);
+  if (const auto extension = flags.run.file.extension(); extension == ".elf" || extension == ".axf")
+    return fail("firmware runs on a virtual platform")
+        .inFile(flags.run.file.string())
+        .withRemedy("--platform corstone-300 or corstone-320");
   flags.run.progress = progressBar("running");
   NamedTensors arrays;
   if (!flags.input.empty()) {
@@ -30,25 +49,33 @@ Status execute(Flags flags) {
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
   CARINA_RETURN_IF_ERROR(files.commit());
   fmt::print("{}", report::runStatsText(result));
-  return {};
+  return 0;
 }
 
 }  // namespace
 
 void addRun(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("run", "Run a program on the NPU model, or a .tosa graph in the interpreter");
-  command->add_option("FILE", flags->run.file, "Program: .pte or .tosa")->required();
-  command->add_option("--input", flags->input, "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples");
+  CLI::App* command = app.add_subcommand(
+      "run",
+      "Run a program on the NPU model, a .tosa graph in the interpreter, or firmware on a virtual platform");
+  command->add_option("FILE", flags->run.file, "Program: .pte or .tosa; firmware: .elf")->required();
+  command->add_option("--input", flags->input,
+                      "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples");
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
   command->add_option("--json", flags->json, "Where statistics go");
-  command->add_option("--target", flags->run.target, "NPU to run on; default: the one the program was compiled for");
-  command->add_option("--platform", flags->platform, "host (default): runtime and NPU model in this process")
-      ->check(CLI::IsMember({"host"}));
+  command->add_option("--target", flags->run.target,
+                      "NPU to run on; default: the one the program was compiled for");
+  command
+      ->add_option(
+          "--platform", flags->platform.platform,
+          "host (default): runtime and NPU model in this process; corstone-300, corstone-320: firmware")
+      ->check(CLI::IsMember({"host", "corstone-300", "corstone-320"}));
+  addPlatformOptions(*command, flags->platform);
   command->callback([flags, &run] {
     run = [flags] {
-      auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error());
+      auto code = execute(*flags);
+      return code.ok() ? *code : report(code.error());
     };
   });
 }

@@ -142,7 +142,9 @@ class Npu {
   /// Steps until stopped, faulted or `maxCommands` are done (negative: until it ends). Returns running().
   bool run(int64_t maxCommands = -1);
 
-  /// Of the current or latest run.
+  /// Cycles of the run under way, up to now; 0 without options.timing.
+  Cycles elapsed() const;
+  /// Of the latest run that has ended.
   const RunStats& stats() const;
   const std::optional<Fault>& fault() const;
   const std::vector<Finding>& findings() const;

@@ -317,6 +317,9 @@ bool Npu::run(int64_t maxCommands) {
   return running();
 }
 
+Cycles Npu::elapsed() const {
+  return state_->processor.cyclesSoFar();
+}
 const RunStats& Npu::stats() const {
   return state_->latest;
 }

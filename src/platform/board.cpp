@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/board.hpp"
+
+#include <array>
+
+namespace carina::platform {
+namespace {
+
+constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
+
+// DDR: blocks of 256 MiB that belong to the two worlds in turn, each memory of its own; programs may run on
+// through all of them.
+constexpr RamBlock kDdr{"DDR", 0x60000000, 2048 * MiB, 0x60000000, true};
+
+constexpr std::array kRam300 = {
+    RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
+    RamBlock{"BRAM", 0x11000000, 2 * MiB, 0x01000000, true},
+    RamBlock{"DTCM", 0x30000000, 512 * KiB, 0x20000000, false},
+    RamBlock{"SRAM", 0x31000000, 4 * MiB, 0x21000000, true},
+    RamBlock{"QSPI", 0x38000000, 8 * MiB, 0x28000000, true},
+    kDdr,
+};
+constexpr std::array kRam320 = {
+    RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
+    RamBlock{"boot ROM", 0x11000000, 128 * KiB, 0x11000000, true},
+    RamBlock{"BRAM", 0x12000000, 2 * MiB, 0x01000000, true},  // the boot ROM took the usual alias
+    RamBlock{"DTCM", 0x30000000, 512 * KiB, 0x20000000, false},
+    RamBlock{"SRAM", 0x31000000, 4 * MiB, 0x21000000, true},
+    RamBlock{"QSPI", 0x38000000, 128 * MiB, 0x28000000, true},
+    kDdr,
+};
+
+constexpr std::array kBoards = {
+    Board{"corstone-300",
+          "Cortex-M55",
+          0x410fd221,
+          kRam300,
+          0x10000000,
+          0x48102000,
+          56,
+          {0x48103000, 0x48103200},
+          0x49303000,
+          0x49300000,
+          0x49302000},
+    Board{"corstone-320",
+          "Cortex-M85",
+          0x410fd230,
+          kRam320,
+          0x11000000,
+          0x40004000,
+          16,
+          {0x40006000, 0x40006800},
+          0x48203000,
+          0x48200000,
+          0x48202000},
+};
+
+}  // namespace
+
+std::span<const Board> allBoards() {
+  return kBoards;
+}
+
+Result<const Board*> findBoard(std::string_view name) {
+  std::string known;
+  for (const Board& board : kBoards) {
+    if (board.name == name) return &board;
+    known += known.empty() ? "" : ", ";
+    known += board.name;
+  }
+  return fail("there is no platform '{}'", name).withRemedy("known: " + known);
+}
+
+}  // namespace carina::platform

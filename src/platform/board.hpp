@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The boards: memories and where they appear, peripherals and their interrupts. Sizes are the largest that
+// published linker scripts and headers use. Secure addresses have bit 28 set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace carina::platform {
+
+struct RamBlock {
+  std::string_view name;
+  uint32_t address;
+  uint64_t size;
+  uint32_t alias;  // the same memory once more; equal to `address` when there is none
+  bool npu;        // whether the NPU can reach it
+};
+
+struct Board {
+  std::string_view name;  // "corstone-300"
+  std::string_view core;  // what the silicon has: "Cortex-M55"
+  uint32_t cpuid;
+  std::span<const RamBlock> ram;
+  uint32_t vectorTable;  // VTOR after reset
+  // Peripherals by their address without bit 28.
+  uint32_t npu;
+  uint32_t npuInterrupt;
+  uint32_t timingAdapter[2];
+  uint32_t uart0;  // UART1..5 follow, 4 KiB each
+  uint32_t scc, fpgaIo;
+};
+
+/// Peripherals live in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 does not matter.
+constexpr uint32_t kPeripherals = 0x40000000;
+constexpr uint64_t kPeripheralsSize = 0x20000000;
+constexpr uint32_t kSecureBit = 1u << 28;
+/// The private peripheral bus of the core.
+constexpr uint32_t kPrivate = 0xe0000000;
+constexpr uint64_t kPrivateSize = 0x00100000;
+
+constexpr uint32_t kUarts = 6;
+/// UART n raises receive 33 + 2n, transmit 34 + 2n (n < 5) and combined 43 + n.
+constexpr uint32_t kUartInterrupt = 33;
+constexpr uint32_t kUartCombinedInterrupt = 43;
+
+std::span<const Board> allBoards();
+/// Error lists the known names.
+Result<const Board*> findBoard(std::string_view name);
+
+}  // namespace carina::platform

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated time, in cycles of the one clock that core, timers and NPU share: an instruction takes one cycle,
+// waiting takes what it takes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace carina::platform {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+class Cpu;
+
+class Clock {
+ public:
+  void attach(const Cpu& cpu) { cpu_ = &cpu; }
+  uint64_t now() const;
+  /// Passes time without instructions, up to `time`.
+  void skipTo(uint64_t time) {
+    if (time > now()) skipped_ += time - now();
+  }
+  uint64_t skipped() const { return skipped_; }
+
+ private:
+  const Cpu* cpu_ = nullptr;
+  uint64_t skipped_ = 0;
+};
+
+/// What happens by itself as time passes.
+class Timed {
+ public:
+  /// When something happens next; kNever when nothing will.
+  virtual uint64_t nextEvent() const = 0;
+  /// Makes everything up to `now` happen.
+  virtual void advance(uint64_t now) = 0;
+
+ protected:
+  ~Timed() = default;
+};
+
+}  // namespace carina::platform

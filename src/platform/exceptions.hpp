@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exception entry and return of a Cortex-M in the Secure state, and faults. Frames are always written whole
+// (no lazy floating-point stacking).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "platform/bus.hpp"
+#include "platform/system_space.hpp"
+
+namespace carina::platform {
+
+/// A fault as the firmware is told of it.
+struct CpuFault {
+  Exception kind = kHardFault;      // kUsageFault, kBusFault or kMemManage; kHardFault with hfsr set
+  uint32_t cfsr = 0, hfsr = 0;      // bits to set
+  std::optional<uint32_t> address;  // for BFAR
+  std::string what;                 // "undefined instruction"
+};
+/// The fault that a stop of the CPU amounts to; nothing when the stop is no fault.
+std::optional<CpuFault> faultOf(const Stop& stop);
+
+class Exceptions {
+ public:
+  Exceptions(const Bus& bus, SystemSpace& system, Interrupts& interrupts)
+      : bus_(bus), system_(system), interrupts_(interrupts) {}
+
+  /// Registers as reset leaves them, program counter and stack from the vector table. Fails when there is
+  /// none.
+  Status reset(CpuRegisters& registers) const;
+  /// Enters `exception`; the interrupted program goes on at registers.r[15]. Fails when the frame or the
+  /// vector cannot be accessed: the core locks up.
+  Status enter(CpuRegisters& registers, uint32_t exception);
+  /// Branch to EXC_RETURN.
+  Status leave(CpuRegisters& registers, uint32_t value);
+  /// Makes `fault` the firmware's: its handler, or HardFault. Fails where a core would lock up.
+  Status raise(CpuRegisters& registers, const CpuFault& fault);
+
+ private:
+  const Bus& bus_;
+  SystemSpace& system_;
+  Interrupts& interrupts_;
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/npu_device.hpp"
+
+#include <algorithm>
+
+#include "format/ethosu_registers.hpp"
+
+namespace carina::platform {
+
+namespace reg = format::ethosu_reg;
+namespace command = format::ethosu_cmd;
+namespace status = format::ethosu_status;
+
+bool NpuDevice::inPmu(uint32_t offset) const {
+  const uint32_t base = npu_.machine().target->isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+  return (offset >= base + reg::kPmCcntrLo && offset <= base + reg::kPmCcntrHi) ||
+         (offset >= base + reg::kPmEvCntr0 && offset < base + reg::kPmEvTyper0);
+}
+
+void NpuDevice::runSegment(uint64_t from) {
+  begin_ = from;
+  status_ = npu_.read32(reg::kStatus);
+  position_ = npu_.read32(reg::kQRead);
+  counters_.clear();
+  const bool u85 = npu_.machine().target->isU85();
+  const uint32_t base = u85 ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+  for (const uint32_t offset : {reg::kPmCcntrLo, reg::kPmCcntrHi})
+    counters_.push_back({base + offset, npu_.read32(base + offset)});
+  for (uint32_t i = 0; i < (u85 ? 8u : 4u); ++i)
+    counters_.push_back({base + reg::kPmEvCntr0 + 4 * i, npu_.read32(base + reg::kPmEvCntr0 + 4 * i)});
+  const bool raised = npu_.interrupt();
+  while (npu_.step() && (raised || !npu_.interrupt())) {
+  }
+  const npu::Cycles elapsed = npu_.running() ? npu_.elapsed() : npu_.stats().cycles;
+  end_ = std::max(jobStart_ + static_cast<uint64_t>(elapsed), begin_ + 1);
+  busy_ = true;
+}
+
+void NpuDevice::advance(uint64_t now) {
+  while (busy_ && end_ <= now) {
+    busy_ = false;
+    if (!npu_.running()) {
+      NpuJob job{jobStart_, npu_.stats(), npu_.fault() ? npu_.fault()->str() : "", npu_.findings()};
+      job.stats.operations.clear();
+      jobs_.push_back(std::move(job));
+    } else {
+      runSegment(end_);
+    }
+  }
+  interrupts_.setLine(interrupt_, npu_.interrupt() && (!busy_ || (status_ & status::kIrqRaised) != 0));
+}
+
+uint32_t NpuDevice::readBusy(uint32_t offset) {
+  const uint32_t now = npu_.read32(offset);
+  const auto part = [&](uint32_t before) {
+    const uint64_t passed = std::min(clock_.now(), end_) - begin_;
+    return before + static_cast<uint32_t>(static_cast<double>(now - before) * static_cast<double>(passed) /
+                                          static_cast<double>(end_ - begin_));
+  };
+  if (offset == reg::kStatus) return (status_ & ~status::kCmdEndReached) | status::kRunning;
+  if (offset == reg::kQRead || offset == reg::kCurrentQRead)
+    return now < position_ ? now : part(position_) & ~3u;
+  if (inPmu(offset)) {
+    for (const Shown& counter : counters_) {
+      if (counter.offset == offset) return part(counter.value);
+    }
+  }
+  return now;
+}
+
+uint32_t NpuDevice::read(uint32_t offset) {
+  advance(clock_.now());
+  return busy_ ? readBusy(offset) : npu_.read32(offset);
+}
+
+void NpuDevice::write(uint32_t offset, uint32_t value) {
+  const uint64_t now = clock_.now();
+  advance(now);
+  if (offset == reg::kReset) busy_ = false;  // aborts
+  if (busy_ && offset == reg::kCmd) {
+    // The interrupt that is going to be raised has not been yet, and a run under way cannot be started again.
+    if ((value & command::kClearIrq) != 0) status_ &= ~status::kIrqRaised;
+    value &= ~(command::kClearIrq | command::kRun);
+  }
+  const bool running = npu_.running();
+  const bool wasRaised = npu_.interrupt();
+  const bool started = offset == reg::kCmd && (value & command::kRun) != 0;
+  if (started && !running && beforeStart_) beforeStart_(npu_);
+  npu_.write32(offset, value);
+  if (started && !running) {
+    const bool refused = !npu_.running() && (wasRaised || !npu_.interrupt());
+    if (!refused) {
+      jobStart_ = now;
+      runSegment(now);
+    }
+  }
+  advance(now);
+}
+
+}  // namespace carina::platform

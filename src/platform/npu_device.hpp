@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NPU model as a peripheral with an interrupt. Work is computed when it is started; the firmware sees it
+// end when the model's cycles have passed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "npu/model.hpp"
+#include "platform/clock.hpp"
+#include "platform/device.hpp"
+#include "platform/interrupts.hpp"
+
+namespace carina::platform {
+
+/// One command stream that ran.
+struct NpuJob {
+  uint64_t start = 0;  // platform cycles
+  npu::RunStats stats;
+  std::string fault;  // empty: none
+  std::vector<npu::Finding> findings;
+};
+
+class NpuDevice final : public Peripheral, public Timed {
+ public:
+  NpuDevice(const npu::Machine& machine, npu::Memory& memory, const npu::ModelOptions& options,
+            const Clock& clock, Interrupts& interrupts, uint32_t interrupt)
+      : npu_(machine, memory, options), clock_(clock), interrupts_(interrupts), interrupt_(interrupt) {}
+
+  uint32_t read(uint32_t offset) override;
+  void write(uint32_t offset, uint32_t value) override;
+  uint64_t nextEvent() const override { return busy_ ? end_ : kNever; }
+  void advance(uint64_t now) override;
+
+  const std::vector<NpuJob>& jobs() const { return jobs_; }
+  /// Called before a job starts; may change what the time line assumes.
+  void setBeforeStart(std::function<void(npu::Npu&)> beforeStart) { beforeStart_ = std::move(beforeStart); }
+  bool busy() const { return busy_; }
+  uint32_t commandOffset() { return npu_.read32(0x18); }
+
+ private:
+  /// Computes up to the next interrupt or the end; until then registers show how far the work is.
+  void runSegment(uint64_t from);
+  uint32_t readBusy(uint32_t offset);
+  bool inPmu(uint32_t offset) const;
+
+  npu::Npu npu_;
+  const Clock& clock_;
+  Interrupts& interrupts_;
+  uint32_t interrupt_;
+  bool busy_ = false;
+  uint64_t jobStart_ = 0, begin_ = 0, end_ = 0;  // of the job, and of the segment
+  uint32_t status_ = 0, position_ = 0;           // STATUS and QREAD when the segment began
+  struct Shown {
+    uint32_t offset, value;
+  };
+  std::vector<Shown> counters_;  // of the PMU when the segment began
+  std::vector<NpuJob> jobs_;
+  std::function<void(npu::Npu&)> beforeStart_;
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/peripherals.hpp"
+
+#include <algorithm>
+
+namespace carina::platform {
+namespace {
+constexpr size_t kMaxUnknown = 64;
+}
+
+const Peripherals::Entry* Peripherals::find(uint32_t address) const {
+  const uint32_t plain = address & ~kSecureBit;
+  for (const Entry& entry : entries_) {
+    if (plain >= entry.base && plain - entry.base < entry.size) return &entry;
+  }
+  return nullptr;
+}
+
+void Peripherals::noteUnknown(uint32_t address) {
+  const uint32_t word = address & ~3u;
+  if (unknown_.size() < kMaxUnknown && std::find(unknown_.begin(), unknown_.end(), word) == unknown_.end())
+    unknown_.push_back(word);
+}
+
+std::string Peripherals::placeOf(uint32_t address) const {
+  if (const Entry* entry = find(address); entry != nullptr && address < kPrivate)
+    return fmt::format("{}+0x{:x}", entry->name, (address & ~kSecureBit) - entry->base);
+  return fmt::format("0x{:08x}", address);
+}
+
+uint32_t Peripherals::read(uint32_t address, uint32_t size) {
+  uint32_t value = 0;
+  if (address >= kPrivate) {
+    value = system_.read(address, size);
+  } else if (const Entry* entry = find(address)) {
+    const uint32_t offset = (address & ~kSecureBit) - entry->base;
+    value = entry->peripheral->read(offset & ~3u) >> 8 * (offset & 3);
+    if (size < 4) value &= (1u << 8 * size) - 1;
+  } else {
+    noteUnknown(address);
+  }
+  if (watch_) watch_(placeOf(address), false, value);
+  return value;
+}
+
+void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
+  if (watch_) watch_(placeOf(address), true, value);
+  if (address >= kPrivate) {
+    system_.write(address, size, value);
+  } else if (const Entry* entry = find(address)) {
+    // Buses of these peripherals carry words; a smaller store brings zeros in its other bytes.
+    const uint32_t offset = (address & ~kSecureBit) - entry->base;
+    entry->peripheral->write(offset & ~3u, value << 8 * (offset & 3));
+  } else {
+    noteUnknown(address);
+  }
+}
+
+}  // namespace carina::platform

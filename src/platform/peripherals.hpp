@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything behind device addresses: finds the peripheral, or the core's system space, that an access is
+// for.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "platform/cpu.hpp"
+#include "platform/device.hpp"
+#include "platform/system_space.hpp"
+
+namespace carina::platform {
+
+class Peripherals final : public DeviceSpace {
+ public:
+  explicit Peripherals(SystemSpace& system) : system_(system) {}
+
+  /// `base` without the secure bit; `size` in bytes.
+  void add(uint32_t base, uint32_t size, std::string name, Peripheral& peripheral) {
+    entries_.push_back({base, size, std::move(name), &peripheral});
+  }
+  uint32_t read(uint32_t address, uint32_t size) override;
+  void write(uint32_t address, uint32_t size, uint32_t value) override;
+  bool stopWanted() const override { return stopWanted_ && stopWanted_(); }
+
+  /// Asked after each access whether the CPU should come back.
+  void setStopWanted(std::function<bool()> stopWanted) { stopWanted_ = std::move(stopWanted); }
+  /// Gets every access: "uart0+0x8", what was read or written.
+  using Watch = std::function<void(const std::string& place, bool write, uint32_t value)>;
+  void setWatch(Watch watch) { watch_ = std::move(watch); }
+
+  /// Words where no device is: read as 0, ignore writes.
+  const std::vector<uint32_t>& unknown() const { return unknown_; }
+
+ private:
+  struct Entry {
+    uint32_t base, size;
+    std::string name;
+    Peripheral* peripheral;
+  };
+  const Entry* find(uint32_t address) const;
+  void noteUnknown(uint32_t address);
+  std::string placeOf(uint32_t address) const;
+
+  SystemSpace& system_;
+  std::vector<Entry> entries_;
+  std::function<bool()> stopWanted_;
+  Watch watch_;
+  std::vector<uint32_t> unknown_;
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop: lets the CPU run to the next event, then does what the event asks for.
+#include "platform/platform.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "base/file.hpp"
+#include "platform/bus.hpp"
+#include "platform/elf.hpp"
+#include "platform/end_of_test.hpp"
+#include "platform/exceptions.hpp"
+#include "platform/loader.hpp"
+#include "platform/peripherals.hpp"
+#include "platform/remote_cpu.hpp"
+#include "platform/semihosting.hpp"
+#include "platform/simple_devices.hpp"
+#include "platform/uart.hpp"
+
+namespace carina::platform {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Instructions between looks at the wall clock.
+constexpr uint64_t kSlice = 1'000'000;
+constexpr uint8_t kSemihostingBreakpoint = 0xab;
+constexpr uint16_t kBranchToSelf = 0xe7fe;
+constexpr size_t kMaxFaultNotes = 8;
+/// Events without effect before a wait counts as endless.
+constexpr int kIdleEvents = 1000;
+constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
+
+class System {
+ public:
+  System(const Options& options, const ElfImage& image, Bus bus, ConfinedFiles files)
+      : options_(options),
+        image_(image),
+        bus_(std::move(bus)),
+        system_(*options.board, clock_, interrupts_),
+        peripherals_(system_),
+        exceptions_(bus_, system_, interrupts_),
+        npu_(options.machine, bus_, options.model, clock_, interrupts_, options.board->npuInterrupt),
+        fpgaIo_(clock_),
+        semihosting_(
+            bus_, clock_, std::move(files), options.commandLine,
+            {[this](char byte) { put(0, byte); }, [this] { return options_.input ? options_.input() : -1; },
+             [this](uint32_t address, uint32_t size) {
+               changed_.push_back({address, size});
+             }}) {}
+
+  Status start();
+  Result<Outcome> run();
+
+ private:
+  void addPeripherals();
+  void put(uint32_t uart, char byte);
+  void send(uint32_t uart, char byte);
+  void useTimingAdapters(npu::Npu& npu);
+  uint64_t nextEvent() const { return std::min(system_.sysTick().nextEvent(), npu_.nextEvent()); }
+  void advance();
+  bool stopWanted() const;
+
+  Status step();
+  Status handle(const Stop& stop);
+  Status take(uint32_t exception);
+  Status raise(const CpuFault& fault);
+  void semihost();
+  void wait(bool forEvent);
+  bool limitReached();
+  bool stuck() const;
+  void end(EndReason reason, std::string explanation, int exitCode = 1);
+  std::string here() const;
+  template <typename... Args>
+  void trace(fmt::format_string<Args...> format, Args&&... args) {
+    if (options_.trace)
+      options_.trace(
+          fmt::format("{:>12} {}", clock_.now(), fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  const Options& options_;
+  const ElfImage& image_;
+  Bus bus_;
+  Clock clock_;
+  Interrupts interrupts_;
+  SystemSpace system_;
+  Peripherals peripherals_;
+  Exceptions exceptions_;
+  NpuDevice npu_;
+  std::array<TimingAdapter, 2> timingAdapters_;
+  FpgaIo fpgaIo_;
+  std::vector<std::unique_ptr<Uart>> uarts_;
+  Semihosting semihosting_;
+  EndOfTest endOfTest_;
+  std::unique_ptr<Cpu> cpu_;
+
+  steady_clock::time_point started_;
+  Outcome outcome_;
+  bool ended_ = false;
+  bool event_ = false;  // the event register
+  // When the CPU was last let run:
+  uint64_t deadline_ = kNever;
+  std::optional<uint32_t> expected_;  // the exception that was known to be next
+  struct Range {
+    uint32_t address, size;
+  };
+  std::vector<Range> changed_;  // code memory the CPU has to be told of
+};
+
+// --- construction
+
+void System::addPeripherals() {
+  const Board& board = *options_.board;
+  for (uint32_t i = 0; i < kUarts; ++i) {
+    uarts_.push_back(std::make_unique<Uart>([this, i](char byte) { send(i, byte); }));
+    peripherals_.add(board.uart0 + i * kUartSize, kUartSize, fmt::format("uart{}", i), *uarts_.back());
+  }
+  for (size_t i = 0; i < timingAdapters_.size(); ++i)
+    peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i), timingAdapters_[i]);
+  peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
+  const bool u85 = options_.machine.target->isU85();
+  peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
+  peripherals_.setStopWanted([this] { return stopWanted(); });
+  if (options_.timingAdapters) npu_.setBeforeStart([this](npu::Npu& npu) { useTimingAdapters(npu); });
+  if (options_.trace) {
+    peripherals_.setWatch([this](const std::string& place, bool write, uint32_t value) {
+      trace("{:5} {:<14} 0x{:08x}", write ? "write" : "read", place, value);
+    });
+  }
+}
+
+Status System::start() {
+  addPeripherals();
+  CARINA_RETURN_IF_ERROR(loadImage(image_, bus_));
+  for (const Options::Data& data : options_.data)
+    CARINA_RETURN_IF_ERROR(loadData(data.file, data.address, bus_));
+  CARINA_TRY(const uint32_t table, findVectorTable(image_, *options_.board, bus_, options_.vectorTable));
+  system_.setVectorTable(table);
+  std::filesystem::path program = options_.cpu;
+  if (program.empty()) {
+    CARINA_TRY(program, findUnicornCpu());
+  }
+  CARINA_TRY(cpu_, RemoteCpu::start(program, bus_.memory()));
+  clock_.attach(*cpu_);
+  for (const Bus::Mapping& mapping : bus_.mappings()) {
+    const RamBlock& block = *mapping.block;
+    CARINA_RETURN_IF_ERROR(cpu_->mapRam(block.address, block.size, mapping.offset));
+    if (block.alias != block.address)
+      CARINA_RETURN_IF_ERROR(cpu_->mapRam(block.alias, block.size, mapping.offset));
+  }
+  CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPeripherals, kPeripheralsSize));
+  CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPrivate, kPrivateSize));
+  return exceptions_.reset(cpu_->registers());
+}
+
+// --- devices
+
+void System::put(uint32_t uart, char byte) {
+  if (options_.output) options_.output(uart, byte);
+}
+
+void System::send(uint32_t uart, char byte) {
+  if (ended_) return;  // the rest of the basic block that ended the run
+  if (uart == 0 && endOfTest_.feed(byte) && options_.stopAtEndOfTest) {
+    end(EndReason::Exit, "", endOfTest_.exitCode());
+    return;
+  }
+  put(uart, byte);
+}
+
+void System::useTimingAdapters(npu::Npu& npu) {
+  npu::Machine machine = options_.machine;
+  for (size_t i = 0; i < timingAdapters_.size(); ++i) {
+    const TimingAdapter& adapter = timingAdapters_[i];
+    if (!adapter.written()) continue;
+    npu::MemoryTiming& port = machine.system.ports[i];
+    const auto limit = [](uint32_t value) { return value == 0 ? 64 : static_cast<int32_t>(value); };
+    port.maxReads = limit(adapter.maxReads());
+    port.maxWrites = limit(adapter.maxWrites());
+    port.readLatency = static_cast<int32_t>(adapter.readLatency());
+    port.writeLatency = static_cast<int32_t>(adapter.writeLatency());
+    const uint32_t period = adapter.pulseOn() + adapter.pulseOff();
+    const double peak = static_cast<double>(machine.target->axiBytes()) * port.ports;
+    port.clockScale = 1.0;
+    if (adapter.words() != 0 && period != 0)
+      port.clockScale = std::min(1.0, 8.0 * adapter.words() / period / peak);
+  }
+  npu.setMachine(machine);
+}
+
+void System::advance() {
+  const uint64_t now = clock_.now();
+  system_.sysTick().advance(now);
+  npu_.advance(now);
+}
+
+bool System::stopWanted() const {
+  if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
+  const auto next = interrupts_.first();
+  if (!next || next == expected_) return false;
+  CpuRegisters unmasked{};  // what the masks are is not known while the CPU runs
+  return interrupts_.groupPriority(*next) < interrupts_.executionPriority(unmasked);
+}
+
+// --- ends
+
+std::string System::here() const {
+  const uint32_t pc = cpu_->registers().r[15];
+  const std::string function = image_.nameOf(pc);
+  return function.empty() ? fmt::format("0x{:08x}", pc) : fmt::format("0x{:08x} ({})", pc, function);
+}
+
+void System::end(EndReason reason, std::string explanation, int exitCode) {
+  if (ended_) return;
+  ended_ = true;
+  outcome_.reason = reason;
+  outcome_.explanation = std::move(explanation);
+  outcome_.exitCode = exitCode;
+}
+
+bool System::limitReached() {
+  if (options_.instructionsLimit != 0 && cpu_->instructions() >= options_.instructionsLimit) {
+    end(EndReason::InstructionLimit,
+        fmt::format("the limit of {} instructions is reached at {}", options_.instructionsLimit, here()));
+  }
+  const std::chrono::duration<double> passed = steady_clock::now() - started_;
+  if (options_.secondsLimit > 0 && passed.count() >= options_.secondsLimit)
+    end(EndReason::TimeLimit,
+        fmt::format("the time limit of {} s is reached at {}", options_.secondsLimit, here()));
+  return ended_;
+}
+
+/// At a branch to itself that no interrupt can end.
+bool System::stuck() const {
+  const CpuRegisters& registers = cpu_->registers();
+  const std::byte* code = bus_.find(registers.r[15], 2);
+  if (code == nullptr) return false;
+  const unsigned halfword = std::to_integer<unsigned>(code[0]) | std::to_integer<unsigned>(code[1]) << 8;
+  if (halfword != kBranchToSelf) return false;
+  return nextEvent() == kNever || interrupts_.executionPriority(registers) <= 0;
+}
+
+// --- running
+
+Status System::take(uint32_t exception) {
+  trace("take  {} (vector 0x{:08x})", exceptionName(exception),
+        bus_.load32(system_.vectorTable() + 4 * exception).value_or(0));
+  event_ = true;
+  return exceptions_.enter(cpu_->registers(), exception);
+}
+
+Status System::raise(const CpuFault& fault) {
+  const uint32_t pc = cpu_->registers().r[15];
+  trace("fault {} at {}", fault.what, here());
+  const Status status = exceptions_.raise(cpu_->registers(), fault);
+  if (outcome_.faults.size() < kMaxFaultNotes)
+    outcome_.faults.push_back(
+        {fault.what, pc, image_.nameOf(pc), system_.faults().cfsr, system_.faults().hfsr});
+  return status;
+}
+
+void System::semihost() {
+  CpuRegisters& registers = cpu_->registers();
+  const uint32_t operation = registers.r[0], argument = registers.r[1];
+  registers.r[0] = semihosting_.call(operation, argument);
+  registers.r[15] += 2;
+  trace("semihosting {} (0x{:08x}) = 0x{:x}", Semihosting::operationName(operation), argument,
+        registers.r[0]);
+  if (semihosting_.exitCode()) end(EndReason::Exit, "", *semihosting_.exitCode());
+}
+
+/// WFI, or with `forEvent` WFE without an event registered: passes time until something wakes the core.
+void System::wait(bool forEvent) {
+  for (int events = 0; !limitReached(); ++events) {
+    CpuRegisters registers = cpu_->registers();
+    if (!forEvent) registers.primask = 0;  // masked interrupts end WFI all the same
+    const auto pending = interrupts_.first();
+    advance();
+    if (interrupts_.takeable(registers)) return;
+    if (forEvent && system_.sevOnPend() && interrupts_.first() != pending) return;
+    const uint64_t next = nextEvent();
+    if (next == kNever || events > kIdleEvents) {
+      std::string why = fmt::format("the core waits for {} at {}, and none can come",
+                                    forEvent ? "an event" : "an interrupt", here());
+      if (const auto masked = interrupts_.first())
+        why += fmt::format(" ({} is pending, but masked)", exceptionName(*masked));
+      end(EndReason::Deadlock, std::move(why));
+      return;
+    }
+    clock_.skipTo(next);
+  }
+}
+
+Status System::handle(const Stop& stop) {
+  switch (stop.reason) {
+    case StopReason::Budget:
+    case StopReason::Requested:
+      if (stuck())
+        end(EndReason::EndlessLoop,
+            fmt::format("the firmware branches to itself at {}, and no interrupt can come", here()));
+      return {};
+    case StopReason::WaitForInterrupt:
+      wait(false);
+      return {};
+    case StopReason::WaitForEvent:
+      if (!cpu_->takeSentEvent() && !event_) wait(true);
+      event_ = false;
+      return {};
+    case StopReason::SupervisorCall: {
+      CpuRegisters& registers = cpu_->registers();
+      if (interrupts_.groupPriority(kSvcall) < interrupts_.executionPriority(registers)) return take(kSvcall);
+      return raise({kHardFault, 0, 1u << 30, {}, "SVC where its priority does not allow it"});
+    }
+    case StopReason::ExceptionReturn: {
+      trace("return 0x{:08x}", stop.value);
+      event_ = true;
+      return exceptions_.leave(cpu_->registers(), stop.value);
+    }
+    case StopReason::Breakpoint:
+      if (stop.value == kSemihostingBreakpoint && options_.semihosting) {
+        semihost();
+        return {};
+      }
+      break;
+    default:
+      break;
+  }
+  const auto fault = faultOf(stop);
+  CARINA_CHECK(fault.has_value(), "every stop is handled or a fault");
+  return raise(*fault);
+}
+
+Status System::step() {
+  for (const Range& range : changed_) CARINA_RETURN_IF_ERROR(cpu_->codeChanged(range.address, range.size));
+  changed_.clear();
+  if (system_.takeCodeChanged()) CARINA_RETURN_IF_ERROR(cpu_->codeChanged(0, 0));
+  advance();
+  CpuRegisters& registers = cpu_->registers();
+  if (const auto exception = interrupts_.takeable(registers)) {
+    if (Status status = take(*exception); !status.ok()) end(EndReason::Lockup, status.error().str());
+    return {};
+  }
+  deadline_ = nextEvent();
+  expected_ = interrupts_.first();
+  const uint64_t now = clock_.now();
+  uint64_t budget = kSlice;
+  if (deadline_ != kNever) budget = std::min(budget, deadline_ > now ? deadline_ - now : 1);
+  if (options_.instructionsLimit != 0)
+    budget = std::min(
+        budget, options_.instructionsLimit - std::min(options_.instructionsLimit, cpu_->instructions()));
+  CARINA_TRY(const Stop stop, cpu_->run(budget, interrupts_.maskedOnly(registers), peripherals_));
+  if (ended_) return {};
+  if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
+  if (system_.resetRequested())
+    end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
+  return {};
+}
+
+Result<Outcome> System::run() {
+  started_ = steady_clock::now();
+  while (!ended_ && !limitReached()) CARINA_RETURN_IF_ERROR(step());
+  outcome_.instructions = cpu_->instructions();
+  outcome_.cycles = clock_.now();
+  outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
+  outcome_.jobs = npu_.jobs();
+  outcome_.refusedFile = semihosting_.refusedFile();
+  outcome_.unknownPeripherals = peripherals_.unknown();
+  return outcome_;
+}
+
+}  // namespace
+
+const char* endReasonName(EndReason reason) {
+  switch (reason) {
+    case EndReason::Exit:
+      return "exit";
+    case EndReason::Reset:
+      return "reset";
+    case EndReason::TimeLimit:
+      return "time limit";
+    case EndReason::InstructionLimit:
+      return "instruction limit";
+    case EndReason::Deadlock:
+      return "deadlock";
+    case EndReason::EndlessLoop:
+      return "endless loop";
+    case EndReason::Lockup:
+      return "lockup";
+  }
+  return "?";
+}
+
+Result<Outcome> runElf(const std::filesystem::path& file, const Options& options) {
+  CARINA_CHECK(options.board != nullptr && options.machine.target != nullptr,
+               "a board and an NPU are chosen");
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  auto image = readElf(mapped->bytes());
+  if (!image.ok()) return std::move(image).error().inFile(file.string());
+  if (Status status = checkForCortexM33(image->attributes); !status.ok())
+    return std::move(status).error().inFile(file.string());
+  CARINA_TRY(Bus bus, Bus::create(*options.board));
+  ConfinedFiles files;
+  if (!options.semihostingFolder.empty()) {
+    CARINA_TRY(files, ConfinedFiles::open(options.semihostingFolder));
+  }
+  System system(options, *image, std::move(bus), std::move(files));
+  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(file.string());
+  return system.run();
+}
+
+}  // namespace carina::platform

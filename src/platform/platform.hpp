@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The virtual platform: runs firmware images for Corstone-300 and Corstone-320 with the NPU model attached,
+// as Arm's Fixed Virtual Platforms do. What is modelled: docs/platform.md.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "npu/model.hpp"
+#include "platform/board.hpp"
+#include "platform/npu_device.hpp"
+
+namespace carina::platform {
+
+struct Options {
+  const Board* board = nullptr;
+  npu::Machine machine;  // the NPU and what its time line assumes about memories
+  npu::ModelOptions model;
+  /// The firmware's timing adapters decide about memory speed, not `machine`.
+  bool timingAdapters = false;
+
+  std::filesystem::path cpu;            // carina-cpu-unicorn; empty: look for it
+  std::optional<uint32_t> vectorTable;  // empty: found in the image
+
+  bool semihosting = true;
+  std::filesystem::path semihostingFolder;  // files that firmware may use; empty: none
+  std::string commandLine;                  // what SYS_GET_CMDLINE gives
+
+  /// Raw bytes loaded before the start.
+  struct Data {
+    std::filesystem::path file;
+    uint32_t address;
+  };
+  std::vector<Data> data;
+
+  double secondsLimit = 0;         // of wall time; 0 = none
+  uint64_t instructionsLimit = 0;  // 0 = none
+  bool stopAtEndOfTest = true;     // at EOT or EXITTHESIM on UART0
+
+  /// Gets output of UART `uart`; semihosting's console is UART 0.
+  std::function<void(uint32_t uart, char byte)> output;
+  /// Console input, -1 at its end; none by default.
+  std::function<int()> input;
+  /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
+  std::function<void(const std::string& line)> trace;
+};
+
+enum class EndReason : uint8_t {
+  Exit,   // semihosting SYS_EXIT, or a convention on UART0
+  Reset,  // the firmware asked for a reset
+  TimeLimit,
+  InstructionLimit,
+  Deadlock,     // waits for an interrupt that cannot come
+  EndlessLoop,  // branches to itself, and no interrupt can come
+  Lockup,       // a fault that its handler cannot handle
+};
+const char* endReasonName(EndReason reason);
+
+/// A fault that the firmware's handler was told of.
+struct FaultNote {
+  std::string what;
+  uint32_t pc = 0;
+  std::string function;  // "main+0x12"; may be empty
+  uint32_t cfsr = 0, hfsr = 0;
+};
+
+struct Outcome {
+  EndReason reason = EndReason::Exit;
+  int exitCode = 0;         // of the firmware; 1 for all reasons but Exit and Reset
+  std::string explanation;  // for all reasons but Exit: what and where
+  uint64_t instructions = 0, cycles = 0;
+  double seconds = 0;
+  std::vector<NpuJob> jobs;
+  std::vector<FaultNote> faults;  // the first few
+  std::string refusedFile;        // firmware wanted a file, but no folder was given
+  std::vector<uint32_t>
+      unknownPeripherals;  // words without a device behind them that were accessed; the first few
+};
+
+/// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started, or the CPU was
+/// lost.
+Result<Outcome> runElf(const std::filesystem::path& file, const Options& options);
+
+}  // namespace carina::platform

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peripherals that are little more than registers: timing adapters and the FPGA I/O block.
+#pragma once
+
+#include <array>
+
+#include "platform/clock.hpp"
+#include "platform/device.hpp"
+
+namespace carina::platform {
+
+/// Shapes the traffic of one NPU port; the platform reads the settings back.
+class TimingAdapter final : public Peripheral {
+ public:
+  static constexpr uint32_t kSize = 0x3c;
+
+  uint32_t read(uint32_t offset) override;
+  void write(uint32_t offset, uint32_t value) override;
+
+  uint32_t maxReads() const { return registers_[0]; }
+  uint32_t maxWrites() const { return registers_[1]; }
+  uint32_t maxReadsAndWrites() const { return registers_[2]; }
+  uint32_t readLatency() const { return registers_[3]; }
+  uint32_t writeLatency() const { return registers_[4]; }
+  uint32_t pulseOn() const { return registers_[5]; }
+  uint32_t pulseOff() const { return registers_[6]; }
+  /// 64-bit words in each pulse period; 0 = no limit.
+  uint32_t words() const { return registers_[7]; }
+  /// Whether firmware has set anything.
+  bool written() const { return written_; }
+
+ private:
+  std::array<uint32_t, kSize / 4> registers_{};
+  bool written_ = false;
+};
+
+/// LEDs, buttons and free-running counters of the MPS boards.
+class FpgaIo final : public Peripheral {
+ public:
+  explicit FpgaIo(const Clock& clock) : clock_(clock) {}
+  uint32_t read(uint32_t offset) override;
+  void write(uint32_t offset, uint32_t value) override;
+
+ private:
+  /// Ticks of `offset`'s counter since reset.
+  uint64_t ticks(uint32_t offset) const;
+
+  const Clock& clock_;
+  std::array<uint32_t, 0x50 / 4> registers_{};
+  std::array<uint64_t, 0x50 / 4> base_{};
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters of the core: SysTick, the DWT cycle counter and the Armv8.1-M PMU. All count the platform's clock.
+#pragma once
+
+#include <array>
+
+#include "platform/clock.hpp"
+#include "platform/interrupts.hpp"
+
+namespace carina::platform {
+
+/// Registers at offsets from 0xe000e010.
+class SysTick final : public Timed {
+ public:
+  SysTick(const Clock& clock, Interrupts& interrupts) : clock_(clock), interrupts_(interrupts) {}
+
+  uint32_t read(uint32_t offset);
+  void write(uint32_t offset, uint32_t value);
+  /// Without its interrupt nothing happens that reading cannot find out later.
+  uint64_t nextEvent() const override { return (control_ & kInterrupts) != 0 ? zeroAt_ : kNever; }
+  void advance(uint64_t now) override;
+
+ private:
+  static constexpr uint32_t kInterrupts = 1u << 1;  // CTRL.TICKINT
+  uint32_t value(uint64_t now) const;
+  /// The counter holds `value` now; finds out when it reaches 0.
+  void restart(uint64_t now, uint32_t value);
+
+  const Clock& clock_;
+  Interrupts& interrupts_;
+  uint32_t control_ = 0, reload_ = 0;
+  uint32_t held_ = 0;         // value while nothing counts
+  uint64_t zeroAt_ = kNever;  // when the counter next becomes 0
+  bool counted_ = false;      // COUNTFLAG
+};
+
+/// A 32-bit counter of something that grows.
+class Counter {
+ public:
+  uint32_t value(uint64_t source) const { return running_ ? static_cast<uint32_t>(source - base_) : held_; }
+  void set(uint64_t source, uint32_t value) {
+    held_ = value;
+    base_ = source - value;
+  }
+  void run(uint64_t source, bool on) {
+    if (on == running_) return;
+    const uint32_t now = value(source);
+    running_ = on;
+    set(source, now);
+  }
+
+ private:
+  bool running_ = false;
+  uint32_t held_ = 0;
+  uint64_t base_ = 0;
+};
+
+/// DWT at 0xe0001000 (cycle counter), PMU at 0xe0003000, and DEMCR, which switches both on.
+class CycleCounters {
+ public:
+  explicit CycleCounters(const Clock& clock) : clock_(clock) {}
+
+  uint32_t readDwt(uint32_t offset) const;
+  void writeDwt(uint32_t offset, uint32_t value);
+  uint32_t readPmu(uint32_t offset) const;
+  void writePmu(uint32_t offset, uint32_t value);
+  uint32_t demcr() const { return demcr_; }
+  void writeDemcr(uint32_t value);
+
+ private:
+  static constexpr uint32_t kEvents = 8;
+  void update();
+  /// Of an event counter: cycles and retired instructions are counted, other events stay 0.
+  uint64_t source(uint32_t event) const;
+
+  const Clock& clock_;
+  uint32_t demcr_ = 0, dwtControl_ = 0, pmuControl_ = 0, pmuEnabled_ = 0, pmuInterrupts_ = 0;
+  Counter dwtCycles_, pmuCycles_;
+  std::array<Counter, kEvents> events_;
+  std::array<uint32_t, kEvents> types_{};
+};
+
+}  // namespace carina::platform
