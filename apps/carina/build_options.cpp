@@ -39,7 +39,7 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
       ->check(CLI::ExistingFile);
   static const std::map<std::string, Quantization> kQuantization{
       {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
-  command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none")
+  command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none (default for target cpu)")
       ->transform(CLI::CheckedTransformer(kQuantization).description(""));
   command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...");
   command.add_flag("--per-channel,!--per-tensor", options.perChannel,

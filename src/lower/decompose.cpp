@@ -67,6 +67,8 @@ bool isIdentity(const ir::Node& node) {
   }
 }
 
+}  // namespace
+
 Result<bool> removeIdentity(ir::Node* node) {
   if (!isIdentity(*node)) return false;
   ir::Graph& graph = node->graph();
@@ -75,13 +77,13 @@ Result<bool> removeIdentity(ir::Node* node) {
   return true;
 }
 
-/// Nodes that depend on constants only, computed by the float executor in one go.
-Status foldConstants(ir::Graph& graph) {
+Status foldConstants(ir::Graph& graph, FoldQuantization quantization) {
   ir::Graph folded("constants");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   std::vector<ir::Node*> nodes;
   for (ir::Node* node : graph.nodes()) {
-    if (!node->def().has(ir::kPure) || !node->regions().empty() || isQuantization(*node) ||
+    if (!node->def().has(ir::kPure) || !node->regions().empty() ||
+        (quantization == FoldQuantization::No && isQuantization(*node)) ||
         !aten::canExecute(node->def()))
       continue;
     const auto& operands = node->operands();
@@ -122,15 +124,12 @@ Status foldConstants(ir::Graph& graph) {
   return {};
 }
 
-/// Checks of properties that export fixed: nothing to compute.
 void eraseAssertions(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     if (node->opName() == "aten._assert_tensor_metadata.default" && node->results().empty())
       graph.erase(node);
   }
 }
-
-}  // namespace
 
 Status decompose(ir::Graph& graph) {
   eraseAssertions(graph);
@@ -140,9 +139,9 @@ Status decompose(ir::Graph& graph) {
   addAttentionRewrites(rewrites);
   addPointwiseRewrites(rewrites);
   addRecurrentRewrites(rewrites);
-  CARINA_RETURN_IF_ERROR(foldConstants(graph));
+  CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
-  CARINA_RETURN_IF_ERROR(foldConstants(graph));
+  CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   graph.eraseDeadNodes();
   return {};
 }

@@ -14,6 +14,15 @@ void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_pr
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
 
+/// Takes an operator away that gives its operand unchanged.
+Result<bool> removeIdentity(ir::Node* node);
+/// Checks of properties that export fixed: nothing to compute.
+void eraseAssertions(ir::Graph& graph);
+/// Nodes that depend on constants only, computed by the float executor in one go. Dequantized weights stay nodes for lowering
+/// (No), or become float constants for CPU kernels (Yes).
+enum class FoldQuantization : uint8_t { No, Yes };
+Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
+
 /// Puts `value` in the place of the node's first result and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);
 /// A float32 constant of one element and rank `rank`.

@@ -4,29 +4,30 @@
 #include <limits>
 #include <unordered_map>
 
-#include "aten/ops.hpp"
+#include "cpu/emit.hpp"
+#include "cpu/kernel_form.hpp"
 #include "npu/payload.hpp"
 #include "pte/method_builder.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-std::vector<int32_t> sizesOf(const ir::Value& value) {
-  return {value.shape().begin(), value.shape().end()};
-}
-
 pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo) {
   return {std::string(machine.target->name), machine.system.name, machine.memory.name, integerIo};
 }
 
+using cpu::sizesOf;
+
 /// Turns the nodes of a partitioned graph into calls, in order.
 class Assembler {
  public:
-  Assembler(const partition::Partitioned& partitioned, std::span<const compiler::CompiledProgram> compiled, bool integerIo)
+  Assembler(const partition::Partitioned& partitioned, std::span<const compiler::CompiledProgram> compiled,
+            bool integerIo)
       : partitioned_(partitioned), compiled_(compiled), integerIo_(integerIo), builder_(program_) {}
 
   Result<pte::Program> run() {
-    const ir::Graph& graph = partitioned_.graph;
+    ir::Graph graph = partitioned_.graph.clone();
+    CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
     for (const ir::Value* input : graph.inputs()) {
       values_[input] = builder_.input(pte::fromDType(input->dtype()), sizesOf(*input));
     }
@@ -42,39 +43,30 @@ class Assembler {
     auto [it, isNew] = values_.try_emplace(value, -1);
     if (isNew) {
       CARINA_CHECK(value->isConstant(), "value is used before the node that makes it");
-      it->second = builder_.constant(pte::fromDType(value->dtype()), sizesOf(*value), value->constant().bytes());
+      it->second =
+          builder_.constant(pte::fromDType(value->dtype()), sizesOf(*value), value->constant().bytes());
     }
     return it->second;
   }
 
-  static pte::QuantParams params(double scale, int64_t zeroPoint, int64_t low, int64_t high, DType dtype) {
-    return {static_cast<double>(static_cast<float>(scale)), zeroPoint, low, high, pte::fromDType(dtype)};
-  }
-
-  Status place(ir::Node* node) {
-    if (auto q = ir::dynCast<aten::QuantizePerTensor>(node)) {
-      values_[node->result()] =
-          builder_.quantize(valueOf(q.input()), params(q.scale(), q.zeroPoint(), q.quantMin(), q.quantMax(), q.dtype()),
-                            pte::QuantKernels::QuantizedDecomposed);
-    } else if (auto dq = ir::dynCast<aten::DequantizePerTensor>(node)) {
-      values_[node->result()] = builder_.dequantize(
-          valueOf(dq.input()), params(dq.scale(), dq.zeroPoint(), dq.quantMin(), dq.quantMax(), dq.dtype()),
-          pte::QuantKernels::QuantizedDecomposed);
-    } else if (auto cast = ir::dynCast<aten::ToDtype>(node); cast && isWholeConversion(cast)) {
-      values_[node->result()] = builder_.convert(valueOf(cast.self()), pte::fromDType(cast.dtype()));
-    } else if (node->is(partition::delegateCallDef())) {
-      return placeDelegate(node);
-    } else {
-      refuse(node);
+  Status place(const ir::Node* node) {
+    if (node->is(partition::delegateCallDef())) return placeDelegate(node);
+    auto results = cpu::emitCall(builder_, *node, [this](const ir::Value* value) { return valueOf(value); });
+    if (!results) {
+      refuse(*node, results.error().diagnostics().front().message);
+      return {};
     }
+    for (size_t i = 0; i < results->size(); ++i) values_[node->result(i)] = (*results)[i];
     return {};
   }
 
   Status placeDelegate(const ir::Node* node) {
-    size_t index = 0;
-    while (index < partitioned_.delegates.size() && partitioned_.delegates[index].call != node) ++index;
-    CARINA_CHECK(index < compiled_.size(), "delegate call without a compiled part");
-    const compiler::CompiledProgram& part = compiled_[index];
+    // The graph is a copy: its delegate calls are those of the original in the same order.
+    if (nextDelegate_ >= compiled_.size()) {
+      return fail("a TOSA graph is there for an NPU")
+          .withRemedy("name an NPU with --target, or run the graph itself: carina run");
+    }
+    const compiler::CompiledProgram& part = compiled_[nextDelegate_++];
 
     pte::Delegate delegate;
     delegate.id = "EthosUBackend";
@@ -92,22 +84,15 @@ class Assembler {
     return {};
   }
 
-  /// int64 <-> int32 at program inputs and outputs: what the runtime's conversion kernel does.
-  static bool isWholeConversion(const aten::ToDtype& cast) {
-    const auto whole = [](DType dtype) { return dtype == DType::Int32 || dtype == DType::Int64; };
-    return whole(cast.self()->dtype()) && whole(cast.dtype());
-  }
-
-  void refuse(const ir::Node* node) {
-    std::string reason = fmt::format("{} is left to the CPU, and the runtime has no kernel for it", node->opName());
-    std::string remedy = "change the network so that the operator is delegated";
+  void refuse(const ir::Node& node, std::string reason) {
+    std::string remedy = "change the network so that this operator is not needed, or is delegated";
     for (const partition::Refusal& refusal : partitioned_.refusals) {
-      if (!node->location() || refusal.node != node->location()->name) continue;
+      if (!node.location() || refusal.node != node.location()->name) continue;
       reason += "; it is not on the NPU because: " + refusal.reason;
       if (!refusal.remedy.empty()) remedy = refusal.remedy;
     }
-    errors_.push_back({std::move(reason), std::move(remedy), "", node->where()});
-    for (const ir::Value* result : node->results()) {
+    errors_.push_back({std::move(reason), std::move(remedy), "", node.where()});
+    for (const ir::Value* result : node.results()) {
       values_[result] = builder_.activation(pte::fromDType(result->dtype()), sizesOf(*result));
     }
   }
@@ -119,13 +104,15 @@ class Assembler {
   pte::MethodBuilder builder_;
   std::unordered_map<const ir::Value*, pte::ValueId> values_;
   std::vector<Diagnostic> errors_;
+  size_t nextDelegate_ = 0;
 };
 
 }  // namespace
 
 Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled) {
   pte::DelegateBlob blob;
-  CARINA_TRY(const std::vector<uint8_t> payload, npu::buildPayload(*compiled.machine.target, compiled.commands));
+  CARINA_TRY(const std::vector<uint8_t> payload,
+             npu::buildPayload(*compiled.machine.target, compiled.commands));
   const ByteSpan bytes = std::as_bytes(std::span(payload));
   blob.payload.assign(bytes.begin(), bytes.end());
   if (compiled.arenaBytes > std::numeric_limits<int32_t>::max()) {

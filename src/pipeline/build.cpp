@@ -31,6 +31,16 @@ partition::Partitioned wrapTosa(ir::Graph tosa) {
   return result;
 }
 
+Status partitionFor(Build& build, ir::Graph graph) {
+  Stopwatch watch(build.times, "lower");
+  partition::Options options;
+  options.supports = [target = build.machine->target](const ir::Node& op) { return compiler::supports(op, *target); };
+  auto partitioned = partition::partition(std::move(graph), options);
+  if (!partitioned) return std::move(partitioned).error().inFile(build.options.model.string());
+  build.partitioned = std::move(*partitioned);
+  return {};
+}
+
 Status compileDelegates(Build& build) {
   const Options& options = build.options;
   Stopwatch watch(build.times, "compile");
@@ -81,18 +91,11 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
       if (auto status = exposeIntegers(front.quantized); !status.ok()) return std::move(status).error().inFile(file);
     }
     build.simulation = front.quantized.clone();
-    Stopwatch watch(build.times, "lower");
-    partition::Options partitioning;
     if (build.machine) {
-      partitioning.supports = [target = build.machine->target](const ir::Node& op) {
-        return compiler::supports(op, *target);
-      };
+      CARINA_RETURN_IF_ERROR(partitionFor(build, std::move(front.quantized)));
     } else {
-      partitioning.keepOffNames = {"*"};
+      build.partitioned.graph = std::move(front.quantized);
     }
-    auto partitioned = partition::partition(std::move(front.quantized), partitioning);
-    if (!partitioned) return std::move(partitioned).error().inFile(file);
-    build.partitioned = std::move(*partitioned);
   }
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
 

@@ -62,13 +62,19 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
     graph = std::move(program.graph);
   }
   dump(options, "read", graph);
+  const Quantization quantization = quantizationOf(options);
+  if (options.target == "cpu" && quantization == Quantization::None) {
+    // CPU kernels take the operators as exported; what they lack is decomposed where the program is assembled.
+    front.quantized = std::move(graph);
+    return front;
+  }
   {
     Stopwatch watch(times, "decompose");
     if (auto status = lower::decompose(graph); !status.ok()) return std::move(status).error().inFile(options.model.string());
   }
   dump(options, "decompose", graph);
 
-  if (quantize::carriesQuantization(graph) || options.quantization == Quantization::None || options.target == "cpu") {
+  if (quantize::carriesQuantization(graph) || quantization == Quantization::None) {
     front.quantized = std::move(graph);
     return front;
   }
@@ -77,7 +83,7 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   front.source = graph.clone();
   quantize::Options quantizer;
   quantizer.precision =
-      options.quantization == Quantization::Int16x8 ? quantize::Precision::Int16x8 : quantize::Precision::Int8;
+      quantization == Quantization::Int16x8 ? quantize::Precision::Int16x8 : quantize::Precision::Int8;
   quantizer.perChannelWeights = options.perChannel;
   auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
   if (!quantized) return std::move(quantized).error().inFile(options.model.string());
@@ -88,6 +94,11 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
 }
 
 }  // namespace
+
+Quantization quantizationOf(const Options& options) {
+  if (options.quantization != Quantization::Default) return options.quantization;
+  return options.target == "cpu" ? Quantization::None : Quantization::Int8;
+}
 
 std::vector<Port> inputPorts(const ir::Graph& graph) {
   std::vector<Port> ports;

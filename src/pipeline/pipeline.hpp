@@ -22,8 +22,9 @@
 
 namespace carina::pipeline {
 
-/// How a float network becomes an integer one. None: the network carries its quantization (q/dq nodes or TOSA integers).
-enum class Quantization : uint8_t { None, Int8, Int16x8 };
+/// How a float network becomes an integer one. Default: Int8 for an NPU, None for the CPU alone. None: the network carries its
+/// quantization (q/dq nodes or TOSA integers), or stays float.
+enum class Quantization : uint8_t { Default, None, Int8, Int16x8 };
 /// Element type of program inputs and outputs.
 enum class ProgramIo : uint8_t { Float, Int8 };
 
@@ -37,7 +38,7 @@ struct Options {
   std::string systemConfig;           // empty: the target's default
   std::string memoryMode;             // empty: the target's default
   std::filesystem::path configFile;   // vela.ini with further system configurations and memory modes
-  Quantization quantization = Quantization::Int8;
+  Quantization quantization = Quantization::Default;
   bool perChannel = true;
   std::filesystem::path calibration;  // .npz
   ProgramIo io = ProgramIo::Float;
@@ -66,6 +67,9 @@ struct Build {
 
   const ir::Graph& graph() const { return partitioned.graph; }
 };
+
+/// What the options' quantization means for their target.
+Quantization quantizationOf(const Options& options);
 
 /// Reads, decomposes and quantizes: the q/dq graph that partitioning starts from, and the float graph when there is one.
 struct Front {

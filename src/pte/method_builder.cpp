@@ -68,6 +68,10 @@ ValueId MethodBuilder::null() {
   return add(Null{});
 }
 
+ValueId MethodBuilder::text(std::string value) {
+  return add(std::move(value));
+}
+
 ValueId MethodBuilder::integers(std::span<const int64_t> values) {
   IntList list;
   for (int64_t value : values) list.items.push_back(integer(value));
@@ -78,7 +82,22 @@ ValueId MethodBuilder::tensors(std::span<const ValueId> values) {
   return add(TensorList{{values.begin(), values.end()}});
 }
 
+ValueId MethodBuilder::reals(std::span<const double> values) {
+  return add(DoubleList{{values.begin(), values.end()}});
+}
+
+ValueId MethodBuilder::optionalTensors(std::span<const ValueId> values) {
+  return add(OptionalTensorList{{values.begin(), values.end()}});
+}
+
 void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments) {
+  const ValueId out = arguments.back();
+  arguments.pop_back();
+  kernel(op, std::move(arguments), std::span(&out, 1));
+}
+
+void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments,
+                           std::span<const ValueId> outputs) {
   // The overload follows the last dot behind the namespace.
   const size_t colons = op.rfind("::");
   const size_t dot = op.find('.', colons == std::string_view::npos ? 0 : colons);
@@ -87,7 +106,8 @@ void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments) 
   const auto known = std::find(method_.operators.begin(), method_.operators.end(), entry);
   const auto index = static_cast<int32_t>(known - method_.operators.begin());
   if (known == method_.operators.end()) method_.operators.push_back(std::move(entry));
-  arguments.push_back(arguments.back());
+  arguments.insert(arguments.end(), outputs.begin(), outputs.end());
+  arguments.push_back(outputs.size() == 1 ? outputs.front() : tensors(outputs));
   if (method_.chains.empty()) method_.chains.emplace_back();
   method_.chains.back().instructions.emplace_back(KernelCall{index, std::move(arguments)});
 }

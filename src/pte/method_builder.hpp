@@ -45,12 +45,17 @@ class MethodBuilder {
   ValueId real(double value);
   ValueId boolean(bool value);
   ValueId null();
+  ValueId text(std::string value);
   ValueId integers(std::span<const int64_t> values);
+  ValueId reals(std::span<const double> values);
   ValueId tensors(std::span<const ValueId> values);
+  ValueId optionalTensors(std::span<const ValueId> values);  // -1: absent
 
   /// `op` is "namespace::name.overload"; `arguments` as in its out-variant schema, `out` last: the repeated
   /// return value is added here.
   void kernel(std::string_view op, std::vector<ValueId> arguments);
+  /// The same with any number of outputs behind `arguments`: several are repeated as a list.
+  void kernel(std::string_view op, std::vector<ValueId> arguments, std::span<const ValueId> outputs);
   void delegate(Delegate delegate, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
   /// float32 -> integer activation, and back. Return the new value.
   ValueId quantize(ValueId real, const QuantParams& params, QuantKernels kernels);

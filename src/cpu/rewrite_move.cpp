@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data movement under one of the names that have kernels. Pure movements (permutations, slices, splits, ...)
+// need no rewrite: emitCall() knows them as strided readings.
+#include "aten/ops.hpp"
+#include "cpu/rewrites.hpp"
+#include "lower/decompose_rules.hpp"
+
+namespace carina::cpu {
+namespace {
+
+using lower::replaceNode;
+
+/// pad with a mode: constant_pad_nd, reflection_padNd, replication_padNd.
+Result<bool> rewritePad(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Pad>(node);
+  if (!op) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const std::string mode = op.mode();
+  ir::Value* result = nullptr;
+  if (mode == "constant") {
+    result = aten::ConstantPadNd::create(b, op.self(), op.pad(), op.value().value_or(0.0)).output();
+  } else if (mode == "reflect" || mode == "replicate") {
+    const bool reflect = mode == "reflect";
+    switch (op.pad().size()) {
+      case 2:
+        result = reflect ? aten::ReflectionPad1d::create(b, op.self(), op.pad()).output()
+                         : aten::ReplicationPad1d::create(b, op.self(), op.pad()).output();
+        break;
+      case 4:
+        result = reflect ? aten::ReflectionPad2d::create(b, op.self(), op.pad()).output()
+                         : aten::ReplicationPad2d::create(b, op.self(), op.pad()).output();
+        break;
+      case 6:
+        result = reflect ? aten::ReflectionPad3d::create(b, op.self(), op.pad()).output()
+                         : aten::ReplicationPad3d::create(b, op.self(), op.pad()).output();
+        break;
+      default:
+        return false;
+    }
+  } else {
+    return false;
+  }
+  replaceNode(node, result);
+  return true;
+}
+
+/// tile with fewer factors than dimensions: repeat with ones in front.
+Result<bool> rewriteTile(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Tile>(node);
+  if (!op) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Ints repeats = op.dims();
+  const auto rank = static_cast<size_t>(op.self()->rank());
+  if (repeats.size() < rank) repeats.insert(repeats.begin(), rank - repeats.size(), 1);
+  replaceNode(node, aten::Repeat::create(b, op.self(), repeats).output());
+  return true;
+}
+
+/// expand with the sizes of the result, none left open.
+Result<bool> rewriteExpand(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Expand>(node);
+  const bool named = ir::isa<aten::ExpandAs>(node) || ir::isa<aten::BroadcastTo>(node);
+  const ir::Ints shape(node->results().empty()
+                           ? ir::Ints{}
+                           : ir::Ints(node->result()->shape().begin(), node->result()->shape().end()));
+  if ((!op && !named) || (op && op.size() == shape)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, aten::Expand::create(b, node->operands()[0], shape, false).output());
+  return true;
+}
+
+template <typename Op>
+Result<bool> rewriteConcat(ir::Node* node) {
+  const auto op = ir::dynCast<Op>(node);
+  if (!op) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto tensors = node->operandGroup(0);
+  replaceNode(node, aten::Cat::create(b, {tensors.begin(), tensors.end()}, op.dim()).output());
+  return true;
+}
+
+/// copy(self, src): src in self's shape.
+Result<bool> rewriteCopy(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Copy>(node);
+  if (!op || op.src()->dtype() != node->result()->dtype()) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* source = op.src();
+  const Shape& shape = node->result()->shape();
+  if (source->shape() != shape)
+    source = aten::Expand::create(b, source, ir::Ints(shape.begin(), shape.end()), false).output();
+  replaceNode(node, source);
+  return true;
+}
+
+}  // namespace
+
+void addMoveRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(), {rewritePad, rewriteTile, rewriteExpand, rewriteConcat<aten::Concat>,
+                                   rewriteConcat<aten::Concatenate>, rewriteCopy});
+}
+
+}  // namespace carina::cpu
