@@ -1,12 +1,22 @@
 # The runtime's sources, for this build and for the cross build of the firmware.
 set(CARINA_RUNTIME_SOURCES
+  kernels/activation.cpp
   kernels/all.cpp
+  kernels/binary.cpp
+  kernels/call.cpp
   kernels/channels.cpp
-  kernels/clamp.cpp
   kernels/convert.cpp
+  kernels/create.cpp
+  kernels/cut.cpp
   kernels/dequantize.cpp
+  kernels/join.cpp
   kernels/layout.cpp
+  kernels/pad.cpp
   kernels/quantize.cpp
+  kernels/region.cpp
+  kernels/repeat.cpp
+  kernels/stream.cpp
+  kernels/unary.cpp
   src/ethosu_delegate.cpp
   src/ethosu_driver.cpp
   src/flatbuffer.cpp

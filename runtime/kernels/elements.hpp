@@ -28,6 +28,23 @@ Status withInteger(ScalarType type, Function&& function) {
   }
 }
 
+constexpr bool isReal(ScalarType type) {
+  return type == ScalarType::Float32;
+}
+/// Integers of the types above, and Bool.
+constexpr bool isInteger(ScalarType type) {
+  return type == ScalarType::Int8 || type == ScalarType::UInt8 || type == ScalarType::Int16 ||
+         type == ScalarType::UInt16 || type == ScalarType::Int32 || type == ScalarType::Int64 ||
+         type == ScalarType::Bool;
+}
+/// Float to integer truncates toward zero and saturates; NaN becomes 0.
+inline int64_t truncated(float value) {
+  if (value != value) return 0;
+  if (value >= 9223372036854775808.0f) return INT64_MAX;
+  if (value <= -9223372036854775808.0f) return INT64_MIN;
+  return static_cast<int64_t>(value);
+}
+
 inline bool sameShape(const Tensor& a, const Tensor& b) {
   if (a.rank != b.rank) return false;
   for (uint32_t d = 0; d < a.rank; ++d) {

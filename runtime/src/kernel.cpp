@@ -13,15 +13,18 @@ Status wrongKind(uint32_t i) {
 Status missing(uint32_t i) {
   return failure(Code::InvalidArgument, "an operator call has too few arguments", i);
 }
+Status tensorOf(Value& value, uint32_t i, Tensor** tensor) {
+  if (value.kind != ValueKind::Tensor) return wrongKind(i);
+  if (value.tensor.data == nullptr && value.tensor.bytes != 0)
+    return failure(Code::InvalidState, "a tensor argument has no memory", i);
+  *tensor = &value.tensor;
+  return Status{};
+}
 }  // namespace
 
 Status KernelContext::tensor(uint32_t i, Tensor** tensor) {
   if (i >= count_) return missing(i);
-  if (argument(i).kind != ValueKind::Tensor) return wrongKind(i);
-  *tensor = &argument(i).tensor;
-  if ((*tensor)->data == nullptr && (*tensor)->bytes != 0)
-    return failure(Code::InvalidState, "a tensor argument has no memory", i);
-  return Status{};
+  return tensorOf(argument(i), i, tensor);
 }
 
 Status KernelContext::output(uint32_t i, Tensor** result) {
@@ -77,10 +80,31 @@ Status KernelContext::integers(uint32_t i, int64_t* into, uint32_t capacity, uin
   for (uint32_t k = 0; k < list.count; ++k) {
     int64_t index;
     memcpy(&index, list.items + size_t{k} * 8, sizeof(index));
-    into[k] = values_[static_cast<size_t>(index)].integer;
+    const Value& item = values_[static_cast<size_t>(index)];
+    if (item.kind != ValueKind::Int) return wrongKind(i);  // a move may have put something else there
+    into[k] = item.integer;
   }
   *count = list.count;
   return Status{};
+}
+
+Status KernelContext::tensorCount(uint32_t i, uint32_t* count) {
+  if (i >= count_) return missing(i);
+  const Value& value = argument(i);
+  if (value.kind != ValueKind::TensorList && value.kind != ValueKind::OptionalTensorList) return wrongKind(i);
+  *count = value.list.count;
+  return Status{};
+}
+
+Status KernelContext::tensorAt(uint32_t i, uint32_t k, Tensor** tensor) {
+  uint32_t count = 0;
+  CARINA_RT_TRY(tensorCount(i, &count));
+  if (k >= count) return missing(i);
+  int32_t index;
+  memcpy(&index, argument(i).list.items + size_t{k} * 4, sizeof(index));
+  *tensor = nullptr;
+  if (index < 0) return Status{};
+  return tensorOf(values_[static_cast<size_t>(index)], i, tensor);
 }
 
 KernelFunction findKernel(KernelTable table, Text name, Text overload) {

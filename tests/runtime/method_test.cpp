@@ -84,12 +84,12 @@ TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
 
 TEST(Method, SaysWhatIsMissing) {
   pte::Program program = mixed();
-  program.methods[0].operators[1].name = "aten::erf";
+  program.methods[0].operators[1].name = "aten::erfinv";
   Loaded noKernel(write(program));
   const Status kernel = noKernel.open();
   EXPECT_EQ(kernel.code, Code::MissingKernel);
   EXPECT_EQ(textOf(kernel),
-            "missing kernel: the kernel table has no kernel for an operator (aten::erf, at 1)");
+            "missing kernel: the kernel table has no kernel for an operator (aten::erfinv, at 1)");
   Loaded noBackend(write(mixed()));
   noBackend.withPlusOne = false;
   const Status backend = noBackend.open();

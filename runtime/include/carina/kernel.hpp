@@ -27,9 +27,12 @@ class KernelContext {
   Status boolean(uint32_t i, bool* value);
   /// Int, Bool or Double as double.
   Status scalar(uint32_t i, double* value);
-  bool isNull(uint32_t i) { return argument(i).kind == ValueKind::Null; }
+  bool isNull(uint32_t i) { return i < count_ && argument(i).kind == ValueKind::Null; }
   /// The integers of an IntList into `into`, at most `capacity`.
   Status integers(uint32_t i, int64_t* into, uint32_t capacity, uint32_t* count);
+  /// Tensors of a TensorList or OptionalTensorList, and the k-th of them (null when absent).
+  Status tensorCount(uint32_t i, uint32_t* count);
+  Status tensorAt(uint32_t i, uint32_t k, Tensor** tensor);
 
  private:
   Span<Value> values_;
