@@ -14,6 +14,7 @@ void addRun(CLI::App& app, Run& run);
 void addVerify(CLI::App& app, Run& run);
 void addProfile(CLI::App& app, Run& run);
 void addSweep(CLI::App& app, Run& run);
+void addFirmware(CLI::App& app, Run& run);
 void addInspect(CLI::App& app, Run& run);
 void addTargets(CLI::App& app, Run& run);
 

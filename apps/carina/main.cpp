@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   addVerify(app, run);
   addProfile(app, run);
   addSweep(app, run);
+  addFirmware(app, run);
   addInspect(app, run);
   addTargets(app, run);
   try {

@@ -204,9 +204,7 @@ Status copyAdjusted(const uint8_t* source, const Io& io, const Tensor& tensor) {
 
 }  // namespace
 
-size_t EthosUDelegate::stateBytes() const {
-  return sizeof(State);
-}
+static_assert(sizeof(State) <= EthosUDelegate::kStateBytes && alignof(State) <= 8);
 
 uint32_t EthosUDelegate::inputCount(const void* state) const {
   return static_cast<const State*>(state)->inputCount();
@@ -269,6 +267,7 @@ Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int3
   };
   CARINA_RT_TRY(driver_->run(state.payload, Span<const Region>(regions)));
   cycles_ += driver_->pmu().cycles;
+  for (uint32_t i = 0; i < kMaxPmuCounters; ++i) events_[i] += driver_->pmu().events[i];
   ++jobs_;
   for (uint32_t i = 0; i < state.outputCount(); ++i) {
     const uint32_t argument = state.inputCount() + i;

@@ -6,9 +6,8 @@
 #include "carina/runtime.hpp"
 #include "device/aligned_buffer.hpp"
 #include "device/host_device.hpp"
+#include "device/npu_setup.hpp"
 #include "device/recording_backend.hpp"
-#include "npu/payload.hpp"
-#include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
 
 namespace carina::device {
@@ -22,49 +21,6 @@ std::string textOf(const rt::Status& status) {
 
 Error asError(const rt::Status& status) {
   return fail("{}", textOf(status));
-}
-
-/// What the program says it was compiled for, from the first Ethos-U delegate.
-struct Compiled {
-  bool delegated = false;
-  pte::EthosUSettings settings;
-};
-Result<Compiled> compiledFor(const pte::Program& program) {
-  Compiled compiled;
-  for (const pte::Method& method : program.methods) {
-    for (const pte::Delegate& delegate : method.delegates) {
-      if (delegate.id != "EthosUBackend") continue;
-      compiled.delegated = true;
-      compiled.settings = pte::ethosUSettings(delegate.specs);
-      if (!compiled.settings.target.empty()) return compiled;
-      CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(delegate.blob));
-      CARINA_TRY(const npu::Payload payload, npu::readPayload(blob.payload));
-      CARINA_TRY(const npu::Target* target, npu::payloadTarget(payload));
-      compiled.settings.target = std::string(target->name);
-      return compiled;
-    }
-  }
-  return compiled;
-}
-
-/// The mode's cache, or what ExecuTorch's runner gives a mode without a size.
-constexpr int64_t kDefaultFastScratch = 384 * 1024;
-int64_t fastScratchBytes(const npu::Machine& machine) {
-  if (!machine.memory.spilling()) return 0;
-  return machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefaultFastScratch;
-}
-
-rt::DriverOptions driverOptions(const npu::Machine& machine) {
-  rt::DriverOptions options;
-  options.hasAttributes = true;
-  if (machine.memory.spilling()) {
-    options.attributes = rt::RegionAttributes::dedicatedSram();
-  } else if (!machine.memory.slowConstants()) {
-    options.attributes = rt::RegionAttributes::sramOnly();
-  } else {
-    options.hasAttributes = false;
-  }
-  return options;
 }
 
 class Recorder final : public rt::Profiler {
@@ -111,13 +67,12 @@ Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
   const auto pick = [&](const std::string& wanted, const std::string& recorded) {
     return !wanted.empty() || !own ? wanted : recorded;
   };
-  auto made = npu::makeMachine(options.target.empty() ? settings.target : options.target,
-                               pick(options.systemConfig, settings.systemConfig),
-                               pick(options.memoryMode, settings.memoryMode));
-  // Programs of other makers may name systems from a configuration file that is not here.
-  if (!made && options.systemConfig.empty() && options.memoryMode.empty()) {
-    made = npu::makeMachine(options.target.empty() ? settings.target : options.target, "", "");
-  }
+  const std::string target = options.target.empty() ? settings.target : options.target;
+  const pte::EthosUSettings wanted{target, pick(options.systemConfig, settings.systemConfig),
+                                   pick(options.memoryMode, settings.memoryMode), settings.quantizedIo};
+  auto made = options.systemConfig.empty() && options.memoryMode.empty()
+                  ? machineFor(wanted)
+                  : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode);
   if (!made) return std::move(made).error();
   machine = std::move(*made);
   device = std::make_unique<HostDevice>(machine, options.model);

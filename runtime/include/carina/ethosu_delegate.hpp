@@ -17,21 +17,25 @@ class EthosUDelegate final : public Backend {
   ~EthosUDelegate() = default;
 
   const char* id() const override { return "EthosUBackend"; }
-  size_t stateBytes() const override;
+  /// Four spans into the blob and the scratch size.
+  static constexpr size_t kStateBytes = 4 * sizeof(Bytes) + 8;
+  size_t stateBytes() const override { return kStateBytes; }
   Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
   Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override;
 
   /// How many of a delegate call's arguments are inputs; `state` was prepared.
   uint32_t inputCount(const void* state) const;
 
-  /// Counters of the jobs run since construction.
+  /// Sums over the jobs run since construction; `counter` as in PmuSetup::events.
   uint64_t cycles() const { return cycles_; }
+  uint64_t events(uint32_t counter) const { return events_[counter]; }
   uint32_t jobs() const { return jobs_; }
 
  private:
   EthosUDriver* driver_;
   MutableBytes fast_;
   uint64_t cycles_ = 0;
+  uint64_t events_[kMaxPmuCounters] = {};
   uint32_t jobs_ = 0;
 };
 

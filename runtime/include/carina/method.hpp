@@ -56,6 +56,12 @@ class Method {
                         Requirements* needs);
   /// Size of planned pool `pool` (0-based) of method `index`.
   static Status poolBytes(const Program& program, uint32_t index, uint32_t pool, size_t* bytes);
+  /// Requirements::methodBytes from counts, for memory that is laid out when an image is built. `states` is
+  /// the sum of Backend::stateBytes() over the delegates, each rounded up to 8.
+  static constexpr size_t memoryBytes(size_t values, size_t operators, size_t delegates, size_t states) {
+    return rounded(values * sizeof(Value)) + rounded(operators * sizeof(KernelFunction)) +
+           rounded(delegates * sizeof(Delegate)) + states;
+  }
 
   /// Verifies, resolves kernels and backends, builds the values. `program` outlives the method.
   Status load(const Program& program, uint32_t index, const Environment& environment, const Memory& memory);
@@ -84,6 +90,8 @@ class Method {
     Backend* backend;
     void* state;
   };
+  static constexpr size_t rounded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
+
   Status runChain(const FbTable& chain);
   Status runKernel(const FbTable& call, uint32_t instruction);
   Status runDelegate(const FbTable& call, uint32_t instruction);

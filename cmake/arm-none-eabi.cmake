@@ -1,0 +1,22 @@
+# Toolchain file for Cortex-M: cmake --toolchain cmake/arm-none-eabi.cmake -DCARINA_CORE=cortex-m33|cortex-m55 firmware
+# cortex-m33 is the default: its code runs on M33, M55 and M85 alike and on emulators. cortex-m55 adds MVE.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CARINA_CORE)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
+
+set(CARINA_CORE cortex-m33 CACHE STRING "Core: cortex-m33 or cortex-m55")
+if(CARINA_CORE STREQUAL cortex-m33)
+  set(CARINA_CORE_FLAGS -mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard)
+elseif(CARINA_CORE STREQUAL cortex-m55)
+  set(CARINA_CORE_FLAGS -mcpu=cortex-m55 -mthumb -mfloat-abi=hard)
+else()
+  message(FATAL_ERROR "CARINA_CORE is ${CARINA_CORE}; cortex-m33 and cortex-m55 are known")
+endif()
+list(JOIN CARINA_CORE_FLAGS " " flags)
+set(CMAKE_C_FLAGS_INIT "${flags}")
+set(CMAKE_CXX_FLAGS_INIT "${flags}")
+set(CMAKE_CXX_FLAGS_RELEASE "-Os -DNDEBUG" CACHE STRING "")
+set(CMAKE_C_FLAGS_RELEASE "-Os -DNDEBUG" CACHE STRING "")

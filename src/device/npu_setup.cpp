@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/npu_setup.hpp"
+
+#include "npu/payload.hpp"
+
+namespace carina::device {
+
+Result<Compiled> compiledFor(const pte::Program& program) {
+  Compiled compiled;
+  for (const pte::Method& method : program.methods) {
+    for (const pte::Delegate& delegate : method.delegates) {
+      if (delegate.id != "EthosUBackend") continue;
+      compiled.delegated = true;
+      compiled.settings = pte::ethosUSettings(delegate.specs);
+      if (!compiled.settings.target.empty()) return compiled;
+      CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(delegate.blob));
+      CARINA_TRY(const npu::Payload payload, npu::readPayload(blob.payload));
+      CARINA_TRY(const npu::Target* target, npu::payloadTarget(payload));
+      compiled.settings.target = std::string(target->name);
+      return compiled;
+    }
+  }
+  return compiled;
+}
+
+Result<npu::Machine> machineFor(const pte::EthosUSettings& settings) {
+  auto named = npu::makeMachine(settings.target, settings.systemConfig, settings.memoryMode);
+  return named ? std::move(named) : npu::makeMachine(settings.target, "", "");
+}
+
+int64_t fastScratchBytes(const npu::Machine& machine) {
+  constexpr int64_t kDefault = 384 * 1024;
+  if (!machine.memory.spilling()) return 0;
+  return machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefault;
+}
+
+rt::DriverOptions driverOptions(const npu::Machine& machine) {
+  rt::DriverOptions options;
+  options.hasAttributes = true;
+  if (machine.memory.spilling()) {
+    options.attributes = rt::RegionAttributes::dedicatedSram();
+  } else if (!machine.memory.slowConstants()) {
+    options.attributes = rt::RegionAttributes::sramOnly();
+  } else {
+    options.hasAttributes = false;
+  }
+  return options;
+}
+
+}  // namespace carina::device

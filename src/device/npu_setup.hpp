@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program says of the NPU that it was compiled for, and how the driver is set up for it: the same on
+// the host as in firmware.
+#pragma once
+
+#include "base/result.hpp"
+#include "carina/ethosu_driver.hpp"
+#include "npu/target.hpp"
+#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
+
+namespace carina::device {
+
+/// From the first Ethos-U delegate: its compile specs, or the configuration in its driver payload.
+struct Compiled {
+  bool delegated = false;
+  pte::EthosUSettings settings;
+};
+Result<Compiled> compiledFor(const pte::Program& program);
+
+/// The machine that `settings` name. Programs of other makers may name systems from a configuration file that
+/// is not here: then the target's defaults.
+Result<npu::Machine> machineFor(const pte::EthosUSettings& settings);
+
+/// Bytes of region 2: the mode's cache, or what ExecuTorch's runner gives a mode without a size; 0 for modes
+/// without one.
+int64_t fastScratchBytes(const npu::Machine& machine);
+
+/// Memory attributes of the regions as the memory mode needs them.
+rt::DriverOptions driverOptions(const npu::Machine& machine);
+
+}  // namespace carina::device

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "firmware/image.hpp"
+
+#include <unistd.h>
+
+#include <regex>
+
+#include "base/file.hpp"
+#include "firmware/toolchain.hpp"
+
+namespace carina::firmware {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder to build in; removed at the end unless it was named.
+class WorkFolder {
+ public:
+  static Result<WorkFolder> open(const fs::path& named) {
+    std::error_code failed;
+    if (!named.empty()) {
+      fs::create_directories(named, failed);
+      if (failed) return fail("cannot be made: {}", failed.message()).inFile(named.string());
+      return WorkFolder(fs::absolute(named), false);
+    }
+    std::string name = (fs::temp_directory_path(failed) / "carina-firmware-XXXXXX").string();
+    if (failed || mkdtemp(name.data()) == nullptr) return fail("no temporary folder").inFile(name);
+    return WorkFolder(name, true);
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (temporary_) fs::remove_all(path_, ignored);
+  }
+  WorkFolder(WorkFolder&& other) noexcept : path_(std::move(other.path_)), temporary_(other.temporary_) {
+    other.temporary_ = false;
+  }
+  WorkFolder& operator=(WorkFolder&&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  WorkFolder(fs::path path, bool temporary) : path_(std::move(path)), temporary_(temporary) {}
+  fs::path path_;
+  bool temporary_;
+};
+
+/// What the linker says of a region that is too small, in our words; else its own words.
+Error linkError(const std::string& output, const PlatformInfo& platform) {
+  std::smatch found;
+  static const std::regex kOverflow("region `([A-Z_]+)' overflowed by ([0-9]+) byte");
+  if (!std::regex_search(output, found, kOverflow)) {
+    return fail("the cross compiler failed:\n{}", output)
+        .withRemedy("keep its input with --keep FOLDER and look at it");
+  }
+  const std::string region = found[1];
+  return fail("the image needs {} bytes more than {} of {} has", found[2].str(), region, platform.name)
+      .withRemedy("use fewer kernels or samples, or a smaller --stack");
+}
+
+}  // namespace
+
+Result<Image> buildImage(const ImageOptions& options) {
+  CARINA_TRY(const auto file, MappedFile::open(options.program));
+  auto plan = makePlan(file->bytes(), options.plan);
+  if (!plan) return std::move(plan).error().inFile(options.program.string());
+  Image image;
+  image.plan = std::move(*plan);
+  image.core = options.source.core;
+  CARINA_TRY(const fs::path kit, findKit(options.kit, image.core));
+  CARINA_TRY(const WorkFolder folder, WorkFolder::open(options.keep));
+  SourceOptions source = options.source;
+  source.programName = options.program.filename().string();
+  OutputFiles files;
+  for (const auto& [name, text] : makeSources(image.plan, file->bytes(), source)) {
+    CARINA_RETURN_IF_ERROR(files.add(folder.path() / name, text));
+  }
+  CARINA_RETURN_IF_ERROR(files.commit());
+
+  const fs::path libraries = kit / "lib" / image.core;
+  const std::vector<std::string> command = {options.compiler,
+                                            "@" + (libraries / "flags").string(),
+                                            "-I" + (kit / "include").string(),
+                                            "-Wall",
+                                            "-Werror",
+                                            "app.cpp",
+                                            "app.s",
+                                            "-o",
+                                            "app.elf",
+                                            "-nostartfiles",
+                                            "--specs=nano.specs",
+                                            "-Wl,-n",
+                                            "-Wl,--gc-sections",
+                                            "-Wl,-Map=app.map",
+                                            "-Wl,--no-warn-rwx-segments",
+                                            "-L" + (kit / "ld").string(),
+                                            "-Tapp.ld",
+                                            (libraries / "libcarina_runner.a").string(),
+                                            (libraries / "libcarina_runtime.a").string()};
+  auto outcome = runCommand(command, folder.path());
+  if (!outcome) {
+    return std::move(outcome).error().withRemedy(
+        "install the cross compiler (scripts/deps.sh, or the packages gcc-arm-none-eabi and "
+        "libnewlib-arm-none-eabi), or "
+        "name it with --compiler");
+  }
+  if (outcome->status != 0) return linkError(outcome->output, *image.plan.platform);
+  CARINA_TRY(const auto map, MappedFile::open(folder.path() / "app.map"));
+  CARINA_TRY(image.sizes, readMap(asText(map->bytes())));
+  CARINA_TRY(const auto elf, MappedFile::open(folder.path() / "app.elf"));
+  image.elf = std::string(asText(elf->bytes()));
+  return image;
+}
+
+}  // namespace carina::firmware

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "firmware/plan.hpp"
+
+#include <algorithm>
+
+#include "carina/kernels.hpp"
+#include "carina/runtime.hpp"
+#include "device/aligned_buffer.hpp"
+#include "device/npu_setup.hpp"
+#include "device/recording_backend.hpp"
+#include "pipeline/batch.hpp"
+#include "pte/program.hpp"
+
+namespace carina::firmware {
+namespace {
+
+constexpr int64_t kAlignment = 16;
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+class Planner {
+ public:
+  Planner(ByteSpan file, const PlanOptions& options) : file_(file), options_(options) {}
+
+  Result<Plan> run() {
+    CARINA_TRY(plan_.platform, findPlatform(options_.platform));
+    CARINA_TRY(program_, pte::readProgram(file_));
+    CARINA_RETURN_IF_ERROR(chooseMethod());
+    CARINA_RETURN_IF_ERROR(chooseNpu());
+    CARINA_RETURN_IF_ERROR(listKernels());
+    CARINA_RETURN_IF_ERROR(measure());
+    CARINA_RETURN_IF_ERROR(countUnplanned());
+    CARINA_RETURN_IF_ERROR(packArrays());
+    CARINA_RETURN_IF_ERROR(place());
+    return std::move(plan_);
+  }
+
+ private:
+  const pte::Method& method() const { return program_.methods[plan_.method]; }
+
+  Status chooseMethod() {
+    plan_.programByFile = options_.programByFile;
+    plan_.semihosted = options_.semihosted;
+    plan_.stackBytes = aligned(options_.stackBytes);
+    plan_.programBytes = static_cast<int64_t>(file_.size());
+    if (options_.method.empty()) return {};
+    std::vector<std::string> names;
+    for (const pte::Method& method : program_.methods) {
+      if (method.name == options_.method) return {};
+      names.push_back(method.name);
+      ++plan_.method;
+    }
+    return fail("the program has no method '{}'", options_.method)
+        .withRemedy(fmt::format("its methods: {}", fmt::join(names, ", ")));
+  }
+
+  Status chooseNpu() {
+    plan_.target = "cpu";
+    for (const pte::Delegate& delegate : method().delegates) {
+      if (delegate.id != "EthosUBackend") {
+        return fail("the program needs the backend {}, which this firmware does not have", delegate.id)
+            .withRemedy("compile the network for an Ethos-U target");
+      }
+    }
+    if (method().delegates.empty()) return {};
+    CARINA_TRY(const device::Compiled compiled, device::compiledFor(program_));
+    CARINA_TRY(plan_.machine, device::machineFor(compiled.settings));
+    const npu::Target& target = *plan_.machine->target;
+    plan_.target = std::string(target.name);
+    if (!plan_.platform->carries(target.family)) {
+      std::vector<std::string_view> families;
+      for (npu::Family family : plan_.platform->families) families.push_back(npu::familyName(family));
+      return fail("the program was compiled for {}, {} carries {}", target.name, plan_.platform->name,
+                  fmt::join(families, " or "))
+          .withRemedy(fmt::format("choose --platform {}, or compile for another target",
+                                  target.isU85() ? "corstone-320" : "corstone-300"));
+    }
+    if (options_.npuMacs != 0 && options_.npuMacs != target.macs) {
+      return fail("the program was compiled for {}, the platform's NPU is said to have {} MACs per cycle",
+                  target.name, options_.npuMacs)
+          .withRemedy(fmt::format("compile again for that NPU, or say --npu-macs {}", target.macs));
+    }
+    plan_.fastScratchBytes = device::fastScratchBytes(*plan_.machine);
+    return {};
+  }
+
+  Status listKernels() {
+    std::optional<Error> missing;
+    for (const pte::Operator& op : method().operators) {
+      plan_.kernels.push_back(op.str());
+      if (rt::hasKernel(rt::Text(op.name.data(), op.name.size()),
+                        rt::Text(op.overload.data(), op.overload.size())))
+        continue;
+      Error error = fail("the program calls {}, for which the runtime has no kernel", op.str())
+                        .withRemedy("change the network so that the operator is delegated");
+      if (missing)
+        missing->append(std::move(error));
+      else
+        missing = std::move(error);
+    }
+    if (missing) return std::move(*missing);
+    return {};
+  }
+
+  /// What the runtime itself says that the program needs.
+  Status measure() {
+    bytes_ = device::AlignedBuffer(file_.size());
+    std::copy(file_.begin(), file_.end(), reinterpret_cast<std::byte*>(bytes_.data()));
+    rt::Program program;
+    rt::EthosUDelegate delegate(nullptr);
+    rt::Backend* const backends[] = {&delegate};
+    rt::Environment environment;
+    environment.backends = rt::Span<rt::Backend* const>(backends);
+    rt::Requirements needs;
+    rt::Status status = rt::Program::load(bytes_.span(), &program);
+    if (status.ok()) status = rt::Method::require(program, plan_.method, environment, &needs);
+    if (status.ok()) {
+      plan_.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
+      for (uint32_t i = 0; i < needs.poolCount && status.ok(); ++i) {
+        size_t bytes = 0;
+        status = rt::Method::poolBytes(program, plan_.method, i, &bytes);
+        plan_.poolBytes.push_back(static_cast<int64_t>(bytes));
+      }
+    }
+    if (!status.ok()) {
+      char text[256];
+      rt::statusText(status, text, sizeof(text));
+      return fail("{}", text);
+    }
+    plan_.values = method().values.size();
+    plan_.operators = method().operators.size();
+    plan_.delegates = method().delegates.size();
+    return {};
+  }
+
+  Result<const pte::Tensor*> boundary(std::string_view kind, const std::vector<int32_t>& ids,
+                                      size_t i) const {
+    const auto* tensor = std::get_if<pte::Tensor>(&method().values[static_cast<size_t>(ids[i])]);
+    if (tensor == nullptr) {
+      return fail("{} {} is no tensor", kind, i)
+          .withRemedy("scalar inputs and outputs have no place in an image");
+    }
+    return tensor;
+  }
+
+  Status countUnplanned() {
+    for (const auto& [kind, ids] :
+         {std::pair<std::string_view, const std::vector<int32_t>&>{"input", method().inputs},
+          {"output", method().outputs}}) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
+        if (!tensor->allocation && tensor->dataIndex == 0)
+          plan_.ioBytes += aligned(pte::tensorBytes(*tensor).value_or(0));
+      }
+    }
+    return {};
+  }
+
+  static Result<pipeline::Port> portOf(const pte::Tensor& tensor, std::string name) {
+    const auto dtype = pte::toDType(tensor.type);
+    if (!dtype) return fail("{} has type {}", name, pte::scalarTypeName(tensor.type));
+    return pipeline::Port{std::move(name), {*dtype, Shape(tensor.sizes.begin(), tensor.sizes.end())}};
+  }
+
+  /// `tensor` as the target's memory holds it: in the dimension order of the program.
+  static void appendBytes(const Tensor& tensor, const pte::Tensor& as, std::string* to) {
+    const size_t begin = to->size();
+    to->resize(begin + tensor.bytes().size());
+    rt::Tensor view{to->data() + begin,
+                    as.sizes.data(),
+                    tensor.bytes().size(),
+                    as.dimOrder.data(),
+                    static_cast<rt::ScalarType>(as.type),
+                    static_cast<uint8_t>(as.sizes.size()),
+                    false,
+                    true};
+    device::copyIn(tensor, view);
+  }
+
+  /// Arrays `prefix`0, `prefix`1, ... for the program's inputs or outputs.
+  Status pack(const NamedTensors& arrays, std::string_view prefix, std::string_view kind,
+              const std::vector<int32_t>& ids, std::vector<std::string>* packed, uint32_t* samples) const {
+    NamedTensors renamed;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const Tensor* tensor = findTensor(arrays, fmt::format("{}{}", prefix, i));
+      if (tensor == nullptr && i == 0 && arrays.size() == 1) tensor = findTensor(arrays, "");
+      if (tensor == nullptr) return fail("array '{}{}' is missing", prefix, i);
+      renamed.emplace_back(fmt::format("in{}", i), *tensor);
+    }
+    std::vector<pipeline::Port> ports;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
+      CARINA_TRY(pipeline::Port port, portOf(*tensor, fmt::format("{} {}", kind, i)));
+      ports.push_back(std::move(port));
+    }
+    CARINA_TRY(const pipeline::Batch batch, pipeline::makeBatch(renamed, ports));
+    packed->resize(ids.size());
+    for (const std::vector<Tensor>& sample : batch.samples) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
+        appendBytes(sample[i], *tensor, &(*packed)[i]);
+      }
+    }
+    *samples = static_cast<uint32_t>(batch.samples.size());
+    return {};
+  }
+
+  Status packArrays() {
+    if (!options_.inputs.empty()) {
+      CARINA_RETURN_IF_ERROR(
+          pack(options_.inputs, "in", "input", method().inputs, &plan_.inputs, &plan_.samples));
+    }
+    if (options_.expected.empty()) return {};
+    uint32_t samples = 0;
+    CARINA_RETURN_IF_ERROR(
+        pack(options_.expected, "out", "output", method().outputs, &plan_.expected, &samples));
+    if (samples == plan_.samples) return {};
+    return fail("the expected outputs hold {} samples, the inputs {}", samples, plan_.samples);
+  }
+
+  /// The blocks in the order in which they get the fast memory: what must be there first. The CPU's own pools
+  /// and the program come last; they do without.
+  Status place() {
+    const PlatformInfo& platform = *plan_.platform;
+    const bool slowArena = plan_.machine && plan_.machine->memory.spilling();
+    const bool fastProgram =
+        plan_.machine && plan_.machine->timing(npu::Area::Constants).kind == npu::MemoryKind::Sram;
+    int64_t pools = plan_.ioBytes;
+    for (int64_t bytes : plan_.poolBytes) pools += aligned(bytes);
+    // Upper bound for the method's own memory, which is laid out by the cross compiler.
+    pools += aligned(
+        static_cast<int64_t>(rt::Method::memoryBytes(plan_.values, plan_.operators, plan_.delegates, 0) +
+                             plan_.delegates * rt::EthosUDelegate::kStateBytes));
+    int64_t arrays = 0;
+    for (const auto& list : {plan_.inputs, plan_.expected}) {
+      for (const std::string& bytes : list) arrays += aligned(static_cast<int64_t>(bytes.size()));
+    }
+    CARINA_RETURN_IF_ERROR(
+        put("fast scratch", platform.fast, plan_.fastScratchBytes, "memory mode with a smaller cache"));
+    CARINA_RETURN_IF_ERROR(put("arena", slowArena ? platform.bulk : platform.fast, plan_.temporaryBytes,
+                               slowArena ? "smaller network" : "Dedicated_Sram memory mode"));
+    const bool programFits = free(platform.fast) >= aligned(plan_.programBytes);
+    if (fastProgram && !programFits) {
+      plan_.notes.push_back(
+          fmt::format("the program ({} bytes) does not fit into {} beside the arena and goes to {}; {} "
+                      "counts on the faster memory",
+                      plan_.programBytes, platform.fast, platform.bulk, plan_.machine->memory.name));
+    }
+    CARINA_RETURN_IF_ERROR(put("program", fastProgram && programFits ? platform.fast : platform.bulk,
+                               plan_.programBytes, "smaller network"));
+    CARINA_RETURN_IF_ERROR(
+        put("pools", free(platform.fast) >= pools ? platform.fast : platform.bulk, pools, "smaller network"));
+    return put("samples", platform.bulk, arrays, "file with fewer samples");
+  }
+
+  int64_t free(std::string_view region) const {
+    int64_t used = 0;
+    for (const Placement& placement : plan_.placements)
+      used += placement.region == region ? placement.bytes : 0;
+    return plan_.platform->region(region).bytes - used;
+  }
+
+  Status put(std::string_view what, std::string_view region, int64_t bytes, std::string_view instead) {
+    bytes = aligned(bytes);
+    if (bytes > free(region)) {
+      return fail("{} bytes for the {} do not fit: {} of {} has {} bytes free of {}", bytes, what, region,
+                  plan_.platform->name, free(region), plan_.platform->region(region).bytes)
+          .withRemedy(fmt::format("use a {}", instead));
+    }
+    plan_.placements.push_back({what, region, bytes});
+    return {};
+  }
+
+  ByteSpan file_;
+  const PlanOptions& options_;
+  pte::Program program_;
+  device::AlignedBuffer bytes_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::string_view Plan::regionOf(std::string_view what) const {
+  for (const Placement& placement : placements) {
+    if (placement.what == what) return placement.region;
+  }
+  CARINA_CHECK(false, "a block without a place");
+}
+
+Result<Plan> makePlan(ByteSpan program, const PlanOptions& options) {
+  return Planner(program, options).run();
+}
+
+}  // namespace carina::firmware

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the image of one program holds: everything that its generated source says, worked out from the
+// program.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "firmware/platforms.hpp"
+#include "npu/target.hpp"
+
+namespace carina::firmware {
+
+struct PlanOptions {
+  std::string platform;        // "corstone-300"
+  std::string method;          // empty: the first
+  int32_t npuMacs = 0;         // of the platform's NPU; 0: what the program was compiled for
+  bool programByFile = false;  // the program is not linked in but read by semihosting
+  bool semihosted = false;     // inputs and outputs by files
+  int64_t stackBytes = 4096;
+  NamedTensors inputs;    // in0, in1, ...; empty: every element is 1
+  NamedTensors expected;  // out0, out1, ...; empty: nothing to compare with
+};
+
+/// A block of memory and the region that it goes to.
+struct Placement {
+  std::string_view what;    // "program", "arena", ...
+  std::string_view region;  // "SRAM"
+  int64_t bytes = 0;
+};
+
+struct Plan {
+  const PlatformInfo* platform = nullptr;
+  std::optional<npu::Machine> machine;  // none without delegates
+  std::string target;                   // "ethos-u55-128" or "cpu"
+  uint32_t method = 0;                  // index
+  bool programByFile = false, semihosted = false;
+  std::vector<std::string> kernels;
+  size_t values = 0, operators = 0, delegates = 0;  // of the method
+  int64_t programBytes = 0, temporaryBytes = 0, fastScratchBytes = 0, ioBytes = 0, stackBytes = 0;
+  std::vector<int64_t> poolBytes;
+  uint32_t samples = 1;
+  std::vector<std::string> inputs, expected;  // bytes as the target's memory holds them, all samples
+  std::vector<Placement> placements;
+  std::vector<std::string> notes;  // for people
+
+  std::string_view regionOf(std::string_view what) const;
+};
+
+/// Errors: the program cannot be read or needs kernels or backends that do not exist, was compiled for
+/// another NPU than the platform has, arrays do not fit it, or a block fits no region (which, and by how many
+/// bytes).
+Result<Plan> makePlan(ByteSpan program, const PlanOptions& options);
+
+}  // namespace carina::firmware

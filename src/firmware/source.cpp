@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "firmware/source.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/npu_setup.hpp"
+
+namespace carina::firmware {
+namespace {
+
+/// The text as a C string literal or as an assembler string.
+std::string literal(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      result += fmt::format("\\{:03o}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string driverText(const Plan& plan, const SourceOptions& options) {
+  const rt::DriverOptions driver = device::driverOptions(*plan.machine);
+  const rt::RegionAttributes& attributes = driver.attributes;
+  return fmt::format(
+      "{{true, true, {}, {}, {{{}, {{{}}}}}}}",
+      options.timeoutMilliseconds == 0 ? "Device::kForever" : fmt::format("{}", options.timeoutMilliseconds),
+      driver.hasAttributes, attributes.queue, fmt::join(attributes.region, ", "));
+}
+
+std::string timingText(const Plan& plan, size_t port) {
+  const TimingAdapterValues t = timingAdapter(*plan.machine, port);
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}}}", t.maxReads, t.maxWrites, t.maxBoth, t.readLatency,
+                     t.writeLatency, t.pulseOn, t.pulseOff, t.bandwidth);
+}
+
+std::string arrayNames(std::string_view prefix, const std::vector<std::string>& arrays) {
+  std::string text;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    text += fmt::format("    {{{}{}, {}}},\n", prefix, i, arrays[i].size());
+  return text;
+}
+
+/// A block that nobody clears: `name` has its type, so that sizes are known to the compiler.
+std::string block(std::string_view name, std::string_view section, std::string_view bytes) {
+  return fmt::format("alignas(16) [[gnu::section(\".bss.carina.{}\")]] uint8_t {}[{}];\n", section, name,
+                     bytes);
+}
+
+std::string description(const Plan& plan, const SourceOptions& options) {
+  std::string text =
+      fmt::format("// Made by `carina firmware` from {} for {}.\n", options.programName, plan.platform->name);
+  text +=
+      "#include \"carina/kernel_list.hpp\"\n#include \"firmware/app.hpp\"\n\n"
+      "using namespace carina::firmware;\nusing namespace carina::rt;\n\nextern \"C\" {\n";
+  if (!plan.programByFile) text += "extern const uint8_t appProgram[];\n";
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    text += fmt::format("extern const uint8_t appInput{}[];\n", i);
+  for (size_t i = 0; i < plan.expected.size(); ++i)
+    text += fmt::format("extern const uint8_t appExpected{}[];\n", i);
+  text += "}\n\nnamespace {\n\n";
+
+  text +=
+      block("methodMemory", "pools",
+            fmt::format("Method::memoryBytes({}, {}, {}, {} * ((EthosUDelegate::kStateBytes + 7) / 8 * 8))",
+                        plan.values, plan.operators, plan.delegates, plan.delegates));
+  std::string pools;
+  for (size_t i = 0; i < plan.poolBytes.size(); ++i) {
+    if (plan.poolBytes[i] > 0)
+      text += block(fmt::format("pool{}", i + 1), "pools", fmt::format("{}", plan.poolBytes[i]));
+    pools +=
+        plan.poolBytes[i] > 0 ? fmt::format("    MutableBytes(pool{}),\n", i + 1) : "    MutableBytes(),\n";
+  }
+  const auto optional = [&](std::string_view name, std::string_view section, int64_t bytes) -> std::string {
+    if (bytes == 0) return "{}";
+    text += block(name, section, fmt::format("{}", bytes));
+    return fmt::format("MutableBytes({})", name);
+  };
+  const std::string temporary = optional("temporaryMemory", "arena", plan.temporaryBytes);
+  const std::string io = optional("ioMemory", "pools", plan.ioBytes);
+  const std::string fast = optional("fastScratch", "fast", plan.fastScratchBytes);
+  const std::string programMemory =
+      optional("programMemory", "program", plan.programByFile ? plan.programBytes : 0);
+  if (!pools.empty()) text += fmt::format("MutableBytes pools[] = {{\n{}}};\n", pools);
+  text += fmt::format("OperatorTime times[{}];\n", plan.operators + plan.delegates + 1);
+
+  if (!plan.kernels.empty()) {
+    text += "constexpr Kernel kKernels[] = {\n";
+    for (const std::string& kernel : plan.kernels)
+      text += fmt::format("    {{{0}, kernelFunction({0})}},\n", literal(kernel));
+    text += "};\n";
+  }
+  if (!plan.inputs.empty())
+    text += "constexpr Bytes kInputs[] = {\n" + arrayNames("appInput", plan.inputs) + "};\n";
+  if (!plan.expected.empty())
+    text += "constexpr Bytes kExpected[] = {\n" + arrayNames("appExpected", plan.expected) + "};\n";
+  if (plan.machine) {
+    text +=
+        fmt::format("// {}, {}\nconst NpuSetup kNpu = {{\n    {},\n    {},\n    {{{}, {}}},\n    {},\n}};\n",
+                    plan.machine->system.name, plan.machine->memory.name, driverText(plan, options), fast,
+                    timingText(plan, 0), timingText(plan, 1), options.poll);
+  }
+  const auto some = [](bool present, std::string value) {
+    return present ? std::move(value) : std::string("{}");
+  };
+  text += "\n}  // namespace\n\nconst App carina::firmware::kApp = {\n";
+  const auto field = [&](const std::string& value, std::string_view comment) {
+    text += fmt::format("    {},{}{}\n", value, comment.empty() ? "" : "  // ", comment);
+  };
+  field(std::string(plan.platform->constant), "");
+  field(literal(options.programName), "");
+  field(literal(plan.target), "");
+  field(fmt::format("{}", plan.method), "method");
+  field(some(!plan.programByFile, fmt::format("Bytes(appProgram, {})", plan.programBytes)), "program");
+  field(programMemory, "memory for a program that is read");
+  field(some(!plan.kernels.empty(), "KernelTable(kKernels)"), "kernels");
+  field(plan.machine ? "&kNpu" : "nullptr", "");
+  field(plan.machine ? "openNpu" : "nullptr", "");
+  field(fmt::format("{{MutableBytes(methodMemory), {}, {}}}",
+                    some(!pools.empty(), "Span<MutableBytes>(pools)"), temporary),
+        "memory");
+  field(io, "unplanned inputs and outputs");
+  field("Span<OperatorTime>(times)", "");
+  field(fmt::format("{}", plan.samples), "samples");
+  field(some(!plan.inputs.empty(), "Span<const Bytes>(kInputs)"), "inputs");
+  field(some(!plan.expected.empty(), "Span<const Bytes>(kExpected)"), "expected");
+  field(fmt::format("{}f", fmt::format("{:#.9g}", options.tolerance)), "tolerance");
+  field(fmt::format("{}", options.printed), "printed elements");
+  field(plan.semihosted ? "runSemihosted" : "runLinked", "");
+  return text + "};\n";
+}
+
+std::string blobText(std::string_view section, std::string_view symbol, std::string_view file) {
+  return fmt::format(
+      ".section .carina.{0},\"a\",%progbits\n.balign 16\n.global {1}\n.type {1}, %object\n{1}:\n"
+      ".incbin \"{2}\"\n.size {1}, . - {1}\n\n",
+      section, symbol, file);
+}
+
+/// What the image is for: a note of zero-terminated strings, so that tools find it in the ELF file.
+std::string noteText(const Plan& plan, const SourceOptions& options) {
+  std::string text =
+      ".section .note.carina,\"\",%note\n.balign 4\n.long 7\n.long noteEnd - noteBegin\n.long 1\n"
+      ".asciz \"Carina\"\n.balign 4\nnoteBegin:\n";
+  const std::string system = plan.machine ? plan.machine->system.name : "";
+  const std::string mode = plan.machine ? plan.machine->memory.name : "";
+  for (std::string_view item :
+       {plan.platform->name, std::string_view(options.core), std::string_view(plan.target),
+        std::string_view(system), std::string_view(mode)}) {
+    text += fmt::format(".asciz {}\n", literal(item));
+  }
+  return text + "noteEnd:\n.balign 4\n";
+}
+
+std::string linkerScript(const Plan& plan) {
+  const PlatformInfo& platform = *plan.platform;
+  std::string text = fmt::format("/* {}; places from the program. */\nMEMORY\n{{\n", platform.name);
+  for (const MemoryRegion& region : platform.regions)
+    text += fmt::format("  {} (rwx) : ORIGIN = 0x{:08x}, LENGTH = {}\n", region.name, region.origin,
+                        region.bytes);
+  text += "}\n";
+  for (const auto& [use, region] :
+       {std::pair<std::string_view, std::string_view>{"VECTORS", platform.vectors},
+        {"CODE", platform.code},
+        {"DATA", platform.data},
+        {"STACK", platform.stack},
+        {"PROGRAM", plan.regionOf("program")},
+        {"SAMPLES", plan.regionOf("samples")},
+        {"ARENA", plan.regionOf("arena")},
+        {"FAST", plan.regionOf("fast scratch")},
+        {"POOLS", plan.regionOf("pools")}}) {
+    text += fmt::format("REGION_ALIAS(\"{}\", {})\n", use, region);
+  }
+  return text + fmt::format("linkStackBytes = {};\nINCLUDE sections.ld\n", plan.stackBytes);
+}
+
+}  // namespace
+
+TimingAdapterValues timingAdapter(const npu::Machine& machine, size_t port) {
+  constexpr uint32_t kPeriod = 4000;
+  const npu::MemoryTiming& timing = machine.system.ports[port];
+  const double bytesPerCycle = machine.target->axiBytes() * timing.ports * timing.clockScale;
+  const auto field = [](double value, double most) {
+    return static_cast<uint32_t>(std::clamp(value, 0.0, most));
+  };
+  return {field(timing.maxReads, 63),
+          field(timing.maxWrites, 63),
+          0,
+          field(timing.readLatency, 4095),
+          field(timing.writeLatency, 4095),
+          kPeriod - 1,
+          1,
+          field(std::max(1.0, std::round(bytesPerCycle / 8 * kPeriod)), 65535)};
+}
+
+SourceFiles makeSources(const Plan& plan, ByteSpan program, const SourceOptions& options) {
+  SourceFiles files;
+  std::string data = fmt::format("@ Made by `carina firmware` from {}.\n", options.programName);
+  if (!plan.programByFile) {
+    data += blobText("program", "appProgram", "program.pte");
+    files.emplace_back("program.pte",
+                       std::string(reinterpret_cast<const char*>(program.data()), program.size()));
+  }
+  for (const auto& [prefix, symbol, arrays] :
+       {std::tuple<std::string_view, std::string_view, const std::vector<std::string>*>{"input", "appInput",
+                                                                                        &plan.inputs},
+        {"expected", "appExpected", &plan.expected}}) {
+    for (size_t i = 0; i < arrays->size(); ++i) {
+      const std::string file = fmt::format("{}{}.bin", prefix, i);
+      data += blobText("samples", fmt::format("{}{}", symbol, i), file);
+      files.emplace_back(file, (*arrays)[i]);
+    }
+  }
+  files.emplace_back("app.cpp", description(plan, options));
+  files.emplace_back("app.s", data + noteText(plan, options));
+  files.emplace_back("app.ld", linkerScript(plan));
+  return files;
+}
+
+}  // namespace carina::firmware
