@@ -11,10 +11,14 @@ set(CARINA_RUNTIME_SOURCES
   kernels/dequantize.cpp
   kernels/join.cpp
   kernels/layout.cpp
+  kernels/matmul.cpp
   kernels/pad.cpp
   kernels/quantize.cpp
+  kernels/reduce.cpp
+  kernels/reduction.cpp
   kernels/region.cpp
   kernels/repeat.cpp
+  kernels/softmax.cpp
   kernels/stream.cpp
   kernels/unary.cpp
   src/ethosu_delegate.cpp

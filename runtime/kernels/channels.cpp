@@ -33,6 +33,7 @@ Status Channels::read(KernelContext& context, const Tensor& tensor, Channels* ch
   if (scaleTensor->elements() != channels->count ||
       (zeroTensor != nullptr && zeroTensor->elements() != channels->count))
     return shapesDiffer();
+  if (tensor.elements() == 0) channels->outer = 0;
   return Status{};
 }
 

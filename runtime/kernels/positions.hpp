@@ -12,13 +12,16 @@ class Positions {
   /// The next inner dimension, with its steps in elements in both tensors.
   void add(int32_t size, size_t firstStep, size_t secondStep) {
     if (size == 1) return;
-    done_ = done_ || size <= 0;
+    empty_ = empty_ || size <= 0;
+    done_ = empty_;
     sizes_[rank_] = size;
     index_[rank_] = 0;
     steps_[0][rank_] = firstStep;
     steps_[1][rank_++] = secondStep;
   }
   bool done() const { return done_; }
+  /// From the start again, once done().
+  void restart() { done_ = empty_; }
   size_t first() const { return at_[0]; }
   size_t second() const { return at_[1]; }
   void next() {
@@ -35,7 +38,7 @@ class Positions {
 
  private:
   uint32_t rank_ = 0;
-  bool done_ = false;
+  bool done_ = false, empty_ = false;
   int32_t sizes_[kMaxRank], index_[kMaxRank];
   size_t steps_[2][kMaxRank];
   size_t at_[2] = {};

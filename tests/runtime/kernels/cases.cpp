@@ -64,6 +64,7 @@ const Generators& generators() {
     addPointwise(table);
     addMovement(table);
     addQuantized(table);
+    addReduce(table);
     return table;
   }();
   return all;

@@ -50,6 +50,7 @@ inline const std::vector<DType> kAll = {DType::Float32, DType::Float32, DType::U
 void addPointwise(Generators& generators);
 void addMovement(Generators& generators);
 void addQuantized(Generators& generators);
+void addReduce(Generators& generators);
 
 /// Generators of every kernel.
 const Generators& generators();

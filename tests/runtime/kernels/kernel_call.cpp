@@ -326,6 +326,7 @@ KernelCase fromAten(const std::string& kernel, const aten::test::Groups& groups,
   std::vector<ir::Type> types;
   for (const ir::Value* value : node.results()) types.push_back(value->type);
   size_t out = 0;
+  std::vector<uint8_t> outOrder;  // outputs of one rank have one memory order
   for (const Argument& argument : argumentsOf(*info)) {
     const int operand = node.def().operandIndex(argument.name);
     const int attribute = node.def().attributeIndex(argument.name);
@@ -334,7 +335,9 @@ KernelCase fromAten(const std::string& kernel, const aten::test::Groups& groups,
     } else if (argument.type.find("!)") != std::string::npos) {
       EXPECT_LT(out, types.size()) << result.text;
       if (out >= types.size()) break;
-      result.call.output(types[out].dtype, types[out].shape, anyOrder(types[out].shape.size(), layouts));
+      if (out == 0 || outOrder.size() != types[out].shape.size())
+        outOrder = anyOrder(types[out].shape.size(), layouts);
+      result.call.output(types[out].dtype, types[out].shape, outOrder);
       ++out;
     } else if (argument.type.starts_with("Tensor")) {
       EXPECT_GE(operand, 0) << kernel << " " << argument.name;
