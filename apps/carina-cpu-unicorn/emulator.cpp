@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "fault_site.hpp"
+
 using namespace carina::cpu_protocol;
 
 namespace {
@@ -25,13 +27,12 @@ enum Interrupt : uint32_t {
 /// No instruction lies there: emulation never ends by reaching it.
 constexpr uint64_t kNowhere = 0x1'0000'0000;
 
-constexpr uint32_t kExceptionMask = 0x1ff;
-
-bool isWide(uint16_t first) {
-  return (first >> 11) >= 0x1d;
-}
+constexpr uint32_t kExceptionMask = 0x1ff, kThumb = 1u << 24;
+constexpr uint32_t kPageBits = 12;
+constexpr uint64_t kPageSize = uint64_t{1} << kPageBits;
 
 // Hint instructions, narrow and the second halfword of wide ones (behind 0xf3af).
+constexpr uint16_t kSendEvent = 0xbf40;
 enum class Hint { None, Yield, WaitForEvent, WaitForInterrupt };
 Hint narrowHint(uint16_t halfword) {
   return halfword == 0xbf10   ? Hint::Yield
@@ -94,8 +95,13 @@ const char* Emulator::mapDevices(uint32_t address, uint64_t size) {
 
 const char* Emulator::codeChanged(uint32_t address, uint64_t size) {
   if (uc_ == nullptr) return "not open";
-  const uc_err error = size == 0 ? uc_ctl_flush_tlb(uc_)
-                                 : uc_ctl_remove_cache(uc_, uint64_t{address}, uint64_t{address} + size);
+  // Page by page: forgetting everything takes Unicorn a tenth of a second.
+  uc_err error = UC_ERR_OK;
+  for (const uint32_t page : codePages_) {
+    const uint64_t begin = uint64_t{page} << kPageBits;
+    if (size != 0 && (begin >= uint64_t{address} + size || begin + kPageSize <= address)) continue;
+    if (error == UC_ERR_OK) error = uc_ctl_remove_cache(uc_, begin, begin + kPageSize);
+  }
   return error == UC_ERR_OK ? nullptr : uc_strerror(error);
 }
 
@@ -197,16 +203,48 @@ void Emulator::block(uint32_t address, uint32_t size) {
   }
   blockStart_ = address;
   blockEnd_ = address + size;
-  uint64_t count = 0;
-  if (const uint8_t* bytes = find(address, size)) {
-    for (uint32_t i = 0; i + 2 <= size; ++count) {
-      const uint16_t code = static_cast<uint16_t>(bytes[i] | bytes[i + 1] << 8);
-      if (code == 0xbf40) shared_.eventSent.store(1, std::memory_order_relaxed);
-      i += isWide(code) ? 4 : 2;
-    }
-  }
-  counted_ += count;
+  if (address >> kPageBits != lastCodePage_) noteCodePage(address >> kPageBits);
+  count(countInstructions(address, size));
+}
+
+void Emulator::count(int64_t instructions) {
+  counted_ += static_cast<uint64_t>(instructions);
   shared_.instructions.store(counted_, std::memory_order_relaxed);
+}
+
+/// Also notices SEV, which Unicorn does not tell of.
+int64_t Emulator::countInstructions(uint32_t address, uint32_t size) {
+  const uint8_t* bytes = find(address, size);
+  if (bytes == nullptr) return 0;
+  int64_t count = 0;
+  for (uint32_t i = 0; i + 2 <= size; ++count) {
+    const uint16_t code = static_cast<uint16_t>(bytes[i] | bytes[i + 1] << 8);
+    if (code == kSendEvent) shared_.eventSent.store(1, std::memory_order_relaxed);
+    i += isWide(code) ? 4 : 2;
+  }
+  return count;
+}
+
+/// The registers of a failed load or store are right but for the program counter: finds the instruction, and
+/// takes back those behind it from the count.
+void Emulator::locateFault() {
+  Registers& registers = shared_.registers;
+  const uint32_t size = blockEnd_ - blockStart_;
+  const uint8_t* code = find(blockStart_, size);
+  if (code == nullptr) return;
+  const auto at =
+      findAccess(code, size, blockStart_, stop_.address, stop_.reason == Reason::WriteFault, registers.r);
+  if (!at) return;
+  registers.r[15] = *at;
+  count(-countInstructions(*at, blockEnd_ - *at));
+}
+
+void Emulator::noteCodePage(uint32_t page) {
+  lastCodePage_ = page;
+  if (isCodePage_.empty()) isCodePage_.resize(size_t{1} << (32 - kPageBits));
+  if (isCodePage_[page]) return;
+  isCodePage_[page] = true;
+  codePages_.push_back(page);
 }
 
 bool Emulator::onInvalidAccess(uc_engine*, uc_mem_type type, uint64_t address, int, int64_t, void* self) {
@@ -292,7 +330,8 @@ Message Emulator::classify(uc_err error) {
     if (error == UC_ERR_INSN_INVALID && hint == Hint::Yield) stopWith(Reason::Requested);
     if (error == UC_ERR_OK && hint == Hint::WaitForInterrupt) stopWith(Reason::WaitForInterrupt);
   }
-  if (!stopped_ && error == UC_ERR_INSN_INVALID) stopWith(Reason::Undefined);
+  if (!stopped_ && error == UC_ERR_INSN_INVALID)
+    stopWith((get(UC_ARM_REG_XPSR) & kThumb) != 0 ? Reason::Undefined : Reason::InvalidState);
   if (stopped_) return stop_;
   Message failed{};
   failed.kind = Kind::Failed;
@@ -314,5 +353,6 @@ Message Emulator::run(uint64_t budget, uint32_t flags) {
   const uc_err error = uc_emu_start(uc_, uint64_t{shared_.registers.r[15] | 1}, kNowhere, 0, 0);
   const Message reply = classify(error);
   storeRegisters();
+  if (reply.reason == Reason::ReadFault || reply.reason == Reason::WriteFault) locateFault();
   return reply;
 }

@@ -45,6 +45,10 @@ class Emulator {
   static void onWrite(uc_engine*, uint64_t offset, unsigned size, uint64_t value, void* devices);
 
   void block(uint32_t address, uint32_t size);
+  void count(int64_t instructions);
+  int64_t countInstructions(uint32_t address, uint32_t size);
+  void noteCodePage(uint32_t page);
+  void locateFault();
   /// Asks the platform; the answer's value.
   uint32_t access(carina::cpu_protocol::Kind kind, uint32_t address, uint32_t size, uint32_t value);
   carina::cpu_protocol::Message classify(uc_err error);
@@ -67,6 +71,11 @@ class Emulator {
   std::vector<Ram> ram_;
   size_t lastRam_ = 0;
   std::vector<Devices*> devices_;
+
+  // Pages that code has run from.
+  std::vector<uint32_t> codePages_;
+  std::vector<bool> isCodePage_;
+  uint32_t lastCodePage_ = 0xffffffff;
 
   uint64_t end_ = 0;      // instruction count to stop at
   uint64_t counted_ = 0;  // instructions since open

@@ -25,6 +25,7 @@ using std::chrono::steady_clock;
 
 /// Instructions between looks at the wall clock.
 constexpr uint64_t kSlice = 1'000'000;
+constexpr uint32_t kAccessesPerLook = 1024;
 constexpr uint8_t kSemihostingBreakpoint = 0xab;
 constexpr uint16_t kBranchToSelf = 0xe7fe;
 constexpr size_t kMaxFaultNotes = 8;
@@ -60,7 +61,7 @@ class System {
   void useTimingAdapters(npu::Npu& npu);
   uint64_t nextEvent() const { return std::min(system_.sysTick().nextEvent(), npu_.nextEvent()); }
   void advance();
-  bool stopWanted() const;
+  bool stopWanted();
 
   Status step();
   Status handle(const Stop& stop);
@@ -68,6 +69,7 @@ class System {
   Status raise(const CpuFault& fault);
   void semihost();
   void wait(bool forEvent);
+  bool limitPassed() const;
   bool limitReached();
   bool stuck() const;
   void end(EndReason reason, std::string explanation, int exitCode = 1);
@@ -97,6 +99,7 @@ class System {
 
   steady_clock::time_point started_;
   Outcome outcome_;
+  uint32_t accesses_ = 0;
   bool ended_ = false;
   bool event_ = false;  // the event register
   // When the CPU was last let run:
@@ -195,7 +198,9 @@ void System::advance() {
   npu_.advance(now);
 }
 
-bool System::stopWanted() const {
+bool System::stopWanted() {
+  // Device accesses are slow next to instructions: without this look the limit would come late.
+  if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
   if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
   const auto next = interrupts_.first();
   if (!next || next == expected_) return false;
@@ -219,13 +224,17 @@ void System::end(EndReason reason, std::string explanation, int exitCode) {
   outcome_.exitCode = exitCode;
 }
 
+bool System::limitPassed() const {
+  const std::chrono::duration<double> passed = steady_clock::now() - started_;
+  return options_.secondsLimit > 0 && passed.count() >= options_.secondsLimit;
+}
+
 bool System::limitReached() {
   if (options_.instructionsLimit != 0 && cpu_->instructions() >= options_.instructionsLimit) {
     end(EndReason::InstructionLimit,
         fmt::format("the limit of {} instructions is reached at {}", options_.instructionsLimit, here()));
   }
-  const std::chrono::duration<double> passed = steady_clock::now() - started_;
-  if (options_.secondsLimit > 0 && passed.count() >= options_.secondsLimit)
+  if (limitPassed())
     end(EndReason::TimeLimit,
         fmt::format("the time limit of {} s is reached at {}", options_.secondsLimit, here()));
   return ended_;
@@ -351,9 +360,9 @@ Status System::step() {
         budget, options_.instructionsLimit - std::min(options_.instructionsLimit, cpu_->instructions()));
   CARINA_TRY(const Stop stop, cpu_->run(budget, interrupts_.maskedOnly(registers), peripherals_));
   if (ended_) return {};
-  if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
+  if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
   return {};
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as firmware: read or refused, and loaded only where the board has memory.
+#include "base/file.hpp"
+#include "platform/loader.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina;
+  using namespace carina::platform;
+  static const Board& board = **findBoard("corstone-300");
+  static Bus bus = std::move(*Bus::create(board));
+  const auto image = readElf(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  if (!image.ok()) return 0;
+  (void)checkForCortexM33(image->attributes).ok();
+  (void)image->nameOf(image->entry);
+  if (!loadImage(*image, bus).ok()) return 0;
+  const auto table = findVectorTable(*image, board, bus, {});
+  if (table.ok() && !bus.load32(*table + 4)) __builtin_trap();
+  return 0;
+}

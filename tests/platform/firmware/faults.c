@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the first letter of the command line asks for.
+#include "board.h"
+
+static char line[128];
+static volatile uint32_t from_handler;
+
+void HardFault_Handler(void) {
+  print("Hard fault. cfsr=");
+  print_hex(CFSR);
+  print(" hfsr=");
+  print_hex(HFSR);
+  print(" bfar=");
+  print_hex(BFAR);
+  put('\n');
+  if (from_handler != 0) *(volatile uint32_t*)0xf0000000 = 1;
+  finish(1);
+}
+// Skips the faulting instruction, which has four bytes.
+__attribute__((naked)) void UsageFault_Handler(void) {
+  __asm volatile("ldr r0, [sp, #24]\n adds r0, #4\n str r0, [sp, #24]\n bx lr\n");
+}
+void BusFault_Handler(void) {
+  print("BusFault\n");
+  finish(2);
+}
+void SysTick_Handler(void) {}
+
+__attribute__((noinline)) static uint32_t load(uint32_t address) {
+  return *(volatile uint32_t*)address;
+}
+
+int main(void) {
+  struct {
+    char* text;
+    uint32_t size;
+  } block = {line, sizeof line};
+  expect(semihost(0x15, &block) == 0, "SYS_GET_CMDLINE");
+  const char* mode = line;
+  while (*mode != ' ' && *mode != '\0') ++mode;
+  if (*mode == ' ') ++mode;
+  switch (*mode) {
+    case 'u':  // undefined instruction
+      __asm volatile("udf #255");
+      break;
+    case 'h':  // the handler recovers
+      SHCSR |= 1u << 18;
+      __asm volatile("udf.w #1");
+      expect((CFSR & 1u << 16) != 0, "UNDEFINSTR");
+      print("recovered\n");
+      return 0;
+    case 'l':  // load from nowhere
+      load(0xf0000000);
+      break;
+    case 's':  // store to nowhere, with a handler of its own
+      SHCSR |= 1u << 17;
+      *(volatile uint32_t*)0xf0000010 = 1;
+      break;
+    case 'x':  // code that is not there
+      ((void (*)(void))0xf0000001)();
+      break;
+    case 'a':  // ARM state
+      __asm volatile("ldr r0, =0x10000100\n bx r0" ::: "r0");
+      break;
+    case 'b':
+      __asm volatile("bkpt 7");
+      break;
+    case 'd':  // a fault in the fault handler
+      from_handler = 1;
+      load(0xf0000000);
+      break;
+    case 'o':  // below the stack limit
+      __asm volatile("mov r0, sp\n subs r0, #64\n msr msplim, r0\n sub sp, sp, #128\n push {r0}" ::: "r0");
+      break;
+    case 'w':  // waits for nothing
+      wfi();
+      break;
+    case 'e':  // endless
+      for (;;) {
+      }
+    case 'm':  // endless, interrupts masked, one pending
+      SYSTICK_LOAD = 100;
+      SYSTICK_VALUE = 0;
+      cpsid();
+      SYSTICK_CTRL = 7;
+      for (;;) {
+      }
+    case 't':  // takes too long
+      for (;;) {
+        __asm volatile("nop");
+        DWT_CTRL;
+        __asm volatile("nop\n nop\n nop");
+      }
+    case 'r':
+      REG(0xe000ed0c) = 0x05fa0004;
+      for (;;) {
+      }
+    case 'p':  // privileged no more: special registers stay, interrupts come and go
+      __asm volatile("mov r0, #1\n msr control, r0\n isb" ::: "r0");
+      SYSTICK_LOAD = 0;
+      __asm volatile("cpsid i");
+      {
+        uint32_t mask, control;
+        __asm volatile("mrs %0, primask\n mrs %1, control" : "=r"(mask), "=r"(control));
+        expect(mask == 0 && (control & 1) == 1, "unprivileged");
+      }
+      print("unprivileged\n");
+      return 0;
+    default:
+      break;
+  }
+  print("nothing happened\n");
+  return 9;
+}

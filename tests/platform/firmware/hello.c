@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// The console, and an exit code by what is printed.
+#include "board.h"
+
+int main(void) {
+  print("Hello from the firmware\n");
+  return 3;
+}

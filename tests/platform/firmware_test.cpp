@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bare-metal programs (firmware/*.c) on the virtual platform. They check themselves; here is what is seen
+// from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "platform/platform.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::platform {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Observed {
+  Outcome outcome;
+  std::string text;                // of UART 0
+  std::vector<std::string> trace;  // with `traced`
+};
+
+class Firmware : public testing::Test {
+ protected:
+  Firmware() {
+    options.cpu = CARINA_CPU;
+    use("corstone-300", "ethos-u55-128");
+    options.secondsLimit = 120;
+  }
+  void use(const char* board, const char* target) {
+    options.board = *findBoard(board);
+    options.machine = *npu::makeMachine(target, "", "");
+  }
+  static std::filesystem::path image(const std::string& name) {
+    return std::filesystem::path(CARINA_IMAGES) / name;
+  }
+  Observed run(const std::string& name, bool traced = false) {
+    Observed result;
+    options.output = [&](uint32_t uart, char byte) {
+      if (uart == 0) result.text += byte;
+    };
+    if (traced) options.trace = [&](const std::string& line) { result.trace.push_back(line); };
+    auto outcome = runElf(image(name), options);
+    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().str());
+    if (outcome.ok()) result.outcome = std::move(*outcome);
+    return result;
+  }
+  /// Runs a program that ends by itself with code 0.
+  Observed good(const std::string& name) {
+    Observed result = run(name);
+    EXPECT_EQ(result.outcome.reason, EndReason::Exit) << result.outcome.explanation;
+    EXPECT_EQ(result.outcome.exitCode, 0) << result.text;
+    EXPECT_THAT(result.text, EndsWith("Application exit code: 0.\n"));
+    return result;
+  }
+  Observed fault(const std::string& mode) {
+    options.commandLine = "faults " + mode;
+    return run("faults-300.elf");
+  }
+
+  Options options;
+};
+
+TEST_F(Firmware, Console) {
+  const Observed result = run("hello-300.elf");
+  EXPECT_EQ(result.text, "Hello from the firmware\nApplication exit code: 3.\n");
+  EXPECT_EQ(result.outcome.exitCode, 3);
+  EXPECT_EQ(result.outcome.reason, EndReason::Exit);
+  EXPECT_GT(result.outcome.instructions, 100u);
+}
+
+TEST_F(Firmware, InterruptsOn300) {
+  const Observed result = good("interrupts-300.elf");
+  EXPECT_THAT(result.text, StartsWith("systick\npriorities\nmasks\ncalls\nevents\n"));
+  // WFI passes time without instructions.
+  EXPECT_GT(result.outcome.cycles, result.outcome.instructions + 9000);
+}
+
+TEST_F(Firmware, InterruptsOn320) {
+  use("corstone-320", "ethos-u85-256");
+  good("interrupts-320.elf");
+}
+
+TEST_F(Firmware, ThreadsKeepTheirRegisters) {
+  good("tasks-300.elf");
+}
+
+TEST_F(Firmware, CycleCounters) {
+  good("cycles-300.elf");
+}
+
+TEST_F(Firmware, AliasesAndChangedCode) {
+  good("alias-300.elf");
+}
+
+TEST_F(Firmware, RunsAreRepeatable) {
+  const Observed first = good("tasks-300.elf"), second = good("tasks-300.elf");
+  EXPECT_EQ(first.outcome.instructions, second.outcome.instructions);
+  EXPECT_EQ(first.outcome.cycles, second.outcome.cycles);
+}
+
+// --- semihosting
+
+TEST_F(Firmware, FilesArgumentsAndExitCode) {
+  const test::TempDir folder;
+  std::ofstream(folder / "in.bin", std::ios::binary) << std::string(5000, 'x') << "end";
+  options.semihostingFolder = folder.path();
+  options.commandLine = "files in.bin out.bin";
+  const Observed result = run("files.elf");
+  EXPECT_THAT(result.text, StartsWith("argc 3, in.bin out.bin\n5003 bytes, sum "));
+  EXPECT_EQ(result.outcome.exitCode, 7) << result.text;
+  std::ifstream renamed(folder / "renamed.bin", std::ios::binary);
+  std::stringstream contents;
+  contents << renamed.rdbuf();
+  EXPECT_EQ(contents.str(), "dne" + std::string(5000, 'x'));
+  EXPECT_FALSE(std::filesystem::exists(folder / "in.bin"));
+}
+
+TEST_F(Firmware, NoFilesWithoutAFolder) {
+  options.commandLine = "files in.bin out.bin";
+  const Observed result = run("files.elf");
+  EXPECT_EQ(result.outcome.exitCode, 4);
+  EXPECT_EQ(result.outcome.refusedFile, "in.bin");
+}
+
+TEST_F(Firmware, SemihostingCanBeOff) {
+  options.semihosting = false;
+  const Observed result = fault("u");
+  EXPECT_THAT(result.text, HasSubstr("Hard fault. cfsr=00000000 hfsr=80000000"));
+  ASSERT_EQ(result.outcome.faults.size(), 1u);
+  EXPECT_EQ(result.outcome.faults[0].what, "BKPT 171 without a debugger");
+}
+
+// --- faults
+
+TEST_F(Firmware, UndefinedInstruction) {
+  const Observed result = fault("u");
+  EXPECT_THAT(result.text, HasSubstr("Hard fault. cfsr=00010000 hfsr=40000000"));
+  EXPECT_EQ(result.outcome.exitCode, 1);
+  ASSERT_EQ(result.outcome.faults.size(), 1u);
+  EXPECT_EQ(result.outcome.faults[0].what, "undefined instruction");
+  EXPECT_THAT(result.outcome.faults[0].function, StartsWith("main+0x"));
+}
+
+TEST_F(Firmware, HandlersRecover) {
+  const Observed result = fault("h");
+  EXPECT_EQ(result.outcome.exitCode, 0) << result.text;
+}
+
+TEST_F(Firmware, LoadFromNowhere) {
+  const Observed result = fault("l");
+  EXPECT_THAT(result.text, HasSubstr("cfsr=00008200 hfsr=40000000 bfar=f0000000"));
+  ASSERT_EQ(result.outcome.faults.size(), 1u);
+  EXPECT_EQ(result.outcome.faults[0].function, "load");
+}
+
+TEST_F(Firmware, BusFaultHandler) {
+  const Observed result = fault("s");
+  EXPECT_THAT(result.text, StartsWith("BusFault\n"));
+  EXPECT_EQ(result.outcome.exitCode, 2);
+}
+
+TEST_F(Firmware, BranchToNowhere) {
+  EXPECT_THAT(fault("x").text, HasSubstr("cfsr=00000100"));
+}
+
+TEST_F(Firmware, BranchToArmState) {
+  EXPECT_THAT(fault("a").text, HasSubstr("cfsr=00020000"));
+}
+
+TEST_F(Firmware, StackLimit) {
+  EXPECT_THAT(fault("o").text, HasSubstr("cfsr=00100000"));
+}
+
+TEST_F(Firmware, Unprivileged) {
+  EXPECT_EQ(fault("p").outcome.exitCode, 0);
+}
+
+TEST_F(Firmware, FaultInTheFaultHandlerLocksUp) {
+  const Observed result = fault("d");
+  EXPECT_EQ(result.outcome.reason, EndReason::Lockup);
+  EXPECT_EQ(result.outcome.exitCode, 1);
+  EXPECT_THAT(result.outcome.explanation, HasSubstr("store to 0xf0000000"));
+}
+
+// --- ends
+
+TEST_F(Firmware, WaitingForNothingIsReported) {
+  const Observed result = fault("w");
+  EXPECT_EQ(result.outcome.reason, EndReason::Deadlock);
+  EXPECT_THAT(result.outcome.explanation, HasSubstr("waits for an interrupt at 0x100"));
+}
+
+TEST_F(Firmware, EndlessLoopsAreReported) {
+  EXPECT_EQ(fault("e").outcome.reason, EndReason::EndlessLoop);
+  EXPECT_EQ(fault("m").outcome.reason, EndReason::EndlessLoop);
+}
+
+TEST_F(Firmware, TimeLimit) {
+  options.secondsLimit = 0.2;
+  const Observed result = fault("t");
+  EXPECT_EQ(result.outcome.reason, EndReason::TimeLimit);
+  EXPECT_EQ(result.outcome.exitCode, 1);
+}
+
+TEST_F(Firmware, InstructionLimit) {
+  options.instructionsLimit = 5000;
+  const Observed result = fault("t");
+  EXPECT_EQ(result.outcome.reason, EndReason::InstructionLimit);
+  EXPECT_GE(result.outcome.instructions, 5000u);
+  EXPECT_LT(result.outcome.instructions, 5100u);
+}
+
+TEST_F(Firmware, ResetRequest) {
+  EXPECT_EQ(fault("r").outcome.reason, EndReason::Reset);
+}
+
+// --- NPU
+
+TEST_F(Firmware, NpuU55) {
+  const Observed result = good("npu-300.elf");
+  EXPECT_THAT(result.text, HasSubstr("config 00001807\ncopied\nempty jobs done\nbus fault seen\n"));
+  ASSERT_EQ(result.outcome.jobs.size(), 103u);
+  const npu::RunStats& copy = result.outcome.jobs[0].stats;
+  EXPECT_EQ(copy.dmaOperations, 1);
+  EXPECT_GT(copy.cycles, 0);
+  EXPECT_TRUE(result.outcome.jobs[0].fault.empty());
+  EXPECT_THAT(result.outcome.jobs[102].fault, HasSubstr("bus fault"));
+}
+
+TEST_F(Firmware, NpuU65) {
+  use("corstone-300", "ethos-u65-512");
+  EXPECT_THAT(good("npu-300.elf").text, StartsWith("id 1006"));
+}
+
+TEST_F(Firmware, NpuU85) {
+  use("corstone-320", "ethos-u85-1024");
+  EXPECT_THAT(good("npu-320.elf").text, StartsWith("id 2000"));
+}
+
+TEST_F(Firmware, TraceNamesDevicesAndExceptions) {
+  const Observed result = run("npu-300.elf", true);
+  std::string all;
+  for (const std::string& line : result.trace) all += line + "\n";
+  EXPECT_THAT(all, HasSubstr("read  npu+0x0"));
+  EXPECT_THAT(all, HasSubstr("take  interrupt 56"));
+  EXPECT_THAT(all, HasSubstr("return 0xfffffff9"));
+}
+
+// --- what cannot run
+
+TEST_F(Firmware, RefusesArmv81M) {
+  const auto outcome = runElf(image("m55.elf"), options);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("Helium"));
+  EXPECT_THAT(outcome.error().str(), HasSubstr("-mcpu=cortex-m33"));
+}
+
+TEST_F(Firmware, RefusesDoublePrecision) {
+  const auto outcome = runElf(image("m7.elf"), options);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("double-precision"));
+}
+
+TEST_F(Firmware, AnotherBoardsImageDoesNotFindItsConsole) {
+  const auto outcome = runElf(image("hello-320.elf"), options);
+  // Its boot ROM is the other board's BRAM: it loads, and does not find its console.
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_NE(outcome->reason, EndReason::Exit);
+}
+
+TEST_F(Firmware, SaysThatTheCpuProgramIsMissing) {
+  options.cpu = "/nonexistent/carina-cpu-unicorn";
+  const auto outcome = runElf(image("hello-300.elf"), options);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("carina-cpu-unicorn"));
+}
+
+}  // namespace
+}  // namespace carina::platform
