@@ -29,15 +29,18 @@ Result<int> executeFirmware(Flags& flags) {
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
+  CARINA_RETURN_IF_ERROR(completeFromImage(flags.platform));
+  if (flags.platform.platform == "host")
+    return fail("firmware runs on a virtual platform, and the image does not say which it is for")
+        .inFile(flags.run.file.string())
+        .withRemedy("--platform corstone-300 or corstone-320");
   return runOnPlatform(flags.platform);
 }
 
 Result<int> execute(Flags flags) {
-  if (flags.platform.platform != "host") return executeFirmware(flags);
-  if (const auto extension = flags.run.file.extension(); extension == ".elf" || extension == ".axf")
-    return fail("firmware runs on a virtual platform")
-        .inFile(flags.run.file.string())
-        .withRemedy("--platform corstone-300 or corstone-320");
+  const auto extension = flags.run.file.extension();
+  if (flags.platform.platform != "host" || extension == ".elf" || extension == ".axf")
+    return executeFirmware(flags);
   flags.run.progress = progressBar("running");
   NamedTensors arrays;
   if (!flags.input.empty()) {

@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "console.hpp"
+#include "platform/image_note.hpp"
 #include "platform/platform.hpp"
 #include "report/platform_stats.hpp"
 
@@ -90,6 +91,19 @@ void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
   command.add_option("--instruction-limit", flags.instructions, "Firmware: stop after so many instructions");
   command.add_option("--trace", flags.trace,
                      "Firmware: write device accesses, exceptions and semihosting calls to this file");
+}
+
+Status completeFromImage(PlatformFlags& flags) {
+  CARINA_TRY(const auto file, MappedFile::open(flags.file));
+  const auto note = platform::readImageNote(file->bytes());
+  if (!note) return {};
+  if (flags.platform == "host") flags.platform = note->platform;
+  if (flags.platform != note->platform || note->target == "cpu") return {};
+  if (flags.target.empty() && flags.macs == 0) flags.target = note->target;
+  if (flags.target != note->target) return {};
+  if (flags.systemConfig.empty()) flags.systemConfig = note->systemConfig;
+  if (flags.memoryMode.empty()) flags.memoryMode = note->memoryMode;
+  return {};
 }
 
 Result<int> runOnPlatform(const PlatformFlags& flags) {

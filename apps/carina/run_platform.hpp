@@ -23,6 +23,8 @@ struct PlatformFlags {
 
 /// Options that only mean something with firmware.
 void addPlatformOptions(CLI::App& command, PlatformFlags& flags);
+/// Fills in what the image itself says of platform, NPU and memory where the flags leave that open.
+Status completeFromImage(PlatformFlags& flags);
 /// Runs it; the firmware's exit code.
 Result<int> runOnPlatform(const PlatformFlags& flags);
 

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images on the virtual platform: our firmware on an emulated Cortex-M gives the bytes and the NPU cycles
+// that the same program gives in process.
+#include "device/run.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "images.hpp"
+#include "pipeline/batch.hpp"
+#include "pipeline/verify.hpp"
+#include "platform/image_note.hpp"
+#include "platform/platform.hpp"
+#include "support/temp_dir.hpp"
+
+#define CARINA_NEED_VIRTUAL_PLATFORM() \
+  CARINA_NEED_CROSS_COMPILER();        \
+  if (!CARINA_HAS_CPU)                 \
+  GTEST_SKIP() << "no carina-cpu-unicorn: scripts/deps.sh installs libunicorn-dev, then configure again"
+
+namespace carina::firmware {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// What the firmware printed, and how it ended.
+struct Ran {
+  platform::Outcome outcome;
+  std::string text;
+};
+
+class Firmware : public testing::Test {
+ protected:
+  /// Compiles a shipped network and runs `count` samples of it in process.
+  void prepare(const std::string& network, const std::string& target, const std::string& mode,
+               size_t count = 2) {
+    pipeline::Options options;
+    options.model = test::modelFile(network + ".pt2");
+    options.calibration = test::modelFile(network + ".npz");
+    options.target = target;
+    options.memoryMode = mode;
+    auto build = pipeline::build(options);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    ASSERT_TRUE(pipeline::writeOutput(*build, program()).ok());
+    auto arrays = readNpz(test::modelFile(network + ".npz"));
+    ASSERT_TRUE(arrays.ok());
+    auto samples = pipeline::verificationSamples(*build, *arrays);
+    ASSERT_TRUE(samples.ok()) << samples.error().str();
+    samples->resize(std::min(count, samples->size()));
+    auto file = MappedFile::open(program());
+    ASSERT_TRUE(file.ok());
+    auto runner = device::Runner::open((*file)->bytes());
+    ASSERT_TRUE(runner.ok()) << runner.error().str();
+    std::vector<std::vector<Tensor>> inputs(runner->inputs().size()), outputs(runner->outputs().size());
+    for (const auto& sample : *samples) {
+      auto run = runner->run(sample);
+      ASSERT_TRUE(run.ok()) << run.error().str();
+      for (size_t i = 0; i < inputs.size(); ++i) inputs[i].push_back(sample[i]);
+      for (size_t i = 0; i < outputs.size(); ++i) outputs[i].push_back(run->outputs[i]);
+      cycles_ += run->stats.npuCycles;
+      calls_ += run->stats.delegates.size();
+    }
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inputs_.emplace_back(fmt::format("in{}", i), pipeline::stack(inputs[i]));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      expected_.emplace_back(fmt::format("out{}", i), pipeline::stack(outputs[i]));
+  }
+
+  std::filesystem::path program() const { return folder_ / "x.pte"; }
+  std::filesystem::path elf() const { return folder_ / "x.elf"; }
+
+  ImageOptions linked(const std::string& platform) const {
+    ImageOptions options = imageOptions(program(), platform);
+    options.plan.inputs = inputs_;
+    options.plan.expected = expected_;
+    return options;
+  }
+
+  /// Builds the image and runs it on the platform that it was built for. `npu`: another NPU than the
+  /// program's.
+  Ran run(const ImageOptions& options, const std::string& arguments = "", const std::string& npu = "") {
+    Ran ran;
+    const auto image = buildImage(options);
+    EXPECT_TRUE(image.ok()) << image.error().str();
+    if (!image.ok() || !writeFile(elf(), image->elf).ok()) return ran;
+    const auto note = platform::readImageNote(asBytes(image->elf));
+    EXPECT_TRUE(note.has_value());
+    if (!note) return ran;
+    platform::Options platform;
+    platform.board = *platform::findBoard(note->platform);
+    auto machine = npu.empty() && note->target != "cpu"
+                       ? npu::makeMachine(note->target, note->systemConfig, note->memoryMode)
+                       : npu::makeMachine(npu.empty() ? "ethos-u55-128" : npu, "", "");
+    EXPECT_TRUE(machine.ok()) << machine.error().str();
+    platform.machine = std::move(*machine);
+    platform.timingAdapters = timingAdapters_;
+    platform.semihostingFolder = folder_.path();
+    platform.commandLine = "x.elf" + (arguments.empty() ? "" : " " + arguments);
+    platform.secondsLimit = 300;
+    platform.output = [&ran](uint32_t, char byte) {
+      if (byte != '\r') ran.text += byte;
+    };
+    auto outcome = platform::runElf(elf(), platform);
+    EXPECT_TRUE(outcome.ok()) << outcome.error().str();
+    if (outcome.ok()) ran.outcome = std::move(*outcome);
+    return ran;
+  }
+
+  /// The number behind `name` in a line "I [carina] NAMEnumber ...".
+  static int64_t printed(const std::string& text, const std::string& name) {
+    const size_t at = text.find("I [carina] " + name);
+    return at == std::string::npos ? -1 : std::stoll(text.substr(at + 11 + name.size()));
+  }
+
+  test::TempDir folder_;
+  NamedTensors inputs_, expected_;
+  int64_t cycles_ = 0;
+  size_t calls_ = 0;
+  bool timingAdapters_ = false;
+};
+
+struct Case {
+  const char *network, *target, *mode, *platform;
+};
+class Networks : public Firmware, public testing::WithParamInterface<Case> {};
+
+TEST_P(Networks, SameBytesAndCyclesAsInProcess) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  const Case& c = GetParam();
+  prepare(c.network, c.target, c.mode);
+  const Ran ran = run(linked(c.platform));
+  EXPECT_EQ(ran.outcome.reason, platform::EndReason::Exit) << ran.outcome.explanation;
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Test_result: PASS"));
+  EXPECT_THAT(ran.text, HasSubstr("Application exit code: 0."));
+  EXPECT_EQ(printed(ran.text, "NPU Inferences : "), expected_.front().second.dim(0));
+  EXPECT_EQ(printed(ran.text, "NPU delegations: "), static_cast<int64_t>(calls_));
+  EXPECT_EQ(printed(ran.text, "ethosu_pmu_cycle_cntr : "), cycles_);
+  EXPECT_EQ(ran.outcome.jobs.size(), calls_);
+  EXPECT_GT(printed(ran.text, "ethosu_pmu_cntr0 : "), 0);
+  EXPECT_GT(printed(ran.text, "Inference runtime: "), cycles_);
+  EXPECT_LE(printed(ran.text, "stack_used: "), 3072) << "the stack of an image is close to its end";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Networks,
+    testing::Values(Case{"digits8", "ethos-u55-128", "Shared_Sram", "corstone-300"},
+                    Case{"residual", "ethos-u55-256", "Sram_Only", "corstone-300"},
+                    Case{"dense", "ethos-u65-512", "Dedicated_Sram_384KB", "corstone-300"},
+                    Case{"mobile", "ethos-u65-256", "Shared_Sram", "corstone-300"},
+                    Case{"mobile", "ethos-u85-256", "Sram_Only", "corstone-320"},
+                    Case{"residual", "ethos-u85-1024", "Dedicated_Sram_256KB", "corstone-320"}),
+    [](const testing::TestParamInfo<Case>& at) {
+      std::string name = std::string(at.param.network) + "_" + at.param.target;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST_F(Firmware, PollingGivesTheSame) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u85-128", "");
+  ImageOptions options = linked("corstone-320");
+  options.source.poll = true;
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_EQ(printed(ran.text, "ethosu_pmu_cycle_cntr : "), cycles_);
+}
+
+TEST_F(Firmware, TimingAdaptersSayWhatTheSystemConfigurationSays) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("residual", "ethos-u55-128", "Shared_Sram");
+  timingAdapters_ = true;
+  const Ran ran = run(linked("corstone-300"));
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  const int64_t cycles = printed(ran.text, "ethosu_pmu_cycle_cntr : ");
+  EXPECT_NEAR(static_cast<double>(cycles), static_cast<double>(cycles_), 0.1 * static_cast<double>(cycles_));
+}
+
+TEST_F(Firmware, AWrongOutputFailsTheTest) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "");
+  Tensor& expected = expected_.front().second;
+  float last;
+  std::byte* at = expected.mutableBytes().data() + expected.numBytes() - 4;
+  std::memcpy(&last, at, 4);
+  last += 0.5f;
+  std::memcpy(at, &last, 4);
+  ImageOptions options = linked("corstone-300");
+  Ran ran = run(options);
+  EXPECT_EQ(ran.outcome.exitCode, 1);
+  EXPECT_THAT(ran.text, HasSubstr("Test_result: FAIL"));
+  EXPECT_THAT(ran.text, HasSubstr(" max_absolute_error: 0.5000"));
+  EXPECT_THAT(ran.text, HasSubstr(" different_elements: 1\n"));
+  EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));
+  options.source.tolerance = 0.51;
+  ran = run(options);
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+}
+
+TEST_F(Firmware, FilesBySemihosting) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("digits8", "ethos-u55-64", "", 1);
+  const ByteSpan input = inputs_.front().second.bytes(), output = expected_.front().second.bytes();
+  ASSERT_TRUE(writeFile(folder_ / "i0.bin", input).ok());
+  for (const bool programByFile : {false, true}) {
+    ImageOptions options = imageOptions(program(), "corstone-300");
+    options.plan.semihosted = true;
+    options.plan.programByFile = programByFile;
+    std::filesystem::remove(folder_ / "out-0.bin");
+    const Ran ran = run(options, programByFile ? "-m x.pte -i i0.bin -o out" : "-i i0.bin -o out");
+    EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+    auto written = MappedFile::open(folder_ / "out-0.bin");
+    ASSERT_TRUE(written.ok()) << ran.text;
+    EXPECT_TRUE(
+        std::equal(output.begin(), output.end(), (*written)->bytes().begin(), (*written)->bytes().end()));
+    EXPECT_EQ(printed(ran.text, "ethosu_pmu_cycle_cntr : "), cycles_);
+  }
+}
+
+TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "", 1);
+  ASSERT_TRUE(writeFile(folder_ / "short.bin", std::string_view("abc")).ok());
+  ImageOptions options = imageOptions(program(), "corstone-300");
+  options.plan.semihosted = true;
+  const auto expectError = [&](const std::string& arguments, const std::string& message) {
+    const Ran ran = run(options, arguments);
+    EXPECT_EQ(ran.outcome.exitCode, 1) << arguments;
+    EXPECT_THAT(ran.text, HasSubstr("E [carina] " + message));
+  };
+  expectError("-i none.bin -o out", "cannot read none.bin");
+  expectError("-i short.bin -o out", "cannot read short.bin, or it does not have");
+  expectError("-i short.bin -i short.bin", "2 inputs given, the program has 1");
+  expectError("--server_mode true", "cannot understand '--server_mode'");
+  expectError("-m x.pte", "this image has no memory for a program");
+  options.plan.programByFile = true;
+  expectError("", "no program is linked in: name one with -m");
+  expectError("-m short.bin", "truncated: the file is shorter than a program header");
+}
+
+TEST_F(Firmware, RefusesAnotherNpuThanTheProgramWasCompiledFor) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "", 1);
+  const Ran ran = run(linked("corstone-300"), "", "ethos-u55-256");
+  EXPECT_EQ(ran.outcome.exitCode, 1);
+  EXPECT_THAT(
+      ran.text,
+      HasSubstr("E [carina] wrong target: compiled for another number of MACs per cycle than the NPU has"));
+}
+
+TEST_F(Firmware, AnUsedUpStackIsReported) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "", 1);
+  ImageOptions options = linked("corstone-300");
+  options.plan.stackBytes = 256;
+  const Ran ran = run(options);
+  EXPECT_NE(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, Not(HasSubstr("Test_result: PASS")));
+}
+
+TEST_F(Firmware, WithoutInputsEveryElementIsOne) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "", 1);
+  ImageOptions options = imageOptions(program(), "corstone-300");
+  options.source.printed = 2;
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Output[0][1]: (float) "));
+  EXPECT_THAT(ran.text, Not(HasSubstr("Output[0][2]")));
+}
+
+}  // namespace
+}  // namespace carina::firmware
