@@ -87,10 +87,9 @@ constexpr uint64_t elementAddress(const FeatureMap& fm, int32_t y, int32_t x, in
     }
   }
   const int64_t element = elementBytes(fm.type);
-  const int64_t offset = fm.layout == Layout::NHWC
-                             ? y * fm.strideY + x * fm.strideX + c * element
-                             : y * fm.strideY + (c / kBrickDepth) * fm.strideC +
-                                   (kBrickDepth * int64_t{x} + c % kBrickDepth) * element;
+  const int64_t channel =
+      fm.layout == Layout::NHWC ? c * element : c / kBrickDepth * fm.strideC + c % kBrickDepth * element;
+  const int64_t offset = y * fm.strideY + x * fm.strideX + channel;
   return fm.base[tile] + static_cast<uint64_t>(offset);
 }
 

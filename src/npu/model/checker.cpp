@@ -95,11 +95,10 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
         ((count - 1) * stride < 0 ? low : high) += (count - 1) * stride;
       };
       axis(rows, map.strideY);
+      axis(columns, map.strideX);
       if (map.layout == Layout::NHWC) {
-        axis(columns, map.strideX);
         axis(axes.c, bytes);
       } else {
-        axis(columns, 16 * bytes);
         axis((axes.c + 15) / 16, map.strideC);
         high += ((axes.c - 1) % 16) * bytes;
       }
@@ -325,9 +324,8 @@ Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reducti
 std::pair<int64_t, int64_t> hull(const FeatureMap& map, const Box& box) {
   const int64_t bytes = elementBytes(map.type);
   const auto at = [&](int64_t y, int64_t x, int64_t c) {
-    const auto base = static_cast<int64_t>(map.base[0]) + y * map.strideY;
-    return map.layout == Layout::NHWC ? base + x * map.strideX + c * bytes
-                                      : base + c / 16 * map.strideC + (16 * x + c % 16) * bytes;
+    const auto base = static_cast<int64_t>(map.base[0]) + y * map.strideY + x * map.strideX;
+    return map.layout == Layout::NHWC ? base + c * bytes : base + c / 16 * map.strideC + c % 16 * bytes;
   };
   int64_t low = at(box.y0, box.x0, box.c0), high = low;
   for (const int64_t y : {box.y0, box.y1 - 1}) {
@@ -346,8 +344,8 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   if (boxA.empty() || boxB.empty()) return false;
   const int64_t bytes = elementBytes(a.type);
   const bool sameGrid = a.layout == b.layout && a.type == b.type && a.strideY == b.strideY && a.strideY > 0 &&
-                        (a.layout == Layout::NHWC ? a.strideX == b.strideX && a.strideX > 0
-                                                  : a.strideC == b.strideC && a.strideC > 0);
+                        a.strideX == b.strideX && a.strideX > 0 &&
+                        (a.layout == Layout::NHWC || (a.strideC == b.strideC && a.strideC > 0));
   if (sameGrid) {
     // Move both into one coordinate system by taking the distance of the bases apart.
     int64_t rest = static_cast<int64_t>(b.base[0]) - static_cast<int64_t>(a.base[0]);
@@ -360,7 +358,10 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
       dc = rest % a.strideX / bytes;
     } else {
       dc = rest / a.strideC * 16;
-      dx = rest % a.strideC / (16 * bytes);
+      dx = rest % a.strideC / a.strideX;
+      const int64_t between =
+          rest % a.strideC % a.strideX;  // columns of one map lie between those of the other
+      if (between >= 16 * bytes && between <= a.strideX - 16 * bytes) return false;
     }
     if (negative) dy = -dy, dx = -dx, dc = -dc;
     const auto meet = [](int64_t p0, int64_t p1, int64_t q0, int64_t q1) { return p0 < q1 && q0 < p1; };

@@ -20,12 +20,11 @@ struct Extent {
 Extent extentOf(const FeatureMap& map, int64_t rows, int64_t columns, int64_t depth, int64_t bytes) {
   Extent extent;
   extent.axis(rows, map.strideY);
+  extent.axis(columns, map.strideX);
   if (map.layout == Layout::NHWC) {
-    extent.axis(columns, map.strideX);
     extent.axis(depth, bytes);
     return extent;
   }
-  extent.axis(columns, 16 * bytes);
   const int64_t bricks = (depth + 15) / 16;
   const int64_t last = (bricks - 1) * map.strideC;
   const int64_t lanes = (depth - 1) % 16;  // of the last brick
@@ -74,11 +73,10 @@ void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool bric
     const std::byte* in = from + c / 16 * strideC;
     T* out = to + c;
     if (depth - c >= 16) {
-      for (int64_t x = 0; x < columns; ++x)
-        convert<Source>(in + x * 16 * kBytes, 16, zeroPoint, out + x * depth);
+      for (int64_t x = 0; x < columns; ++x) convert<Source>(in + x * strideX, 16, zeroPoint, out + x * depth);
     } else {
       for (int64_t x = 0; x < columns; ++x) {
-        convert<Source>(in + x * 16 * kBytes, depth - c, zeroPoint, out + x * depth);
+        convert<Source>(in + x * strideX, depth - c, zeroPoint, out + x * depth);
       }
     }
   }
@@ -144,7 +142,7 @@ void BoundMap::readRow(int64_t y, int64_t x0, int64_t x1, int64_t zeroPoint, T* 
     const size_t t = tileOf(yy, xx);
     const int64_t end = !stacked_ && x0 < width0_ ? std::min(x1, width0_) : x1;
     const int64_t columns = end - x0;
-    const std::byte* from = origin_[t] + (zero_[t] + yy * strideY_ + xx * (brick_ ? 16 * bytes_ : strideX_));
+    const std::byte* from = origin_[t] + (zero_[t] + yy * strideY_ + xx * strideX_);
     switch (type_) {
       case ElementType::Int8:
         readPixels<int8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
@@ -183,7 +181,7 @@ void BoundMap::writeRow(int64_t y, int64_t x0, int64_t x1, const std::byte* from
     const size_t t = tileOf(yy, xx);
     const int64_t end = !stacked_ && x0 < width0_ ? std::min(x1, width0_) : x1;
     const int64_t columns = end - x0;
-    std::byte* to = origin_[t] + (zero_[t] + yy * strideY_ + xx * (brick_ ? 16 * bytes_ : strideX_));
+    std::byte* to = origin_[t] + (zero_[t] + yy * strideY_ + xx * strideX_);
     if (!brick_) {
       if (strideX_ == pixel) {
         std::memcpy(to, from, static_cast<size_t>(columns * pixel));
@@ -192,15 +190,14 @@ void BoundMap::writeRow(int64_t y, int64_t x0, int64_t x1, const std::byte* from
           std::memcpy(to + x * strideX_, from + x * pixel, static_cast<size_t>(pixel));
       }
     } else {
-      const int64_t brickBytes = 16 * bytes_;
       for (int64_t c = 0; c < depth_; c += 16) {
         std::byte* out = to + c / 16 * strideC_;
         const std::byte* in = from + c * bytes_;
         if (depth_ - c >= 16 && bytes_ == 1) {
-          for (int64_t x = 0; x < columns; ++x) std::memcpy(out + x * 16, in + x * pixel, 16);
+          for (int64_t x = 0; x < columns; ++x) std::memcpy(out + x * strideX_, in + x * pixel, 16);
         } else {
           const auto count = static_cast<size_t>(std::min<int64_t>(depth_ - c, 16) * bytes_);
-          for (int64_t x = 0; x < columns; ++x) std::memcpy(out + x * brickBytes, in + x * pixel, count);
+          for (int64_t x = 0; x < columns; ++x) std::memcpy(out + x * strideX_, in + x * pixel, count);
         }
       }
     }

@@ -35,8 +35,7 @@ class BoundMap {
   std::byte* element(int64_t y, int64_t x, int64_t c) const {
     int64_t yy = y, xx = x;
     const size_t t = tileOf(yy, xx);
-    const int64_t inPixel =
-        brick_ ? (c / 16) * strideC_ + (16 * xx + c % 16) * bytes_ : xx * strideX_ + c * bytes_;
+    const int64_t inPixel = xx * strideX_ + (brick_ ? c / 16 * strideC_ + c % 16 * bytes_ : c * bytes_);
     return origin_[t] + (zero_[t] + yy * strideY_ + inPixel);
   }
 

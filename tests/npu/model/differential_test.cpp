@@ -76,8 +76,8 @@ class Case {
       map.strideY = map.strideX * w + gap;
       map.strideC = bytes;
     } else {
-      map.strideX = 16 * bytes;
-      map.strideC = int64_t{16} * bytes * w + gap;
+      map.strideX = int64_t{16} * bytes * (coin(4) ? in(2, 4) : 1);
+      map.strideC = map.strideX * w + gap;
       map.strideY = map.strideC * ((c + 15) / 16) + gap;
     }
     map.height0 = map.height1 = h;

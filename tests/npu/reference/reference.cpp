@@ -85,11 +85,12 @@ Place placeOf(const npu::FeatureMap& map, int y, int x, int c) {
     if (tile == 3) y -= map.height1;
   }
   const int size = bitsOf(map.type) / 8;
-  int64_t offset = static_cast<int64_t>(map.base[static_cast<size_t>(tile)]) + y * map.strideY;
+  int64_t offset =
+      static_cast<int64_t>(map.base[static_cast<size_t>(tile)]) + y * map.strideY + x * map.strideX;
   if (map.layout == npu::Layout::NHCWB16) {
-    offset += (c / 16) * map.strideC + (x * 16 + c % 16) * size;
+    offset += (c / 16) * map.strideC + (c % 16) * size;
   } else {
-    offset += x * map.strideX + c * size;
+    offset += c * size;
   }
   return {map.region, static_cast<uint64_t>(offset)};
 }
