@@ -5,19 +5,24 @@ set(CARINA_RUNTIME_SOURCES
   kernels/binary.cpp
   kernels/call.cpp
   kernels/channels.cpp
+  kernels/conv.cpp
   kernels/convert.cpp
   kernels/create.cpp
   kernels/cut.cpp
   kernels/dequantize.cpp
+  kernels/index.cpp
   kernels/join.cpp
   kernels/layout.cpp
   kernels/matmul.cpp
+  kernels/norm.cpp
   kernels/pad.cpp
+  kernels/pool.cpp
   kernels/quantize.cpp
   kernels/reduce.cpp
   kernels/reduction.cpp
   kernels/region.cpp
   kernels/repeat.cpp
+  kernels/resize.cpp
   kernels/softmax.cpp
   kernels/stream.cpp
   kernels/unary.cpp

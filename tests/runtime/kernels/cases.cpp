@@ -65,6 +65,7 @@ const Generators& generators() {
     addMovement(table);
     addQuantized(table);
     addReduce(table);
+    addWindow(table);
     return table;
   }();
   return all;

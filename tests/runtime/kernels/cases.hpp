@@ -51,6 +51,7 @@ void addPointwise(Generators& generators);
 void addMovement(Generators& generators);
 void addQuantized(Generators& generators);
 void addReduce(Generators& generators);
+void addWindow(Generators& generators);
 
 /// Generators of every kernel.
 const Generators& generators();
