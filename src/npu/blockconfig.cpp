@@ -208,6 +208,8 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
   equalDepth_ = elementwise_ || resize || op.kind == OperationKind::Depthwise ||
                 (op.kind == OperationKind::Pool && !reduceSum);
   ifmBits_ = lookupBits(op);
+  ifmHeight_ = op.ifm.height;
+  ifmWidth_ = op.ifm.width;
   ifmDepth_ = op.ifm.depth;
   usesLut_ = usesTableMemory(target, op.activation);
   hasIfm2_ = elementwise_ && op.ifm2.has_value() && !op.elementwise.ifm2Broadcast.scalar;
@@ -346,7 +348,11 @@ bool BlockRules::fitsU85(BlockShape block, int32_t buffers) const {
   // Elementwise and resize pass through the output buffer row by row: no block is too large for them.
   if (elementwise_ || kind_ == OperationKind::Resize) return true;
   const BlockShape ifm = ifmBlockU85(block);
-  const int64_t ifmBytes = int64_t{ifm.h} * ifm.w * ifm.c * ifmBits_ / 8;
+  // Padding is not stored: one block never takes more than the whole map.
+  const int64_t blockElements = int64_t{ifm.h} * ifm.w * ifm.c;
+  const int64_t mapElements = int64_t{ifmHeight_} * ifmWidth_ * roundUp(ifmDepth_, 16);
+  const int64_t ifmBytes =
+      (buffers == 1 ? std::min(blockElements, mapElements) : blockElements) * ifmBits_ / 8;
   const int64_t accBytes = int64_t{block.h} * block.w * roundUp(block.c, 16) * accumulatorBits_ / 8;
   return buffers * ifmBytes <= ram.input && buffers * accBytes <= ram.accumulator;
 }

@@ -77,7 +77,7 @@ class BlockRules {
   OperationKind kind_;
   BlockShape granule_, limit_, microblock_;
   int32_t reductionDepth_ = 0, accumulatorBits_ = 32;
-  int32_t ifmBits_ = 8, ifmDepth_ = 1;
+  int32_t ifmBits_ = 8, ifmHeight_ = 1, ifmWidth_ = 1, ifmDepth_ = 1;
   int32_t kernelH_ = 1, kernelW_ = 1, strideY_ = 1,
           strideX_ = 1;  // dilated kernel, at most 8 (1 for elementwise)
   int32_t upscale_ = 1, nearest_ = 0;

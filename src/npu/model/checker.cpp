@@ -439,13 +439,16 @@ void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
 }
 
 void Checker::add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset) {
-  // Operand scales are decoded for every elementwise operation, but only additions use those of U55/U65.
+  // Operand scales are decoded for every elementwise operation, but only additions use those of U55/U65, and
+  // unary operations have no second operand.
   const auto* elementwise = std::get_if<KernelOperation>(&operation);
   const bool noOperandScales = elementwise != nullptr && !target_.isU85() &&
                                (elementwise->elementwise.mode != ElementwiseMode::Add &&
                                 elementwise->elementwise.mode != ElementwiseMode::Sub);
+  const bool unary = elementwise != nullptr && !elementwise->ifm2;
   for (const std::string_view name : unset) {
     if (noOperandScales && (name == "NPU_SET_OPA_SCALE" || name == "NPU_SET_OPB_SCALE")) continue;
+    if (unary && name == "NPU_SET_IFM2_SCALE") continue;
     find(Finding::Kind::StaleState, offset, fmt::format("{} is used but no command has set it", name));
   }
   const auto keep = [](std::deque<Pending>& queue, int32_t outstanding) {

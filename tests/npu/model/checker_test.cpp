@@ -111,5 +111,34 @@ TEST(ModelChecker, FindsUseBeforeSet) {
   EXPECT_GT(count(result, Finding::Kind::StaleState), 10);
 }
 
+TEST(ModelChecker, UnaryOperationsNeedNoSecondScale) {
+  auto machine = makeMachine("ethos-u85-256", "", "");
+  for (const auto mode : {ElementwiseMode::Add, ElementwiseMode::Abs}) {
+    const std::vector<uint32_t> words{static_cast<uint32_t>(mode) << 16 | 6, 0xffff0000};  // on reset state
+    std::vector<std::byte> arena(64);
+    const RegionBytes regions[] = {{arena, true}};
+    const RunResult result = runStream(words, *machine, regions, checking());
+    const bool named = std::any_of(result.findings.begin(), result.findings.end(), [](const Finding& f) {
+      return f.message.find("NPU_SET_IFM2_SCALE") != std::string::npos;
+    });
+    EXPECT_EQ(named, mode == ElementwiseMode::Add);
+  }
+}
+
+TEST(ModelChecker, PaddingTakesNoRoomOnChip) {
+  // A block of 3 x 29 columns at the edge of a map of 2 x 28: with its padding it would not fit 16 KiB.
+  SmallProgram program("ethos-u85-256");
+  KernelOperation op = program.copy(2, 28, 192, ElementType::Int8, std::vector<int64_t>(2 * 28 * 192, 1));
+  op.kernel.height = op.kernel.width = 3;
+  op.kernel.strideY = op.kernel.strideX = 2;
+  op.padding = {.top = 0, .left = 0, .bottom = 1, .right = 1};
+  op.ofm = program.map(1, 14, 192, ElementType::Int8, std::vector<int64_t>(14 * 192, 0));
+  op.microblock = {1, 2, 16};
+  op.block = {1, 14, 192};
+  program.add(op);
+  ASSERT_EQ(program.run(checking()), "");
+  EXPECT_EQ(count(program.result(), Finding::Kind::BlockConfig), 0);
+}
+
 }  // namespace
 }  // namespace carina::test
