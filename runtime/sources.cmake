@@ -26,6 +26,7 @@ set(CARINA_RUNTIME_SOURCES
   kernels/softmax.cpp
   kernels/stream.cpp
   kernels/unary.cpp
+  src/c_api.cpp
   src/ethosu_delegate.cpp
   src/ethosu_driver.cpp
   src/flatbuffer.cpp

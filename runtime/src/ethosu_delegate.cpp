@@ -19,6 +19,7 @@ struct State {
   Bytes weights;
   Bytes inputs, outputs;  // records of blob::kIoBytes each
   uint32_t scratchBytes;
+  uint32_t driver;  // index
 
   uint32_t inputCount() const { return static_cast<uint32_t>(inputs.size / blob::kIoBytes); }
   uint32_t outputCount() const { return static_cast<uint32_t>(outputs.size / blob::kIoBytes); }
@@ -221,11 +222,7 @@ Status EthosUDelegate::prepare(Bytes bytes, const NamedData& data, void* memory,
   state->weights = blocks[kBlockWeights];
   CARINA_RT_TRY(readIos(blocks[kBlockInputs], state->scratchBytes, &state->inputs));
   CARINA_RT_TRY(readIos(blocks[kBlockOutputs], state->scratchBytes, &state->outputs));
-  Span<const uint32_t> stream;
-  uint32_t configWord = 0, id = 0;
-  CARINA_RT_TRY(driver_ != nullptr && driver_->isOpen()
-                    ? driver_->check(state->payload, &stream)
-                    : EthosUDriver::parse(state->payload, &stream, &configWord, &id));
+  CARINA_RT_TRY(choose(state->payload, &state->driver));
   size_t scratch = 0;
   if (!alignUp(state->scratchBytes, blob::kAlignment, &scratch))
     return failure(Code::OutOfMemory, "the scratch arena of a delegate cannot be addressed");
@@ -233,10 +230,31 @@ Status EthosUDelegate::prepare(Bytes bytes, const NamedData& data, void* memory,
   return Status{};
 }
 
+/// The first open driver that takes the payload; without one only the form of the payload is checked. When
+/// all refuse, the first one's reason counts.
+Status EthosUDelegate::choose(Bytes payload, uint32_t* driver) const {
+  Span<const uint32_t> stream;
+  Status refusal;
+  *driver = 0;
+  for (uint32_t i = 0; i < drivers_.size; ++i) {
+    if (!drivers_[i]->isOpen()) continue;
+    const Status status = drivers_[i]->check(payload, &stream);
+    if (status.ok()) {
+      *driver = i;
+      return status;
+    }
+    if (refusal.ok()) refusal = status;
+  }
+  if (!refusal.ok()) return refusal;
+  uint32_t configWord = 0, id = 0;
+  return EthosUDriver::parse(payload, &stream, &configWord, &id);
+}
+
 Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int32_t> arguments,
                                Arena& temporary) {
   const State& state = *static_cast<const State*>(memory);
-  if (driver_ == nullptr) return failure(Code::InvalidState, "the delegate has no driver");
+  if (drivers_.empty()) return failure(Code::InvalidState, "the delegate has no driver");
+  EthosUDriver& driver = *drivers_[state.driver];
   if (arguments.size != state.inputCount() + state.outputCount()) {
     return failure(Code::ShapeMismatch,
                    "a delegate is called with another number of arguments than its blob has");
@@ -265,9 +283,9 @@ Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int3
       {scratch, state.scratchBytes, Access::ReadWrite},
       {fast_.data, fast_.size, Access::ReadWrite},
   };
-  CARINA_RT_TRY(driver_->run(state.payload, Span<const Region>(regions)));
-  cycles_ += driver_->pmu().cycles;
-  for (uint32_t i = 0; i < kMaxPmuCounters; ++i) events_[i] += driver_->pmu().events[i];
+  CARINA_RT_TRY(driver.run(state.payload, Span<const Region>(regions)));
+  cycles_ += driver.pmu().cycles;
+  for (uint32_t i = 0; i < kMaxPmuCounters; ++i) events_[i] += driver.pmu().events[i];
   ++jobs_;
   for (uint32_t i = 0; i < state.outputCount(); ++i) {
     const uint32_t argument = state.inputCount() + i;

@@ -13,11 +13,16 @@ class EthosUDelegate final : public Backend {
   /// `fastScratch` is the on-chip memory for region 2 (Dedicated_Sram), aligned to 16; may be empty. Without
   /// a driver programs can be checked but not executed.
   explicit EthosUDelegate(EthosUDriver* driver, MutableBytes fastScratch = {})
-      : driver_(driver), fast_(fastScratch) {}
+      : only_(driver), drivers_(&only_, driver != nullptr ? 1 : 0), fast_(fastScratch) {}
+  /// Several NPUs: each delegate call goes to the first open driver whose NPU it was compiled for.
+  explicit EthosUDelegate(Span<EthosUDriver* const> drivers, MutableBytes fastScratch = {})
+      : drivers_(drivers), fast_(fastScratch) {}
+  EthosUDelegate(const EthosUDelegate&) = delete;
+  EthosUDelegate& operator=(const EthosUDelegate&) = delete;
   ~EthosUDelegate() = default;
 
   const char* id() const override { return "EthosUBackend"; }
-  /// Four spans into the blob and the scratch size.
+  /// Four spans into the blob, the scratch size, which driver.
   static constexpr size_t kStateBytes = 4 * sizeof(Bytes) + 8;
   size_t stateBytes() const override { return kStateBytes; }
   Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
@@ -32,7 +37,10 @@ class EthosUDelegate final : public Backend {
   uint32_t jobs() const { return jobs_; }
 
  private:
-  EthosUDriver* driver_;
+  Status choose(Bytes payload, uint32_t* driver) const;
+
+  EthosUDriver* only_ = nullptr;
+  Span<EthosUDriver* const> drivers_;
   MutableBytes fast_;
   uint64_t cycles_ = 0;
   uint64_t events_[kMaxPmuCounters] = {};

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions as thin covers of the C++ classes. Only here do the two meet: objects are made in the
+// storage that the C structures provide.
+#include <string.h>
+
+#include <new>
+
+#include "carina/carina.h"
+#include "carina/kernels.hpp"
+#include "carina/runtime.hpp"
+
+namespace carina::rt {
+namespace {
+
+static_assert(static_cast<int>(Code::MapFailed) == CARINA_MAP_FAILED);
+static_assert(static_cast<int>(Access::ReadWrite) == CARINA_READ_WRITE);
+
+carina_status toC(const Status& status) {
+  return {static_cast<uint8_t>(status.code), status.nameLength, status.where, status.what, status.name};
+}
+Status fromC(const carina_status& status) {
+  return {static_cast<Code>(status.code), status.name_length, status.where, status.what, status.name};
+}
+
+/// A Device made of C functions.
+class CDevice final : public Device {
+ public:
+  explicit CDevice(const carina_device& device) : device_(device) {}
+  ~CDevice() = default;
+
+  uint32_t read32(uint32_t offset) override { return device_.read32(device_.context, offset); }
+  void write32(uint32_t offset, uint32_t value) override { device_.write32(device_.context, offset, value); }
+  bool map(const void* host, size_t bytes, Access access, uint64_t* busAddress) override {
+    *busAddress = reinterpret_cast<uintptr_t>(host);
+    return device_.map == nullptr ||
+           device_.map(device_.context, host, bytes, static_cast<carina_access>(access), busAddress) != 0;
+  }
+  void unmap(const void* host, size_t bytes) override {
+    if (device_.unmap != nullptr) device_.unmap(device_.context, host, bytes);
+  }
+  Wait wait(uint32_t milliseconds) override {
+    return device_.wait(device_.context, milliseconds) != 0 ? Wait::Interrupt : Wait::Timeout;
+  }
+  void clean(const void* data, size_t bytes) override {
+    if (device_.clean != nullptr) device_.clean(device_.context, data, bytes);
+  }
+  void invalidate(void* data, size_t bytes) override {
+    if (device_.invalidate != nullptr) device_.invalidate(device_.context, data, bytes);
+  }
+
+ private:
+  carina_device device_;
+};
+
+DriverOptions optionsFrom(const carina_npu_options* from) {
+  DriverOptions options;
+  if (from == nullptr) return options;
+  options.secure = from->secure != 0;
+  options.privileged = from->privileged != 0;
+  options.timeoutMilliseconds = from->timeout_milliseconds;
+  options.hasAttributes = from->has_attributes != 0;
+  options.attributes.queue = from->queue;
+  memcpy(options.attributes.region, from->region, sizeof(from->region));
+  return options;
+}
+
+struct NpuObject {
+  NpuObject(const carina_device& from, const carina_npu_options* options, MutableBytes fastScratch)
+      : device(from), driver(device, optionsFrom(options)), delegate(&driver, fastScratch) {}
+  CDevice device;
+  EthosUDriver driver;
+  EthosUDelegate delegate;
+};
+
+/// A method with the list of backends that it refers to.
+struct MethodObject {
+  Method method;
+  Backend* backends[1];
+};
+
+template <typename Object, typename Storage>
+Object* in(Storage* storage) {
+  static_assert(sizeof(Object) <= sizeof(Storage) && alignof(Object) <= alignof(Storage));
+  return reinterpret_cast<Object*>(storage->storage);
+}
+template <typename Object, typename Storage>
+const Object* in(const Storage* storage) {
+  return in<Object>(const_cast<Storage*>(storage));
+}
+
+const Program& programOf(const carina_program* program) {
+  return *in<Program>(program);
+}
+
+/// `backends` has room for one and outlives the result.
+Environment environmentFrom(const carina_environment& from, Backend** backends) {
+  Environment environment;
+  environment.kernels = KernelTable(static_cast<const Kernel*>(from.kernels.table), from.kernels.count);
+  if (from.npu != nullptr) {
+    *backends = &in<NpuObject>(from.npu)->delegate;
+    environment.backends = Span<Backend* const>(backends, 1);
+  }
+  if (from.max_instructions != 0) environment.maxInstructions = from.max_instructions;
+  return environment;
+}
+
+carina_status describe(const Value& value, uint32_t index, carina_tensor* tensor) {
+  if (value.kind != ValueKind::Tensor)
+    return toC(failure(Code::TypeMismatch, "the input or output is no tensor", index));
+  const Tensor& t = value.tensor;
+  *tensor = {t.data, t.bytes, t.sizes, t.dimOrder, static_cast<int8_t>(t.type), t.rank};
+  return toC(Status{});
+}
+
+}  // namespace
+}  // namespace carina::rt
+
+using namespace carina::rt;
+
+extern "C" {
+
+size_t carina_status_text(carina_status status, char* text, size_t size) {
+  return statusText(fromC(status), text, size);
+}
+
+carina_status carina_program_load(carina_program* program, const void* bytes, size_t size) {
+  return toC(
+      Program::load(Bytes(static_cast<const uint8_t*>(bytes), size), new (in<Program>(program)) Program));
+}
+uint32_t carina_program_method_count(const carina_program* program) {
+  return programOf(program).methodCount();
+}
+carina_status carina_program_find_method(const carina_program* program, const char* name, uint32_t* index) {
+  return toC(programOf(program).findMethod(name, index));
+}
+
+carina_status carina_npu_open(carina_npu* npu, const carina_device* device, const carina_npu_options* options,
+                              void* fast_scratch, size_t fast_scratch_bytes) {
+  const MutableBytes fast(static_cast<uint8_t*>(fast_scratch), fast_scratch_bytes);
+  return toC((new (in<NpuObject>(npu)) NpuObject(*device, options, fast))->driver.open());
+}
+uint64_t carina_npu_cycles(const carina_npu* npu) {
+  return in<NpuObject>(npu)->delegate.cycles();
+}
+uint32_t carina_npu_jobs(const carina_npu* npu) {
+  return in<NpuObject>(npu)->delegate.jobs();
+}
+
+carina_kernels carina_all_kernels(void) {
+  const KernelTable all = allKernels();
+  return {all.data, all.size};
+}
+
+carina_status carina_method_require(const carina_program* program, uint32_t index,
+                                    const carina_environment* environment, carina_requirements* needs) {
+  Backend* backends[1] = {};
+  Requirements found;
+  const Status status =
+      Method::require(programOf(program), index, environmentFrom(*environment, backends), &found);
+  *needs = {found.methodBytes, found.temporaryBytes, found.poolCount};
+  return toC(status);
+}
+carina_status carina_method_pool_bytes(const carina_program* program, uint32_t index, uint32_t pool,
+                                       size_t* bytes) {
+  return toC(Method::poolBytes(programOf(program), index, pool, bytes));
+}
+
+carina_status carina_method_load(carina_method* method, const carina_program* program, uint32_t index,
+                                 const carina_environment* environment, const carina_memory* memory) {
+  constexpr uint32_t kMaxPools = 16;
+  MutableBytes pools[kMaxPools];
+  if (memory->pool_count > kMaxPools)
+    return toC(
+        failure(Code::Unsupported, "the C interface takes at most 16 memory pools", memory->pool_count));
+  for (uint32_t i = 0; i < memory->pool_count; ++i)
+    pools[i] = MutableBytes(memory->pools[i].data, memory->pools[i].size);
+  const Memory given{MutableBytes(memory->method.data, memory->method.size),
+                     Span<MutableBytes>(pools, memory->pool_count),
+                     MutableBytes(memory->temporary.data, memory->temporary.size)};
+  MethodObject* object = new (in<MethodObject>(method)) MethodObject{};
+  return toC(
+      object->method.load(programOf(program), index, environmentFrom(*environment, object->backends), given));
+}
+
+uint32_t carina_method_input_count(const carina_method* method) {
+  return in<MethodObject>(method)->method.inputCount();
+}
+uint32_t carina_method_output_count(const carina_method* method) {
+  return in<MethodObject>(method)->method.outputCount();
+}
+carina_status carina_method_input(const carina_method* method, uint32_t index, carina_tensor* tensor) {
+  const Method& object = in<MethodObject>(method)->method;
+  if (index >= object.inputCount())
+    return toC(failure(Code::InvalidArgument, "an input index is out of range", index));
+  return describe(object.input(index), index, tensor);
+}
+carina_status carina_method_output(const carina_method* method, uint32_t index, carina_tensor* tensor) {
+  const Method& object = in<MethodObject>(method)->method;
+  if (index >= object.outputCount())
+    return toC(failure(Code::InvalidArgument, "an output index is out of range", index));
+  return describe(object.output(index), index, tensor);
+}
+carina_status carina_method_set_input(carina_method* method, uint32_t index, const void* bytes, size_t size) {
+  return toC(
+      in<MethodObject>(method)->method.setInput(index, Bytes(static_cast<const uint8_t*>(bytes), size)));
+}
+carina_status carina_method_bind_output(carina_method* method, uint32_t index, void* bytes, size_t size) {
+  return toC(
+      in<MethodObject>(method)->method.bindOutput(index, MutableBytes(static_cast<uint8_t*>(bytes), size)));
+}
+carina_status carina_method_execute(carina_method* method) {
+  return toC(in<MethodObject>(method)->method.execute());
+}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime used from a C file: the results of the C++ interface, and its errors.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "c_client.h"
+#include "device/host_device.hpp"
+#include "device/run.hpp"
+#include "pipeline/verify.hpp"
+#include "program_support.hpp"
+#include "pte/method_builder.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::rt {
+namespace {
+
+std::string reluProgram() {
+  pte::Program program;
+  pte::MethodBuilder builder(program);
+  const pte::ValueId x = builder.input(pte::ScalarType::Float32, {4});
+  const pte::ValueId y = builder.activation(pte::ScalarType::Float32, {4});
+  builder.kernel("aten::relu.out", {x, y});
+  builder.output(y);
+  EXPECT_TRUE(builder.finish().ok());
+  auto bytes = pte::writeProgram(program);
+  EXPECT_TRUE(bytes.ok());
+  return *bytes;
+}
+
+std::string textOf(const carina_status& status) {
+  char text[256];
+  carina_status_text(status, text, sizeof(text));
+  return text;
+}
+
+TEST(CInterface, RunsKernels) {
+  const Aligned program(reluProgram());
+  const float input[4] = {1.0f, -2.0f, 0.5f, -0.25f};
+  float output[4] = {};
+  uint64_t cycles = 0;
+  const carina_status status = run_from_c(program.data(), program.span().size, "forward", nullptr, input,
+                                          sizeof(input), output, sizeof(output), &cycles);
+  ASSERT_EQ(status.code, CARINA_OK) << textOf(status);
+  EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{1.0f, 0.0f, 0.5f, 0.0f}));
+}
+
+TEST(CInterface, ErrorsAreThoseOfTheRuntime) {
+  const Aligned program(reluProgram());
+  const float input[4] = {};
+  float output[4];
+  uint64_t cycles = 0;
+  const auto run = [&](const void* bytes, size_t size, const char* name, size_t inputSize) {
+    return run_from_c(bytes, size, name, nullptr, input, inputSize, output, sizeof(output), &cycles);
+  };
+  const size_t size = program.span().size;
+  EXPECT_EQ(run(program.data(), 4, "forward", 16).code, CARINA_TRUNCATED);
+  EXPECT_EQ(run(input, sizeof(input), "forward", 16).code, CARINA_NOT_A_PROGRAM);
+  const carina_status unknown = run(program.data(), size, "backward", 16);
+  EXPECT_EQ(unknown.code, CARINA_NOT_FOUND);
+  EXPECT_EQ(textOf(unknown), "not found: the program has no method of this name (backward)");
+  EXPECT_EQ(run(program.data(), size, "forward", 12).code, CARINA_SHAPE_MISMATCH);
+}
+
+/// The NPU model behind C functions.
+carina_device deviceOf(device::HostDevice& host) {
+  carina_device device = {};
+  device.context = &host;
+  device.read32 = [](void* context, uint32_t offset) {
+    return static_cast<device::HostDevice*>(context)->read32(offset);
+  };
+  device.write32 = [](void* context, uint32_t offset, uint32_t value) {
+    static_cast<device::HostDevice*>(context)->write32(offset, value);
+  };
+  device.map = [](void* context, const void* memory, size_t bytes, carina_access access, uint64_t* address) {
+    return static_cast<int>(
+        static_cast<device::HostDevice*>(context)->map(memory, bytes, static_cast<Access>(access), address));
+  };
+  device.unmap = [](void* context, const void* memory, size_t bytes) {
+    static_cast<device::HostDevice*>(context)->unmap(memory, bytes);
+  };
+  device.wait = [](void* context, uint32_t milliseconds) {
+    return static_cast<int>(static_cast<device::HostDevice*>(context)->wait(milliseconds) == Wait::Interrupt);
+  };
+  return device;
+}
+
+TEST(CInterface, RunsDelegatesOnTheNpu) {
+  pipeline::Options options;
+  options.model = test::modelFile("dense.pt2");
+  options.calibration = test::modelFile("dense.npz");
+  options.target = "ethos-u55-128";
+  auto build = pipeline::build(options);
+  ASSERT_TRUE(build.ok()) << build.error().str();
+  auto bytes = pte::writeProgram(build->program);
+  ASSERT_TRUE(bytes.ok());
+  auto arrays = readNpz(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto samples = pipeline::verificationSamples(*build, *arrays);
+  ASSERT_TRUE(samples.ok());
+  auto expected = device::runProgram(asBytes(*bytes), samples->front());
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+
+  auto machine = npu::makeMachine(options.target, "", "");
+  ASSERT_TRUE(machine.ok());
+  device::HostDevice host(*machine, {});
+  const carina_device device = deviceOf(host);
+  const Aligned program(*bytes);
+  const ByteSpan input = samples->front().front().bytes();
+  std::vector<std::byte> output(expected->outputs.front().bytes().size());
+  uint64_t cycles = 0;
+  const carina_status status = run_from_c(program.data(), program.span().size, "forward", &device,
+                                          input.data(), input.size(), output.data(), output.size(), &cycles);
+  ASSERT_EQ(status.code, CARINA_OK) << textOf(status);
+  EXPECT_EQ(std::memcmp(output.data(), expected->outputs.front().bytes().data(), output.size()), 0);
+  EXPECT_EQ(cycles, static_cast<uint64_t>(expected->stats.npuCycles));
+  EXPECT_GT(cycles, 0u);
+
+  uint64_t none = 0;
+  const carina_status missing = run_from_c(program.data(), program.span().size, "forward", nullptr,
+                                           input.data(), input.size(), output.data(), output.size(), &none);
+  EXPECT_EQ(missing.code, CARINA_MISSING_BACKEND) << textOf(missing);
+}
+
+}  // namespace
+}  // namespace carina::rt
