@@ -308,7 +308,18 @@ Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reducti
       box.c1 = box.c0 + reductionDepth;
     }
   } else if (op.kind == OperationKind::Resize) {
-    box = {0, map.height, 0, map.width, box.c0, box.c1};
+    // Each output lies between two inputs, clamped to the map.
+    const auto taps = [](int64_t& first, int64_t& last, const ResizeAxis& axis, int64_t size) {
+      const auto before = [&](int64_t out) {
+        const int64_t position = out * axis.denominator + axis.offset;
+        const int64_t n = std::max(axis.numerator, 1);
+        return std::clamp<int64_t>(position >= 0 ? position / n : -((n - 1 - position) / n), 0, size - 1);
+      };
+      last = before(last - 1) + 2;
+      first = before(first);
+    };
+    taps(box.y0, box.y1, op.resizeY, map.height);
+    taps(box.x0, box.x1, op.resizeX, map.width);
   }
   // Broadcast axes hold index 0 only.
   if (map.height == 1) box.y0 = 0;

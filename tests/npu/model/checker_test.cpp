@@ -84,6 +84,28 @@ TEST(ModelChecker, BlockdepMustNotOutrunTheProducer) {
   EXPECT_EQ(count(program.result(), Finding::Kind::Hazard), 1);
 }
 
+TEST(ModelChecker, ResizeReadsTheRowsAroundItsOutputs) {
+  for (const int dependency : {1, 2, 4}) {
+    SmallProgram program("ethos-u85-256");
+    KernelOperation first = program.copy(4, 4, 16, ElementType::Int8, std::vector<int64_t>(256, 1));
+    first.microblock = {1, 4, 16};
+    first.block = {1, 4, 16};  // one block a row
+    program.add(first);
+    KernelOperation second = program.copy(8, 8, 16, ElementType::Int8, std::vector<int64_t>(1024, 0));
+    second.kind = OperationKind::Resize;
+    second.ifm = first.ofm;
+    second.resizeX = second.resizeY = {2, 1, 0};
+    second.kernel.height = second.kernel.width = 4;
+    second.microblock = {1, 4, 16};
+    second.block = {1, 8, 16};
+    second.blockDependency = dependency;
+    program.add(second);
+    ASSERT_EQ(program.run(checking()), "");
+    // The first row needs rows 0 and 1; with 4, all four rows may still be on their way.
+    EXPECT_EQ(count(program.result(), Finding::Kind::Hazard), dependency == 4 ? 1 : 0) << dependency;
+  }
+}
+
 TEST(ModelChecker, FindsIllegalBlocksAndAlignment) {
   SmallProgram program("ethos-u55-128");
   KernelOperation op = program.copy(4, 4, 32, ElementType::Int8, std::vector<int64_t>(512, 1));
