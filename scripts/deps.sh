@@ -7,7 +7,7 @@ packages=(
   libfmt-dev libcli11-dev libinih-dev libsimdjson-dev nlohmann-json3-dev libminizip-dev zlib1g-dev
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libhwy-dev libtbb-dev libunicorn-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
-  gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib
+  gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
 )
 
 missing=()

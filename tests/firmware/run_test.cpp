@@ -52,12 +52,17 @@ class Firmware : public testing::Test {
     auto samples = pipeline::verificationSamples(*build, *arrays);
     ASSERT_TRUE(samples.ok()) << samples.error().str();
     samples->resize(std::min(count, samples->size()));
+    runInProcess(*samples);
+  }
+
+  /// What program() gives for the samples, and how long the NPU takes.
+  void runInProcess(const std::vector<std::vector<Tensor>>& samples) {
     auto file = MappedFile::open(program());
     ASSERT_TRUE(file.ok());
     auto runner = device::Runner::open((*file)->bytes());
     ASSERT_TRUE(runner.ok()) << runner.error().str();
     std::vector<std::vector<Tensor>> inputs(runner->inputs().size()), outputs(runner->outputs().size());
-    for (const auto& sample : *samples) {
+    for (const auto& sample : samples) {
       auto run = runner->run(sample);
       ASSERT_TRUE(run.ok()) << run.error().str();
       for (size_t i = 0; i < inputs.size(); ++i) inputs[i].push_back(sample[i]);
@@ -158,6 +163,86 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Case>& at) {
       std::string name = std::string(at.param.network) + "_" + at.param.target;
       std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST_F(Firmware, RunsWithoutNpu) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "cpu", "");
+  ImageOptions options = linked("corstone-320");
+  options.source.tolerance = 1e-6;
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Test_result: PASS"));
+  EXPECT_THAT(ran.text, HasSubstr("aten::addmm : cycle_cnt : "));
+  EXPECT_THAT(ran.text, Not(HasSubstr("ethosu")));
+  EXPECT_TRUE(ran.outcome.jobs.empty());
+}
+
+/// Silicon's core with MVE, which only QEMU has here; it has no NPU.
+TEST_F(Firmware, CortexM55RunsCpuProgramsOnQemu) {
+  CARINA_NEED_CROSS_COMPILER();
+  if (!runCommand({"qemu-system-arm", "--version"}, folder_.path()).ok())
+    GTEST_SKIP() << "no qemu-system-arm";
+  prepare("dense", "cpu", "", 1);
+  ASSERT_TRUE(writeFile(folder_ / "i0.bin", inputs_.front().second.bytes()).ok());
+  ImageOptions options = imageOptions(program(), "corstone-300");
+  options.source.core = "cortex-m55";
+  options.plan.semihosted = true;
+  const auto image = buildImage(options);
+  ASSERT_TRUE(image.ok()) << image.error().str();
+  ASSERT_TRUE(writeFile(elf(), image->elf).ok());
+  const auto ran =
+      runCommand({"timeout", "60", "qemu-system-arm", "-M", "mps3-an547", "-kernel", "x.elf", "-display",
+                  "none", "-monitor", "none", "-serial", "stdio", "-semihosting-config",
+                  "enable=on,target=native,arg=x.elf,arg=-i,arg=i0.bin,arg=-o,arg=out"},
+                 folder_.path());
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->status, 0) << ran->output;
+  EXPECT_THAT(ran->output, HasSubstr("Program complete, exiting."));
+  auto written = MappedFile::open(folder_ / "out-0.bin");
+  ASSERT_TRUE(written.ok()) << ran->output;
+  const Tensor& expected = expected_.front().second;
+  ASSERT_EQ((*written)->bytes().size(), expected.bytes().size());
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    float value;
+    std::memcpy(&value, (*written)->bytes().data() + 4 * i, 4);
+    EXPECT_NEAR(static_cast<double>(value), expected.realAt(i), 1e-6) << i;
+  }
+}
+
+struct Foreign {
+  const char *folder, *name, *platform;
+};
+class ExecuTorchPrograms : public Firmware, public testing::WithParamInterface<Foreign> {};
+
+TEST_P(ExecuTorchPrograms, RunInOurFirmware) {
+  CARINA_NEED_FIXTURES(fixtures);
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  const Foreign& foreign = GetParam();
+  const auto folder = fixtures / "vectors" / "executorch" / foreign.folder;
+  std::filesystem::copy_file(folder / foreign.name, program());
+  auto arrays = readNpz(folder / "io.npz");
+  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  std::vector<Tensor> sample;
+  while (const Tensor* input = findTensor(*arrays, fmt::format("input{}", sample.size())))
+    sample.push_back(*input);
+  runInProcess({sample});
+  const Ran ran = run(linked(foreign.platform));
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Test_result: PASS"));
+  EXPECT_EQ(printed(ran.text, "ethosu_pmu_cycle_cntr : "), cycles_);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ExecuTorchPrograms,
+    testing::Values(Foreign{"cnn/ethos-u55-128", "cnn.pte", "corstone-300"},
+                    Foreign{"softmax/ethos-u65-512", "softmax_segments.pte", "corstone-300"},
+                    Foreign{"softmax/ethos-u85-256_a16w8", "softmax.pte", "corstone-320"}),
+    [](const testing::TestParamInfo<Foreign>& at) {
+      std::string name = at.param.folder;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
       return name;
     });
 
