@@ -41,12 +41,32 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
       {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
   command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none (default for target cpu)")
       ->transform(CLI::CheckedTransformer(kQuantization).description(""));
+  command
+      .add_option("--quantize-config", options.quantizeConfig,
+                  "Mixed precision: rules by operator, node or module (JSON)")
+      ->check(CLI::ExistingFile);
   command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...");
   command.add_flag("--per-channel,!--per-tensor", options.perChannel,
                    "Weights get one scale per output channel (default), or one per tensor");
-  static const std::map<std::string, ProgramIo> kIo{{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}};
-  command.add_option("--io", options.io, "Program inputs and outputs: float (default) or int8")
-      ->transform(CLI::CheckedTransformer(kIo).description(""));
+  command
+      .add_option("--observer", observer,
+                  "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
+                  "percentile[:P]")
+      ->check([](const std::string& text) {
+        const auto settings = quantize::parseObserver(text);
+        return settings.ok() ? "" : settings.error().str();
+      });
+  command.add_flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
+  command.add_flag("--bias-correction", options.correctBiases,
+                   "Take the mean error of rounded weights off the biases");
+  static const std::map<std::string, ProgramIo> kIo{
+      {"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}};
+  const auto asIo = CLI::CheckedTransformer(kIo).description("");
+  command.add_option("--io", io, "Program inputs and outputs: float (default), int8 or int16")
+      ->transform(asIo);
+  command.add_option("--io-inputs", inputs, "The same for inputs only")->transform(asIo);
+  command.add_option("--io-outputs", outputs, "The same for outputs only")->transform(asIo);
+  command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
   command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")
       ->check(CLI::PositiveNumber);
   command
@@ -60,6 +80,9 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
 
 pipeline::Options BuildOptions::finish() const {
   pipeline::Options result = options;
+  result.observer = *quantize::parseObserver(observer);
+  result.inputs = inputs.value_or(io);
+  result.outputs = outputs.value_or(io);
   result.progress = progressBar("calibrating");
   if (!dumpStages.empty()) {
     result.dump = [stages = dumpStages](std::string_view stage, const std::function<std::string()>& text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace carina::app {
 
 struct BuildOptions {
   pipeline::Options options;
+  std::optional<pipeline::ProgramIo> inputs, outputs;  // where they differ from `io`
+  pipeline::ProgramIo io = pipeline::ProgramIo::Float;
+  std::string observer = "histogram";
   std::vector<std::string> dumpStages;
   bool verbose = false;
 

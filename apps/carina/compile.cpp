@@ -17,8 +17,11 @@ struct Flags {
 };
 
 int compile(const Flags& flags) {
-  auto build = pipeline::build(flags.build.finish());
+  pipeline::Options options = flags.build.finish();
+  options.measureSqnr = !flags.report.empty();
+  auto build = pipeline::build(options);
   if (!build) return report(build.error());
+  warn(build->warnings);
   if (auto status = pipeline::writeOutput(*build, flags.output); !status.ok()) return report(status.error());
   if (!flags.report.empty()) {
     if (auto status = report::writeReport(*build, flags.report); !status.ok()) return report(status.error());
@@ -34,8 +37,10 @@ void addCompile(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("compile", "Compile a network to a program");
   flags->build.declare(*command);
-  command->add_option("-o,--output", flags->output, "Result: .pte (program), .tosa, .bin (delegate blob)")->required();
-  command->add_option("--report", flags->report, "Folder for the report: layers, memory, quantization (JSON and text)");
+  command->add_option("-o,--output", flags->output, "Result: .pte (program), .tosa, .bin (delegate blob)")
+      ->required();
+  command->add_option("--report", flags->report,
+                      "Folder for the report: layers, memory, quantization (JSON and text)");
   command->callback([flags, &run] { run = [flags] { return compile(*flags); }; });
 }
 

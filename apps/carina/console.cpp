@@ -8,8 +8,13 @@
 namespace carina::app {
 
 int report(const Error& error) {
-  for (const Diagnostic& diagnostic : error.diagnostics()) fmt::print(stderr, "carina: error: {}\n", diagnostic.str());
+  for (const Diagnostic& diagnostic : error.diagnostics())
+    fmt::print(stderr, "carina: error: {}\n", diagnostic.str());
   return 1;
+}
+
+void warn(std::span<const Diagnostic> warnings) {
+  for (const Diagnostic& warning : warnings) fmt::print(stderr, "carina: warning: {}\n", warning.str());
 }
 
 std::function<void(size_t, size_t)> progressBar(std::string label) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,11 @@ namespace carina::app {
 /// Prints every diagnostic as "carina: error: ..." and returns the exit status 1.
 int report(const Error& error);
 
-/// A progress bar on stderr that redraws itself; silent when stderr is not a terminal. The line is cleared at the end.
+/// Prints every warning as "carina: warning: ..." on stderr.
+void warn(std::span<const Diagnostic> warnings);
+
+/// A progress bar on stderr that redraws itself; silent when stderr is not a terminal. The line is cleared at
+/// the end.
 std::function<void(size_t done, size_t total)> progressBar(std::string label);
 
 }  // namespace carina::app

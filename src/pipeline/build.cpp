@@ -31,10 +31,11 @@ partition::Partitioned wrapTosa(ir::Graph tosa) {
   return result;
 }
 
-Status partitionFor(Build& build, ir::Graph graph) {
+Status partitionFor(Build& build, ir::Graph graph, std::vector<std::string> keptFloat) {
   Stopwatch watch(build.times, "lower");
   partition::Options options;
   options.supports = [target = build.machine->target](const ir::Node& op) { return compiler::supports(op, *target); };
+  options.keepOffNames = std::move(keptFloat);
   auto partitioned = partition::partition(std::move(graph), options);
   if (!partitioned) return std::move(partitioned).error().inFile(build.options.model.string());
   build.partitioned = std::move(*partitioned);
@@ -75,24 +76,22 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   build.options = options;
   build.times = std::move(times);
   if (options.target != "cpu") {
-    CARINA_TRY(build.machine,
-               npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile));
+    CARINA_TRY(build.machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
+                                               options.configFile));
   }
   build.source = std::move(front.source);
-  // The quantizer folds batch norms: fold them here too, so that values compare under the same names.
-  if (build.source) CARINA_RETURN_IF_ERROR(quantize::foldBatchNorms(*build.source));
+  build.warnings = std::move(front.warnings);
   build.quantization = std::move(front.quantization);
   const std::string file = options.model.string();
 
   if (front.isTosa) {
     build.partitioned = wrapTosa(std::move(front.quantized));
   } else {
-    if (options.io == ProgramIo::Int8) {
-      if (auto status = exposeIntegers(front.quantized); !status.ok()) return std::move(status).error().inFile(file);
-    }
+    if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
+      return std::move(status).error().inFile(file);
     build.simulation = front.quantized.clone();
     if (build.machine) {
-      CARINA_RETURN_IF_ERROR(partitionFor(build, std::move(front.quantized)));
+      CARINA_RETURN_IF_ERROR(partitionFor(build, std::move(front.quantized), std::move(front.keptFloat)));
     } else {
       build.partitioned.graph = std::move(front.quantized);
     }
@@ -100,7 +99,7 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
 
   Stopwatch watch(build.times, "assemble");
-  auto program = assembleProgram(build.partitioned, build.compiled, options.io == ProgramIo::Int8);
+  auto program = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
   if (!program) return std::move(program).error().inFile(file);
   build.program = std::move(*program);
   return build;
@@ -118,7 +117,8 @@ Status writeOutput(const Build& build, const std::filesystem::path& output) {
         .withRemedy("outputs are .pte (program), .tosa (TOSA graph) and .bin (raw delegate blob)");
   }
   if (build.partitioned.delegates.size() != 1) {
-    return fail("the network has {} NPU parts, a {} file holds one", build.partitioned.delegates.size(), extension)
+    return fail("the network has {} NPU parts, a {} file holds one", build.partitioned.delegates.size(),
+                extension)
         .inFile(output.string())
         .withRemedy("write a .pte");
   }

@@ -3,6 +3,7 @@
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
+#include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
 #include "tosa_io/tosa_reader.hpp"
@@ -30,8 +31,10 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
   if (options.calibration.empty()) {
     return fail("the network is to be quantized, but there is no calibration data")
         .inFile(options.model.string())
-        .withRemedy("give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, for a "
-                    "network that is quantized already, --quantize none");
+        .withRemedy(
+            "give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, "
+            "for a "
+            "network that is quantized already, --quantize none");
   }
   CARINA_TRY(NamedTensors arrays, readNpz(options.calibration));
   auto samples = quantize::samplesFromArrays(graph, arrays);
@@ -60,35 +63,46 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
     Stopwatch watch(times, "read");
     CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, {.model = options.program}));
     graph = std::move(program.graph);
+    front.warnings = std::move(program.warnings);
   }
   dump(options, "read", graph);
-  const Quantization quantization = quantizationOf(options);
-  if (options.target == "cpu" && quantization == Quantization::None) {
+  CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
+  front.inputs = quantizer.inputs;
+  front.outputs = quantizer.outputs;
+  quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
+  const bool quantizes =
+      quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
+  if (!quantizes && !options.quantizeConfig.empty()) {
+    front.warnings.push_back({"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
+  }
+  if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is assembled.
     front.quantized = std::move(graph);
     return front;
   }
   {
     Stopwatch watch(times, "decompose");
-    if (auto status = lower::decompose(graph); !status.ok()) return std::move(status).error().inFile(options.model.string());
+    if (auto status = lower::decompose(graph); !status.ok())
+      return std::move(status).error().inFile(options.model.string());
   }
   dump(options, "decompose", graph);
 
-  if (quantize::carriesQuantization(graph) || quantization == Quantization::None) {
+  if (!quantizes) {
     front.quantized = std::move(graph);
     return front;
   }
   CARINA_TRY(auto samples, readSamples(options, graph));
   Stopwatch watch(times, "quantize");
-  front.source = graph.clone();
-  quantize::Options quantizer;
-  quantizer.precision =
-      quantization == Quantization::Int16x8 ? quantize::Precision::Int16x8 : quantize::Precision::Int8;
-  quantizer.perChannelWeights = options.perChannel;
-  auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
+  auto quantized = quantize::quantize(std::move(graph), quantizer.options, samples, options.progress);
   if (!quantized) return std::move(quantized).error().inFile(options.model.string());
+  if (options.measureSqnr) {
+    CARINA_RETURN_IF_ERROR(quantize::measureSqnr(*quantized, samples, quantized->report));
+  }
+  front.source = std::move(quantized->reference);
   front.quantized = std::move(quantized->graph);
   front.quantization = std::move(quantized->report);
+  front.keptFloat = std::move(quantized->keptFloat);
+  front.warnings.insert(front.warnings.end(), quantized->warnings.begin(), quantized->warnings.end());
   dump(options, "quantize", front.quantized);
   return front;
 }

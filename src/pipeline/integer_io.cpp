@@ -28,13 +28,25 @@ std::optional<Quantizer> commonQuantizer(const ir::Value& input) {
   return common;
 }
 
-Status exposeInput(ir::Graph& graph, ir::Value* input) {
+DType typeOf(ProgramIo io) {
+  return io == ProgramIo::Int16 ? DType::Int16 : DType::Int8;
+}
+
+/// The network's own quantization decides what integers there are.
+Status checkType(const std::string& what, DType found, ProgramIo asked) {
+  if (found == typeOf(asked)) return {};
+  return fail("{} is quantized to {}, not {}", what, dtypeName(found), dtypeName(typeOf(asked)))
+      .withRemedy(fmt::format("use --io {} or --io float", dtypeName(found)));
+}
+
+Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
   if (input->isGraphOutput()) return fail("program input '{}' is also an output", input->name);
   auto quantizer = commonQuantizer(*input);
   if (!quantizer) {
     return fail("program input '{}' is not quantized in one way by all its users", input->name)
         .withRemedy("use --io float");
   }
+  CARINA_RETURN_IF_ERROR(checkType(fmt::format("program input '{}'", input->name), quantizer->dtype, asked));
   input->type.dtype = quantizer->dtype;
   input->quantization = ir::Quantization{{quantizer->scale}, {quantizer->zeroPoint}, -1};
   const std::vector<ir::Use> uses = input->uses();
@@ -45,23 +57,34 @@ Status exposeInput(ir::Graph& graph, ir::Value* input) {
   return {};
 }
 
+Status exposeOutput(ir::Graph& graph, size_t index, ProgramIo asked) {
+  ir::Value* output = graph.outputs()[index];
+  auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
+  if (!dequantize) {
+    return fail("program output {} ('{}') is not the result of a dequantize", index, output->name)
+        .withRemedy("use --io float");
+  }
+  ir::Value* integer = dequantize.input();
+  CARINA_RETURN_IF_ERROR(checkType(fmt::format("program output {}", index), integer->dtype(), asked));
+  integer->quantization = ir::Quantization{{dequantize.scale()}, {dequantize.zeroPoint()}, -1};
+  graph.setOutput(index, integer);
+  return {};
+}
+
 }  // namespace
 
-Status exposeIntegers(ir::Graph& graph) {
-  for (ir::Value* input : graph.inputs()) {
-    if (isFloat(input->dtype()) && !input->unused()) CARINA_RETURN_IF_ERROR(exposeInput(graph, input));
-  }
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    ir::Value* output = graph.outputs()[i];
-    if (!isFloat(output->dtype())) continue;
-    auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
-    if (!dequantize) {
-      return fail("program output {} ('{}') is not the result of a dequantize", i, output->name)
-          .withRemedy("use --io float");
+Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs) {
+  if (inputs != ProgramIo::Float) {
+    for (ir::Value* input : graph.inputs()) {
+      if (isFloat(input->dtype()) && !input->unused())
+        CARINA_RETURN_IF_ERROR(exposeInput(graph, input, inputs));
     }
-    ir::Value* integer = dequantize.input();
-    integer->quantization = ir::Quantization{{dequantize.scale()}, {dequantize.zeroPoint()}, -1};
-    graph.setOutput(i, integer);
+  }
+  if (outputs != ProgramIo::Float) {
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      ir::Value* output = graph.outputs()[i];
+      if (isFloat(output->dtype())) CARINA_RETURN_IF_ERROR(exposeOutput(graph, i, outputs));
+    }
   }
   graph.eraseDeadNodes();
   return {};

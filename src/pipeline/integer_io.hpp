@@ -2,13 +2,14 @@
 // Integer program inputs and outputs instead of float ones.
 #pragma once
 
-#include "ir/graph.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
 
-/// Removes the quantize nodes on float graph inputs and the dequantize nodes in front of float graph outputs: the integer
-/// tensors become inputs and outputs, with their scale and zero point as the value's quantization. Fails where an input is
-/// also used in float, or an output is not the result of a dequantize.
-Status exposeIntegers(ir::Graph& graph);
+/// Removes the quantize nodes on float graph inputs, and the dequantize nodes in front of float graph
+/// outputs, of the sides that are not to be Float: the integer tensors become inputs and outputs, with their
+/// scale and zero point as the value's quantization. Fails where an input is also used in float, an output is
+/// not the result of a dequantize, or the network is quantized to another type there.
+Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs);
 
 }  // namespace carina::pipeline

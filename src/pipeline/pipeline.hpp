@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline as an API: options in, every artifact from the network as read to the program out. The command line, the
-// reports and the tests are thin users of this.
+// The pipeline as an API: options in, every artifact from the network as read to the program out. The command
+// line, the reports and the tests are thin users of this.
 #pragma once
 
 #include <filesystem>
@@ -25,8 +25,8 @@ namespace carina::pipeline {
 /// How a float network becomes an integer one. Default: Int8 for an NPU, None for the CPU alone. None: the network carries its
 /// quantization (q/dq nodes or TOSA integers), or stays float.
 enum class Quantization : uint8_t { Default, None, Int8, Int16x8 };
-/// Element type of program inputs and outputs.
-enum class ProgramIo : uint8_t { Float, Int8 };
+/// Element type of program inputs or outputs that are float in the network.
+enum class ProgramIo : uint8_t { Float, Int8, Int16 };
 
 /// Called with a stage's name and a function that prints the graph as it stands after that stage.
 using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
@@ -40,10 +40,16 @@ struct Options {
   std::filesystem::path configFile;   // vela.ini with further system configurations and memory modes
   Quantization quantization = Quantization::Default;
   bool perChannel = true;
+  std::filesystem::path
+      quantizeConfig;  // rules (docs/quantization.md); what it says holds over the options here
+  quantize::ObserverSettings observer;
+  bool equalize = false, correctBiases = false;
   std::filesystem::path calibration;  // .npz
-  ProgramIo io = ProgramIo::Float;
-  int64_t arenaLimit = 0;             // bytes, 0: no limit of its own
-  quantize::Progress progress;        // calibration samples
+  ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
+  bool symmetricIo = false;     // codes of program inputs and outputs have zero point 0
+  bool measureSqnr = false;     // fill in the SQNR of every tensor: runs the calibration samples once more
+  int64_t arenaLimit = 0;       // bytes, 0: no limit of its own
+  quantize::Progress progress;  // calibration samples
   DumpListener dump;
 };
 
@@ -56,13 +62,15 @@ struct StageTime {
 /// Everything that one compilation made.
 struct Build {
   Options options;
-  std::optional<npu::Machine> machine;       // none for target cpu
-  std::optional<ir::Graph> source;           // the float aten graph as read and decomposed; none for quantized networks
-  std::optional<ir::Graph> simulation;       // the aten graph with quantize and dequantize nodes; none for .tosa
-  std::optional<quantize::Report> quantization;  // when the quantizer ran
-  partition::Partitioned partitioned;        // the q/dq graph with delegate calls
+  std::optional<npu::Machine> machine;  // none for target cpu
+  std::optional<ir::Graph>
+      source;  // the float aten graph as read and decomposed; none for quantized networks
+  std::optional<ir::Graph> simulation;  // the aten graph with quantize and dequantize nodes; none for .tosa
+  std::optional<quantize::Report> quantization;     // when the quantizer ran
+  partition::Partitioned partitioned;               // the q/dq graph with delegate calls
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
   pte::Program program;
+  std::vector<Diagnostic> warnings;  // what a person should know, though the program is made
   std::vector<StageTime> times;
 
   const ir::Graph& graph() const { return partitioned.graph; }
@@ -76,6 +84,9 @@ struct Front {
   std::optional<ir::Graph> source;
   ir::Graph quantized;
   std::optional<quantize::Report> quantization;
+  std::vector<std::string> keptFloat;  // source nodes that rules keep off the NPU
+  ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
+  std::vector<Diagnostic> warnings;
   bool isTosa = false;  // `quantized` is a tosa graph
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
@@ -85,8 +96,9 @@ Result<Build> build(const Options& options);
 /// From a quantized network to a program. `times`: of the stages before.
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times);
 
-/// The program as a file of the kind that the extension of `output` names: .pte, .tosa (the one delegate's graph), .bin
-/// (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the latter two.
+/// The program as a file of the kind that the extension of `output` names: .pte, .tosa (the one delegate's
+/// graph), .bin (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the
+/// latter two.
 Status writeOutput(const Build& build, const std::filesystem::path& output);
 
 /// Inputs of the graph as arrays must fit them.

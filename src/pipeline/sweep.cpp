@@ -51,6 +51,9 @@ Front cloneOf(const Front& front) {
   Front copy;
   copy.quantized = front.quantized.clone();
   copy.isTosa = front.isTosa;
+  copy.keptFloat = front.keptFloat;
+  copy.inputs = front.inputs;
+  copy.outputs = front.outputs;
   return copy;
 }
 

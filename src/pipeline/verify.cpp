@@ -20,7 +20,8 @@ namespace {
 /// Tensors of the float network by the name of their value.
 using Values = std::map<std::string, Tensor, std::less<>>;
 
-/// The name under which a dequantized value stands in the float network: the input of the quantize in front of it.
+/// The name under which a dequantized value stands in the float network: the input of the quantize in front
+/// of it.
 const ir::Value* quantizedSource(const ir::Value& value) {
   auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&value);
   if (!dequantize) return nullptr;
@@ -28,14 +29,16 @@ const ir::Value* quantizedSource(const ir::Value& value) {
   return quantize ? quantize.input() : nullptr;
 }
 
-/// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when unknown.
+/// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when
+/// unknown.
 double quantumOf(const ir::Value& output) {
   if (!isFloat(output.dtype())) return 1.0;
   auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&output);
   return dequantize ? dequantize.scale() : 0.0;
 }
 
-/// The sample as the program takes it: float samples of integer inputs are quantized by the input's parameters.
+/// The sample as the program takes it: float samples of integer inputs are quantized by the input's
+/// parameters.
 quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample) {
   quantize::Sample result = sample;
   for (size_t i = 0; i < result.size(); ++i) {
@@ -44,7 +47,8 @@ quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& s
     const auto inverse = 1.0f / static_cast<float>(input.quantization->scales.front());
     const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
     Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
-    const auto low = static_cast<float>(integerMin(input.dtype())), high = static_cast<float>(integerMax(input.dtype()));
+    const auto low = static_cast<float>(integerMin(input.dtype())),
+               high = static_cast<float>(integerMax(input.dtype()));
     for (int64_t k = 0; k < integers.numElements(); ++k) {
       const float q = std::nearbyint(static_cast<float>(result[i].realAt(k)) * inverse) + zero;
       integers.setIntegerAt(k, static_cast<int64_t>(std::clamp(q, low, high)));
@@ -83,7 +87,7 @@ class Verifier {
       const ir::Value* source = quantizedSource(*output);
       result_.outputs.emplace_back().name = !output->name.empty() ? output->name
                                             : source              ? source->name
-                                                                  : fmt::format("out{}", result_.outputs.size());
+                                                     : fmt::format("out{}", result_.outputs.size());
     }
     return {};
   }
@@ -108,7 +112,8 @@ class Verifier {
                     simulated.empty() ? nullptr : &simulated[i]);
     }
     result_.cycles = outcome.stats.npuCycles;
-    if (outcome.stats.delegates.size() != build_.compiled.size()) return fail("the program ran another number of NPU parts");
+    if (outcome.stats.delegates.size() != build_.compiled.size())
+      return fail("the program ran another number of NPU parts");
     for (size_t i = 0; i < build_.compiled.size(); ++i) {
       CARINA_RETURN_IF_ERROR(compareDelegate(i, outcome.stats.delegates[i]));
     }
@@ -124,7 +129,8 @@ class Verifier {
     if (it == values.end() || it->second.shape() != simulated.shape()) return;
     auto [index, isNew] = accuracyIndex_.try_emplace(source.name, result_.accuracy.size());
     if (isNew) {
-      result_.accuracy.push_back({source.name, source.producer() ? source.producer()->where() : "program input", {}});
+      result_.accuracy.push_back(
+          {source.name, source.producer() ? source.producer()->where() : "program input", {}});
     }
     result_.accuracy[index->second].sqnr.add(it->second, simulated);
   }
@@ -178,9 +184,11 @@ class Verifier {
     return {};
   }
 
-  void compareLayer(size_t delegate, const ir::Value& value, const Tensor& expected, std::span<const int64_t> actual) {
+  void compareLayer(size_t delegate, const ir::Value& value, const Tensor& expected,
+                    std::span<const int64_t> actual) {
     if (static_cast<int64_t>(actual.size()) != expected.numElements()) return;
-    auto [index, isNew] = layerIndex_.try_emplace(fmt::format("{}:{}", delegate, value.name), result_.layers.size());
+    auto [index, isNew] =
+        layerIndex_.try_emplace(fmt::format("{}:{}", delegate, value.name), result_.layers.size());
     if (isNew) {
       LayerResult layer;
       layer.value = value.name;
@@ -212,24 +220,10 @@ class Verifier {
 
 }  // namespace
 
-void Sqnr::add(const Tensor& reference, const Tensor& actual) {
-  for (int64_t i = 0; i < reference.numElements(); ++i) {
-    const double want = reference.realAt(i);
-    const double error = actual.realAt(i) - want;
-    signal += want * want;
-    noise += error * error;
-  }
-}
-
-double Sqnr::decibels() const {
-  if (signal == 0 && noise == 0) return std::numeric_limits<double>::quiet_NaN();
-  if (noise == 0) return std::numeric_limits<double>::infinity();
-  return 10.0 * std::log10(signal / noise);
-}
-
 bool Verification::ok() const {
-  return delegateMismatches == 0 &&
-         std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) { return layer.mismatches == 0; });
+  return delegateMismatches == 0 && std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) {
+           return layer.mismatches == 0;
+         });
 }
 
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executions of one network side by side: float, fake-quant simulation, TOSA interpreter and NPU model; the program
-// itself through runtime and driver. Shows where they part.
+// The executions of one network side by side: float, fake-quant simulation, TOSA interpreter and NPU model;
+// the program itself through runtime and driver. Shows where they part.
 #pragma once
 
 #include <span>
@@ -9,22 +9,16 @@
 
 namespace carina::pipeline {
 
-/// Energy of a signal and of its error, summed over samples.
-struct Sqnr {
-  double signal = 0, noise = 0;
-  void add(const Tensor& reference, const Tensor& actual);
-  /// Decibels; infinite without error, NaN when nothing was compared.
-  double decibels() const;
-};
+using quantize::Sqnr;
 
 /// One value that the NPU computes, in the order in which it is computed.
 struct LayerResult {
-  std::string value;       // name of the TOSA value
-  std::string op;          // TOSA operator
-  std::string where;       // node of the user's network
-  int64_t elements = 0;    // compared, all samples
-  int64_t mismatches = 0;  // NPU against TOSA interpreter
-  int64_t firstMismatch = -1;  // flat index, in the first sample that differs
+  std::string value;                 // name of the TOSA value
+  std::string op;                    // TOSA operator
+  std::string where;                 // node of the user's network
+  int64_t elements = 0;              // compared, all samples
+  int64_t mismatches = 0;            // NPU against TOSA interpreter
+  int64_t firstMismatch = -1;        // flat index, in the first sample that differs
   int64_t expected = 0, actual = 0;  // there
 };
 
@@ -32,11 +26,12 @@ struct LayerResult {
 struct OutputResult {
   std::string name;
   int64_t elements = 0;
-  int64_t npuMismatches = 0;    // delegate results that differ from the TOSA interpreter's, counted at this output's value
-  int64_t beyondOneLsb = 0;     // program against fake-quant simulation
+  int64_t npuMismatches =
+      0;  // delegate results that differ from the TOSA interpreter's, counted at this output's value
+  int64_t beyondOneLsb = 0;  // program against fake-quant simulation
   double worstLsb = 0;
-  Sqnr simulated;               // fake-quant against float
-  Sqnr program;                 // program against float
+  Sqnr simulated;  // fake-quant against float
+  Sqnr program;    // program against float
 };
 
 /// A value of the network that exists in float and quantized.
@@ -57,12 +52,13 @@ struct Verification {
   bool ok() const;                 // NPU equals TOSA everywhere
 };
 
-/// `samples`: one tensor per input of the float network, or of the program when there is no float network. `progress` is called after each.
+/// `samples`: one tensor per input of the float network, or of the program when there is no float network.
+/// `progress` is called after each.
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
                             const quantize::Progress& progress = nullptr);
 
-/// Samples for a build: `in*`/`calib*` arrays of `arrays` where given; otherwise one sample of reproducible noise over
-/// the range of each integer input (float inputs need arrays).
+/// Samples for a build: `in*`/`calib*` arrays of `arrays` where given; otherwise one sample of reproducible
+/// noise over the range of each integer input (float inputs need arrays).
 Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays);
 
 }  // namespace carina::pipeline

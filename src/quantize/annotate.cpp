@@ -3,8 +3,7 @@
 #include "quantize/annotate.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <span>
+#include <limits>
 
 #include "aten/conv_op.hpp"
 #include "aten/ops.hpp"
@@ -36,66 +35,203 @@ bool isWeightOperand(const ir::Node& node, size_t operand) {
          asWeighted(node).has_value();
 }
 
-/// A result that only a clamp reads, made by an operator that computes: the clamp limits its codes.
-bool fusedIntoClamp(const ir::Value& value) {
-  if (!value.hasOneUse() || !value.producer() || !isClamp(*value.uses()[0].node)) return false;
-  const ir::Node& producer = *value.producer();
-  return roleOf(producer) == Role::Own || (isClamp(producer) && fusedIntoClamp(*producer.operands()[0]));
-}
-
 class Annotator {
  public:
-  explicit Annotator(const ir::Graph& graph) {
+  Annotator(const ir::Graph& graph, const Assignment& assignment, const Options& options)
+      : assignment_(assignment), options_(options) {
+    for (ir::Value* input : graph.inputs()) visitInput(input);
     for (ir::Node* node : graph.nodes()) visit(*node);
+    for (ir::Value* output : graph.outputs()) visitOutput(output);
   }
 
   Annotation finish() {
     Annotation annotation;
     std::unordered_map<size_t, size_t> groupOfSet;
-    for (size_t i = 0; i < values_.size(); ++i) {
-      const auto [it, isNew] = groupOfSet.emplace(sets_.find(i), annotation.groups.size());
-      if (isNew) annotation.groups.emplace_back();
-      annotation.groups[it->second].push_back(values_[i]);
-      annotation.groupOf[values_[i]] = it->second;
+    std::vector<std::vector<size_t>> members;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const auto [it, isNew] = groupOfSet.emplace(sets_.find(i), members.size());
+      if (isNew) members.emplace_back();
+      members[it->second].push_back(i);
     }
+    for (size_t g = 0; g < members.size(); ++g) {
+      Group& group = annotation.groups.emplace_back();
+      settle(group, members[g], annotation.warnings);
+      for (size_t i : members[g]) {
+        const Form& form = group.forms.emplace_back(slots_[i].form);
+        if (form.made) annotation.madeIn[form.value] = g;
+      }
+    }
+    for (const auto& [use, slot] : reads_) annotation.readIn[use] = groupOfSet.at(sets_.find(slot));
+    for (Group& group : annotation.groups) findWidened(annotation, group);
     return annotation;
   }
 
  private:
-  size_t indexOf(ir::Value* value) {
-    const auto [it, isNew] = index_.emplace(value, values_.size());
-    if (isNew) {
-      values_.push_back(value);
-      sets_.add();
-    }
+  /// Who decides about a range: program inputs and outputs, then operators that a rule names, then others.
+  enum Rank : uint8_t { kDefault, kNamed, kBoundary };
+
+  struct Slot {
+    Form form;
+    Settings settings;
+    Rank rank = kDefault;
+  };
+
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+  Role effectiveRole(const ir::Node& node) const {
+    return assignment_.of(node).settings.precision == Precision::Float ? Role::Float : roleOf(node);
+  }
+
+  /// A result that only a clamp of the same precision reads, made by an operator that computes: the clamp
+  /// limits its codes.
+  bool fusedIntoClamp(const ir::Value& value) const {
+    if (!value.hasOneUse() || !value.producer() || !isClamp(*value.uses()[0].node)) return false;
+    const ir::Node& producer = *value.producer();
+    const ir::Node& clamp = *value.uses()[0].node;
+    if (assignment_.of(producer).settings.precision != assignment_.of(clamp).settings.precision) return false;
+    return effectiveRole(producer) == Role::Own ||
+           (isClamp(producer) && fusedIntoClamp(*producer.operands()[0]));
+  }
+
+  size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank) {
+    slots_.push_back({{value, made, {}, false}, settings, rank});
+    sets_.add();
+    return slots_.size() - 1;
+  }
+
+  size_t makeSlot(ir::Value* value, const Settings& settings, Rank rank) {
+    return made_[value] = addSlot(value, true, settings, rank);
+  }
+
+  /// The form in which somebody with these settings reads the value.
+  size_t readSlot(ir::Value* value, const Settings& settings, Rank rank) {
+    const auto made = made_.find(value);
+    if (made != made_.end() && slots_[made->second].settings.precision == settings.precision)
+      return made->second;
+    const auto [it, isNew] = readForms_.try_emplace({value, settings.precision}, kNone);
+    if (isNew) it->second = addSlot(value, false, settings, rank);
     return it->second;
   }
 
-  void visit(const ir::Node& node) {
-    const Role role = roleOf(node);
+  static Settings boundarySettings(Settings settings, const BoundarySettings& boundary) {
+    if (boundary.precision) settings.precision = *boundary.precision;
+    if (boundary.scheme) settings.scheme = *boundary.scheme;
+    if (boundary.observer) settings.observer = *boundary.observer;
+    return settings;
+  }
+
+  /// The settings of the first quantized operator that reads the value.
+  std::optional<Settings> readerSettings(const ir::Value& value) const {
+    for (const ir::Use& use : value.uses()) {
+      if (effectiveRole(*use.node) != Role::Float) return assignment_.of(*use.node).settings;
+    }
+    return std::nullopt;
+  }
+
+  void visitInput(ir::Value* input) {
+    if (!options_.inputs || input->dtype() != DType::Float32) return;
+    if (const auto settings = readerSettings(*input)) {
+      makeSlot(input, boundarySettings(*settings, *options_.inputs), kBoundary);
+    }
+  }
+
+  void visitOutput(ir::Value* output) {
+    if (!options_.outputs || output->dtype() != DType::Float32 || !output->producer()) return;
+    const auto made = made_.find(output);
+    if (made == made_.end() && !options_.outputs->precision) return;  // float, and nothing else was asked for
+    Settings base = made == made_.end() ? Settings(options_) : slots_[made->second].settings;
+    const Settings settings = boundarySettings(base, *options_.outputs);
+    const size_t slot = readSlot(output, settings, kBoundary);
+    if (slots_[slot].form.made) {
+      slots_[slot].settings = settings;
+      slots_[slot].rank = kBoundary;
+    } else {
+      slots_[slot].form.leaves = true;
+    }
+  }
+
+  void visit(ir::Node& node) {
+    const Role role = effectiveRole(node);
     if (role == Role::Float) return;
+    const NodeSettings& entry = assignment_.of(node);
+    const Rank rank = entry.named ? kNamed : kDefault;
     std::vector<size_t> touched;
     for (size_t i = 0; i < node.operands().size(); ++i) {
       ir::Value* value = node.operands()[i];
       if (!value || value->dtype() != DType::Float32 || isWeightOperand(node, i) || fusedIntoClamp(*value))
         continue;
-      touched.push_back(indexOf(value));
+      const size_t slot = readSlot(value, entry.settings, rank);
+      if (!slots_[slot].form.made) slots_[slot].form.readers.push_back({&node, static_cast<uint32_t>(i)});
+      reads_[{&node, i}] = slot;
+      touched.push_back(slot);
     }
     for (ir::Value* value : node.results()) {
       if (value->dtype() != DType::Float32 || fusedIntoClamp(*value)) continue;
-      const size_t result = indexOf(value);
+      const size_t result = makeSlot(value, entry.settings, rank);
       if (role == Role::Shared) touched.push_back(result);
     }
     if (role == Role::Own) return;
     for (size_t i = 1; i < touched.size(); ++i) sets_.join(touched[0], touched[i]);
   }
 
+  /// The settings of a group are those of its highest rank, the first where there are several.
+  void settle(Group& group, const std::vector<size_t>& members, std::vector<Diagnostic>& warnings) const {
+    size_t chosen = members.front();
+    for (size_t i : members) {
+      if (slots_[i].rank > slots_[chosen].rank) chosen = i;
+    }
+    const Slot& decides = slots_[chosen];
+    group.precision = decides.settings.precision;
+    group.scheme = decides.settings.scheme;
+    group.observer = decides.settings.observer;
+    if (decides.rank == kDefault) return;
+    for (size_t i : members) {
+      const Settings& other = slots_[i].settings;
+      if (slots_[i].rank == kDefault || (other.scheme == group.scheme && other.observer == group.observer))
+        continue;
+      warnings.push_back(
+          {fmt::format("has one range with {}, for which other settings are asked for; those of {} hold",
+                       nameOf(*slots_[i].form.value), nameOf(*decides.form.value)),
+           "", "", nameOf(*decides.form.value)});
+      return;
+    }
+  }
+
+  static std::string nameOf(const ir::Value& value) { return value.name.empty() ? "a constant" : value.name; }
+
+  static void findWidened(const Annotation& annotation, Group& group) {
+    if (group.forms.size() != 1 || group.forms[0].made || group.precision != Precision::Int16x8) return;
+    const auto made = annotation.madeIn.find(group.forms[0].value);
+    if (made != annotation.madeIn.end() && annotation.groups[made->second].precision == Precision::Int8) {
+      group.widened = made->second;
+    }
+  }
+
+  const Assignment& assignment_;
+  const Options& options_;
   Sets sets_;
-  std::vector<ir::Value*> values_;
-  std::unordered_map<const ir::Value*, size_t> index_;
+  std::vector<Slot> slots_;
+  std::unordered_map<const ir::Value*, size_t> made_;
+  std::map<std::pair<const ir::Value*, Precision>, size_t> readForms_;
+  std::map<std::pair<const ir::Node*, size_t>, size_t> reads_;
 };
 
 }  // namespace
+
+std::optional<size_t> Annotation::groupOf(const ir::Value* value) const {
+  if (const auto made = madeIn.find(value); made != madeIn.end()) return made->second;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (const Form& form : groups[g].forms) {
+      if (form.value == value) return g;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> Annotation::groupOfOperand(const ir::Node& node, size_t operand) const {
+  const auto it = readIn.find({&node, operand});
+  return it == readIn.end() ? std::nullopt : std::optional(it->second);
+}
 
 bool isClamp(const ir::Node& node) {
   if (!aten::isOperator(&node)) return false;
@@ -350,8 +486,8 @@ std::optional<WeightedOp> asWeighted(const ir::Node& node) {
   return weighted;
 }
 
-Annotation annotate(const ir::Graph& graph) {
-  return Annotator(graph).finish();
+Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options) {
+  return Annotator(graph, assignment, options).finish();
 }
 
 }  // namespace carina::quantize

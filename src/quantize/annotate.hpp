@@ -3,10 +3,14 @@
 // range of their inputs, and which clamps belong to the operator in front of them.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "quantize/assign.hpp"
 
 namespace carina::quantize {
 
@@ -22,16 +26,43 @@ Role roleOf(const ir::Node& node);
 /// relu, relu6, hardtanh, clamp with numbers: monotone, so after a computation they are a limit on the codes.
 bool isClamp(const ir::Node& node);
 
+/// A quantized form of a value: as it is made, or as readers of another precision take it.
+struct Form {
+  ir::Value* value = nullptr;
+  /// Quantized where it is made; then everybody who is in no other form's `readers` reads this form.
+  bool made = true;
+  std::vector<ir::Use> readers;  // of a form that is not made
+  bool leaves = false;           // a form that is not made: it is what the program returns
+};
+
+/// Forms with one scale and zero point.
+struct Group {
+  std::vector<Form> forms;  // in program order
+  Precision precision = Precision::Int8;
+  Scheme scheme = Scheme::Affine;
+  ObserverSettings observer;
+  /// The group in which the only value is made in int8, when this is its int16 form: every code of the one is
+  /// a code of the other, 2^7 times as large.
+  std::optional<size_t> widened;
+};
+
 /// Which values get quantize/dequantize nodes and which of them have one range together.
 struct Annotation {
-  /// Groups of values with one range, each in program order; groups in order of their first value.
-  std::vector<std::vector<ir::Value*>> groups;
-  std::unordered_map<const ir::Value*, size_t> groupOf;
+  std::vector<Group> groups;  // in order of their first form
+  std::unordered_map<const ir::Value*, size_t> madeIn;
+  std::map<std::pair<const ir::Node*, size_t>, size_t>
+      readIn;  // (node, flat operand index) of quantized operators
+  std::vector<Diagnostic> warnings;
+
+  std::optional<size_t> groupOf(const ir::Value* value) const;  // of its first form
+  std::optional<size_t> groupOfOperand(const ir::Node& node, size_t operand) const;
 };
 
 /// All float32 values that operators with a role read or write, except: convolution and linear weights and
-/// biases, and results that go only into a clamp (the clamp's result stands for both).
-Annotation annotate(const ir::Graph& graph);
+/// biases, and results that go only into a clamp of the same precision (the clamp's result stands for both).
+/// A value is quantized as the operator that makes it says; readers of another precision get a form of their
+/// own. Constants, program inputs and results of float operators are quantized as their readers say.
+Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options);
 
 /// The constant weight and bias of a convolution or linear; weightAxis is the dimension of its output
 /// channels.

@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "aten/executor.hpp"
 
@@ -14,19 +15,35 @@ namespace {
 
 /// What one sample showed: per group its tensors in program order.
 using Seen = std::vector<std::vector<Tensor>>;
+using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
+
+/// The groups whose observers look at a value.
+GroupsOf groupsOf(const Annotation& annotation) {
+  GroupsOf result;
+  for (size_t g = 0; g < annotation.groups.size(); ++g) {
+    if (annotation.groups[g].widened) continue;
+    for (const Form& form : annotation.groups[g].forms) result[form.value].push_back(g);
+  }
+  return result;
+}
+
+int levelsOf(const Group& group) {
+  const CodeRange codes = activationCodes(group.precision);
+  return static_cast<int>(codes.max - codes.min + 1);
+}
 
 }  // namespace
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     const Options& options, std::span<const Sample> samples,
-                                     const Progress& progress) {
-  const int levels = options.precision == Precision::Int8 ? 256 : 65536;
+                                     std::span<const Sample> samples, const Progress& progress) {
   const size_t groups = annotation.groups.size();
+  const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
-  for (size_t g = 0; g < groups; ++g) {
-    observers.push_back(makeObserver(options.observer, levels));
-    for (const ir::Value* value : annotation.groups[g]) {
-      if (value->isConstant()) observers[g]->observe(value->constant().as<float>());
+  for (const Group& group : annotation.groups) {
+    observers.push_back(makeObserver(group.observer, levelsOf(group)));
+    if (group.widened) continue;
+    for (const Form& form : group.forms) {
+      if (form.value->isConstant()) observers.back()->observe(form.value->constant().as<float>());
     }
   }
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
@@ -39,9 +56,9 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     std::vector<Status> states(count);
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
-        const auto group = annotation.groupOf.find(&value);
-        if (group != annotation.groupOf.end() && !value.isConstant())
-          seen[i][group->second].push_back(tensor);
+        const auto found = observing.find(&value);
+        if (found == observing.end() || value.isConstant()) return;
+        for (size_t g : found->second) seen[i][g].push_back(tensor);
       };
       auto outputs = executor.run(samples[first + i], keep);
       if (!outputs.ok()) states[i] = std::move(outputs).error();
@@ -57,6 +74,9 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
 
   std::vector<Range> ranges(groups);
   tbb::parallel_for(size_t{0}, groups, [&](size_t g) { ranges[g] = observers[g]->range(); });
+  for (size_t g = 0; g < groups; ++g) {
+    if (const auto from = annotation.groups[g].widened) ranges[g] = ranges[*from];
+  }
   return ranges;
 }
 

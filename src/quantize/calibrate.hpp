@@ -12,9 +12,8 @@ namespace carina::quantize {
 
 /// The range of every group of the annotation. A group's observer sees all its values of the first sample, in
 /// program order, then those of the second, and so on, whatever the number of threads. Constants are observed
-/// once.
+/// once. The int16 form of a value that is made in int8 has the range of the latter.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     const Options& options, std::span<const Sample> samples,
-                                     const Progress& progress);
+                                     std::span<const Sample> samples, const Progress& progress);
 
 }  // namespace carina::quantize

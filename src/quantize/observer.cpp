@@ -3,6 +3,8 @@
 #include "quantize/observer.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "base/check.hpp"
@@ -96,8 +98,8 @@ Range HistogramObserver::range() const {
   // Narrow the range from whichever end holds fewer counts, one quantile step at a time, until the error
   // grows.
   constexpr double kStep = 1e-5;
-  double alpha = 0, beta = 1, best = std::numeric_limits<double>::infinity();
   int start = 0, end = kBins - 1;
+  double alpha = 0, beta = 1, best = error(start, end);
   while (alpha < beta) {
     const double nextAlpha = alpha + kStep, nextBeta = beta - kStep;
     const float lowCount = static_cast<float>(nextAlpha * total),
@@ -124,14 +126,124 @@ Range HistogramObserver::range() const {
   return {static_cast<float>(seen_.min + width * start), static_cast<float>(seen_.min + width * (end + 1))};
 }
 
-std::unique_ptr<Observer> makeObserver(ObserverKind kind, int levels) {
+namespace {
+
+/// The bits of a float as an integer that ascends with it.
+uint32_t orderedBits(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+}  // namespace
+
+void PercentileObserver::observe(std::span<const float> values) {
+  for (float value : values) {
+    if (!std::isfinite(value)) continue;
+    const uint32_t key = orderedBits(value) >> (23 - kCellBits);
+    auto& block = blocks_[key >> kCellBits];
+    if (!block) block = std::make_unique<Block>();
+    Cell& cell = (*block)[key & ((1u << kCellBits) - 1)];
+    ++cell.count;
+    cell.values = unite(cell.values, {value, value});
+    ++total_;
+  }
+}
+
+Range PercentileObserver::range() const {
+  Range result;
+  if (total_ == 0) return result;
+  // So many values may lie outside at either end. The small number takes what the division lost.
+  const auto outside =
+      static_cast<uint64_t>(static_cast<double>(total_) * (100.0 - percentage_) / 100.0 + 1e-6);
+  uint64_t seen = 0;
+  for (const auto& block : blocks_) {
+    if (!block) continue;
+    for (const Cell& cell : *block) {
+      if (cell.count == 0) continue;
+      if (seen <= outside && seen + cell.count > outside) result.min = cell.values.min;
+      seen += cell.count;
+      if (seen >= total_ - outside) {
+        result.max = cell.values.max;
+        return result;
+      }
+    }
+  }
+  CARINA_UNREACHABLE("a percentile beyond the values");
+}
+
+namespace {
+
+constexpr double kAveraging = 0.01, kPercentage = 99.99;
+
+double usualNumber(ObserverKind kind) {
   switch (kind) {
+    case ObserverKind::MovingAverage:
+      return kAveraging;
+    case ObserverKind::Percentile:
+      return kPercentage;
+    default:
+      return 0;
+  }
+}
+
+struct ObserverName {
+  ObserverKind kind;
+  std::string_view name;
+};
+constexpr std::array kObserverNames{
+    ObserverName{ObserverKind::MinMax, "minmax"}, ObserverName{ObserverKind::MovingAverage, "moving-average"},
+    ObserverName{ObserverKind::Histogram, "histogram"}, ObserverName{ObserverKind::Percentile, "percentile"}};
+
+}  // namespace
+
+ObserverSettings::ObserverSettings(ObserverKind observer)
+    : kind(observer), parameter(usualNumber(observer)) {}
+
+Result<ObserverSettings> parseObserver(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto known = std::find_if(kObserverNames.begin(), kObserverNames.end(),
+                                  [&](const ObserverName& entry) { return entry.name == name; });
+  if (known == kObserverNames.end()) {
+    return fail("there is no observer '{}'", name)
+        .withRemedy("observers are minmax, moving-average, histogram and percentile");
+  }
+  ObserverSettings settings(known->kind);
+  if (colon == std::string_view::npos) return settings;
+  const std::string_view number = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.parameter);
+  const bool isNumber = error == std::errc() && end == number.data() + number.size();
+  switch (known->kind) {
+    case ObserverKind::MovingAverage:
+      if (isNumber && settings.parameter > 0 && settings.parameter <= 1) return settings;
+      return fail("the averaging constant '{}' is no number in (0, 1]", number);
+    case ObserverKind::Percentile:
+      if (isNumber && settings.parameter > 50 && settings.parameter <= 100) return settings;
+      return fail("the percentage '{}' is no number in (50, 100]", number);
+    default:
+      return fail("observer {} takes no number", name);
+  }
+}
+
+std::string observerText(const ObserverSettings& settings) {
+  for (const ObserverName& entry : kObserverNames) {
+    if (entry.kind != settings.kind) continue;
+    return settings.parameter == 0 ? std::string(entry.name)
+                                   : fmt::format("{}:{}", entry.name, settings.parameter);
+  }
+  CARINA_UNREACHABLE("observer kind");
+}
+
+std::unique_ptr<Observer> makeObserver(const ObserverSettings& settings, int levels) {
+  switch (settings.kind) {
     case ObserverKind::MinMax:
       return std::make_unique<MinMaxObserver>();
     case ObserverKind::MovingAverage:
-      return std::make_unique<MovingAverageObserver>();
+      return std::make_unique<MovingAverageObserver>(static_cast<float>(settings.parameter));
     case ObserverKind::Histogram:
       return std::make_unique<HistogramObserver>(levels);
+    case ObserverKind::Percentile:
+      return std::make_unique<PercentileObserver>(settings.parameter);
   }
   CARINA_UNREACHABLE("observer kind");
 }

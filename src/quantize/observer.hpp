@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observers: what range of values a tensor takes over the calibration samples. Semantics of PyTorch's
-// MinMaxObserver, MovingAverageMinMaxObserver and HistogramObserver (2048 bins, mean-squared-error search).
+// MinMaxObserver, MovingAverageMinMaxObserver and HistogramObserver (2048 bins, mean-squared-error search),
+// and a percentile observer.
 #pragma once
 
 #include <array>
@@ -8,12 +9,30 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace carina::quantize {
 
-enum class ObserverKind : uint8_t { MinMax, MovingAverage, Histogram };
+enum class ObserverKind : uint8_t { MinMax, MovingAverage, Histogram, Percentile };
+
+/// Which observer, and its one number.
+struct ObserverSettings {
+  ObserverKind kind = ObserverKind::Histogram;
+  double parameter = 0;  // MovingAverage: the averaging constant; Percentile: the percentage; others: 0
+  ObserverSettings() = default;
+  ObserverSettings(ObserverKind observer);  // NOLINT(google-explicit-constructor): with its usual number
+  ObserverSettings(ObserverKind observer, double number) : kind(observer), parameter(number) {}
+  friend bool operator==(const ObserverSettings&, const ObserverSettings&) = default;
+};
+
+/// "minmax", "moving-average" (0.01) or "moving-average:0.1", "histogram", "percentile" (99.99) or
+/// "percentile:99.9". Errors: another name, a number out of range or where none belongs.
+Result<ObserverSettings> parseObserver(std::string_view text);
+std::string observerText(const ObserverSettings& settings);
 
 /// A closed range of real values; empty while nothing was observed.
 struct Range {
@@ -58,7 +77,8 @@ class MovingAverageObserver final : public Observer {
 };
 
 /// Keeps a histogram and picks the part of it that loses least (squared error) when quantized to `levels`
-/// codes: it clips.
+/// codes: it clips. The search starts with the error of the whole range, so that it clips only where that
+/// gains (PyTorch's takes its first step unseen, which costs small samples their largest value).
 class HistogramObserver final : public Observer {
  public:
   static constexpr int kBins = 2048;
@@ -83,7 +103,34 @@ class HistogramObserver final : public Observer {
   std::vector<float> histogram_;
 };
 
-std::unique_ptr<Observer> makeObserver(ObserverKind kind, int levels);
+/// The range that leaves out at most (100 - percentage) % of the values at either end. Its ends are values
+/// that were seen, exact to 1/128 of their magnitude; 100 gives the smallest and largest value. The order of
+/// batches does not matter.
+class PercentileObserver final : public Observer {
+ public:
+  /// 50 < percentage <= 100.
+  explicit PercentileObserver(double percentage) : percentage_(percentage) {}
+  void observe(std::span<const float> values) override;
+  Range range() const override;
+
+ private:
+  /// Values of one sign and exponent share a block, those with equal upper mantissa bits a cell of it. Keys
+  /// of blocks and cells ascend with the values.
+  static constexpr int kCellBits = 7;
+  struct Cell {
+    uint64_t count = 0;
+    Range values;
+  };
+  using Block = std::array<Cell, size_t{1} << kCellBits>;
+  static constexpr size_t kBlocks = 512;
+
+  double percentage_;
+  uint64_t total_ = 0;
+  std::array<std::unique_ptr<Block>, kBlocks> blocks_;
+};
+
+/// levels: how many codes the activation has.
+std::unique_ptr<Observer> makeObserver(const ObserverSettings& settings, int levels);
 
 /// counts[k] += how many finite values lie in bin k of kBins equal bins over [range.min, range.max] (the
 /// upper edge belongs to the last bin). range.min < range.max.

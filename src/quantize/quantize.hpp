@@ -7,23 +7,28 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.hpp"
-#include "quantize/observer.hpp"
 #include "quantize/qparams.hpp"
+#include "quantize/settings.hpp"
+#include "quantize/sqnr.hpp"
 
 namespace carina::quantize {
 
-enum class Precision : uint8_t {
-  Int8,     // int8 affine activations, int8 symmetric weights
-  Int16x8,  // int16 symmetric activations, int8 symmetric weights
-};
+/// Operator of every source node of a network, as exported: what rules by operator type match beside the
+/// decomposed operators.
+using SourceOps = std::unordered_map<ir::LocationRef, std::string>;
+SourceOps sourceOpsOf(const ir::Graph& graph);
 
-struct Options {
-  Precision precision = Precision::Int8;
-  bool perChannelWeights = true;
-  ObserverKind observer = ObserverKind::Histogram;
+/// The settings of the run, and what departs from them.
+struct Options : Settings {
+  std::vector<Rule> rules;
+  std::optional<BoundarySettings> inputs, outputs;  // program inputs and outputs; absent: like any tensor
+  bool equalize = false;                            // cross-layer equalisation before anything is observed
+  bool correctBiases = false;                       // take the mean error of rounded weights off the biases
+  SourceOps sourceOps;
 };
 
 /// What became of one tensor. Per-channel tensors give the largest scale and its range.
@@ -35,6 +40,8 @@ struct TensorReport {
   int64_t zeroPoint = 0;
   DType dtype = DType::Int8;
   bool perChannel = false;
+  bool isConstant = false;
+  Sqnr sqnr;  // against float: constants always, others after measureSqnr()
 };
 
 struct Report {
@@ -43,7 +50,12 @@ struct Report {
 
 struct Quantized {
   ir::Graph graph;
+  /// The float graph that was quantized: batch norms folded, layers equalized, every value named. Quantized
+  /// values have the same names. Empty when the network came with its quantization.
+  std::optional<ir::Graph> reference;
   Report report;
+  std::vector<Diagnostic> warnings;
+  std::vector<std::string> keptFloat;  // names of source nodes that rules keep in float
 };
 
 /// One calibration sample: a tensor per graph input, in order, of the input's type and shape.
@@ -60,8 +72,9 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
 /// Whether the graph holds quantized_decomposed nodes, that is, whether quantize() will keep it as it is.
 bool carriesQuantization(const ir::Graph& graph);
 
-/// Folds batch norms, observes the samples through the float executor, and inserts quantize/dequantize nodes.
-/// Errors: no samples (with the remedy), weights that are not finite, what the executor cannot run.
+/// Folds batch norms, equalizes, observes the samples through the float executor, corrects biases, and
+/// inserts quantize/dequantize nodes. Rules that match nothing or disagree give warnings. Errors: no samples
+/// (with the remedy), weights that are not finite, what the executor cannot run.
 Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<const Sample> samples,
                            const Progress& progress = nullptr);
 
@@ -69,5 +82,13 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 /// mean)*s + beta, s = gamma / sqrt(var + eps)); one without such a producer becomes a depthwise 1x1
 /// convolution. quantize() calls it; it is exact up to float rounding.
 Status foldBatchNorms(ir::Graph& graph);
+
+/// Cross-layer equalisation: between two layers with only positively homogeneous operators in between (ReLU,
+/// pooling, ...), channels are rescaled so that the weights of both sides have the same range. The function
+/// stays the same up to float rounding. Returns how many pairs of layers there are.
+size_t equalize(ir::Graph& graph);
+
+/// Runs float and quantized graph side by side and fills in the report's SQNRs of activations.
+Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report);
 
 }  // namespace carina::quantize

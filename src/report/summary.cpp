@@ -5,12 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
+#include "report/quantization.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
 namespace {
 
-/// Bytes of a build by area, all delegates: constants and commands add up, arenas are used one after the other.
+/// Bytes of a build by area, all delegates: constants and commands add up, arenas are used one after the
+/// other.
 struct Footprint {
   int64_t constants = 0, commands = 0, arena = 0, cache = 0;
   int64_t cycles = 0, macs = 0;
@@ -33,8 +35,9 @@ Footprint footprintOf(const pipeline::Build& build) {
 
 std::string memoryLine(const Footprint& sum, const npu::Machine& machine) {
   const auto kind = [&](npu::Area area) { return npu::memoryKindName(machine.timing(area).kind); };
-  std::string text = fmt::format("arena {} in {}, constants {} in {}", bytesText(sum.arena), kind(npu::Area::Arena),
-                                 bytesText(sum.constants), kind(npu::Area::Constants));
+  std::string text =
+      fmt::format("arena {} in {}, constants {} in {}", bytesText(sum.arena), kind(npu::Area::Arena),
+                  bytesText(sum.constants), kind(npu::Area::Constants));
   if (sum.cache > 0) text += fmt::format(", cache {} in {}", bytesText(sum.cache), kind(npu::Area::Cache));
   return text + fmt::format(", commands {}", bytesText(sum.commands));
 }
@@ -53,29 +56,21 @@ std::string cpuLine(const pipeline::Build& build) {
   }
   if (calls.empty()) return "nothing";
   std::string text;
-  for (const auto& [name, count] : calls) text += (text.empty() ? "" : ", ") + fmt::format("{} x{}", name, count);
+  for (const auto& [name, count] : calls)
+    text += (text.empty() ? "" : ", ") + fmt::format("{} x{}", name, count);
   return text;
 }
 
 std::string layerTable(const compiler::CompiledProgram& part) {
   TextTable table({"operation", "kind", "block", "cycles", "share", "MACs", "MAC use"}, 3);
   for (const compiler::OperationRecord& record : part.operations) {
-    table.add({record.name, record.kind, fmt::format("{}x{}x{}", record.block.h, record.block.w, record.block.c),
-               countText(record.cycles), percentText(static_cast<double>(record.cycles), static_cast<double>(part.cycles)),
+    table.add({record.name, record.kind,
+               fmt::format("{}x{}x{}", record.block.h, record.block.w, record.block.c),
+               countText(record.cycles),
+               percentText(static_cast<double>(record.cycles), static_cast<double>(part.cycles)),
                countText(record.macs),
                percentText(static_cast<double>(record.macs),
                            static_cast<double>(record.cycles) * part.machine.target->macs)});
-  }
-  return table.str();
-}
-
-std::string quantizationTable(const quantize::Report& report) {
-  TextTable table({"value", "module", "type", "min", "max", "scale", "zero"}, 3);
-  for (const quantize::TensorReport& tensor : report.tensors) {
-    table.add({tensor.name, tensor.modulePath,
-               std::string(dtypeName(tensor.dtype)) + (tensor.perChannel ? " per channel" : ""),
-               fmt::format("{:.6g}", tensor.min), fmt::format("{:.6g}", tensor.max), fmt::format("{:.6g}", tensor.scale),
-               std::to_string(tensor.zeroPoint)});
   }
   return table.str();
 }
@@ -92,7 +87,8 @@ nlohmann::ordered_json toJson(const pipeline::Build& build) {
   json["wholly_on_npu"] = build.partitioned.wholly;
   json["cycles"] = sum.cycles;
   json["macs"] = sum.macs;
-  json["bytes"] = {{"arena", sum.arena}, {"constants", sum.constants}, {"cache", sum.cache}, {"commands", sum.commands}};
+  json["bytes"] = {
+      {"arena", sum.arena}, {"constants", sum.constants}, {"cache", sum.cache}, {"commands", sum.commands}};
   json["parts"] = nlohmann::ordered_json::array();
   for (const compiler::CompiledProgram& part : build.compiled) {
     nlohmann::ordered_json operations = nlohmann::ordered_json::array();
@@ -107,6 +103,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build) {
     }
     json["parts"].push_back({{"cycles", part.cycles}, {"operations", std::move(operations)}});
   }
+  if (build.quantization) json["quantization"] = quantizationJson(*build.quantization);
   json["cpu"] = nlohmann::ordered_json::array();
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     json["cpu"].push_back({{"op", refusal.op},
@@ -126,13 +123,15 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
   if (build.machine) {
     const npu::Machine& machine = *build.machine;
     const double clock = machine.system.clockHz;
-    text += fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name, machine.memory.name);
+    text +=
+        fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name, machine.memory.name);
     text += fmt::format("  NPU     {} in {} part{}, {} MACs\n",
                         sum.operations == 1 ? "1 operation" : fmt::format("{} operations", sum.operations),
                         build.compiled.size(), build.compiled.size() == 1 ? "" : "s", countText(sum.macs));
-    text += fmt::format("  cycles  {} estimated ({:.3f} ms at {:.0f} MHz, {} of the MACs used)\n", countText(sum.cycles),
-                        1e3 * static_cast<double>(sum.cycles) / clock, clock / 1e6,
-                        percentText(static_cast<double>(sum.macs), static_cast<double>(sum.cycles) * machine.target->macs));
+    text += fmt::format(
+        "  cycles  {} estimated ({:.3f} ms at {:.0f} MHz, {} of the MACs used)\n", countText(sum.cycles),
+        1e3 * static_cast<double>(sum.cycles) / clock, clock / 1e6,
+        percentText(static_cast<double>(sum.macs), static_cast<double>(sum.cycles) * machine.target->macs));
     text += fmt::format("  memory  {}\n", memoryLine(sum, machine));
   } else {
     text += "  target  cpu\n";
@@ -161,7 +160,7 @@ Status writeReport(const pipeline::Build& build, const std::filesystem::path& fo
   for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
   CARINA_RETURN_IF_ERROR(files.add(folder / "layers.txt", layers));
   if (build.quantization) {
-    CARINA_RETURN_IF_ERROR(files.add(folder / "quantization.txt", quantizationTable(*build.quantization)));
+    CARINA_RETURN_IF_ERROR(files.add(folder / "quantization.txt", quantizationText(*build.quantization)));
   }
   CARINA_RETURN_IF_ERROR(files.add(folder / "report.json", toJson(build).dump(2) + "\n"));
   return files.commit();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks under models/, all the way: compiled wholly for the NPU, run through runtime, driver and model, equal to the
-// TOSA interpreter bit for bit and to the fake-quant simulation within a quantum. A subset of targets and memory modes;
-// scripts/matrix.sh does all.
+// The networks under models/, all the way: compiled wholly for the NPU, run through runtime, driver and
+// model, equal to the TOSA interpreter bit for bit and to the fake-quant simulation within a quantum. A
+// subset of targets and memory modes; scripts/matrix.sh does all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,8 +49,8 @@ TEST_P(Networks, NpuEqualsTosa) {
   EXPECT_TRUE(result->ok());
   EXPECT_FALSE(result->layers.empty());
   for (const LayerResult& layer : result->layers) {
-    EXPECT_EQ(layer.mismatches, 0) << layer.value << ": " << layer.actual << " instead of " << layer.expected << " at "
-                                   << layer.firstMismatch;
+    EXPECT_EQ(layer.mismatches, 0) << layer.value << ": " << layer.actual << " instead of " << layer.expected
+                                   << " at " << layer.firstMismatch;
   }
   for (const OutputResult& output : result->outputs) {
     EXPECT_EQ(output.npuMismatches, 0);
@@ -61,14 +61,16 @@ TEST_P(Networks, NpuEqualsTosa) {
 }
 
 constexpr Place kPlaces[] = {
-    {"ethos-u55-32", "Shared_Sram"},         {"ethos-u55-128", "Sram_Only"},  {"ethos-u55-256", "Shared_Sram"},
-    {"ethos-u65-256", "Dedicated_Sram_384KB"}, {"ethos-u65-512", "Sram_Only"},  {"ethos-u85-128", "Shared_Sram"},
-    {"ethos-u85-256", "Sram_Only"},          {"ethos-u85-512", "Dedicated_Sram_256KB"},
+    {"ethos-u55-32", "Shared_Sram"},      {"ethos-u55-128", "Sram_Only"},
+    {"ethos-u55-256", "Shared_Sram"},     {"ethos-u65-256", "Dedicated_Sram_384KB"},
+    {"ethos-u65-512", "Sram_Only"},       {"ethos-u85-128", "Shared_Sram"},
+    {"ethos-u85-256", "Sram_Only"},       {"ethos-u85-512", "Dedicated_Sram_256KB"},
     {"ethos-u85-2048", "Dedicated_Sram"},
 };
 
 std::string placeName(const testing::TestParamInfo<Networks::ParamType>& info) {
-  std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).target + "_" + std::get<1>(info.param).mode;
+  std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).target + "_" +
+                     std::get<1>(info.param).mode;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
@@ -99,7 +101,7 @@ TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
 TEST(IntegerIo, GivesTheBytesThatFloatIoQuantizes) {
   Options floatIo = optionsFor("digits8", "ethos-u85-256", "");
   Options integerIo = floatIo;
-  integerIo.io = ProgramIo::Int8;
+  integerIo.inputs = integerIo.outputs = ProgramIo::Int8;
   auto a = build(floatIo);
   auto b = build(integerIo);
   ASSERT_TRUE(a.ok() && b.ok());

@@ -143,7 +143,8 @@ TEST(HistogramObserver, SingleValueMovesToItsBinWhenTheRangeGrows) {
 TEST(HistogramObserver, WideningSplitsBins) {
   HistogramObserver observer(256);
   std::vector<float> first(2048);
-  for (size_t i = 0; i < first.size(); ++i) first[i] = static_cast<float>(i) + (i + 1 == first.size() ? 1.0f : 0.0f);
+  for (size_t i = 0; i < first.size(); ++i)
+    first[i] = static_cast<float>(i) + (i + 1 == first.size() ? 1.0f : 0.0f);
   observer.observe(first);  // one value per bin over [0, 2048]
   observer.observe(std::vector<float>{0.0f, 4096.0f});
   // Twice as wide bins: two old counts in each of the lower half, the new batch at both ends.
@@ -155,7 +156,8 @@ TEST(HistogramObserver, WideningSplitsBins) {
 }
 
 TEST(HistogramObserver, ClipsAnOutlierThatCostsMoreThanItIsWorth) {
-  // A million values in about +-5: quantizing [-5, 20] costs 1e6 * (25 / 256)^2 / 12 = 795, clipping 20 to 5 costs 225.
+  // A million values in about +-5: quantizing [-5, 20] costs 1e6 * (25 / 256)^2 / 12 = 795, clipping 20 to 5
+  // costs 225.
   HistogramObserver observer(256);
   std::vector<float> values = randomValues(1'000'000, 4);
   values[17] = 20;
@@ -173,13 +175,16 @@ TEST(HistogramObserver, KeepsAUniformRange) {
   EXPECT_GT(observer.range().max, 0.99f);
 }
 
-/// The search of the PT2E flow over a histogram, written down step by step in double.
+/// The search of the PT2E flow over a histogram, from the whole range inwards, written down step by step in
+/// double.
 std::pair<int, int> slowSearch(std::span<const float> histogram, double width, int levels) {
   std::vector<double> cumulative(histogram.size());
   std::partial_sum(histogram.begin(), histogram.end(), cumulative.begin(), std::plus<double>());
   const double total = cumulative.back();
-  double low = 0, high = 1, best = std::numeric_limits<double>::infinity();
   int start = 0, end = static_cast<int>(histogram.size()) - 1;
+  double low = 0, high = 1,
+         best =
+             slowError(histogram, 0, width, width * static_cast<double>(histogram.size()) / levels, levels);
   while (low < high) {
     int l = start, r = end;
     while (l < end && cumulative[static_cast<size_t>(l)] < (low + 1e-5) * total) ++l;
@@ -188,7 +193,8 @@ std::pair<int, int> slowSearch(std::span<const float> histogram, double width, i
     (left ? low : high) += left ? 1e-5 : -1e-5;
     const std::pair<int, int> next = left ? std::pair{l, end} : std::pair{start, r};
     if (next == std::pair{start, end}) continue;
-    const double e = slowError(histogram, next.first, width, width * (next.second - next.first + 1) / levels, levels);
+    const double e =
+        slowError(histogram, next.first, width, width * (next.second - next.first + 1) / levels, levels);
     if (e > best) break;
     best = e;
     std::tie(start, end) = next;
@@ -199,7 +205,8 @@ std::pair<int, int> slowSearch(std::span<const float> histogram, double width, i
 RC_GTEST_PROP(HistogramObserver, FindsTheRangeOfTheSlowSearch, (uint32_t seed)) {
   HistogramObserver observer(256);
   for (uint32_t batch = 0; batch < 3; ++batch) {
-    observer.observe(randomValues(2000, seed + batch, static_cast<float>(seed % 5) - 2, 1 + static_cast<float>(batch)));
+    observer.observe(
+        randomValues(2000, seed + batch, static_cast<float>(seed % 5) - 2, 1 + static_cast<float>(batch)));
   }
   const Range seen = observer.observed(), chosen = observer.range();
   const double width = (static_cast<double>(seen.max) - seen.min) / 2048;
@@ -208,8 +215,103 @@ RC_GTEST_PROP(HistogramObserver, FindsTheRangeOfTheSlowSearch, (uint32_t seed)) 
     return slowError(observer.histogram(), first, width, width * (last - first + 1) / 256, 256);
   };
   const auto bins = [&](float x) { return static_cast<int>(std::lround((x - seen.min) / width)); };
-  // The errors of neighbouring candidates differ in the last float digits, so the search may stop a step earlier or later.
+  // The errors of neighbouring candidates differ in the last float digits, so the search may stop a step
+  // earlier or later.
   RC_ASSERT(std::abs(loss(bins(chosen.min), bins(chosen.max) - 1) / loss(start, end) - 1) < 0.01);
+}
+
+TEST(HistogramObserver, AFewValuesAreNotClippedFor16Bits) {
+  // With 65536 codes the gap of 1 between the largest values costs more than any step.
+  HistogramObserver observer(65536);
+  observer.observe(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(observer.range().min, 0);
+  EXPECT_EQ(observer.range().max, 7);
+}
+
+Range percentileOf(std::span<const float> values, double percentage) {
+  PercentileObserver observer(percentage);
+  observer.observe(values);
+  return observer.range();
+}
+
+TEST(PercentileObserver, HandComputed) {
+  EXPECT_TRUE(PercentileObserver(99).range().empty());
+  std::vector<float> values(100);
+  std::iota(values.begin(), values.end(), 1.0f);  // 1, 2, ..., 100
+  // 1 of 100 values may lie outside at either end, then 5, then none.
+  EXPECT_EQ(percentileOf(values, 99).min, 2);
+  EXPECT_EQ(percentileOf(values, 99).max, 99);
+  EXPECT_EQ(percentileOf(values, 95).min, 6);
+  EXPECT_EQ(percentileOf(values, 95).max, 95);
+  EXPECT_EQ(percentileOf(values, 99.5).min, 1);
+  EXPECT_EQ(percentileOf(values, 99.5).max, 100);
+}
+
+TEST(PercentileObserver, LeavesOutliersAndWhatIsNotFinite) {
+  std::vector<float> values(1000, 0.5f);
+  values[1] = 1e6f;
+  values[2] = -3e-7f;
+  values[3] = kInfinity;
+  values[4] = std::nanf("");
+  EXPECT_EQ(percentileOf(values, 99.8).min, 0.5f);
+  EXPECT_EQ(percentileOf(values, 99.8).max, 0.5f);
+  EXPECT_EQ(percentileOf(values, 100).min, -3e-7f);
+  EXPECT_EQ(percentileOf(values, 100).max, 1e6f);
+}
+
+TEST(PercentileObserver, NegativeValuesAscend) {
+  const std::vector<float> values{-8, -4, -2, -1, -0.5f, 0, 0.5f, 1, 2, 4};
+  EXPECT_EQ(percentileOf(values, 90).min, -4);
+  EXPECT_EQ(percentileOf(values, 90).max, 2);
+}
+
+RC_GTEST_PROP(PercentileObserver, OneHundredIsMinMax, (uint32_t seed)) {
+  const std::vector<float> values = randomValues(1 + seed % 3000, seed);
+  const Range expected = rangeOf(values), found = percentileOf(values, 100);
+  RC_ASSERT(found.min == expected.min && found.max == expected.max);
+}
+
+RC_GTEST_PROP(PercentileObserver, CoversThePercentageWithinACell, (uint32_t seed)) {
+  const std::vector<float> values = randomValues(500 + seed % 3000, seed);
+  const double percentage = 51 + seed % 49;
+  PercentileObserver whole(percentage), pieces(percentage);
+  whole.observe(values);
+  pieces.observe(std::span(values).subspan(100));
+  pieces.observe(std::span(values).first(100));
+  const Range range = whole.range();
+  RC_ASSERT(range.min == pieces.range().min && range.max == pieces.range().max);  // the order does not matter
+  std::vector<float> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto outside =
+      static_cast<size_t>(static_cast<double>(values.size()) * (100 - percentage) / 100 + 1e-6);
+  const float low = sorted[outside], high = sorted[sorted.size() - 1 - outside];
+  RC_ASSERT(range.min <= low && low - range.min <= std::abs(low) / 64);
+  RC_ASSERT(range.max >= high && range.max - high <= std::abs(high) / 64);
+}
+
+TEST(MovingAverageObserver, TakesAConstant) {
+  MovingAverageObserver observer(0.5f);
+  observer.observe(std::vector<float>{0, 1});
+  observer.observe(std::vector<float>{-1, 3});
+  EXPECT_EQ(observer.range().min, -0.5f);
+  EXPECT_EQ(observer.range().max, 2.0f);
+}
+
+TEST(ParseObserver, NamesAndNumbers) {
+  EXPECT_EQ(*parseObserver("minmax"), ObserverSettings(ObserverKind::MinMax));
+  EXPECT_EQ(*parseObserver("histogram"), ObserverSettings());
+  EXPECT_EQ(*parseObserver("moving-average"), ObserverSettings(ObserverKind::MovingAverage, 0.01));
+  EXPECT_EQ(*parseObserver("moving-average:0.5"), ObserverSettings(ObserverKind::MovingAverage, 0.5));
+  EXPECT_EQ(*parseObserver("percentile"), ObserverSettings(ObserverKind::Percentile, 99.99));
+  EXPECT_EQ(*parseObserver("percentile:99"), ObserverSettings(ObserverKind::Percentile, 99));
+  for (const char* bad :
+       {"", "mean", "percentile:", "percentile:50", "percentile:100.5", "percentile:nan", "percentile:99x",
+        "moving-average:0", "moving-average:2", "minmax:3", "histogram:"}) {
+    EXPECT_FALSE(parseObserver(bad).ok()) << bad;
+  }
+  for (const char* text : {"minmax", "moving-average:0.25", "histogram", "percentile:99.9"}) {
+    EXPECT_EQ(observerText(*parseObserver(text)), text);
+  }
 }
 
 }  // namespace

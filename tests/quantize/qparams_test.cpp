@@ -41,7 +41,7 @@ TEST(AffineQParams, TinyAndInvalidRanges) {
 TEST(SymmetricQParams, HandComputed) {
   EXPECT_EQ(symmetricQParams(-0.5f, 0.25f, kInt8Weight).scale, static_cast<double>(0.5f / 127.0f));
   EXPECT_EQ(symmetricQParams(-0.5f, 0.25f, kInt8Weight).zeroPoint, 0);
-  EXPECT_EQ(symmetricQParams(-1, 4, kInt16Activation, kEpsInt16).scale, 0x1p-12);
+  EXPECT_EQ(symmetricQParams(-1e-3f, 0.01f, kInt16Activation, kEpsInt16).scale, 0x1p-20);
   EXPECT_EQ(symmetricQParams(-32767, 4, kInt16Activation, kEpsInt16).scale, 1.0);
 }
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/assign.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "aten/op_pattern.hpp"
+#include "quantize/annotate.hpp"
+
+namespace carina::quantize {
+namespace {
+
+std::string nameOf(const ir::Node& node) {
+  return node.location() && !node.location()->name.empty() ? node.location()->name
+                                                           : std::string(node.opName());
+}
+
+/// Which settings two rules both give, with different values; "" when they agree.
+std::string disagreement(const Overrides& a, const Overrides& b) {
+  std::string text;
+  const auto add = [&](bool differs, const char* name) {
+    if (differs) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  add(a.precision && b.precision && *a.precision != *b.precision, "precision");
+  add(a.perChannelWeights && b.perChannelWeights && *a.perChannelWeights != *b.perChannelWeights, "weights");
+  add(a.observer && b.observer && *a.observer != *b.observer, "observer");
+  add(a.scheme && b.scheme && *a.scheme != *b.scheme, "activations");
+  return text;
+}
+
+/// Follows the data: it has no arithmetic of its own that a precision would matter to.
+bool followsItsInput(const ir::Node& node) {
+  const Role role = roleOf(node);
+  return role == Role::Shared || role == Role::Compare;
+}
+
+class Assigner {
+ public:
+  Assigner(const ir::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+
+  Assignment run() {
+    for (const ir::Node* node : graph_.nodes()) applyRules(*node);
+    keepWholeSourcesFloat();
+    followInputs();
+    followReaders();
+    reportRules();
+    return std::move(result_);
+  }
+
+ private:
+  void applyRules(const ir::Node& node) {
+    NodeSettings& entry = result_.nodes[&node];
+    entry.settings = options_;
+    std::vector<size_t> matched;
+    for (size_t r = 0; r < options_.rules.size(); ++r) {
+      if (!matches(options_.rules[r], node)) continue;
+      options_.rules[r].overrides.apply(entry.settings);
+      entry.named = true;
+      matchCount_[r]++;
+      for (size_t earlier : matched) noteConflict(earlier, r, node);
+      matched.push_back(r);
+    }
+  }
+
+  bool matches(const Rule& rule, const ir::Node& node) const {
+    const ir::Location* location = node.location().get();
+    switch (rule.by) {
+      case Rule::By::Operator: {
+        if (aten::matchesOperator(rule.pattern, node.opName())) return true;
+        const auto source = options_.sourceOps.find(node.location());
+        return location && source != options_.sourceOps.end() &&
+               aten::matchesOperator(rule.pattern, source->second);
+      }
+      case Rule::By::Node:
+        return location && aten::matchesGlob(rule.pattern, location->name);
+      case Rule::By::Module:
+        return location && aten::matchesModule(rule.pattern, location->modulePath);
+    }
+    CARINA_UNREACHABLE("rule kind");
+  }
+
+  void noteConflict(size_t earlier, size_t later, const ir::Node& node) {
+    const std::string what = disagreement(options_.rules[earlier].overrides, options_.rules[later].overrides);
+    if (what.empty()) return;
+    Conflict& conflict = conflicts_[{earlier, later}];
+    conflict.settings = what;
+    conflict.nodes.insert(nameOf(node));
+  }
+
+  void keepWholeSourcesFloat() {
+    std::set<const ir::Location*> kept;
+    for (const ir::Node* node : graph_.nodes()) {
+      if (result_.nodes[node].settings.precision == Precision::Float && roleOf(*node) != Role::Float &&
+          node->location()) {
+        kept.insert(node->location().get());
+      }
+    }
+    std::set<std::string> names;
+    for (const ir::Node* node : graph_.nodes()) {
+      if (kept.count(node->location().get()) == 0) continue;
+      NodeSettings& entry = result_.nodes[node];
+      entry.settings.precision = Precision::Float;
+      entry.named = true;
+      if (names.insert(node->location()->name).second) result_.keptFloat.push_back(node->location()->name);
+    }
+  }
+
+  const NodeSettings* settingsOfFirstInput(const ir::Node& node) const {
+    for (const ir::Value* operand : node.operands()) {
+      if (operand && operand->dtype() == DType::Float32 && operand->producer()) {
+        return &result_.nodes.at(operand->producer());
+      }
+    }
+    return nullptr;
+  }
+
+  void take(const ir::Node& node, const NodeSettings& from) {
+    if (from.settings.precision == Precision::Float) return;
+    NodeSettings& entry = result_.nodes[&node];
+    entry.settings.precision = from.settings.precision;
+    settled_.insert(&node);
+  }
+
+  void followInputs() {
+    for (const ir::Node* node : graph_.nodes()) {
+      if (result_.nodes[node].named || !followsItsInput(*node)) {
+        settled_.insert(node);
+        continue;
+      }
+      const NodeSettings* from = settingsOfFirstInput(*node);
+      if (from && settled_.count(firstInputProducer(*node)) != 0) take(*node, *from);
+    }
+  }
+
+  static const ir::Node* firstInputProducer(const ir::Node& node) {
+    for (const ir::Value* operand : node.operands()) {
+      if (operand && operand->dtype() == DType::Float32 && operand->producer()) return operand->producer();
+    }
+    return nullptr;
+  }
+
+  /// Chains that begin at a program input: from the end.
+  void followReaders() {
+    for (const ir::Node* node = graph_.lastNode(); node; node = node->previous()) {
+      if (settled_.count(node) != 0) continue;
+      for (const ir::Value* result : node->results()) {
+        if (result->uses().empty() || settled_.count(node) != 0) continue;
+        take(*node, result_.nodes.at(result->uses().front().node));
+      }
+    }
+  }
+
+  void reportRules() {
+    for (size_t r = 0; r < options_.rules.size(); ++r) {
+      if (matchCount_.count(r) != 0) continue;
+      const Rule& rule = options_.rules[r];
+      const char* kind = rule.by == Rule::By::Operator ? "operator type"
+                         : rule.by == Rule::By::Node   ? "node"
+                                                       : "module";
+      result_.warnings.push_back(
+          {fmt::format("no {} of the network matches '{}'", kind, rule.pattern),
+           "'carina compile --dump-after decompose' lists operators; reports list nodes and modules", "",
+           rule.place});
+    }
+    for (const auto& [rules, conflict] : conflicts_) {
+      const Rule& earlier = options_.rules[rules.first];
+      const Rule& later = options_.rules[rules.second];
+      result_.warnings.push_back(
+          {fmt::format("overrides {} ({}) at {} operator{}, first {}", earlier.place, conflict.settings,
+                       conflict.nodes.size(), conflict.nodes.size() == 1 ? "" : "s", *conflict.nodes.begin()),
+           "", "", later.place});
+    }
+  }
+
+  struct Conflict {
+    std::string settings;
+    std::set<std::string> nodes;
+  };
+
+  const ir::Graph& graph_;
+  const Options& options_;
+  Assignment result_;
+  std::map<size_t, size_t> matchCount_;
+  std::map<std::pair<size_t, size_t>, Conflict> conflicts_;
+  std::set<const ir::Node*> settled_;
+};
+
+}  // namespace
+
+Assignment assign(const ir::Graph& graph, const Options& options) {
+  return Assigner(graph, options).run();
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/insert.hpp"
+
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "quantize/weight_codes.hpp"
+
+namespace carina::quantize {
+namespace {
+
+class Inserter {
+ public:
+  Inserter(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
+           const std::vector<Range>& ranges, const std::vector<QParams>& params)
+      : graph_(graph), annotation_(annotation), assignment_(assignment), ranges_(ranges), params_(params) {}
+
+  Report run() {
+    quantizeLayers();
+    // Forms of other precisions read the form that was made, so that comes first.
+    for (const bool made : {true, false}) {
+      for (size_t g = 0; g < annotation_.groups.size(); ++g) {
+        for (const Form& form : annotation_.groups[g].forms) {
+          if (form.made == made) insert(form, g);
+        }
+      }
+    }
+    graph_.eraseUnusedConstants();
+    return std::move(report_);
+  }
+
+ private:
+  void insert(const Form& form, size_t group) {
+    ir::Value* value = form.value;
+    if (form.made ? value->unused() : form.readers.empty() && !form.leaves) return;
+    const QParams& q = params_[group];
+    if (value->isConstant()) {
+      quantizeConstant(form, group);
+      return;
+    }
+    report(*value, group);
+    if (form.made) {
+      const auto [quantized, real] = quantizePair(value, value->producer(), q);
+      graph_.replaceAllUses(value, real);
+      quantized->setOperand(0, value);
+      madeAs_[value] = real;
+      return;
+    }
+    const auto made = madeAs_.find(value);
+    ir::Value* from = made == madeAs_.end() ? value : made->second;
+    ir::Value* real = quantizePair(from, from->producer(), q).second;
+    for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, real);
+    if (!form.leaves) return;
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      if (graph_.outputs()[i] == from) graph_.setOutput(i, real);
+    }
+  }
+
+  /// The quantize node and the dequantized value, behind `after` (null: at the start).
+  std::pair<ir::Node*, ir::Value*> quantizePair(ir::Value* value, ir::Node* after, const QParams& q) {
+    ir::Builder builder = after ? ir::Builder::afterNode(after) : ir::Builder(graph_, graph_.firstNode());
+    auto quantized = aten::QuantizePerTensor::create(builder, value, q.scale, q.zeroPoint, q.codes.min,
+                                                     q.codes.max, q.codes.dtype);
+    return {quantized.node(), dequantized(builder, quantized.output(), q)};
+  }
+
+  static ir::Value* dequantized(ir::Builder& builder, ir::Value* codes, const QParams& q) {
+    return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
+                                             q.codes.dtype, std::nullopt)
+        .output();
+  }
+
+  void quantizeConstant(const Form& form, size_t group) {
+    const QParams& q = params_[group];
+    const Tensor& constant = form.value->constant();
+    Tensor codes = Tensor::uninitialized(q.codes.dtype, constant.shape());
+    Tensor rounded = Tensor::uninitialized(DType::Float32, constant.shape());
+    const auto values = constant.as<float>();
+    const auto real = rounded.mutableAs<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t code = quantizeValue(values[i], q);
+      codes.setIntegerAt(static_cast<int64_t>(i), code);
+      real[i] = dequantizeValue(code, q);
+    }
+    report(*form.value, group);
+    report_.tensors.back().isConstant = true;
+    report_.tensors.back().sqnr.add(constant, rounded);
+    ir::Builder builder(graph_, graph_.firstNode());
+    ir::Value* result = dequantized(builder, builder.constant(std::move(codes)), q);
+    for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, result);
+  }
+
+  /// The dequantized form of weight or bias codes.
+  static ir::Value* dequantizedWeight(ir::Builder& builder, WeightCodes&& weight, const CodeRange& codes) {
+    ir::Value* constant = builder.constant(std::move(weight.codes));
+    if (!weight.perChannel) {
+      return dequantized(builder, constant, QParams{static_cast<double>(weight.scales[0]), 0, codes});
+    }
+    const auto channels = static_cast<int64_t>(weight.scales.size());
+    ir::Value* scales = builder.constant(Tensor::from(Shape{channels}, weight.scales));
+    ir::Value* zeros = builder.constant(Tensor::zeros(DType::Int64, Shape{channels}));
+    return aten::DequantizePerChannel::create(builder, constant, scales, zeros, weight.axis, codes.min,
+                                              codes.max, codes.dtype, std::nullopt)
+        .output();
+  }
+
+  void quantizeLayers() {
+    std::vector<std::pair<WeightedOp, size_t>> layers;  // with the input's group
+    for (ir::Node* node : graph_.nodes()) {
+      const auto op = asWeighted(*node);
+      const auto group = op ? annotation_.groupOfOperand(*node, 0) : std::nullopt;
+      if (group) layers.emplace_back(*op, *group);
+    }
+    for (const auto& [op, group] : layers) quantizeLayer(op, params_[group].scale);
+  }
+
+  void quantizeLayer(const WeightedOp& op, double inputScale) {
+    const Settings& settings = assignment_.of(*op.node).settings;
+    ir::Builder builder = ir::Builder::beforeNode(op.node);
+    WeightCodes weight = quantizeWeight(op, inputScale, settings);
+    if (op.bias) {
+      WeightCodes bias = quantizeBias(op.bias->constant(), inputScale, weight, settings.precision);
+      report(op, *op.bias, bias);
+      op.node->setOperandGroup(WeightedOp::kBiasOperand,
+                               std::array{dequantizedWeight(builder, std::move(bias), kInt32Bias)});
+    }
+    report(op, *op.weight, weight);
+    op.node->setOperandGroup(WeightedOp::kWeightOperand,
+                             std::array{dequantizedWeight(builder, std::move(weight), kInt8Weight)});
+  }
+
+  void report(const ir::Value& value, size_t group) {
+    const QParams& q = params_[group];
+    const Range& range = ranges_[group];
+    report_.tensors.push_back({value.name,
+                               modulePathOf(value),
+                               range.min,
+                               range.max,
+                               q.scale,
+                               q.zeroPoint,
+                               q.codes.dtype,
+                               false,
+                               false,
+                               {}});
+  }
+
+  void report(const WeightedOp& op, const ir::Value& value, const WeightCodes& codes) {
+    const Range range = rangeOf(value.constant().as<float>());
+    const float largest = *std::max_element(codes.scales.begin(), codes.scales.end());
+    TensorReport entry{value.name,
+                       modulePathOf(*op.node->result()),
+                       range.min,
+                       range.max,
+                       largest,
+                       0,
+                       codes.codes.dtype(),
+                       codes.perChannel,
+                       true,
+                       {}};
+    entry.sqnr.add(value.constant(), codes.dequantized());
+    report_.tensors.push_back(std::move(entry));
+  }
+
+  ir::Graph& graph_;
+  const Annotation& annotation_;
+  const Assignment& assignment_;
+  const std::vector<Range>& ranges_;
+  const std::vector<QParams>& params_;
+  std::unordered_map<const ir::Value*, ir::Value*> madeAs_;
+  Report report_;
+};
+
+}  // namespace
+
+Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
+                          const std::vector<Range>& ranges, const std::vector<QParams>& params) {
+  return Inserter(graph, annotation, assignment, ranges, params).run();
+}
+
+std::string modulePathOf(const ir::Value& value) {
+  const ir::Node* node = value.producer();
+  return node && node->location() ? node->location()->modulePath : "";
+}
+
+}  // namespace carina::quantize

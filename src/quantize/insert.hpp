@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes an annotation into the graph.
+#pragma once
+
+#include "quantize/annotate.hpp"
+#include "quantize/quantize.hpp"
+
+namespace carina::quantize {
+
+/// Quantize/dequantize nodes for every form of every value, integer weights and biases behind dequantize
+/// nodes. `ranges` and `params` are per group. The report has ranges, parameters, and the SQNR of constants.
+Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
+                          const std::vector<Range>& ranges, const std::vector<QParams>& params);
+
+/// Module path of the node that makes a value, "" when there is none.
+std::string modulePathOf(const ir::Value& value);
+
+}  // namespace carina::quantize

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/rules_file.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostBytes = size_t{1} << 20, kMostRules = 10'000, kMostDepth = 16;
+
+/// Choices of a setting by name.
+template <typename T, size_t N>
+using Names = std::array<std::pair<std::string_view, T>, N>;
+
+constexpr Names<Precision, 3> kPrecisions{
+    {{"int8", Precision::Int8}, {"int16x8", Precision::Int16x8}, {"none", Precision::Float}}};
+constexpr Names<Precision, 3> kBoundaryTypes{
+    {{"float", Precision::Float}, {"int8", Precision::Int8}, {"int16", Precision::Int16x8}}};
+constexpr Names<Scheme, 2> kSchemes{{{"affine", Scheme::Affine}, {"symmetric", Scheme::Symmetric}}};
+constexpr Names<bool, 2> kWeights{{{"per-channel", true}, {"per-tensor", false}}};
+constexpr Names<Rule::By, 3> kPatterns{
+    {{"op", Rule::By::Operator}, {"node", Rule::By::Node}, {"module", Rule::By::Module}}};
+
+template <typename T, size_t N>
+std::string listed(const Names<T, N>& names) {
+  std::string text;
+  for (const auto& [name, value] : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+std::string member(const std::string& place, std::string_view key) {
+  return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
+}
+
+/// One object of the file; every key that is asked for is known, others are errors.
+class Entry {
+ public:
+  static Result<Entry> of(const json& value, std::string place) {
+    if (value.is_object()) return Entry(value, std::move(place));
+    return fail("is {}, not an object", value.type_name()).at(place.empty() ? "the file" : place);
+  }
+
+  const json* find(std::string_view key) {
+    known_.insert(key);
+    const auto it = value_->find(key);
+    return it == value_->end() ? nullptr : &*it;
+  }
+
+  Result<std::optional<std::string>> text(std::string_view key) {
+    const json* value = find(key);
+    if (!value) return std::optional<std::string>();
+    if (!value->is_string()) return fail("is {}, not a string", value->type_name()).at(member(place_, key));
+    return std::optional(value->get<std::string>());
+  }
+
+  template <typename T, size_t N>
+  Status choice(std::string_view key, const Names<T, N>& names, std::optional<T>& result) {
+    CARINA_TRY(const auto name, text(key));
+    if (!name) return {};
+    const auto it =
+        std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.first == *name; });
+    if (it == names.end()) {
+      return fail("there is no '{}'", *name).at(member(place_, key)).withRemedy("choices: " + listed(names));
+    }
+    result = it->second;
+    return {};
+  }
+
+  Status flag(std::string_view key, std::optional<bool>& result) {
+    const json* value = find(key);
+    if (!value) return {};
+    if (!value->is_boolean())
+      return fail("is {}, not true or false", value->type_name()).at(member(place_, key));
+    result = value->get<bool>();
+    return {};
+  }
+
+  Status observer(std::optional<ObserverSettings>& result) {
+    CARINA_TRY(const auto name, text("observer"));
+    if (!name) return {};
+    auto settings = parseObserver(*name);
+    if (!settings.ok()) return std::move(settings).error().at(member(place_, "observer"));
+    result = *settings;
+    return {};
+  }
+
+  /// Fails on a key that nobody asked for.
+  Status finish() const {
+    for (const auto& [key, value] : value_->items()) {
+      if (known_.count(key) != 0) continue;
+      std::string keys;
+      for (std::string_view name : known_) keys += (keys.empty() ? "" : ", ") + std::string(name);
+      return fail("there is no setting '{}' here", key)
+          .at(member(place_, key))
+          .withRemedy("settings: " + keys);
+    }
+    return {};
+  }
+
+  const std::string& place() const { return place_; }
+
+ private:
+  Entry(const json& value, std::string place) : value_(&value), place_(std::move(place)) {}
+
+  const json* value_;
+  std::string place_;
+  std::set<std::string_view, std::less<>> known_;
+};
+
+Status readOverrides(Entry& entry, Overrides& overrides) {
+  CARINA_RETURN_IF_ERROR(entry.choice("precision", kPrecisions, overrides.precision));
+  CARINA_RETURN_IF_ERROR(entry.choice("weights", kWeights, overrides.perChannelWeights));
+  CARINA_RETURN_IF_ERROR(entry.choice("activations", kSchemes, overrides.scheme));
+  CARINA_RETURN_IF_ERROR(entry.observer(overrides.observer));
+  if (overrides.precision == Precision::Int16x8 && overrides.scheme == Scheme::Affine) {
+    return fail("int16 activations are symmetric")
+        .at(member(entry.place(), "activations"))
+        .withRemedy("drop the setting");
+  }
+  return {};
+}
+
+Result<Rule> readRule(const json& value, std::string place) {
+  Rule rule;
+  rule.place = place;
+  CARINA_TRY(Entry entry, Entry::of(value, std::move(place)));
+  int patterns = 0;
+  for (const auto& [key, by] : kPatterns) {
+    CARINA_TRY(const auto pattern, entry.text(key));
+    if (!pattern) continue;
+    if (pattern->empty())
+      return fail("is empty").at(member(rule.place, key)).withRemedy("'*' stands for all");
+    rule.by = by;
+    rule.pattern = *pattern;
+    ++patterns;
+  }
+  if (patterns != 1) {
+    return fail("names {} patterns", patterns)
+        .at(rule.place)
+        .withRemedy("give exactly one of: " + listed(kPatterns));
+  }
+  CARINA_RETURN_IF_ERROR(readOverrides(entry, rule.overrides));
+  CARINA_RETURN_IF_ERROR(entry.finish());
+  if (rule.overrides.empty()) {
+    return fail("changes nothing")
+        .at(rule.place)
+        .withRemedy("give precision, weights, activations or observer");
+  }
+  return rule;
+}
+
+Status readBoundary(Entry& io, std::string_view side, std::optional<BoundarySettings>& result) {
+  const json* value = io.find(side);
+  if (!value) return {};
+  CARINA_TRY(Entry entry, Entry::of(*value, member(io.place(), side)));
+  BoundarySettings settings;
+  CARINA_RETURN_IF_ERROR(entry.choice("type", kBoundaryTypes, settings.precision));
+  CARINA_RETURN_IF_ERROR(entry.choice("activations", kSchemes, settings.scheme));
+  CARINA_RETURN_IF_ERROR(entry.observer(settings.observer));
+  CARINA_RETURN_IF_ERROR(entry.finish());
+  if (settings.precision == Precision::Int16x8 && settings.scheme == Scheme::Affine) {
+    return fail("int16 codes are symmetric")
+        .at(member(entry.place(), "activations"))
+        .withRemedy("drop the setting");
+  }
+  result = settings;
+  return {};
+}
+
+Result<RulesFile> readFile(const json& root) {
+  RulesFile file;
+  CARINA_TRY(Entry entry, Entry::of(root, ""));
+  if (const json* global = entry.find("global")) {
+    CARINA_TRY(Entry settings, Entry::of(*global, "global"));
+    CARINA_RETURN_IF_ERROR(readOverrides(settings, file.global));
+    CARINA_RETURN_IF_ERROR(settings.finish());
+  }
+  if (const json* io = entry.find("io")) {
+    CARINA_TRY(Entry sides, Entry::of(*io, "io"));
+    CARINA_RETURN_IF_ERROR(readBoundary(sides, "inputs", file.inputs));
+    CARINA_RETURN_IF_ERROR(readBoundary(sides, "outputs", file.outputs));
+    CARINA_RETURN_IF_ERROR(sides.finish());
+  }
+  if (const json* rules = entry.find("rules")) {
+    if (!rules->is_array()) return fail("is {}, not an array", rules->type_name()).at("rules");
+    if (rules->size() > kMostRules)
+      return fail("holds {} rules, at most {} are read", rules->size(), kMostRules).at("rules");
+    for (size_t i = 0; i < rules->size(); ++i) {
+      CARINA_TRY(Rule rule, readRule((*rules)[i], fmt::format("rules[{}]", i)));
+      file.rules.push_back(std::move(rule));
+    }
+  }
+  CARINA_RETURN_IF_ERROR(entry.flag("equalize", file.equalize));
+  CARINA_RETURN_IF_ERROR(entry.flag("bias_correction", file.correctBiases));
+  CARINA_RETURN_IF_ERROR(entry.finish());
+  return file;
+}
+
+/// Thrown inside of the parser's callback.
+struct Unwanted {
+  std::string what;
+};
+
+/// The parser keeps the last of several equal keys: here they are errors.
+class StructureCheck {
+ public:
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    if (depth > static_cast<int>(kMostDepth)) throw Unwanted{"is nested too deeply"};
+    if (event == json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == json::parse_event_t::object_end) keys_.pop_back();
+    if (event == json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+      throw Unwanted{fmt::format("gives '{}' twice in one place", parsed.get<std::string>())};
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;
+};
+
+/// "[json.exception.parse_error.101] parse error at line 3, column 5: ..." without the library's own prefix.
+std::string withoutPrefix(const std::string& what) {
+  const size_t end = what.find("] ");
+  return end == std::string::npos ? what : what.substr(end + 2);
+}
+
+}  // namespace
+
+Result<RulesFile> parseRules(std::string_view text) {
+  if (text.size() > kMostBytes) return fail("is larger than {} bytes", kMostBytes);
+  json root;
+  try {
+    StructureCheck check;
+    root = json::parse(text.begin(), text.end(), std::ref(check), true, true);
+  } catch (const json::exception& error) {
+    return fail("is no valid JSON: {}", withoutPrefix(error.what()));
+  } catch (const Unwanted& unwanted) {
+    return fail("{}", unwanted.what);
+  }
+  return readFile(root);
+}
+
+Result<RulesFile> readRules(const std::filesystem::path& path) {
+  CARINA_TRY(const auto file, MappedFile::open(path));
+  const ByteSpan bytes = file->bytes();
+  auto rules = parseRules({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!rules.ok()) return std::move(rules).error().inFile(path.string());
+  for (Rule& rule : rules->rules) rule.place = fmt::format("{}: {}", path.string(), rule.place);
+  return rules;
+}
+
+}  // namespace carina::quantize

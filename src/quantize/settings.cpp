@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/settings.hpp"
+
+#include "base/check.hpp"
+
+namespace carina::quantize {
+
+std::string_view precisionName(Precision precision) {
+  switch (precision) {
+    case Precision::Int8:
+      return "int8";
+    case Precision::Int16x8:
+      return "int16x8";
+    case Precision::Float:
+      return "none";
+  }
+  CARINA_UNREACHABLE("precision");
+}
+
+void Overrides::apply(Settings& settings) const {
+  if (precision) settings.precision = *precision;
+  if (perChannelWeights) settings.perChannelWeights = *perChannelWeights;
+  if (observer) settings.observer = *observer;
+  if (scheme) settings.scheme = *scheme;
+}
+
+CodeRange activationCodes(Precision precision) {
+  CARINA_CHECK(precision != Precision::Float, "float activations have no codes");
+  return precision == Precision::Int8 ? kInt8Activation : kInt16Activation;
+}
+
+QParams activationParams(const Range& range, Precision precision, Scheme scheme) {
+  const CodeRange codes = activationCodes(precision);
+  if (precision == Precision::Int16x8) return symmetricQParams(range.min, range.max, codes, kEpsInt16);
+  if (scheme == Scheme::Affine) return affineQParams(range.min, range.max, codes, kEpsInt8);
+  return symmetricQParams(range.min, range.max, CodeRange{codes.dtype, -codes.max, codes.max}, kEpsInt8);
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operators are quantized, and the rules by which a person says so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quantize/observer.hpp"
+#include "quantize/qparams.hpp"
+
+namespace carina::quantize {
+
+enum class Precision : uint8_t {
+  Int8,     // int8 activations, int8 weights
+  Int16x8,  // int16 activations, int8 weights
+  Float,    // not quantized: the operator runs on the CPU
+};
+std::string_view precisionName(Precision precision);  // "int8", "int16x8", "none"
+
+/// Where the codes of an activation's zero lie. Int16 codes are symmetric whatever is asked; weights always
+/// are.
+enum class Scheme : uint8_t { Affine, Symmetric };
+
+/// How one operator is quantized: its float inputs and results, and its weights.
+struct Settings {
+  Precision precision = Precision::Int8;
+  bool perChannelWeights = true;
+  ObserverSettings observer;
+  Scheme scheme = Scheme::Affine;
+};
+
+/// The settings that a rule changes; the others stay.
+struct Overrides {
+  std::optional<Precision> precision;
+  std::optional<bool> perChannelWeights;
+  std::optional<ObserverSettings> observer;
+  std::optional<Scheme> scheme;
+
+  bool empty() const { return !precision && !perChannelWeights && !observer && !scheme; }
+  void apply(Settings& settings) const;
+};
+
+/// Overrides for the operators that a pattern names (* and ? as in a shell). Later rules come on top of
+/// earlier ones.
+struct Rule {
+  enum class By : uint8_t {
+    Operator,  // "conv2d", "aten.conv2d", "aten.conv2d.default": in the network as exported, or decomposed
+    Node,      // node name in the exported graph: "conv2d_3"
+    Module,    // module path, with everything inside of it: "encoder.layers.*"
+  };
+  By by = By::Operator;
+  std::string pattern;
+  Overrides overrides;
+  std::string place;  // for messages: "rules[2]"
+};
+
+/// Codes of one side of the program; where `precision` is absent, the operators there decide.
+struct BoundarySettings {
+  std::optional<Precision> precision;  // Int8 or Int16x8
+  std::optional<Scheme> scheme;
+  std::optional<ObserverSettings> observer;
+};
+
+/// The codes that a precision gives activations. Not for Precision::Float.
+CodeRange activationCodes(Precision precision);
+/// Scale and zero point of a range of activations.
+QParams activationParams(const Range& range, Precision precision, Scheme scheme);
+
+}  // namespace carina::quantize

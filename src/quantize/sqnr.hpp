@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signal to quantization noise ratio.
+#pragma once
+
+#include "base/tensor.hpp"
+
+namespace carina::quantize {
+
+/// Energy of a signal and of its error, summed over samples.
+struct Sqnr {
+  double signal = 0, noise = 0;
+  /// Tensors of one shape.
+  void add(const Tensor& reference, const Tensor& actual);
+  /// Decibels; infinite without error, NaN when nothing was compared.
+  double decibels() const;
+};
+
+}  // namespace carina::quantize

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/weight_codes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "aten/conv_op.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr double kMostBias = 0x1p30;  // half of what fits: rounding and sums keep room
+
+/// Elements of channel c along `axis` are visited as f(c, flat index).
+template <typename F>
+void forEachOfChannel(const Shape& shape, int axis, F f) {
+  int64_t outer = 1, inner = 1;
+  for (int i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
+  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
+  const int64_t channels = shape[static_cast<size_t>(axis)];
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t i = 0; i < inner; ++i)
+        f(static_cast<size_t>(c), static_cast<size_t>((o * channels + c) * inner + i));
+    }
+  }
+}
+
+/// The two operators differ: per channel 1 / scale is a float32 division, per tensor a double one.
+float inverseOf(float scale, bool perChannel) {
+  return perChannel ? 1.0f / scale : static_cast<float>(1.0 / static_cast<double>(scale));
+}
+
+}  // namespace
+
+Tensor WeightCodes::dequantized() const {
+  Tensor result = Tensor::uninitialized(DType::Float32, codes.shape());
+  const auto values = result.mutableAs<float>();
+  forEachOfChannel(codes.shape(), axis, [&](size_t c, size_t i) {
+    values[i] = static_cast<float>(codes.integerAt(static_cast<int64_t>(i))) * scales[perChannel ? c : 0];
+  });
+  return result;
+}
+
+WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
+                           const std::vector<float>& leastScales) {
+  const auto values = weight.as<float>();
+  const auto channels = static_cast<size_t>(weight.dim(axis));
+  std::vector<float> magnitude(channels, 0.0f);
+  forEachOfChannel(weight.shape(), axis,
+                   [&](size_t c, size_t i) { magnitude[c] = std::max(magnitude[c], std::abs(values[i])); });
+  std::vector<float> least = leastScales.empty() ? std::vector<float>(channels, 0.0f) : leastScales;
+  if (!perChannel) {
+    magnitude.assign(channels, *std::max_element(magnitude.begin(), magnitude.end()));
+    least.assign(channels, *std::max_element(least.begin(), least.end()));
+  }
+  WeightCodes result{Tensor::uninitialized(DType::Int8, weight.shape()), {}, perChannel, axis};
+  std::vector<float> inverse;
+  for (size_t c = 0; c < channels; ++c) {
+    const auto scale = static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], kInt8Weight).scale);
+    result.scales.push_back(std::max(scale, least[c]));
+    inverse.push_back(inverseOf(result.scales.back(), perChannel));
+  }
+  const auto codes = result.codes.mutableAs<int8_t>();
+  forEachOfChannel(weight.shape(), axis, [&](size_t c, size_t i) {
+    codes[i] = static_cast<int8_t>(std::clamp(std::nearbyint(values[i] * inverse[c]), -127.0f, 127.0f));
+  });
+  if (!perChannel) result.scales.resize(1);
+  return result;
+}
+
+WeightCodes quantizeWeight(const WeightedOp& op, double inputScale, const Settings& settings) {
+  const Tensor& weight = op.weight->constant();
+  const auto conv = aten::asConvolution(op.node);
+  // The weight of a grouped transposed convolution has no axis with all output channels.
+  const bool alongOutputs = !(conv && conv->transposed && conv->groups > 1);
+  std::vector<float> least;
+  if (op.bias && settings.precision == Precision::Int8 && alongOutputs) {
+    for (float bias : op.bias->constant().as<float>()) {
+      least.push_back(static_cast<float>(std::abs(bias) / (inputScale * kMostBias)));
+    }
+  }
+  return quantizeWeight(weight, op.weightAxis, settings.perChannelWeights && alongOutputs, least);
+}
+
+WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCodes& weight,
+                         Precision precision) {
+  const auto values = bias.as<float>();
+  WeightCodes result{Tensor::uninitialized(DType::Int32, bias.shape()), {}, weight.perChannel, 0};
+  for (float scale : weight.scales) result.scales.push_back(static_cast<float>(inputScale) * scale);
+  if (precision == Precision::Int16x8) {
+    for (size_t c = 0; c < values.size(); ++c) {
+      float& scale = result.scales[weight.perChannel ? c : 0];
+      while (std::abs(values[c]) / static_cast<double>(scale) > kMostBias) scale *= 2;
+    }
+  }
+  const auto codes = result.codes.mutableAs<int32_t>();
+  for (size_t c = 0; c < values.size(); ++c) {
+    const float inverse = inverseOf(result.scales[weight.perChannel ? c : 0], weight.perChannel);
+    const auto limit = static_cast<double>(kInt32Bias.max);
+    codes[c] = static_cast<int32_t>(
+        std::clamp(static_cast<double>(std::nearbyint(values[c] * inverse)), -limit, limit));
+  }
+  return result;
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights and biases as integers.
+#pragma once
+
+#include <vector>
+
+#include "quantize/annotate.hpp"
+
+namespace carina::quantize {
+
+/// real = scale * code, with one scale per index along `axis`, or a single one.
+struct WeightCodes {
+  Tensor codes;
+  std::vector<float> scales;
+  bool perChannel = false;
+  int axis = 0;
+
+  /// The weights that the codes stand for.
+  Tensor dequantized() const;
+};
+
+/// Symmetric int8 codes in [-127, 127] by the largest magnitude per channel (or overall). `leastScales`
+/// (empty, or one per channel) are bounds from below. Rounding is that of quantize_per_channel
+/// (quantize_per_tensor).
+WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
+                           const std::vector<float>& leastScales = {});
+
+/// The weight of an operator whose input has this scale; a grouped transposed convolution gets one scale.
+/// Where a bias would not fit 32 bits at input scale * weight scale (a channel with next to no weights), the
+/// weight's scale is raised until it does.
+WeightCodes quantizeWeight(const WeightedOp& op, double inputScale, const Settings& settings);
+
+/// int32 codes at scale input * weight (a float32 product), as many scales as the weight has. With int16
+/// activations, whose accumulators have 48 bits, a scale is doubled until its codes fit 32 bits.
+WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCodes& weight,
+                         Precision precision);
+
+}  // namespace carina::quantize
