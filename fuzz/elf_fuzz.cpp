@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as firmware: read or refused, and loaded only where the board has memory.
 #include "base/file.hpp"
+#include "platform/image_note.hpp"
 #include "platform/loader.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -9,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Board& board = **findBoard("corstone-300");
   static Bus bus = std::move(*Bus::create(board));
   const auto image = readElf(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  (void)readImageNote(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   if (!image.ok()) return 0;
   (void)checkForCortexM33(image->attributes).ok();
   (void)image->nameOf(image->entry);

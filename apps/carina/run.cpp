@@ -18,6 +18,7 @@ struct Flags {
   pipeline::RunOptions run;
   std::filesystem::path input, output, json;
   PlatformFlags platform;
+  std::string onlyForFirmware;  // an option that was given
 };
 
 Result<int> executeFirmware(Flags& flags) {
@@ -29,18 +30,15 @@ Result<int> executeFirmware(Flags& flags) {
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
-  CARINA_RETURN_IF_ERROR(completeFromImage(flags.platform));
-  if (flags.platform.platform == "host")
-    return fail("firmware runs on a virtual platform, and the image does not say which it is for")
-        .inFile(flags.run.file.string())
-        .withRemedy("--platform corstone-300 or corstone-320");
   return runOnPlatform(flags.platform);
 }
 
 Result<int> execute(Flags flags) {
-  const auto extension = flags.run.file.extension();
-  if (flags.platform.platform != "host" || extension == ".elf" || extension == ".axf")
-    return executeFirmware(flags);
+  if (flags.platform.platform != kHostPlatform || isFirmware(flags.run.file)) return executeFirmware(flags);
+  if (!flags.onlyForFirmware.empty())
+    return fail("is for firmware only")
+        .at(flags.onlyForFirmware)
+        .withRemedy("leave it out, or give an .elf file");
   flags.run.progress = progressBar("running");
   NamedTensors arrays;
   if (!flags.input.empty()) {
@@ -73,9 +71,10 @@ void addRun(CLI::App& app, Run& run) {
       ->add_option(
           "--platform", flags->platform.platform,
           "host (default): runtime and NPU model in this process; corstone-300, corstone-320: firmware")
-      ->check(CLI::IsMember({"host", "corstone-300", "corstone-320"}));
+      ->check(CLI::IsMember({kHostPlatform, "corstone-300", "corstone-320"}));
   addPlatformOptions(*command, flags->platform);
-  command->callback([flags, &run] {
+  command->callback([flags, command, &run] {
+    flags->onlyForFirmware = platformOptionGiven(*command);
     run = [flags] {
       auto code = execute(*flags);
       return code.ok() ? *code : report(code.error());

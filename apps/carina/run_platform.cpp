@@ -7,7 +7,7 @@
 
 #include "base/file.hpp"
 #include "console.hpp"
-#include "platform/image_note.hpp"
+#include "platform/hardware.hpp"
 #include "platform/platform.hpp"
 #include "report/platform_stats.hpp"
 
@@ -26,26 +26,13 @@ Result<uint32_t> parseAddress(std::string_view text, std::string_view option) {
   return value;
 }
 
-/// The NPU of the platform: --target, else --npu-macs, else what the FVPs have.
-Result<std::string> targetName(const PlatformFlags& flags) {
-  const bool u85 = flags.platform == "corstone-320";
-  if (!flags.target.empty()) {
-    if (u85 != (flags.target.rfind("ethos-u85", 0) == 0))
-      return fail("{} does not have an {}", flags.platform, flags.target)
-          .withRemedy("Ethos-U55 and U65 are on corstone-300, Ethos-U85 is on corstone-320");
-    return flags.target;
-  }
-  if (u85) return fmt::format("ethos-u85-{}", flags.macs == 0 ? 256 : flags.macs);
-  // Both U55 and U65 come with 256; the smaller one has the name.
-  if (flags.macs == 512) return std::string("ethos-u65-512");
-  return fmt::format("ethos-u55-{}", flags.macs == 0 ? 128 : flags.macs);
-}
-
 Result<platform::Options> optionsOf(const PlatformFlags& flags) {
   platform::Options options;
-  CARINA_TRY(options.board, platform::findBoard(flags.platform));
-  CARINA_TRY(const std::string target, targetName(flags));
-  CARINA_TRY(options.machine, npu::makeMachine(target, flags.systemConfig, flags.memoryMode));
+  const platform::HardwareChoice choice{flags.platform == kHostPlatform ? "" : flags.platform, flags.target,
+                                        flags.systemConfig, flags.memoryMode, flags.macs};
+  CARINA_TRY(const platform::Hardware hardware, platform::chooseHardware(choice, flags.file));
+  options.board = hardware.board;
+  options.machine = hardware.machine;
   options.timingAdapters = flags.timingAdapters;
   options.semihosting = !flags.noSemihosting;
   options.semihostingFolder = flags.semihostingFolder;
@@ -66,6 +53,8 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
   return options;
 }
 
+constexpr const char* kGroup = "Firmware";
+
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -73,37 +62,34 @@ struct CloseFile {
 }  // namespace
 
 void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
-  command.add_option("--npu-macs", flags.macs,
-                     "Firmware: MACs per cycle of the platform's NPU; default 128 (U55), 256 (U85)");
-  command.add_option("--system-config", flags.systemConfig,
-                     "Firmware: memory speeds the NPU's cycles are counted with");
-  command.add_option("--memory-mode", flags.memoryMode, "Firmware: what lives where, for the same purpose");
-  command.add_flag("--timing-adapters", flags.timingAdapters,
-                   "Firmware: its timing adapters set the memory speeds");
-  command.add_option("--semihosting-dir", flags.semihostingFolder,
-                     "Firmware: the folder whose files it may read and write");
-  command.add_flag("--no-semihosting", flags.noSemihosting, "Firmware: semihosting calls are faults");
-  command.add_option("--args", flags.arguments, "Firmware: its command line, after the program's name");
-  command.add_option("--data", flags.data, "Firmware: load a file as it is, FILE@ADDRESS");
-  command.add_option("--vector-table", flags.vectorTable,
-                     "Firmware: address of the vector table; default: found in the image");
-  command.add_option("--time-limit", flags.seconds, "Firmware: stop after so many seconds");
-  command.add_option("--instruction-limit", flags.instructions, "Firmware: stop after so many instructions");
-  command.add_option("--trace", flags.trace,
-                     "Firmware: write device accesses, exceptions and semihosting calls to this file");
+  CLI::Option_group& group = *command.add_option_group(kGroup, "Only with firmware (.elf):");
+  group.add_option("--npu-macs", flags.macs,
+                   "MACs per cycle of the platform's NPU; default: what the image was built for");
+  group.add_option("--system-config", flags.systemConfig, "Memory speeds the NPU's cycles are counted with");
+  group.add_option("--memory-mode", flags.memoryMode, "What lives where, for the same purpose");
+  group.add_flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
+  group.add_option("--semihosting-dir", flags.semihostingFolder,
+                   "The folder whose files it may read and write");
+  group.add_flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
+  group.add_option("--args", flags.arguments, "Its command line, after the program's name");
+  group.add_option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
+  group.add_option("--vector-table", flags.vectorTable,
+                   "Address of the vector table; default: found in the image");
+  group.add_option("--time-limit", flags.seconds, "Stop after so many seconds");
+  group.add_option("--instruction-limit", flags.instructions, "Stop after so many instructions");
+  group.add_option("--trace", flags.trace,
+                   "Write device accesses, exceptions and semihosting calls to this file");
 }
 
-Status completeFromImage(PlatformFlags& flags) {
-  CARINA_TRY(const auto file, MappedFile::open(flags.file));
-  const auto note = platform::readImageNote(file->bytes());
-  if (!note) return {};
-  if (flags.platform == "host") flags.platform = note->platform;
-  if (flags.platform != note->platform || note->target == "cpu") return {};
-  if (flags.target.empty() && flags.macs == 0) flags.target = note->target;
-  if (flags.target != note->target) return {};
-  if (flags.systemConfig.empty()) flags.systemConfig = note->systemConfig;
-  if (flags.memoryMode.empty()) flags.memoryMode = note->memoryMode;
+std::string platformOptionGiven(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_option_group(kGroup)->get_options()) {
+    if (option->count() > 0) return option->get_name();
+  }
   return {};
+}
+
+bool isFirmware(const std::filesystem::path& file) {
+  return file.extension() == ".elf" || file.extension() == ".axf";
 }
 
 Result<int> runOnPlatform(const PlatformFlags& flags) {

@@ -11,9 +11,12 @@
 
 namespace carina::app {
 
+/// Not a board: the runtime in this process.
+constexpr const char* kHostPlatform = "host";
+
 struct PlatformFlags {
   std::filesystem::path file, json, semihostingFolder, trace;
-  std::string platform = "host", target, systemConfig, memoryMode, arguments, vectorTable;
+  std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
   std::vector<std::string> data;  // FILE@ADDRESS
   int macs = 0;
   bool timingAdapters = false, noSemihosting = false;
@@ -23,8 +26,10 @@ struct PlatformFlags {
 
 /// Options that only mean something with firmware.
 void addPlatformOptions(CLI::App& command, PlatformFlags& flags);
-/// Fills in what the image itself says of platform, NPU and memory where the flags leave that open.
-Status completeFromImage(PlatformFlags& flags);
+/// The first of these options that was given; empty when none was.
+std::string platformOptionGiven(const CLI::App& command);
+/// Whether a file is firmware by its name.
+bool isFirmware(const std::filesystem::path& file);
 /// Runs it; the firmware's exit code.
 Result<int> runOnPlatform(const PlatformFlags& flags);
 

@@ -7,6 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/file.hpp"
+#include "platform/image_note.hpp"
 #include "platform/loader.hpp"
 
 namespace carina::platform {
@@ -139,6 +140,25 @@ TEST(Elf, BuildAttributes) {
   EXPECT_EQ(image->attributes.profile, uint32_t{'M'});
   EXPECT_EQ(image->attributes.fpArch, 6u);
   EXPECT_EQ(image->attributes.mveArch, 2u);
+}
+
+TEST(Elf, NoteOfCarinaFirmware) {
+  // The second section becomes the note.
+  std::string note = std::string("\7\0\0\0\0\0\0\0\1\0\0\0Carina\0\0", 20);
+  const std::string texts("corstone-300\0cortex-m33\0ethos-u55-128\0\0\0", 40);
+  put32(note, 4, static_cast<uint32_t>(texts.size()));
+  std::string file = smallElf(note + texts);
+  put32(file, kSections + 40, 1);
+  put32(file, kSections + 40 + 4, 7);
+  file.replace(kNames + 1, 12, ".note.carina");
+  put32(file, kSections + 20, 14);
+  const auto read = readImageNote(asBytes(file));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->platform, "corstone-300");
+  EXPECT_EQ(read->target, "ethos-u55-128");
+  EXPECT_EQ(read->memoryMode, "");
+  put32(file, kAttributes + 4, 1000);  // longer than the section
+  EXPECT_FALSE(readImageNote(asBytes(file)));
 }
 
 TEST(Elf, WhatTheCoreCanRun) {

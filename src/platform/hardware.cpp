@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/hardware.hpp"
+
+#include "base/file.hpp"
+
+namespace carina::platform {
+namespace {
+
+/// What the FVP of the board has when nobody says otherwise.
+constexpr int kUsualMacsU55 = 128, kUsualMacsU85 = 256;
+constexpr int kLargestU55 = 256;
+
+bool carries(const Board& board, npu::Family family) {
+  return (family == npu::Family::U85) == (board.name == "corstone-320");
+}
+
+std::string targetFor(const Board& board, int macs) {
+  if (carries(board, npu::Family::U85)) return fmt::format("ethos-u85-{}", macs == 0 ? kUsualMacsU85 : macs);
+  // U55 and U65 both come with 256: the smaller core is meant, --target says the other.
+  if (macs > kLargestU55) return fmt::format("ethos-u65-{}", macs);
+  return fmt::format("ethos-u55-{}", macs == 0 ? kUsualMacsU55 : macs);
+}
+
+}  // namespace
+
+Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note) {
+  if (choice.platform.empty() && !note)
+    return fail("the image does not say which board it is for")
+        .withRemedy("--platform corstone-300 or corstone-320");
+  if (note && !choice.platform.empty() && choice.platform != note->platform)
+    return fail("the image was built for {}", note->platform).withRemedy("--platform " + note->platform);
+  Hardware hardware;
+  CARINA_TRY(hardware.board, findBoard(choice.platform.empty() ? note->platform : choice.platform));
+  const Board& board = *hardware.board;
+  const bool noted = note && !note->target.empty() && note->target != "cpu";
+  std::string name = choice.target;
+  if (name.empty() && (choice.macs != 0 || !noted)) name = targetFor(board, choice.macs);
+  if (name.empty()) name = note->target;
+  CARINA_TRY(const npu::Target* target, npu::findTarget(name));
+  if (!carries(board, target->family)) {
+    return fail("{} has no {}", board.name, npu::familyName(target->family))
+        .withRemedy("Ethos-U55 and U65 are on corstone-300, Ethos-U85 is on corstone-320");
+  }
+  // The image's memory system counts as long as the NPU is of its family.
+  std::string system = choice.systemConfig, mode = choice.memoryMode;
+  if (noted) {
+    const auto builtFor = npu::findTarget(note->target);
+    if (builtFor.ok() && (*builtFor)->family == target->family) {
+      if (system.empty()) system = note->systemConfig;
+      if (mode.empty()) mode = note->memoryMode;
+    }
+  }
+  CARINA_TRY(hardware.machine, npu::makeMachine(name, system, mode));
+  return hardware;
+}
+
+Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::filesystem::path& file) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  auto hardware = chooseHardware(choice, readImageNote(mapped->bytes()));
+  if (!hardware.ok()) return std::move(hardware).error().inFile(file.string());
+  return hardware;
+}
+
+}  // namespace carina::platform

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which board and NPU to run an image on: what the user says, else what the image says, else the boards'
+// usual NPU.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "npu/target.hpp"
+#include "platform/board.hpp"
+#include "platform/image_note.hpp"
+
+namespace carina::platform {
+
+/// Empty or 0: not said.
+struct HardwareChoice {
+  std::string platform, target, systemConfig, memoryMode;
+  int macs = 0;
+};
+
+struct Hardware {
+  const Board* board = nullptr;
+  npu::Machine machine;
+};
+
+/// Fails when choice and image do not agree on the board, or the board does not have the NPU.
+Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note);
+/// The same for a file.
+Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::filesystem::path& image);
+
+}  // namespace carina::platform
