@@ -44,6 +44,7 @@ struct Convolution {
     // Weights are [out][in / groups] forward, [in][out / groups] transposed.
     const size_t weightStep = transposed ? weight.outer : weight.channel;
     float sum = 0;
+    if (inPerGroup == 0) return sum;
     for (int64_t z = 0; z < windows[0].kernel; ++z) {
       const int64_t iz = tap(0, o[0], z);
       if (iz < 0) continue;

@@ -223,9 +223,11 @@ void addMovement(Generators& g) {
                     random.layouts());
   };
   g["aten::split_with_sizes_copy.out"] = splitWithSizesCase;
-  g["aten::unbind_copy.int_out"] = moved([](Random& random, const Shape& shape) {
-    return Attributes{{"dim", std::to_string(random.dim(rankOf(shape)))}};
-  });
+  g["aten::unbind_copy.int_out"] = [](const std::string& kernel, Random& random) {
+    const Shape shape = random.shape(1, 4, 5, false);
+    return fromAten(kernel, {{random.tensor(random.pick(kAll), shape)}},
+                    {{"dim", std::to_string(random.dim(rankOf(shape)))}}, random.layouts());
+  };
   g["aten::unfold_copy.out"] = moved([](Random& random, const Shape& shape) {
     const int64_t dim = random.dim(rankOf(shape));
     return Attributes{{"dimension", std::to_string(dim)},
