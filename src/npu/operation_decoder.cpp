@@ -292,9 +292,12 @@ void OperationDecoder::weights(KernelOperation& op) {
   constexpr Cmd1 kScaleBase[] = {Cmd1::SetScaleBase, Cmd1::SetScale1Base};
   constexpr Cmd1 kScaleLength[] = {Cmd1::SetScaleLength, Cmd1::SetScale1Length};
   const bool pool = op.kind == OperationKind::Pool;
-  // A pool without global scale has a scale stream on U85; on U55/U65 it is not scaled at all. Weights from
-  // IFM2 come with a scale stream unless scaled globally.
-  if (pool && (!u85_ || op.globalScale)) return;
+  // A pool without global scale has a scale stream on U85. On U55/U65 that mode divides by the valid count,
+  // and only the average of single elements takes scales (assumption u55-pool-stream). Weights from IFM2 come
+  // with a scale stream unless scaled globally.
+  const bool single =
+      op.pool == PoolMode::Average && op.kernel.height == 1 && op.kernel.width == 1 && !op.padding.any();
+  if (pool && (op.globalScale || !(u85_ || single))) return;
   if (op.weightsFromIfm2 && op.globalScale) return;
   WeightStreams& w = op.weights.emplace();
   const auto range = [&](Cmd1 base, Cmd1 length, uint32_t mask) {

@@ -197,9 +197,8 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
       break;
     case OperationKind::Pool:
       if (!op.globalScale) {
-        // Only U85 pools can have a scale stream (assumption u55-pool-no-stream); without one the value
-        // passes through.
-        perChannel = target_.isU85() && op.weights && op.weights->scales[0].length > 0;
+        // Without a scale stream the value passes through.
+        perChannel = op.weights && op.weights->scales[0].length > 0;
         if (!perChannel) scale = kIdentity;
       }
       // REDUCE_SUM of 32-bit inputs is scaled in full, unlike 32-bit elementwise operations of U55/U65:

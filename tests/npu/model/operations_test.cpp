@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "npu/model/small_program.hpp"
+#include "npu/scale_records.hpp"
 
 namespace carina::test {
 namespace {
@@ -78,6 +79,30 @@ TEST(ModelOperations, PoolNoneTakesAccumulatorsFromIfm2) {
   program.add(op);
   ASSERT_EQ(program.run(), "");
   EXPECT_EQ(program.values(op.ofm), (std::vector<int64_t>{150000, -150000, 11, -10}));
+}
+
+TEST(ModelOperations, AveragesOfSingleElementsRescaleChannels) {
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+    SmallProgram program(target);
+    KernelOperation op = program.copy(1, 2, 3, ElementType::Int8, {10, 20, 30, -10, -20, -30});
+    op.pool = PoolMode::Average;
+    op.globalScale = false;
+    // x / 2, x * 3, (x + 2) / 4
+    const std::vector<ScaleRecord> records{{0, 1, 1}, {0, 3, 0}, {2, 1, 2}};
+    const auto streams = encodeScales(records, program.target(),
+                                      scaleFormat(program.target(), op.accumulator), op.microblock.c);
+    ASSERT_TRUE(streams.ok());
+    op.weights.emplace();
+    op.weights->scaleRegion = 1;
+    for (size_t s = 0; s < streams->size(); ++s) {
+      program.arena().resize((program.arena().size() + 15) / 16 * 16);
+      op.weights->scales[s] = {program.arena().size(), (*streams)[s].size()};
+      for (const uint8_t byte : (*streams)[s]) program.arena().push_back(std::byte{byte});
+    }
+    program.add(op);
+    ASSERT_EQ(program.run(), "") << target;
+    EXPECT_EQ(program.values(op.ofm), (std::vector<int64_t>{5, 60, 8, -5, -60, -7})) << target;
+  }
 }
 
 TEST(ModelOperations, ChainsPassTensorsOn) {
