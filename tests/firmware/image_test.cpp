@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "images.hpp"
+#include "platform/image_note.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -96,6 +97,29 @@ TEST_F(Images, TakeSizesKernelsAndPlacesFromTheProgram) {
   EXPECT_THAT(kept("app.cpp"), HasSubstr("fastScratch[393216]"));
   EXPECT_THAT(kept("app.cpp"), HasSubstr("Ethos_U65_High_End, Dedicated_Sram_384KB"));
   EXPECT_THAT(kept("app.s"), HasSubstr(".asciz \"ethos-u65-256\""));
+}
+
+TEST_F(Images, SayWhatTheyAreForInANote) {
+  CARINA_NEED_CROSS_COMPILER();
+  const auto image = build("dense", "ethos-u85-256", "Dedicated_Sram_256KB", "corstone-320");
+  ASSERT_TRUE(image.ok()) << image.error().str();
+  const auto note = platform::readImageNote(asBytes(image->elf));
+  ASSERT_TRUE(note.has_value());
+  EXPECT_EQ(note->platform, "corstone-320");
+  EXPECT_EQ(note->core, "cortex-m33");
+  EXPECT_EQ(note->target, "ethos-u85-256");
+  EXPECT_EQ(note->systemConfig, "Ethos_U85_SYS_DRAM_Mid");
+  EXPECT_EQ(note->memoryMode, "Dedicated_Sram_256KB");
+  for (size_t size : {size_t{0}, size_t{40}, image->elf.size() / 2, image->elf.size() - 1})
+    EXPECT_FALSE(platform::readImageNote(asBytes(image->elf).first(size)).has_value()) << size;
+  std::string broken = image->elf;
+  const size_t at = broken.find(std::string("Carina\0\0corstone", 16));
+  ASSERT_NE(at, std::string::npos);
+  for (const size_t field : {at - 12, at - 8, at - 4, at}) {
+    std::string changed = broken;
+    changed[field + 3] = '\x7f';
+    EXPECT_FALSE(platform::readImageNote(asBytes(changed)).has_value()) << field;
+  }
 }
 
 TEST_F(Images, SayWhenTheCompilerOrTheKitIsMissing) {
