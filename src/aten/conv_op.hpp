@@ -25,7 +25,7 @@ struct ConvOp {
   int64_t outputChannels() const { return transposed ? weight->dim(1) * groups : weight->dim(0); }
   int64_t inputChannels() const { return transposed ? weight->dim(0) : weight->dim(1) * groups; }
   /// The weight dimension that quantization scales run along: the one that holds output channels.
-  int weightChannelAxis() const { return transposed && groups == 1 ? 1 : 0; }
+  int weightChannelAxis() const { return transposed ? 1 : 0; }
 
   static constexpr size_t kInputOperand = 0, kWeightOperand = 1, kBiasOperand = 2;
 };

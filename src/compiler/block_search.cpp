@@ -98,18 +98,31 @@ void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context
   }
 }
 
-Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool traversals) {
+Error noBlockFits(const npu::KernelOperation& op) {
+  return fail(
+             "no block of {}-bit numbers fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
+             "{}x{}",
+             npu::elementBytes(op.ifm.type) * 8, op.kernel.height, op.kernel.width, op.kernel.strideY,
+             op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX)
+      .withRemedy("use a smaller kernel or stride");
+}
+
+/// Traversals of the weights that are worth a look. A kernel of one element has no parts to gain from: depth
+/// first is worth one even where the depth rule speaks against it, the other way round nothing is to be had.
+std::vector<npu::Traversal> traversals(const npu::KernelOperation& op) {
+  std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
+  if (op.kind != npu::OperationKind::Conv || !op.weights) return orders;
+  const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
+  const auto other =
+      orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst : npu::Traversal::DepthFirst;
+  if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back(other);
+  return orders;
+}
+
+Status search(npu::KernelOperation& op, const npu::TimingContext& context,
+              const std::vector<npu::Traversal>& orders) {
   const npu::Target& target = *context.machine->target;
   Best best;
-  std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
-  if (traversals && op.kind == npu::OperationKind::Conv && op.weights) {
-    // A kernel of one element has no parts to gain from: depth first is worth a look even where the depth
-    // rule speaks against it, the other way round nothing is to be had.
-    const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
-    const auto other = orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst
-                                                               : npu::Traversal::DepthFirst;
-    if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back(other);
-  }
   for (const npu::Traversal order : orders) {
     npu::KernelOperation candidate = op;
     if (candidate.weights) candidate.weights->traversal = order;
@@ -123,11 +136,7 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
       if (npu::microblockAllowed(target, candidate, microblock)) searchMicroblock(candidate, context, best);
     }
   }
-  if (!best.found) {
-    return fail("no block fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation {}x{}",
-                op.kernel.height, op.kernel.width, op.kernel.strideY, op.kernel.strideX, op.kernel.dilationY,
-                op.kernel.dilationX);
-  }
+  if (!best.found) return noBlockFits(op);
   op = best.op;
   if (!target.isU85()) {
     const auto layout = npu::BlockRules(target, op).shram(op.block);
@@ -141,12 +150,30 @@ Status search(npu::KernelOperation& op, const npu::TimingContext& context, bool 
 
 }  // namespace
 
+Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
+  const auto fits = [&] {
+    const npu::BlockRules rules(target, op);
+    npu::BlockShape block = rules.granule();
+    if (rules.fits(block, 1)) return true;
+    block.c = std::max(block.c, rules.microblock().c);
+    return rules.fits(block, 1);
+  };
+  for (const npu::Traversal order : traversals(op)) {
+    if (op.weights) op.weights->traversal = order;
+    for (const npu::BlockShape& microblock : npu::microblocks(target)) {
+      op.microblock = microblock;
+      if (npu::microblockAllowed(target, op, microblock) && fits()) return {};
+    }
+  }
+  return noBlockFits(op);
+}
+
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search(op, context, false);
+  return search(op, context, {op.weights ? op.weights->traversal : npu::Traversal::DepthFirst});
 }
 
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search(op, context, true);
+  return search(op, context, traversals(op));
 }
 
 }  // namespace carina::compiler

@@ -15,4 +15,7 @@ Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
 /// As chooseBlock, and also chooses the traversal of a convolution's weights.
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context);
 
+/// Whether chooseBlock would find one: fails when not even the smallest block fits.
+Status checkBlock(npu::KernelOperation op, const npu::Target& target);
+
 }  // namespace carina::compiler

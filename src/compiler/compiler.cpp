@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "compiler/block_search.hpp"
 #include "compiler/emit.hpp"
 #include "compiler/legalize.hpp"
 #include "compiler/operation_builder.hpp"
@@ -123,6 +124,17 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
   return records;
 }
 
+/// Whether the on-chip buffers hold a block of every operation.
+Status checkBlocks(ir::Graph& graph, const npu::Target& target) {
+  CARINA_RETURN_IF_ERROR(makeAddressable(graph));
+  CARINA_TRY(const Storage storage, assignStorage(graph, true));
+  for (const ir::Node* node : graph.nodes()) {
+    if (!npu_ir::hasOutputStage(node)) continue;
+    CARINA_RETURN_IF_ERROR(checkBlock(buildOperation(node, storage, target), target));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
@@ -192,6 +204,7 @@ std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& t
   graph.setOutputs(std::move(outputs));
   auto lowered = legalize(graph, target);
   if (!lowered.ok()) return lowered.error().message();
+  if (auto status = checkBlocks(*lowered, target); !status.ok()) return status.error().message();
   return std::nullopt;
 }
 

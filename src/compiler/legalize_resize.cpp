@@ -91,19 +91,17 @@ Axis axisOf(const tosa::Resize& node, size_t i) {
 Status Legalizer::lowerResize(ir::Node* node) {
   const tosa::Resize op(node);
   const bool nearest = op.mode() == tosa::ResizeMode::NEAREST;
-  // What rescales a 48-bit result of the operation has no place in it: convolutions take that over.
-  if (!u85() || dtypeSize(op.output()->dtype()) > 4) return nearest ? resizeNearest(op) : resizeBilinear(op);
   const ir::Ints scale = constantValues(op.scale()), offset = constantValues(op.offset());
+  // What rescales a 48-bit result of the operation has no place in it: convolutions take that over. They also
+  // take what its fields do not hold.
+  bool fits = u85() && dtypeSize(op.output()->dtype()) <= 4;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    fits =
+        fits && scale[2 * axis] <= 2048 && offset[axis] >= -scale[2 * axis] && offset[axis] < scale[2 * axis];
+  }
+  if (!fits) return nearest ? resizeNearest(op) : resizeBilinear(op);
   CARINA_TRY(ir::Value * input, get(op.input()));
   const Shape& out = op.output()->shape();
-  for (size_t axis = 0; axis < 2; ++axis) {
-    if (scale[2 * axis] > 2048)
-      return fail("RESIZE numerator {} > 2048", scale[2 * axis]).withRemedy("resize in two steps");
-    if (offset[axis] < -scale[2 * axis] || offset[axis] >= scale[2 * axis]) {
-      return fail("RESIZE offset {} outside {}..{}", offset[axis], -scale[2 * axis], scale[2 * axis] - 1)
-          .withRemedy("crop before resizing");
-    }
-  }
   std::vector<ir::Value*> parts;
   std::vector<ir::Node*> operations;
   for (int64_t n = 0; n < input->dim(0); ++n) {

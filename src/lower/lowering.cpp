@@ -9,6 +9,7 @@
 #include "aten/ops.hpp"
 #include "lower/lower.hpp"
 #include "lower/quantize_rules.hpp"
+#include "tosa/tosa.hpp"
 
 namespace carina::lower {
 namespace {
@@ -40,6 +41,26 @@ int64_t Codes::quantize(double x) const {
       std::clamp(static_cast<double>(code), static_cast<double>(min), static_cast<double>(max)));
 }
 
+namespace {
+
+/// TOSA's level 8K.
+Status checkRank(const ir::Value& value) {
+  const int64_t most = tosa::kLevel8K.maxRank;
+  if (value.rank() <= most) return {};
+  return fail("a tensor of shape {}, whose rank {} > {}", shapeText(value.shape()), value.rank(), most)
+      .withRemedy("merge dimensions of it before the operator, or keep the operator on the CPU");
+}
+
+Status checkRanks(const ir::Node& node) {
+  for (const ir::Value* operand : node.operands()) {
+    if (operand) CARINA_RETURN_IF_ERROR(checkRank(*operand));
+  }
+  for (const ir::Value* result : node.results()) CARINA_RETURN_IF_ERROR(checkRank(*result));
+  return {};
+}
+
+}  // namespace
+
 Lowering::Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
 
 Result<ir::Graph> Lowering::run() {
@@ -59,6 +80,10 @@ Result<ir::Graph> Lowering::run() {
   if (!problems.empty()) return Error(std::move(problems));
   CARINA_RETURN_IF_ERROR(addOutputs());
   target_.eraseDeadNodes();
+  // A rule may need more dimensions than its operator has.
+  for (const ir::Node* node : target_.nodes()) {
+    if (Status status = checkRanks(*node); !status.ok()) return std::move(status).error().at(node->where());
+  }
   return std::move(target_);
 }
 
@@ -88,6 +113,7 @@ Status Lowering::addOutputs() {
 }
 
 Status Lowering::lowerNode(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkRanks(node));
   if (const auto constant = quantizedConstantOf(node)) {
     if (!constant->ok()) return Error(constant->error());
     constants_[node.result()] = **constant;

@@ -59,14 +59,24 @@ Tensor sliceOf(const Tensor& tensor, int axis, int64_t from, int64_t count) {
 }
 
 /// TOSA wants output sizes to divide exactly: what PyTorch leaves over at the end is taken from the trailing
-/// padding, then from the input. Returns the window and cuts `input` (channel-last) where needed.
-Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape& kernel, ir::Value*& input) {
+/// padding, then from the input. Returns the window and cuts `input` (channel-last) where needed; where
+/// nothing would be left of it, windows see padding alone, which is written out.
+Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape& kernel, ir::Value*& input,
+                             int64_t inputZero) {
   Emitter::Window window{g.stride, g.dilation, {}};
   for (size_t i = 0; i < spatialRank(g); ++i) {
     const auto axis = static_cast<int64_t>(i) + 1;
     const int64_t reach = (kernel[i] - 1) * g.dilation[i] + 1;
     const int64_t spare = (input->dim(axis) + g.padBefore[i] + g.padAfter[i] - reach) % g.stride[i];
     const int64_t fromPad = std::min(spare, g.padAfter[i]);
+    if (spare - fromPad >= input->dim(axis)) {
+      Shape padding(static_cast<size_t>(2 * input->rank()), 0);
+      padding[static_cast<size_t>(2 * axis)] = g.padBefore[i];
+      const int64_t read = input->dim(axis) + g.padBefore[i] - (spare - fromPad);
+      input = lowering.emit().sliceAxis(lowering.emit().pad(input, padding, inputZero), axis, 0, read);
+      window.pad.insert(window.pad.end(), {0, 0});
+      continue;
+    }
     window.pad.push_back(g.padBefore[i]);
     window.pad.push_back(g.padAfter[i] - fromPad);
     if (spare > fromPad)
@@ -111,7 +121,7 @@ Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
 ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, const Tensor& weight,
                       Tensor bias, int64_t inputZero, int64_t weightZero) {
   Emitter& emit = lowering.emit();
-  const Emitter::Window window = fittedWindow(lowering, g, spatialOf(weight.shape()), input);
+  const Emitter::Window window = fittedWindow(lowering, g, spatialOf(weight.shape()), input, inputZero);
   ir::Value* kernel = emit.constant(channelInnermost(weight));
   ir::Value* biasValue = emit.constant(std::move(bias));
   return spatialRank(g) == 3 ? emit.conv3d(input, kernel, biasValue, inputZero, weightZero, window)
@@ -139,10 +149,9 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Weight weight, weightOf(lowering, conv.weight, conv.weightChannelAxis()));
   const int64_t channels = conv.outputChannels();
   std::vector<double> weightScales = weight.scales;
-  if (conv.transposed && conv.groups > 1 && weightScales.size() > 1) {
-    return fail("a grouped transposed convolution with weight scales per channel")
-        .withRemedy("quantize it per tensor");
-  }
+  // The weight of a transposed convolution has the channels of one group: all groups share their scales.
+  for (size_t c = 0; weightScales.size() > 1 && static_cast<int64_t>(weightScales.size()) < channels; ++c)
+    weightScales.push_back(weightScales[c]);
   CARINA_TRY(Tensor bias,
              biasOf(lowering, conv.bias, channels, input.scale(), weightScales, input.data.dtype()));
   const Geometry g = geometryOf(lowering, conv, input.data, weight.codes);
@@ -156,7 +165,7 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
     // Output channel o = c * M + m reads input channel c: [C * M, 1, KH, KW] -> [KH, KW, C, M].
     const Shape& shape = g.weight.shape();
     const Tensor grouped = g.weight.reshaped({inputChannels, channels / inputChannels, shape[2], shape[3]});
-    const Emitter::Window window = fittedWindow(lowering, g, spatialOf(shape), data);
+    const Emitter::Window window = fittedWindow(lowering, g, spatialOf(shape), data, input.zeroPoint);
     parts.push_back(lowering.emit().depthwiseConv2d(
         data, lowering.emit().constant(transposed(grouped, {2, 3, 0, 1})),
         lowering.emit().constant(std::move(bias)), input.zeroPoint, weight.zeroPoint, window));

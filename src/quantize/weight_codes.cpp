@@ -87,7 +87,9 @@ WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCode
                          Precision precision) {
   const auto values = bias.as<float>();
   WeightCodes result{Tensor::uninitialized(DType::Int32, bias.shape()), {}, weight.perChannel, 0};
-  for (float scale : weight.scales) result.scales.push_back(static_cast<float>(inputScale) * scale);
+  // Groups of a transposed convolution share the scales of the weight.
+  for (size_t c = 0; c < (weight.perChannel ? values.size() : 1); ++c)
+    result.scales.push_back(static_cast<float>(inputScale) * weight.scales[c % weight.scales.size()]);
   if (precision == Precision::Int16x8) {
     for (size_t c = 0; c < values.size(); ++c) {
       float& scale = result.scales[weight.perChannel ? c : 0];

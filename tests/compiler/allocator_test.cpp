@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of the arena packing.
+#include "compiler/allocator.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
-
-#include "compiler/allocator.hpp"
 
 namespace carina::compiler {
 namespace {

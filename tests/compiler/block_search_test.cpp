@@ -75,5 +75,29 @@ TEST(BlockSearch, LongRowsGetBlocksThatHideTheWeights) {
   }
 }
 
+// Whether a network can be compiled is asked before it is: the short answer is the long one's.
+TEST(BlockSearch, FitIsKnownBeforehand) {
+  for (const char* target : {"ethos-u55-32", "ethos-u65-512", "ethos-u85-128"}) {
+    const auto machine = makeMachine(target, "", "");
+    TimingContext context;
+    context.machine = &*machine;
+    const auto wide = machine->target->isU85() ? AccumulatorFormat::Int48 : AccumulatorFormat::Int40;
+    for (const auto type : {ElementType::Int8, ElementType::Int16}) {
+      for (const int kernel : {1, 7, 9}) {
+        for (const int stride : {1, 3}) {
+          KernelOperation op = convolution(OperationKind::Conv, map(40, 40, 64), map(11, 11, 64),
+                                           {kernel, 8, stride, stride, 1, 2});
+          op.ifm.type = op.ofm.type = type;
+          if (type == ElementType::Int16) op.accumulator = wide;
+          KernelOperation searched = op;
+          EXPECT_EQ(compiler::checkBlock(op, *machine->target).ok(),
+                    compiler::chooseBlockAndTraversal(searched, context).ok())
+              << target << " kernel " << kernel << " stride " << stride;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carina::test

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is fused and what is not, seen in the printed npu graph.
+#include "compiler/legalize.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/legalize.hpp"
 #include "compiler/npu_ir.hpp"
 #include "compiler/tosa_graphs.hpp"
 #include "ir/printer.hpp"
@@ -92,6 +93,96 @@ TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
   const ir::Graph graph = b.finish(
       {b.rescale(b.averagePool(x, {2, 2}, {2, 2}, {0, 0, 0, 0}, 9), DType::Int8, 1518500250, 31, 9, 3)});
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.POOL", "npu.POOL"));
+}
+
+/// The first node of a kind.
+template <typename Op>
+Op find(const ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (const auto op = ir::dynCast<Op>(node)) return op;
+  }
+  ADD_FAILURE() << "no " << Op::def().name << " in\n" << ir::print(graph);
+  std::abort();
+}
+
+ir::Graph legalized(const ir::Graph& tosa, const char* target) {
+  auto machine = npu::makeMachine(target, "", "");
+  auto graph = compiler::legalize(tosa, *machine->target);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
+  return std::move(*graph);
+}
+
+ir::Graph transposition(const Shape& shape, const ir::Ints& perms, DType type = DType::Int8) {
+  TosaBuilder b;
+  return b.finish({b.transpose(b.input(type, shape), perms)});
+}
+
+TEST(Interleave, FewPlanesGoThroughTheChannelsOfOneConvolution) {
+  // [3, 40] to [40, 3]: runs of 8 elements, a kernel over the planes, 24 channels out.
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    const ir::Graph graph = legalized(transposition({1, 3, 5, 8}, {0, 2, 3, 1}), target);
+    const auto conv = find<npu_ir::Conv>(graph);
+    EXPECT_EQ(conv.ifm()->shape(), (Shape{3, 5, 8}));
+    EXPECT_EQ(conv.weight()->shape(), (Shape{24, 3, 1, 8}));
+    EXPECT_EQ(conv.ofm()->shape(), (Shape{1, 5, 24}));
+    // Channel 3 * i + p takes element i of plane p.
+    const Tensor& weight = conv.weight()->constant();
+    for (int64_t out = 0; out < 24; ++out) {
+      for (int64_t plane = 0; plane < 3; ++plane) {
+        for (int64_t in = 0; in < 8; ++in) {
+          EXPECT_EQ(weight.integerAt((out * 3 + plane) * 8 + in), out == 3 * in + plane ? 1 : 0);
+        }
+      }
+    }
+    EXPECT_EQ(operations(transposition({1, 3, 5, 8}, {0, 2, 3, 1}), target).size(), 1u);
+  }
+}
+
+TEST(Interleave, OtherTranspositionsAreCopies) {
+  const auto kinds = [](const ir::Graph& tosa) { return operations(tosa, "ethos-u55-128"); };
+  using testing::Each;
+  // Nine planes, runs that are no multiple of 8, 16-bit elements, planes that are the inner axis.
+  EXPECT_THAT(kinds(transposition({1, 9, 5, 8}, {0, 2, 3, 1})), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 3, 5, 7}, {0, 2, 3, 1})), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 3, 5, 8}, {0, 2, 3, 1}, DType::Int16)), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 5, 8, 3}, {0, 3, 1, 2})), Each("npu.POOL"));
+}
+
+struct Columns {
+  int64_t width, depth, kernel, left, right;
+};
+
+npu_ir::Conv pairedConvolution(const Columns& c, ir::Graph& keep) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 9, c.width, c.depth});
+  keep = legalized(b.finish({b.conv(x, 16, {3, c.kernel}, {1, 2}, {1, 1, c.left, c.right}, 5)}),
+                   "ethos-u55-128");
+  return find<npu_ir::Conv>(keep);
+}
+
+TEST(PairedColumns, AStrideOfTwoOverFewChannelsBecomesOne) {
+  ir::Graph graph;
+  // Pad 1: a column of padding joins the first pair, so the kernel of 3 covers two pairs.
+  const auto conv = pairedConvolution({16, 3, 3, 1, 0}, graph);
+  EXPECT_EQ(conv.ifm()->shape(), (Shape{9, 8, 6}));
+  EXPECT_EQ(conv.weight()->shape(), (Shape{16, 3, 2, 6}));
+  EXPECT_EQ(conv.stride(), (ir::Ints{1, 1}));
+  EXPECT_EQ(conv.pad(), (ir::Ints{1, 1, 1, 0}));
+  EXPECT_EQ(conv.ofm()->shape(), (Shape{9, 8, 16}));
+  // The first half of the first pair is where the padding was: its weights are the zero point.
+  const Tensor& weight = conv.weight()->constant();
+  for (int64_t c = 0; c < 3; ++c) EXPECT_EQ(weight.integerAt(c), 0);
+}
+
+TEST(PairedColumns, OnlyWhereItPays) {
+  const auto width = [](const Columns& c) {
+    ir::Graph graph;
+    return pairedConvolution(c, graph).ifm()->dim(1);
+  };
+  EXPECT_EQ(width({16, 4, 3, 1, 0}), 8);
+  EXPECT_EQ(width({16, 5, 3, 1, 0}), 16);  // two columns are more than 8 channels
+  EXPECT_EQ(width({17, 3, 3, 1, 1}), 17);  // an odd column is left over
+  EXPECT_EQ(width({15, 3, 1, 0, 0}), 15);  // a kernel of one column skips the other ones
 }
 
 }  // namespace

@@ -300,6 +300,22 @@ TEST_P(Logic, ProductsOfComputedMatrices) {
   c.expectExact();
 }
 
+/// Rewrites of every family: transpositions of few planes as convolutions, pairs of columns.
+TEST_P(Logic, InterleavedPlanesAndPairedColumns) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape planes{1, c.dice.roll(2, 8), c.dice.roll(1, 6), 8 * c.dice.roll(1, 3)};
+  c.outputs = {c.b.transpose(c.input(edgy(DType::Int8, planes, c.dice)), {0, 2, 3, 1})};
+  for (int i = 0; i < 3; ++i) {
+    const int64_t kernel = c.dice.roll(2, 6), width = 2 * c.dice.roll(kernel / 2 + 1, 9);
+    const int64_t left = c.dice.roll(0, kernel - 1), right = (left + width - kernel) % 2;
+    ir::Value* x = c.input(edgy(DType::Int8, {c.dice.roll(1, 2), 5, width, c.dice.roll(1, 4)}, c.dice));
+    ir::Value* y = c.b.conv(x, c.dice.roll(1, 20), {3, kernel}, {2 - c.dice.roll(0, 1), 2},
+                            {1, 1, left, right}, c.dice.roll(-128, 127));
+    c.outputs.push_back(c.b.rescalePerChannel(y, DType::Int8, 42, 4));
+  }
+  c.expectExact();
+}
+
 INSTANTIATE_TEST_SUITE_P(Random, Logic, testing::Range(1, 13));
 
 std::vector<std::string> operations(const ir::Graph& tosa, const char* target) {

@@ -241,6 +241,14 @@ TEST(Operators, RefusalsNameLimitAndPlace) {
   EXPECT_THAT(*reason, testing::HasSubstr("kernel height 80 > 64"));
 }
 
+TEST(Operators, LargeWindowsOfWideNumbers) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 13, 15, 20});
+  ir::Value* y = b.rescale48(b.conv(x, 4, {9, 9}, {1, 2}, {4, 4, 4, 4}), DType::Int16, 21845, 32);
+  ir::Value* z = b.rescale48(b.depthwise(x, {9, 8}, {2, 1}, {4, 4, 3, 4}), DType::Int16, 21845, 30);
+  expectExact(b.finish({y, z}), {"ethos-u85-128", "ethos-u55-32"});
+}
+
 TEST(Operators, DivisionIsRefusedOnU55) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int32, {1, 5, 6, 7});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addressing of views: an access composed with a view reaches exactly the bytes that the view selects.
+#include "compiler/storage.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
-
-#include "compiler/storage.hpp"
 
 namespace carina::compiler {
 namespace {

@@ -68,7 +68,8 @@ Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, i
   return comparison;
 }
 
-Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options) {
+Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options,
+                                                    const partition::Options& partitioning) {
   CARINA_RETURN_IF_ERROR(decompose(graph));
   std::vector<quantize::Sample> samples;
   for (uint32_t s = 0; s < 3; ++s) {
@@ -81,7 +82,7 @@ Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quant
     samples.push_back(std::move(sample));
   }
   CARINA_TRY(quantize::Quantized quantized, quantize::quantize(std::move(graph), options, samples));
-  return partition::partition(std::move(quantized.graph), {});
+  return partition::partition(std::move(quantized.graph), partitioning);
 }
 
 int countOps(const partition::Partitioned& partitioned, const ir::OpDef& def) {

@@ -31,8 +31,9 @@ struct Comparison {
 /// codes.
 Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, int samples = 2);
 
-/// Decompose, quantize on random samples, partition without a target's limits.
-Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options = {});
+/// Decompose, quantize on random samples, partition (by default without a target's limits).
+Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options = {},
+                                                    const partition::Options& partitioning = {});
 
 /// How many operators of this name the delegates' TOSA graphs hold.
 int countOps(const partition::Partitioned& partitioned, const ir::OpDef& def);

@@ -376,5 +376,30 @@ const Case kMoves[] = {
 INSTANTIATE_TEST_SUITE_P(Moves, Lower, testing::ValuesIn(kMoves),
                          [](const auto& param) { return std::string(param.param.name); });
 
+TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
+  Network network;
+  network.graph.setOutputs({network.relu(network.input({1, 2, 1, 2, 1, 2, 3}))});
+  auto partitioned = quantizeAndPartition(std::move(network.graph));
+  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  EXPECT_FALSE(partitioned->wholly);
+  ASSERT_FALSE(partitioned->refusals.empty());
+  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 > 6"), std::string::npos) << partitioned->refusals[0].reason;
+  EXPECT_NE(partitioned->refusals[0].remedy.find("merge dimensions"), std::string::npos);
+}
+
+/// Groups of a transposed convolution share the scales of the weight's channels.
+const Case kGroups[] = {
+    {"conv_transpose_groups",
+     [](Network& n) {
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 6, 4, 5}), n.weight({6, 2, 3, 2}), n.weight({6}), Ints{2, 1},
+                                                 Ints{1, 0}, Ints{1, 0}, 3, Ints{1, 1})
+           .output();
+     }},
+    {"conv_that_only_sees_padding",
+     [](Network& n) { return n.conv(n.input({1, 2, 1, 3}), {4, 2, 2, 2}, {7, 5}, {3, 2}); }, -1, 0},
+};
+INSTANTIATE_TEST_SUITE_P(Groups, Lower, testing::ValuesIn(kGroups),
+                         [](const auto& param) { return std::string(param.param.name); });
+
 }  // namespace
 }  // namespace carina::lower::test
