@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands. Each declares its options on `app` and stores what to do in `run`, which returns the exit status.
+// The subcommands. Each declares its options on `app` and stores what to do in `run`, which returns the exit
+// status.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@ void addProfile(CLI::App& app, Run& run);
 void addSweep(CLI::App& app, Run& run);
 void addFirmware(CLI::App& app, Run& run);
 void addInspect(CLI::App& app, Run& run);
+void addAssemble(CLI::App& app, Run& run);
 void addTargets(CLI::App& app, Run& run);
 
 }  // namespace carina::app

@@ -1,25 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina inspect: what is in a file.
-#include <fmt/core.h>
+// carina inspect: what is in a file, and whether its command streams are sound.
+#include "pipeline/inspect.hpp"
 
 #include <memory>
 
 #include "commands.hpp"
 #include "console.hpp"
-#include "pipeline/inspect.hpp"
 
 namespace carina::app {
+namespace {
+
+struct Flags {
+  std::filesystem::path file;
+  pipeline::InspectOptions options;
+  bool check = false;
+};
+
+Status show(const Flags& flags) {
+  CARINA_TRY(const std::string text, pipeline::inspectFile(flags.file, flags.options));
+  fmt::print("{}", text);
+  return {};
+}
+
+Status check(const Flags& flags) {
+  CARINA_TRY(const pipeline::CheckedFile checked, pipeline::checkFile(flags.file, flags.options));
+  for (const std::string& finding : checked.findings) fmt::print("{}\n", finding);
+  const auto count = [](size_t n, std::string_view what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  const std::string findings =
+      checked.findings.empty() ? "no findings" : count(checked.findings.size(), "finding");
+  fmt::print("{} in {} of {}\n", findings, count(checked.streams, "command stream"),
+             count(checked.words, "word"));
+  if (checked.findings.empty()) return {};
+  return fail("{} in its command streams", findings).inFile(flags.file.string());
+}
+
+}  // namespace
 
 void addInspect(CLI::App& app, Run& run) {
-  auto file = std::make_shared<std::filesystem::path>();
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a .pt2, .tosa, .pte, .bin or .npz file");
-  command->add_option("FILE", *file, "File to look into")->required();
-  command->callback([file, &run] {
-    run = [file] {
-      auto text = pipeline::inspectFile(*file);
-      if (!text) return report(text.error());
-      fmt::print("{}", *text);
-      return 0;
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a file, and check its command streams");
+  command
+      ->add_option("FILE", flags->file,
+                   "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy, a delegate blob, a driver payload, "
+                   "bare commands")
+      ->required();
+  auto* commands = command->add_flag("--commands", flags->options.commandsOnly,
+                                     "Only the command streams, as text for carina assemble");
+  command
+      ->add_flag("--check", flags->check,
+                 "Check the command streams instead of showing them; exit 1 when there are findings")
+      ->excludes(commands);
+  command->add_option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
+  command->add_option("--target", flags->options.target, "NPU of a file of bare commands, which do not say");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Status status = flags->check ? check(*flags) : show(*flags);
+      return status.ok() ? 0 : report(Status(status).error());
     };
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina: one program from an exported network to what runs on the NPU. Exit status: 0 done, 1 the input cannot be
-// served, 2 wrong usage.
+// carina: one program from an exported network to what runs on the NPU. Exit status: 0 done, 1 the input
+// cannot be served, 2 wrong usage.
 #include <exception>
 #include <new>
 
@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   addSweep(app, run);
   addFirmware(app, run);
   addInspect(app, run);
+  addAssemble(app, run);
   addTargets(app, run);
   try {
     app.parse(argc, argv);
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
-    return report(carina::fail("out of memory").withRemedy("the model needs more memory than this machine has free"));
+    return report(
+        carina::fail("out of memory").withRemedy("the model needs more memory than this machine has free"));
   } catch (const std::exception& error) {
     return report(carina::fail("{}", error.what()));
   }

@@ -30,6 +30,8 @@ Result<int> executeFirmware(Flags& flags) {
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
+  flags.platform.systemConfig = flags.run.systemConfig;
+  flags.platform.memoryMode = flags.run.memoryMode;
   return runOnPlatform(flags.platform);
 }
 
@@ -50,6 +52,13 @@ Result<int> execute(Flags flags) {
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
   CARINA_RETURN_IF_ERROR(files.commit());
   fmt::print("{}", report::runStatsText(result));
+  if (!result.findings.empty()) {
+    return fail("the command streams have {} finding{}", result.findings.size(),
+                result.findings.size() == 1 ? "" : "s")
+        .inFile(flags.run.file.string())
+        .withRemedy("each is listed with the byte offset of its command");
+  }
+  if (!result.allPassed()) return fail("outputs are not the expected ones").inFile(flags.run.file.string());
   return 0;
 }
 
@@ -60,13 +69,30 @@ void addRun(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "run",
       "Run a program on the NPU model, a .tosa graph in the interpreter, or firmware on a virtual platform");
-  command->add_option("FILE", flags->run.file, "Program: .pte or .tosa; firmware: .elf")->required();
+  command
+      ->add_option("FILE", flags->run.file,
+                   "Program: .pte, .bpte, .tflite compiled for an Ethos-U; graph: .tosa; firmware: .elf")
+      ->required();
   command->add_option("--input", flags->input,
                       "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples");
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
   command->add_option("--json", flags->json, "Where statistics go");
   command->add_option("--target", flags->run.target,
                       "NPU to run on; default: the one the program was compiled for");
+  command->add_option("--system-config", flags->run.systemConfig,
+                      "Memories and clock to count cycles with; default: the program's, or the image's");
+  command->add_option("--memory-mode", flags->run.memoryMode,
+                      "What lives in which memory; default: the program's, or the image's");
+  command->add_flag("--check", flags->run.check,
+                    "Look for mistakes in the command streams while they run; exit 1 when there are any");
+  command
+      ->add_option("--atol", flags->run.absoluteTolerance,
+                   "Absolute tolerance of floating-point outputs of a .bpte")
+      ->capture_default_str();
+  command
+      ->add_option("--rtol", flags->run.relativeTolerance,
+                   "Relative tolerance of floating-point outputs of a .bpte")
+      ->capture_default_str();
   command
       ->add_option(
           "--platform", flags->platform.platform,

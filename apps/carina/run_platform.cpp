@@ -65,8 +65,6 @@ void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
   CLI::Option_group& group = *command.add_option_group(kGroup, "Only with firmware (.elf):");
   group.add_option("--npu-macs", flags.macs,
                    "MACs per cycle of the platform's NPU; default: what the image was built for");
-  group.add_option("--system-config", flags.systemConfig, "Memory speeds the NPU's cycles are counted with");
-  group.add_option("--memory-mode", flags.memoryMode, "What lives where, for the same purpose");
   group.add_flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
   group.add_option("--semihosting-dir", flags.semihostingFolder,
                    "The folder whose files it may read and write");

@@ -38,6 +38,16 @@ bool isRowMajor(const rt::Tensor& tensor) {
 
 }  // namespace
 
+std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob) {
+  std::vector<npu::InitializedRange> ranges;
+  for (const pte::BlobIo& io : blob.inputs) {
+    if (io.region < 0 || io.region > 7 || io.offset < 0) continue;
+    ranges.push_back({static_cast<uint8_t>(io.region), static_cast<uint64_t>(io.offset),
+                      static_cast<uint64_t>(io.bytes())});
+  }
+  return ranges;
+}
+
 Result<Runner::Io> describe(const rt::Tensor& tensor) {
   const auto dtype = pte::toDType(static_cast<pte::ScalarType>(tensor.type));
   if (!dtype)
@@ -78,6 +88,15 @@ void copyIn(const Tensor& tensor, rt::Tensor& into) {
   });
 }
 
+rt::Status RecordingBackend::prepare(rt::Bytes blob, const rt::NamedData& named, void* state,
+                                     size_t* temporaryBytes) {
+  const rt::Status status = delegate_.prepare(blob, named, state, temporaryBytes);
+  if (!status.ok()) return status;
+  const auto parsed = pte::parseDelegateBlob({reinterpret_cast<const std::byte*>(blob.data), blob.size});
+  if (parsed) inputs_[state] = inputRanges(*parsed);
+  return status;
+}
+
 rt::Status RecordingBackend::execute(void* state, rt::Span<rt::Value> values,
                                      rt::Span<const int32_t> arguments, rt::Arena& temporary) {
   // Before the call: the planner may give an output the memory of an input.
@@ -87,6 +106,7 @@ rt::Status RecordingBackend::execute(void* state, rt::Span<rt::Value> values,
     if (!keepIo_ || value.kind != rt::ValueKind::Tensor || value.tensor.data == nullptr) continue;
     if (auto copy = copyOut(value.tensor)) before.push_back(std::move(*copy));
   }
+  device_.npu().setInitialized(inputs_[state]);
   const rt::Status status = delegate_.execute(state, values, arguments, temporary);
   if (!status.ok()) return status;
   DelegateRun run;

@@ -2,11 +2,13 @@
 // Stands in front of the Ethos-U delegate on the host and keeps what each call did.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "carina/ethosu_delegate.hpp"
 #include "device/host_device.hpp"
 #include "device/run.hpp"
+#include "pte/delegate_blob.hpp"
 
 namespace carina::device {
 
@@ -14,6 +16,8 @@ namespace carina::device {
 Result<Tensor> copyOut(const rt::Tensor& tensor);
 /// The reverse; types and shapes are equal.
 void copyIn(const Tensor& tensor, rt::Tensor& into);
+/// Where a delegate's inputs lie: the memory that holds data before its commands run.
+std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob);
 /// Type and logical shape of a runtime tensor.
 Result<Runner::Io> describe(const rt::Tensor& tensor);
 
@@ -26,9 +30,7 @@ class RecordingBackend final : public rt::Backend {
   const char* id() const override { return delegate_.id(); }
   size_t stateBytes() const override { return delegate_.stateBytes(); }
   rt::Status prepare(rt::Bytes blob, const rt::NamedData& named, void* state,
-                     size_t* temporaryBytes) override {
-    return delegate_.prepare(blob, named, state, temporaryBytes);
-  }
+                     size_t* temporaryBytes) override;
   rt::Status execute(void* state, rt::Span<rt::Value> values, rt::Span<const int32_t> arguments,
                      rt::Arena& temporary) override;
 
@@ -42,6 +44,7 @@ class RecordingBackend final : public rt::Backend {
   HostDevice& device_;
   bool keepIo_;
   uint32_t instruction_ = 0;
+  std::map<const void*, std::vector<npu::InitializedRange>> inputs_;  // by delegate state, for the checker
   std::vector<DelegateRun> runs_;
 };
 

@@ -4,24 +4,13 @@
 #include <algorithm>
 
 #include "carina/runtime.hpp"
-#include "device/aligned_buffer.hpp"
-#include "device/host_device.hpp"
+#include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
 #include "device/recording_backend.hpp"
 #include "pte/program.hpp"
 
 namespace carina::device {
 namespace {
-
-std::string textOf(const rt::Status& status) {
-  char text[256];
-  rt::statusText(status, text, sizeof(text));
-  return text;
-}
-
-Error asError(const rt::Status& status) {
-  return fail("{}", textOf(status));
-}
 
 class Recorder final : public rt::Profiler {
  public:
@@ -41,16 +30,13 @@ struct Runner::State {
   AlignedBuffer file;
   rt::Program program;
   uint32_t methodIndex = 0;
-  npu::Machine machine;
-  std::string compiledTarget;
-  std::unique_ptr<HostDevice> device;
-  std::unique_ptr<rt::EthosUDriver> driver;
+  std::optional<NpuHost> npu;  // with delegates only
   std::unique_ptr<rt::EthosUDelegate> delegate;
   std::unique_ptr<RecordingBackend> backend;
   Recorder recorder;
   std::vector<rt::Backend*> backends;
   rt::Environment environment;
-  AlignedBuffer fastScratch, methodMemory, temporary;
+  AlignedBuffer methodMemory, temporary;
   std::vector<AlignedBuffer> pools, inputMemory, outputMemory;
   rt::Method method;
   std::vector<Io> inputs, outputs;
@@ -62,43 +48,18 @@ struct Runner::State {
 };
 
 Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
-  compiledTarget = settings.target;
-  const bool own = options.target.empty() || options.target == settings.target;
-  const auto pick = [&](const std::string& wanted, const std::string& recorded) {
-    return !wanted.empty() || !own ? wanted : recorded;
-  };
-  const std::string target = options.target.empty() ? settings.target : options.target;
-  const pte::EthosUSettings wanted{target, pick(options.systemConfig, settings.systemConfig),
-                                   pick(options.memoryMode, settings.memoryMode), settings.quantizedIo};
-  auto made = options.systemConfig.empty() && options.memoryMode.empty()
-                  ? machineFor(wanted)
-                  : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode);
-  if (!made) return std::move(made).error();
-  machine = std::move(*made);
-  device = std::make_unique<HostDevice>(machine, options.model);
-  driver = std::make_unique<rt::EthosUDriver>(*device, driverOptions(machine));
-  if (const rt::Status status = driver->open(); !status.ok()) return asError(status);
-  fastScratch = AlignedBuffer(static_cast<size_t>(fastScratchBytes(machine)));
-  delegate = std::make_unique<rt::EthosUDelegate>(driver.get(), fastScratch.span());
-  backend = std::make_unique<RecordingBackend>(*delegate, *driver, *device, options.keepDelegateIo);
+  CARINA_TRY(npu, NpuHost::open(settings, options));
+  delegate = std::make_unique<rt::EthosUDelegate>(npu->driver.get(), npu->fastScratch.span());
+  backend = std::make_unique<RecordingBackend>(*delegate, *npu->driver, *npu->device, options.keepDelegateIo);
   recorder.backend = backend.get();
   backends.push_back(backend.get());
   return {};
 }
 
 Error Runner::State::explain(const rt::Status& status) const {
-  if (status.code == rt::Code::WrongTarget && machine.target != nullptr) {
-    return std::move(fail("{}: the program was compiled for {}, the NPU is {}", textOf(status),
-                          compiledTarget, machine.target->name))
-        .withRemedy(fmt::format("compile again with --target {}, or run on {}", machine.target->name,
-                                compiledTarget));
-  }
   if (status.code == rt::Code::MissingKernel)
     return asError(status).withRemedy("this runtime has no kernel for that operator");
-  if (status.code == rt::Code::DeviceFault && device != nullptr && device->fault()) {
-    return fail("{}: {}", textOf(status), device->fault()->str());
-  }
-  return asError(status);
+  return npu ? npu->explain(status) : asError(status);
 }
 
 Status Runner::State::load() {
@@ -186,14 +147,8 @@ const std::vector<Runner::Io>& Runner::outputs() const {
 
 Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   State& state = *state_;
-  if (inputs.size() != state.inputs.size())
-    return fail("{} inputs given, the program has {}", inputs.size(), state.inputs.size());
+  CARINA_RETURN_IF_ERROR(checkInputs(inputs, state.inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Io& io = state.inputs[i];
-    if (inputs[i].dtype() != io.dtype || inputs[i].shape() != io.shape) {
-      return fail("input {} is {}{}, the program takes {}{}", i, dtypeName(inputs[i].dtype()),
-                  shapeText(inputs[i].shape()), dtypeName(io.dtype), shapeText(io.shape));
-    }
     copyIn(inputs[i], state.method.mutableInput(static_cast<uint32_t>(i)).tensor);
   }
   state.recorder.kernels.clear();
@@ -206,18 +161,30 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   }
   RunStats& stats = outcome.stats;
   if (state.backend) {
-    stats.target = std::string(state.machine.target->name);
-    stats.systemConfig = state.machine.system.name;
-    stats.memoryMode = state.machine.memory.name;
+    stats.target = std::string(state.npu->machine.target->name);
+    stats.systemConfig = state.npu->machine.system.name;
+    stats.memoryMode = state.npu->machine.memory.name;
     stats.delegates = std::move(state.backend->runs());
     for (const DelegateRun& run : stats.delegates) stats.npuCycles += static_cast<int64_t>(run.pmuCycles);
   }
   stats.methodBytes = static_cast<int64_t>(state.methodMemory.size());
   stats.temporaryBytes = static_cast<int64_t>(state.temporary.size());
-  stats.fastScratchBytes = static_cast<int64_t>(state.fastScratch.size());
+  stats.fastScratchBytes = static_cast<int64_t>(state.npu ? state.npu->fastScratch.size() : 0);
   for (const AlignedBuffer& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool.size()));
   stats.kernels = state.recorder.kernels;
   return outcome;
+}
+
+Status checkInputs(std::span<const Tensor> inputs, std::span<const Runner::Io> wanted) {
+  if (inputs.size() != wanted.size())
+    return fail("{} inputs given, the program has {}", inputs.size(), wanted.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype() != wanted[i].dtype || inputs[i].shape() != wanted[i].shape) {
+      return fail("input {} is {}{}, the program takes {}{}", i, dtypeName(inputs[i].dtype()),
+                  shapeText(inputs[i].shape()), dtypeName(wanted[i].dtype), shapeText(wanted[i].shape));
+    }
+  }
+  return {};
 }
 
 Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs, const RunOptions& options) {

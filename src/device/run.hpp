@@ -70,6 +70,9 @@ class Runner {
   std::unique_ptr<State> state_;
 };
 
+/// Inputs have the types and shapes wanted, or what does not fit.
+Status checkInputs(std::span<const Tensor> inputs, std::span<const Runner::Io> wanted);
+
 /// open() and run() once.
 Result<RunOutcome> runProgram(ByteSpan program, std::span<const Tensor> inputs,
                               const RunOptions& options = {});

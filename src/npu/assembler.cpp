@@ -94,6 +94,7 @@ class Assembler {
   enum class Place : uint8_t { Start, Before, Stream, After };
 
   Status payload(const std::vector<std::string_view>& tokens) {
+    if (place_ == Place::After) return fail("a second .payload: one file holds one command stream");
     if (place_ != Place::Start) return fail(".payload must come first");
     if (tokens.size() != 2 || (tokens[1] != "cop1" && tokens[1] != "cop2"))
       return fail(".payload takes cop1 or cop2");

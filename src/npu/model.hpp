@@ -68,11 +68,20 @@ struct Fault {
 
 /// A finding of the checker: legal for the model, wrong or risky on hardware.
 struct Finding {
-  enum class Kind : uint8_t { Hazard, Alignment, BlockConfig, Uninitialized, StaleState };
+  enum class Kind : uint8_t {
+    Hazard,       // an unfinished operation still uses the memory: a wait is missing or BLOCKDEP is too large
+    Alignment,    // base, stride, length or stream that the hardware does not take
+    BlockConfig,  // block or microblock that does not fit the internal memories
+    Uninitialized,  // reads memory that nothing has written
+    StaleState,     // uses a register that no command has set
+    OutOfRegion,    // reaches beyond its region, or writes a read-only one
+    Command,        // no command of this NPU, or a stream without end
+  };
   Kind kind = Kind::Hazard;
   uint32_t offset = 0;
   std::string message;
 };
+const char* findingKindName(Finding::Kind kind);  // "hazard", "alignment", ...
 
 /// Memory that holds data before a run: a program's inputs.
 struct InitializedRange {
@@ -151,6 +160,8 @@ class Npu {
   const Machine& machine() const;
   /// Changes what the time line assumes about memories (the program's system config and memory mode).
   void setMachine(const Machine& machine);
+  /// For the checker, from the next run on: ModelOptions::initialized. Read-only regions always may be read.
+  void setInitialized(std::vector<InitializedRange> ranges);
 
  private:
   struct State;

@@ -4,16 +4,18 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
-#include "npu/disassembler.hpp"
+#include "pipeline/command_streams.hpp"
+#include "pipeline/file_kind.hpp"
 #include "pt2/exported_program.hpp"
+#include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
+#include "pte/tensor_data.hpp"
+#include "tflite/model.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
 namespace {
-
-constexpr std::string_view kEthosU = "EthosUBackend";
 
 std::string ioText(std::string_view what, std::span<const pte::BlobIo> all) {
   std::string text;
@@ -27,26 +29,23 @@ std::string ioText(std::string_view what, std::span<const pte::BlobIo> all) {
 
 Result<std::string> blobText(ByteSpan bytes) {
   CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(bytes));
-  std::string text = fmt::format("  payload {} bytes, constants {} bytes, scratch {} bytes\n",
+  std::string text = fmt::format("delegate blob: payload {} bytes, constants {} bytes, scratch {} bytes\n",
                                  blob.payload.size(), blob.constants.size(), blob.scratchBytes);
-  text += ioText("input", blob.inputs) + ioText("output", blob.outputs);
-  if (blob.payload.empty()) return text;
-  CARINA_TRY(const std::string commands, npu::disassemblePayload(ByteSpan(blob.payload)));
-  return text + commands;
+  if (!blob.payloadKey.empty()) text += fmt::format("  payload is named data {}\n", blob.payloadKey);
+  if (!blob.constantsKey.empty()) text += fmt::format("  constants are named data {}\n", blob.constantsKey);
+  return text + ioText("input", blob.inputs) + ioText("output", blob.outputs);
 }
 
 Result<std::string> programText(ByteSpan bytes) {
   pte::FileLayout layout;
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes, &layout));
-  std::string text = pte::printProgram(program, &layout);
-  for (const pte::Method& method : program.methods) {
-    for (size_t i = 0; i < method.delegates.size(); ++i) {
-      if (method.delegates[i].id != kEthosU) continue;
-      CARINA_TRY(const std::string blob, blobText(ByteSpan(method.delegates[i].blob)));
-      text += fmt::format("\ndelegate {} of {}:\n{}", i, method.name, blob);
-    }
-  }
-  return text;
+  return pte::printProgram(program, &layout);
+}
+
+Result<std::string> bundleText(ByteSpan bytes) {
+  CARINA_TRY(const pte::Bundle bundle, pte::readBundle(bytes));
+  CARINA_TRY(const std::string program, programText(bundle.program));
+  return pte::printBundle(bundle) + program;
 }
 
 Result<std::string> exportedText(const std::filesystem::path& file, const std::string& model) {
@@ -79,24 +78,91 @@ Result<std::string> arraysText(const std::filesystem::path& file) {
   return text;
 }
 
+/// What a file holds, without its commands. `bytes` are those of `file`.
+Result<std::string> contentText(const std::filesystem::path& file, ByteSpan bytes) {
+  switch (fileKind(bytes)) {
+    case FileKind::Archive:
+      return file.extension() == ".npz" ? arraysText(file) : archiveText(file);
+    case FileKind::Array:
+      return arraysText(file);
+    case FileKind::Tosa: {
+      CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(file));
+      return ir::print(graph);
+    }
+    case FileKind::Program:
+      return programText(bytes);
+    case FileKind::Bundle:
+      return bundleText(bytes);
+    case FileKind::TensorData: {
+      CARINA_TRY(const pte::TensorData data, pte::readTensorData(bytes));
+      return pte::printTensorData(data);
+    }
+    case FileKind::Tflite: {
+      CARINA_TRY(const tflite::Model model, tflite::readModel(bytes));
+      return tflite::printModel(model);
+    }
+    case FileKind::DelegateBlob:
+      return blobText(bytes);
+    case FileKind::Payload:
+    case FileKind::Unknown:
+      break;
+  }
+  return std::string();
+}
+
+bool mayHoldCommands(FileKind kind) {
+  return kind != FileKind::Archive && kind != FileKind::Array && kind != FileKind::Tosa &&
+         kind != FileKind::TensorData;
+}
+
+/// The streams that the options ask for.
+Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& file,
+                                                 const InspectOptions& options) {
+  CARINA_TRY(std::vector<CommandStream> streams, commandStreams(file, options.target));
+  if (!options.part) return streams;
+  if (*options.part >= streams.size()) {
+    return fail("there is no part {}: the file holds {} command stream{}", *options.part, streams.size(),
+                streams.size() == 1 ? "" : "s")
+        .inFile(file.string());
+  }
+  std::vector<CommandStream> one;
+  one.push_back(std::move(streams[*options.part]));
+  return one;
+}
+
 }  // namespace
 
-Result<std::string> inspectFile(const std::filesystem::path& file) {
-  const std::string extension = file.extension().string();
-  if (extension == ".pt2") return archiveText(file);
-  if (extension == ".npz" || extension == ".npy") return arraysText(file);
-  if (extension == ".tosa") {
-    CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(file));
-    return ir::print(graph);
+Result<std::string> inspectFile(const std::filesystem::path& file, const InspectOptions& options) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  std::string text;
+  if (!options.commandsOnly) {
+    auto content = contentText(file, mapped->bytes());
+    if (!content) return std::move(content).error().inFile(file.string());
+    text = std::move(*content);
+    if (!mayHoldCommands(fileKind(mapped->bytes()))) return text;
   }
-  CARINA_TRY(auto mapped, MappedFile::open(file));
-  auto text = extension == ".pte" ? programText(mapped->bytes())
-              : extension == ".bin"
-                  ? blobText(mapped->bytes())
-                  : Result<std::string>(fail("cannot tell what kind of file this is")
-                                            .withRemedy("files are .pt2, .tosa, .pte, .bin, .npz, .npy"));
-  if (!text) return std::move(text).error().inFile(file.string());
+  CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
+  if (streams.empty() && options.commandsOnly)
+    return fail("the file holds no command stream").inFile(file.string());
+  for (const CommandStream& stream : streams) {
+    auto commands = streamText(stream);
+    if (!commands) return std::move(commands).error().inFile(file.string());
+    if (!text.empty()) text += "\n";
+    text += *commands;
+  }
   return text;
+}
+
+Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options) {
+  CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
+  if (streams.empty()) return fail("the file holds no command stream").inFile(file.string());
+  CheckedFile checked;
+  for (const CommandStream& stream : streams) {
+    ++checked.streams;
+    checked.words += stream.words.size();
+    for (std::string& line : checkText(stream)) checked.findings.push_back(std::move(line));
+  }
+  return checked;
 }
 
 }  // namespace carina::pipeline

@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file, as text.
+// What is in a file, as text; and whether its command streams are sound.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
 namespace carina::pipeline {
 
-/// .pt2 and .tosa: the graph with source names; .pte: methods, memory, delegates with disassembled command streams; .bin:
-/// delegate blob; .npz and .npy: names, types and shapes.
-Result<std::string> inspectFile(const std::filesystem::path& file);
+struct InspectOptions {
+  bool commandsOnly = false;   // nothing but the command streams, as text that npu::assemble takes
+  std::optional<size_t> part;  // only this command stream of the file
+  std::string target;          // NPU of bare commands, which do not say
+};
+
+/// By content: .pt2 and .tosa: the graph with source names; .pte, .bpte, .tflite: methods, tensors,
+/// operators, memory, test cases; .ptd, .npz and .npy: names, types and shapes; blobs. Then every command
+/// stream, disassembled.
+Result<std::string> inspectFile(const std::filesystem::path& file, const InspectOptions& options = {});
+
+struct CheckedFile {
+  size_t streams = 0, words = 0;      // looked at
+  std::vector<std::string> findings;  // each names stream, byte offset and what is wrong
+};
+/// The checker over the command streams of a file, without running them (npu/check_stream.hpp).
+Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options = {});
 
 }  // namespace carina::pipeline

@@ -4,7 +4,11 @@
 #include <chrono>
 
 #include "base/file.hpp"
+#include "device/tflite_runner.hpp"
 #include "pipeline/batch.hpp"
+#include "pipeline/bundle_cases.hpp"
+#include "pipeline/command_streams.hpp"
+#include "pipeline/file_kind.hpp"
 #include "pipeline/pipeline.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa_io/tosa_reader.hpp"
@@ -17,7 +21,8 @@ using RunOne = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>
 /// Index of the largest element of each sample's first output against the labels.
 Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t samples) {
   if (labels.numElements() != static_cast<int64_t>(samples) || isFloat(labels.dtype()) || samples == 0) {
-    return fail("holds {} {} values for {} samples", labels.numElements(), dtypeName(labels.dtype()), samples).at("labels");
+    return fail("holds {} {} values for {} samples", labels.numElements(), dtypeName(labels.dtype()), samples)
+        .at("labels");
   }
   const int64_t classes = output.numElements() / static_cast<int64_t>(samples);
   size_t correct = 0;
@@ -49,39 +54,94 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
   return result;
 }
 
-Result<RunResult> runProgramFile(const RunOptions& options, const NamedTensors& arrays) {
-  CARINA_TRY(auto file, MappedFile::open(options.file));
-  device::RunOptions runOptions;
-  runOptions.target = options.target;
-  auto runner = device::Runner::open(file->bytes(), runOptions);
+device::RunOptions deviceOptions(const RunOptions& options) {
+  device::RunOptions result;
+  result.target = options.target;
+  result.systemConfig = options.systemConfig;
+  result.memoryMode = options.memoryMode;
+  result.model.check = options.check;
+  return result;
+}
+
+std::vector<std::string> findingsOf(const device::RunStats& stats) {
+  std::vector<std::string> texts;
+  for (size_t call = 0; call < stats.delegates.size(); ++call) {
+    for (const npu::Finding& finding : stats.delegates[call].findings) {
+      texts.push_back(findingText(fmt::format("NPU call {}", call), finding));
+    }
+  }
+  return texts;
+}
+
+/// `Runner` is one of device's: of ExecuTorch programs, or of TFLite models.
+template <typename Runner>
+Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
+  auto runner = Runner::open(bytes, deviceOptions(options));
   if (!runner) return std::move(runner).error().inFile(options.file.string());
   std::vector<Port> ports;
-  for (const auto& input : runner->inputs()) ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
+  for (const auto& input : runner->inputs())
+    ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
   device::RunStats stats;
-  auto result = runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
-    CARINA_TRY(device::RunOutcome outcome, runner->run(inputs));
-    stats = std::move(outcome.stats);
-    return std::move(outcome.outputs);
-  });
-  if (result) result->program = std::move(stats);
+  auto result =
+      runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+        CARINA_TRY(device::RunOutcome outcome, runner->run(inputs));
+        stats = std::move(outcome.stats);
+        return std::move(outcome.outputs);
+      });
+  if (!result) return result;
+  result->findings = findingsOf(stats);
+  result->program = std::move(stats);
+  return result;
+}
+
+Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
+  auto bundle = pte::readBundle(bytes);
+  if (!bundle) return std::move(bundle).error().inFile(options.file.string());
+  if (!arrays.empty()) return runProgram<device::Runner>(options, bundle->program, arrays);
+  RunResult result;
+  result.file = options.file;
+  const auto start = std::chrono::steady_clock::now();
+  const Tolerance tolerance{options.absoluteTolerance, options.relativeTolerance};
+  auto ran = runCases(*bundle, deviceOptions(options), tolerance, options.progress);
+  if (!ran) return std::move(ran).error().inFile(options.file.string());
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.samples = ran->cases.size();
+  result.cases = std::move(ran->cases);
+  result.findings = findingsOf(ran->stats);
+  result.program = std::move(ran->stats);
   return result;
 }
 
 Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arrays) {
   CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(options.file));
   const std::vector<Port> ports = inputPorts(graph);
-  return runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) { return tosa::interpret(graph, inputs); });
+  return runAll(options, arrays, ports,
+                [&](std::span<const Tensor> inputs) { return tosa::interpret(graph, inputs); });
 }
 
 }  // namespace
 
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays) {
-  const std::string extension = options.file.extension().string();
-  if (extension == ".pte") return runProgramFile(options, arrays);
-  if (extension == ".tosa") return runTosaFile(options, arrays);
-  return fail("cannot tell from '{}' what kind of program this is", options.file.filename().string())
+  CARINA_TRY(const auto file, MappedFile::open(options.file));
+  const ByteSpan bytes = file->bytes();
+  switch (fileKind(bytes)) {
+    case FileKind::Program:
+      return runProgram<device::Runner>(options, bytes, arrays);
+    case FileKind::Tflite:
+      return runProgram<device::TfliteRunner>(options, bytes, arrays);
+    case FileKind::Bundle:
+      return runBundle(options, bytes, arrays);
+    case FileKind::Tosa:
+      return runTosaFile(options, arrays);
+    default:
+      break;
+  }
+  return fail("a {} cannot be run", fileKindName(fileKind(bytes)))
       .inFile(options.file.string())
-      .withRemedy("programs are .pte files (compile the network first), graphs .tosa files");
+      .withRemedy(
+          "what runs: .pte and .bpte programs, .tflite models compiled for an Ethos-U, .tosa graphs; compile "
+          "a "
+          "network first");
 }
 
 }  // namespace carina::pipeline

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a file on arrays: a program through runtime, driver and NPU model; a TOSA graph in the interpreter.
+// Running a file on arrays: a program through runtime, driver and NPU model; a TOSA graph in the interpreter;
+// a bundled program on its own test cases.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -14,22 +16,43 @@
 namespace carina::pipeline {
 
 struct RunOptions {
-  std::filesystem::path file;  // .pte or .tosa
-  std::string target;          // empty: what the program was compiled for
+  std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa
+  std::string target;                    // empty: what the program was compiled for
+  std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
+  bool check = false;                    // look for mistakes in the command streams while they run
+  double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
+};
+
+/// One test case of a bundled program.
+struct CaseResult {
+  std::string method;
+  size_t index = 0;  // within its method
+  bool passed = false;
+  double maxError = 0;   // absolute, over all outputs
+  std::string mismatch;  // the first output that is wrong, and how
 };
 
 struct RunResult {
   std::filesystem::path file;
-  NamedTensors outputs;                     // out0, out1, ...; stacked when the inputs were
+  NamedTensors outputs;  // out0, out1, ...; stacked when the inputs were
   size_t samples = 0;
   double seconds = 0;                       // wall time of all runs, without loading
   std::optional<device::RunStats> program;  // of the last sample; none for .tosa
-  /// Samples whose largest element of out0 is at the index that the array `labels` gives; none without such an array.
+  /// Samples whose largest element of out0 is at the index that the array `labels` gives; none without such
+  /// an array.
   std::optional<size_t> correct;
+  std::vector<CaseResult> cases;  // of a bundled program that was run on its own test cases
+  std::vector<std::string>
+      findings;  // of the checker, each with the offset of its command; of the last sample
+
+  bool allPassed() const {
+    return std::all_of(cases.begin(), cases.end(), [](const CaseResult& result) { return result.passed; });
+  }
 };
 
-/// Errors name the array or the place that does not fit.
+/// Errors name the array or the place that does not fit. A bundled program runs on its test cases when
+/// `arrays` is empty.
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays);
 
 }  // namespace carina::pipeline

@@ -5,6 +5,7 @@
 
 #include "base/file.hpp"
 #include "format/pte_schema.hpp"
+#include "pte/flat_bytes.hpp"
 #include "pte/program.hpp"
 #include "pte/schema.hpp"
 
@@ -18,28 +19,6 @@ T loadAt(ByteSpan bytes, size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof(T));
   return value;
-}
-
-std::string text(const flatbuffers::String* string) {
-  return string != nullptr ? string->str() : std::string();
-}
-
-/// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front of
-/// them.
-template <typename T>
-std::vector<T> copyVector(const flatbuffers::Vector<T>* from) {
-  std::vector<T> items(from != nullptr ? from->size() : 0);
-  if (!items.empty()) std::memcpy(items.data(), from->Data(), items.size() * sizeof(T));
-  return items;
-}
-
-ByteVector copyBytes(ByteSpan bytes) {
-  return ByteVector(bytes.begin(), bytes.end());
-}
-
-ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
-  if (bytes == nullptr) return {};
-  return {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()};
 }
 
 /// Header, flatbuffer part and segments of a file.
@@ -150,7 +129,7 @@ Tensor readTensor(const fb::TensorValue& from) {
                    allocation->offset_low() | static_cast<uint64_t>(allocation->offset_high()) << 32};
   }
   if (const auto* extra = from.extra())
-    tensor.extra = ExtraTensorInfo{extra->mutable_index(), text(extra->name()), extra->location() != 0};
+    tensor.extra = ExtraTensorInfo{extra->mutable_index(), textOf(extra->name()), extra->location() != 0};
   return tensor;
 }
 
@@ -169,7 +148,7 @@ Result<Value> readValue(const fb::EValue& from) {
     case fb::Content::DoubleValue:
       return Value(from.content_as_DoubleValue()->value());
     case fb::Content::StringValue:
-      return Value(text(from.content_as_StringValue()->value()));
+      return Value(textOf(from.content_as_StringValue()->value()));
     case fb::Content::IntListValue:
       return Value(IntList{copyVector(from.content_as_IntListValue()->items())});
     case fb::Content::DoubleListValue:
@@ -217,7 +196,7 @@ Result<Instruction> readInstruction(const fb::InstructionEntry& from) {
 
 Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntry& from) {
   Delegate delegate;
-  delegate.id = text(from.id());
+  delegate.id = textOf(from.id());
   if (from.processed() == nullptr) return fail("delegate {} has no data", delegate.id);
   const uint32_t index = from.processed()->index();
   if (from.processed()->location() == static_cast<int8_t>(schema::kLocationSegment)) {
@@ -232,17 +211,17 @@ Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntr
   }
   for (uint32_t i = 0; from.specs() != nullptr && i < from.specs()->size(); ++i) {
     const auto* spec = from.specs()->Get(i);
-    delegate.specs.push_back({text(spec->key()), std::string(asText(spanOf(spec->value())))});
+    delegate.specs.push_back({textOf(spec->key()), std::string(asText(spanOf(spec->value())))});
   }
   return delegate;
 }
 
 Result<Method> readMethod(const Container& container, const fb::PlanEntry& from) {
   Method method;
-  method.name = text(from.name());
+  method.name = textOf(from.name());
   if (from.container() != nullptr) {
-    method.inputStructure = text(from.container()->inputs());
-    method.outputStructure = text(from.container()->outputs());
+    method.inputStructure = textOf(from.container()->inputs());
+    method.outputStructure = textOf(from.container()->outputs());
   }
   for (uint32_t i = 0; from.values() != nullptr && i < from.values()->size(); ++i) {
     auto value = readValue(*from.values()->Get(i));
@@ -264,7 +243,7 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from)
   }
   for (uint32_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
     const auto* entry = from.operators()->Get(i);
-    method.operators.push_back({text(entry->name()), text(entry->overload())});
+    method.operators.push_back({textOf(entry->name()), textOf(entry->overload())});
   }
   for (uint32_t i = 0; from.delegates() != nullptr && i < from.delegates()->size(); ++i) {
     auto delegate = readDelegate(container, *from.delegates()->Get(i));
@@ -355,7 +334,7 @@ Result<Program> readProgram(ByteSpan file, FileLayout* layout) {
   for (uint32_t i = 0; root.named_data() != nullptr && i < root.named_data()->size(); ++i) {
     const auto* entry = root.named_data()->Get(i);
     CARINA_TRY(const ByteSpan bytes, container.segment(entry->segment()));
-    program.namedData.push_back({text(entry->key()), copyBytes(bytes)});
+    program.namedData.push_back({textOf(entry->key()), copyBytes(bytes)});
   }
   if (layout != nullptr) *layout = found;
   return program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code generated from pte_schema.fbs, kept apart from our warnings.
+// The code generated from the schemas, kept apart from our warnings.
 #pragma once
 
 #if defined(__clang__)
@@ -12,7 +12,9 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 #endif
+#include "bundle_schema_generated.h"
 #include "pte_schema_generated.h"
+#include "tensor_data_schema_generated.h"
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #elif defined(__GNUC__)

@@ -9,12 +9,9 @@ namespace carina::report {
 namespace {
 
 nlohmann::ordered_json operationJson(const npu::ScheduledCost& operation) {
-  return {{"offset", operation.offset},
-          {"kind", operation.isDma ? "dma" : "kernel"},
-          {"start", operation.start},
-          {"end", operation.end},
-          {"cycles", operation.cost.total},
-          {"bound", npu::boundByName(operation.cost.bound)},
+  return {{"offset", operation.offset},     {"kind", operation.isDma ? "dma" : "kernel"},
+          {"start", operation.start},       {"end", operation.end},
+          {"cycles", operation.cost.total}, {"bound", npu::boundByName(operation.cost.bound)},
           {"macs", operation.cost.macs}};
 }
 
@@ -26,35 +23,70 @@ nlohmann::ordered_json delegateJson(const device::DelegateRun& run) {
   json["kernel_operations"] = run.stats.kernelOperations;
   json["dma_operations"] = run.stats.dmaOperations;
   const npu::PmuCounts& pmu = run.stats.pmu;
-  json["pmu"] = {{"active", pmu.active},           {"idle", pmu.idle},
-                 {"mac_active", pmu.macActive},    {"output_active", pmu.outputActive},
-                 {"weight_active", pmu.weightActive}, {"port0_read_beats", pmu.readBeats[0]},
-                 {"port0_write_beats", pmu.writeBeats[0]}, {"port1_read_beats", pmu.readBeats[1]},
+  json["pmu"] = {{"active", pmu.active},
+                 {"idle", pmu.idle},
+                 {"mac_active", pmu.macActive},
+                 {"output_active", pmu.outputActive},
+                 {"weight_active", pmu.weightActive},
+                 {"port0_read_beats", pmu.readBeats[0]},
+                 {"port0_write_beats", pmu.writeBeats[0]},
+                 {"port1_read_beats", pmu.readBeats[1]},
                  {"port1_write_beats", pmu.writeBeats[1]}};
   json["operations"] = nlohmann::ordered_json::array();
-  for (const npu::ScheduledCost& operation : run.stats.operations) json["operations"].push_back(operationJson(operation));
+  for (const npu::ScheduledCost& operation : run.stats.operations)
+    json["operations"].push_back(operationJson(operation));
   return json;
+}
+
+/// "memory  method 824 B, temporary 7.8 KiB, pool 1 320 B": what is there.
+std::string memoryLine(const device::RunStats& stats) {
+  std::string text;
+  const auto add = [&](std::string_view what, int64_t bytes) {
+    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, bytesText(bytes));
+  };
+  add("method", stats.methodBytes);
+  add("temporary", stats.temporaryBytes);
+  for (size_t i = 0; i < stats.poolBytes.size(); ++i) add(fmt::format("pool {}", i + 1), stats.poolBytes[i]);
+  add("fast scratch", stats.fastScratchBytes);
+  return text.empty() ? "" : fmt::format("  memory  {}\n", text);
+}
+
+std::string casesText(const std::vector<pipeline::CaseResult>& cases) {
+  std::string text;
+  for (const pipeline::CaseResult& result : cases) {
+    text += fmt::format("  {} case {}: {}, largest difference {:.6g}\n", result.method, result.index,
+                        result.passed ? "PASS" : "FAIL", result.maxError);
+    if (!result.passed) text += fmt::format("      {}\n", result.mismatch);
+  }
+  return text;
+}
+
+std::string findingsText(const std::vector<std::string>& findings) {
+  std::string text;
+  for (const std::string& finding : findings) text += fmt::format("  {}\n", finding);
+  return text;
 }
 
 }  // namespace
 
 std::string runStatsText(const pipeline::RunResult& result) {
-  std::string text = fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s", result.seconds);
+  std::string text = fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s",
+                                 result.seconds);
   if (result.correct) {
-    text += fmt::format("  top-1   {} ({} of {})\n",
-                        percentText(static_cast<double>(*result.correct), static_cast<double>(result.samples)),
-                        *result.correct, result.samples);
+    text +=
+        fmt::format("  top-1   {} ({} of {})\n",
+                    percentText(static_cast<double>(*result.correct), static_cast<double>(result.samples)),
+                    *result.correct, result.samples);
   }
+  text += casesText(result.cases) + findingsText(result.findings);
   if (!result.program || result.program->delegates.empty()) return text;
   const device::RunStats& stats = *result.program;
   int64_t macs = 0;
   for (const device::DelegateRun& run : stats.delegates) macs += run.stats.macs;
-  text += fmt::format("  NPU     {} cycles per inference on {} ({}, {}), {} MACs\n", countText(stats.npuCycles), stats.target,
-                      stats.systemConfig, stats.memoryMode, countText(macs));
-  text += fmt::format("  memory  method {}, temporary {}", bytesText(stats.methodBytes), bytesText(stats.temporaryBytes));
-  for (size_t i = 0; i < stats.poolBytes.size(); ++i) text += fmt::format(", pool {} {}", i + 1, bytesText(stats.poolBytes[i]));
-  if (stats.fastScratchBytes > 0) text += fmt::format(", fast scratch {}", bytesText(stats.fastScratchBytes));
-  return text + "\n";
+  text +=
+      fmt::format("  NPU     {} cycles per inference on {} ({}, {}), {} MACs\n", countText(stats.npuCycles),
+                  stats.target, stats.systemConfig, stats.memoryMode, countText(macs));
+  return text + memoryLine(stats);
 }
 
 std::string runStatsJson(const pipeline::RunResult& result) {
@@ -63,6 +95,14 @@ std::string runStatsJson(const pipeline::RunResult& result) {
   json["samples"] = result.samples;
   json["seconds"] = result.seconds;
   if (result.correct) json["correct"] = *result.correct;
+  for (const pipeline::CaseResult& entry : result.cases) {
+    json["cases"].push_back({{"method", entry.method},
+                             {"case", entry.index},
+                             {"passed", entry.passed},
+                             {"max_error", entry.maxError},
+                             {"mismatch", entry.mismatch}});
+  }
+  if (!result.findings.empty()) json["findings"] = result.findings;
   if (result.program) {
     const device::RunStats& stats = *result.program;
     json["target"] = stats.target;

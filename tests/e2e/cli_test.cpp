@@ -282,5 +282,63 @@ TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
   EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
 }
 
+TEST_F(Cli, CommandsGoToTextAndBack) {
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("digits8"))
+                .status,
+            0);
+  const Outcome text = run("inspect " + path("d.pte") + " --commands");
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, testing::StartsWith("; delegate 0 of forward\n.payload cop1\n"));
+  writeText("d.s", text.out);
+  const Outcome assembled = run("assemble " + path("d.s") + " -o " + path("d.bin"));
+  ASSERT_EQ(assembled.status, 0) << assembled.err;
+  EXPECT_THAT(assembled.out, HasSubstr("driver payload"));
+  EXPECT_THAT(contents(path("d.pte")), HasSubstr(contents(path("d.bin"))));
+  EXPECT_EQ("; delegate 0 of forward\n" + run("inspect " + path("d.bin")).out, text.out);
+
+  // Bare commands behind the 32 bytes in front of them: they do not name their NPU.
+  writeText("raw.bin", contents(path("d.bin")).substr(32));
+  const Outcome unnamed = run("inspect " + path("raw.bin"));
+  EXPECT_EQ(unnamed.status, 1);
+  EXPECT_THAT(unnamed.err, HasSubstr("--target"));
+  const Outcome raw = run("inspect " + path("raw.bin") + " --target ethos-u55-128");
+  ASSERT_EQ(raw.status, 0) << raw.err;
+  writeText("raw.s", raw.out);
+  ASSERT_EQ(run("assemble " + path("raw.s") + " -o " + path("again.bin")).status, 0);
+  EXPECT_EQ(contents(path("again.bin")), contents(path("raw.bin")));
+
+  writeText("wrong.s", ".stream ethos-u55\nNPU_OP_DANCE\n");
+  const Outcome wrong = run("assemble " + path("wrong.s") + " -o " + path("wrong.bin"));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("wrong.s: line 2: "));
+  EXPECT_FALSE(std::filesystem::exists(path("wrong.bin")));
+  EXPECT_EQ(run("inspect " + path("d.pte") + " --part 7").status, 1);
+  EXPECT_EQ(run("inspect " + model("dense.pt2") + " --commands").status, 1);
+}
+
+TEST_F(Cli, ChecksCommandStreams) {
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("digits8"))
+                .status,
+            0);
+  const Outcome clean = run("inspect " + path("d.pte") + " --check");
+  EXPECT_EQ(clean.status, 0) << clean.err << clean.out;
+  EXPECT_THAT(clean.out, testing::StartsWith("no findings in 1 command stream"));
+  const Outcome ran = run("run " + path("d.pte") + " --check --input " + model("digits8.npz"));
+  EXPECT_EQ(ran.status, 0) << ran.err << ran.out;
+
+  std::string text = run("inspect " + path("d.pte") + " --commands").out;
+  const size_t wait = text.find("NPU_OP_KERNEL_WAIT");
+  ASSERT_NE(wait, std::string::npos);
+  writeText("bad.s", text.erase(wait, text.find('\n', wait) + 1 - wait));
+  ASSERT_EQ(run("assemble " + path("bad.s") + " -o " + path("bad.bin")).status, 0);
+  const Outcome bad = run("inspect " + path("bad.bin") + " --check");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.out, HasSubstr(": hazard: "));
+  EXPECT_THAT(bad.out, HasSubstr("a KERNEL_WAIT is missing before it"));
+  EXPECT_THAT(bad.err, HasSubstr("1 finding in its command streams"));
+}
+
 }  // namespace
 }  // namespace carina

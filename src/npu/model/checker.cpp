@@ -51,7 +51,7 @@ Axes memoryShape(const KernelOperation& op) {
 }  // namespace
 
 void Checker::assumeInitialized(uint8_t region, uint64_t offset, uint64_t length) {
-  if (length == 0) return;
+  if (length == 0 || offset > UINT64_MAX - length) return;
   auto& ranges = written_[region];
   uint64_t first = offset, last = offset + length - 1;
   // Merge with every range that touches [first - 1, last + 1].
@@ -184,9 +184,9 @@ void Checker::reportConflicts(const std::vector<Use>& uses, const std::deque<Pen
           continue;
         find(Finding::Kind::Hazard, offset,
              fmt::format(
-                 "{} {} while {} of the unfinished {} at offset 0x{:x} {} it: {}; {}", ours.what,
-                 ours.write ? "is written" : "is read", theirs.what, kind, other.offset,
-                 theirs.write ? "writes" : "reads",
+                 "{} of {} meets {} of {} by the unfinished {} at offset 0x{:x}: {}; {}",
+                 ours.write ? "write" : "read", ours.what, theirs.write ? "write" : "read", theirs.what, kind,
+                 other.offset,
                  describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last)),
                  remedy));
         return;
@@ -449,6 +449,25 @@ void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
   }
 }
 
+void Checker::checkRegions(const std::vector<Use>& uses, uint32_t offset) {
+  const uint64_t internalBytes = target_.isU85() ? 2048 : static_cast<uint64_t>(target_.shramKiB) * 1024;
+  for (const Use& use : uses) {
+    const auto known = regions_.find(static_cast<uint8_t>(use.space));
+    const bool internal = use.space == kInternal;
+    if (!internal && known == regions_.end()) continue;
+    const uint64_t bytes = internal ? internalBytes : known->second.bytes;
+    if (use.first > use.last || use.last >= bytes) {
+      find(Finding::Kind::OutOfRegion, offset,
+           fmt::format("{} reaches beyond the 0x{:x} bytes there are: {}", use.what, bytes,
+                       describe(use.space, use.first, use.last)));
+    } else if (use.write && !internal && !known->second.writable) {
+      find(Finding::Kind::OutOfRegion, offset,
+           fmt::format("{} is written to read-only memory: {}", use.what,
+                       describe(use.space, use.first, use.last)));
+    }
+  }
+}
+
 void Checker::add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset) {
   // Operand scales are decoded for every elementwise operation, but only additions use those of U55/U65, and
   // unary operations have no second operand.
@@ -471,6 +490,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     checkBlockDependency(*kernel, offset);
     checkAlignment(*kernel, offset);
     checkBlock(*kernel, offset);
+    checkRegions(uses, offset);
     checkInitialized(uses, offset);
     kernels_.push_back({uses, offset, *kernel});
     keep(kernels_, target_.maxOutstandingKernels());
@@ -478,6 +498,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     const auto uses = usesOf(*dma);
     reportConflicts(uses, kernels_, offset, "operation", "a KERNEL_WAIT is missing before it");
     checkAlignment(*dma, offset);
+    checkRegions(uses, offset);
     checkInitialized(uses, offset);
     dmas_.push_back({uses, offset, {}});
     keep(dmas_, target_.maxOutstandingDma());
@@ -492,3 +513,27 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
 }
 
 }  // namespace carina::npu::model
+
+namespace carina::npu {
+
+const char* findingKindName(Finding::Kind kind) {
+  switch (kind) {
+    case Finding::Kind::Hazard:
+      return "hazard";
+    case Finding::Kind::Alignment:
+      return "alignment";
+    case Finding::Kind::BlockConfig:
+      return "block";
+    case Finding::Kind::Uninitialized:
+      return "uninitialized";
+    case Finding::Kind::StaleState:
+      return "stale";
+    case Finding::Kind::OutOfRegion:
+      return "region";
+    case Finding::Kind::Command:
+      return "command";
+  }
+  return "?";
+}
+
+}  // namespace carina::npu

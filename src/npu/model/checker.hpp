@@ -24,6 +24,8 @@ class Checker {
   /// Marks a region as holding data from the start (constants, inputs placed by the caller).
   void assumeInitialized(uint8_t region) { initializedRegions_.insert(region); }
   void assumeInitialized(uint8_t region, uint64_t offset, uint64_t length);
+  /// What is known of a region beforehand; unknown ones may be of any size.
+  void setRegion(uint8_t region, uint64_t bytes, bool writable) { regions_[region] = {bytes, writable}; }
 
   /// Every operation in stream order. `unset`: registers it reads that no command has set.
   void add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset);
@@ -53,12 +55,18 @@ class Checker {
   void checkBlock(const KernelOperation& op, uint32_t offset);
   void checkBlockDependency(const KernelOperation& op, uint32_t offset);
   void checkInitialized(const std::vector<Use>& uses, uint32_t offset);
+  void checkRegions(const std::vector<Use>& uses, uint32_t offset);
   void find(Finding::Kind kind, uint32_t offset, std::string message);
 
   const Target& target_;
   std::deque<Pending> kernels_, dmas_;
   std::map<int32_t, std::map<uint64_t, uint64_t>> written_;  // per space: first -> last of disjoint ranges
   std::set<uint8_t> initializedRegions_;
+  struct Region {
+    uint64_t bytes;
+    bool writable;
+  };
+  std::map<uint8_t, Region> regions_;
   std::vector<Finding> findings_;
 };
 

@@ -42,6 +42,7 @@ class CommandProcessor {
   Checker* checker() { return checker_.get(); }
   Executor& executor() { return executor_; }
   void setMachine(const Machine& machine) { machine_ = machine; }
+  void setInitialized(std::vector<InitializedRange> ranges) { options_.initialized = std::move(ranges); }
   const Machine& machine() const { return machine_; }
 
  private:

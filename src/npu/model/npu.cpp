@@ -119,6 +119,12 @@ struct Npu::State final : model::AddressMap {
     }
     std::memcpy(words.data(), bytes, qSize);
     processor.start(std::move(words));
+    if (processor.checker() == nullptr) return;
+    for (uint8_t region = 0; region < baseP.size(); ++region) {
+      const bool readOnly =
+          resolve(region, 0, 1, Access::Read) != nullptr && resolve(region, 0, 1, Access::Write) == nullptr;
+      if (readOnly) processor.checker()->assumeInitialized(region);
+    }
   }
 
   void recordFault() {
@@ -334,6 +340,9 @@ const Machine& Npu::machine() const {
 }
 void Npu::setMachine(const Machine& machine) {
   state_->processor.setMachine(machine);
+}
+void Npu::setInitialized(std::vector<InitializedRange> ranges) {
+  state_->processor.setInitialized(std::move(ranges));
 }
 
 }  // namespace carina::npu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NPU on the host: the model of one machine, the driver in front of it, and its fast scratch memory.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "carina/ethosu_driver.hpp"
+#include "device/aligned_buffer.hpp"
+#include "device/host_device.hpp"
+#include "device/run.hpp"
+#include "pte/delegate_blob.hpp"
+
+namespace carina::device {
+
+struct NpuHost {
+  std::string compiledTarget;  // what the program was compiled for
+  npu::Machine machine;        // what it runs on
+  std::unique_ptr<HostDevice> device;
+  std::unique_ptr<rt::EthosUDriver> driver;
+  AlignedBuffer fastScratch;  // of the memory mode; empty without a dedicated SRAM
+
+  /// `options` before `compiled` (what the program records) before the target's defaults.
+  static Result<NpuHost> open(const pte::EthosUSettings& compiled, const RunOptions& options);
+
+  /// A failed job in the words of whoever runs the program: wrong target, fault with command offset.
+  Error explain(const rt::Status& status) const;
+};
+
+std::string textOf(const rt::Status& status);
+Error asError(const rt::Status& status);
+
+}  // namespace carina::device

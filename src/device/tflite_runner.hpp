@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a TFLite file that a compiler for Ethos-U made: its `ethos-u` operators on the NPU model, through our
+// driver, with the memory laid out as TensorFlow Lite for Microcontrollers lays it out.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "device/run.hpp"
+
+namespace carina::device {
+
+/// A compiled .tflite ready to run any number of times. The file says which NPU it is for, not which system:
+/// without options the target's defaults count.
+class TfliteRunner {
+ public:
+  /// Errors: not a TFLite file, not compiled, other operators in it, an NPU that does not fit.
+  static Result<TfliteRunner> open(ByteSpan file, const RunOptions& options = {});
+  ~TfliteRunner();
+  TfliteRunner(TfliteRunner&&) noexcept;
+  TfliteRunner& operator=(TfliteRunner&&) noexcept;
+
+  const std::vector<Runner::Io>& inputs() const;
+  const std::vector<Runner::Io>& outputs() const;
+
+  /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, the
+  /// arena is the temporary memory.
+  Result<RunOutcome> run(std::span<const Tensor> inputs);
+
+ private:
+  struct State;
+  explicit TfliteRunner(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace carina::device

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "npu/check_stream.hpp"
+
+#include <algorithm>
+
+#include "npu/model/checker.hpp"
+#include "npu/stream.hpp"
+
+namespace carina::npu {
+namespace {
+
+/// Reads commands until one cannot be read; returns what is wrong with the stream itself.
+std::vector<Finding> feed(std::span<const uint32_t> words, const Target& target, model::Checker& checker) {
+  RegisterState state;
+  for (size_t index = 0; index < words.size();) {
+    const auto offset = static_cast<uint32_t>(index * 4);
+    const Result<Command> command = readCommand(words, index, target.family);
+    // What follows an unknown word cannot be told apart.
+    if (!command.ok()) return {{Finding::Kind::Command, offset, command.error().message()}};
+    index += command->words();
+    if (!command->info->operation) {
+      state.apply(*command);
+      continue;
+    }
+    std::vector<std::string_view> unset;
+    const Result<Operation> operation = decodeOperation(state, *command, target, &unset);
+    if (!operation.ok()) return {{Finding::Kind::Command, offset, operation.error().message()}};
+    checker.add(*operation, offset, unset);
+    if (std::holds_alternative<Stop>(*operation)) return {};
+  }
+  return {{Finding::Kind::Command, static_cast<uint32_t>(words.size() * 4), "the stream ends without STOP"}};
+}
+
+}  // namespace
+
+std::vector<Finding> checkStream(std::span<const uint32_t> words, const Target& target,
+                                 const StreamMemory& memory) {
+  model::Checker checker(target);
+  for (uint8_t region = 0; region < memory.regions.size(); ++region) {
+    const auto& known = memory.regions[region];
+    if (known) checker.setRegion(region, known->bytes, known->writable);
+    if (!memory.inputsKnown || (known && !known->writable)) checker.assumeInitialized(region);
+  }
+  for (const InitializedRange& range : memory.initialized) {
+    checker.assumeInitialized(range.region, range.offset, range.length);
+  }
+  const std::vector<Finding> own = feed(words, target, checker);
+  std::vector<Finding> findings = checker.take();
+  findings.insert(findings.end(), own.begin(), own.end());
+  return findings;
+}
+
+}  // namespace carina::npu

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/command_streams.hpp"
+
+#include <cstring>
+
+#include "base/file.hpp"
+#include "npu/disassembler.hpp"
+#include "npu/payload.hpp"
+#include "pipeline/file_kind.hpp"
+#include "pte/bundle.hpp"
+#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
+#include "tflite/vela.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+constexpr std::string_view kEthosU = "EthosUBackend";
+
+Result<CommandStream> fromPayload(std::string name, ByteSpan bytes) {
+  CommandStream stream;
+  stream.name = std::move(name);
+  auto payload = npu::readPayload(bytes);
+  if (!payload) return std::move(payload).error().at(stream.name);
+  auto target = npu::payloadTarget(*payload);
+  if (!target) return std::move(target).error().at(stream.name);
+  stream.target = *target;
+  stream.words = std::move(payload->words);
+  stream.payload.assign(bytes.begin(), bytes.end());
+  stream.memory.inputsKnown = false;
+  return stream;
+}
+
+/// Bytes of `key` among a program's named data; empty when it lies outside.
+ByteSpan namedBytes(const pte::Program* program, const std::string& key) {
+  if (program == nullptr) return {};
+  for (const pte::NamedData& named : program->namedData) {
+    if (named.key == key) return named.bytes;
+  }
+  return {};
+}
+
+/// Adds the stream of a delegate blob; nothing when its commands lie in another file.
+Status addBlob(std::string name, ByteSpan bytes, const pte::Program* program,
+               std::vector<CommandStream>& streams) {
+  auto blob = pte::parseDelegateBlob(bytes);
+  if (!blob) return std::move(blob).error().at(name);
+  const ByteSpan payload =
+      blob->payloadKey.empty() ? ByteSpan(blob->payload) : namedBytes(program, blob->payloadKey);
+  if (payload.empty() && !blob->payloadKey.empty()) return {};
+  CARINA_TRY(CommandStream stream, fromPayload(std::move(name), payload));
+  const ByteSpan constants =
+      blob->constantsKey.empty() ? ByteSpan(blob->constants) : namedBytes(program, blob->constantsKey);
+  if (blob->constantsKey.empty() || !constants.empty())
+    stream.memory.regions[0] = {{constants.size(), false}};
+  stream.memory.regions[1] = {{blob->scratchBytes, true}};
+  stream.memory.inputsKnown = true;
+  for (const pte::BlobIo& io : blob->inputs) {
+    if (io.region < 0 || io.region > 7 || io.offset < 0) continue;
+    stream.memory.initialized.push_back({static_cast<uint8_t>(io.region), static_cast<uint64_t>(io.offset),
+                                         static_cast<uint64_t>(io.bytes())});
+  }
+  streams.push_back(std::move(stream));
+  return {};
+}
+
+Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
+  CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
+  std::vector<CommandStream> streams;
+  for (const pte::Method& method : program.methods) {
+    for (size_t i = 0; i < method.delegates.size(); ++i) {
+      if (method.delegates[i].id != kEthosU) continue;
+      CARINA_RETURN_IF_ERROR(addBlob(fmt::format("delegate {} of {}", i, method.name),
+                                     method.delegates[i].blob, &program, streams));
+    }
+  }
+  return streams;
+}
+
+Result<std::vector<CommandStream>> ofModel(ByteSpan bytes) {
+  CARINA_TRY(const tflite::Model model, tflite::readModel(bytes));
+  std::vector<CommandStream> streams;
+  // The plan, where there is one, says where inputs lie; files with other operators have none that could be
+  // used.
+  const auto program = tflite::npuProgram(model);
+  const std::vector<tflite::NpuCall> calls = program ? program->calls : tflite::npuCalls(model);
+  for (const tflite::NpuCall& call : calls) {
+    CARINA_TRY(CommandStream stream, fromPayload(call.name, call.payload));
+    stream.memory.regions[0] = {{call.constants.size(), false}};
+    if (program) {
+      const auto bytesOf = [&](int32_t tensor) {
+        return static_cast<uint64_t>(*tflite::tensorBytes(program->tensors[static_cast<size_t>(tensor)]));
+      };
+      const auto offsetOf = [&](int32_t tensor) { return program->offsets[static_cast<size_t>(tensor)]; };
+      stream.memory.regions[1] = {{bytesOf(call.scratch), true}};
+      stream.memory.regions[2] = {{bytesOf(call.fastScratch), true}};
+      stream.memory.inputsKnown = true;
+      uint8_t region = 3;
+      for (const int32_t input : call.inputs) {
+        const auto at = offsetOf(input), scratch = offsetOf(call.scratch);
+        if (at && scratch && *at >= *scratch)
+          stream.memory.initialized.push_back({1, *at - *scratch, bytesOf(input)});
+        if (region < 8) stream.memory.initialized.push_back({region++, 0, bytesOf(input)});
+      }
+    }
+    streams.push_back(std::move(stream));
+  }
+  return streams;
+}
+
+Result<std::vector<CommandStream>> ofWords(ByteSpan bytes, std::string_view targetName) {
+  if (targetName.empty()) {
+    return fail(
+               "neither a delegate blob nor a driver payload; bare commands do not say which NPU they are "
+               "for")
+        .withRemedy("name it with --target, for example --target ethos-u55-128");
+  }
+  if (bytes.size() % 4 != 0 || bytes.empty())
+    return fail("{} bytes are no whole number of command words", bytes.size());
+  CommandStream stream;
+  CARINA_TRY(stream.target, npu::findTarget(targetName));
+  stream.words.resize(bytes.size() / 4);
+  std::memcpy(stream.words.data(), bytes.data(), bytes.size());
+  stream.memory.inputsKnown = false;
+  std::vector<CommandStream> streams;
+  streams.push_back(std::move(stream));
+  return streams;
+}
+
+Result<std::vector<CommandStream>> ofBlob(ByteSpan bytes) {
+  std::vector<CommandStream> streams;
+  CARINA_RETURN_IF_ERROR(addBlob("", bytes, nullptr, streams));
+  return streams;
+}
+
+Result<std::vector<CommandStream>> ofPayload(ByteSpan bytes) {
+  std::vector<CommandStream> streams;
+  CARINA_TRY(CommandStream stream, fromPayload("", bytes));
+  streams.push_back(std::move(stream));
+  return streams;
+}
+
+}  // namespace
+
+Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target) {
+  switch (fileKind(bytes)) {
+    case FileKind::Program:
+      return ofProgram(bytes);
+    case FileKind::Bundle: {
+      CARINA_TRY(const pte::Bundle bundle, pte::readBundle(bytes));
+      return ofProgram(bundle.program);
+    }
+    case FileKind::Tflite:
+      return ofModel(bytes);
+    case FileKind::DelegateBlob:
+      return ofBlob(bytes);
+    case FileKind::Payload:
+      return ofPayload(bytes);
+    case FileKind::TensorData:
+    case FileKind::Archive:
+    case FileKind::Tosa:
+    case FileKind::Array:
+      return fail("a {} holds no command stream", fileKindName(fileKind(bytes)));
+    case FileKind::Unknown:
+      break;
+  }
+  return ofWords(bytes, target);
+}
+
+Result<std::vector<CommandStream>> commandStreams(const std::filesystem::path& file,
+                                                  std::string_view target) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  auto streams = commandStreams(mapped->bytes(), target);
+  if (!streams) return std::move(streams).error().inFile(file.string());
+  return streams;
+}
+
+Result<std::string> streamText(const CommandStream& stream) {
+  std::string text = stream.name.empty() ? "" : fmt::format("; {}\n", stream.name);
+  if (stream.payload.empty()) return text + npu::disassembleStream(stream.words, stream.target->family);
+  CARINA_TRY(const std::string commands, npu::disassemblePayload(stream.payload));
+  return text + commands;
+}
+
+std::vector<std::string> checkText(const CommandStream& stream) {
+  std::vector<std::string> lines;
+  for (const npu::Finding& finding : npu::checkStream(stream.words, *stream.target, stream.memory)) {
+    lines.push_back(findingText(stream.name, finding));
+  }
+  return lines;
+}
+
+std::string findingText(std::string_view name, const npu::Finding& finding) {
+  return fmt::format("{}{}offset {:#x}: {}: {}", name, name.empty() ? "" : ", ", finding.offset,
+                     npu::findingKindName(finding.kind), finding.message);
+}
+
+}  // namespace carina::pipeline

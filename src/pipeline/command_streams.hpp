@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command streams in a file, wherever they stand: delegates of a program, `ethos-u` operators of a TFLite
+// model, a delegate blob, a driver payload, bare commands. With what the checker needs to know about the
+// memory they run on.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "npu/check_stream.hpp"
+#include "npu/target.hpp"
+
+namespace carina::pipeline {
+
+struct CommandStream {
+  std::string name;  // "delegate 0 of forward", "operator 0"; empty when the file is nothing else
+  std::vector<std::byte> payload;  // the driver payload; empty for bare commands
+  std::vector<uint32_t> words;     // the commands
+  const npu::Target* target = nullptr;
+  npu::StreamMemory memory;
+};
+
+/// All streams of a file in file order; none is no error. `target` names the NPU of bare commands, which do
+/// not say (others need none). Errors: not a file that can hold commands, a payload that cannot be read.
+Result<std::vector<CommandStream>> commandStreams(const std::filesystem::path& file,
+                                                  std::string_view target = {});
+/// The same on the bytes of a file.
+Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target = {});
+
+/// Assembler text of a stream, with a comment that names it.
+Result<std::string> streamText(const CommandStream& stream);
+
+/// "delegate 0 of forward, offset 0x148: hazard: ..."
+std::string findingText(std::string_view stream, const npu::Finding& finding);
+/// What the checker finds in a stream, one text per finding. Empty when nothing is wrong.
+std::vector<std::string> checkText(const CommandStream& stream);
+
+}  // namespace carina::pipeline

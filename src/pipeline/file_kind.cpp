@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/file_kind.hpp"
+
+#include "base/file.hpp"
+#include "format/delegate_blob.hpp"
+
+namespace carina::pipeline {
+
+FileKind fileKind(ByteSpan bytes) {
+  const std::string_view text = asText(bytes);
+  if (text.starts_with(format::blob::kBegin)) return FileKind::DelegateBlob;
+  if (text.starts_with("COP1") || text.starts_with("COP2")) return FileKind::Payload;
+  if (text.starts_with("PK\x03\x04")) return FileKind::Archive;
+  if (text.starts_with("\x93NUMPY")) return FileKind::Array;
+  // FlatBuffers carry their identifier behind the root offset.
+  const std::string_view identifier = text.size() >= 8 ? text.substr(4, 4) : std::string_view();
+  if (identifier == "ET12") return FileKind::Program;
+  if (identifier == "BP08") return FileKind::Bundle;
+  if (identifier == "FT01") return FileKind::TensorData;
+  if (identifier == "TFL3") return FileKind::Tflite;
+  if (identifier == "TOSA") return FileKind::Tosa;
+  return FileKind::Unknown;
+}
+
+const char* fileKindName(FileKind kind) {
+  switch (kind) {
+    case FileKind::Program:
+      return "program (.pte)";
+    case FileKind::Bundle:
+      return "bundled program (.bpte)";
+    case FileKind::TensorData:
+      return "tensor data file (.ptd)";
+    case FileKind::Tflite:
+      return "TensorFlow Lite model";
+    case FileKind::Tosa:
+      return "TOSA graph";
+    case FileKind::Archive:
+      return "zip archive";
+    case FileKind::Array:
+      return "NumPy array";
+    case FileKind::DelegateBlob:
+      return "delegate blob";
+    case FileKind::Payload:
+      return "driver payload";
+    case FileKind::Unknown:
+      break;
+  }
+  return "file of unknown kind";
+}
+
+}  // namespace carina::pipeline

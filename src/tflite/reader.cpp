@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// .tflite bytes to tflite::Model. The FlatBuffers verifier guards every access; indices are checked here.
+#include <cstring>
+
+#include "base/file.hpp"
+#include "tflite/model.hpp"
+#include "tflite/schema.hpp"
+
+namespace carina::tflite {
+namespace {
+
+constexpr std::string_view kIdentifier = "TFL3";  // at byte 4
+constexpr int32_t kCustom = 32;                   // built-in code of custom operators
+
+std::string text(const flatbuffers::String* string) {
+  return string != nullptr ? string->str() : std::string();
+}
+
+/// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front of
+/// them.
+template <typename T>
+std::vector<T> copyVector(const flatbuffers::Vector<T>* from) {
+  std::vector<T> items(from != nullptr ? from->size() : 0);
+  if (!items.empty()) std::memcpy(items.data(), from->Data(), items.size() * sizeof(T));
+  return items;
+}
+
+ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()};
+}
+
+class Reader {
+ public:
+  explicit Reader(ByteSpan file) : file_(file) {}
+
+  Result<Model> read() {
+    if (!isTflite(file_)) return fail("not a TensorFlow Lite model: the identifier TFL3 is missing");
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file_.data()), file_.size());
+    if (file_.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyRootBuffer(verifier)) {
+      return Error(fail("corrupt: the flatbuffer contradicts itself"))
+          .withRemedy("the file was cut or overwritten; export it again");
+    }
+    const fb::Root& root = *fb::GetRoot(file_.data());
+    Model model;
+    model.version = root.version();
+    if (model.version != 3) return fail("model version {}; only version 3 is known", model.version);
+    model.description = text(root.description());
+    CARINA_RETURN_IF_ERROR(readBuffers(root));
+    if (root.subgraphs() == nullptr || root.subgraphs()->size() == 0)
+      return fail("the model has no subgraph");
+    for (uint32_t i = 0; i < root.subgraphs()->size(); ++i) {
+      auto subgraph = readSubgraph(root, *root.subgraphs()->Get(i));
+      if (!subgraph) return std::move(subgraph).error().at(fmt::format("subgraph {}", i));
+      model.subgraphs.push_back(std::move(*subgraph));
+    }
+    for (uint32_t i = 0; root.metadata() != nullptr && i < root.metadata()->size(); ++i) {
+      const fb::MetadataEntry* entry = root.metadata()->Get(i);
+      if (entry->buffer() >= buffers_.size())
+        return fail("metadata {} names buffer {}, there are {}", i, entry->buffer(), buffers_.size());
+      model.metadata.push_back({text(entry->name()), buffers_[entry->buffer()]});
+    }
+    return model;
+  }
+
+ private:
+  /// Buffers of models beyond 2 GiB lie behind the flatbuffer.
+  Status readBuffers(const fb::Root& root) {
+    for (uint32_t i = 0; root.buffers() != nullptr && i < root.buffers()->size(); ++i) {
+      const fb::BufferEntry* entry = root.buffers()->Get(i);
+      if (entry->offset() > 1) {
+        if (entry->offset() > file_.size() || entry->size() > file_.size() - entry->offset()) {
+          return fail("buffer {} ({} bytes at {}) reaches beyond the file of {} bytes", i, entry->size(),
+                      entry->offset(), file_.size());
+        }
+        buffers_.push_back(file_.subspan(entry->offset(), entry->size()));
+      } else {
+        buffers_.push_back(spanOf(entry->data()));
+      }
+    }
+    return {};
+  }
+
+  Result<Tensor> readTensor(const fb::TensorEntry& from) const {
+    Tensor tensor;
+    tensor.name = text(from.name());
+    tensor.type = static_cast<TensorType>(from.type());
+    for (const int32_t size : copyVector(from.shape())) tensor.shape.push_back(size);
+    tensor.buffer = from.buffer();
+    tensor.isVariable = from.is_variable();
+    if (const fb::Quantization* quantization = from.quantization()) {
+      tensor.scales = copyVector(quantization->scale());
+      tensor.zeroPoints = copyVector(quantization->zero_point());
+    }
+    if (tensor.buffer >= buffers_.size())
+      return fail("tensor '{}' names buffer {}, there are {}", tensor.name, tensor.buffer, buffers_.size());
+    tensor.data = buffers_[tensor.buffer];
+    return tensor;
+  }
+
+  static Result<Operator> readOperator(const fb::Root& root, const fb::OperatorEntry& from) {
+    const auto* codes = root.operator_codes();
+    if (codes == nullptr || from.code() >= codes->size())
+      return fail("operator code {} does not exist", from.code());
+    const fb::OperatorCode* code = codes->Get(from.code());
+    // Codes beyond 127 stand in the wider field only, older writers know the narrow one only.
+    const int32_t builtin = std::max<int32_t>(code->short_builtin_code(), code->builtin_code());
+    Operator result;
+    result.custom = builtin == kCustom;
+    result.name = result.custom ? text(code->custom_code()) : builtinName(builtin);
+    result.version = code->version();
+    result.inputs = copyVector(from.inputs());
+    result.outputs = copyVector(from.outputs());
+    result.customOptions = spanOf(from.custom_options());
+    return result;
+  }
+
+  static Status checkIndices(const std::vector<int32_t>& indices, size_t count, bool optional,
+                             std::string_view what) {
+    for (const int32_t index : indices) {
+      if (index >= (optional ? -1 : 0) && index < static_cast<int64_t>(count)) continue;
+      return fail("{} names tensor {}, there are {}", what, index, count);
+    }
+    return {};
+  }
+
+  Result<Subgraph> readSubgraph(const fb::Root& root, const fb::SubgraphEntry& from) const {
+    Subgraph subgraph;
+    subgraph.name = text(from.name());
+    for (uint32_t i = 0; from.tensors() != nullptr && i < from.tensors()->size(); ++i) {
+      CARINA_TRY(Tensor tensor, readTensor(*from.tensors()->Get(i)));
+      subgraph.tensors.push_back(std::move(tensor));
+    }
+    const size_t count = subgraph.tensors.size();
+    subgraph.inputs = copyVector(from.inputs());
+    subgraph.outputs = copyVector(from.outputs());
+    CARINA_RETURN_IF_ERROR(checkIndices(subgraph.inputs, count, false, "an input"));
+    CARINA_RETURN_IF_ERROR(checkIndices(subgraph.outputs, count, false, "an output"));
+    for (uint32_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
+      CARINA_TRY(Operator op, readOperator(root, *from.operators()->Get(i)));
+      const std::string place = fmt::format("operator {} ({})", i, op.name);
+      CARINA_RETURN_IF_ERROR(checkIndices(op.inputs, count, true, place));
+      CARINA_RETURN_IF_ERROR(checkIndices(op.outputs, count, true, place));
+      subgraph.operators.push_back(std::move(op));
+    }
+    return subgraph;
+  }
+
+  ByteSpan file_;
+  std::vector<ByteSpan> buffers_;
+};
+
+}  // namespace
+
+bool isTflite(ByteSpan file) {
+  return file.size() >= 8 && asText(file.subspan(4, 4)) == kIdentifier;
+}
+
+Result<Model> readModel(ByteSpan file) {
+  return Reader(file).read();
+}
+
+}  // namespace carina::tflite

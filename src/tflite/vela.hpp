@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiler for Ethos-U leaves in a .tflite: `ethos-u` custom operators, and the offline memory plan
+// that says where their tensors lie in the arena.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tflite/model.hpp"
+
+namespace carina::tflite {
+
+/// One `ethos-u` operator. The NPU's regions are: 0 constants, 1 scratch, 2 fast scratch, then inputs, then
+/// outputs.
+struct NpuCall {
+  std::string name;  // "operator 0"
+  ByteSpan payload;  // driver payload
+  ByteSpan constants;
+  int32_t scratch = 0, fastScratch = -1;  // tensor indices; fastScratch -1: none
+  std::vector<int32_t> inputs, outputs;   // tensor indices
+};
+
+/// A file that the NPU can run alone.
+struct NpuProgram {
+  std::vector<Tensor> tensors;                   // of the main subgraph
+  std::vector<std::optional<uint64_t>> offsets;  // per tensor: its place in the arena, by the plan
+  uint64_t arenaBytes = 0;                       // up to the end of the last planned tensor
+  std::vector<int32_t> inputs, outputs;          // tensor indices
+  std::vector<NpuCall> calls;                    // in execution order
+
+  /// Fast scratch that is no memory of its own: the same place and size as scratch.
+  bool sharesScratch(const NpuCall& call) const;
+};
+
+/// The `ethos-u` operators of all subgraphs, whatever stands beside them; for looking at, not for running.
+std::vector<NpuCall> npuCalls(const Model& model);
+
+/// Fails on a model that is not compiled for an NPU (naming its operators), that leaves operators to the CPU
+/// (naming them), that has several subgraphs, or whose plan contradicts its tensors.
+Result<NpuProgram> npuProgram(const Model& model);
+
+}  // namespace carina::tflite

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled TFLite files: operators, plan, and what is refused.
+#include "tflite/vela.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+#include "tflite/file_builder.hpp"
+
+namespace carina::tflite {
+namespace {
+
+using test::npuFile;
+using test::TfliteFile;
+using testing::HasSubstr;
+
+TfliteFile compiled() {
+  return npuFile("COP1", "weights", 256, 16, 32, 8, 64);
+}
+
+struct Opened {
+  std::string bytes;
+  Model model;
+};
+Opened open(const TfliteFile& file) {
+  Opened opened{file.bytes(), {}};
+  auto model = readModel(asBytes(opened.bytes));
+  EXPECT_TRUE(model.ok());
+  opened.model = std::move(*model);
+  return opened;
+}
+
+void expectRefused(const TfliteFile& file, const std::string& why) {
+  const Opened opened = open(file);
+  const auto program = npuProgram(opened.model);
+  ASSERT_FALSE(program.ok()) << why;
+  EXPECT_THAT(program.error().str(), HasSubstr(why));
+}
+
+TEST(TfliteVela, FindsTheOperatorAndItsMemory) {
+  const Opened opened = open(compiled());
+  const auto program = npuProgram(opened.model);
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  EXPECT_EQ(program->arenaBytes, 256u);
+  EXPECT_EQ(program->offsets[4], 32u);
+  EXPECT_EQ(program->offsets[1], std::nullopt);
+  ASSERT_EQ(program->calls.size(), 1u);
+  EXPECT_EQ(asText(program->calls[0].payload), "COP1");
+  EXPECT_EQ(asText(program->calls[0].constants), "weights");
+  EXPECT_EQ(program->calls[0].inputs, std::vector<int32_t>{4});
+  EXPECT_TRUE(program->sharesScratch(program->calls[0]));
+}
+
+TEST(TfliteVela, FastScratchOfAnotherSizeIsMemoryOfItsOwn) {
+  TfliteFile file = compiled();
+  file.tensors[3].shape = {128};
+  const Opened opened = open(file);
+  const auto program = npuProgram(opened.model);
+  ASSERT_TRUE(program.ok());
+  EXPECT_FALSE(program->sharesScratch(program->calls[0]));
+}
+
+TEST(TfliteVela, RefusesUncompiledAndPartlyCompiledModels) {
+  TfliteFile file = compiled();
+  file.operators = {{"", 3, {4}, {5}}, {"", 3, {5}, {5}}, {"", 25, {5}, {5}}};
+  expectRefused(file, "not compiled for an Ethos-U: it holds CONV_2D x2, SOFTMAX");
+  EXPECT_TRUE(npuCalls(open(file).model).empty());
+  file = compiled();
+  file.operators.push_back({"", 25, {5}, {5}});
+  expectRefused(file, "operator 1: SOFTMAX is left to the CPU");
+  EXPECT_EQ(npuCalls(open(file).model).size(), 1u);
+  file.operators = {};
+  expectRefused(file, "it holds no operator");
+}
+
+TEST(TfliteVela, RefusesPlansThatContradictTheModel) {
+  TfliteFile file = compiled();
+  file.planEntries = 7;
+  expectRefused(file, "7 entries");
+  file.planEntries = -1;
+  expectRefused(file, "-1 entries");
+  file = compiled();
+  file.tensors[2].shape = {INT32_MAX, INT32_MAX};
+  expectRefused(file, "needs");
+  file = compiled();
+  file.tensors[2].shape = {INT32_MAX, INT32_MAX, INT32_MAX};
+  expectRefused(file, "sizes must be known");
+  file = compiled();
+  file.tensors[5].offset = INT32_MAX;
+  file.tensors[5].shape = {1 << 30};
+  expectRefused(file, "at most 2 GiB");
+  file = compiled();
+  file.tensors[5].type = TensorType::String;
+  expectRefused(file, "string");
+  file = compiled();
+  file.tensors[4].data = "short";
+  expectRefused(file, "5 are stored");
+  file = compiled();
+  file.tensors[0].data.clear();
+  expectRefused(file, "the command stream");
+  file = compiled();
+  file.operators[0].inputs = {0, 1, 2};
+  expectRefused(file, "takes a command stream");
+  file = compiled();
+  file.plan = false;
+  file.tensors[2].shape = file.tensors[3].shape = {0x7fffffff};
+  expectRefused(file, "outside the memory plan");
+}
+
+}  // namespace
+}  // namespace carina::tflite
