@@ -205,10 +205,41 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
   return defineFunction(lowering, node, functions().at(&node.def()));
 }
 
+/// floor, ceil and round of 16-bit codes, whose steps a table would blur: as int32 with fraction bits that are shifted
+/// out. `addend`: in units of the last fraction bit, of how many there are.
+Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
+  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  const int bits = 28 - std::max(0, std::ilogb(32768 * real.scale()));
+  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 12) return lowerFunction(lowering, node);
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value * value, emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
+                                             std::array{std::ldexp(real.scale(), bits)}));
+  const auto number = [&](int64_t n) {
+    return emit.reshape(emit.scalar(DType::Int32, n), Shape(value->shape().size(), 1));
+  };
+  if (addend(bits) != 0) value = emit.binary(Binary::Add, value, number(addend(bits)));
+  value = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
+  defineAccumulator(lowering, node.result(), {value, real.data.layout}, 1.0);
+  return {};
+}
+
+Status lowerFloor(Lowering& l, const ir::Node& n) {
+  return lowerWholeNumber(l, n, [](int) { return int64_t{0}; });
+}
+Status lowerCeil(Lowering& l, const ir::Node& n) {
+  return lowerWholeNumber(l, n, [](int bits) { return (int64_t{1} << bits) - 1; });
+}
+Status lowerRound(Lowering& l, const ir::Node& n) {
+  return lowerWholeNumber(l, n, [](int bits) { return int64_t{1} << (bits - 1); });
+}
+
 }  // namespace
 
 void addFunctionRules(Rules& rules) {
   for (const auto& entry : functions()) rules[entry.first] = lowerFunction;
+  rules[&aten::Floor::def()] = lowerFloor;
+  rules[&aten::Ceil::def()] = lowerCeil;
+  rules[&aten::Round::def()] = lowerRound;
   rules[&aten::Gelu::def()] = lowerGelu;
   rules[&aten::LeakyRelu::def()] = lowerLeakyRelu;
   rules[&aten::Elu::def()] = lowerElu;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "aten/ops.hpp"
+#include "lower/fine_table.hpp"
 #include "lower/quantize_rules.hpp"
 #include "lower/rules.hpp"
 
@@ -13,6 +14,7 @@ namespace carina::lower {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kTableTolerance = 16;  // codes of 65536 that interpolation may be off before it is refined
 
 struct Limits {
   double low = -kInfinity, high = kInfinity;
@@ -181,7 +183,8 @@ Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
   return Stored{emitter_.concat(pieces, axis), real.data.layout};
 }
 
-/// The function at every code (int8), or at every 128th with interpolation between (int16).
+/// The function at every code (int8), or at every 128th with interpolation between (int16), more finely where that
+/// would be far off.
 Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
   const DType from = real.data.dtype();
   if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {
@@ -201,16 +204,28 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
     for (int64_t i = 0; i < 256; ++i) table.setIntegerAt(i, value(i - 128));
     return Stored{emitter_.table(real.data.value, std::move(table)), real.data.layout};
   }
-  Tensor table = Tensor::uninitialized(DType::Int16, {513});
-  int64_t before = 0;
-  for (int64_t i = 0; i <= 512; ++i) {
-    int64_t entry = value(-32768 + 128 * i);
-    // The step between neighbours must fit 16 bits.
-    if (i > 0) entry = std::clamp<int64_t>(entry, before - 32767, before + 32767);
-    table.setIntegerAt(i, before = entry);
+  const FineTable tables = fineTable(value, kTableTolerance);
+  const auto read = [&](ir::Value* at, const Tensor& table) {
+    return emitter_.rescale(emitter_.table(at, table), DType::Int16, 0, 0, std::array{0x1p-7});
+  };
+  CARINA_TRY(ir::Value * result, read(real.data.value, tables.table));
+  if (tables.pieces.empty()) return Stored{result, real.data.layout};
+  const auto widened = [&](ir::Value* narrow) {
+    return emitter_.rescale(narrow, DType::Int32, 0, 0, std::array{1.0});
+  };
+  const size_t rank = result->shape().size();
+  CARINA_TRY(ir::Value* const input, widened(real.data.value));
+  CARINA_TRY(ir::Value * sum, widened(result));
+  for (const TablePiece& piece : tables.pieces) {
+    ir::Value* centre = emitter_.reshape(emitter_.scalar(DType::Int32, piece.centre), Shape(rank, 1));
+    ir::Value* offset = emitter_.binary(Binary::Sub, input, centre);
+    CARINA_TRY(ir::Value* const magnified,
+               emitter_.rescale(offset, DType::Int16, 0, 0, std::array{std::ldexp(1.0, piece.shift)}));
+    CARINA_TRY(ir::Value* const part, read(magnified, piece.table));
+    CARINA_TRY(ir::Value* const wide, widened(part));
+    sum = emitter_.binary(Binary::Add, sum, wide);
   }
-  ir::Value* fine = emitter_.table(real.data.value, std::move(table));
-  CARINA_TRY(ir::Value* const result, emitter_.rescale(fine, DType::Int16, 0, 0, std::array{0x1p-7}));
+  CARINA_TRY(result, emitter_.rescale(sum, DType::Int16, 0, 0, std::array{1.0}));
   return Stored{result, real.data.layout};
 }
 

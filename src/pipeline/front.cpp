@@ -6,6 +6,7 @@
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
+#include "quantize/carried.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
@@ -82,6 +83,7 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   }
   {
     Stopwatch watch(times, "decompose");
+    if (quantize::carriesQuantization(graph)) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
     if (auto status = lower::decompose(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/fine_table.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace carina::lower {
+namespace {
+
+constexpr int64_t kEntries = 513, kStep = 128;  // codes from entry to entry
+constexpr int64_t kLowest = -32768, kHighest = 32767, kCodes = 65536;
+constexpr int64_t kSpan = kCodes - 2 * kStep;  // what a piece magnifies to: an entry at either end stays 0
+
+/// Entries from values; the step between neighbours must fit 16 bits.
+template <typename F>
+Tensor tableOf(F value) {
+  Tensor table = Tensor::uninitialized(DType::Int16, {kEntries});
+  int64_t before = 0;
+  for (int64_t i = 0; i < kEntries; ++i) {
+    int64_t entry = std::clamp(value(i), kLowest, kHighest);
+    if (i > 0) entry = std::clamp<int64_t>(entry, before - kHighest, before + kHighest);
+    table.setIntegerAt(i, before = entry);
+  }
+  return table;
+}
+
+int64_t readPiece(const TablePiece& piece, int64_t code) {
+  const int64_t magnified = (code - piece.centre) * (int64_t{1} << piece.shift);
+  return readTable(piece.table, std::clamp(magnified, kLowest, kHighest));
+}
+
+/// Neighbouring steps of the first table, as code offsets from kLowest.
+struct Stretch {
+  int64_t first = 0, last = 0;  // [first, last)
+  int64_t energy = 0;           // squared errors
+};
+
+/// The stretch with the largest error of those in which some result is off by more than the tolerance.
+Stretch worstStretch(const std::vector<int64_t>& missing, int64_t tolerance) {
+  Stretch worst, current;
+  for (int64_t from = 0; from < kCodes; from += kStep) {
+    int64_t largest = 0, energy = 0;
+    for (int64_t i = from; i < from + kStep; ++i) {
+      const int64_t error = missing[static_cast<size_t>(i)];
+      largest = std::max(largest, std::abs(error));
+      energy += error * error;
+    }
+    if (largest <= tolerance) {
+      current = {};
+      continue;
+    }
+    if (current.energy == 0) current.first = from;
+    current.last = from + kStep;
+    current.energy += energy;
+    if (current.energy > worst.energy) worst = current;
+  }
+  return worst;
+}
+
+/// The part of a stretch that a table resolves at least twice as finely as the first table does.
+void shorten(Stretch& stretch, const std::vector<int64_t>& missing) {
+  if ((stretch.last - stretch.first) * 2 <= kSpan) return;
+  int64_t at = stretch.first;
+  for (int64_t i = stretch.first; i < stretch.last; ++i) {
+    if (std::abs(missing[static_cast<size_t>(i)]) > std::abs(missing[static_cast<size_t>(at)])) at = i;
+  }
+  constexpr int64_t kHalf = kSpan / 4 / kStep * kStep;
+  stretch.first = std::max(stretch.first, at / kStep * kStep - kHalf);
+  stretch.last = std::min(stretch.last, stretch.first + 2 * kHalf);
+}
+
+TablePiece pieceFor(const Stretch& stretch, const std::vector<int64_t>& missing) {
+  TablePiece piece;
+  piece.centre = kLowest + (stretch.first + stretch.last) / 2;
+  while (((stretch.last - stretch.first) << (piece.shift + 1)) <= kSpan) ++piece.shift;
+  const int64_t unit = int64_t{1} << piece.shift;
+  piece.table = tableOf([&](int64_t entry) {
+    // The code that this entry stands for, rounded down where entries lie closer than codes.
+    const int64_t magnified = kLowest + entry * kStep;
+    const int64_t offset = piece.centre - kLowest + (magnified >= 0 ? magnified / unit : -((-magnified + unit - 1) / unit));
+    const bool inside = offset >= stretch.first && offset < stretch.last;
+    return inside ? missing[static_cast<size_t>(offset)] : int64_t{0};
+  });
+  return piece;
+}
+
+}  // namespace
+
+int64_t readTable(const Tensor& table, int64_t code) {
+  const int64_t position = code - kLowest, index = position / kStep, fraction = position % kStep;
+  const int64_t base = table.integerAt(index), next = table.integerAt(index + 1);
+  const int64_t fine = base * kStep + (next - base) * fraction;
+  return (fine + kStep / 2) >> 7;
+}
+
+int64_t readFineTable(const FineTable& table, int64_t code) {
+  int64_t sum = readTable(table.table, code);
+  for (const TablePiece& piece : table.pieces) sum += readPiece(piece, code);
+  return std::clamp(sum, kLowest, kHighest);
+}
+
+FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tolerance) {
+  FineTable result;
+  result.table = tableOf([&](int64_t i) { return function(kLowest + kStep * i); });
+  std::vector<int64_t> missing(kCodes);
+  for (int64_t i = 0; i < kCodes; ++i) {
+    missing[static_cast<size_t>(i)] = function(kLowest + i) - readTable(result.table, kLowest + i);
+  }
+  while (result.pieces.size() < kMostPieces) {
+    Stretch stretch = worstStretch(missing, tolerance);
+    if (stretch.energy == 0) break;
+    shorten(stretch, missing);
+    TablePiece piece = pieceFor(stretch, missing);
+    int64_t gained = 0;
+    std::vector<int64_t> after = missing;
+    // Interpolation towards the first entry reaches one step out of the stretch.
+    for (int64_t i = std::max<int64_t>(stretch.first - kStep, 0); i < stretch.last; ++i) {
+      const auto at = static_cast<size_t>(i);
+      after[at] -= readPiece(piece, kLowest + i);
+      gained += missing[at] * missing[at] - after[at] * after[at];
+    }
+    if (gained <= 0) break;
+    missing = std::move(after);
+    result.pieces.push_back(std::move(piece));
+  }
+  return result;
+}
+
+}  // namespace carina::lower

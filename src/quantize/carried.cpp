@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/carried.hpp"
+
+#include <algorithm>
+
+#include "aten/executor.hpp"
+#include "aten/ops.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr int64_t kShift = 128;  // from uint8 codes to int8 codes
+
+// Constants ----------------------------------------------------------------------------------------------------
+
+/// The value of a quantize node whose operands are all constants.
+Status foldQuantize(ir::Graph& graph, ir::Node* node) {
+  const auto& operands = node->operands();
+  if (!std::all_of(operands.begin(), operands.end(), [](const ir::Value* v) { return !v || v->isConstant(); })) {
+    return {};
+  }
+  ir::Graph alone("constant");
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  for (ir::Value* operand : operands) {
+    if (operand) mapping[operand] = alone.addConstant(operand->constant());
+  }
+  CARINA_TRY(ir::Node* const copy, ir::cloneNode(*node, alone, mapping));
+  alone.setOutputs({copy->result()});
+  CARINA_TRY(const std::vector<Tensor> codes, aten::execute(alone, {}));
+  graph.replaceAllUses(node->result(), graph.addConstant(codes[0], node->result()->name));
+  graph.erase(node);
+  return {};
+}
+
+// Linear -------------------------------------------------------------------------------------------------------
+
+bool isDequantizedConstant(const ir::Value* value) {
+  const ir::Node* node = value ? value->producer() : nullptr;
+  return (ir::isa<aten::DequantizePerTensor>(node) || ir::isa<aten::DequantizePerChannel>(node)) &&
+         node->operands()[0]->isConstant();
+}
+
+/// The matrix that `value` is the transpose of.
+ir::Value* transposedOf(const ir::Value* value) {
+  const ir::Node* node = value->producer();
+  const bool transposes = ir::isa<aten::TransposeMatrix>(node) || ir::isa<aten::NumpyT>(node) ||
+                          ir::isa<aten::MT>(node) || ir::isa<aten::Permute>(node) || ir::isa<aten::TransposeInt>(node);
+  if (!transposes || value->rank() != 2) return nullptr;
+  if (const auto op = ir::dynCast<aten::Permute>(node)) {
+    const auto first = normalizeDim(op.dims()[0], 2);
+    if (!first || *first != 1) return nullptr;
+  }
+  if (const auto op = ir::dynCast<aten::TransposeInt>(node);
+      op && normalizeDim(op.dim0(), 2) == normalizeDim(op.dim1(), 2)) {
+    return nullptr;
+  }
+  return node->operands()[0];
+}
+
+bool isReshape(const ir::Node* node) {
+  return ir::isa<aten::View>(node) || ir::isa<aten::Reshape>(node) || ir::isa<aten::PrivateUnsafeView>(node);
+}
+
+/// [n, k] made from [..., k], which only its last dimension tells from the original; null when it is not.
+ir::Value* unflattenedRows(const ir::Value* rows) {
+  const ir::Node* node = rows->producer();
+  if (!isReshape(node)) return nullptr;
+  ir::Value* input = node->operands()[0];
+  return input->rank() > 0 && input->shape().back() == rows->shape().back() ? input : nullptr;
+}
+
+/// x weight^T + bias, over all leading dimensions of x.
+void rewriteProduct(ir::Graph& graph, ir::Node* node, ir::Value* rows, ir::Value* product, ir::Value* bias) {
+  ir::Value* weight = transposedOf(product);
+  if (!weight || !isDequantizedConstant(weight) || rows->rank() != 2) return;
+  if (bias && (!isDequantizedConstant(bias) || bias->rank() != 1 || bias->dim(0) != weight->dim(0))) return;
+  ir::Builder builder = ir::Builder::beforeNode(node);
+  ir::Value* result = node->result();
+  ir::Value* input = unflattenedRows(rows);
+  ir::Node* reshape = result->hasOneUse() ? result->uses()[0].node : nullptr;
+  Shape expected = input ? input->shape() : Shape{};
+  if (input) expected.back() = weight->dim(0);
+  if (input && reshape && isReshape(reshape) && reshape->result()->shape() == expected) {
+    ir::Value* linear = aten::Linear::create(builder, input, weight, bias).output();
+    graph.replaceAllUses(reshape->result(), linear);
+    linear->name = std::move(reshape->result()->name);
+    graph.erase(reshape);
+  } else {
+    ir::Value* linear = aten::Linear::create(builder, rows, weight, bias).output();
+    graph.replaceAllUses(result, linear);
+    linear->name = std::move(result->name);
+  }
+  graph.erase(node);
+}
+
+bool isOne(const ir::Attribute& value) { return ir::scalarReal(value) == 1; }
+
+void restoreLinears(ir::Graph& graph) {
+  std::vector<ir::Node*> products;
+  for (ir::Node* node : graph.nodes()) {
+    if (ir::isa<aten::Addmm>(node) || ir::isa<aten::Mm>(node)) products.push_back(node);
+  }
+  for (ir::Node* node : products) {
+    if (const auto op = ir::dynCast<aten::Addmm>(node)) {
+      if (isOne(op.alpha()) && isOne(op.beta())) rewriteProduct(graph, node, op.mat1(), op.mat2(), op.self());
+    } else {
+      rewriteProduct(graph, node, node->operands()[0], node->operands()[1], nullptr);
+    }
+  }
+  graph.eraseDeadNodes();
+}
+
+// uint8 --------------------------------------------------------------------------------------------------------
+
+ir::Value* int8Quantized(ir::Builder& builder, ir::Value* real, const aten::QuantizePerTensor& q) {
+  return aten::QuantizePerTensor::create(builder, real, q.scale(), q.zeroPoint() - kShift, q.quantMin() - kShift,
+                                         q.quantMax() - kShift, DType::Int8)
+      .output();
+}
+
+ir::Value* int8Dequantized(ir::Builder& builder, ir::Value* codes, const aten::DequantizePerTensor& d) {
+  return aten::DequantizePerTensor::create(builder, codes, d.scale(), d.zeroPoint() - kShift, d.quantMin() - kShift,
+                                           d.quantMax() - kShift, DType::Int8, std::nullopt)
+      .output();
+}
+
+Tensor shifted(const Tensor& codes) {
+  Tensor result = Tensor::uninitialized(DType::Int8, codes.shape());
+  const auto from = codes.as<uint8_t>();
+  const auto to = result.mutableAs<int8_t>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<int8_t>(from[i] - kShift);
+  return result;
+}
+
+/// quantize -> uint8 -> dequantize nodes become their int8 forms; other readers keep the uint8 codes, made of the
+/// int8 ones.
+void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
+  std::vector<aten::DequantizePerTensor> readers;
+  for (const ir::Use& use : q.output()->uses()) {
+    if (const auto d = ir::dynCast<aten::DequantizePerTensor>(use.node)) readers.push_back(d);
+  }
+  ir::Builder builder = ir::Builder::beforeNode(q.node());
+  ir::Value* codes = int8Quantized(builder, q.input(), q);
+  for (const auto& d : readers) {
+    ir::Builder there = ir::Builder::beforeNode(d.node());
+    ir::Value* real = int8Dequantized(there, codes, d);
+    graph.replaceAllUses(d.output(), real);
+    graph.erase(d.node());
+  }
+  if (q.output()->unused()) {
+    codes->name = std::move(q.output()->name);
+    graph.erase(q.node());
+    return;
+  }
+  q.node()->setOperand(0, aten::DequantizePerTensor::create(builder, codes, q.scale(), q.zeroPoint() - kShift,
+                                                            q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8,
+                                                            std::nullopt)
+                              .output());
+}
+
+/// dequantize of uint8 codes that are a constant or come from outside.
+void narrowDequantize(ir::Graph& graph, const aten::DequantizePerTensor& d) {
+  ir::Value* codes = d.input();
+  if (codes->isConstant()) {
+    ir::Builder builder = ir::Builder::beforeNode(d.node());
+    ir::Value* real = int8Dequantized(builder, builder.constant(shifted(codes->constant())), d);
+    graph.replaceAllUses(d.output(), real);
+    graph.erase(d.node());
+    return;
+  }
+  ir::Builder builder = ir::Builder::afterNode(d.node());
+  auto q = aten::QuantizePerTensor::create(builder, d.output(), d.scale(), d.zeroPoint() - kShift,
+                                           d.quantMin() - kShift, d.quantMax() - kShift, DType::Int8);
+  ir::Value* real = int8Dequantized(builder, q.output(), d);
+  graph.replaceAllUses(d.output(), real);
+  q.node()->setOperand(0, d.output());
+}
+
+}  // namespace
+
+Status normalizeCarried(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (ir::isa<aten::QuantizePerTensor>(node) || ir::isa<aten::QuantizePerChannel>(node)) {
+      CARINA_RETURN_IF_ERROR(foldQuantize(graph, node));
+    }
+  }
+  restoreLinears(graph);
+  std::vector<aten::QuantizePerTensor> quantizes;
+  for (ir::Node* node : graph.nodes()) {
+    const auto q = ir::dynCast<aten::QuantizePerTensor>(node);
+    if (q && q.dtype() == DType::UInt8 && q.input()->dtype() == DType::Float32) quantizes.push_back(q);
+  }
+  for (const auto& q : quantizes) narrowQuantize(graph, q);
+  std::vector<aten::DequantizePerTensor> dequantizes;
+  for (ir::Node* node : graph.nodes()) {
+    const auto d = ir::dynCast<aten::DequantizePerTensor>(node);
+    if (d && d.input()->dtype() == DType::UInt8 && d.output()->dtype() == DType::Float32) dequantizes.push_back(d);
+  }
+  for (const auto& d : dequantizes) narrowDequantize(graph, d);
+  graph.eraseUnusedConstants();
+  return {};
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of 16-bit functions against the functions at every code.
+#include "lower/fine_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace carina::lower {
+namespace {
+
+int64_t code(double x) { return static_cast<int64_t>(std::clamp(std::nearbyint(x), -32767.0, 32767.0)); }
+
+/// The largest error and the error of a single table, in codes.
+std::pair<int64_t, int64_t> errors(const std::function<int64_t(int64_t)>& f, const FineTable& table) {
+  int64_t fine = 0, plain = 0;
+  for (int64_t q = -32768; q <= 32767; ++q) {
+    fine = std::max(fine, std::abs(readFineTable(table, q) - f(q)));
+    plain = std::max(plain, std::abs(readTable(table.table, q) - f(q)));
+  }
+  return {fine, plain};
+}
+
+TEST(FineTable, ASmoothFunctionTakesOneTable) {
+  const auto f = [](int64_t q) { return code(32767 * std::tanh(static_cast<double>(q) / 8192)); };
+  const FineTable table = fineTable(f, 16);
+  EXPECT_TRUE(table.pieces.empty());
+  EXPECT_LE(errors(f, table).first, 2);
+}
+
+TEST(FineTable, StepsBecomeExact) {
+  // floor over [-3.3, 3.3]: a step at every integer.
+  const auto f = [](int64_t q) { return code(8000 * std::floor(static_cast<double>(q) / 10'000)); };
+  const FineTable table = fineTable(f, 16);
+  EXPECT_EQ(table.pieces.size(), 7u);
+  const auto [fine, plain] = errors(f, table);
+  EXPECT_EQ(fine, 0);
+  EXPECT_GT(plain, 7000);
+}
+
+TEST(FineTable, APoleComesWithinReach) {
+  const auto f = [](int64_t q) { return q == 0 ? 0 : code(3e6 / static_cast<double>(q)); };
+  const FineTable table = fineTable(f, 16);
+  EXPECT_LE(table.pieces.size(), kMostPieces);
+  const auto [fine, plain] = errors(f, table);
+  EXPECT_GT(plain, 30'000);
+  EXPECT_LE(fine, 64);
+}
+
+TEST(FineTable, WhatCannotBeTabulatedEndsSomewhere) {
+  const auto f = [](int64_t q) { return q * 7919 % 30'011; };
+  EXPECT_LE(fineTable(f, 16).pieces.size(), kMostPieces);
+}
+
+}  // namespace
+}  // namespace carina::lower

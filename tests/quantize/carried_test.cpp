@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that come with quantize and dequantize nodes: other spellings of them mean the same codes.
+#include "quantize/carried.hpp"
+
+#include <gtest/gtest.h>
+
+#include "aten/executor.hpp"
+#include "small_network.hpp"
+
+namespace carina::quantize {
+namespace {
+
+struct Codes {
+  double scale;
+  int64_t zero;
+  int64_t low, high;
+  DType dtype;
+};
+constexpr Codes kUInt8{0.02, 120, 0, 255, DType::UInt8}, kInt8{0.02, -8, -128, 127, DType::Int8},
+    kWeight{0.01, 0, -127, 127, DType::Int8}, kBias{0.0002, 0, -2147483647 - 1, 2147483647, DType::Int32};
+
+struct QuantizedNetwork : Network {
+  Value* quantize(Value* x, const Codes& c) {
+    return aten::QuantizePerTensor::create(b, x, c.scale, c.zero, c.low, c.high, c.dtype).output();
+  }
+  Value* dequantize(Value* q, const Codes& c) {
+    return aten::DequantizePerTensor::create(b, q, c.scale, c.zero, c.low, c.high, c.dtype, std::nullopt).output();
+  }
+  Value* both(Value* x, const Codes& c) { return dequantize(quantize(x, c), c); }
+  Value* codes(const Shape& shape, DType dtype, int64_t low, int64_t high) {
+    Tensor tensor = Tensor::uninitialized(dtype, shape);
+    for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, low + i * 37 % (high - low + 1));
+    return graph.addConstant(std::move(tensor));
+  }
+};
+
+size_t count(const ir::Graph& graph, const ir::OpDef& def) {
+  size_t found = 0;
+  for (const ir::Node* node : graph.nodes()) found += node->is(def) ? 1 : 0;
+  return found;
+}
+
+bool holds(const ir::Graph& graph, DType dtype) {
+  for (const ir::Node* node : graph.nodes()) {
+    for (const Value* result : node->results()) {
+      if (result->dtype() == dtype) return true;
+    }
+  }
+  return false;
+}
+
+/// Normalizes the graph; its outputs must be the same numbers.
+void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& inputs) {
+  const auto before = aten::execute(network.graph, inputs);
+  ASSERT_TRUE(before.ok()) << before.error().str();
+  ASSERT_TRUE(normalizeCarried(network.graph).ok());
+  const auto after = aten::execute(network.graph, inputs);
+  ASSERT_TRUE(after.ok()) << after.error().str();
+  for (size_t o = 0; o < before->size(); ++o) {
+    ASSERT_EQ((*after)[o].dtype(), (*before)[o].dtype());
+    ASSERT_EQ((*after)[o].shape(), (*before)[o].shape());
+    for (int64_t i = 0; i < (*before)[o].numElements(); ++i) ASSERT_EQ((*after)[o].realAt(i), (*before)[o].realAt(i)) << i;
+  }
+}
+
+TEST(Carried, UInt8BecomesInt8) {
+  QuantizedNetwork n;
+  Value* x = n.both(n.input({1, 3, 6, 6}), kUInt8);
+  Value* weight = n.dequantize(n.codes({2, 3, 3, 3}, DType::UInt8, 0, 255), {0.005, 130, 0, 255, DType::UInt8});
+  x = aten::Conv2d::create(n.b, x, weight, nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1).output();
+  n.done(n.both(n.relu(x), kUInt8));
+  expectSameAfter(n, {ramp({1, 3, 6, 6}, -3, 3)});
+  EXPECT_FALSE(holds(n.graph, DType::UInt8));
+}
+
+TEST(Carried, UInt8AtTheBoundaryIsConverted) {
+  QuantizedNetwork n;
+  Value* input = n.graph.addInput({DType::UInt8, {1, 40}}, "x");
+  n.done(n.quantize(n.relu(n.dequantize(input, kUInt8)), kUInt8));
+  Tensor codes = Tensor::uninitialized(DType::UInt8, {1, 40});
+  for (int64_t i = 0; i < 40; ++i) codes.setIntegerAt(i, i * 255 / 39);
+  expectSameAfter(n, {codes});
+  // uint8 -> int8 in front, int8 -> uint8 behind; the operator between them works on int8.
+  EXPECT_EQ(count(n.graph, aten::QuantizePerTensor::def()), 3u);
+  EXPECT_EQ(count(n.graph, aten::DequantizePerTensor::def()), 3u);
+  EXPECT_TRUE(holds(n.graph, DType::Int8));
+}
+
+TEST(Carried, UnfoldedWeightsBecomeConstants) {
+  QuantizedNetwork n;
+  Value* x = n.both(n.input({2, 4}), kInt8);
+  Value* scales = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.01f, 0.02f, 0.03f}));
+  Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Int64, Shape{3}));
+  Value* weight = aten::QuantizePerChannel::create(n.b, n.constant({3, 4}, -1, 1), scales, zeros, 0, -127, 127, DType::Int8).output();
+  weight = aten::DequantizePerChannel::create(n.b, weight, scales, zeros, 0, -127, 127, DType::Int8, std::nullopt).output();
+  n.done(n.both(aten::Linear::create(n.b, x, weight, nullptr).output(), kInt8));
+  expectSameAfter(n, {ramp({2, 4}, -2, 2)});
+  EXPECT_EQ(count(n.graph, aten::QuantizePerChannel::def()), 0u);
+  EXPECT_EQ(count(n.graph, aten::DequantizePerChannel::def()), 1u);
+}
+
+TEST(Carried, DecomposedLinearIsRestored) {
+  for (const bool withBias : {false, true}) {
+    QuantizedNetwork n;
+    Value* x = n.both(n.input({2, 3, 4}), kInt8);
+    Value* rows = aten::View::create(n.b, x, Ints{6, 4}).output();
+    Value* weight = n.dequantize(n.codes({5, 4}, DType::Int8, -127, 127), kWeight);
+    weight = aten::Permute::create(n.b, weight, Ints{1, 0}).output();
+    Value* bias = n.dequantize(n.codes({5}, DType::Int32, -9000, 9000), kBias);
+    Value* y = withBias ? aten::Addmm::create(n.b, bias, rows, weight, int64_t{1}, int64_t{1}).output()
+                        : aten::Mm::create(n.b, rows, weight).output();
+    n.done(n.both(aten::View::create(n.b, y, Ints{2, 3, 5}).output(), kInt8));
+    expectSameAfter(n, {ramp({2, 3, 4}, -2, 2)});
+    EXPECT_EQ(count(n.graph, aten::Linear::def()), 1u);
+    EXPECT_EQ(count(n.graph, aten::View::def()), 0u);
+    EXPECT_EQ(count(n.graph, aten::Permute::def()), 0u);
+  }
+}
+
+TEST(Carried, ProductsOfActivationsStay) {
+  QuantizedNetwork n;
+  Value* a = n.both(n.input({3, 4}), kInt8);
+  Value* c = aten::Permute::create(n.b, n.both(n.input({5, 4}), kInt8), Ints{1, 0}).output();
+  n.done(n.both(aten::Mm::create(n.b, a, c).output(), kInt8));
+  expectSameAfter(n, {ramp({3, 4}, -2, 2), ramp({5, 4}, -2, 2)});
+  EXPECT_EQ(count(n.graph, aten::Mm::def()), 1u);
+}
+
+}  // namespace
+}  // namespace carina::quantize
