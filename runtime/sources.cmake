@@ -11,6 +11,9 @@ set(CARINA_RUNTIME_SOURCES
   kernels/cut.cpp
   kernels/dequantize.cpp
   kernels/index.cpp
+  kernels/int8.cpp
+  kernels/int8_matrix.cpp
+  kernels/int8_runs.cpp
   kernels/join.cpp
   kernels/layout.cpp
   kernels/matmul.cpp

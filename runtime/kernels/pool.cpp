@@ -85,18 +85,6 @@ struct Pool {
   }
 };
 
-/// Kernel elements of an output index that lie within the input: [first, last).
-struct Taps {
-  int64_t first, last;
-  Taps(const Window& window, int64_t o) {
-    const int64_t start = o * window.stride - window.padding;
-    first = start < 0 ? (-start + window.dilation - 1) / window.dilation : 0;
-    const int64_t room = window.size - start;  // elements from the window's start to the end of the input
-    const int64_t most = room <= 0 ? 0 : (room + window.dilation - 1) / window.dilation;
-    last = most < window.kernel ? most : window.kernel;
-  }
-};
-
 constexpr IntegerList kUndilated{{1}, 1, true};
 
 }  // namespace

@@ -66,6 +66,7 @@ const Generators& generators() {
     addQuantized(table);
     addReduce(table);
     addWindow(table);
+    addInt8(table);
     return table;
   }();
   return all;

@@ -52,6 +52,7 @@ void addMovement(Generators& generators);
 void addQuantized(Generators& generators);
 void addReduce(Generators& generators);
 void addWindow(Generators& generators);
+void addInt8(Generators& generators);
 
 /// Generators of every kernel.
 const Generators& generators();

@@ -72,7 +72,8 @@ struct KernelCase {
   KernelCall call;
   bool refused = false;  // the reference refuses it, so shall the kernel
   std::vector<carina::Tensor> expected;
-  std::string text;  // how to make it again
+  int64_t tolerance = 0;  // of integers
+  std::string text;       // how to make it again
 };
 
 /// The case of an operator of the aten dialect: arguments by the kernel's schema, expectations by

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loops of int8 kernels, and of quantize and dequantize, over elements that lie next to each other.
+#pragma once
+
+#include <stddef.h>
+
+#include "fixed_point.hpp"
+
+namespace carina::rt::kernels {
+
+/// An operand of a sum: (q - zero) << 20, rescaled.
+struct SumOperand {
+  int32_t zero = 0;
+  Rescale rescale;
+};
+/// clamp(rescale(value) + zero, min, max)
+struct Requantize {
+  Rescale rescale;
+  int32_t zero = 0, min = -128, max = 127;
+
+  constexpr int8_t operator()(int32_t value) const {
+    return static_cast<int8_t>(clampTo(wrappedSum(rescale(value), zero), min, max));
+  }
+};
+
+/// sum + the sum of (a[i] + offset) * b[i], wrapping.
+int32_t dotInt8(const int8_t* a, const int8_t* b, size_t count, int32_t offset, int32_t sum);
+/// out[i] = requantize(first(a[i]) + second(b[i])).
+void addInt8(const int8_t* a, const int8_t* b, int8_t* out, size_t count, const SumOperand& first,
+             const SumOperand& second, const Requantize& requantize);
+/// out[i] = requantize((a[i] - firstZero) * (b[i] - secondZero)).
+void mulInt8(const int8_t* a, const int8_t* b, int8_t* out, size_t count, int32_t firstZero,
+             int32_t secondZero, const Requantize& requantize);
+/// out[i] = table[in[i] + 128].
+void lookUpInt8(const int8_t* in, const int8_t* table, int8_t* out, size_t count);
+
+}  // namespace carina::rt::kernels
