@@ -1,35 +1,64 @@
 #!/usr/bin/env bash
-# Every network x target x memory mode: compiled wholly for the NPU, and verified bit for bit against the TOSA interpreter.
-# usage: matrix.sh CARINA [NETWORK...]      networks: .pt2 files with .npz samples beside them; default: those under
-# models/ and, when CARINA_FIXTURES (default ../shared) is there, the five of fixtures/models. JOBS runs at a time.
+# Compiles and verifies bit for bit against the TOSA interpreter, and asks that everything is wholly on the NPU:
+#   networks   every network x target x memory mode in int8, and in 16x8 on one target of each family;
+#   operators  every one-operator network x one target of each family x precision.
+# usage: matrix.sh CARINA [networks|operators|NETWORK.pt2...]     default: both. Networks have .npz samples beside them: those
+# under models/ and, when CARINA_FIXTURES (default ../shared) is there, those of fixtures/models; operators: fixtures/ops.
+# JOBS runs at a time. SQNR_TABLE=FILE: SQNR of every case against its float network, tab separated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 carina=$(realpath "$1")
 shift
-fixtures=${CARINA_FIXTURES:-../shared}
-networks=("$@")
-if [ ${#networks[@]} -eq 0 ]; then
-  networks=(models/*.pt2)
-  for name in digits_cnn mobilenet_v2 keyword_ds_cnn resnet8 autoencoder; do
-    [ -e "$fixtures/fixtures/models/$name.pt2" ] && networks+=("$fixtures/fixtures/models/$name.pt2")
-  done
-fi
+fixtures=${CARINA_FIXTURES:-../shared}/fixtures
+targets="ethos-u55-32 ethos-u55-64 ethos-u55-128 ethos-u55-256 ethos-u65-256 ethos-u65-512
+         ethos-u85-128 ethos-u85-256 ethos-u85-512 ethos-u85-1024 ethos-u85-2048"
+families="ethos-u55-128 ethos-u65-256 ethos-u85-256"
 modes() {
   case $1 in
     ethos-u55-*) echo Sram_Only Shared_Sram ;;
     *) echo Sram_Only Shared_Sram Dedicated_Sram Dedicated_Sram_256KB Dedicated_Sram_384KB Dedicated_Sram_512KB ;;
   esac
 }
-targets="ethos-u55-32 ethos-u55-64 ethos-u55-128 ethos-u55-256 ethos-u65-256 ethos-u65-512
-         ethos-u85-128 ethos-u85-256 ethos-u85-512 ethos-u85-1024 ethos-u85-2048"
+
+jobs=()  # four fields each: network, target, memory mode ("" for the target's own), precision
+add_networks() {
+  local network target mode
+  for network in "$@"; do
+    for target in $targets; do
+      for mode in $(modes "$target"); do jobs+=("$network" "$target" "$mode" int8); done
+    done
+    for target in $families; do jobs+=("$network" "$target" "" int16x8); done
+  done
+}
+add_operators() {
+  local network target precision
+  for target in $families; do
+    for precision in int8 int16x8; do
+      for network in "$fixtures"/ops/*.pt2; do jobs+=("$network" "$target" "" "$precision"); done
+    done
+  done
+}
+if [ $# -eq 0 ]; then set -- networks operators; fi
+for what in "$@"; do
+  case $what in
+    networks)
+      add_networks models/*.pt2
+      [ -d "$fixtures/models" ] && add_networks "$fixtures"/models/*.pt2
+      ;;
+    operators)
+      if [ -d "$fixtures/ops" ]; then add_operators; else echo "no operators: CARINA_FIXTURES is not there" >&2; fi
+      ;;
+    *) add_networks "$what" ;;
+  esac
+done
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 one() {
-  local network=$1 target=$2 mode=$3 log
-  log=$results/$(basename "$network").$target.$mode
-  if "$carina" verify "$network" --target "$target" --memory-mode "$mode" --calibrate "${network%.pt2}.npz" --samples 1 >"$log" 2>&1 \
-    && grep -q '^wholly on the NPU' "$log"; then
+  local network=$1 target=$2 mode=$3 precision=$4 log
+  log="$results/$(basename "$network" .pt2) $target $mode $precision"
+  if "$carina" verify "$network" --target "$target" ${mode:+--memory-mode "$mode"} --quantize "$precision" \
+    --calibrate "${network%.pt2}.npz" --samples 1 >"$log" 2>&1 && grep -q '^wholly on the NPU' "$log"; then
     mv "$log" "$log.ok"
   else
     mv "$log" "$log.bad"
@@ -38,30 +67,40 @@ one() {
 export -f one
 export carina results
 
-total=0
-jobs=()
-for network in "${networks[@]}"; do
-  for target in $targets; do
-    for mode in $(modes "$target"); do
-      jobs+=("$network" "$target" "$mode")
-      total=$((total + 1))
-    done
-  done
-done
-printf '%s\0' "${jobs[@]}" | xargs -0 -n 3 -P "${JOBS:-$(nproc)}" bash -c 'one "$@"' _ &
+total=$((${#jobs[@]} / 4))
+[ "$total" -gt 0 ] || { echo "nothing to do"; exit 0; }
+printf '%s\0' "${jobs[@]}" | xargs -0 -n 4 -P "${JOBS:-$(nproc)}" bash -c 'one "$@"' _ &
 runner=$!
 while kill -0 $runner 2>/dev/null; do
-  done_count=$(find "$results" -name '*.ok' -o -name '*.bad' | wc -l)
-  [ -t 2 ] && printf '\r%d/%d' "$done_count" "$total" >&2
+  if [ -t 2 ]; then
+    done_count=$(find "$results" -name '*.ok' -o -name '*.bad' | wc -l)
+    width=$((done_count * 40 / total))
+    printf '\r[%-40s] %d/%d' "$(printf '%*s' "$width" '' | tr ' ' '#')" "$done_count" "$total" >&2
+  fi
   sleep 1
 done
-[ -t 2 ] && printf '\r          \r' >&2
+[ -t 2 ] && printf '\r%60s\r' '' >&2
 wait $runner || true
-good=$(find "$results" -name '*.ok' | wc -l)
+
 for bad in "$results"/*.bad; do
   [ -e "$bad" ] || continue
   echo "FAILED $(basename "$bad" .bad)"
-  grep -E 'error|DIFFER|differ' "$bad" | head -n 3 | sed 's/^/    /'
+  grep -E 'error|DIFFER|differ' "$bad" | head -n 3 | sed 's/^/    /' || true
 done
+if [ -n "${SQNR_TABLE:-}" ]; then
+  # The worst output of each case; integer and bool outputs have none.
+  for log in "$results"/*.ok; do
+    awk -v name="$(basename "$log" .ok)" '
+      /^output/ { inside = 1; next }
+      /^$/ { inside = 0 }
+      inside && $NF == "dB" && (worst == "" || $(NF - 1) + 0 < worst) { worst = $(NF - 1) + 0 }
+      END { if (worst != "") { gsub(/ +/, "\t", name); printf "%s\t%.1f\n", name, worst } }' "$log"
+  done >"$SQNR_TABLE"
+fi
+find "$results" -name '*.ok' -o -name '*.bad' | sed 's/.*\///' | awk '
+  { family = substr($2, 1, 9); precision = $NF; state = precision; sub(/.*\./, "", state); sub(/\..*/, "", precision)
+    key = family " " precision; count[key]++; good[key] += state == "ok" }
+  END { for (key in count) printf "%s: %d of %d wholly on the NPU and equal to TOSA\n", key, good[key], count[key] }' | sort
+good=$(find "$results" -name '*.ok' | wc -l)
 echo "$good passed, $((total - good)) failed"
 [ "$good" -eq "$total" ]

@@ -401,5 +401,28 @@ const Case kGroups[] = {
 INSTANTIATE_TEST_SUITE_P(Groups, Lower, testing::ValuesIn(kGroups),
                          [](const auto& param) { return std::string(param.param.name); });
 
+class LowerWide : public testing::TestWithParam<Case> {};
+
+TEST_P(LowerWide, EqualsFakeQuantIn16x8) {
+  quantize::Options options;
+  options.precision = quantize::Precision::Int16x8;
+  check(GetParam(), options);
+}
+
+/// Steps that a table of 16-bit codes would smooth, and sums of 48 bits.
+const Case kWide[] = {
+    {"floor", [](Network& n) { return aten::Floor::create(n.b, n.input({3, 97})).output(); }, 0, 0},
+    {"ceil", [](Network& n) { return aten::Ceil::create(n.b, n.input({3, 97})).output(); }, 0, 0},
+    {"round", [](Network& n) { return aten::Round::create(n.b, n.input({3, 97})).output(); }, 0, 0},
+    {"floor_of_products",
+     [](Network& n) {
+       return aten::Floor::create(n.b, aten::MulTensor::create(n.b, n.input({3, 97}), n.input({1, 97})).output()).output();
+     },
+     -1, 0.05},  // saturated sums and products are -32768 here, -32767 there
+    {"cumsum", [](Network& n) { return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output(); }, -1, 0.3},
+};
+INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(kWide),
+                         [](const auto& param) { return std::string(param.param.name); });
+
 }  // namespace
 }  // namespace carina::lower::test
