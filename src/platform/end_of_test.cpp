@@ -18,7 +18,7 @@ void EndOfTest::look() {
     const char* begin = line_.data() + at + kExitCode.size();
     if (std::from_chars(begin, line_.data() + line_.size(), code).ec == std::errc{}) code_ = code;
   }
-  if (line_.find("Hard fault.") != std::string::npos) failed_ = hardFault_ = true;
+  if (line_.find("Hard fault.") != std::string::npos) failed_ = true;
   if (line_.find("Test_result: FAIL") != std::string::npos) failed_ = true;
 }
 

@@ -16,14 +16,13 @@ class EndOfTest {
   bool feed(char byte);
   /// The exit code so far.
   int exitCode() const { return code_.value_or(failed_ ? 1 : 0); }
-  bool hardFaultSeen() const { return hardFault_; }
 
  private:
   void look();
 
   std::string line_;  // the start of the line under way
   std::optional<int> code_;
-  bool failed_ = false, hardFault_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace carina::platform

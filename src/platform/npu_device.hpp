@@ -36,8 +36,6 @@ class NpuDevice final : public Peripheral, public Timed {
   const std::vector<NpuJob>& jobs() const { return jobs_; }
   /// Called before a job starts; may change what the time line assumes.
   void setBeforeStart(std::function<void(npu::Npu&)> beforeStart) { beforeStart_ = std::move(beforeStart); }
-  bool busy() const { return busy_; }
-  uint32_t commandOffset() { return npu_.read32(0x18); }
 
  private:
   /// Computes up to the next interrupt or the end; until then registers show how far the work is.

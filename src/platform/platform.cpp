@@ -294,6 +294,8 @@ void System::wait(bool forEvent) {
                                     forEvent ? "an event" : "an interrupt", here());
       if (const auto masked = interrupts_.first())
         why += fmt::format(" ({} is pending, but masked)", exceptionName(*masked));
+      if (!npu_.jobs().empty() && !npu_.jobs().back().fault.empty())
+        why += "; the NPU's last job failed: " + npu_.jobs().back().fault;
       end(EndReason::Deadlock, std::move(why));
       return;
     }

@@ -19,11 +19,7 @@ struct FaultRegisters {
 class SystemSpace {
  public:
   SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts)
-      : board_(board),
-        clock_(clock),
-        interrupts_(interrupts),
-        sysTick_(clock, interrupts),
-        counters_(clock) {}
+      : board_(board), interrupts_(interrupts), sysTick_(clock, interrupts), counters_(clock) {}
 
   /// `address` in the private peripheral bus; `size` 1, 2 or 4 bytes that do not cross a word.
   uint32_t read(uint32_t address, uint32_t size);
@@ -61,7 +57,6 @@ class SystemSpace {
   };
 
   const Board& board_;
-  const Clock& clock_;
   Interrupts& interrupts_;
   SysTick sysTick_;
   CycleCounters counters_;

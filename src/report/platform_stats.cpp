@@ -83,6 +83,7 @@ std::string platformStatsJson(const std::string& file, const platform::Outcome& 
                               {"cfsr", fault.cfsr},
                               {"hfsr", fault.hfsr}});
   }
+  json["unknown_peripherals"] = outcome.unknownPeripherals;
   return json.dump(2) + "\n";
 }
 

@@ -242,6 +242,18 @@ TEST_F(Firmware, NpuU85) {
   EXPECT_THAT(good("npu-320.elf").text, StartsWith("id 2000"));
 }
 
+TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
+  const npu::Cycles plain = good("npu-300.elf").outcome.jobs.at(0).stats.cycles;
+  EXPECT_EQ(good("adapters-300.elf").outcome.jobs.at(0).stats.cycles, plain);
+  options.timingAdapters = true;
+  // 512 bytes written at one byte a cycle, after 250 cycles of latency; region 0 is read through the other
+  // port.
+  const npu::Cycles slow = good("adapters-300.elf").outcome.jobs.at(0).stats.cycles;
+  EXPECT_GE(slow, 762);
+  EXPECT_GT(slow, plain + 100);
+  EXPECT_EQ(good("npu-300.elf").outcome.jobs.at(0).stats.cycles, plain);
+}
+
 TEST_F(Firmware, TraceNamesDevicesAndExceptions) {
   const Observed result = run("npu-300.elf", true);
   std::string all;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timing adapter of the NPU's first port, and a job to be slowed down by it.
+#include "board.h"
+#include "npu_stream.h"
+
+#define ADAPTER(offset) REG(TIMING_ADAPTER0 + (offset))
+
+static __attribute__((section(".npu_ram"), aligned(16))) uint32_t commands[32];
+static __attribute__((section(".npu_ram"), aligned(16))) uint8_t source[512], target[512];
+
+void npu_irq(void) {
+  REG(NPU + 0x08) = 2;
+}
+
+int main(void) {
+  expect(ADAPTER(0x38) == 0x1117, "VERSION");
+  expect((ADAPTER(0x28) & 1) == 1, "the dynamic clock is on");
+  ADAPTER(0x00) = 0xffffffff;
+  expect(ADAPTER(0x00) == 0x3f, "MAXR has six bits");
+  ADAPTER(0x00) = 2;    // outstanding reads
+  ADAPTER(0x04) = 2;    // and writes
+  ADAPTER(0x0c) = 500;  // read latency
+  ADAPTER(0x10) = 250;  // write latency
+  ADAPTER(0x14) = 320;  // 50 words of 8 bytes
+  ADAPTER(0x18) = 80;   // in 400 cycles
+  ADAPTER(0x1c) = 50;
+  expect(ADAPTER(0x0c) == 500 && ADAPTER(0x1c) == 50, "settings are kept");
+
+  for (uint32_t i = 0; i < sizeof copy_stream / 4; ++i) commands[i] = copy_stream[i];
+  NVIC_ENABLE(NPU_IRQ) = 1u << NPU_IRQ % 32;
+  REG(NPU + 0x0c) = 1;
+  REG(NPU + 0x10) = (uint32_t)commands;
+  REG(NPU + 0x20) = sizeof copy_stream;
+  REG(NPU + 0x80) = (uint32_t)source;
+  REG(NPU + 0x88) = (uint32_t)target;
+  REG(NPU + 0x08) = 1;
+  wfi();
+  expect((REG(NPU + 0x04) & 0x20) != 0, "the job is done");
+  return 0;
+}
