@@ -6,7 +6,6 @@
 #include "base/file.hpp"
 #include "npu/disassembler.hpp"
 #include "npu/payload.hpp"
-#include "pipeline/file_kind.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
@@ -142,8 +141,9 @@ Result<std::vector<CommandStream>> ofPayload(ByteSpan bytes) {
 
 }  // namespace
 
-Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target) {
-  switch (fileKind(bytes)) {
+Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target, FileKind kind) {
+  if (kind == FileKind::Unknown) kind = fileKind(bytes);
+  switch (kind) {
     case FileKind::Program:
       return ofProgram(bytes);
     case FileKind::Bundle: {
@@ -160,7 +160,7 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::Archive:
     case FileKind::Tosa:
     case FileKind::Array:
-      return fail("a {} holds no command stream", fileKindName(fileKind(bytes)));
+      return fail("a {} holds no command stream", fileKindName(kind));
     case FileKind::Unknown:
       break;
   }
@@ -170,7 +170,7 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
 Result<std::vector<CommandStream>> commandStreams(const std::filesystem::path& file,
                                                   std::string_view target) {
   CARINA_TRY(const auto mapped, MappedFile::open(file));
-  auto streams = commandStreams(mapped->bytes(), target);
+  auto streams = commandStreams(mapped->bytes(), target, fileKind(mapped->bytes(), file));
   if (!streams) return std::move(streams).error().inFile(file.string());
   return streams;
 }

@@ -12,6 +12,7 @@
 #include "base/tensor.hpp"
 #include "npu/check_stream.hpp"
 #include "npu/target.hpp"
+#include "pipeline/file_kind.hpp"
 
 namespace carina::pipeline {
 
@@ -27,8 +28,9 @@ struct CommandStream {
 /// not say (others need none). Errors: not a file that can hold commands, a payload that cannot be read.
 Result<std::vector<CommandStream>> commandStreams(const std::filesystem::path& file,
                                                   std::string_view target = {});
-/// The same on the bytes of a file.
-Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target = {});
+/// The same on the bytes of a file; its kind is told by the content alone when `kind` does not say it.
+Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_view target = {},
+                                                  FileKind kind = FileKind::Unknown);
 
 /// Assembler text of a stream, with a comment that names it.
 Result<std::string> streamText(const CommandStream& stream);

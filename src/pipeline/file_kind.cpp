@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/file_kind.hpp"
 
+#include <string>
+#include <utility>
+
 #include "base/file.hpp"
 #include "format/delegate_blob.hpp"
 
@@ -19,6 +22,21 @@ FileKind fileKind(ByteSpan bytes) {
   if (identifier == "FT01") return FileKind::TensorData;
   if (identifier == "TFL3") return FileKind::Tflite;
   if (identifier == "TOSA") return FileKind::Tosa;
+  return FileKind::Unknown;
+}
+
+FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file) {
+  const FileKind kind = fileKind(bytes);
+  if (kind != FileKind::Unknown) return kind;
+  constexpr std::pair<std::string_view, FileKind> kByName[] = {
+      {".pte", FileKind::Program},   {".bpte", FileKind::Bundle}, {".ptd", FileKind::TensorData},
+      {".tflite", FileKind::Tflite}, {".tosa", FileKind::Tosa},   {".pt2", FileKind::Archive},
+      {".npz", FileKind::Archive},   {".npy", FileKind::Array},
+  };
+  const std::string extension = file.extension().string();
+  for (const auto& [name, known] : kByName) {
+    if (extension == name) return known;
+  }
   return FileKind::Unknown;
 }
 

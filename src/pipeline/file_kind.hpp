@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
 #include "base/tensor.hpp"
 
@@ -22,6 +23,8 @@ enum class FileKind : uint8_t {
 };
 
 FileKind fileKind(ByteSpan bytes);
+/// By the bytes; where they say nothing (a damaged file), by the name: the reader for it says what is wrong.
+FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file);
 const char* fileKindName(FileKind kind);  // "program (.pte)", ...
 
 }  // namespace carina::pipeline

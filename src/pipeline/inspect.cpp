@@ -80,7 +80,7 @@ Result<std::string> arraysText(const std::filesystem::path& file) {
 
 /// What a file holds, without its commands. `bytes` are those of `file`.
 Result<std::string> contentText(const std::filesystem::path& file, ByteSpan bytes) {
-  switch (fileKind(bytes)) {
+  switch (fileKind(bytes, file)) {
     case FileKind::Archive:
       return file.extension() == ".npz" ? arraysText(file) : archiveText(file);
     case FileKind::Array:
@@ -139,7 +139,7 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
     auto content = contentText(file, mapped->bytes());
     if (!content) return std::move(content).error().inFile(file.string());
     text = std::move(*content);
-    if (!mayHoldCommands(fileKind(mapped->bytes()))) return text;
+    if (!mayHoldCommands(fileKind(mapped->bytes(), file))) return text;
   }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty() && options.commandsOnly)

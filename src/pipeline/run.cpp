@@ -124,7 +124,8 @@ Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arr
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays) {
   CARINA_TRY(const auto file, MappedFile::open(options.file));
   const ByteSpan bytes = file->bytes();
-  switch (fileKind(bytes)) {
+  const FileKind kind = fileKind(bytes, options.file);
+  switch (kind) {
     case FileKind::Program:
       return runProgram<device::Runner>(options, bytes, arrays);
     case FileKind::Tflite:
@@ -136,7 +137,7 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
     default:
       break;
   }
-  return fail("a {} cannot be run", fileKindName(fileKind(bytes)))
+  return fail("a {} cannot be run", fileKindName(kind))
       .inFile(options.file.string())
       .withRemedy(
           "what runs: .pte and .bpte programs, .tflite models compiled for an Ethos-U, .tosa graphs; compile "

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "base/zip.hpp"
+#include "pte/bundle.hpp"
+#include "pte/tensor_data.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -94,8 +97,9 @@ TEST_F(Cli, CompilesAndRuns) {
 }
 
 TEST_F(Cli, ProfilesNetworksAndPrograms) {
-  const Outcome network = run("profile " + model("digits8.pt2") + " --target ethos-u85-128" + calibrate("digits8") + " --json " +
-                              path("p.json") + " --trace " + path("t.json") + " --memory-map");
+  const Outcome network =
+      run("profile " + model("digits8.pt2") + " --target ethos-u85-128" + calibrate("digits8") + " --json " +
+          path("p.json") + " --trace " + path("t.json") + " --memory-map");
   ASSERT_EQ(network.status, 0) << network.err;
   EXPECT_THAT(network.out, HasSubstr("limited by"));
   EXPECT_THAT(network.out, HasSubstr("block1.depthwise"));
@@ -104,7 +108,10 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   EXPECT_THAT(contents(path("p.json")), HasSubstr("\"bound\""));
 
   // The finished program shows the same cycles, without names.
-  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.pte") + calibrate("digits8")).status, 0);
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.pte") +
+                calibrate("digits8"))
+                .status,
+            0);
   const Outcome program = run("profile " + path("d.pte") + " --operations");
   ASSERT_EQ(program.status, 0) << program.err;
   const auto cyclesLine = [](const std::string& text) {
@@ -117,14 +124,17 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
 }
 
 TEST_F(Cli, SweepsTargetsAndMemoryModes) {
-  const Outcome result = run("sweep " + model("digits8.pt2") + calibrate("digits8") +
-                             " --targets ethos-u55-128,ethos-u85-256 --memory-modes Sram_Only,Dedicated_Sram --json " + path("s.json"));
+  const Outcome result =
+      run("sweep " + model("digits8.pt2") + calibrate("digits8") +
+          " --targets ethos-u55-128,ethos-u85-256 --memory-modes Sram_Only,Dedicated_Sram --json " +
+          path("s.json"));
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("fastest"));
   EXPECT_THAT(result.out, HasSubstr("least SRAM"));
   const std::string json = contents(path("s.json"));
   size_t rows = 0;
-  for (size_t at = json.find("\"target\""); at != std::string::npos; at = json.find("\"target\"", at + 1)) ++rows;
+  for (size_t at = json.find("\"target\""); at != std::string::npos; at = json.find("\"target\"", at + 1))
+    ++rows;
   EXPECT_EQ(rows, 3u);  // U55 has no dedicated cache
   EXPECT_EQ(run("sweep " + model("digits8.pt2") + calibrate("digits8") + " --targets ethos-u99").status, 1);
 }
@@ -282,6 +292,60 @@ TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
   EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
 }
 
+TEST_F(Cli, BundlesRunOnTheirTestCases) {
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u85-256 -o " + path("d.pte") +
+                calibrate("dense"))
+                .status,
+            0);
+  ASSERT_EQ(
+      run("run " + path("d.pte") + " --input " + model("dense.npz") + " --output " + path("o.npz")).status,
+      0);
+  auto inputs = readNpz(model("dense.npz"));
+  auto outputs = readNpz(path("o.npz"));
+  ASSERT_TRUE(inputs.ok() && outputs.ok());
+  const Tensor* in = findTensor(*inputs, "in0");
+  const Tensor* out = findTensor(*outputs, "out0");
+  ASSERT_TRUE(in != nullptr && out != nullptr);
+  pte::Bundle bundle;
+  const std::string program = contents(path("d.pte"));
+  bundle.program.assign(asBytes(program).begin(), asBytes(program).end());
+  pte::BundleTensor wrong = pte::fromTensor(*out);
+  const float nothing = 1e6F;
+  std::memcpy(wrong.bytes.data(), &nothing, 4);
+  bundle.suites.push_back({"forward", {{{pte::fromTensor(*in)}, {pte::fromTensor(*out)}}}});
+  ASSERT_TRUE(writeFile(path("good.bpte"), *pte::writeBundle(bundle)).ok());
+  bundle.suites[0].cases.push_back({{pte::fromTensor(*in)}, {wrong}});
+  ASSERT_TRUE(writeFile(path("bad.bpte"), *pte::writeBundle(bundle)).ok());
+
+  const Outcome good = run("run " + path("good.bpte") + " --json " + path("s.json"));
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("forward case 0: PASS, largest difference 0\n"));
+  EXPECT_THAT(contents(path("s.json")), HasSubstr("\"passed\": true"));
+  const Outcome bad = run("run " + path("bad.bpte"));
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.out, HasSubstr("forward case 0: PASS"));
+  EXPECT_THAT(bad.out, HasSubstr("forward case 1: FAIL"));
+  EXPECT_THAT(bad.out, HasSubstr("the first at 0"));
+  EXPECT_THAT(bad.err, HasSubstr("outputs are not the expected ones"));
+  const Outcome own = run("run " + path("bad.bpte") + " --input " + model("dense.npz"));
+  EXPECT_EQ(own.status, 0) << own.err;
+  const Outcome shown = run("inspect " + path("bad.bpte"));
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("test cases of forward: 2"));
+  EXPECT_THAT(shown.out, HasSubstr("NPU_OP_CONV"));
+}
+
+TEST_F(Cli, TensorDataFilesAreShown) {
+  pte::TensorData data;
+  data.entries.push_back({"weight", std::nullopt, pte::ByteVector(20)});
+  ASSERT_TRUE(writeFile(path("w.ptd"), *pte::writeTensorData(data)).ok());
+  const Outcome result = run("inspect " + path("w.ptd"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, "tensor data: 1 entry\n  weight: 20 bytes\n");
+  EXPECT_EQ(run("inspect " + path("w.ptd") + " --check").status, 1);
+  EXPECT_EQ(run("run " + path("w.ptd")).status, 1);
+}
+
 TEST_F(Cli, CommandsGoToTextAndBack) {
   ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
                 calibrate("digits8"))
@@ -314,6 +378,9 @@ TEST_F(Cli, CommandsGoToTextAndBack) {
   EXPECT_THAT(wrong.err, HasSubstr("wrong.s: line 2: "));
   EXPECT_FALSE(std::filesystem::exists(path("wrong.bin")));
   EXPECT_EQ(run("inspect " + path("d.pte") + " --part 7").status, 1);
+  writeText("broken.tflite", "this is no model");
+  EXPECT_THAT(run("inspect " + path("broken.tflite")).err, HasSubstr("TFL3 is missing"));
+  EXPECT_THAT(run("run " + path("broken.tflite")).err, HasSubstr("TFL3 is missing"));
   EXPECT_EQ(run("inspect " + model("dense.pt2") + " --commands").status, 1);
 }
 
