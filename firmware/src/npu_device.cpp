@@ -76,19 +76,20 @@ bool NpuDevice::map(const void* host, size_t bytes, rt::Access, uint64_t* busAdd
 rt::Wait NpuDevice::wait(uint32_t milliseconds) {
   const uint32_t begin = cycleCount();
   const uint64_t limit = milliseconds == kForever ? UINT64_MAX : cyclesOf(platform_, milliseconds);
-  const bool done =
-      poll_ ? poll(limit)
-            : sleep(milliseconds == kForever ? 0 : static_cast<uint32_t>(limit / scs::kSysTickPeriod) + 1);
+  const bool done = poll_ ? poll(limit) : sleep(limit);
   waited_ += cycleCount() - begin;
   return done ? rt::Wait::Interrupt : rt::Wait::Timeout;
 }
 
-/// Until the interrupt or `ticks` SysTick periods; 0: no limit. Interrupts are masked between the test and
-/// the sleep, so none is missed; a pending one ends the sleep all the same.
-bool NpuDevice::sleep(uint32_t ticks) {
-  if (ticks != 0) {
+/// Until the interrupt or for about so many cycles; UINT64_MAX: without limit. Interrupts are masked between
+/// the test and the sleep, so none is missed; a pending one ends the sleep all the same.
+bool NpuDevice::sleep(uint64_t cycles) {
+  const bool limited = cycles != UINT64_MAX;
+  if (limited) {
+    // SysTick periods as long as they can be: each wakes the core.
+    const uint32_t ticks = static_cast<uint32_t>(cycles / scs::kSysTickPeriod) + 1;
     ticksLeft = ticks;
-    mmio(scs::kSysTickReload) = scs::kSysTickPeriod - 1;
+    mmio(scs::kSysTickReload) = static_cast<uint32_t>(cycles / ticks);
     mmio(scs::kSysTickValue) = 0;
     mmio(scs::kSysTickControl) = scs::kSysTickRun;
   }
@@ -96,7 +97,7 @@ bool NpuDevice::sleep(uint32_t ticks) {
   for (;;) {
     disableInterrupts();
     done = finished;
-    const bool over = done || (ticks != 0 && ticksLeft == 0);
+    const bool over = done || (limited && ticksLeft == 0);
     if (!over) waitForInterrupt();
     enableInterrupts();  // handlers run here
     if (over) break;

@@ -25,7 +25,7 @@ class NpuDevice final : public rt::Device {
   uint64_t waited() const { return waited_; }
 
  private:
-  bool sleep(uint32_t ticks);
+  bool sleep(uint64_t cycles);
   bool poll(uint64_t cycles);
 
   const Platform& platform_;

@@ -20,6 +20,9 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// Quantizing and the delegate get by with half of what kernels with several index arrays take.
+constexpr int64_t kStack = 4096, kStackOfKernels = 8192;
+
 class Planner {
  public:
   Planner(ByteSpan file, const PlanOptions& options) : file_(file), options_(options) {}
@@ -43,7 +46,6 @@ class Planner {
   Status chooseMethod() {
     plan_.programByFile = options_.programByFile;
     plan_.semihosted = options_.semihosted;
-    plan_.stackBytes = aligned(options_.stackBytes);
     plan_.programBytes = static_cast<int64_t>(file_.size());
     if (options_.method.empty()) return {};
     std::vector<std::string> names;
@@ -101,6 +103,12 @@ class Planner {
         missing = std::move(error);
     }
     if (missing) return std::move(*missing);
+    const bool small = std::all_of(plan_.kernels.begin(), plan_.kernels.end(), [](const std::string& name) {
+      return name.find("quantize_per_") != std::string::npos;
+    });
+    plan_.stackBytes = aligned(options_.stackBytes != 0 ? options_.stackBytes
+                               : small                  ? kStack
+                                                        : kStackOfKernels);
     return {};
   }
 

@@ -20,9 +20,9 @@ struct PlanOptions {
   int32_t npuMacs = 0;         // of the platform's NPU; 0: what the program was compiled for
   bool programByFile = false;  // the program is not linked in but read by semihosting
   bool semihosted = false;     // inputs and outputs by files
-  int64_t stackBytes = 4096;
-  NamedTensors inputs;    // in0, in1, ...; empty: every element is 1
-  NamedTensors expected;  // out0, out1, ...; empty: nothing to compare with
+  int64_t stackBytes = 0;      // 0: what the program's kernels call for
+  NamedTensors inputs;         // in0, in1, ...; empty: every element is 1
+  NamedTensors expected;       // out0, out1, ...; empty: nothing to compare with
 };
 
 /// A block of memory and the region that it goes to.

@@ -55,8 +55,8 @@ std::string block(std::string_view name, std::string_view section, std::string_v
 }
 
 std::string description(const Plan& plan, const SourceOptions& options) {
-  std::string text =
-      fmt::format("// Made by `carina firmware` from {} for {}.\n", options.programName, plan.platform->name);
+  std::string text = fmt::format("// Made by `carina firmware` from {} for {}.\n",
+                                 literal(options.programName), plan.platform->name);
   text +=
       "#include \"carina/kernel_list.hpp\"\n#include \"firmware/app.hpp\"\n\n"
       "using namespace carina::firmware;\nusing namespace carina::rt;\n\nextern \"C\" {\n";
@@ -202,7 +202,7 @@ TimingAdapterValues timingAdapter(const npu::Machine& machine, size_t port) {
 
 SourceFiles makeSources(const Plan& plan, ByteSpan program, const SourceOptions& options) {
   SourceFiles files;
-  std::string data = fmt::format("@ Made by `carina firmware` from {}.\n", options.programName);
+  std::string data = fmt::format("@ Made by `carina firmware` from {}.\n", literal(options.programName));
   if (!plan.programByFile) {
     data += blobText("program", "appProgram", "program.pte");
     files.emplace_back("program.pte",

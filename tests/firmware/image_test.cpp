@@ -143,6 +143,15 @@ TEST_F(Images, SayWhenTheCompilerOrTheKitIsMissing) {
   EXPECT_THAT(image.error().str(), HasSubstr("install the cross compiler"));
 }
 
+TEST_F(Images, ProgramsMayHaveAnyName) {
+  CARINA_NEED_CROSS_COMPILER();
+  const auto odd = folder_ / "a \"b\" %s\n#error\\";
+  ASSERT_TRUE(compileNetwork("dense", "ethos-u55-128", "", folder_ / "x.pte").ok());
+  std::filesystem::copy_file(folder_ / "x.pte", odd);
+  const auto image = buildImage(imageOptions(odd, "corstone-300"));
+  EXPECT_TRUE(image.ok()) << image.error().str();
+}
+
 TEST_F(Images, SayWhichRegionOverflows) {
   CARINA_NEED_CROSS_COMPILER();
   ASSERT_TRUE(compileNetwork("dense", "ethos-u85-128", "", folder_ / "x.pte").ok());

@@ -338,14 +338,30 @@ TEST_F(Firmware, RefusesAnotherNpuThanTheProgramWasCompiledFor) {
       HasSubstr("E [carina] wrong target: compiled for another number of MACs per cycle than the NPU has"));
 }
 
+TEST_F(Firmware, AJobThatTakesTooLongIsAnError) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("mobile", "ethos-u55-32", "", 1);
+  ASSERT_GT(cycles_, 50000);
+  for (const bool poll : {false, true}) {
+    ImageOptions options = linked("corstone-300");
+    options.source.poll = poll;
+    options.source.timeoutMilliseconds = 1;  // 25,000 cycles
+    const Ran ran = run(options);
+    EXPECT_EQ(ran.outcome.exitCode, 1) << ran.text;
+    EXPECT_THAT(ran.text,
+                HasSubstr("E [carina] device timeout: the NPU did not finish the command stream in time"));
+  }
+}
+
 TEST_F(Firmware, AnUsedUpStackIsReported) {
   CARINA_NEED_VIRTUAL_PLATFORM();
   prepare("dense", "ethos-u55-128", "", 1);
   ImageOptions options = linked("corstone-300");
   options.plan.stackBytes = 256;
   const Ran ran = run(options);
-  EXPECT_NE(ran.outcome.exitCode, 0) << ran.text;
-  EXPECT_THAT(ran.text, Not(HasSubstr("Test_result: PASS")));
+  EXPECT_EQ(ran.outcome.exitCode, 1) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Hard fault. irq=-13, pc=0x1"));
+  EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));
 }
 
 TEST_F(Firmware, WithoutInputsEveryElementIsOne) {
