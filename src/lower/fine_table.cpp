@@ -77,7 +77,8 @@ TablePiece pieceFor(const Stretch& stretch, const std::vector<int64_t>& missing)
   piece.table = tableOf([&](int64_t entry) {
     // The code that this entry stands for, rounded down where entries lie closer than codes.
     const int64_t magnified = kLowest + entry * kStep;
-    const int64_t offset = piece.centre - kLowest + (magnified >= 0 ? magnified / unit : -((-magnified + unit - 1) / unit));
+    const int64_t offset =
+        piece.centre - kLowest + (magnified >= 0 ? magnified / unit : -((-magnified + unit - 1) / unit));
     const bool inside = offset >= stretch.first && offset < stretch.last;
     return inside ? missing[static_cast<size_t>(offset)] : int64_t{0};
   });

@@ -160,7 +160,7 @@ class Assigner {
                                                        : "module";
       result_.warnings.push_back(
           {fmt::format("no {} of the network matches '{}'", kind, rule.pattern),
-           "'carina compile --dump-after decompose' lists operators; reports list nodes and modules", "",
+           "'carina compile --dump-after read' lists operators and nodes, --report modules", "",
            rule.place});
     }
     for (const auto& [rules, conflict] : conflicts_) {

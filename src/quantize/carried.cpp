@@ -11,12 +11,14 @@ namespace {
 
 constexpr int64_t kShift = 128;  // from uint8 codes to int8 codes
 
-// Constants ----------------------------------------------------------------------------------------------------
+// Constants
+// ----------------------------------------------------------------------------------------------------
 
 /// The value of a quantize node whose operands are all constants.
 Status foldQuantize(ir::Graph& graph, ir::Node* node) {
   const auto& operands = node->operands();
-  if (!std::all_of(operands.begin(), operands.end(), [](const ir::Value* v) { return !v || v->isConstant(); })) {
+  if (!std::all_of(operands.begin(), operands.end(),
+                   [](const ir::Value* v) { return !v || v->isConstant(); })) {
     return {};
   }
   ir::Graph alone("constant");
@@ -32,7 +34,8 @@ Status foldQuantize(ir::Graph& graph, ir::Node* node) {
   return {};
 }
 
-// Linear -------------------------------------------------------------------------------------------------------
+// Linear
+// -------------------------------------------------------------------------------------------------------
 
 bool isDequantizedConstant(const ir::Value* value) {
   const ir::Node* node = value ? value->producer() : nullptr;
@@ -44,7 +47,8 @@ bool isDequantizedConstant(const ir::Value* value) {
 ir::Value* transposedOf(const ir::Value* value) {
   const ir::Node* node = value->producer();
   const bool transposes = ir::isa<aten::TransposeMatrix>(node) || ir::isa<aten::NumpyT>(node) ||
-                          ir::isa<aten::MT>(node) || ir::isa<aten::Permute>(node) || ir::isa<aten::TransposeInt>(node);
+                          ir::isa<aten::MT>(node) || ir::isa<aten::Permute>(node) ||
+                          ir::isa<aten::TransposeInt>(node);
   if (!transposes || value->rank() != 2) return nullptr;
   if (const auto op = ir::dynCast<aten::Permute>(node)) {
     const auto first = normalizeDim(op.dims()[0], 2);
@@ -93,7 +97,9 @@ void rewriteProduct(ir::Graph& graph, ir::Node* node, ir::Value* rows, ir::Value
   graph.erase(node);
 }
 
-bool isOne(const ir::Attribute& value) { return ir::scalarReal(value) == 1; }
+bool isOne(const ir::Attribute& value) {
+  return ir::scalarReal(value) == 1;
+}
 
 void restoreLinears(ir::Graph& graph) {
   std::vector<ir::Node*> products;
@@ -110,17 +116,19 @@ void restoreLinears(ir::Graph& graph) {
   graph.eraseDeadNodes();
 }
 
-// uint8 --------------------------------------------------------------------------------------------------------
+// uint8
+// --------------------------------------------------------------------------------------------------------
 
 ir::Value* int8Quantized(ir::Builder& builder, ir::Value* real, const aten::QuantizePerTensor& q) {
-  return aten::QuantizePerTensor::create(builder, real, q.scale(), q.zeroPoint() - kShift, q.quantMin() - kShift,
-                                         q.quantMax() - kShift, DType::Int8)
+  return aten::QuantizePerTensor::create(builder, real, q.scale(), q.zeroPoint() - kShift,
+                                         q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8)
       .output();
 }
 
 ir::Value* int8Dequantized(ir::Builder& builder, ir::Value* codes, const aten::DequantizePerTensor& d) {
-  return aten::DequantizePerTensor::create(builder, codes, d.scale(), d.zeroPoint() - kShift, d.quantMin() - kShift,
-                                           d.quantMax() - kShift, DType::Int8, std::nullopt)
+  return aten::DequantizePerTensor::create(builder, codes, d.scale(), d.zeroPoint() - kShift,
+                                           d.quantMin() - kShift, d.quantMax() - kShift, DType::Int8,
+                                           std::nullopt)
       .output();
 }
 
@@ -132,8 +140,8 @@ Tensor shifted(const Tensor& codes) {
   return result;
 }
 
-/// quantize -> uint8 -> dequantize nodes become their int8 forms; other readers keep the uint8 codes, made of the
-/// int8 ones.
+/// quantize -> uint8 -> dequantize nodes become their int8 forms; other readers keep the uint8 codes, made of
+/// the int8 ones.
 void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
   std::vector<aten::DequantizePerTensor> readers;
   for (const ir::Use& use : q.output()->uses()) {
@@ -153,8 +161,8 @@ void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
     return;
   }
   q.node()->setOperand(0, aten::DequantizePerTensor::create(builder, codes, q.scale(), q.zeroPoint() - kShift,
-                                                            q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8,
-                                                            std::nullopt)
+                                                            q.quantMin() - kShift, q.quantMax() - kShift,
+                                                            DType::Int8, std::nullopt)
                               .output());
 }
 
@@ -194,7 +202,8 @@ Status normalizeCarried(ir::Graph& graph) {
   std::vector<aten::DequantizePerTensor> dequantizes;
   for (ir::Node* node : graph.nodes()) {
     const auto d = ir::dynCast<aten::DequantizePerTensor>(node);
-    if (d && d.input()->dtype() == DType::UInt8 && d.output()->dtype() == DType::Float32) dequantizes.push_back(d);
+    if (d && d.input()->dtype() == DType::UInt8 && d.output()->dtype() == DType::Float32)
+      dequantizes.push_back(d);
   }
   for (const auto& d : dequantizes) narrowDequantize(graph, d);
   graph.eraseUnusedConstants();

@@ -147,7 +147,10 @@ class Inserter {
   void report(const WeightedOp& op, const ir::Value& value, const WeightCodes& codes) {
     const Range range = rangeOf(value.constant().as<float>());
     const float largest = *std::max_element(codes.scales.begin(), codes.scales.end());
-    TensorReport entry{value.name,
+    const bool isWeight = codes.codes.dtype() == DType::Int8;
+    const std::string name =
+        value.name.empty() ? op.node->result()->name + (isWeight ? ".weight" : ".bias") : value.name;
+    TensorReport entry{name,
                        modulePathOf(*op.node->result()),
                        range.min,
                        range.max,

@@ -76,6 +76,36 @@ class Cli : public testing::Test {
   test::TempDir folder_;
 };
 
+TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
+  writeText("rules.json", R"({ "rules": [ { "module": "classify", "precision": "int16x8" },
+                                          { "op": "softmax", "precision": "int16x8" } ] })");
+  const std::string options = " --target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json");
+  const Outcome compiled = run("compile " + model("digits8.pt2") + options + " -o " + path("m.pte") + " --report " + path("report"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("carina: warning: " + path("rules.json") +
+                                      ": rules[1]: no operator type of the network matches 'softmax'"));
+  EXPECT_THAT(contents(path("report/quantization.txt")), HasSubstr("i16"));
+  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"sqnr_db\""));
+  const Outcome verified = run("verify " + model("digits8.pt2") + options);
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
+}
+
+TEST_F(Cli, BadRulesAreRefusedWithTheirPlace) {
+  writeText("rules.json", R"({ "rules": [ { "op": "conv2d", "precision": "int4" } ] })");
+  expectRefused(model("digits8.pt2"), "--target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json"),
+                path("rules.json") + ": rules[0].precision: there is no 'int4'");
+}
+
+TEST_F(Cli, IntegerInputsAndFloatOutputs) {
+  const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 --quantize int16x8 --io-inputs int8" +
+                               calibrate("digits8") + " -o " + path("i.pte"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, Not(HasSubstr("quantized_decomposed::quantize_per_tensor")));
+  EXPECT_THAT(compiled.out, HasSubstr("quantized_decomposed::dequantize_per_tensor.out x1"));
+  EXPECT_THAT(run("inspect " + path("i.pte")).out, HasSubstr("int8[1,1,8,8]"));
+}
+
 TEST_F(Cli, CompilesAndRuns) {
   const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
                                path("d.pte") + calibrate("digits8") + " --report " + path("report"));

@@ -9,7 +9,9 @@
 namespace carina::lower {
 namespace {
 
-int64_t code(double x) { return static_cast<int64_t>(std::clamp(std::nearbyint(x), -32767.0, 32767.0)); }
+int64_t code(double x) {
+  return static_cast<int64_t>(std::clamp(std::nearbyint(x), -32767.0, 32767.0));
+}
 
 /// The largest error and the error of a single table, in codes.
 std::pair<int64_t, int64_t> errors(const std::function<int64_t(int64_t)>& f, const FineTable& table) {

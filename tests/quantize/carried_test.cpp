@@ -24,12 +24,14 @@ struct QuantizedNetwork : Network {
     return aten::QuantizePerTensor::create(b, x, c.scale, c.zero, c.low, c.high, c.dtype).output();
   }
   Value* dequantize(Value* q, const Codes& c) {
-    return aten::DequantizePerTensor::create(b, q, c.scale, c.zero, c.low, c.high, c.dtype, std::nullopt).output();
+    return aten::DequantizePerTensor::create(b, q, c.scale, c.zero, c.low, c.high, c.dtype, std::nullopt)
+        .output();
   }
   Value* both(Value* x, const Codes& c) { return dequantize(quantize(x, c), c); }
   Value* codes(const Shape& shape, DType dtype, int64_t low, int64_t high) {
     Tensor tensor = Tensor::uninitialized(dtype, shape);
-    for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, low + i * 37 % (high - low + 1));
+    for (int64_t i = 0; i < tensor.numElements(); ++i)
+      tensor.setIntegerAt(i, low + i * 37 % (high - low + 1));
     return graph.addConstant(std::move(tensor));
   }
 };
@@ -59,14 +61,16 @@ void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& input
   for (size_t o = 0; o < before->size(); ++o) {
     ASSERT_EQ((*after)[o].dtype(), (*before)[o].dtype());
     ASSERT_EQ((*after)[o].shape(), (*before)[o].shape());
-    for (int64_t i = 0; i < (*before)[o].numElements(); ++i) ASSERT_EQ((*after)[o].realAt(i), (*before)[o].realAt(i)) << i;
+    for (int64_t i = 0; i < (*before)[o].numElements(); ++i)
+      ASSERT_EQ((*after)[o].realAt(i), (*before)[o].realAt(i)) << i;
   }
 }
 
 TEST(Carried, UInt8BecomesInt8) {
   QuantizedNetwork n;
   Value* x = n.both(n.input({1, 3, 6, 6}), kUInt8);
-  Value* weight = n.dequantize(n.codes({2, 3, 3, 3}, DType::UInt8, 0, 255), {0.005, 130, 0, 255, DType::UInt8});
+  Value* weight =
+      n.dequantize(n.codes({2, 3, 3, 3}, DType::UInt8, 0, 255), {0.005, 130, 0, 255, DType::UInt8});
   x = aten::Conv2d::create(n.b, x, weight, nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1).output();
   n.done(n.both(n.relu(x), kUInt8));
   expectSameAfter(n, {ramp({1, 3, 6, 6}, -3, 3)});
@@ -91,8 +95,12 @@ TEST(Carried, UnfoldedWeightsBecomeConstants) {
   Value* x = n.both(n.input({2, 4}), kInt8);
   Value* scales = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.01f, 0.02f, 0.03f}));
   Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Int64, Shape{3}));
-  Value* weight = aten::QuantizePerChannel::create(n.b, n.constant({3, 4}, -1, 1), scales, zeros, 0, -127, 127, DType::Int8).output();
-  weight = aten::DequantizePerChannel::create(n.b, weight, scales, zeros, 0, -127, 127, DType::Int8, std::nullopt).output();
+  Value* weight = aten::QuantizePerChannel::create(n.b, n.constant({3, 4}, -1, 1), scales, zeros, 0, -127,
+                                                   127, DType::Int8)
+                      .output();
+  weight =
+      aten::DequantizePerChannel::create(n.b, weight, scales, zeros, 0, -127, 127, DType::Int8, std::nullopt)
+          .output();
   n.done(n.both(aten::Linear::create(n.b, x, weight, nullptr).output(), kInt8));
   expectSameAfter(n, {ramp({2, 4}, -2, 2)});
   EXPECT_EQ(count(n.graph, aten::QuantizePerChannel::def()), 0u);
