@@ -14,6 +14,7 @@ set(CARINA_RUNTIME_SOURCES
   kernels/int8.cpp
   kernels/int8_matrix.cpp
   kernels/int8_runs.cpp
+  kernels/int8_runs_helium.cpp
   kernels/join.cpp
   kernels/layout.cpp
   kernels/matmul.cpp

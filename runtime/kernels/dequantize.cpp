@@ -2,6 +2,7 @@
 // Affine integers to float32: (q - zero point) * scale, one rounding.
 #include "carina/kernels.hpp"
 #include "channels.hpp"
+#include "helium.hpp"
 
 namespace carina::rt::kernels {
 namespace {
@@ -12,7 +13,7 @@ void dequantizeRun(const T* input, float* output, size_t count, double scale, in
     // The difference fits a float exactly, so the float product has the single rounding of the exact one.
     const float factor = static_cast<float>(scale);
     const int32_t zero = static_cast<int32_t>(zeroPoint);
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = dequantizeVectors(input, output, count, factor, zero); i < count; ++i)
       output[i] = static_cast<float>(static_cast<int32_t>(input[i]) - zero) * factor;
   } else {
     for (size_t i = 0; i < count; ++i) {

@@ -169,26 +169,69 @@ struct Int8Convolution {
   Status run(const Tensor& output, F taps) {
     if (output.bytes == 0) return Status{};
     for (int64_t c = 0; c < out.channels; ++c) {
-      requantize.rescale = {multipliers->as<const int32_t>()[c], shifts->as<const int32_t>()[c]};
+      requantize.rescale = channelRescale(static_cast<size_t>(c));
       if (!requantize.rescale.sane()) return outOfRange(8);
-      for (int64_t n = 0; n < out.count; ++n) {
-        for (int64_t y = 0; y < out.sizes[0]; ++y) {
-          for (int64_t x = 0; x < out.sizes[1]; ++x) {
-            int32_t sum = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
-            for (int64_t ky = 0; ky < windows[0].kernel; ++ky) {
-              const int64_t iy = windows[0].tap(y, ky);
-              if (iy < 0) continue;
-              for (int64_t kx = 0; kx < windows[1].kernel; ++kx) {
-                const int64_t ix = windows[1].tap(x, kx);
-                if (ix >= 0) sum = taps(sum, c, n, iy, ix, ky * windows[1].kernel + kx);
-              }
-            }
-            output.as<int8_t>()[out.at(n, c, y, x)] = requantize(sum);
+      each([&](int64_t n, int64_t y, int64_t x) {
+        int32_t sum = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
+        for (int64_t ky = 0; ky < windows[0].kernel; ++ky) {
+          const int64_t iy = windows[0].tap(y, ky);
+          if (iy < 0) continue;
+          for (int64_t kx = 0; kx < windows[1].kernel; ++kx) {
+            const int64_t ix = windows[1].tap(x, kx);
+            if (ix >= 0) sum = taps(sum, c, n, iy, ix, ky * windows[1].kernel + kx);
           }
         }
-      }
+        output.as<int8_t>()[out.at(n, c, y, x)] = requantize(sum);
+      });
     }
     return Status{};
+  }
+
+  /// Depthwise with one output per input channel, all channels of a pixel next to each other.
+  Status runByChannels(const Tensor& output) {
+    if (output.bytes == 0) return Status{};
+    const size_t channels = static_cast<size_t>(out.channels);
+    for (size_t c = 0; c < channels; ++c) {
+      if (!channelRescale(c).sane()) return outOfRange(8);
+    }
+    for (size_t c = 0; c < channels; c += kChunk) {
+      const size_t count = channels - c < kChunk ? channels - c : kChunk;
+      each([&](int64_t n, int64_t y, int64_t x) {
+        int32_t sums[kChunk];
+        for (size_t i = 0; i < count; ++i) sums[i] = bias == nullptr ? 0 : bias->as<const int32_t>()[c + i];
+        const Taps rows(windows[0], y), columns(windows[1], x);
+        for (int64_t ky = rows.first; ky < rows.last; ++ky) {
+          for (int64_t kx = columns.first; kx < columns.last; ++kx) {
+            const size_t tap = static_cast<size_t>(ky * windows[1].kernel + kx);
+            macInt8(in.data + in.at(n, 0, windows[0].tap(y, ky), windows[1].tap(x, kx)) + c,
+                    weight->as<const int8_t>() + tap * channels + c, sums, count, inputOffset);
+          }
+        }
+        int8_t* to = output.as<int8_t>() + out.at(n, 0, y, x) + c;
+        for (size_t i = 0; i < count; ++i) {
+          requantize.rescale = saneRescale(c + i);
+          to[i] = requantize(sums[i]);
+        }
+      });
+    }
+    return Status{};
+  }
+  Rescale channelRescale(size_t c) const {
+    return {multipliers->as<const int32_t>()[c], shifts->as<const int32_t>()[c]};
+  }
+  /// Harmless where the output lies over the multipliers and has spoilt them.
+  Rescale saneRescale(size_t c) const {
+    const Rescale rescale = channelRescale(c);
+    return rescale.sane() ? rescale : Rescale{};
+  }
+  /// Calls f(n, y, x) for the pixels of the output.
+  template <typename F>
+  void each(F f) const {
+    for (int64_t n = 0; n < out.count; ++n) {
+      for (int64_t y = 0; y < out.sizes[0]; ++y) {
+        for (int64_t x = 0; x < out.sizes[1]; ++x) f(n, y, x);
+      }
+    }
   }
 };
 
@@ -243,6 +286,7 @@ Status quantizedDepthwiseConv2d(KernelContext& context) {
   if (multiplier < 1 || multiplier > INT32_MAX || conv.weight->sizes[0] != 1 ||
       conv.weight->sizes[3] != conv.out.channels || conv.in.channels * multiplier != conv.out.channels)
     return shapesDiffer();
+  if (multiplier == 1 && conv.in.steps[1] == 1 && conv.out.steps[1] == 1) return conv.runByChannels(*output);
   const size_t channels = static_cast<size_t>(conv.out.channels);
   return conv.run(*output, [&](int32_t sum, int64_t c, int64_t n, int64_t y, int64_t x, int64_t tap) {
     const int32_t weight =
@@ -253,7 +297,8 @@ Status quantizedDepthwiseConv2d(KernelContext& context) {
 
 namespace {
 
-/// Calls f(values within the window one by one...) through `each`, then writes `result()`.
+/// Calls start(count), each(values, step, count) for every pixel within the window and finish(to, step,
+/// count), with some channels of a pixel at a time.
 template <typename Start, typename Each, typename Finish>
 Status poolInt8(const Tensor& input, const Tensor& output, const Window* windows, Start start, Each each,
                 Finish finish) {
@@ -261,18 +306,25 @@ Status poolInt8(const Tensor& input, const Tensor& output, const Window* windows
   if (!in.read(input) || !out.read(output) || in.count != out.count || in.channels != out.channels)
     return shapesDiffer();
   if (output.bytes == 0) return Status{};
+  const int64_t chunk = static_cast<int64_t>(kChunk);
   for (int64_t n = 0; n < out.count; ++n) {
-    for (int64_t c = 0; c < out.channels; ++c) {
-      for (int64_t y = 0; y < out.sizes[0]; ++y) {
-        for (int64_t x = 0; x < out.sizes[1]; ++x) {
-          start();
-          const Taps rows(windows[0], y), columns(windows[1], x);
+    for (int64_t y = 0; y < out.sizes[0]; ++y) {
+      for (int64_t x = 0; x < out.sizes[1]; ++x) {
+        const Taps rows(windows[0], y), columns(windows[1], x);
+        for (int64_t c = 0; c < out.channels; c += chunk) {
+          const size_t count = static_cast<size_t>(out.channels - c < chunk ? out.channels - c : chunk);
+          start(count);
           for (int64_t ky = rows.first; ky < rows.last; ++ky) {
             const int64_t iy = windows[0].tap(y, ky);
-            for (int64_t kx = columns.first; kx < columns.last; ++kx)
-              each(int32_t{in.data[in.at(n, c, iy, windows[1].tap(x, kx))]});
+            for (int64_t kx = columns.first; kx < columns.last; ++kx) {
+              const int8_t* from = in.data + in.at(n, c, iy, windows[1].tap(x, kx));
+              int8_t buffer[kChunk];
+              const size_t step = in.steps[1];
+              for (size_t i = 0; step != 1 && i < count; ++i) buffer[i] = from[i * step];
+              each(step == 1 ? from : buffer, count);
+            }
           }
-          output.as<int8_t>()[out.at(n, c, y, x)] = static_cast<int8_t>(finish());
+          finish(output.as<int8_t>() + out.at(n, c, y, x), out.steps[1], count);
         }
       }
     }
@@ -316,14 +368,24 @@ Status quantizedAvgPool2d(KernelContext& context) {
   if (!call.ok()) return call.status();
   Window windows[2];
   CARINA_RT_TRY(poolWindows(call, *input, *output, windows, false, ceil));
-  int64_t sum = 0, count = 0;
+  int32_t sums[kChunk];
+  int32_t pixels = 0;
   return poolInt8(
-      *input, *output, windows, [&] { sum = count = 0; },
-      [&](int32_t value) {
-        sum += value;
-        ++count;
+      *input, *output, windows,
+      [&](size_t count) {
+        pixels = 0;
+        for (size_t i = 0; i < count; ++i) sums[i] = 0;
       },
-      [&] { return count == 0 ? 0 : (sum > 0 ? sum + count / 2 : sum - count / 2) / count; });
+      [&](const int8_t* values, size_t count) {
+        addToInt8(values, sums, count);
+        ++pixels;
+      },
+      [&](int8_t* to, size_t step, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+          const int64_t sum = sums[i], half = pixels / 2;
+          to[i * step] = static_cast<int8_t>(pixels == 0 ? 0 : (sum > 0 ? sum + half : sum - half) / pixels);
+        }
+      });
 }
 
 /// (input, kernel, stride, padding, dilation, ceil_mode, input zero, output zero, min, max, out)
@@ -337,10 +399,16 @@ Status quantizedMaxPool2d(KernelContext& context) {
   if (!call.ok()) return call.status();
   Window windows[2];
   CARINA_RT_TRY(poolWindows(call, *input, *output, windows, true, ceil));
-  int32_t best = 0;
+  int8_t best[kChunk];
   return poolInt8(
-      *input, *output, windows, [&] { best = -128; },
-      [&](int32_t value) { best = value > best ? value : best; }, [&] { return clampTo(best, low, high); });
+      *input, *output, windows,
+      [&](size_t count) {
+        for (size_t i = 0; i < count; ++i) best[i] = -128;
+      },
+      [&](const int8_t* values, size_t count) { maxInt8(values, best, count); },
+      [&](int8_t* to, size_t step, size_t count) {
+        for (size_t i = 0; i < count; ++i) to[i * step] = static_cast<int8_t>(clampTo(best[i], low, high));
+      });
 }
 
 }  // namespace carina::rt::kernels

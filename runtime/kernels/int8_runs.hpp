@@ -31,6 +31,12 @@ void addInt8(const int8_t* a, const int8_t* b, int8_t* out, size_t count, const 
 /// out[i] = requantize((a[i] - firstZero) * (b[i] - secondZero)).
 void mulInt8(const int8_t* a, const int8_t* b, int8_t* out, size_t count, int32_t firstZero,
              int32_t secondZero, const Requantize& requantize);
+/// sums[i] += (in[i] + offset) * weights[i], wrapping.
+void macInt8(const int8_t* in, const int8_t* weights, int32_t* sums, size_t count, int32_t offset);
+/// sums[i] += in[i].
+void addToInt8(const int8_t* in, int32_t* sums, size_t count);
+/// largest[i] = max(largest[i], in[i]).
+void maxInt8(const int8_t* in, int8_t* largest, size_t count);
 /// out[i] = table[in[i] + 128].
 void lookUpInt8(const int8_t* in, const int8_t* table, int8_t* out, size_t count);
 

@@ -3,6 +3,7 @@
 // multiplication, rounding half to even, zero point added to the integer.
 #include "carina/kernels.hpp"
 #include "channels.hpp"
+#include "helium.hpp"
 
 namespace carina::rt::kernels {
 namespace {
@@ -28,7 +29,9 @@ void quantizeRun(const float* input, T* output, size_t count, float inverse, int
   constexpr Sum kFar = Sum{1} << (sizeof(Sum) * 8 - 2);
   const Sum zero = static_cast<Sum>(zeroPoint), low = static_cast<Sum>(range.min),
             high = static_cast<Sum>(range.max);
-  for (size_t i = 0; i < count; ++i) {
+  size_t i = 0;
+  if constexpr (sizeof(T) <= 2) i = quantizeVectors(input, output, count, inverse, zero, low, high);
+  for (; i < count; ++i) {
     const float scaled = __builtin_rintf(input[i] * inverse);
     Sum rounded = 0;
     if (scaled >= static_cast<float>(kFar))
