@@ -384,6 +384,122 @@ Value* picking(Network& n) {
   return aten::IndexSelect::create(n.b, n.input(shape), n.graph.addConstant(index), d).output();
 }
 
+/// Windows over one dimension, with and without a batch.
+Value* windowsInOneDimension(Network& n) {
+  const int64_t channels = n.channels();
+  const Window x = windowOf(n.dice, 11, false, true);
+  Value* input = n.input({n.dice.of({1, 2}), channels, x.size});
+  switch (n.dice.roll(0, 2)) {
+    case 0:
+      return aten::MaxPool1d::create(n.b, input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad}, Ints{1},
+                                     n.dice.chance(2))
+          .output();
+    case 1:
+      return aten::AvgPool1d::create(n.b, input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad},
+                                     n.dice.chance(2), n.dice.chance(2))
+          .output();
+    default: {
+      const int64_t out = n.dice.of({1, 3, 8});
+      return aten::ConvTranspose1d::create(n.b, input, n.weight({channels, out, x.kernel}), n.weight({out}),
+                                           Ints{x.stride}, Ints{0}, Ints{x.stride - 1}, 1, Ints{1})
+          .output();
+    }
+  }
+}
+
+Value* integers(Network& n) {
+  const Shape shape = n.shape(0, 5);
+  Value *x = n.input(n.spread(shape), DType::Int32), *y = n.input(shape, DType::Int32);
+  switch (n.dice.roll(0, 5)) {
+    case 0:
+      return aten::BitwiseAndTensor::create(n.b, x, y).output();
+    case 1:
+      return aten::BitwiseOrTensor::create(n.b, y, x).output();
+    case 2:
+      return aten::BitwiseXorTensor::create(n.b, x, y).output();
+    case 3:
+      return aten::LogicalAnd::create(n.b, aten::GtTensor::create(n.b, x, y).output(),
+                                      aten::NeTensor::create(n.b, y, x).output())
+          .output();
+    case 4:
+      return aten::MulTensor::create(n.b, x, y).output();
+    default:
+      return aten::Maximum::create(n.b, x, y).output();
+  }
+}
+
+/// Rows whose indices are computed.
+Value* lookup(Network& n) {
+  if (n.dice.chance(2)) {
+    const int64_t rows = n.dice.roll(10, 200);
+    return aten::Embedding::create(n.b, n.weight({rows, n.channels()}),
+                                   n.input(n.shape(1, 3, 40), DType::Int64), int64_t{-1}, false, false)
+        .output();
+  }
+  Shape shape = n.shape(1, 3, 200);
+  const int64_t d = n.dim(shape);
+  shape[static_cast<size_t>(d)] = n.dice.roll(10, 20);
+  Shape picked = shape;
+  picked[static_cast<size_t>(d)] = n.dice.roll(1, 12);
+  return aten::Gather::create(n.b, n.input(shape), n.input(picked, DType::Int64), d, false).output();
+}
+
+/// An operator between two convolutions: it meets channel-last data.
+Value* between(Network& n) {
+  const int64_t channels = 4 * n.dice.of({1, 2, 3, 8}), height = n.dice.of({1, 4, 7}),
+                width = n.dice.of({2, 5, 8});
+  const auto convolve = [&](Value* x, int64_t out, int64_t kernel) {
+    return aten::Conv2d::create(n.b, x, n.weight({out, x->dim(1), kernel, kernel}), n.weight({out}),
+                                Ints{1, 1}, Ints{kernel / 2, kernel / 2}, Ints{1, 1}, 1)
+        .output();
+  };
+  Value* x = convolve(n.input({n.dice.of({1, 2}), 3, height, width}), channels, 3);
+  const int64_t d = n.dice.roll(1, 3);
+  switch (n.dice.roll(0, 11)) {
+    case 0:
+      x = aten::SoftmaxInt::create(n.b, x, d, std::nullopt).output();
+      break;
+    case 1:
+      x = aten::Cat::create(n.b, std::vector<Value*>{x, aten::Sigmoid::create(n.b, x).output()}, d).output();
+      break;
+    case 2:
+      x = aten::SliceTensor::create(n.b, x, d, x->dim(d) / 2, x->dim(d), int64_t{1}).output();
+      break;
+    case 3:
+      x = aten::UpsampleNearest2dVec::create(n.b, x, Ints{2 * height, width + 3}, std::nullopt).output();
+      break;
+    case 4:
+      x = aten::UpsampleBilinear2dVec::create(n.b, x, Ints{height + 1, 2 * width}, false, std::nullopt)
+              .output();
+      break;
+    case 5:
+      x = aten::MulTensor::create(n.b, x, aten::MeanDim::create(n.b, x, Ints{d}, true, std::nullopt).output())
+              .output();
+      break;
+    case 6:
+      x = aten::PixelShuffle::create(n.b, x, int64_t{2}).output();
+      break;
+    case 7:
+      x = aten::Flip::create(n.b, x, Ints{d}).output();
+      break;
+    case 8:
+      x = aten::ConstantPadNd::create(n.b, x, Ints{1, 2, 0, 1}, 0.5).output();
+      break;
+    case 9:
+      x = aten::WhereSelf::create(n.b, aten::GtTensor::create(n.b, x, n.weight({1, channels, 1, 1})).output(),
+                                  x, n.weight({1, 1, 1, 1}))
+              .output();
+      break;
+    case 10:
+      x = aten::View::create(n.b, x, Ints{x->dim(0), channels / 2, height * 2, width}).output();
+      break;
+    default:
+      x = aten::Permute::create(n.b, x, Ints{0, 3, 1, 2}).output();
+      break;
+  }
+  return convolve(x, n.dice.of({1, 6, 16}), n.dice.of({1, 3}));
+}
+
 using Build = Value* (*)(Network&);
 /// Where codes are within one of the simulation. Tables of 16 bits interpolate, which it does not, and chains
 /// of operators may amplify a difference of one.
@@ -414,7 +530,11 @@ constexpr Family kFamilies[] = {{"convolution", convolution},
                                 {"product", product},
                                 {"attention", attention, Simulated::Neither},
                                 {"resizing", resizing},
-                                {"picking", picking}};
+                                {"picking", picking},
+                                {"windows1d", windowsInOneDimension},
+                                {"integers", integers},
+                                {"lookup", lookup},
+                                {"between", between, Simulated::Neither}};
 
 class Shapes : public testing::TestWithParam<Family> {};
 
