@@ -3,28 +3,16 @@
 // into parts.
 #include "partition/partition.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "aten/op_pattern.hpp"
 #include "lower/lower.hpp"
 #include "partition/units.hpp"
 
 namespace carina::partition {
 namespace {
-
-bool matches(const std::string& pattern, const std::string& text) {
-  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-}
-
-/// "relu" and "aten.relu" stand for all overloads of aten.relu.
-bool isOperatorName(const std::string& wanted, std::string_view name) {
-  const std::string full = wanted.find('.') == std::string::npos ? "aten." + wanted : wanted;
-  return name == full ||
-         (name.size() > full.size() && name.substr(0, full.size()) == full && name[full.size()] == '.');
-}
 
 struct Reason {
   std::string place;  // Node::where() of the node it is about; "" when unknown
@@ -73,10 +61,11 @@ class Partitioner {
         return std::any_of(list.begin(), list.end(), test);
       };
       if (any(options_.keepOffOps,
-              [&](const std::string& op) { return isOperatorName(op, node->opName()); }) ||
-          any(options_.keepOffNames, [&](const std::string& pattern) { return matches(pattern, name); }) ||
+              [&](const std::string& op) { return aten::matchesOperator(op, node->opName()); }) ||
+          any(options_.keepOffNames,
+              [&](const std::string& pattern) { return aten::matchesGlob(pattern, name); }) ||
           any(options_.keepOffModules,
-              [&](const std::string& pattern) { return matches(pattern, module); })) {
+              [&](const std::string& pattern) { return aten::matchesGlob(pattern, module); })) {
         return Reason{node->where(), "kept off the NPU on request", "drop the request"};
       }
     }
