@@ -7,7 +7,6 @@
 namespace carina::platform {
 namespace {
 constexpr char kEndOfTransmission = 0x04;
-constexpr std::string_view kExitTag = "EXITTHESIM";
 constexpr std::string_view kExitCode = "Application exit code: ";
 constexpr size_t kLongestLine = 1024;
 }  // namespace
@@ -25,7 +24,7 @@ void EndOfTest::look() {
 bool EndOfTest::feed(char byte) {
   if (byte == kEndOfTransmission) {
     look();
-    return true;
+    return eot_;
   }
   if (byte == '\n') {
     look();
@@ -33,8 +32,8 @@ bool EndOfTest::feed(char byte) {
     return false;
   }
   if (line_.size() < kLongestLine) line_.push_back(byte);
-  return byte == kExitTag.back() && line_.size() >= kExitTag.size() &&
-         std::string_view(line_).substr(line_.size() - kExitTag.size()) == kExitTag;
+  return !tag_.empty() && line_.size() >= tag_.size() &&
+         line_.compare(line_.size() - tag_.size(), tag_.size(), tag_) == 0;
 }
 
 }  // namespace carina::platform

@@ -94,7 +94,7 @@ class System {
   FpgaIo fpgaIo_;
   std::vector<std::unique_ptr<Uart>> uarts_;
   Semihosting semihosting_;
-  EndOfTest endOfTest_;
+  EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
   std::unique_ptr<Cpu> cpu_;
 
   steady_clock::time_point started_;
@@ -165,7 +165,7 @@ void System::put(uint32_t uart, char byte) {
 
 void System::send(uint32_t uart, char byte) {
   if (ended_) return;  // the rest of the basic block that ended the run
-  if (uart == 0 && endOfTest_.feed(byte) && options_.stopAtEndOfTest) {
+  if (uart == 0 && endOfTest_.feed(byte)) {
     end(EndReason::Exit, "", endOfTest_.exitCode());
     return;
   }

@@ -39,7 +39,9 @@ struct Options {
 
   double secondsLimit = 0;         // of wall time; 0 = none
   uint64_t instructionsLimit = 0;  // 0 = none
-  bool stopAtEndOfTest = true;     // at EOT or EXITTHESIM on UART0
+  // What ends a run on UART 0; the exit code is then what EndOfTest has seen.
+  bool stopAtEot = true;               // the byte 0x04
+  std::string exitTag = "EXITTHESIM";  // a text; empty: none
 
   /// Gets output of UART `uart`; semihosting's console is UART 0.
   std::function<void(uint32_t uart, char byte)> output;

@@ -34,6 +34,14 @@ TEST(EndOfTest, ExitTag) {
   EXPECT_EQ(end.exitCode(), 0);
 }
 
+TEST(EndOfTest, OtherConventions) {
+  EndOfTest never(false, "");
+  EXPECT_EQ(endAfter(never, "Application exit code: 5.\n\x04\nEXITTHESIM\n"), -1);
+  EXPECT_EQ(never.exitCode(), 5);
+  EndOfTest tag(false, "BYE");
+  EXPECT_EQ(endAfter(tag, "\x04\nGOODBYE\n"), 8);
+}
+
 TEST(EndOfTest, FailuresInTheLog) {
   EndOfTest test;
   EXPECT_EQ(endAfter(test, "Test_result: FAIL\n"), -1);

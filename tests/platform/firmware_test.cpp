@@ -3,7 +3,9 @@
 // from outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -261,6 +263,27 @@ TEST_F(Firmware, TraceNamesDevicesAndExceptions) {
   EXPECT_THAT(all, HasSubstr("read  npu+0x0"));
   EXPECT_THAT(all, HasSubstr("take  interrupt 56"));
   EXPECT_THAT(all, HasSubstr("return 0xfffffff9"));
+}
+
+// --- under the names of the FVPs
+
+TEST_F(Firmware, FvpCommandLine) {
+  const auto status = [&](const std::string& command) {
+    const int state =
+        std::system((std::string(CARINA_FVP_FOLDER) + "/" + command + " >/dev/null 2>&1").c_str());
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  };
+  const std::string end = " -C mps3_board.uart0.shutdown_on_eot=1 -C mps3_board.uart0.out_file='-' ";
+  EXPECT_EQ(status("FVP_Corstone_SSE-300_Ethos-U55" + end + "-a " + image("hello-300.elf").string()), 3);
+  EXPECT_EQ(status("FVP_Corstone_SSE-320 -C mps4_board.uart0.shutdown_on_eot=1 -C "
+                   "mps4_board.subsystem.ethosu.num_macs=512 " +
+                   image("npu-320.elf").string()),
+            0);
+  EXPECT_EQ(
+      status("FVP_Corstone_SSE-300_Ethos-U65 -C ethosu.num_macs=512" + end + image("npu-300.elf").string()),
+      0);
+  EXPECT_EQ(status("FVP_Corstone_SSE-300_Ethos-U55 -C ethosu.num_macs=77 " + image("npu-300.elf").string()),
+            1);
 }
 
 // --- what cannot run

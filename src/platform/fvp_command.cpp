@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/fvp_command.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "platform/hardware.hpp"
+
+namespace carina::platform {
+namespace {
+
+template <typename Number>
+std::optional<Number> numberOf(std::string_view text) {
+  const bool hex = text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X";
+  if (hex) text.remove_prefix(2);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional<Number>(value)
+                                                                  : std::nullopt;
+}
+
+std::optional<double> secondsOf(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && value >= 0 ? std::optional<double>(value) : std::nullopt;
+}
+
+/// Quotes that a shell script left round a value.
+std::string unquoted(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    text = text.substr(1, text.size() - 2);
+  return std::string(text);
+}
+
+/// Parameters without a meaning here: terminals, pictures, and stack and heap, which stay the image's own.
+bool isIgnored(std::string_view name) {
+  constexpr std::string_view kParts[] = {"telnetterminal",
+                                         "visualisation",
+                                         "vis_hdlcd",
+                                         "v_path",
+                                         "unbuffered_output",
+                                         "semihosting-stack_base",
+                                         "semihosting-stack_limit",
+                                         "semihosting-heap_limit",
+                                         "semihosting-heap_base",
+                                         "semihosting-Thumb_SVC",
+                                         "cpu0.CFGITCMSZ",
+                                         "cpu0.CFGDTCMSZ",
+                                         "cpu0.MVE",
+                                         "cpu0.FPU"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+class Parser {
+ public:
+  explicit Parser(FvpCommand& command) : command_(command) {
+    command_.options.semihosting = false;
+    command_.options.stopAtEot = false;
+    command_.options.exitTag.clear();
+    command_.options.timingAdapters = true;
+  }
+
+  Status parse(std::span<const std::string> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& argument = arguments[i];
+      const auto value = [&]() -> Result<std::string> {
+        if (const size_t equals = argument.find('=');
+            argument.rfind("--", 0) == 0 && equals != std::string::npos)
+          return argument.substr(equals + 1);
+        if (i + 1 == arguments.size()) return fail("a value is missing").at(argument);
+        return arguments[++i];
+      };
+      const std::string name =
+          argument.substr(0, argument.rfind("--", 0) == 0 ? argument.find('=') : std::string::npos);
+      if (name == "-C" || name == "--parameter") {
+        CARINA_TRY(const std::string text, value());
+        CARINA_RETURN_IF_ERROR(parameter(text));
+      } else if (name == "-a" || name == "--application") {
+        CARINA_TRY(const std::string text, value());
+        command_.image = withoutCore(text);
+      } else if (name == "--data") {
+        CARINA_TRY(const std::string text, value());
+        CARINA_RETURN_IF_ERROR(data(text));
+      } else if (name == "--timelimit") {
+        CARINA_TRY(const std::string text, value());
+        const auto seconds = secondsOf(text);
+        if (!seconds) return fail("'{}' is no number of seconds", text).at(name);
+        command_.options.secondsLimit = *seconds;
+      } else if (name == "--stat") {
+        command_.statistics = true;
+      } else if (name == "--plugin") {
+        CARINA_TRY(const std::string ignored, value());
+        command_.unknown.push_back(name + " " + ignored);
+      } else if (name == "-q" || name == "--quiet") {
+        continue;
+      } else if (argument.rfind('-', 0) == 0) {
+        command_.unknown.push_back(argument);
+      } else {
+        command_.image = argument;
+      }
+    }
+    if (command_.image.empty()) return fail("no image is given").withRemedy("-a APP.elf");
+    return {};
+  }
+
+  int macs() const { return macs_; }
+
+ private:
+  /// "cpu0=FILE" names a core first.
+  static std::string withoutCore(const std::string& text) {
+    const size_t equals = text.find('=');
+    return equals == std::string::npos ? text : text.substr(equals + 1);
+  }
+
+  Status data(const std::string& text) {
+    const std::string entry = withoutCore(text);
+    const size_t at = entry.rfind('@');
+    const auto address = at == std::string::npos ? std::nullopt : numberOf<uint32_t>(entry.substr(at + 1));
+    if (!address)
+      return fail("'{}' does not say where to load it", text).at("--data").withRemedy("FILE@0xADDRESS");
+    command_.options.data.push_back({entry.substr(0, at), *address});
+    return {};
+  }
+
+  Status parameter(const std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) return fail("'{}' is no name=value", text).at("-C");
+    const std::string name = text.substr(0, equals),
+                      value = unquoted(std::string_view(text).substr(equals + 1));
+    Options& options = command_.options;
+    // Boards name the same part by different paths: the end of the name says which it is.
+    const auto is = [&](std::string_view end) {
+      return name.size() >= end.size() && std::string_view(name).substr(name.size() - end.size()) == end;
+    };
+    const bool on = value == "1" || value == "true";
+    if (is("ethosu.num_macs")) {
+      macs_ = numberOf<int>(value).value_or(-1);
+      if (macs_ <= 0) return fail("'{}' is no number of MACs", value).at(name);
+    } else if (is("ethosu.extra_args")) {
+      options.timingAdapters =
+          value.find("--fast") == std::string::npos && value.find("-F") == std::string::npos;
+    } else if (is("uart0.out_file")) {
+      command_.uartFile = value == "-" ? "" : value;
+    } else if (is("uart0.shutdown_on_eot")) {
+      options.stopAtEot = on;
+    } else if (is("uart0.shutdown_tag")) {
+      options.exitTag = value;
+    } else if (is("cpu0.semihosting-enable")) {
+      options.semihosting = on;
+    } else if (is("cpu0.semihosting-cwd")) {
+      options.semihostingFolder = value;
+    } else if (is("cpu0.semihosting-cmd_line")) {
+      options.commandLine = value;
+    } else if (is("cpu0.INITSVTOR") || is("INITSVTOR_RST")) {
+      options.vectorTable = numberOf<uint32_t>(value);
+      if (!options.vectorTable) return fail("'{}' is no address", value).at(name);
+    } else if (!isIgnored(name)) {
+      command_.unknown.push_back(name);
+    }
+    return {};
+  }
+
+  FvpCommand& command_;
+  int macs_ = 0;
+};
+
+}  // namespace
+
+Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments) {
+  FvpCommand command;
+  Parser parser(command);
+  CARINA_RETURN_IF_ERROR(parser.parse(arguments));
+  // Like the FVPs: files of the folder it was started in.
+  if (command.options.semihosting && command.options.semihostingFolder.empty())
+    command.options.semihostingFolder = ".";
+  HardwareChoice choice;
+  choice.platform = program.find("SSE-320") != std::string_view::npos ? "corstone-320" : "corstone-300";
+  choice.macs = parser.macs();
+  if (program.find("U65") != std::string_view::npos)
+    choice.target = fmt::format("ethos-u65-{}", choice.macs == 0 ? 256 : choice.macs);
+  CARINA_TRY(const Hardware hardware, chooseHardware(choice, command.image));
+  command.options.board = hardware.board;
+  command.options.machine = hardware.machine;
+  return command;
+}
+
+}  // namespace carina::platform

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of Arm's Fixed Virtual Platforms, as far as it means something here, so that scripts
+// written for them run unchanged.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "platform/platform.hpp"
+
+namespace carina::platform {
+
+struct FvpCommand {
+  std::filesystem::path image;
+  Options options;
+  bool statistics = false;           // --stat
+  std::string uartFile;              // of UART 0; empty: standard output
+  std::vector<std::string> unknown;  // parameters that are not known, and were left out
+};
+
+/// `program` is the name the FVP is called by: FVP_Corstone_SSE-300_Ethos-U55, ..._Ethos-U65 or
+/// FVP_Corstone_SSE-320.
+Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments);
+
+}  // namespace carina::platform

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/fvp_command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/temp_dir.hpp"
+
+namespace carina::platform {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FvpCommandTest : public testing::Test {
+ protected:
+  FvpCommandTest() { std::ofstream(folder_ / "app.elf") << "image"; }
+  std::string image() const { return (folder_ / "app.elf").string(); }
+  static Result<FvpCommand> parse(const char* program, const std::vector<std::string>& arguments) {
+    return parseFvpCommand(program, arguments);
+  }
+  test::TempDir folder_;
+};
+
+TEST_F(FvpCommandTest, AsScriptsCallIt) {
+  const auto command =
+      parse("FVP_Corstone_SSE-300_Ethos-U55",
+            {"-C", "ethosu.num_macs=256", "-C", "mps3_board.visualisation.disable-visualisation=1", "-C",
+             "mps3_board.telnetterminal0.start_telnet=0", "-C", "mps3_board.uart0.out_file=\"-\"", "-C",
+             "mps3_board.uart0.shutdown_on_eot=1", "-a", image(), "--timelimit", "220", "--stat"});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_EQ(command->image, image());
+  EXPECT_EQ(command->options.machine.target->name, "ethos-u55-256");
+  EXPECT_EQ(command->options.secondsLimit, 220);
+  EXPECT_TRUE(command->options.stopAtEot);
+  EXPECT_TRUE(command->options.timingAdapters);
+  EXPECT_FALSE(command->options.semihosting);
+  EXPECT_TRUE(command->statistics);
+  EXPECT_EQ(command->uartFile, "");
+  EXPECT_THAT(command->unknown, IsEmpty());
+}
+
+TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
+  const auto command =
+      parse("FVP_Corstone_SSE-320",
+            {"-C", "mps4_board.subsystem.ethosu.num_macs=1024", "-C",
+             "mps4_board.subsystem.ethosu.extra_args=--fast", "-C",
+             "mps4_board.subsystem.cpu0.semihosting-enable=1", "-C",
+             "mps4_board.subsystem.cpu0.semihosting-cwd=/box", "-C",
+             "mps4_board.subsystem.cpu0.semihosting-cmd_line='runner -m x.pte'", "-C",
+             "mps4_board.subsystem.cpu0.INITSVTOR=0x11000000", "--data", "cpu0=x.pte@0x70000000", image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_EQ(command->options.machine.target->name, "ethos-u85-1024");
+  EXPECT_FALSE(command->options.timingAdapters);
+  EXPECT_TRUE(command->options.semihosting);
+  EXPECT_EQ(command->options.semihostingFolder, "/box");
+  EXPECT_EQ(command->options.commandLine, "runner -m x.pte");
+  EXPECT_EQ(command->options.vectorTable, 0x11000000u);
+  ASSERT_EQ(command->options.data.size(), 1u);
+  EXPECT_EQ(command->options.data[0].file, "x.pte");
+  EXPECT_EQ(command->options.data[0].address, 0x70000000u);
+}
+
+TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
+  const auto command = parse("FVP_Corstone_SSE-300_Ethos-U65", {"-C", "some.thing=1", "--weird", image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_THAT(command->unknown, ElementsAre("some.thing", "--weird"));
+  EXPECT_EQ(command->options.machine.target->name, "ethos-u65-256");
+}
+
+TEST_F(FvpCommandTest, Mistakes) {
+  const auto refusal = [&](const std::vector<std::string>& arguments) {
+    const auto command = parse("FVP_Corstone_SSE-320", arguments);
+    return command.ok() ? std::string() : command.error().str();
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("no image"));
+  EXPECT_THAT(refusal({"-C"}), HasSubstr("value is missing"));
+  EXPECT_THAT(refusal({"-C", "nonsense", image()}), HasSubstr("name=value"));
+  EXPECT_THAT(refusal({"-C", "ethosu.num_macs=many", image()}), HasSubstr("no number"));
+  EXPECT_THAT(refusal({"-C", "ethosu.num_macs=77", image()}), HasSubstr("ethos-u85-77"));
+  EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("where to load"));
+  EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("no number of seconds"));
+}
+
+}  // namespace
+}  // namespace carina::platform
