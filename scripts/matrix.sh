@@ -4,7 +4,8 @@
 #   operators  every one-operator network x one target of each family x precision.
 # usage: matrix.sh CARINA [networks|operators|NETWORK.pt2...]     default: both. Networks have .npz samples beside them: those
 # under models/ and, when CARINA_FIXTURES (default ../shared) is there, those of fixtures/models; operators: fixtures/ops.
-# JOBS runs at a time. SQNR_TABLE=FILE: SQNR of every case against its float network, tab separated.
+# JOBS runs at a time; OPTIONS are further options of the compilation ("--optimize size").
+# SQNR_TABLE=FILE: SQNR of every case against its float network, tab separated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 carina=$(realpath "$1")
@@ -58,7 +59,7 @@ one() {
   local network=$1 target=$2 mode=$3 precision=$4 log
   log="$results/$(basename "$network" .pt2) $target $mode $precision"
   if "$carina" verify "$network" --target "$target" ${mode:+--memory-mode "$mode"} --quantize "$precision" \
-    --calibrate "${network%.pt2}.npz" --samples 1 >"$log" 2>&1 && grep -q '^wholly on the NPU' "$log"; then
+    --calibrate "${network%.pt2}.npz" --samples 1 ${OPTIONS:-} >"$log" 2>&1 && grep -q '^wholly on the NPU' "$log"; then
     mv "$log" "$log.ok"
   else
     mv "$log" "$log.bad"

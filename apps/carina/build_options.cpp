@@ -39,7 +39,9 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
       ->check(CLI::ExistingFile);
   static const std::map<std::string, Quantization> kQuantization{
       {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
-  command.add_option("--quantize", options.quantization, "int8 (default), int16x8, none (default for target cpu)")
+  command
+      .add_option("--quantize", options.quantization,
+                  "int8 (default), int16x8, none (default for target cpu)")
       ->transform(CLI::CheckedTransformer(kQuantization).description(""));
   command
       .add_option("--quantize-config", options.quantizeConfig,
@@ -67,7 +69,15 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   command.add_option("--io-inputs", inputs, "The same for inputs only")->transform(asIo);
   command.add_option("--io-outputs", outputs, "The same for outputs only")->transform(asIo);
   command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
-  command.add_option("--arena-size", options.arenaLimit, "Bytes that the arena may take")
+  static const std::map<std::string, compiler::Optimize> kOptimize{
+      {"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}};
+  command
+      .add_option("--optimize", options.optimize,
+                  "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe")
+      ->transform(CLI::CheckedTransformer(kOptimize).description(""));
+  command
+      .add_option("--arena-size", options.arenaLimit,
+                  "Bytes that the arena may take; layers run stripe by stripe where that makes it fit")
       ->check(CLI::PositiveNumber);
   command
       .add_option("--dump-after", dumpStages,

@@ -59,8 +59,37 @@ bool better(const npu::OperationCost& a, const npu::OperationCost& b) {
   return key(a) < key(b);
 }
 
-void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context, Best& best) {
-  const npu::Target& target = *context.machine->target;
+/// Operations that are executed block by block together, all with the block of the first: one, or a U85
+/// chain.
+class Chain {
+ public:
+  Chain(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts)
+      : followers_(operations.begin() + 1, operations.end()), contexts_(contexts) {}
+
+  /// Cycles with this first operation.
+  npu::OperationCost estimate(const npu::KernelOperation& head) {
+    if (followers_.empty()) return npu::estimate(head, contexts_.front());
+    all_.assign(1, head);
+    for (npu::KernelOperation& follower : followers_) {
+      follower.block = head.block;
+      follower.microblock = head.microblock;
+      all_.push_back(follower);
+    }
+    return npu::estimateChain(all_, contexts_);
+  }
+
+  bool allows(const npu::Target& target, const npu::BlockShape& microblock) const {
+    return std::all_of(followers_.begin(), followers_.end(), [&](const npu::KernelOperation& follower) {
+      return npu::microblockAllowed(target, follower, microblock);
+    });
+  }
+
+ private:
+  std::vector<npu::KernelOperation> followers_, all_;
+  std::span<const npu::TimingContext> contexts_;
+};
+
+void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& target, Best& best) {
   const npu::BlockRules rules(target, op);
   npu::BlockShape granule = rules.granule();
   const npu::BlockShape limit = rules.limit();
@@ -76,7 +105,7 @@ void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context
         const npu::BlockShape block{height, width, depth};
         if (!rules.fits(block, target.isU85() && !elementwise ? 2 : 1)) continue;
         op.block = block;
-        const npu::OperationCost cost = npu::estimate(op, context);
+        const npu::OperationCost cost = chain.estimate(op);
         if (!best.found || better(cost, best.cost)) {
           best.cost = cost;
           best.op = op;
@@ -93,7 +122,7 @@ void searchMicroblock(npu::KernelOperation op, const npu::TimingContext& context
   for (const npu::BlockShape& block : {smallest, granule}) {
     if (!rules.fits(block, 1)) continue;
     op.block = block;
-    best = {npu::estimate(op, context), op, true};
+    best = {chain.estimate(op), op, true};
     return;
   }
 }
@@ -119,25 +148,33 @@ std::vector<npu::Traversal> traversals(const npu::KernelOperation& op) {
   return orders;
 }
 
-Status search(npu::KernelOperation& op, const npu::TimingContext& context,
+Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
               const std::vector<npu::Traversal>& orders) {
-  const npu::Target& target = *context.machine->target;
+  const npu::Target& target = *contexts.front().machine->target;
+  npu::KernelOperation& op = operations.front();
+  Chain chain(operations, contexts);
   Best best;
   for (const npu::Traversal order : orders) {
     npu::KernelOperation candidate = op;
     if (candidate.weights) candidate.weights->traversal = order;
     if (!target.isU85()) {
       candidate.microblock = npu::microblocks(target).front();
-      searchMicroblock(candidate, context, best);
+      searchMicroblock(candidate, chain, target, best);
       continue;
     }
     for (const npu::BlockShape& microblock : npu::microblocks(target)) {
       candidate.microblock = microblock;
-      if (npu::microblockAllowed(target, candidate, microblock)) searchMicroblock(candidate, context, best);
+      if (npu::microblockAllowed(target, candidate, microblock) && chain.allows(target, microblock)) {
+        searchMicroblock(candidate, chain, target, best);
+      }
     }
   }
   if (!best.found) return noBlockFits(op);
   op = best.op;
+  for (npu::KernelOperation& follower : operations.subspan(1)) {
+    follower.block = op.block;
+    follower.microblock = op.microblock;
+  }
   if (!target.isU85()) {
     const auto layout = npu::BlockRules(target, op).shram(op.block);
     CARINA_CHECK(layout, "a legal block has a layout");
@@ -169,11 +206,15 @@ Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
 }
 
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search(op, context, {op.weights ? op.weights->traversal : npu::Traversal::DepthFirst});
+  return search({&op, 1}, {&context, 1}, {op.weights ? op.weights->traversal : npu::Traversal::DepthFirst});
 }
 
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search(op, context, traversals(op));
+  return search({&op, 1}, {&context, 1}, traversals(op));
+}
+
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts) {
+  return search(chain, contexts, traversals(chain.front()));
 }
 
 }  // namespace carina::compiler

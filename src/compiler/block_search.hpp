@@ -3,6 +3,8 @@
 // timing model.
 #pragma once
 
+#include <span>
+
 #include "npu/operation.hpp"
 #include "npu/timing.hpp"
 
@@ -17,5 +19,8 @@ Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContex
 
 /// Whether chooseBlock would find one: fails when not even the smallest block fits.
 Status checkBlock(npu::KernelOperation op, const npu::Target& target);
+
+/// One block and microblock for all operations of a U85 chain, and the traversal of the first one's weights.
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts);
 
 }  // namespace carina::compiler

@@ -41,6 +41,11 @@ std::string operationName(const EmittedOperation& emitted) {
   return emitted.node ? sourceName(emitted.node) + emitted.suffix : "";
 }
 
+/// All elements of the value are in memory once its node has run.
+bool holdsWhole(const Schedule& schedule, const ir::Value* value) {
+  return schedule.buffers[static_cast<size_t>(schedule.storage.access(value).buffer)].heldRows == 0;
+}
+
 Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule,
                    const Options& options, CompiledProgram& program) {
   npu::StreamWriter writer(*schedule.machine.target);
@@ -74,7 +79,9 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
       record.ofm = {op->ofm.base[0],
                     static_cast<uint64_t>(std::max<int64_t>(rows, 0) + op->ofm.strideX * op->ofm.width)};
       record.ofmRegion = op->ofm.region;
-      if (emitted.last) record.value = emitted.node->result()->name;
+      const bool inMemory =
+          op->ofm.storage != npu::Storage::Chained && holdsWhole(schedule, emitted.node->result());
+      if (emitted.last && inMemory) record.value = emitted.node->result()->name;
       if (emitted.last && !record.value.empty() && op->transpose == npu::Transpose::HWC) {
         npu::FeatureMap map = featureMap(schedule.storage, emitted.node->result());
         const Placement& place =
@@ -110,7 +117,8 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
     std::string name = named != names.end() ? named->second : buffer.root->name;
     if (name.empty() && buffer.root->producer()) name = sourceName(buffer.root->producer());
     add(schedule.buffers[b], std::move(name),
-        buffer.kind == BufferKind::Input    ? "input"
+        schedule.buffers[b].takesOver >= 0  ? "in place"
+        : buffer.kind == BufferKind::Input  ? "input"
         : buffer.kind == BufferKind::Output ? "output"
                                             : "feature map");
   }
@@ -165,7 +173,11 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machi
     for (size_t i = 0; i < tosa.inputs().size(); ++i) name(graph.inputs()[i], tosa.inputs()[i]);
     for (size_t i = 0; i < tosa.outputs().size(); ++i) name(graph.outputs()[i], tosa.outputs()[i]);
     program.memory = memoryRecords(plan, names);
-    for (const Pass& pass : plan.passes) program.steps.push_back(sourceName(pass.node));
+    for (const Group& group : plan.groups) {
+      const auto passName = [&](int32_t p) { return sourceName(plan.passes[static_cast<size_t>(p)].node); };
+      program.steps.push_back(passName(group.first) +
+                              (group.last > group.first ? ".." + passName(group.last) : ""));
+    }
   }
   program.constants = std::move(plan.constants).take();
   return program;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "compiler/hazards.hpp"
 #include "compiler/operation_builder.hpp"
+#include "compiler/stripes.hpp"
 #include "npu/blockconfig.hpp"
 
 namespace carina::compiler {
@@ -77,9 +79,16 @@ class Emitter {
       : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
 
   std::vector<EmittedOperation> run() {
-    for (const Pass& pass : schedule_.passes) {
-      addPass(pass);
-      if (!steps_.empty()) steps_.back().main.last = true;
+    for (size_t g = 0; g < schedule_.groups.size(); ++g) {
+      const Group& group = schedule_.groups[g];
+      if (group.rows == 0) {
+        addUnit(group.first, nullptr);
+      } else {
+        for (const Stripe& stripe : schedule_.stripes[g]) {
+          // What is chained to a pass runs with each of its stripes.
+          if (!passAt(stripe.pass).follows) addUnit(stripe.pass, &stripe);
+        }
+      }
     }
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (i == 0) issueTransfers(steps_[0]);
@@ -91,38 +100,76 @@ class Emitter {
   }
 
  private:
-  void place(npu::FeatureMap& map, const ir::Value* value) const {
-    const Placement& placement =
-        schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
+  const Pass& passAt(int32_t p) const { return schedule_.passes[static_cast<size_t>(p)]; }
+
+  const Placement& placementOf(const ir::Value* value) const {
+    return schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
+  }
+
+  /// Region and address; how many rows the buffer holds when it is a rolling one.
+  int32_t place(npu::FeatureMap& map, const ir::Value* value) const {
+    if (map.storage == npu::Storage::Chained) return 0;
+    const Placement& placement = placementOf(value);
     map.region = regionOf(placement.area);
     map.base[0] += static_cast<uint64_t>(placement.address);
+    return placement.heldRows;
   }
 
-  void addPass(const Pass& pass) {
-    if (pass.isDma) return addRows(pass);
-    npu::KernelOperation op = pass.operation;
-    place(op.ofm, pass.node->result());
-    const OperationInputs inputs = operationInputs(pass.node, target_);
-    if (inputs.ifm) place(op.ifm, inputs.ifm);
-    if (inputs.ifm2) place(*op.ifm2, inputs.ifm2);
-    if (pass.slices.empty()) {
-      Step step;
-      addTable(pass, op, step);
-      step.main = {op, pass.node, "", operationKindText(op), false};
-      steps_.push_back(std::move(step));
-      return;
+  /// A pass with everything that is chained to it: all of it (`stripe` null) or some rows; slice by slice.
+  void addUnit(int32_t first, const Stripe* stripe) {
+    const Pass& head = passAt(first);
+    if (head.isDma) return addRows(head);
+    int32_t last = first;
+    while (last + 1 < static_cast<int32_t>(schedule_.passes.size()) && passAt(last + 1).follows) ++last;
+    const size_t slices = std::max<size_t>(head.slices.size(), 1);
+    for (size_t s = 0; s < slices; ++s) {
+      const WeightSlice* slice = head.slices.empty() ? nullptr : &head.slices[s];
+      const size_t start = steps_.size();
+      for (int32_t p = first; p <= last; ++p) {
+        addOperation(passAt(p), slice, s, stripe);
+        // Nothing may come between the members of a chain: their transfers go in front of it.
+        if (p == first) continue;
+        Step &before = steps_[start], &step = steps_.back();
+        std::move(step.transfers.begin(), step.transfers.end(), std::back_inserter(before.transfers));
+        step.transfers.clear();
+      }
+      const bool complete = s + 1 == slices && (!stripe || stripe->end == head.operation.ofm.height);
+      for (size_t i = start; complete && i < steps_.size(); ++i) steps_[i].main.last = true;
     }
-    for (size_t s = 0; s < pass.slices.size(); ++s) addSlice(pass, op, s);
   }
 
-  /// One depth slice of a convolution.
-  void addSlice(const Pass& pass, npu::KernelOperation op, size_t index) {
-    const WeightSlice& slice = pass.slices[index];
+  /// One operation of a pass: the channels of a slice (null: all), the rows of a stripe (null: all).
+  void addOperation(const Pass& pass, const WeightSlice* slice, size_t sliceIndex, const Stripe* stripe) {
+    npu::KernelOperation op = pass.operation;
+    HeldRows held;
+    held.ofm = place(op.ofm, pass.node->result());
+    const OperationInputs inputs = operationInputs(pass.node, target_);
+    if (inputs.ifm) held.ifm = place(op.ifm, inputs.ifm);
+    if (inputs.ifm2) held.ifm2 = place(*op.ifm2, inputs.ifm2);
+    if (stripe) takeRows(op, stripe->begin, stripe->end, held);
     Step step;
     addTable(pass, op, step);
+    std::string suffix;
+    if (slice) {
+      if (slice->channels.depth < op.ofm.depth) {
+        suffix =
+            fmt::format("[{}:{}]", slice->channels.offset, slice->channels.offset + slice->channels.depth);
+        takeChannels(op, slice->channels);
+      }
+      if (op.weights) addWeights(pass, op, *slice, sliceIndex, stripe, suffix, step);
+    }
+    if (stripe) suffix += fmt::format("[rows {}:{}]", stripe->begin, stripe->end);
+    step.main = {op, pass.node, suffix, operationKindText(op), false};
+    steps_.push_back(std::move(step));
+  }
+
+  /// Weight streams of a slice, and their transfer when they are staged: once, before the first stripe.
+  void addWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice, size_t index,
+                  const Stripe* stripe, const std::string& suffix, Step& step) {
+    const npu::Traversal traversal = op.weights->traversal;
     op.weights = slice.streams;
-    op.weights->traversal = pass.operation.weights->traversal;
-    uint64_t base = static_cast<uint64_t>(slice.constant);
+    op.weights->traversal = traversal;
+    auto base = static_cast<uint64_t>(slice.constant);
     npu::Area area = npu::Area::Constants;
     if (pass.staged) {
       const Placement& staging = schedule_.staging[static_cast<size_t>(pass.staging[index % 2])];
@@ -132,7 +179,8 @@ class Emitter {
       dma.destination.region = regionOf(staging.area);
       dma.destination.address = static_cast<uint64_t>(staging.address);
       dma.length = static_cast<uint64_t>(slice.bytes);
-      step.transfers.push_back({dma, pass.node, sliceText(pass, slice), "DMA weights", false});
+      if (!stripe || stripe->begin == 0)
+        step.transfers.push_back({dma, pass.node, suffix, "DMA weights", false});
       base = static_cast<uint64_t>(staging.address);
       area = staging.area;
     }
@@ -143,23 +191,30 @@ class Emitter {
     for (npu::AddressRange& range : op.weights->scales) {
       if (range.length > 0) range.address += base;
     }
-    offsetChannels(op.ofm, slice.channels);
-    if (op.kind == npu::OperationKind::Depthwise) offsetChannels(op.ifm, slice.channels);
-    step.main = {op, pass.node, sliceText(pass, slice), operationKindText(op), false};
-    steps_.push_back(std::move(step));
   }
 
-  static std::string sliceText(const Pass& pass, const WeightSlice& slice) {
-    if (pass.slices.size() == 1) return "";
-    return fmt::format("[{}:{}]", slice.channels.offset, slice.channels.offset + slice.channels.depth);
+  /// Narrows an operation to some channels of its OFM; inputs that go with it channel by channel follow.
+  static void takeChannels(npu::KernelOperation& op, npu::DepthSlice channels) {
+    const auto follow = [&](npu::FeatureMap& map, const npu::Broadcast& broadcast) {
+      if (broadcast.scalar || broadcast.c || map.storage == npu::Storage::None) return;
+      offsetChannels(map, channels);
+    };
+    offsetChannels(op.ofm, channels);
+    if (op.kind == npu::OperationKind::Elementwise) {
+      follow(op.ifm, op.elementwise.ifmBroadcast);
+      if (op.ifm2) follow(*op.ifm2, op.elementwise.ifm2Broadcast);
+    } else if (op.kind != npu::OperationKind::Conv) {
+      offsetChannels(op.ifm, channels);
+    }
   }
 
   static void offsetChannels(npu::FeatureMap& map, npu::DepthSlice channels) {
     const int64_t offset = map.layout == npu::Layout::NHWC
                                ? int64_t{channels.offset} * npu::elementBytes(map.type)
                                : channels.offset / 16 * map.strideC;
-    map.base[0] += static_cast<uint64_t>(offset);
     map.depth = channels.depth;
+    if (map.storage == npu::Storage::Chained) return;
+    for (uint64_t& base : map.base) base += static_cast<uint64_t>(offset);
   }
 
   /// Makes sure that the operation's table is in table memory.

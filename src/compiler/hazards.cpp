@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/shape.hpp"
 #include "npu/blockconfig.hpp"
@@ -14,12 +15,6 @@ namespace {
 /// Box of elements of a feature map, ends exclusive.
 struct Box {
   std::array<int64_t, 3> begin{}, end{};
-  bool overlaps(const Box& other) const {
-    for (size_t i = 0; i < 3; ++i) {
-      if (begin[i] >= other.end[i] || other.begin[i] >= end[i]) return false;
-    }
-    return true;
-  }
 };
 
 /// The last (or first) `count` jobs of an OFM in block order: depth fastest, then width, then height.
@@ -93,12 +88,44 @@ std::vector<Box> firstInputJobs(const npu::KernelOperation& op, const npu::Featu
   return jobs;
 }
 
-/// The input is exactly the map that `previous` wrote.
-bool sameMap(const npu::FeatureMap& ofm, const npu::FeatureMap& input) {
-  return ofm.region == input.region && ofm.base == input.base && ofm.layout == input.layout &&
-         ofm.type == input.type && ofm.height == input.height && ofm.width == input.width &&
-         ofm.depth == input.depth && ofm.strideX == input.strideX && ofm.strideY == input.strideY &&
-         (ofm.layout == npu::Layout::NHWC || ofm.strideC == input.strideC);
+/// Where the rows of `ofm` are among the rows of `input`: both lie on one grid of rows, of the same columns
+/// and channels. Nothing when they do not; rows of the OFM that the input does not have are -1.
+std::optional<std::vector<int32_t>> commonRows(const npu::FeatureMap& ofm, const npu::FeatureMap& input) {
+  const bool alike = ofm.region == input.region && ofm.layout == input.layout && ofm.type == input.type &&
+                     ofm.width == input.width && ofm.depth == input.depth && ofm.strideX == input.strideX &&
+                     ofm.strideY == input.strideY &&
+                     (ofm.layout == npu::Layout::NHWC || ofm.strideC == input.strideC) && ofm.strideY > 0 &&
+                     ofm.base[1] == input.base[1] && ofm.base[3] == input.base[3];
+  if (!alike) return std::nullopt;
+  const auto rowAt = [](const npu::FeatureMap& map, int32_t y) {
+    const int64_t first = static_cast<int64_t>(map.base[y < map.height0 ? 0 : 2]);
+    return first + (y < map.height0 ? y : y - map.height0) * map.strideY;
+  };
+  const int64_t origin = rowAt(input, 0);
+  std::unordered_map<int64_t, int32_t> rows;
+  for (int32_t y = 0; y < input.height; ++y) {
+    if ((rowAt(input, y) - origin) % ofm.strideY != 0) return std::nullopt;
+    rows[rowAt(input, y)] = y;
+  }
+  std::vector<int32_t> common;
+  for (int32_t y = 0; y < ofm.height; ++y) {
+    if ((rowAt(ofm, y) - origin) % ofm.strideY != 0) return std::nullopt;
+    const auto found = rows.find(rowAt(ofm, y));
+    common.push_back(found == rows.end() ? -1 : found->second);
+  }
+  return common;
+}
+
+/// Whether some row of a box of the OFM is in a box of the input.
+bool boxesMeet(const Box& ofm, const Box& input, const std::vector<int32_t>& rows) {
+  for (size_t i = 1; i < 3; ++i) {
+    if (ofm.begin[i] >= input.end[i] || input.begin[i] >= ofm.end[i]) return false;
+  }
+  for (int64_t y = ofm.begin[0]; y < ofm.end[0]; ++y) {
+    const int32_t row = rows[static_cast<size_t>(y)];
+    if (row >= input.begin[0] && row < input.end[0]) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -119,11 +146,27 @@ MemoryRange mapRange(const npu::FeatureMap& map, int64_t height, int64_t width, 
   return {map.region, static_cast<uint64_t>(base + low), static_cast<uint64_t>(base + high), write};
 }
 
+namespace {
+
+/// The ranges of a map: one, or two where a rolling buffer wraps.
+void addMapRanges(std::vector<MemoryRange>& ranges, npu::FeatureMap map, int64_t height, int64_t width,
+                  int64_t depth, bool write) {
+  if (map.height0 >= height) {
+    ranges.push_back(mapRange(map, height, width, depth, write));
+    return;
+  }
+  ranges.push_back(mapRange(map, map.height0, width, depth, write));
+  map.base[0] = map.base[2];
+  ranges.push_back(mapRange(map, height - map.height0, width, depth, write));
+}
+
+}  // namespace
+
 std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu::Target& target) {
   std::vector<MemoryRange> ranges;
   const auto input = [&](const npu::FeatureMap& map, const npu::Broadcast& broadcast) {
     if (broadcast.scalar || map.storage == npu::Storage::None || map.storage == npu::Storage::Chained) return;
-    ranges.push_back(mapRange(map, map.height, map.width, map.depth, false));
+    addMapRanges(ranges, map, map.height, map.width, map.depth, false);
   };
   const bool elementwise = op.kind == npu::OperationKind::Elementwise;
   input(op.ifm, elementwise ? op.elementwise.ifmBroadcast : npu::Broadcast{});
@@ -150,7 +193,11 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
         stored = {c, w, h};
         break;
     }
-    ranges.push_back(mapRange(op.ofm, stored[0], stored[1], stored[2], true));
+    if (op.transpose == npu::Transpose::HWC) {
+      addMapRanges(ranges, op.ofm, stored[0], stored[1], stored[2], true);
+    } else {
+      ranges.push_back(mapRange(op.ofm, stored[0], stored[1], stored[2], true));
+    }
   }
   if (op.weights) {
     for (const npu::AddressRange& r : op.weights->weights) {
@@ -228,13 +275,21 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
     return 0;
   }
   const int32_t most = target.maxBlockDep();
-  const MemoryRange written =
-      mapRange(previous->ofm, previous->ofm.height, previous->ofm.width, previous->ofm.depth, true);
+  std::vector<MemoryRange> written;
+  const npu::FeatureMap& ofm = previous->ofm;
+  addMapRanges(written, ofm, ofm.height, ofm.width, ofm.depth, true);
   int32_t allowed = most;
   const auto consider = [&](const npu::FeatureMap& input, const npu::Broadcast& broadcast, bool primary) {
     if (broadcast.scalar || input.storage == npu::Storage::None) return;
-    if (!written.conflicts(mapRange(input, input.height, input.width, input.depth, false))) return;
-    if (!sameMap(previous->ofm, input)) {
+    std::vector<MemoryRange> read;
+    addMapRanges(read, input, input.height, input.width, input.depth, false);
+    bool meet = false;
+    for (const MemoryRange& a : written) {
+      for (const MemoryRange& b : read) meet |= a.conflicts(b);
+    }
+    if (!meet) return;
+    const auto rows = commonRows(ofm, input);
+    if (!rows) {
       allowed = 0;
       return;
     }
@@ -248,7 +303,7 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
     // Job i of this operation may run while `allowed` jobs before it are unfinished: i + j < allowed.
     for (size_t i = 0; i < now.size(); ++i) {
       for (size_t j = 0; j < old.size(); ++j) {
-        if (now[i].overlaps(old[j])) allowed = std::min(allowed, static_cast<int32_t>(i + j));
+        if (boxesMeet(old[j], now[i], *rows)) allowed = std::min(allowed, static_cast<int32_t>(i + j));
       }
     }
   };

@@ -12,6 +12,8 @@
 
 #include "compiler/block_search.hpp"
 #include "compiler/operation_builder.hpp"
+#include "compiler/pass_links.hpp"
+#include "npu/blockconfig.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -23,16 +25,25 @@ constexpr int64_t kWholeStagingBytes = 48 * 1024;
 
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options)
-      : graph_(graph), options_(options), target_(*machine.target) {
+  /// `cascadeLimit`: look for cascades that keep the arena within so many bytes (0: as small as can be).
+  Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+            std::optional<int64_t> cascadeLimit)
+      : graph_(graph), options_(options), target_(*machine.target), cascadeLimit_(cascadeLimit) {
     result_.machine = machine;
   }
 
   Result<Schedule> run() {
     CARINA_TRY(result_.storage, assignStorage(graph_, true));
     addPasses();
+    linkChains(result_);
+    separateGroups();
     findLifetimes();
     chooseAreas();
+    if (cascadeLimit_) {
+      CARINA_RETURN_IF_ERROR(chooseCascades(*cascadeLimit_));
+      findLifetimes();
+      chooseAreas();
+    }
     CARINA_RETURN_IF_ERROR(chooseBlocks());
     CARINA_RETURN_IF_ERROR(encodeWeights());
     addConstants();
@@ -58,42 +69,151 @@ class Scheduler {
     }
   }
 
-  /// Values in memory that a pass reads.
-  static std::vector<const ir::Value*> inputsOf(const Pass& pass, const npu::Target& target) {
-    if (pass.isDma) return {pass.node->operands().begin(), pass.node->operands().end()};
-    const OperationInputs inputs = operationInputs(pass.node, target);
-    std::vector<const ir::Value*> values;
-    if (inputs.ifm) values.push_back(inputs.ifm);
-    if (inputs.ifm2) values.push_back(inputs.ifm2);
-    return values;
-  }
-
-  void findLifetimes() {
-    result_.buffers.resize(result_.storage.buffers.size());
+  /// First and last pass that touches each buffer; program inputs are there before the first pass, outputs
+  /// after the last. Buffers that nothing touches have 0 bytes.
+  std::vector<LiveRange> passRanges() const {
+    std::vector<LiveRange> ranges(result_.storage.buffers.size());
     const auto end = static_cast<int32_t>(result_.passes.size());
-    std::vector<bool> used(result_.buffers.size());
     const auto touch = [&](const ir::Value* value, int32_t pass) {
+      if (result_.chained.contains(value)) return;
       const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
-      LiveRange& live = result_.buffers[b].live;
-      if (!used[b]) live = {0, pass, pass};
-      used[b] = true;
+      LiveRange& live = ranges[b];
+      if (live.bytes == 0) live = {result_.storage.buffers[b].bytes, pass, pass};
       live.first = std::min(live.first, pass);
       live.last = std::max(live.last, pass);
     };
     for (const ir::Value* input : graph_.inputs()) touch(input, -1);
     for (int32_t i = 0; i < end; ++i) {
       const Pass& pass = result_.passes[static_cast<size_t>(i)];
-      for (const ir::Value* value : inputsOf(pass, target_)) touch(value, i);
+      for (const ir::Value* value : memoryInputs(result_, pass)) touch(value, i);
       touch(pass.node->result(), i);
     }
     for (const ir::Value* output : graph_.outputs()) touch(output, end);
-    for (size_t b = 0; b < used.size(); ++b) {
-      const Buffer& buffer = result_.storage.buffers[b];
+    return ranges;
+  }
+
+  /// Sizes and lifetimes of the buffers in groups.
+  void findLifetimes() {
+    const std::vector<LiveRange> ranges = passRanges();
+    result_.buffers.assign(ranges.size(), {});
+    const auto group = [&](int32_t pass) {
+      if (pass < 0) return -1;
+      return pass < static_cast<int32_t>(result_.passes.size())
+                 ? result_.passes[static_cast<size_t>(pass)].group
+                 : static_cast<int32_t>(result_.groups.size());
+    };
+    for (size_t b = 0; b < ranges.size(); ++b) {
       Placement& placement = result_.buffers[b];
-      placement.bytes = used[b] ? buffer.bytes : 0;
-      placement.live.bytes = buffer.kind == BufferKind::Constant ? 0 : placement.bytes;
-      if (buffer.kind == BufferKind::Constant) placement.area = npu::Area::Constants;
+      placement.bytes = ranges[b].bytes;
+      placement.live = {ranges[b].bytes, group(ranges[b].first), group(ranges[b].last)};
+      if (result_.storage.buffers[b].kind == BufferKind::Constant) {
+        placement.live.bytes = 0;
+        placement.area = npu::Area::Constants;
+      }
     }
+    rollBuffers();
+    takeOver(ranges);
+  }
+
+  /// Maps between the passes of a cascade become rolling buffers.
+  void rollBuffers() {
+    for (size_t g = 0; g < result_.groups.size(); ++g) {
+      const Group& group = result_.groups[g];
+      if (group.rows == 0) continue;
+      const auto plan = planStripes(stripedPasses(problem_, group), group.rows);
+      CARINA_CHECK(plan, "a chosen cascade has a plan");
+      result_.stripes[g] = plan->stripes;
+      for (Stripe& stripe : result_.stripes[g]) {
+        stripe.pass += group.first;
+        Pass& pass = result_.passes[static_cast<size_t>(stripe.pass)];
+        pass.stripeRows = std::max(pass.stripeRows, stripe.end - stripe.begin);
+      }
+      for (int32_t p = group.first; p <= group.last; ++p) {
+        const CascadePass& member = problem_.passes[static_cast<size_t>(p)];
+        const int32_t held = plan->held[static_cast<size_t>(p - group.first)];
+        if (member.buffer < 0 || member.rollsUntil < 0 || member.rollsUntil > group.last) continue;
+        if (held >= member.operation->ofm.height) continue;
+        Placement& placement = result_.buffers[static_cast<size_t>(member.buffer)];
+        placement.heldRows = held;
+        placement.bytes = placement.live.bytes = member.rowBytes * held;
+      }
+    }
+  }
+
+  /// Elementwise results take the place of an input that nobody reads after them.
+  void takeOver(const std::vector<LiveRange>& ranges) {
+    for (const Pass& pass : result_.passes) {
+      if (result_.groups[static_cast<size_t>(pass.group)].rows > 0) continue;
+      const int32_t from = dyingInput(result_, pass, ranges);
+      if (from < 0) continue;
+      int32_t root = from;
+      while (result_.buffers[static_cast<size_t>(root)].takesOver >= 0) {
+        root = result_.buffers[static_cast<size_t>(root)].takesOver;
+      }
+      Placement& result =
+          result_.buffers[static_cast<size_t>(result_.storage.access(pass.node->result()).buffer)];
+      LiveRange& live = result_.buffers[static_cast<size_t>(root)].live;
+      live.last = std::max(live.last, result.live.last);
+      result.live.bytes = 0;
+      result.takesOver = root;
+    }
+  }
+
+  /// Passes and chains by themselves.
+  void separateGroups() {
+    result_.groups.clear();
+    for (int32_t p = 0; p < static_cast<int32_t>(result_.passes.size()); ++p) {
+      if (result_.passes[static_cast<size_t>(p)].follows) {
+        result_.groups.back().last = p;
+      } else {
+        result_.groups.push_back({p, p, 0});
+      }
+    }
+    assignGroups();
+  }
+
+  void assignGroups() {
+    result_.stripes.assign(result_.groups.size(), {});
+    for (size_t g = 0; g < result_.groups.size(); ++g) {
+      for (int32_t p = result_.groups[g].first; p <= result_.groups[g].last; ++p) {
+        result_.passes[static_cast<size_t>(p)].group = static_cast<int32_t>(g);
+      }
+    }
+  }
+
+  /// Groups passes into cascades so that the arena stays within the limit (0: gets as small as possible).
+  Status chooseCascades(int64_t limit) {
+    // Blocks of the whole passes tell what they cost.
+    CARINA_RETURN_IF_ERROR(chooseBlocks());
+    problem_ = cascadeProblem(result_, passRanges());
+    for (size_t p = 0; p < problem_.passes.size(); ++p) {
+      const Pass& pass = result_.passes[p];
+      if (!isConvolution(pass) || !pass.staged) continue;
+      const int64_t bytes = estimateEncodedBytes(pass.node);
+      problem_.passes[p].stagedWhole = bytes;
+      problem_.passes[p].stagedBytes = std::min(bytes, 2 * slicedBytes(pass));
+    }
+    if (mode().spilling()) {
+      // Staged weights lie in the cache.
+      for (CascadePass& pass : problem_.passes) pass.stagedBytes = pass.stagedWhole = 0;
+    }
+    problem_.cycles = [this](int32_t p, int32_t rows) { return estimatedCycles(p, rows); };
+    result_.groups = chooseGroups(problem_, limit).groups;
+    assignGroups();
+    return {};
+  }
+
+  /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
+  npu::Cycles estimatedCycles(int32_t p, int32_t rows) const {
+    const Pass& pass = result_.passes[static_cast<size_t>(p)];
+    if (pass.isDma) return 0;
+    npu::KernelOperation op = pass.operation;
+    if (rows > 0 && rows < op.ofm.height) {
+      const int32_t granule = std::max(npu::BlockRules(target_, op).granule().h, 1);
+      op.ofm.height = rows;
+      op.block.h = std::min<int32_t>(op.block.h, static_cast<int32_t>(roundUp(rows, granule)));
+    }
+    return npu::estimate(op, timingContext(pass)).total;
   }
 
   bool isConvolution(const Pass& pass) const { return !pass.isDma && pass.operation.weights.has_value(); }
@@ -107,33 +227,67 @@ class Scheduler {
     std::vector<int64_t> traffic(result_.buffers.size());
     for (const Pass& pass : result_.passes) {
       const auto count = [&](const ir::Value* value) {
-        traffic[static_cast<size_t>(result_.storage.access(value).buffer)] +=
-            value->numElements() * dtypeSize(value->dtype());
+        if (result_.chained.contains(value)) return;
+        traffic[rootBuffer(value)] += value->numElements() * dtypeSize(value->dtype());
       };
-      for (const ir::Value* value : inputsOf(pass, target_)) count(value);
+      for (const ir::Value* value : memoryInputs(result_, pass)) count(value);
       count(pass.node->result());
     }
     std::vector<size_t> order;
     for (size_t b = 0; b < result_.buffers.size(); ++b) {
-      if (result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].bytes > 0)
-        order.push_back(b);
+      if (mayBeCached(b)) order.push_back(b);
     }
-    const auto weight = [&](size_t b) {
-      const Placement& p = result_.buffers[b];
-      return static_cast<double>(traffic[b]) /
-             (static_cast<double>(p.bytes) * (p.live.last - p.live.first + 1));
-    };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return weight(a) > weight(b); });
-    std::vector<LiveRange> cached = stagingEstimate();
+    // Which order packs best depends on the network: the one that keeps most traffic in the cache wins.
     const int64_t limit = cacheLimit();
-    for (const size_t b : order) {
-      cached.push_back(result_.buffers[b].live);
-      if (pack(cached, limit, 0).bytes <= limit) {
-        result_.buffers[b].area = npu::Area::Cache;
-      } else {
-        cached.pop_back();
+    std::vector<size_t> best;
+    int64_t mostKept = -1;
+    const auto consider = [&](const auto& value) {
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
+      std::vector<LiveRange> cached = stagingEstimate();
+      std::vector<size_t> chosen;
+      int64_t kept = 0;
+      for (const size_t b : order) {
+        cached.push_back(result_.buffers[b].live);
+        if (pack(cached, limit, 0).bytes <= limit) {
+          chosen.push_back(b);
+          kept += traffic[b];
+        } else {
+          cached.pop_back();
+        }
       }
+      if (kept > mostKept) {
+        mostKept = kept;
+        best = std::move(chosen);
+      }
+    };
+    const auto bytes = [&](size_t b) { return static_cast<double>(result_.buffers[b].live.bytes); };
+    const auto moved = [&](size_t b) { return static_cast<double>(traffic[b]); };
+    consider([&](size_t b) {
+      const LiveRange& live = result_.buffers[b].live;
+      return moved(b) / (bytes(b) * (live.last - live.first + 1));
+    });
+    consider([&](size_t b) { return moved(b) / bytes(b); });
+    consider([&](size_t b) { return moved(b); });
+    for (const size_t b : best) result_.buffers[b].area = npu::Area::Cache;
+  }
+
+  /// The buffer whose memory a value uses.
+  size_t rootBuffer(const ir::Value* value) const {
+    const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
+    const int32_t root = result_.buffers[b].takesOver;
+    return root >= 0 ? static_cast<size_t>(root) : b;
+  }
+
+  /// Feature maps that no program input or output shares its memory with.
+  bool mayBeCached(size_t b) const {
+    if (result_.storage.buffers[b].kind != BufferKind::FeatureMap || result_.buffers[b].live.bytes == 0)
+      return false;
+    for (size_t other = 0; other < result_.buffers.size(); ++other) {
+      if (result_.buffers[other].takesOver == static_cast<int32_t>(b) &&
+          result_.storage.buffers[other].kind != BufferKind::FeatureMap)
+        return false;
     }
+    return true;
   }
 
   /// Live ranges that staged weights are expected to need.
@@ -142,11 +296,8 @@ class Scheduler {
     for (size_t i = 0; i < result_.passes.size(); ++i) {
       const Pass& pass = result_.passes[i];
       if (!pass.staged) continue;
-      const auto at = static_cast<int32_t>(i);
-      const int64_t bytes = estimateEncodedBytes(pass.node);
-      const int64_t slice = sliceDepth(pass) >= pass.operation.ofm.depth
-                                ? bytes
-                                : roundUp(bytes * sliceDepth(pass) / pass.operation.ofm.depth + 256, 16);
+      const int32_t at = pass.group;
+      const int64_t bytes = estimateEncodedBytes(pass.node), slice = slicedBytes(pass);
       const int64_t margin = slice / 8 + 64;
       ranges.push_back({slice + margin, at - 1, at});
       if (slice < bytes) ranges.push_back({slice + margin, at, at});
@@ -154,19 +305,29 @@ class Scheduler {
     return ranges;
   }
 
+  /// Encoded bytes to expect of one slice.
+  int64_t slicedBytes(const Pass& pass) const {
+    const int64_t bytes = estimateEncodedBytes(pass.node);
+    if (sliceDepth(pass) >= pass.operation.ofm.depth) return bytes;
+    return roundUp(bytes * sliceDepth(pass) / pass.operation.ofm.depth + 256, 16);
+  }
+
   /// Output channels per staged slice.
   int32_t sliceDepth(const Pass& pass) const {
     const int32_t depth = pass.operation.ofm.depth;
     const int64_t bytes = estimateEncodedBytes(pass.node);
-    if (!pass.staged || bytes <= kWholeStagingBytes) return depth;
-    const int32_t quantum = std::max(16, target_.isU85() ? 16 : 16);
+    // All weights of a cascade stay while it runs: every stripe needs them.
+    if (!pass.staged || bytes <= kWholeStagingBytes || inCascade(pass)) return depth;
+    constexpr int32_t quantum = 16;
     const int64_t slice = depth * (kWholeStagingBytes / 2) / bytes / quantum * quantum;
     return static_cast<int32_t>(std::clamp<int64_t>(slice, quantum, depth));
   }
 
-  npu::Area areaOf(const ir::Value* value) const {
-    return result_.buffers[static_cast<size_t>(result_.storage.access(value).buffer)].area;
+  bool inCascade(const Pass& pass) const {
+    return !result_.groups.empty() && result_.groups[static_cast<size_t>(pass.group)].rows > 0;
   }
+
+  npu::Area areaOf(const ir::Value* value) const { return result_.buffers[rootBuffer(value)].area; }
 
   npu::TimingContext timingContext(const Pass& pass) const {
     npu::TimingContext context;
@@ -188,18 +349,32 @@ class Scheduler {
 
   Status chooseBlocks() {
     return forEachPass([this](Pass& pass) -> Status {
-      if (pass.isDma) return {};
-      npu::KernelOperation op = pass.operation;
-      const npu::TimingContext context = timingContext(pass);
-      if (isConvolution(pass)) {
-        op.ofm.depth = sliceDepth(pass);
+      if (pass.isDma || pass.follows) return {};
+      // The pass with the ones that are chained to it, one slice or stripe of each.
+      std::vector<npu::KernelOperation> chain;
+      std::vector<npu::TimingContext> contexts;
+      const int32_t depth = isConvolution(pass) ? sliceDepth(pass) : 0;
+      const auto first = static_cast<size_t>(&pass - result_.passes.data());
+      for (size_t p = first; p < result_.passes.size() && (p == first || result_.passes[p].follows); ++p) {
+        npu::KernelOperation op = result_.passes[p].operation;
+        if (depth > 0) op.ofm.depth = depth;
         if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
+        if (result_.passes[p].stripeRows > 0) op.ofm.height = result_.passes[p].stripeRows;
+        chain.push_back(op);
+        contexts.push_back(timingContext(result_.passes[p]));
       }
-      CARINA_RETURN_IF_ERROR(isConvolution(pass) ? chooseBlockAndTraversal(op, context)
-                                                 : chooseBlock(op, context));
-      op.ofm.depth = pass.operation.ofm.depth;
-      op.ifm.depth = pass.operation.ifm.depth;
-      pass.operation = op;
+      CARINA_RETURN_IF_ERROR(chain.size() > 1      ? chooseChainBlock(chain, contexts)
+                             : isConvolution(pass) ? chooseBlockAndTraversal(chain[0], contexts[0])
+                                                   : chooseBlock(chain[0], contexts[0]));
+      for (size_t i = 0; i < chain.size(); ++i) {
+        npu::KernelOperation& op = result_.passes[first + i].operation;
+        op.block = chain[i].block;
+        op.microblock = chain[i].microblock;
+        op.ifmBufferEnd = chain[i].ifmBufferEnd;
+        op.ifm2BufferStart = chain[i].ifm2BufferStart;
+        op.accumulatorStart = chain[i].accumulatorStart;
+        if (op.weights) op.weights->traversal = chain[i].weights->traversal;
+      }
       return {};
     });
   }
@@ -278,7 +453,7 @@ class Scheduler {
     for (size_t i = 0; i < result_.passes.size(); ++i) {
       Pass& pass = result_.passes[i];
       if (!pass.staged) continue;
-      const auto at = static_cast<int32_t>(i);
+      const int32_t at = pass.group;
       for (size_t parity = 0; parity < std::min<size_t>(pass.slices.size(), 2); ++parity) {
         int64_t bytes = 0;
         for (size_t s = parity; s < pass.slices.size(); s += 2) bytes = std::max(bytes, pass.slices[s].bytes);
@@ -317,10 +492,11 @@ class Scheduler {
             .withRemedy("choose a memory mode with a larger cache");
       }
     }
-    if (options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit) {
-      return fail("the program needs an arena of {} bytes, the limit is {}", result_.arenaBytes,
-                  options_.arenaLimit)
-          .withRemedy("raise --arena-size");
+    for (Placement& placement : result_.buffers) {
+      if (placement.takesOver < 0) continue;
+      const Placement& root = result_.buffers[static_cast<size_t>(placement.takesOver)];
+      placement.area = root.area;
+      placement.address = root.address;
     }
     return {};
   }
@@ -329,7 +505,7 @@ class Scheduler {
   bool evict() {
     Placement* largest = nullptr;
     for (Placement& placement : result_.buffers) {
-      if (placement.area == npu::Area::Cache && placement.bytes > 0 &&
+      if (placement.area == npu::Area::Cache && placement.live.bytes > 0 &&
           (!largest || placement.bytes > largest->bytes)) {
         largest = &placement;
       }
@@ -349,8 +525,52 @@ class Scheduler {
   const ir::Graph& graph_;
   const Options& options_;
   const npu::Target& target_;
+  const std::optional<int64_t> cascadeLimit_;
+  CascadeProblem problem_;  // with cascades only
   Schedule result_;
 };
+
+std::string passName(const Pass& pass) {
+  const auto& location = pass.node->location();
+  return location && !location->name.empty() ? location->name : pass.node->result()->name;
+}
+
+/// Why the arena cannot be smaller: what is alive where most is.
+Error tooLarge(const Schedule& schedule, int64_t limit) {
+  int32_t peak = 0;
+  int64_t most = -1;
+  const auto each = [&](int32_t group, const auto& use) {
+    for (const auto* placements : {&schedule.buffers, &schedule.staging}) {
+      for (const Placement& placement : *placements) {
+        if (placement.area == npu::Area::Arena && placement.live.first <= group &&
+            group <= placement.live.last && placement.live.bytes > 0)
+          use(placement, placements == &schedule.staging);
+      }
+    }
+  };
+  for (int32_t g = 0; g < static_cast<int32_t>(schedule.groups.size()); ++g) {
+    int64_t sum = 0;
+    each(g, [&](const Placement& placement, bool) { sum += placement.live.bytes; });
+    if (sum > most) {
+      most = sum;
+      peak = g;
+    }
+  }
+  const Group& group = schedule.groups[static_cast<size_t>(peak)];
+  std::string live;
+  each(peak, [&](const Placement& placement, bool staged) {
+    const auto b = static_cast<size_t>(&placement - schedule.buffers.data());
+    const std::string what = staged ? std::string("weights") : shapeText(schedule.storage.buffers[b].shape);
+    live += fmt::format("{}{} bytes {}", live.empty() ? "" : ", ", placement.live.bytes, what);
+  });
+  const std::string last = passName(schedule.passes[static_cast<size_t>(group.last)]);
+  return fail("the program needs an arena of {} bytes, the limit is {}: at {}{} are alive {}",
+              schedule.arenaBytes, limit, passName(schedule.passes[static_cast<size_t>(group.first)]),
+              group.last > group.first ? " to " + last : "", live)
+      .withRemedy(
+          "raise --arena-size, or use smaller feature maps there ('carina profile --memory-map' shows all of "
+          "them)");
+}
 
 }  // namespace
 
@@ -373,7 +593,29 @@ int64_t ConstantPool::add(ByteSpan bytes) {
 }
 
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
-  return Scheduler(graph, machine, options).run();
+  const int64_t limit = options.arenaLimit;
+  if (options.optimize == Optimize::Performance) {
+    CARINA_TRY(Schedule plain, Scheduler(graph, machine, options, std::nullopt).run());
+    if (limit == 0 || plain.arenaBytes <= limit) return plain;
+  }
+  // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
+  int64_t aim = options.optimize == Optimize::Size ? 0 : limit;
+  for (int attempt = 0;; ++attempt) {
+    CARINA_TRY(Schedule cascaded, Scheduler(graph, machine, options, aim).run());
+    if (limit == 0 || cascaded.arenaBytes <= limit) return cascaded;
+    if (aim == 0 || attempt == 3) return tooLarge(cascaded, limit);
+    aim = std::max<int64_t>(aim - (cascaded.arenaBytes - limit), 1);
+  }
+}
+
+std::vector<const ir::Value*> memoryInputs(const Schedule& schedule, const Pass& pass) {
+  if (pass.isDma) return {pass.node->operands().begin(), pass.node->operands().end()};
+  const OperationInputs inputs = operationInputs(pass.node, *schedule.machine.target);
+  std::vector<const ir::Value*> values;
+  for (const ir::Value* value : {inputs.ifm, inputs.ifm2}) {
+    if (value && !schedule.chained.contains(value)) values.push_back(value);
+  }
+  return values;
 }
 
 uint8_t regionOf(npu::Area area) {
@@ -393,7 +635,9 @@ std::string print(const Schedule& schedule) {
   std::string text;
   for (size_t i = 0; i < schedule.passes.size(); ++i) {
     const Pass& pass = schedule.passes[i];
-    text += fmt::format("pass {}: {} {}", i, pass.node->opName(), pass.node->where());
+    text += fmt::format("pass {}: group {} {} {}", i, pass.group, pass.node->opName(), pass.node->where());
+    if (pass.follows) text += ", chained";
+    if (pass.stripeRows > 0) text += fmt::format(", stripes of {} rows", pass.stripeRows);
     if (!pass.isDma) {
       const auto& op = pass.operation;
       text += fmt::format(" {} ofm {}x{}x{} block {}x{}x{}", operationKindText(op), op.ofm.height,
@@ -408,7 +652,7 @@ std::string print(const Schedule& schedule) {
     text += "\n";
   }
   const auto line = [&](const char* what, const Placement& p, const std::string& extra) {
-    text += fmt::format("{}: {} {:#x}..{:#x} passes {}..{}{}\n", what, kAreas[static_cast<size_t>(p.area)],
+    text += fmt::format("{}: {} {:#x}..{:#x} groups {}..{}{}\n", what, kAreas[static_cast<size_t>(p.area)],
                         p.address, p.address + p.bytes, p.live.first, p.live.last, extra);
   };
   for (size_t b = 0; b < schedule.buffers.size(); ++b) {
@@ -416,8 +660,10 @@ std::string print(const Schedule& schedule) {
     const Buffer& buffer = schedule.storage.buffers[b];
     if (placement.bytes == 0 || buffer.kind == BufferKind::Constant) continue;
     line("buffer", placement,
-         fmt::format(" {} {}{}", dtypeName(buffer.dtype), shapeText(buffer.shape),
-                     buffer.layout == npu::Layout::NHCWB16 ? " bricks" : ""));
+         fmt::format(" {} {}{}{}{}", dtypeName(buffer.dtype), shapeText(buffer.shape),
+                     buffer.layout == npu::Layout::NHCWB16 ? " bricks" : "",
+                     placement.heldRows > 0 ? fmt::format(", {} rows held", placement.heldRows) : "",
+                     placement.takesOver >= 0 ? ", in place" : ""));
   }
   for (const Placement& placement : schedule.staging) line("staging", placement, "");
   text += fmt::format("arena {} bytes, cache {} bytes, constants {} bytes\n", schedule.arenaBytes,

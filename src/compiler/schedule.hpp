@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule: which operation runs when, in which blocks and depth slices, and where every buffer lies.
-// Stripes and cascades belong here: a Pass is one node today and may become several slices of several nodes.
+// The schedule: which operation runs when, in which blocks, depth slices and stripes, and where every buffer
+// lies. A Pass is one node; passes run one after the other, as U85 chains, or interleaved stripe by stripe.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/allocator.hpp"
+#include "compiler/cascades.hpp"
 #include "compiler/compiler.hpp"
 #include "compiler/storage.hpp"
 #include "compiler/weight_streams.hpp"
@@ -20,7 +22,9 @@ struct Placement {
   npu::Area area = npu::Area::Arena;
   int64_t address = 0;  // bytes from the start of the area
   int64_t bytes = 0;
-  LiveRange live;  // in passes; unused buffers have bytes 0
+  LiveRange live;          // in groups; unused buffers have bytes 0
+  int32_t heldRows = 0;    // a rolling buffer of so many rows, 0: the whole map
+  int32_t takesOver = -1;  // the buffer whose place this one takes while its last reader runs
 };
 
 /// Read-only bytes of the program; equal contents are stored once.
@@ -49,6 +53,9 @@ struct Pass {
   const ir::Node* node = nullptr;
   npu::KernelOperation operation;      // feature map bases relative to their buffers; blocks chosen
   bool isDma = false;                  // GATHER and SCATTER: operation is not used
+  int32_t group = 0;                   // index into Schedule::groups
+  bool follows = false;                // takes its blocks from the pass before, through a chaining buffer
+  int32_t stripeRows = 0;              // in a cascade: rows of its tallest stripe
   std::vector<WeightSlice> slices;     // of convolutions, in channel order
   bool staged = false;                 // weights are copied to fast memory before use
   std::array<int, 2> staging{-1, -1};  // indices into Schedule::staging, of even and odd slices
@@ -60,14 +67,20 @@ struct Schedule {
   npu::Machine machine;
   Storage storage;
   std::vector<Pass> passes;
-  std::vector<Placement> buffers;  // of storage.buffers
-  std::vector<Placement> staging;  // weights in fast memory
+  std::vector<Group> groups;                     // of passes, in order
+  std::vector<std::vector<Stripe>> stripes;      // per group; of cascades: indices of passes and their rows
+  std::unordered_set<const ir::Value*> chained;  // values that never are in memory
+  std::vector<Placement> buffers;                // of storage.buffers
+  std::vector<Placement> staging;                // weights in fast memory
   ConstantPool constants;
   int64_t arenaBytes = 0, cacheBytes = 0;
 };
 
 /// `graph` has been through makeAddressable() and outlives the schedule.
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options);
+
+/// Values in memory that a pass reads.
+std::vector<const ir::Value*> memoryInputs(const Schedule& schedule, const Pass& pass);
 
 /// Region register value of an area.
 uint8_t regionOf(npu::Area area);

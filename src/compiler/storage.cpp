@@ -71,6 +71,21 @@ ir::Value* reshapeRoot(ir::Value* value) {
   return value;
 }
 
+/// Reshapes cost nothing: whoever looks through one looks at what is behind it, and a reshape back to the
+/// first shape is that value.
+void foldReshapes(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    const auto view = ir::dynCast<npu_ir::View>(node);
+    if (!view) continue;
+    ir::Value* root = reshapeRoot(view.input());
+    if (root != view.input()) node->setOperand(0, root);
+    if (isReshape(view) && root->type == node->result()->type && !node->result()->isGraphOutput()) {
+      graph.replaceAllUses(node->result(), root);
+    }
+  }
+  graph.eraseDeadNodes();
+}
+
 int joinUses(const ir::Value* value) {
   int count = 0;
   for (const ir::Use& use : value->uses()) {
@@ -389,6 +404,7 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
 }
 
 Status makeAddressable(ir::Graph& graph) {
+  foldReshapes(graph);
   makeOutputsDense(graph);
   makePiecesDirect(graph);
   graph.eraseDeadNodes();

@@ -39,6 +39,8 @@ struct TimingContext {
   int64_t weightBytes = -1, scaleBytes = -1;
   /// Share of zero weights (0..1), for the decoder's rate on U85; negative: unknown.
   double zeroWeights = -1;
+  /// Output cycles per element of the elementwise operations chained behind this one (U85).
+  double chainedRate = 0;
 
   /// Areas from the regions in the operation: 0 constants, 2 cache, others arena.
   static TimingContext fromRegions(const Machine& machine, const KernelOperation& op);
@@ -72,6 +74,10 @@ struct OperationCost {
 
 /// One kernel operation. op.block (and op.microblock on U85) must be set.
 OperationCost estimate(const KernelOperation& op, const TimingContext& context);
+/// A U85 chain: a kernel operation and the elementwise operations that take its blocks from chaining buffers,
+/// all with one block configuration. The output unit works for every member in turn, while the multipliers
+/// are on the next block; intermediate maps cost no traffic.
+OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<const TimingContext> contexts);
 /// One DMA transfer; internal ends cost nothing on a port.
 OperationCost estimate(const DmaOperation& op, const Machine& machine);
 /// Cycles to move `bytes` from one area to another by DMA, without queueing.
@@ -115,6 +121,7 @@ class Timeline {
 
  private:
   void pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
+  bool continuesChain(const KernelOperation& operation) const;
   Cycles occupyPorts(const OperationCost& cost, Cycles start);
   void record(const ScheduledCost& entry);
 
@@ -125,6 +132,11 @@ class Timeline {
   std::array<Cycles, 2> portFree_{};
   std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
   std::vector<ScheduledCost> operations_;
+  // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
+  std::vector<KernelOperation> chain_;
+  std::vector<TimingContext> chainContexts_;
+  OperationCost chainCost_;
+  Cycles chainStart_ = 0;
   PmuCounts counts_;
 };
 

@@ -49,6 +49,7 @@ Status compileDelegates(Build& build) {
     if (options.dump) options.dump("tosa", [&] { return ir::print(delegate.tosa); });
     compiler::Options compilerOptions;
     compilerOptions.arenaLimit = options.arenaLimit;
+    compilerOptions.optimize = options.optimize;
     compilerOptions.dump = options.dump;
     auto compiled = compiler::compile(delegate.tosa, *build.machine, compilerOptions);
     if (!compiled) return std::move(compiled).error().inFile(options.model.string());

@@ -49,6 +49,7 @@ struct Options {
   bool symmetricIo = false;     // codes of program inputs and outputs have zero point 0
   bool measureSqnr = false;     // fill in the SQNR of every tensor: runs the calibration samples once more
   int64_t arenaLimit = 0;       // bytes, 0: no limit of its own
+  compiler::Optimize optimize = compiler::Optimize::Performance;
   quantize::Progress progress;  // calibration samples
   DumpListener dump;
 };

@@ -106,6 +106,11 @@ std::string adviceText(const pipeline::Profile& profile, const pipeline::Profile
   return text;
 }
 
+/// Bytes of its own: a result that takes an input's place is counted with the input.
+int64_t ownBytes(const compiler::MemoryRecord& record) {
+  return record.what == "in place" ? 0 : record.bytes;
+}
+
 struct Peak {
   int64_t bytes = 0;
   int32_t step = 0;
@@ -118,7 +123,7 @@ Peak peakOf(const std::vector<compiler::MemoryRecord>& memory, npu::Area area) {
     if (at.area != area) continue;
     int64_t live = 0;
     for (const compiler::MemoryRecord& other : memory) {
-      if (other.area == area && other.first <= at.first && at.first <= other.last) live += other.bytes;
+      if (other.area == area && other.first <= at.first && at.first <= other.last) live += ownBytes(other);
     }
     if (live > peak.bytes) peak = {live, at.first};
   }

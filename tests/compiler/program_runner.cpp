@@ -110,7 +110,7 @@ std::vector<Tensor> randomInputs(const ir::Graph& graph, uint64_t seed) {
 }
 
 std::string differences(const ir::Graph& tosa, const std::string& target, const std::string& memoryMode,
-                        std::span<const Tensor> inputs, bool npuInterpreter) {
+                        std::span<const Tensor> inputs, bool npuInterpreter, compiler::Optimize optimize) {
   auto machine = npu::makeMachine(target, "", memoryMode);
   if (!machine.ok()) return machine.error().str();
   auto expected = tosa::interpret(tosa, inputs);
@@ -132,6 +132,7 @@ std::string differences(const ir::Graph& tosa, const std::string& target, const 
   }
   std::string dump;
   compiler::Options options;
+  options.optimize = optimize;
   options.dump = [&](std::string_view, const std::function<std::string()>& print) { dump += print(); };
   auto program = compiler::compile(tosa, *machine, options);
   if (!program.ok()) return where + ": " + program.error().str();

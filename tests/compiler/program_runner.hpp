@@ -28,6 +28,7 @@ std::vector<Tensor> randomInputs(const ir::Graph& graph, uint64_t seed);
 /// Compiles for the machine and compares model, npu interpreter and TOSA interpreter bit for bit; "" when all
 /// agree.
 std::string differences(const ir::Graph& tosa, const std::string& target, const std::string& memoryMode,
-                        std::span<const Tensor> inputs, bool npuInterpreter = true);
+                        std::span<const Tensor> inputs, bool npuInterpreter = true,
+                        compiler::Optimize optimize = compiler::Optimize::Performance);
 
 }  // namespace carina::test

@@ -130,6 +130,9 @@ void checkRandomGraphs(uint64_t first, uint64_t count) {
       const std::string difference = differences(graph, targets[t], "", inputs);
       ASSERT_EQ(difference, "") << "seed " << seed;
     }
+    const std::string striped =
+        differences(graph, targets[(seed * 3 + 1) % 11], "", inputs, false, compiler::Optimize::Size);
+    ASSERT_EQ(striped, "") << "seed " << seed << ", smallest arena";
   }
 }
 

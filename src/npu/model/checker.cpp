@@ -134,8 +134,10 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
     const uint64_t first = base + uint64_t{op.activation.slot} * 256;
     uses.push_back({kInternal, first, first + bytes - 1, false, "table"});
   } else if (!target_.isU85() && target_.lutReservedBanks == 0) {
-    // U55-32/64: the accumulators of an operation without table lie where tables do.
-    uses.push_back({kInternal, static_cast<uint64_t>(op.accumulatorStart) * 1024,
+    // U55-32/64: the accumulators (of elementwise operations: the inputs) of an operation without table lie
+    // where tables do, in the last two banks.
+    const int32_t first = std::min(op.accumulatorStart, target_.shramKiB - 2);
+    uses.push_back({kInternal, static_cast<uint64_t>(first) * 1024,
                     static_cast<uint64_t>(target_.shramKiB) * 1024 - 1, true, "accumulators"});
   }
   if (op.accumulatorOutput) add(op.ofm, memoryShape(op), true, "OFM");
@@ -385,6 +387,28 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   return lowA <= highB && lowB <= highA;
 }
 
+/// A box of a map that is split along its height (a rolling buffer that wraps): the part in each tile, as a
+/// map of its own.
+std::vector<std::pair<FeatureMap, Box>> tileParts(const FeatureMap& map, const Box& box) {
+  if (map.height0 >= map.height || map.width0 < map.width) return {{map, box}};
+  FeatureMap lower = map;
+  lower.base[0] = map.base[2];
+  Box above = box, below = box;
+  above.y1 = std::min<int64_t>(box.y1, map.height0);
+  below.y0 = std::max<int64_t>(box.y0 - map.height0, 0);
+  below.y1 = box.y1 - map.height0;
+  return {{map, above}, {lower, below}};
+}
+
+bool partsMeet(const FeatureMap& a, const Box& boxA, const FeatureMap& b, const Box& boxB) {
+  for (const auto& [mapA, partA] : tileParts(a, boxA)) {
+    for (const auto& [mapB, partB] : tileParts(b, boxB)) {
+      if (boxesMeet(mapA, partA, mapB, partB)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 /// BLOCKDEP b: job i of this operation may run while job j from the end of the one before is unfinished when
@@ -405,7 +429,7 @@ void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
       for (int64_t j = 0; i + j < op.blockDependency && j < lastJobs; ++j) {
         const Box written = permuted ? Box{0, last.ofm.height, 0, last.ofm.width, 0, last.ofm.depth}
                                      : ofmBlock(last, lastJobs - 1 - j);
-        if (boxesMeet(map, read, last.ofm, written)) return true;
+        if (partsMeet(map, read, last.ofm, written)) return true;
       }
     }
     return false;

@@ -274,7 +274,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   OperationCost cost;
   const Shapes s = shapesOf(target, op);
   const int64_t ofmElements = int64_t{op.ofm.height} * op.ofm.width * op.ofm.depth;
-  const double rate = timing::outputCyclesPerElement(target, op);
+  const double rate = timing::outputCyclesPerElement(target, op) + context.chainedRate;
   const bool elementwise = s.kind == Class::Elementwise;
   const bool binary = elementwise && op.ifm2 && !isUnary(op.elementwise.mode);
 
@@ -451,6 +451,29 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   } else {
     cost.bound = decodeBound && macOp ? BoundBy::Weights : BoundBy::Mac;
   }
+  return cost;
+}
+
+OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<const TimingContext> contexts) {
+  TimingContext head = contexts.front();
+  for (const KernelOperation& follower : chain.subspan(1)) {
+    head.chainedRate += timing::outputCyclesPerElement(*head.machine->target, follower);
+  }
+  OperationCost cost = estimate(chain.front(), head);
+  for (size_t i = 1; i < chain.size(); ++i) {
+    const OperationCost follower = estimate(chain[i], contexts[i]);
+    for (size_t port = 0; port < 2; ++port) {
+      cost.port[port] += follower.port[port];
+      cost.traffic[port].readBytes += follower.traffic[port].readBytes;
+      cost.traffic[port].writeBytes += follower.traffic[port].writeBytes;
+    }
+    // Only the last member's blocks drain to memory; inputs of followers load while the head computes.
+    cost.npu += follower.drain;
+    cost.drain += follower.drain;
+    cost.fill = std::max(cost.fill, follower.fill);
+  }
+  cost.total = std::max({cost.npu, cost.port[0], cost.port[1]});
+  if (cost.total > cost.npu) cost.bound = BoundBy::Memory;
   return cost;
 }
 

@@ -25,9 +25,33 @@ Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
 }  // namespace
 
 OperationCost Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
-  const OperationCost cost = estimate(operation, context);
+  OperationCost cost = estimate(operation, context);
+  const bool chained = operation.ofm.storage == Storage::Chained;
+  const bool follows = continuesChain(operation);
+  if (!follows) {
+    chain_.clear();
+    chainContexts_.clear();
+  }
+  if (follows || chained) {
+    chain_.push_back(operation);
+    chainContexts_.push_back(context);
+    const OperationCost whole = estimateChain(chain_, chainContexts_);
+    if (follows) {
+      // Its share: what the chain takes longer with it.
+      cost.total = std::max<Cycles>(whole.total - chainCost_.total, 0);
+      cost.npu = std::min(cost.npu, cost.total);
+      cost.fill = 0;
+    }
+    chainCost_ = whole;
+  }
   pushKernel(operation, cost, offset);
   return cost;
+}
+
+bool Timeline::continuesChain(const KernelOperation& operation) const {
+  if (chain_.empty() || chain_.back().ofm.storage != Storage::Chained) return false;
+  return operation.ifm.storage == Storage::Chained ||
+         (operation.ifm2 && operation.ifm2->storage == Storage::Chained);
 }
 
 void Timeline::add(const Operation& operation, uint32_t offset) {
@@ -62,7 +86,10 @@ void Timeline::pushKernel(const KernelOperation& operation, const OperationCost&
   if (operation.blockDependency == 0 && kernelEnd_ > earliest) {
     counts_.blockdepStall += std::min(kernelEnd_ - earliest, cost.fill);
   }
-  entry.end = occupyPorts(cost, entry.start);
+  // Members of a chain run block by block together: the traffic of a follower began with the chain.
+  const bool follows = chain_.size() > 1;
+  if (chain_.size() == 1) chainStart_ = entry.start;
+  entry.end = std::max(entry.start + cost.total, occupyPorts(cost, follows ? chainStart_ : entry.start));
   entry.end = std::max(entry.end, kernelEnd_);
   kernelStart_ = entry.start;
   kernelEnd_ = entry.end;

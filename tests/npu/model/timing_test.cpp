@@ -46,6 +46,49 @@ TEST(Timing, WorkedConvolutionOnU85) {
   EXPECT_EQ(cost.macs, 26 * 26 * 32 * 9);
 }
 
+// A chained addition costs the output unit's time only, and nothing where the multipliers take longer.
+TEST(Timing, ChainsHideBehindTheMultipliers) {
+  const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation conv;
+  conv.ifm.height = conv.ifm.width = conv.ofm.height = conv.ofm.width = conv.ofm.width0 = 32;
+  conv.ifm.depth = 256;
+  conv.ofm.depth = 16;
+  conv.ifm.layout = conv.ofm.layout = Layout::NHCWB16;
+  conv.weights.emplace();
+  conv.weights->traversal = Traversal::DepthFirst;
+  conv.microblock = {1, 2, 8};
+  conv.block = {2, 8, 16};
+  conv.activation.min = -128;
+  conv.activation.max = 127;
+  KernelOperation add;
+  add.kind = OperationKind::Elementwise;
+  add.globalScale = true;
+  add.ifm = add.ofm = conv.ofm;
+  add.ifm2 = conv.ofm;
+  add.microblock = conv.microblock;
+  add.block = conv.block;
+  add.activation = conv.activation;
+  const auto cycles = [&](bool chained) {
+    KernelOperation first = conv, second = add;
+    if (chained) first.ofm.storage = second.ifm.storage = Storage::Chained;
+    Timeline timeline(*machine);
+    timeline.add(Operation(first), 0);
+    timeline.add(Operation(second), 8);
+    return timeline.total();
+  };
+  Timeline alone(*machine);
+  alone.add(Operation(conv), 0);
+  EXPECT_LT(cycles(true), alone.total() + 200);  // the first and last blocks of the other map
+  EXPECT_GT(cycles(false), alone.total() + 8000);
+  // Shallow input: the output unit is the limit, and works twice as long.
+  conv.ifm.depth = 16;
+  Timeline shallow(*machine);
+  shallow.add(Operation(conv), 0);
+  EXPECT_GT(cycles(true), shallow.total() + 7000);
+  EXPECT_LE(cycles(true), cycles(false) + 100);  // one block for both
+}
+
 // U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM: mac 1456 per block, two blocks.
 TEST(Timing, WorkedPoolOnU85) {
   const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");

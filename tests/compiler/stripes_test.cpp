@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stripes: the planner's order and rolling buffers, and whole networks in cascades, chains and in place.
+#include "compiler/stripes.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+using compiler::Optimize;
+using compiler::RowRange;
+using compiler::StripedPass;
+using compiler::StripePlan;
+
+const char* const kTargets[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
+                                "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
+                                "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
+
+npu::KernelOperation window(int32_t inputRows, int32_t kernel, int32_t stride, int32_t top, int32_t bottom) {
+  npu::KernelOperation op;
+  op.kind = npu::OperationKind::Depthwise;
+  op.kernel.height = kernel;
+  op.kernel.strideY = stride;
+  op.ifm.height = inputRows;
+  op.padding.top = top;
+  op.ofm.height = (inputRows + top + bottom - kernel) / stride + 1;
+  op.padding.bottom = std::max(0, (op.ofm.height - 1) * stride + kernel - top - inputRows);
+  return op;
+}
+
+/// Every row is computed once and in order, from rows that are there and still held.
+void checkPlan(const std::vector<StripedPass>& passes, const StripePlan& plan) {
+  std::vector<int32_t> done(passes.size(), 0);
+  for (const compiler::Stripe& stripe : plan.stripes) {
+    const auto p = static_cast<size_t>(stripe.pass);
+    RC_ASSERT(stripe.begin == done[p]);
+    RC_ASSERT(stripe.end > stripe.begin);
+    const auto reads = [&](int32_t producer, bool second) {
+      if (producer < 0) return;
+      const auto q = static_cast<size_t>(producer);
+      const RowRange rows = compiler::inputRows(*passes[p].operation, second, stripe.begin, stripe.end);
+      RC_ASSERT(rows.end <= done[q]);
+      RC_ASSERT(rows.begin >= done[q] - plan.held[q]);
+    };
+    reads(passes[p].ifmProducer, false);
+    reads(passes[p].ifm2Producer, true);
+    done[p] = stripe.end;
+  }
+  for (size_t p = 0; p < passes.size(); ++p) RC_ASSERT(done[p] == passes[p].operation->ofm.height);
+}
+
+RC_GTEST_PROP(Stripes, PlansComputeEveryRowOnceFromHeldRows, ()) {
+  const int32_t count = *rc::gen::inRange(2, 7);
+  std::vector<npu::KernelOperation> operations;
+  std::vector<StripedPass> passes(static_cast<size_t>(count));
+  int32_t rows = *rc::gen::inRange(6, 60);
+  for (int32_t p = 0; p < count; ++p) {
+    const int32_t kernel = std::min(rows, *rc::gen::inRange(1, 6)), stride = *rc::gen::inRange(1, 3);
+    const int32_t top = *rc::gen::inRange(0, kernel), bottom = *rc::gen::inRange(0, kernel);
+    operations.push_back(window(rows, kernel, stride, top, bottom));
+    rows = operations.back().ofm.height;
+  }
+  // A residual addition where the shapes allow it.
+  for (int32_t p = 1; p < count; ++p) {
+    if (operations[static_cast<size_t>(p)].ofm.height == operations[static_cast<size_t>(p - 1)].ofm.height &&
+        *rc::gen::inRange(0, 2) == 1) {
+      npu::KernelOperation add;
+      add.kind = npu::OperationKind::Elementwise;
+      add.ofm.height = add.ifm.height = operations[static_cast<size_t>(p)].ofm.height;
+      add.ifm2 = add.ifm;
+      operations.push_back(add);
+      passes.resize(operations.size());
+      passes.back().ifm2Producer = p - 1;
+      break;
+    }
+  }
+  for (size_t p = 0; p < passes.size(); ++p) {
+    passes[p].operation = &operations[p];
+    passes[p].ifmProducer = static_cast<int32_t>(p) - 1;
+  }
+  // Only a chain of maps that fit together is a cascade.
+  for (size_t p = 1; p < passes.size(); ++p) {
+    RC_PRE(operations[p].ifm.height == operations[p - 1].ofm.height);
+  }
+  const auto plan = compiler::planStripes(passes, *rc::gen::inRange(1, 12));
+  RC_PRE(plan.has_value());
+  checkPlan(passes, *plan);
+}
+
+TEST(Stripes, TwoConvolutionsHoldFewRows) {
+  const npu::KernelOperation a = window(64, 3, 1, 1, 1), b = window(64, 3, 1, 1, 1);
+  const std::vector<StripedPass> passes{{&a, -1, -1}, {&b, 0, -1}};
+  const auto plan = compiler::planStripes(passes, 2);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->held[0], 4);   // three rows of the window and one more per row of the stripe
+  EXPECT_EQ(plan->held[1], 64);  // the result itself
+  EXPECT_EQ(plan->stripes.size(), 64u);
+}
+
+TEST(Stripes, RowsOfAMapThatWraps) {
+  npu::KernelOperation op = window(20, 3, 1, 1, 1);
+  op.ifm.strideY = 100;
+  op.ofm.strideY = 10;
+  op.ifm.base[0] = 1000;
+  compiler::takeRows(op, 6, 8, {5, 0, 0});  // rows 5..8 of the input, at places 0, 1, 2, 3
+  EXPECT_EQ(op.ifm.height, 4);
+  EXPECT_EQ(op.ifm.base[0], 1000u);
+  EXPECT_EQ(op.ifm.height0, 4);
+  op = window(20, 3, 1, 1, 1);
+  op.ifm.strideY = 100;
+  op.ifm.base[0] = 1000;
+  compiler::takeRows(op, 4, 6, {5, 0, 0});  // rows 3..6, at places 3, 4, 0, 1
+  EXPECT_EQ(op.ifm.base[0], 1300u);
+  EXPECT_EQ(op.ifm.height0, 2);
+  EXPECT_EQ(op.ifm.base[2], 1000u);
+  EXPECT_EQ(op.padding.top, 0);
+  EXPECT_EQ(op.padding.bottom, 0);
+}
+
+/// An inverted bottleneck with its residual addition, twice, and a pool.
+ir::Graph bottlenecks() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 24, 20, 16});
+  x = b.clamp(x, -120, 120);
+  for (int block = 0; block < 2; ++block) {
+    ir::Value* wide = b.rescalePerChannel(b.conv(x, 64, {1, 1}), DType::Int8, 42, -5);
+    ir::Value* moved =
+        b.rescalePerChannel(b.depthwise(wide, {3, 3}, {1, 1}, {1, 1, 1, 1}, -5), DType::Int8, 40, 3);
+    ir::Value* narrow = b.rescalePerChannel(b.conv(moved, 16, {1, 1}), DType::Int8, 43, 4);
+    ir::Value* left = b.rescale(narrow, DType::Int32, 1518500250, 12, 4);
+    ir::Value* right = b.rescale(x, DType::Int32, 1 << 30, 11, 0);
+    x = b.rescale(b.binary<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
+  }
+  ir::Value* y = b.maxPool(x, {3, 3}, {2, 2}, {1, 0, 1, 0});
+  return b.finish({b.rescalePerChannel(b.conv(y, 24, {3, 3}, {2, 2}, {1, 0, 1, 0}, -3), DType::Int8, 44, 7)});
+}
+
+TEST(Cascades, BottlenecksOnAllTargets) {
+  const ir::Graph graph = bottlenecks();
+  const auto inputs = randomInputs(graph, 3);
+  for (const char* target : kTargets) {
+    EXPECT_EQ(differences(graph, target, "", inputs, false), "");
+    EXPECT_EQ(differences(graph, target, "", inputs, false, Optimize::Size), "");
+  }
+  for (const char* mode : {"Sram_Only", "Shared_Sram", "Dedicated_Sram_256KB"}) {
+    EXPECT_EQ(differences(graph, "ethos-u65-512", mode, inputs, false, Optimize::Size), "");
+    EXPECT_EQ(differences(graph, "ethos-u85-256", mode, inputs, false, Optimize::Size), "");
+  }
+}
+
+TEST(Cascades, ArenaLimitIsKeptOrExplained) {
+  const ir::Graph graph = bottlenecks();
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    auto machine = npu::makeMachine(target, "", "Sram_Only");
+    ASSERT_TRUE(machine.ok());
+    compiler::Options options;
+    auto fast = compiler::compile(graph, *machine, options);
+    ASSERT_TRUE(fast.ok());
+    options.optimize = Optimize::Size;
+    auto small = compiler::compile(graph, *machine, options);
+    ASSERT_TRUE(small.ok());
+    EXPECT_LT(small->arenaBytes * 2, fast->arenaBytes);
+    // Something in between: fewer cycles than the smallest.
+    options.optimize = Optimize::Performance;
+    options.arenaLimit = (small->arenaBytes + fast->arenaBytes) / 2;
+    auto middle = compiler::compile(graph, *machine, options);
+    ASSERT_TRUE(middle.ok());
+    EXPECT_LE(middle->arenaBytes, options.arenaLimit);
+    EXPECT_LE(middle->cycles, small->cycles);
+    options.arenaLimit = 1000;
+    auto none = compiler::compile(graph, *machine, options);
+    ASSERT_FALSE(none.ok());
+    EXPECT_NE(none.error().str().find("the limit is 1000"), std::string::npos) << none.error().str();
+    EXPECT_NE(none.error().str().find("are alive"), std::string::npos);
+  }
+}
+
+TEST(Chains, AdditionsRunWithTheConvolutionInFront) {
+  const ir::Graph graph = bottlenecks();
+  auto machine = npu::makeMachine("ethos-u85-128", "", "");
+  ASSERT_TRUE(machine.ok());
+  auto program = compiler::compile(graph, *machine);
+  ASSERT_TRUE(program.ok());
+  int chained = 0;
+  for (const compiler::OperationRecord& record : program->operations) {
+    const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
+    chained += op && op->ofm.storage == npu::Storage::Chained;
+  }
+  EXPECT_EQ(chained, 2);
+}
+
+TEST(InPlace, ElementwiseResultsTakeTheirInputsPlace) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 16, 16, 32});
+  ir::Value* y = b.maxPool(x, {3, 3}, {1, 1}, {1, 1, 1, 1});
+  for (int i = 0; i < 3; ++i) {
+    ir::Value* left = b.rescale(y, DType::Int32, 1518500250, 12, 4);
+    ir::Value* right = b.rescale(x, DType::Int32, 1 << 30, 11, 0);
+    y = b.rescale(b.binary<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
+  }
+  const ir::Graph graph = b.finish({b.maxPool(y, {2, 2}, {2, 2}, {0, 0, 0, 0})});
+  const auto inputs = randomInputs(graph, 9);
+  for (const char* target : kTargets) EXPECT_EQ(differences(graph, target, "", inputs), "");
+  auto machine = npu::makeMachine("ethos-u55-128", "", "Sram_Only");
+  ASSERT_TRUE(machine.ok());
+  auto program = compiler::compile(graph, *machine);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->arenaBytes, 2 * 16 * 16 * 32);  // the input and one more map
+}
+
+}  // namespace
+}  // namespace carina::test
