@@ -2,7 +2,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure deps demo test matrix bench fuzz format asan clean
+.PHONY: all configure deps demo test operators matrix bench fuzz format asan clean
 
 all: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
@@ -22,6 +22,11 @@ demo: all
 test: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+# docs/operators.md, which the tests compare with what the code does.
+operators: all
+	@$(BUILD)/bin/carina ops --target ethos-u55-128,ethos-u65-256,ethos-u85-256 >$(BUILD)/operators.md
+	@mv $(BUILD)/operators.md docs/operators.md
 
 # Every network x target x memory mode: compile, run, compare with the TOSA interpreter.
 matrix: all

@@ -69,6 +69,15 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   command.add_option("--io-inputs", inputs, "The same for inputs only")->transform(asIo);
   command.add_option("--io-outputs", outputs, "The same for outputs only")->transform(asIo);
   command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
+  command
+      .add_option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
+      ->delimiter(',');
+  command.add_option("--cpu-name", options.cpuNames, "Keep operators of this name on the CPU (with * and ?)")
+      ->delimiter(',');
+  command
+      .add_option("--cpu-module", options.cpuModules,
+                  "Keep a module and what is below it on the CPU (with * and ?)")
+      ->delimiter(',');
   static const std::map<std::string, compiler::Optimize> kOptimize{
       {"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}};
   command

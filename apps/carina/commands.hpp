@@ -13,6 +13,8 @@ using Run = std::function<int()>;
 void addCompile(CLI::App& app, Run& run);
 void addRun(CLI::App& app, Run& run);
 void addVerify(CLI::App& app, Run& run);
+void addCheck(CLI::App& app, Run& run);
+void addOps(CLI::App& app, Run& run);
 void addProfile(CLI::App& app, Run& run);
 void addSweep(CLI::App& app, Run& run);
 void addFirmware(CLI::App& app, Run& run);

@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
   addCompile(app, run);
   addRun(app, run);
   addVerify(app, run);
+  addCheck(app, run);
+  addOps(app, run);
   addProfile(app, run);
   addSweep(app, run);
   addFirmware(app, run);

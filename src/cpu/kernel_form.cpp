@@ -30,6 +30,7 @@ Status toKernelForm(ir::Graph& graph) {
   addWindowRewrites(rewrites);
   addMoveRewrites(rewrites);
   std::vector<ir::Rewrite> decompositions;
+  lower::addMatrixRewrites(decompositions);
   lower::addNormRewrites(decompositions);
   lower::addAttentionRewrites(decompositions);
   lower::addPointwiseRewrites(decompositions);

@@ -22,7 +22,17 @@ KernelArgument parseArgument(std::string_view text) {
   return argument;
 }
 
-std::vector<KernelArgument> parseArguments(std::string_view text) {
+std::map<std::string_view, KernelSchema> makeTable() {
+  std::map<std::string_view, KernelSchema> table;
+  for (const rt::KernelInfo& info : rt::kernelInfos()) {
+    if (*info.aten != '\0') table.emplace(info.aten, KernelSchema{info.name, argumentsOf(info.arguments)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<KernelArgument> argumentsOf(std::string_view text) {
   std::vector<KernelArgument> arguments;
   int depth = 0;
   size_t start = 0;
@@ -37,16 +47,6 @@ std::vector<KernelArgument> parseArguments(std::string_view text) {
   }
   return arguments;
 }
-
-std::map<std::string_view, KernelSchema> makeTable() {
-  std::map<std::string_view, KernelSchema> table;
-  for (const rt::KernelInfo& info : rt::kernelInfos()) {
-    if (*info.aten != '\0') table.emplace(info.aten, KernelSchema{info.name, parseArguments(info.arguments)});
-  }
-  return table;
-}
-
-}  // namespace
 
 const KernelSchema* findKernelFor(std::string_view op) {
   static const std::map<std::string_view, KernelSchema> kTable = makeTable();

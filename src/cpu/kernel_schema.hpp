@@ -19,6 +19,8 @@ struct KernelSchema {
   std::vector<KernelArgument> arguments;  // outputs last
 };
 
+/// The arguments of a schema as the runtime lists them: "Tensor self, *, Scalar alpha=1, Tensor(a!) out".
+std::vector<KernelArgument> argumentsOf(std::string_view schema);
 /// The kernel for an operator ("aten.add.Tensor"), null when this library has none.
 const KernelSchema* findKernelFor(std::string_view op);
 /// Whether the library has a kernel of this name ("aten::as_strided_copy.out").

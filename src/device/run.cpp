@@ -12,14 +12,44 @@
 namespace carina::device {
 namespace {
 
+/// What each instruction of a method's only chain returns: values by instruction, empty for other
+/// instructions.
+std::vector<std::vector<int32_t>> returnedValues(const pte::Method& method) {
+  std::vector<std::vector<int32_t>> returned;
+  if (method.chains.size() != 1) return returned;
+  for (const pte::Instruction& instruction : method.chains[0].instructions) {
+    std::vector<int32_t>& values = returned.emplace_back();
+    const auto* call = std::get_if<pte::KernelCall>(&instruction);
+    if (call == nullptr || call->arguments.empty()) continue;
+    const int32_t last = call->arguments.back();
+    if (const auto* list = std::get_if<pte::TensorList>(&method.values[static_cast<size_t>(last)])) {
+      values = list->items;
+    } else {
+      values.push_back(last);
+    }
+  }
+  return returned;
+}
+
 class Recorder final : public rt::Profiler {
  public:
   ~Recorder() = default;
   void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override {
     if (kind == rt::EventKind::KernelBegin) kernels.emplace_back(name.data, name.size);
+    if (kind == rt::EventKind::KernelEnd && instruction < returned.size()) keep(returned[instruction]);
     if (kind == rt::EventKind::DelegateBegin && backend != nullptr) backend->setInstruction(instruction);
   }
+  void keep(const std::vector<int32_t>& values) {
+    for (int32_t id : values) {
+      const rt::Value& value = method->values()[static_cast<size_t>(id)];
+      if (value.kind != rt::ValueKind::Tensor || value.tensor.data == nullptr) continue;
+      if (auto copy = copyOut(value.tensor)) results.emplace_back(id, std::move(*copy));
+    }
+  }
   std::vector<std::string> kernels;
+  std::vector<std::vector<int32_t>> returned;  // by instruction; empty: nothing is kept
+  std::vector<std::pair<int32_t, Tensor>> results;
+  rt::Method* method = nullptr;
   RecordingBackend* backend = nullptr;
 };
 
@@ -66,6 +96,7 @@ Status Runner::State::load() {
   environment.kernels = rt::allKernels();
   environment.backends = rt::Span<rt::Backend* const>(backends.data(), backends.size());
   environment.profiler = &recorder;
+  recorder.method = &method;
   rt::Requirements needs;
   if (const rt::Status status = rt::Method::require(program, methodIndex, environment, &needs); !status.ok())
     return explain(status);
@@ -134,6 +165,9 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
+  if (options.keepKernelResults && state->methodIndex < program.methods.size()) {
+    state->recorder.returned = returnedValues(program.methods[state->methodIndex]);
+  }
   CARINA_RETURN_IF_ERROR(state->load());
   return Runner(std::move(state));
 }
@@ -152,6 +186,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
     copyIn(inputs[i], state.method.mutableInput(static_cast<uint32_t>(i)).tensor);
   }
   state.recorder.kernels.clear();
+  state.recorder.results.clear();
   if (state.backend) state.backend->runs().clear();
   if (const rt::Status status = state.method.execute(); !status.ok()) return state.explain(status);
   RunOutcome outcome;
@@ -172,6 +207,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   stats.fastScratchBytes = static_cast<int64_t>(state.npu ? state.npu->fastScratch.size() : 0);
   for (const AlignedBuffer& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool.size()));
   stats.kernels = state.recorder.kernels;
+  stats.kernelResults = std::move(state.recorder.results);
   return outcome;
 }
 

@@ -19,7 +19,8 @@ struct RunOptions {
   std::string systemConfig;  // empty: what the program records, then the target's default
   std::string memoryMode;
   npu::ModelOptions model;
-  bool keepDelegateIo = false;  // keep the inputs and outputs of every delegate call
+  bool keepDelegateIo = false;     // keep the inputs and outputs of every delegate call
+  bool keepKernelResults = false;  // keep what every kernel call computes
 };
 
 /// One delegate call, in execution order.
@@ -38,6 +39,9 @@ struct RunStats {
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
   std::vector<std::string> kernels;  // CPU kernels called, in order
+  /// With keepKernelResults: value of the method and its contents after each kernel call, in order. Programs
+  /// of one chain.
+  std::vector<std::pair<int32_t, Tensor>> kernelResults;
 };
 
 struct RunOutcome {

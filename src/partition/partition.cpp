@@ -52,24 +52,49 @@ class Partitioner {
     reasons_[unit] = std::move(reason);
   }
 
-  std::optional<Reason> keptOff(const Unit& unit) const {
+  /// Whether the user wants the node on the CPU; notes which requests were about something.
+  bool requested(const ir::Node& node) {
+    static const ir::Location kNowhere;
+    const ir::Location& location = node.location() ? *node.location() : kNowhere;
+    const auto source = options_.sourceOps.find(location.name);
+    bool found = false;
+    const auto each = [&](const std::vector<std::string>& list, auto test) {
+      for (const std::string& wanted : list) {
+        if (!test(wanted)) continue;
+        matched_.insert(wanted);
+        found = true;
+      }
+    };
+    each(options_.keepOffOps, [&](const std::string& op) {
+      return aten::matchesOperator(op, node.opName()) ||
+             (source != options_.sourceOps.end() && aten::matchesOperator(op, source->second));
+    });
+    each(options_.keepOffNames,
+         [&](const std::string& pattern) { return aten::matchesGlob(pattern, location.name); });
+    each(options_.keepOffModules, [&](const std::string& pattern) {
+      return aten::matchesGlob(pattern, location.modulePath) ||
+             aten::matchesGlob(pattern + ".*", location.modulePath);
+    });
+    return found;
+  }
+
+  std::optional<Reason> keptOff(const Unit& unit) {
+    std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
-      if (isQuantize(*node) || isDequantize(*node)) continue;
-      const std::string name = node->location() ? node->location()->name : "";
-      const std::string module = node->location() ? node->location()->modulePath : "";
-      const auto any = [](const std::vector<std::string>& list, auto test) {
-        return std::any_of(list.begin(), list.end(), test);
-      };
-      if (any(options_.keepOffOps,
-              [&](const std::string& op) { return aten::matchesOperator(op, node->opName()); }) ||
-          any(options_.keepOffNames,
-              [&](const std::string& pattern) { return aten::matchesGlob(pattern, name); }) ||
-          any(options_.keepOffModules,
-              [&](const std::string& pattern) { return aten::matchesGlob(pattern, module); })) {
-        return Reason{node->where(), "kept off the NPU on request", "drop the request"};
+      if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
+      if (!reason) reason = Reason{node->where(), "kept off the NPU on request", "drop the request"};
+    }
+    return reason;
+  }
+
+  std::vector<std::string> unmatched() const {
+    std::vector<std::string> list;
+    for (const auto* requests : {&options_.keepOffOps, &options_.keepOffNames, &options_.keepOffModules}) {
+      for (const std::string& wanted : *requests) {
+        if (matched_.count(wanted) == 0) list.push_back(wanted);
       }
     }
-    return std::nullopt;
+    return list;
   }
 
   /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part,
@@ -135,7 +160,9 @@ class Partitioner {
     if (options_.supports) {
       std::vector<Diagnostic> problems;
       for (const ir::Node* op : tosa.nodes()) {
-        if (const auto reason = options_.supports(*op)) problems.push_back({*reason, "", "", op->where()});
+        if (const auto reason = options_.supports(*op))
+          problems.push_back(
+              {*reason, options_.remedy ? options_.remedy(*op, *reason) : "", "", op->where()});
       }
       if (!problems.empty()) return Error(std::move(problems));
     }
@@ -209,6 +236,7 @@ class Partitioner {
     result.graph.setOutputs(std::move(outputs));
     result.graph.eraseUnusedConstants();
     explain(result);
+    result.unmatched = unmatched();
     return result;
   }
 
@@ -268,6 +296,7 @@ class Partitioner {
   Units units_;
   std::vector<bool> onNpu_;
   std::map<size_t, Reason> reasons_;
+  std::set<std::string> matched_;  // requests of the options
   std::vector<int> unitDepth_;
   std::unordered_map<const ir::Node*, int> cpuDepth_;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -27,10 +28,15 @@ using Supports = std::function<std::optional<std::string>(const ir::Node& tosaOp
 
 struct Options {
   Supports supports;  // none: everything that lowers is taken
-  std::vector<std::string>
-      keepOffOps;  // operator names ("aten.relu.default" or "relu") the user keeps off the NPU
-  std::vector<std::string> keepOffNames;    // node names, with * and ?
-  std::vector<std::string> keepOffModules;  // module paths, with * and ?
+  /// What would put an operator on the NPU that `supports` refuses for a reason; "" when nothing would. May
+  /// be empty.
+  std::function<std::string(const ir::Node& tosaOp, const std::string& reason)> remedy;
+  /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
+  /// module paths with * and ? (with everything below them).
+  std::vector<std::string> keepOffOps, keepOffNames, keepOffModules;
+  /// The operator that a node was in the network as exported, by the node's name: what keepOffOps means,
+  /// besides the node's own.
+  std::unordered_map<std::string, std::string> sourceOps;
 };
 
 /// One delegate call and its TOSA graph (same inputs and outputs as the call).
@@ -43,6 +49,7 @@ struct Partitioned {
   ir::Graph graph;
   std::vector<Delegate> delegates;
   std::vector<Refusal> refusals;
+  std::vector<std::string> unmatched;  // requests of Options that no node fits
   /// One delegate, and outside it only quantize, dequantize and int64 <-> int32 conversions of program inputs
   /// and outputs.
   bool wholly = false;
@@ -51,6 +58,12 @@ struct Partitioned {
 /// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and
 /// dequantize of float program outputs stay outside.
 Result<Partitioned> partition(ir::Graph graph, const Options& options);
+
+/// What the border of parts consists of.
+bool isQuantize(const ir::Node& node);
+bool isDequantize(const ir::Node& node);
+/// A conversion between int64 and int32.
+bool isIntegerCast(const ir::Node& node);
 
 /// program.delegate_call: operands -> results through region 0.
 const ir::OpDef& delegateCallDef();

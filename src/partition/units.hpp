@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/op_view.hpp"
+#include "partition/partition.hpp"
 
 namespace carina::partition {
 
@@ -28,11 +29,6 @@ struct Units {
 Status separateDequantizes(ir::Graph& graph);
 
 Units findUnits(const ir::Graph& graph);
-
-bool isQuantize(const ir::Node& node);
-bool isDequantize(const ir::Node& node);
-/// A conversion between int64 and int32.
-bool isIntegerCast(const ir::Node& node);
 
 /// aten.to.dtype of an integer value at the builder's place.
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);

@@ -25,7 +25,7 @@ class Assembler {
             bool integerIo)
       : partitioned_(partitioned), compiled_(compiled), integerIo_(integerIo), builder_(program_) {}
 
-  Result<pte::Program> run() {
+  Result<Assembled> run() {
     ir::Graph graph = partitioned_.graph.clone();
     CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
     for (const ir::Value* input : graph.inputs()) {
@@ -35,7 +35,9 @@ class Assembler {
     if (!errors_.empty()) return Error(std::move(errors_));
     for (const ir::Value* output : graph.outputs()) builder_.output(valueOf(output));
     CARINA_RETURN_IF_ERROR(builder_.finish());
-    return std::move(program_);
+    ProgramGraph computed{std::move(graph), {}};
+    for (const auto& [value, id] : values_) computed.storage[value] = builder_.storage(id);
+    return Assembled{std::move(program_), std::move(computed)};
   }
 
  private:
@@ -129,8 +131,8 @@ Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled
   return blob;
 }
 
-Result<pte::Program> assembleProgram(const partition::Partitioned& partitioned,
-                                     std::span<const compiler::CompiledProgram> compiled, bool integerIo) {
+Result<Assembled> assembleProgram(const partition::Partitioned& partitioned,
+                                  std::span<const compiler::CompiledProgram> compiled, bool integerIo) {
   return Assembler(partitioned, compiled, integerIo).run();
 }
 

@@ -4,6 +4,7 @@
 #include "ir/printer.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/integer_io.hpp"
+#include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "tosa_io/tosa_writer.hpp"
 
@@ -29,17 +30,6 @@ partition::Partitioned wrapTosa(ir::Graph tosa) {
   result.delegates.push_back({*call, std::move(tosa)});
   result.wholly = true;
   return result;
-}
-
-Status partitionFor(Build& build, ir::Graph graph, std::vector<std::string> keptFloat) {
-  Stopwatch watch(build.times, "lower");
-  partition::Options options;
-  options.supports = [target = build.machine->target](const ir::Node& op) { return compiler::supports(op, *target); };
-  options.keepOffNames = std::move(keptFloat);
-  auto partitioned = partition::partition(std::move(graph), options);
-  if (!partitioned) return std::move(partitioned).error().inFile(build.options.model.string());
-  build.partitioned = std::move(*partitioned);
-  return {};
 }
 
 Status compileDelegates(Build& build) {
@@ -92,7 +82,8 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
       return std::move(status).error().inFile(file);
     build.simulation = front.quantized.clone();
     if (build.machine) {
-      CARINA_RETURN_IF_ERROR(partitionFor(build, std::move(front.quantized), std::move(front.keptFloat)));
+      Stopwatch watch(build.times, "lower");
+      CARINA_TRY(build.partitioned, partitionFor(options, *build.machine->target, front));
     } else {
       build.partitioned.graph = std::move(front.quantized);
     }
@@ -100,9 +91,10 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
 
   Stopwatch watch(build.times, "assemble");
-  auto program = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
-  if (!program) return std::move(program).error().inFile(file);
-  build.program = std::move(*program);
+  auto assembled = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
+  if (!assembled) return std::move(assembled).error().inFile(file);
+  build.program = std::move(assembled->program);
+  build.computed = std::move(assembled->computed);
   return build;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and quantizing a network.
+#include <random>
+
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
@@ -28,7 +30,33 @@ bool hasFloatArithmetic(const ir::Graph& graph) {
   return false;
 }
 
+/// One sample that hardly any operator has trouble with: reals between 0.1 and 0.9, whole numbers 0.
+std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> reals(0.1f, 0.9f);
+  quantize::Sample sample;
+  for (const ir::Value* input : graph.inputs()) {
+    Tensor tensor = Tensor::zeros(input->dtype(), input->shape());
+    if (input->dtype() == DType::Float32) {
+      for (float& value : tensor.mutableAs<float>()) value = reals(random);
+    }
+    sample.push_back(std::move(tensor));
+  }
+  return {std::move(sample)};
+}
+
+std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
+  std::vector<SourceNode> nodes;
+  for (const ir::Node* node : graph.nodes()) {
+    if (!node->location() || node->results().empty()) continue;
+    const ir::Location& location = *node->location();
+    nodes.push_back({location.name, std::string(node->opName()), location.modulePath, location.source});
+  }
+  return nodes;
+}
+
 Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph) {
+  if (options.calibration.empty() && options.madeUpSamples) return madeUpSamples(graph);
   if (options.calibration.empty()) {
     return fail("the network is to be quantized, but there is no calibration data")
         .inFile(options.model.string())
@@ -58,15 +86,26 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
 }
 
 Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
-  Front front;
   ir::Graph graph;
+  std::vector<Diagnostic> warnings;
   {
     Stopwatch watch(times, "read");
-    CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, {.model = options.program}));
+    CARINA_TRY(pt2::ExportedProgram program,
+               pt2::readExportedProgram(options.model, {.model = options.program}));
     graph = std::move(program.graph);
-    front.warnings = std::move(program.warnings);
+    warnings = std::move(program.warnings);
   }
   dump(options, "read", graph);
+  auto front = frontOf(options, std::move(graph), times);
+  if (front) front->warnings.insert(front->warnings.begin(), warnings.begin(), warnings.end());
+  return front;
+}
+
+}  // namespace
+
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times) {
+  Front front;
+  front.nodes = sourceNodes(graph);
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
   front.inputs = quantizer.inputs;
   front.outputs = quantizer.outputs;
@@ -74,10 +113,13 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   const bool quantizes =
       quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
   if (!quantizes && !options.quantizeConfig.empty()) {
-    front.warnings.push_back({"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
+    front.warnings.push_back(
+        {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
-    // CPU kernels take the operators as exported; what they lack is decomposed where the program is assembled.
+    // CPU kernels take the operators as exported; what they lack is decomposed where the program is
+    // assembled.
+    front.source = graph.clone();
     front.quantized = std::move(graph);
     return front;
   }
@@ -108,8 +150,6 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   dump(options, "quantize", front.quantized);
   return front;
 }
-
-}  // namespace
 
 Quantization quantizationOf(const Options& options) {
   if (options.quantization != Quantization::Default) return options.quantization;

@@ -17,13 +17,13 @@
 #include "npu/target.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/batch.hpp"
-#include "pte/program.hpp"
+#include "pte/method_builder.hpp"
 #include "quantize/quantize.hpp"
 
 namespace carina::pipeline {
 
-/// How a float network becomes an integer one. Default: Int8 for an NPU, None for the CPU alone. None: the network carries its
-/// quantization (q/dq nodes or TOSA integers), or stays float.
+/// How a float network becomes an integer one. Default: Int8 for an NPU, None for the CPU alone. None: the
+/// network carries its quantization (q/dq nodes or TOSA integers), or stays float.
 enum class Quantization : uint8_t { Default, None, Int8, Int16x8 };
 /// Element type of program inputs or outputs that are float in the network.
 enum class ProgramIo : uint8_t { Float, Int8, Int16 };
@@ -32,12 +32,12 @@ enum class ProgramIo : uint8_t { Float, Int8, Int16 };
 using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
 
 struct Options {
-  std::filesystem::path model;        // .pt2 or .tosa
-  std::string program;                // which program of a .pt2 with several; empty: the only one, or "model"
-  std::string target;                 // "ethos-u55-128", ... or "cpu"
-  std::string systemConfig;           // empty: the target's default
-  std::string memoryMode;             // empty: the target's default
-  std::filesystem::path configFile;   // vela.ini with further system configurations and memory modes
+  std::filesystem::path model;       // .pt2 or .tosa
+  std::string program;               // which program of a .pt2 with several; empty: the only one, or "model"
+  std::string target;                // "ethos-u55-128", ... or "cpu"
+  std::string systemConfig;          // empty: the target's default
+  std::string memoryMode;            // empty: the target's default
+  std::filesystem::path configFile;  // vela.ini with further system configurations and memory modes
   Quantization quantization = Quantization::Default;
   bool perChannel = true;
   std::filesystem::path
@@ -45,9 +45,14 @@ struct Options {
   quantize::ObserverSettings observer;
   bool equalize = false, correctBiases = false;
   std::filesystem::path calibration;  // .npz
+  /// Without calibration data: quantize by noise, for questions that ranges do not decide.
+  bool madeUpSamples = false;
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
-  bool symmetricIo = false;     // codes of program inputs and outputs have zero point 0
-  bool measureSqnr = false;     // fill in the SQNR of every tensor: runs the calibration samples once more
+  bool symmetricIo = false;  // codes of program inputs and outputs have zero point 0
+  bool measureSqnr = false;  // fill in the SQNR of every tensor: runs the calibration samples once more
+  /// What stays on the CPU: operators ("relu", "aten.add.Tensor"), node names and module paths (both with *
+  /// and ?; a module includes what is below it).
+  std::vector<std::string> cpuOps, cpuNames, cpuModules;
   int64_t arenaLimit = 0;       // bytes, 0: no limit of its own
   compiler::Optimize optimize = compiler::Optimize::Performance;
   quantize::Progress progress;  // calibration samples
@@ -58,6 +63,13 @@ struct Options {
 struct StageTime {
   std::string_view stage;
   double seconds = 0;
+};
+
+/// The graph as the program computes it: CPU nodes in the form of kernels, delegate calls among them.
+struct ProgramGraph {
+  ir::Graph graph;
+  /// The program value that holds the bytes of each value that a node or the program's inputs bring.
+  std::unordered_map<const ir::Value*, pte::ValueId> storage;
 };
 
 /// Everything that one compilation made.
@@ -71,6 +83,7 @@ struct Build {
   partition::Partitioned partitioned;               // the q/dq graph with delegate calls
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
   pte::Program program;
+  ProgramGraph computed;             // what `program` computes, node by node
   std::vector<Diagnostic> warnings;  // what a person should know, though the program is made
   std::vector<StageTime> times;
 
@@ -80,8 +93,16 @@ struct Build {
 /// What the options' quantization means for their target.
 Quantization quantizationOf(const Options& options);
 
-/// Reads, decomposes and quantizes: the q/dq graph that partitioning starts from, and the float graph when there is one.
+/// One operator of the network as it was exported.
+struct SourceNode {
+  std::string name, op;            // "relu_1", "aten.relu.default"
+  std::string modulePath, source;  // "features.3", "model.py:42"; empty when unknown
+};
+
+/// Reads, decomposes and quantizes: the q/dq graph that partitioning starts from, and the float graph when
+/// there is one.
 struct Front {
+  std::vector<SourceNode> nodes;  // of a .pt2
   std::optional<ir::Graph> source;
   ir::Graph quantized;
   std::optional<quantize::Report> quantization;
@@ -91,6 +112,8 @@ struct Front {
   bool isTosa = false;  // `quantized` is a tosa graph
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
+/// The same for an aten graph as it was exported.
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times);
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);

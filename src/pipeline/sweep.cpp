@@ -49,6 +49,7 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
 
 Front cloneOf(const Front& front) {
   Front copy;
+  copy.nodes = front.nodes;
   copy.quantized = front.quantized.clone();
   copy.isTosa = front.isTosa;
   copy.keptFloat = front.keptFloat;

@@ -80,8 +80,11 @@ class Verifier {
     CARINA_TRY(program_, pte::writeProgram(build_.program));
     device::RunOptions options;
     options.keepDelegateIo = true;
+    options.keepKernelResults = true;
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
     runner_.emplace(std::move(runner));
+    CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
+    cpu_.emplace(std::move(cpu));
     result_.wholly = build_.partitioned.wholly;
     for (const ir::Value* output : build_.graph().outputs()) {
       const ir::Value* source = quantizedSource(*output);
@@ -117,11 +120,15 @@ class Verifier {
     for (size_t i = 0; i < build_.compiled.size(); ++i) {
       CARINA_RETURN_IF_ERROR(compareDelegate(i, outcome.stats.delegates[i]));
     }
+    CARINA_RETURN_IF_ERROR(cpu_->add(integers, outcome));
     ++result_.samples;
     return {};
   }
 
-  Verification take() { return std::move(result_); }
+  Verification take() {
+    result_.cpu = cpu_->results();
+    return std::move(result_);
+  }
 
  private:
   void compareAccuracy(const ir::Value& source, const Tensor& simulated, const Values& values) {
@@ -214,6 +221,7 @@ class Verifier {
   std::optional<aten::Executor> float_, simulation_;
   std::string program_;
   std::optional<device::Runner> runner_;
+  std::optional<CpuCheck> cpu_;
   Verification result_;
   std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_;
 };
@@ -221,9 +229,10 @@ class Verifier {
 }  // namespace
 
 bool Verification::ok() const {
-  return delegateMismatches == 0 && std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) {
-           return layer.mismatches == 0;
-         });
+  return delegateMismatches == 0 &&
+         std::all_of(cpu.begin(), cpu.end(), [](const CpuResult& node) { return node.mismatches == 0; }) &&
+         std::all_of(layers.begin(), layers.end(),
+                     [](const LayerResult& layer) { return layer.mismatches == 0; });
 }
 
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,

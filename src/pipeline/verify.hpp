@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "pipeline/pipeline.hpp"
+#include "pipeline/cpu_check.hpp"
 
 namespace carina::pipeline {
 
@@ -43,13 +43,14 @@ struct AccuracyResult {
 
 struct Verification {
   size_t samples = 0;
-  bool wholly = false;  // everything but quantize and dequantize runs on the NPU
+  std::vector<CpuResult> cpu;  // nodes that CPU kernels compute, quantize and dequantize included
+  bool wholly = false;         // everything but quantize and dequantize runs on the NPU
   std::vector<LayerResult> layers;
   std::vector<AccuracyResult> accuracy;
   std::vector<OutputResult> outputs;
   int64_t delegateMismatches = 0;  // elements of delegate results that differ from the TOSA interpreter's
   int64_t cycles = 0;              // NPU, one inference
-  bool ok() const;                 // NPU equals TOSA everywhere
+  bool ok() const;  // NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance
 };
 
 /// `samples`: one tensor per input of the float network, or of the program when there is no float network.

@@ -167,6 +167,11 @@ const Tensor& MethodBuilder::tensor(ValueId id) const {
   return std::get<Tensor>(method_.values[static_cast<size_t>(id)]);
 }
 
+ValueId MethodBuilder::storage(ValueId id) const {
+  for (auto view = aliases_.find(id); view != aliases_.end(); view = aliases_.find(id)) id = view->second;
+  return id;
+}
+
 Status MethodBuilder::finish(const MemoryPlanOptions& options) {
   if (method_.chains.empty()) method_.chains.emplace_back();
   // The tree of arguments and results as torch.export describes it: a tuple of tensors, and one tensor or a

@@ -65,6 +65,8 @@ class MethodBuilder {
 
   void output(ValueId value) { method_.outputs.push_back(value); }
   const Tensor& tensor(ValueId id) const;
+  /// The value whose bytes a view shows, through all views; `id` itself when it is none.
+  ValueId storage(ValueId id) const;
 
   /// Plans memory and appends the method to the program.
   Status finish(const MemoryPlanOptions& options = {});

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kWorstValues = 5;
 
 std::string outputTable(const pipeline::Verification& verification) {
-  TextTable table({"output", "elements", "NPU = TOSA", "beyond 1 LSB", "worst LSB", "SQNR simulated", "SQNR program"});
+  TextTable table(
+      {"output", "elements", "NPU = TOSA", "beyond 1 LSB", "worst LSB", "SQNR simulated", "SQNR program"});
   for (const pipeline::OutputResult& output : verification.outputs) {
     table.add({output.name, countText(output.elements),
                output.npuMismatches == 0 ? "yes" : fmt::format("{} differ", output.npuMismatches),
@@ -28,9 +29,24 @@ std::string layerTable(const pipeline::Verification& verification, bool allLayer
     if (layer.mismatches == 0 && !allLayers) continue;
     ++shown;
     table.add({layer.value, layer.op, layer.where, countText(layer.elements),
-               layer.mismatches == 0 ? "yes"
-                                     : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
-                                                   layer.firstMismatch, layer.actual, layer.expected)});
+               layer.mismatches == 0
+                   ? "yes"
+                   : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
+                                 layer.firstMismatch, layer.actual, layer.expected)});
+  }
+  return shown > 0 ? table.str() : "";
+}
+
+/// CPU nodes that differ from the executor, or all of them but quantize and dequantize.
+std::string cpuTable(const pipeline::Verification& verification, bool allLayers) {
+  TextTable table({"CPU node", "operator", "elements", "CPU = executor", "worst error"}, 2);
+  size_t shown = 0;
+  for (const pipeline::CpuResult& node : verification.cpu) {
+    if (node.mismatches == 0 && !allLayers) continue;
+    ++shown;
+    table.add({node.where, node.op, countText(node.elements),
+               node.mismatches == 0 ? "yes" : fmt::format("{} differ", countText(node.mismatches)),
+               percentText(node.worst, 1.0) + " of allowed"});
   }
   return shown > 0 ? table.str() : "";
 }
@@ -53,13 +69,29 @@ std::string verificationText(const pipeline::Verification& verification, bool al
   std::string text = outputTable(verification) + "\n";
   if (const std::string accuracy = accuracyTable(verification); !accuracy.empty()) text += accuracy + "\n";
   if (const std::string layers = layerTable(verification, allLayers); !layers.empty()) text += layers + "\n";
-  const size_t exact = static_cast<size_t>(std::count_if(verification.layers.begin(), verification.layers.end(),
-                                                         [](const auto& layer) { return layer.mismatches == 0; }));
-  text += verification.wholly ? "wholly on the NPU\n" : "partly on the CPU\n";
-  text += fmt::format("{}: {} of {} layers equal over {} sample{}; {} NPU cycles per inference\n",
-                      verification.ok() ? "NPU and TOSA agree bit for bit" : "NPU and TOSA DIFFER", exact,
-                      verification.layers.size(), verification.samples, verification.samples == 1 ? "" : "s",
-                      countText(verification.cycles));
+  if (const std::string cpu = cpuTable(verification, allLayers); !cpu.empty()) text += cpu + "\n";
+  const size_t exact =
+      static_cast<size_t>(std::count_if(verification.layers.begin(), verification.layers.end(),
+                                        [](const auto& layer) { return layer.mismatches == 0; }));
+  const bool npu = !verification.layers.empty();
+  text += verification.wholly ? "wholly on the NPU\n" : npu ? "partly on the CPU\n" : "wholly on the CPU\n";
+  const std::string over =
+      fmt::format("over {} sample{}", verification.samples, verification.samples == 1 ? "" : "s");
+  if (npu) {
+    const bool same = verification.delegateMismatches == 0 && exact == verification.layers.size();
+    text += fmt::format("{}: {} of {} layers equal {}; {} NPU cycles per inference\n",
+                        same ? "NPU and TOSA agree bit for bit" : "NPU and TOSA DIFFER", exact,
+                        verification.layers.size(), over, countText(verification.cycles));
+  }
+  if (!verification.cpu.empty()) {
+    const auto good =
+        static_cast<size_t>(std::count_if(verification.cpu.begin(), verification.cpu.end(),
+                                          [](const auto& node) { return node.mismatches == 0; }));
+    text += fmt::format("{}: {} of {} kernel nodes within tolerance {}\n",
+                        good == verification.cpu.size() ? "CPU kernels and float executor agree"
+                                                        : "CPU kernels and float executor DIFFER",
+                        good, verification.cpu.size(), over);
+  }
   return text;
 }
 

@@ -240,6 +240,22 @@ TEST_F(Cli, DumpsStages) {
   EXPECT_THAT(result.out, Not(HasSubstr("// after read")));
 }
 
+TEST_F(Cli, OpsSaysWhereOperatorsRunAndWhy) {
+  const Outcome whole = run("ops " + model("residual.pt2") + " --target ethos-u55-128");
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("aten.conv2d.default"));
+  EXPECT_THAT(whole.out, HasSubstr("stem.0"));
+  EXPECT_THAT(whole.out, HasSubstr("0 on the CPU"));
+  const Outcome split = run("ops " + model("residual.pt2") + " --target ethos-u55-128 --cpu-op add --json");
+  EXPECT_EQ(split.status, 0) << split.err;
+  EXPECT_THAT(split.out, HasSubstr("\"runs_on\": \"cpu\""));
+  EXPECT_THAT(split.out, HasSubstr("kept off the NPU on request"));
+  EXPECT_THAT(split.out, HasSubstr("aten::add.out"));
+  const Outcome none = run("ops " + model("residual.pt2") + " --target ethos-u55-128 --cpu-module nowhere");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("'nowhere'"));
+}
+
 TEST_F(Cli, Targets) {
   const Outcome result = run("targets");
   EXPECT_EQ(result.status, 0);

@@ -80,6 +80,91 @@ INSTANTIATE_TEST_SUITE_P(All, Networks,
                                           testing::ValuesIn(kPlaces)),
                          placeName);
 
+struct Split {
+  const char* network;
+  std::vector<std::string> ops, names, modules;
+};
+
+class SplitNetworks : public testing::TestWithParam<Split> {};
+
+TEST_P(SplitNetworks, NpuAndCpuPartsAreBothExact) {
+  Options options = optionsFor(GetParam().network, "ethos-u55-128", "");
+  options.cpuOps = GetParam().ops;
+  options.cpuNames = GetParam().names;
+  options.cpuModules = GetParam().modules;
+  auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_FALSE(built->partitioned.wholly);
+  EXPECT_GE(built->compiled.size(), 1u);
+  EXPECT_FALSE(built->partitioned.refusals.empty());
+  auto arrays = readNpz(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  samples->resize(1);
+  auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+  EXPECT_FALSE(result->cpu.empty());
+  for (const CpuResult& node : result->cpu) EXPECT_EQ(node.mismatches, 0) << node.op << " at " << node.where;
+  // Only where the parts are cut differs from the whole network: the simulation is the same.
+  for (const OutputResult& output : result->outputs) {
+    EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.01 * static_cast<double>(output.elements));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SplitNetworks,
+                         testing::Values(Split{"residual", {"add"}, {}, {}},
+                                         Split{"digits8", {"relu"}, {}, {}},
+                                         Split{"dense", {"linear"}, {}, {}},
+                                         Split{"mobile", {}, {"conv2d_1"}, {}}));
+
+class CpuNetworks : public testing::TestWithParam<const char*> {};
+
+TEST_P(CpuNetworks, RunInFloatAsExported) {
+  Options options = optionsFor(GetParam(), "cpu", "");
+  auto arrays = readNpz(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_TRUE(built->compiled.empty());
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  samples->resize(1);
+  auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+  for (const OutputResult& output : result->outputs)
+    EXPECT_GT(output.program.decibels(), 90.0) << output.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuNetworks,
+                         testing::Values("digits8", "mobile", "residual", "mixed", "dense"));
+
+TEST(CpuNetworks, RunQuantizedWhenAsked) {
+  Options options = optionsFor("digits8", "cpu", "");
+  options.quantization = Quantization::Int8;
+  auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto arrays = readNpz(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok());
+  samples->resize(1);
+  auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+  EXPECT_LT(result->outputs.front().program.decibels(), 90.0);
+}
+
+TEST(Requests, ThatMatchNothingAreErrors) {
+  Options options = optionsFor("dense", "ethos-u55-128", "");
+  options.cpuOps = {"conv_transpose2d"};
+  auto built = build(options);
+  ASSERT_FALSE(built.ok());
+  EXPECT_NE(built.error().str().find("conv_transpose2d"), std::string::npos);
+}
+
 TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
   auto built = build(optionsFor("digits8", "ethos-u55-128", ""));
   ASSERT_TRUE(built.ok()) << built.error().str();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: whole networks, refusals with reasons, requests, splits without cycles, integer conversions at the border.
+// Placement: whole networks, refusals with reasons, requests, splits without cycles, integer conversions at
+// the border.
 #include "partition/partition.hpp"
 
 #include <gtest/gtest.h>
@@ -20,14 +21,21 @@ struct Network {
   ir::Builder b{graph};
   int next = 0;
 
-  Value* input(const Shape& shape) { return graph.addInput({DType::Float32, shape}, "x" + std::to_string(next++)); }
+  Value* input(const Shape& shape) {
+    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(next++));
+  }
   Value* named(const char* name, const char* module) {
     b = ir::Builder(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{name, module, ""}));
     return nullptr;
   }
-  Value* q(Value* x) { return aten::QuantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8).output(); }
+  Value* q(Value* x) {
+    return aten::QuantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8)
+        .output();
+  }
   Value* dq(Value* x) {
-    return aten::DequantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8, std::nullopt).output();
+    return aten::DequantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8,
+                                             std::nullopt)
+        .output();
   }
   Value* qdq(Value* x) { return dq(q(x)); }
   Value* relu(Value* x) { return qdq(aten::Relu::create(b, x).output()); }
@@ -50,9 +58,10 @@ TEST(Partition, AWholeNetworkIsOneCallBetweenQuantizeAndDequantize) {
   ASSERT_TRUE(result.ok()) << result.error().str();
   EXPECT_TRUE(result->wholly);
   EXPECT_TRUE(result->refusals.empty());
-  EXPECT_EQ(opNames(result->graph),
-            (std::vector<std::string>{"quantized_decomposed.quantize_per_tensor.default", "program.delegate_call",
-                                      "quantized_decomposed.dequantize_per_tensor.default"}));
+  EXPECT_EQ(
+      opNames(result->graph),
+      (std::vector<std::string>{"quantized_decomposed.quantize_per_tensor.default", "program.delegate_call",
+                                "quantized_decomposed.dequantize_per_tensor.default"}));
   ASSERT_EQ(result->delegates.size(), 1u);
   EXPECT_EQ(result->delegates[0].call->graph().numNodes(), 3u);
   EXPECT_TRUE(ir::verify(result->graph).ok());
@@ -82,7 +91,7 @@ TEST(Partition, AnOperatorWithoutATosaFormSplitsTheNetwork) {
 TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
   Network n;
   Value* x = n.qdq(n.input({1, 4}));
-  Value* left = n.relu(x);   // before the CPU operator
+  Value* left = n.relu(x);  // before the CPU operator
   Value* middle = n.sort(left);
   Value* right = n.relu(n.add(x, left));  // independent of it
   n.graph.setOutputs({n.add(middle, right)});
@@ -102,10 +111,14 @@ TEST(Partition, WhatTheTargetDoesNotSupportIsRefusedWithItsReason) {
     if (ir::isa<tosa::Table>(&op)) return "no tables today";
     return std::nullopt;
   };
+  options.remedy = [](const ir::Node& op, const std::string& reason) {
+    return std::string(op.opName()) + ": " + reason;
+  };
   const auto result = partition(std::move(n.graph), options);
   ASSERT_TRUE(result.ok()) << result.error().str();
   ASSERT_EQ(result->refusals.size(), 1u);
   EXPECT_EQ(result->refusals[0].reason, "no tables today");
+  EXPECT_EQ(result->refusals[0].remedy, "tosa.TABLE: no tables today");
   EXPECT_EQ(result->refusals[0].op, "aten.sigmoid.default");
   EXPECT_EQ(result->delegates.size(), 1u);
 }
@@ -118,19 +131,25 @@ TEST(Partition, OperatorsAreKeptOffOnRequest) {
     n.graph.setOutputs({n.relu(x)});
     return partition(std::move(n.graph), options);
   };
-  Options byOp, byName, byModule, other;
+  Options byOp, byName, byModule, byParent, bySource, other;
   byOp.keepOffOps = {"relu"};
   byName.keepOffNames = {"ac*"};
   byModule.keepOffModules = {"block.*"};
+  byParent.keepOffModules = {"block"};
+  bySource.keepOffOps = {"aten.clamp_min"};
+  bySource.sourceOps = {{"act", "aten.clamp_min.default"}};
   other.keepOffOps = {"relu6"};
-  for (const Options& options : {byOp, byName, byModule}) {
+  for (const Options& options : {byOp, byName, byModule, byParent, bySource}) {
     const auto result = run(options);
     ASSERT_TRUE(result.ok());
     EXPECT_TRUE(result->delegates.empty());
     ASSERT_EQ(result->refusals.size(), 1u);
     EXPECT_NE(result->refusals[0].reason.find("on request"), std::string::npos);
+    EXPECT_TRUE(result->unmatched.empty());
   }
-  EXPECT_TRUE(run(other)->wholly);
+  const auto untouched = run(other);
+  EXPECT_TRUE(untouched->wholly);
+  EXPECT_EQ(untouched->unmatched, std::vector<std::string>{"relu6"});
 }
 
 TEST(Partition, AFloatNetworkStaysOnTheCpu) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina ops: where each operator of a network runs, and why.
+#include <memory>
+#include <sstream>
+
+#include "build_options.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "pipeline/operators.hpp"
+#include "report/operators.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  BuildOptions build;
+  bool json = false;
+};
+
+/// Without a network: the table of all operators, for one or several targets.
+int table(const std::string& targets) {
+  std::vector<std::string> list;
+  std::istringstream text(targets);
+  for (std::string target; std::getline(text, target, ',');) list.push_back(target);
+  auto result = pipeline::operatorTable(list);
+  if (!result) return report(result.error());
+  fmt::print("{}", report::operatorTableMarkdown(*result));
+  return 0;
+}
+
+int ops(const Flags& flags) {
+  if (flags.build.options.model.empty()) return table(flags.build.options.target);
+  auto list = pipeline::listOperators(flags.build.finish());
+  if (!list) return report(list.error());
+  fmt::print("{}", flags.json ? report::operatorsJson(*list) : report::operatorsText(*list));
+  return 0;
+}
+
+}  // namespace
+
+void addOps(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "ops",
+      "List a network's operators: where each runs, why not on the NPU, at what cost; without a network "
+      "the table of all operators");
+  flags->build.declare(*command);
+  command->get_option("MODEL")->required(false);
+  command->add_flag("--json", flags->json, "Print JSON instead of a table");
+  command->callback([flags, &run] { run = [flags] { return ops(*flags); }; });
+}
+
+}  // namespace carina::app

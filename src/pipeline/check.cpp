@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/check.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "carina/kernels.hpp"
+#include "carina/runtime.hpp"
+#include "cpu/kernel_schema.hpp"
+#include "device/aligned_buffer.hpp"
+#include "device/npu_host.hpp"
+#include "device/npu_setup.hpp"
+#include "npu/payload.hpp"
+#include "pipeline/command_streams.hpp"
+#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+using device::textOf;
+
+constexpr std::string_view kEthosU = "EthosUBackend";
+// What the host sets aside to load a program for the check; larger ones are checked without loading.
+constexpr int64_t kMostMemory = int64_t{1} << 30;
+
+rt::Status noKernel(rt::KernelContext&) {
+  return rt::failure(rt::Code::MissingKernel, "a stand-in for a kernel that is missing");
+}
+
+class Checker {
+ public:
+  Checker(ByteSpan file, const pte::Program& program, Check& check)
+      : file_(file), program_(program), check_(check) {}
+
+  void run() {
+    if (const auto status = pte::verifyProgram(program_); !status.ok())
+      problem("the program contradicts itself: {}", firstOf(status.error()));
+    for (const pte::Method& method : program_.methods) describe(method);
+    checkLoading();
+    checkStreams();
+  }
+
+ private:
+  template <typename... Args>
+  void problem(fmt::format_string<Args...> format, Args&&... args) {
+    check_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  static std::string firstOf(const Error& error) { return error.diagnostics().front().str(); }
+
+  void describe(const pte::Method& method) {
+    CheckedMethod& checked = check_.methods.emplace_back();
+    checked.name = method.name;
+    for (size_t i = 1; i < method.pools.size(); ++i) checked.pools.push_back(method.pools[i]);
+    describe(method, method.inputs, checked.inputs);
+    describe(method, method.outputs, checked.outputs);
+    for (size_t i = 0; i < method.delegates.size(); ++i) describe(method, i, checked);
+    describeKernels(method, checked);
+  }
+
+  static void describe(const pte::Method& method, const std::vector<int32_t>& ids,
+                       std::vector<CheckedTensor>& into) {
+    for (int32_t id : ids) {
+      CheckedTensor& checked = into.emplace_back();
+      checked.type = "no tensor";
+      if (id < 0 || static_cast<size_t>(id) >= method.values.size()) continue;
+      const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(id)]);
+      if (tensor == nullptr) continue;
+      checked.type = tensor->str();
+      checked.bytes = pte::tensorBytes(*tensor).value_or(0);
+      checked.planned = tensor->allocation.has_value();
+    }
+  }
+
+  void describeKernels(const pte::Method& method, CheckedMethod& checked) {
+    for (const pte::Operator& op : method.operators) {
+      const bool present =
+          rt::hasKernel({op.name.data(), op.name.size()}, {op.overload.data(), op.overload.size()});
+      checked.kernels.push_back({op.str(), 0, present});
+    }
+    for (const pte::Chain& chain : method.chains) {
+      for (size_t i = 0; i < chain.instructions.size(); ++i) {
+        if (const auto* call = std::get_if<pte::KernelCall>(&chain.instructions[i])) {
+          if (call->op < 0 || static_cast<size_t>(call->op) >= checked.kernels.size()) continue;
+          CheckedKernel& kernel = checked.kernels[static_cast<size_t>(call->op)];
+          ++kernel.calls;
+          checkCall(method, kernel.name, call->arguments.size(), i);
+        } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&chain.instructions[i])) {
+          checkDelegateCall(method, *delegate, checked);
+        }
+      }
+    }
+    for (const CheckedKernel& kernel : checked.kernels) {
+      if (!kernel.present)
+        problem("method {} fails to load because this runtime has no kernel {}", method.name, kernel.name);
+    }
+  }
+
+  void checkCall(const pte::Method& method, const std::string& name, size_t arguments, size_t instruction) {
+    const rt::KernelInfo* info = rt::findKernelInfo({name.data(), name.size()});
+    if (info == nullptr) return;
+    const size_t wanted = cpu::argumentsOf(info->arguments).size();
+    // The result is passed once more behind the schema's arguments.
+    if (arguments == wanted + 1) return;
+    problem(
+        "instruction {} of method {} fails because it gives {} {} arguments where its schema has {} and the "
+        "result",
+        instruction, method.name, name, arguments, wanted);
+  }
+
+  void describe(const pte::Method& method, size_t index, CheckedMethod& checked) {
+    const pte::Delegate& delegate = method.delegates[index];
+    CheckedDelegate& result = checked.delegates.emplace_back();
+    result.id = delegate.id;
+    result.blobBytes = static_cast<int64_t>(delegate.blob.size());
+    if (delegate.id != kEthosU) {
+      problem(
+          "method {} fails to load because delegate {} wants the backend {}, which this runtime does not "
+          "have",
+          method.name, index, delegate.id);
+      return;
+    }
+    const std::string place = fmt::format("delegate {} of method {}", index, method.name);
+    const auto blob = pte::parseDelegateBlob(delegate.blob);
+    if (!blob) {
+      problem("{} fails to load: {}", place, firstOf(blob.error()));
+      return;
+    }
+    result.constantBytes = static_cast<int64_t>(blob->constants.size());
+    result.commandBytes = static_cast<int64_t>(blob->payload.size());
+    result.scratchBytes = blob->scratchBytes;
+    result.inputs = blob->inputs.size();
+    result.outputs = blob->outputs.size();
+    const pte::EthosUSettings settings = pte::ethosUSettings(delegate.specs);
+    result.target = settings.target;
+    result.systemConfig = settings.systemConfig;
+    result.memoryMode = settings.memoryMode;
+    describeTarget(*blob, place, result);
+  }
+
+  void describeTarget(const pte::DelegateBlob& blob, const std::string& place, CheckedDelegate& result) {
+    const auto payload = npu::readPayload(blob.payload);
+    if (blob.payloadKey.empty() && !payload) {
+      problem("{} fails to load: {}", place, firstOf(payload.error()));
+      return;
+    }
+    if (payload) {
+      const auto target = npu::payloadTarget(*payload);
+      if (!target) {
+        problem("{} fails to load: {}", place, firstOf(target.error()));
+        return;
+      }
+      if (result.target.empty()) result.target = std::string((*target)->name);
+      if (result.target != (*target)->name)
+        problem("{} fails on the NPU because it says it is for {}, its commands are for {}", place,
+                result.target, (*target)->name);
+    }
+    const auto machine = device::machineFor({result.target, result.systemConfig, result.memoryMode, false});
+    if (!machine) {
+      problem("{} cannot be placed: {}", place, firstOf(machine.error()));
+      return;
+    }
+    result.fastScratchBytes = device::fastScratchBytes(*machine);
+  }
+
+  void checkDelegateCall(const pte::Method& method, const pte::DelegateCall& call,
+                         const CheckedMethod& checked) {
+    if (call.delegate < 0 || static_cast<size_t>(call.delegate) >= checked.delegates.size()) return;
+    const CheckedDelegate& delegate = checked.delegates[static_cast<size_t>(call.delegate)];
+    const auto blob = pte::parseDelegateBlob(method.delegates[static_cast<size_t>(call.delegate)].blob);
+    if (delegate.id != kEthosU || !blob) return;
+    const std::string place = fmt::format("delegate {} of method {}", call.delegate, method.name);
+    if (call.arguments.size() != blob->inputs.size() + blob->outputs.size()) {
+      problem("{} fails because it is called with {} tensors, its blob has {} inputs and {} outputs", place,
+              call.arguments.size(), blob->inputs.size(), blob->outputs.size());
+      return;
+    }
+    for (size_t i = 0; i < blob->inputs.size(); ++i) {
+      const int32_t id = call.arguments[i];
+      const auto* tensor = id >= 0 && static_cast<size_t>(id) < method.values.size()
+                               ? std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(id)])
+                               : nullptr;
+      if (tensor == nullptr) {
+        problem("{} fails because its input {} is no tensor", place, i);
+      } else if (pte::tensorBytes(*tensor) != blob->inputs[i].bytes()) {
+        problem("{} fails because input {} is {}, the commands take {} bytes", place, i, tensor->str(),
+                blob->inputs[i].bytes());
+      }
+    }
+  }
+
+  /// The runtime's own opinion: everything that loading finds, with stand-ins for kernels that are reported
+  /// already.
+  void checkLoading() {
+    device::AlignedBuffer bytes(file_.size());
+    std::copy(file_.begin(), file_.end(), reinterpret_cast<std::byte*>(bytes.data()));
+    rt::Program program;
+    if (const rt::Status status = rt::Program::load(bytes.span(), &program); !status.ok()) {
+      problem("the program fails to load: {}", textOf(status));
+      return;
+    }
+    rt::EthosUDelegate npu(nullptr);
+    rt::Backend* const backends[] = {&npu};
+    std::vector<rt::Kernel> kernels(rt::allKernels().begin(), rt::allKernels().end());
+    for (const CheckedMethod& method : check_.methods) {
+      for (const CheckedKernel& kernel : method.kernels) {
+        if (!kernel.present) kernels.push_back({kernel.name.c_str(), noKernel});
+      }
+    }
+    rt::Environment environment;
+    environment.kernels = rt::KernelTable(kernels.data(), kernels.size());
+    environment.backends = rt::Span<rt::Backend* const>(backends);
+    for (uint32_t i = 0; i < check_.methods.size(); ++i) checkMethod(program, i, environment);
+  }
+
+  void checkMethod(const rt::Program& program, uint32_t index, const rt::Environment& environment) {
+    CheckedMethod& method = check_.methods[index];
+    rt::Requirements needs;
+    if (const rt::Status status = rt::Method::require(program, index, environment, &needs); !status.ok()) {
+      problem("method {} fails to load: {}", method.name, textOf(status));
+      return;
+    }
+    method.methodBytes = static_cast<int64_t>(needs.methodBytes);
+    method.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
+    const bool others = std::any_of(method.delegates.begin(), method.delegates.end(),
+                                    [](const auto& d) { return d.id != kEthosU; });
+    int64_t total = method.temporaryBytes;
+    for (int64_t pool : method.pools) {
+      if (pool < 0 || pool > kMostMemory) return;
+      total += pool;
+    }
+    if (others || total > kMostMemory) return;
+    device::AlignedBuffer methodMemory(needs.methodBytes), temporary(needs.temporaryBytes);
+    std::vector<device::AlignedBuffer> buffers;
+    std::vector<rt::MutableBytes> pools;
+    for (int64_t pool : method.pools) buffers.emplace_back(static_cast<size_t>(pool));
+    for (const auto& buffer : buffers) pools.push_back(buffer.span());
+    const rt::Memory memory{methodMemory.span(), rt::Span<rt::MutableBytes>(pools.data(), pools.size()),
+                            temporary.span()};
+    rt::Method loaded;
+    if (const rt::Status status = loaded.load(program, index, environment, memory); !status.ok())
+      problem("method {} fails to load: {}", method.name, textOf(status));
+  }
+
+  void checkStreams() {
+    const auto streams = commandStreams(file_);
+    if (!streams) return;  // what cannot be read was said above
+    check_.commandStreams = streams->size();
+    for (const CommandStream& stream : *streams) {
+      const std::vector<std::string> findings = checkText(stream);
+      if (findings.empty()) continue;
+      const std::string more =
+          findings.size() > 1
+              ? fmt::format(" (and {} more findings: carina inspect --check)", findings.size() - 1)
+              : "";
+      problem("the commands may fail or give wrong results: {}{}", findings.front(), more);
+    }
+  }
+
+  ByteSpan file_;
+  const pte::Program& program_;
+  Check& check_;
+};
+
+}  // namespace
+
+Result<Check> checkProgram(ByteSpan file) {
+  CARINA_TRY(const pte::Program program, pte::readProgram(file));
+  Check check;
+  check.fileBytes = static_cast<int64_t>(file.size());
+  Checker(file, program, check).run();
+  return check;
+}
+
+}  // namespace carina::pipeline

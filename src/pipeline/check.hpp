@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program needs to run, proved from the file alone: memory, kernels, NPU, command streams; and what
+// would fail.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "npu/target.hpp"
+
+namespace carina::pipeline {
+
+struct CheckedKernel {
+  std::string name;  // "aten::add.out"
+  size_t calls = 0;
+  bool present = false;  // in this library
+};
+
+struct CheckedTensor {
+  std::string type;  // "float32[1,3,8,8]"
+  int64_t bytes = 0;
+  bool planned = false;  // lies in a pool of the program; otherwise the caller brings memory
+};
+
+struct CheckedDelegate {
+  std::string id;                                // "EthosUBackend"
+  std::string target, systemConfig, memoryMode;  // what it was compiled for; empty for other backends
+  int64_t blobBytes = 0, commandBytes = 0, constantBytes = 0;
+  int64_t scratchBytes = 0;      // temporary memory, aligned to 16
+  int64_t fastScratchBytes = 0;  // on-chip memory beside it (Dedicated_Sram)
+  size_t inputs = 0, outputs = 0;
+};
+
+struct CheckedMethod {
+  std::string name;
+  std::vector<int64_t> pools;  // bytes by memory id, the first is id 1
+  int64_t methodBytes =
+      0;  // tables of the runtime, with this machine's pointers (a 32-bit device needs about half)
+  int64_t temporaryBytes = 0;  // of the largest delegate, aligned to 16
+  std::vector<CheckedTensor> inputs, outputs;
+  std::vector<CheckedKernel> kernels;
+  std::vector<CheckedDelegate> delegates;
+};
+
+struct Check {
+  int64_t fileBytes = 0;
+  std::vector<CheckedMethod> methods;
+  size_t commandStreams = 0;          // that the NPU checker has read
+  std::vector<std::string> problems;  // each one sentence: what would fail and why; empty: it runs
+  bool ok() const { return problems.empty(); }
+};
+
+/// `file` is a .pte of any maker (untrusted). A file that cannot be read at all is an error; everything else
+/// is in `problems`.
+Result<Check> checkProgram(ByteSpan file);
+
+}  // namespace carina::pipeline

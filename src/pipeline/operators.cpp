@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/operators.hpp"
+
+#include <algorithm>
+
+#include "cpu/cost.hpp"
+#include "cpu/emit.hpp"
+#include "cpu/kernel_form.hpp"
+#include "pipeline/integer_io.hpp"
+#include "pipeline/partitioning.hpp"
+#include "tosa/ops.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// The value in front of reshapes, and whether that is a graph input.
+bool comesFromInput(const ir::Value* value) {
+  while (const auto reshape = ir::producerAs<tosa::Reshape>(value)) value = reshape.input1();
+  return value->isInput();
+}
+bool goesToOutput(const ir::Value& value) {
+  if (value.isGraphOutput()) return true;
+  return std::any_of(value.uses().begin(), value.uses().end(), [](const ir::Use& use) {
+    return ir::isa<tosa::Reshape>(use.node) && goesToOutput(*use.node->result());
+  });
+}
+
+size_t borderTranspositions(const ir::Graph& graph) {
+  size_t count = 0;
+  for (const ir::Node* node : graph.nodes()) {
+    if (ir::isa<tosa::Transpose>(node))
+      count += comesFromInput(node->operands()[0]) || goesToOutput(*node->result());
+  }
+  return count;
+}
+
+/// The kernels that one node in kernel form calls, or why there are none.
+Result<std::vector<std::string>> kernelsOf(const ir::Node& node) {
+  pte::Program program;
+  pte::MethodBuilder builder(program);
+  const auto valueOf = [&](const ir::Value* value) {
+    return builder.activation(pte::fromDType(value->dtype()), cpu::sizesOf(*value));
+  };
+  CARINA_TRY([[maybe_unused]] const auto results, cpu::emitCall(builder, node, valueOf));
+  CARINA_RETURN_IF_ERROR(builder.finish());
+  std::vector<std::string> names;
+  const pte::Method& method = program.methods.front();
+  for (const pte::Instruction& instruction : method.chains[0].instructions) {
+    names.push_back(method.operators[static_cast<size_t>(std::get<pte::KernelCall>(instruction).op)].str());
+  }
+  return names;
+}
+
+class Lister {
+ public:
+  Lister(const std::vector<SourceNode>& sources, OperatorList& list) : list_(list) {
+    for (const SourceNode& source : sources) {
+      index_.emplace(source.name, list_.operators.size());
+      OperatorPlace place;
+      place.op = source.op;
+      place.node = source.name;
+      place.modulePath = source.modulePath;
+      place.source = source.source;
+      list_.operators.push_back(std::move(place));
+    }
+    npu_.assign(list_.operators.size(), false);
+    cpu_.assign(list_.operators.size(), false);
+  }
+
+  void addPart(const ir::Graph& part) {
+    for (const ir::Node* node : part.nodes()) {
+      if (partition::isQuantize(*node) || partition::isDequantize(*node)) continue;
+      if (const auto at = find(*node)) npu_[*at] = true;
+    }
+  }
+
+  void addCpuNode(const ir::Node& node) {
+    if (partition::isQuantize(node) || partition::isDequantize(node) || partition::isIntegerCast(node)) {
+      ++list_.conversions;
+      list_.conversionCycles += cpu::estimateCycles(node);
+      return;
+    }
+    const auto at = find(node);
+    if (!at) return;
+    OperatorPlace& op = list_.operators[*at];
+    cpu_[*at] = true;
+    op.cpuCycles += cpu::estimateCycles(node);
+    auto kernels = kernelsOf(node);
+    if (kernels) {
+      op.kernels.insert(op.kernels.end(), kernels->begin(), kernels->end());
+    } else {
+      op.missing.push_back(kernels.error().diagnostics().front().message);
+    }
+  }
+
+  void addRefusal(const partition::Refusal& refusal) {
+    const auto at = index_.find(refusal.node);
+    if (at != index_.end()) list_.operators[at->second].refusals.push_back(refusal);
+  }
+
+  void finish() {
+    for (size_t i = 0; i < list_.operators.size(); ++i) {
+      list_.operators[i].place = npu_[i]   ? (cpu_[i] ? Place::Both : Place::Npu)
+                                 : cpu_[i] ? Place::Cpu
+                                           : Place::Nowhere;
+    }
+  }
+
+ private:
+  std::optional<size_t> find(const ir::Node& node) const {
+    if (!node.location()) return std::nullopt;
+    const auto at = index_.find(node.location()->name);
+    return at == index_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  OperatorList& list_;
+  std::map<std::string, size_t, std::less<>> index_;
+  std::vector<bool> npu_, cpu_;
+};
+
+using MakeFront = std::function<Result<Front>(const Options&, std::vector<StageTime>&)>;
+
+Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront) {
+  Options options = given;
+  options.madeUpSamples = options.calibration.empty();
+  std::optional<npu::Machine> machine;
+  if (options.target != "cpu") {
+    CARINA_TRY(machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
+                                         options.configFile));
+  }
+  std::vector<StageTime> times;
+  CARINA_TRY(Front front, makeFront(options, times));
+  if (front.isTosa) {
+    return fail("a TOSA graph runs wholly on the NPU or not at all")
+        .inFile(options.model.string())
+        .withRemedy("compile it: the errors name what the target cannot run");
+  }
+  if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
+    return std::move(status).error().inFile(options.model.string());
+  OperatorList list;
+  list.target = options.target;
+  list.quantization = quantizationOf(options);
+  Lister lister(front.nodes, list);
+  ir::Graph graph;
+  if (machine) {
+    CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, *machine->target, front));
+    for (const partition::Delegate& delegate : partitioned.delegates) {
+      lister.addPart(delegate.call->region(0));
+      list.layoutChanges += borderTranspositions(delegate.tosa);
+    }
+    for (const partition::Refusal& refusal : partitioned.refusals) lister.addRefusal(refusal);
+    list.parts = partitioned.delegates.size();
+    list.wholly = partitioned.wholly;
+    graph = std::move(partitioned.graph);
+  } else {
+    graph = std::move(front.quantized);
+  }
+  CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
+  for (const ir::Node* node : graph.nodes()) {
+    if (!node->is(partition::delegateCallDef())) lister.addCpuNode(*node);
+  }
+  lister.finish();
+  return list;
+}
+
+}  // namespace
+
+size_t OperatorList::count(Place place) const {
+  return static_cast<size_t>(std::count_if(operators.begin(), operators.end(),
+                                           [&](const OperatorPlace& op) { return op.place == place; }));
+}
+
+int64_t OperatorList::cpuCycles() const {
+  int64_t cycles = conversionCycles;
+  for (const OperatorPlace& op : operators) cycles += op.cpuCycles;
+  return cycles;
+}
+
+Result<OperatorList> listOperators(const Options& options) {
+  return listPlaces(options, runFront);
+}
+
+Result<OperatorList> listOperators(const Options& options, ir::Graph graph) {
+  return listPlaces(options, [&](const Options& all, std::vector<StageTime>& times) {
+    return frontOf(all, std::move(graph), times);
+  });
+}
+
+}  // namespace carina::pipeline

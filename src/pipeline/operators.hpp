@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where every operator of a network runs, why not on the NPU, what it costs on the CPU, and what would change
+// that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+enum class Place : uint8_t {
+  Npu,
+  Cpu,
+  Both,     // it became several operators, some here, some there
+  Nowhere,  // nothing is left to compute: folded into a neighbour or a constant
+};
+
+/// One operator as the network was exported.
+struct OperatorPlace {
+  std::string op;                        // "aten.softmax.int"
+  std::string node, modulePath, source;  // "softmax_1", "encoder.attention", "model.py:42"
+  Place place = Place::Nowhere;
+  std::vector<partition::Refusal> refusals;  // of what it became and is on the CPU; empty for target cpu
+  std::vector<std::string> kernels;          // CPU kernels called for it, in order
+  std::vector<std::string> missing;  // why the CPU cannot run it either; such a network does not compile
+  int64_t cpuCycles = 0;             // estimate of its CPU kernels
+};
+
+struct OperatorList {
+  std::string target;
+  Quantization quantization = Quantization::Int8;
+  std::vector<OperatorPlace> operators;  // in the order of the network
+  size_t parts = 0;                      // NPU parts
+  bool wholly = false;                   // see partition::Partitioned
+  size_t conversions = 0;        // quantize, dequantize and integer conversions outside of the NPU parts
+  int64_t conversionCycles = 0;  // estimate, CPU
+  size_t layoutChanges = 0;      // transpositions at the borders of NPU parts, done on the NPU
+
+  size_t count(Place place) const;
+  int64_t cpuCycles() const;  // conversions included
+};
+
+/// Reads, quantizes and partitions as build() does; nothing is compiled. Without calibration data the network
+/// is quantized by made-up samples, which decides nothing about places.
+Result<OperatorList> listOperators(const Options& options);
+/// The same for an aten graph as it was exported; options.model is not read.
+Result<OperatorList> listOperators(const Options& options, ir::Graph graph);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Partitioning for a target as the options ask for it.
+#pragma once
+
+#include "npu/target.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// Refusals come with what would help: another target where that has the operation. Fails when a request to
+/// keep operators on the CPU matches nothing. Takes front.quantized.
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target& target, Front& front);
+
+}  // namespace carina::pipeline

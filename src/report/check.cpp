@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/check.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/text.hpp"
+
+namespace carina::report {
+namespace {
+
+using pipeline::CheckedDelegate;
+using pipeline::CheckedKernel;
+using pipeline::CheckedMethod;
+using pipeline::CheckedTensor;
+
+std::string tensorsText(std::string_view what, const std::vector<CheckedTensor>& tensors) {
+  std::string text;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    text +=
+        fmt::format("  {:<10} {}, {} bytes, {}\n", fmt::format("{} {}", what, i), tensors[i].type,
+                    countText(tensors[i].bytes), tensors[i].planned ? "in a pool" : "memory of the caller");
+  }
+  return text;
+}
+
+std::string delegateText(size_t index, const CheckedDelegate& delegate) {
+  std::string text = fmt::format("  delegate {} {}", index, delegate.id);
+  if (!delegate.target.empty()) text += " for " + delegate.target;
+  if (!delegate.systemConfig.empty()) text += ", " + delegate.systemConfig;
+  if (!delegate.memoryMode.empty()) text += ", " + delegate.memoryMode;
+  text +=
+      fmt::format("\n             commands {}, constants {}, scratch {}", bytesText(delegate.commandBytes),
+                  bytesText(delegate.constantBytes), bytesText(delegate.scratchBytes));
+  if (delegate.fastScratchBytes > 0)
+    text += fmt::format(", fast scratch {}", bytesText(delegate.fastScratchBytes));
+  return text + fmt::format("; {} inputs, {} outputs\n", delegate.inputs, delegate.outputs);
+}
+
+std::string methodText(const CheckedMethod& method) {
+  std::string text = fmt::format("method {}\n", method.name);
+  for (size_t i = 0; i < method.pools.size(); ++i) {
+    text += fmt::format("  {:<10} {} bytes, aligned to 16\n", fmt::format("pool {}", i + 1),
+                        countText(method.pools[i]));
+  }
+  text += fmt::format("  {:<10} {} bytes, aligned to 16\n", "temporary", countText(method.temporaryBytes));
+  text += fmt::format("  {:<10} {} bytes, aligned to 8\n", "runtime", countText(method.methodBytes));
+  text += tensorsText("input", method.inputs) + tensorsText("output", method.outputs);
+  for (const CheckedKernel& kernel : method.kernels) {
+    text +=
+        fmt::format("  {:<10} {} x{}\n", kernel.present ? "kernel" : "NO KERNEL", kernel.name, kernel.calls);
+  }
+  for (size_t i = 0; i < method.delegates.size(); ++i) text += delegateText(i, method.delegates[i]);
+  return text;
+}
+
+}  // namespace
+
+std::string checkText(const pipeline::Check& check) {
+  std::string text =
+      fmt::format("program of {} bytes, to lie at an address aligned to 16\n", countText(check.fileBytes));
+  for (const CheckedMethod& method : check.methods) text += methodText(method);
+  if (check.commandStreams > 0)
+    text += fmt::format("{} command stream{} read by the NPU checker\n", check.commandStreams,
+                        check.commandStreams == 1 ? "" : "s");
+  for (const std::string& problem : check.problems) text += "FAILS: " + problem + "\n";
+  if (check.ok()) text += "OK: with this memory and these kernels the program loads and runs\n";
+  return text;
+}
+
+std::string checkJson(const pipeline::Check& check) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["ok"] = check.ok();
+  json["file_bytes"] = check.fileBytes;
+  json["problems"] = check.problems;
+  json["command_streams"] = check.commandStreams;
+  json["methods"] = Json::array();
+  const auto tensors = [](const std::vector<CheckedTensor>& all) {
+    Json list = Json::array();
+    for (const CheckedTensor& tensor : all)
+      list.push_back({{"type", tensor.type}, {"bytes", tensor.bytes}, {"planned", tensor.planned}});
+    return list;
+  };
+  for (const CheckedMethod& method : check.methods) {
+    Json entry;
+    entry["name"] = method.name;
+    entry["pool_bytes"] = method.pools;
+    entry["temporary_bytes"] = method.temporaryBytes;
+    entry["runtime_bytes"] = method.methodBytes;
+    entry["inputs"] = tensors(method.inputs);
+    entry["outputs"] = tensors(method.outputs);
+    entry["kernels"] = Json::array();
+    for (const CheckedKernel& kernel : method.kernels) {
+      entry["kernels"].push_back(
+          {{"name", kernel.name}, {"calls", kernel.calls}, {"present", kernel.present}});
+    }
+    entry["delegates"] = Json::array();
+    for (const CheckedDelegate& delegate : method.delegates) {
+      entry["delegates"].push_back({{"id", delegate.id},
+                                    {"target", delegate.target},
+                                    {"system_config", delegate.systemConfig},
+                                    {"memory_mode", delegate.memoryMode},
+                                    {"command_bytes", delegate.commandBytes},
+                                    {"constant_bytes", delegate.constantBytes},
+                                    {"scratch_bytes", delegate.scratchBytes},
+                                    {"fast_scratch_bytes", delegate.fastScratchBytes}});
+    }
+    json["methods"].push_back(std::move(entry));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace carina::report

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program needs and what would fail, for people and as JSON.
+#pragma once
+
+#include <string>
+
+#include "pipeline/check.hpp"
+
+namespace carina::report {
+
+std::string checkText(const pipeline::Check& check);
+std::string checkJson(const pipeline::Check& check);
+
+}  // namespace carina::report

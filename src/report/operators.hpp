@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of a network with their places, as a table and as JSON.
+#pragma once
+
+#include <string>
+
+#include "pipeline/operator_table.hpp"
+
+namespace carina::report {
+
+std::string operatorsText(const pipeline::OperatorList& list);
+std::string operatorsJson(const pipeline::OperatorList& list);
+
+/// The table of operators as docs/operators.md holds it.
+std::string operatorTableMarkdown(const pipeline::OperatorTable& table);
+
+}  // namespace carina::report
