@@ -116,7 +116,7 @@ TEST_P(SplitNetworks, NpuAndCpuPartsAreBothExact) {
 INSTANTIATE_TEST_SUITE_P(All, SplitNetworks,
                          testing::Values(Split{"residual", {"add"}, {}, {}},
                                          Split{"digits8", {"relu"}, {}, {}},
-                                         Split{"dense", {"linear"}, {}, {}},
+                                         Split{"dense", {}, {"linear_1"}, {}},
                                          Split{"mobile", {}, {"conv2d_1"}, {}}));
 
 class CpuNetworks : public testing::TestWithParam<const char*> {};
