@@ -180,8 +180,9 @@ Result<std::string> writeTensorData(const TensorData& from, int64_t alignment) {
   put(file, kBaseAt, static_cast<uint64_t>(base));
   put(file, kSegmentBytesAt, static_cast<uint64_t>(end));
   std::memcpy(file.data() + kHeaderAt + kPaddedHeaderBytes, body.data() + kHeaderAt, body.size() - kHeaderAt);
-  for (const auto& [offset, bytes] : segments)
-    std::memcpy(file.data() + base + offset, bytes.data(), bytes.size());
+  for (const auto& [offset, bytes] : segments) {
+    if (!bytes.empty()) std::memcpy(file.data() + base + offset, bytes.data(), bytes.size());
+  }
   return file;
 }
 

@@ -279,6 +279,7 @@ class Writer {
     std::memcpy(file.data() + schema::kHeaderOffset + schema::kHeaderLength,
                 body.data() + schema::kHeaderOffset, body.size() - schema::kHeaderOffset);
     for (const Segment& segment : segments_) {
+      if (segment.bytes.empty()) continue;
       std::memcpy(file.data() + static_cast<size_t>(base) + segment.offset, segment.bytes.data(),
                   segment.bytes.size());
     }
