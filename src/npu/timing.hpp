@@ -95,7 +95,8 @@ struct ScheduledCost {
 struct PmuCounts {
   Cycles cycles = 0, active = 0, idle = 0, macActive = 0, outputActive = 0, weightActive = 0,
          blockdepStall = 0;
-  std::array<int64_t, 2> readBeats{}, writeBeats{};
+  Cycles macActive16 = 0;  // of macActive: with a 16-bit IFM
+  std::array<int64_t, 2> readBeats{}, writeBeats{}, readBursts{}, writeBursts{};
   /// Value of one PMU event, 0 for events the model does not count.
   uint64_t event(Family family, uint32_t id) const;
 };

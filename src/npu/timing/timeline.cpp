@@ -95,6 +95,7 @@ void Timeline::pushKernel(const KernelOperation& operation, const OperationCost&
   kernelEnd_ = entry.end;
   previousTail_ = cost.drain + cost.total / std::max<int64_t>(cost.blocks, 1);
   kernelEnds_.push_back(entry.end);
+  if (elementBytes(operation.ifm.type) == 2) counts_.macActive16 += cost.mac;
   record(entry);
 }
 
@@ -116,6 +117,9 @@ void Timeline::record(const ScheduledCost& entry) {
   for (size_t port = 0; port < 2; ++port) {
     counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->axiBytes();
     counts_.writeBeats[port] += entry.cost.traffic[port].writeBytes / machine_.target->axiBytes();
+    const int64_t burst = std::max(machine_.system.ports[port].burst, 1);
+    counts_.readBursts[port] += (entry.cost.traffic[port].readBytes + burst - 1) / burst;
+    counts_.writeBursts[port] += (entry.cost.traffic[port].writeBytes + burst - 1) / burst;
   }
   if (operations_.size() < kMaxRecorded) operations_.push_back(entry);
 }
@@ -143,19 +147,34 @@ uint64_t PmuCounts::event(Family family, uint32_t id) const {
       return value(active);
     case 48:
       return value(macActive);
-    case 49:  // MAC_ACTIVE by element size: the model does not split the sum
+    case 49:  // by element size: U55 and U65 only
+      return family == Family::U85 ? 0 : value(macActive - macActive16);
+    case 50:
+      return family == Family::U85 ? 0 : value(macActive16);
     case 51:
-      return id == 49 && family == Family::U85 ? 0 : value(macActive);
+      return value(macActive);
     case 64:
       return value(outputActive);
     case 80:
       return value(weightActive);
+    case 128:  // transactions accepted and completed: every one is, by the end of a run
+    case 129:
+      return value(readBursts[0]);
     case 130:
       return value(readBeats[0]);
+    case 132:
+    case 133:
+      return value(writeBursts[0]);
     case 135:
       return value(writeBeats[0]);
     case 140:
       return value(active);
+    case 384:
+    case 385:
+      return value(readBursts[1]);
+    case 388:
+    case 389:
+      return value(writeBursts[1]);
     case 386:
       return value(readBeats[1]);
     case 391:

@@ -137,13 +137,20 @@ TEST(ModelDevice, CountersFollowTheRun) {
     board.npu.write32(base + reg::kPmcr, pmu::kEnable | pmu::kResetCycles | pmu::kResetEvents);
     board.npu.write32(base + reg::kPmEvTyper0, pmu::kNpuActive);
     board.npu.write32(base + reg::kPmEvTyper0 + 4, pmu::kPort0WriteBeats);
-    board.npu.write32(base + reg::kPmCntEnSet, pmu::kCycleCounterBit | 3);
+    board.npu.write32(base + reg::kPmEvTyper0 + 8, 132);   // write transactions of port 0
+    board.npu.write32(base + reg::kPmEvTyper0 + 12, 300);  // no event of any family
+    board.npu.write32(base + reg::kPmCntEnSet, pmu::kCycleCounterBit | 15);
     board.go();
     const auto cycles = board.npu.read32(base + reg::kPmCcntrLo);
     EXPECT_GT(cycles, 0u);
     EXPECT_EQ(static_cast<int64_t>(cycles), board.npu.stats().cycles);
     EXPECT_EQ(board.npu.read32(base + reg::kPmEvCntr0), cycles);
-    EXPECT_GE(board.npu.read32(base + reg::kPmEvCntr0 + 4), 1024u / 16);
+    const uint32_t beats = board.npu.read32(base + reg::kPmEvCntr0 + 4);
+    EXPECT_GE(beats, 1024u / 16);
+    const uint32_t bursts = board.npu.read32(base + reg::kPmEvCntr0 + 8);
+    EXPECT_GT(bursts, 0u);
+    EXPECT_LT(bursts, beats);
+    EXPECT_EQ(board.npu.read32(base + reg::kPmEvCntr0 + 12), 0u);
     board.npu.write32(base + reg::kPmcr, pmu::kEnable | pmu::kResetCycles | pmu::kResetEvents);
     EXPECT_EQ(board.npu.read32(base + reg::kPmCcntrLo), 0u);
   }
