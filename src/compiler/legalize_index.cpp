@@ -16,10 +16,33 @@ namespace {
 
 constexpr int64_t kMaxCopies = 4096, kMaxAxis = 65536;
 
-/// Rows that lie behind each other on both sides.
+/// Rows of `from` that lie behind each other there and in the result.
 struct Run {
+  ir::Value* from;
   int64_t source, target, count;
 };
+
+/// One more row, targets ascending by one.
+void addRow(std::vector<Run>& runs, ir::Value* from, int64_t source, int64_t target) {
+  if (!runs.empty() && runs.back().from == from && runs.back().source + runs.back().count == source)
+    ++runs.back().count;
+  else
+    runs.push_back({from, source, target, 1});
+}
+
+std::vector<Piece> copyRows(ir::Builder& builder, const std::vector<Run>& runs, int64_t columns) {
+  std::vector<Piece> pieces;
+  for (const Run& run : runs) {
+    for (Piece& piece : emitCopies(builder, {run.from,
+                                             {run.count, columns},
+                                             run.source * columns,
+                                             {columns, 1},
+                                             run.target * columns,
+                                             {columns, 1}}))
+      pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
 
 }  // namespace
 
@@ -105,24 +128,10 @@ Status Legalizer::gatherRows(ir::Node* node) {
     for (int64_t i = 0; i < batch * picks; ++i) {
       const int64_t index = indices->constant().integerAt(i);
       if (index < 0 || index >= rows) return fail("index {} of {} rows", index, rows);
-      const int64_t source = i / picks * rows + index;
-      if (!runs.empty() && runs.back().source + runs.back().count == source)
-        ++runs.back().count;
-      else
-        runs.push_back({source, i, 1});
+      addRow(runs, values, i / picks * rows + index, i);
     }
     if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
-      std::vector<Piece> pieces;
-      for (const Run& run : runs) {
-        for (Piece& piece : emitCopies(builder_, {values,
-                                                  {run.count, columns},
-                                                  run.source * columns,
-                                                  {columns, 1},
-                                                  run.target * columns,
-                                                  {columns, 1}}))
-          pieces.push_back(std::move(piece));
-      }
-      define(node->result(), npu_ir::createJoin(builder_, pieces, {type, shape}));
+      define(node->result(), npu_ir::createJoin(builder_, copyRows(builder_, runs, columns), {type, shape}));
       return {};
     }
   }
@@ -175,29 +184,14 @@ Status Legalizer::scatterRows(ir::Node* node) {
       if (index < 0 || index >= rows) return fail("index {} of {} rows", index, rows);
       replaced[i / count * rows + index] = i;
     }
-    std::vector<std::pair<ir::Value*, Run>> runs;
+    std::vector<Run> runs;
     for (int64_t row = 0; row < batch * rows; ++row) {
       const auto update = replaced.find(row);
-      ir::Value* from = update == replaced.end() ? values : updates;
-      const int64_t source = update == replaced.end() ? row : update->second;
-      if (!runs.empty() && runs.back().first == from &&
-          runs.back().second.source + runs.back().second.count == source)
-        ++runs.back().second.count;
-      else
-        runs.push_back({from, {source, row, 1}});
+      const bool kept = update == replaced.end();
+      addRow(runs, kept ? values : updates, kept ? row : update->second, row);
     }
     if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
-      std::vector<Piece> pieces;
-      for (const auto& [from, run] : runs) {
-        for (Piece& piece : emitCopies(builder_, {from,
-                                                  {run.count, columns},
-                                                  run.source * columns,
-                                                  {columns, 1},
-                                                  run.target * columns,
-                                                  {columns, 1}}))
-          pieces.push_back(std::move(piece));
-      }
-      define(node->result(), npu_ir::createJoin(builder_, pieces, {type, shape}));
+      define(node->result(), npu_ir::createJoin(builder_, copyRows(builder_, runs, columns), {type, shape}));
       return {};
     }
   }

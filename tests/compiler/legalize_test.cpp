@@ -12,19 +12,6 @@
 namespace carina::test {
 namespace {
 
-std::vector<std::string> operations(const ir::Graph& tosa, const char* target) {
-  auto machine = npu::makeMachine(target, "", "");
-  EXPECT_TRUE(machine.ok());
-  auto graph = compiler::legalize(tosa, *machine->target);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
-  std::vector<std::string> names;
-  if (!graph.ok()) return names;
-  for (const ir::Node* node : graph->nodes()) {
-    if (npu_ir::hasOutputStage(node)) names.emplace_back(node->opName());
-  }
-  return names;
-}
-
 using testing::ElementsAre;
 
 TEST(Legalize, RescaleClampAndTableJoinTheConvolution) {

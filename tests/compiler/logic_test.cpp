@@ -318,19 +318,6 @@ TEST_P(Logic, InterleavedPlanesAndPairedColumns) {
 
 INSTANTIATE_TEST_SUITE_P(Random, Logic, testing::Range(1, 13));
 
-std::vector<std::string> operations(const ir::Graph& tosa, const char* target) {
-  auto machine = npu::makeMachine(target, "", "");
-  EXPECT_TRUE(machine.ok());
-  auto graph = compiler::legalize(tosa, *machine->target);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
-  std::vector<std::string> names;
-  if (!graph.ok()) return names;
-  for (const ir::Node* node : graph->nodes()) {
-    if (npu_ir::hasOutputStage(node)) names.emplace_back(node->opName());
-  }
-  return names;
-}
-
 TEST(LogicCost, ComparingQuantizedNumbersIsOneOperation) {
   for (const auto compare : {&TosaBuilder::binary<tosa::Greater>, &TosaBuilder::binary<tosa::Equal>}) {
     TosaBuilder b;

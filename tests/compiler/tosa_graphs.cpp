@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tosa_graphs.hpp"
 
+#include "compiler/legalize.hpp"
+#include "compiler/npu_ir.hpp"
 #include "compiler/program_runner.hpp"
 
 namespace carina::test {
@@ -153,6 +155,18 @@ ir::Value* TosaBuilder::tile(ir::Value* input, const ir::Ints& multiples) {
 ir::Graph TosaBuilder::finish(std::vector<ir::Value*> outputs) {
   graph_.setOutputs(std::move(outputs));
   return std::move(graph_);
+}
+
+std::vector<std::string> operations(const ir::Graph& tosa, const char* target) {
+  const auto machine = npu::makeMachine(target, "", "");
+  if (!machine.ok()) return {machine.error().str()};
+  const auto graph = compiler::legalize(tosa, *machine->target);
+  if (!graph.ok()) return {graph.error().str()};
+  std::vector<std::string> names;
+  for (const ir::Node* node : graph->nodes()) {
+    if (npu_ir::hasOutputStage(node)) names.emplace_back(node->opName());
+  }
+  return names;
 }
 
 }  // namespace carina::test

@@ -55,4 +55,8 @@ class TosaBuilder {
   uint64_t seed_;
 };
 
+/// Names of the NPU operations that a TOSA graph legalizes to, in order; the one error's text when it does
+/// not.
+std::vector<std::string> operations(const ir::Graph& tosa, const char* target);
+
 }  // namespace carina::test
