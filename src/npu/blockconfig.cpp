@@ -214,8 +214,8 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
   usesLut_ = usesTableMemory(target, op.activation);
   hasIfm2_ = elementwise_ && op.ifm2.has_value() && !op.elementwise.ifm2Broadcast.scalar;
   if (!elementwise_ && !resize) {
-    kernelH_ = std::min(op.kernel.dilatedHeight(), 8);
-    kernelW_ = std::min(op.kernel.dilatedWidth(), 8);
+    kernelH_ = std::min(op.kernel.dilatedHeight(), op.kernel.subKernel);
+    kernelW_ = std::min(op.kernel.dilatedWidth(), op.kernel.subKernel);
     strideY_ = op.kernel.strideY;
     strideX_ = op.kernel.strideX;
     upscale_ = op.upscale == Upscale::None ? 1 : 2;

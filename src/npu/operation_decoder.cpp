@@ -266,7 +266,7 @@ void OperationDecoder::kernel(KernelOperation& op) {
   k.strideY = static_cast<int32_t>(1 + (stride >> 1 & 1u) + (stride >> 9 & 1u) * 2);
   k.dilationX = static_cast<int32_t>(1 + (stride >> 3 & 1u));
   k.dilationY = static_cast<int32_t>(1 + (stride >> 4 & 1u));
-  if ((stride >> 5 & 1u) != 0) complain("4x4 kernel decomposition is not supported");
+  k.subKernel = (stride >> 5 & 1u) != 0 ? 4 : 8;
   const auto taps = [&](Cmd0 command, int32_t dilation) {
     const auto span = static_cast<int32_t>(get(command));
     if (span % dilation != 0)

@@ -270,8 +270,9 @@ void OperationEncoder::kernel(const KernelOperation& op) {
   const uint32_t dx = fit(k.dilationX, 1, 2, "dilation x") - 1u,
                  dy = fit(k.dilationY, 1, 2, "dilation y") - 1u;
   const bool partKernel = op.weights && op.weights->traversal == Traversal::PartKernelFirst;
-  out_.set(Cmd0::SetKernelStride, static_cast<uint16_t>((x & 1u) | (y & 1u) << 1 | (partKernel ? 4u : 0u) |
-                                                        dx << 3 | dy << 4 | x >> 1 << 6 | y >> 1 << 9));
+  out_.set(Cmd0::SetKernelStride,
+           static_cast<uint16_t>((x & 1u) | (y & 1u) << 1 | (partKernel ? 4u : 0u) | dx << 3 | dy << 4 |
+                                 (k.subKernel == 4 ? 32u : 0u) | x >> 1 << 6 | y >> 1 << 9));
   out_.set(Cmd0::SetIfmPadTop, fit(op.padding.top, 0, 127, "top padding"));
   out_.set(Cmd0::SetIfmPadLeft, fit(op.padding.left, 0, 127, "left padding"));
   out_.set(Cmd0::SetIfmPadBottom, fit(op.padding.bottom, 0, 255, "bottom padding"));

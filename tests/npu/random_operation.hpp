@@ -221,7 +221,7 @@ class RandomOperation {
   }
 
   void pickWindow(npu::KernelOperation& op) {
-    op.kernel = {in(1, 16), in(1, 16), in(1, 4), in(1, 4), in(1, 2), in(1, 2)};
+    op.kernel = {in(1, 16), in(1, 16), in(1, 4), in(1, 4), in(1, 2), in(1, 2), coin() ? 4 : 8};
     op.upscale = static_cast<npu::Upscale>(in(0, 2));
     // Padding never swallows the IFM.
     op.padding = {in(0, op.kernel.dilatedHeight() - 1), in(0, op.kernel.dilatedWidth() - 1), 0, 0};

@@ -24,6 +24,9 @@ class CommandProcessor {
   void start(std::vector<uint32_t> words);
 
   enum class Step : uint8_t { Continue, Interrupt, Stopped, Faulted };
+  /// Ends the run before the next command.
+  void halt() { running_ = false; }
+
   /// One command. Interrupt: an IRQ command; Stopped: STOP or the end of the stream.
   Step step(AddressMap& memory);
 

@@ -57,6 +57,7 @@ struct Npu::State final : model::AddressMap {
     statusBits = 0;
     interruptHistory = 0;
     interruptLine = false;
+    stopRequested = false;
     commandBits = command::kResetValue;
     protection = value & 3;
     lastCounts = {};
@@ -147,8 +148,23 @@ struct Npu::State final : model::AddressMap {
     raise(0);
   }
 
+  /// CMD.stop_request took effect (assumption stop-request): the rest of the stream is not executed.
+  bool stop() {
+    stopRequested = false;
+    processor.halt();
+    raise(0);
+    finishRun();
+    return false;
+  }
+
+  void finishRun() {
+    latest = processor.statistics();
+    if (processor.checker() != nullptr) findings = processor.checker()->take();
+  }
+
   bool step() {
     if (!processor.running()) return false;
+    if (stopRequested) return stop();
     using Step = model::CommandProcessor::Step;
     const Step result = processor.step(*this);
     // The counters follow at operations: set-commands take no time of their own.
@@ -171,8 +187,8 @@ struct Npu::State final : model::AddressMap {
         recordFault();
         break;
     }
-    latest = processor.statistics();
-    if (processor.checker() != nullptr) findings = processor.checker()->take();
+    stopRequested = false;
+    finishRun();
     return false;
   }
 
@@ -188,6 +204,7 @@ struct Npu::State final : model::AddressMap {
   uint32_t qSize = 0, statusBits = 0, commandBits = 0, protection = 0;
   uint16_t interruptHistory = 0;
   bool interruptLine = false;
+  bool stopRequested = false;
   PmuCounts lastCounts;
   RunStats latest;
   std::optional<Fault> fault;
@@ -277,6 +294,7 @@ void Npu::write32(uint32_t offset, uint32_t value) {
       if ((value & command::kClearIrq) != 0) s.interruptLine = false;
       s.interruptHistory =
           static_cast<uint16_t>(s.interruptHistory & ~(value >> command::kClearIrqHistoryShift));
+      if ((value & command::kStopRequest) != 0) s.stopRequested = s.processor.running();
       if ((value & command::kRun) != 0) s.start();
       return;
     case reg::kReset:

@@ -48,29 +48,13 @@ WindowShape windowShape(const Kernel& kernel, int64_t ifmDepth) {
 
 Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_t channels,
                          AddressMap& memory, std::shared_ptr<const DecodedWeights>& result) {
-  const bool depthwise = op.kind == OperationKind::Depthwise;
   if (!op.weights) return trouble(FaultKind::Parse, "convolution without weight streams");
   const WeightStreams& source = *op.weights;
-  WeightShape shape;
+  const bool depthwise = op.kind == OperationKind::Depthwise;
+  WeightShape shape = weightShape(op);
   shape.ofmDepth = static_cast<int32_t>(channels);
-  shape.height = op.kernel.height;
-  shape.width = op.kernel.width;
-  shape.ifmDepth = depthwise ? 1 : op.ifm.depth;
-  WeightOrder order;
-  order.ethosU85 = target.isU85();
-  order.macs = target.macs;
-  order.streams = target.weightStreams;
-  order.ofmUblockDepth = target.isU85() ? op.microblock.c : microblocks(target).front().c;
-  order.ofmBlockDepth = op.block.c;
-  order.traversal = depthwise                                        ? WeightTraversal::Depthwise
-                    : source.traversal == Traversal::PartKernelFirst ? WeightTraversal::PartKernelFirst
-                                                                     : WeightTraversal::DepthFirst;
-  order.ifmBits = elementBytes(op.ifm.type) * 8;
-  order.strideX = op.kernel.strideX;
-  order.strideY = op.kernel.strideY;
-  order.dilationX = op.kernel.dilationX;
-  order.dilationY = op.kernel.dilationY;
-  order.sparse = source.sparse;
+  WeightOrder order = weightOrder(target, op);
+  if (!target.isU85()) order.ofmUblockDepth = microblocks(target).front().c;
   // U65 with an idle second core runs as if there were one.
   if (target.family == Family::U65 && order.streams == 2 && channels > 1 && source.weights[1].length == 0)
     order.streams = 1;

@@ -103,7 +103,7 @@ struct MacCycles {
   bool decodeBound = false;  // the decoder is slower than the multipliers
 };
 
-/// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps.
+/// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps (4x4 where the kernel says so).
 MacCycles macCycles(const Target& target, const KernelOperation& op, const Shapes& s) {
   const int64_t nuH = ceilDiv(s.ofmBlock.h, s.microblock.h), nuW = ceilDiv(s.ofmBlock.w, s.microblock.w);
   const int64_t z = ceilDiv(s.ofmBlock.c, s.microblock.c), wh = nuH * nuW;
@@ -121,10 +121,11 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
   const int64_t bytes = std::max<int64_t>(s.ifmBits / 8, 1);
   const int64_t ifmSteps = ceilDiv(s.ifmBlock.c, 8);
   MacCycles total;
-  for (int64_t ky = 0; ky < op.kernel.height; ky += 8) {
-    for (int64_t kx = 0; kx < op.kernel.width; kx += 8) {
+  const int64_t side = op.kernel.subKernel;
+  for (int64_t ky = 0; ky < op.kernel.height; ky += side) {
+    for (int64_t kx = 0; kx < op.kernel.width; kx += side) {
       const int64_t taps =
-          std::min<int64_t>(op.kernel.height - ky, 8) * std::min<int64_t>(op.kernel.width - kx, 8);
+          std::min<int64_t>(op.kernel.height - ky, side) * std::min<int64_t>(op.kernel.width - kx, side);
       double cycles = 0, decode = 0;
       int64_t steps = 1;
       switch (s.kind) {

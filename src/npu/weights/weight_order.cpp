@@ -12,7 +12,6 @@ namespace carina::npu {
 namespace {
 
 constexpr int32_t kIfmUblockDepth = 8;  // U55 and U65
-constexpr int32_t kMaxSubKernel = 8;
 
 constexpr int32_t ceilDiv(int32_t a, int32_t b) {
   return (a + b - 1) / b;
@@ -40,7 +39,7 @@ template <typename Sink>
 void walkU55(const WeightShape& shape, const WeightOrder& order, int32_t blockDepth, Sink& sink) {
   const bool depthwise = isDepthwise(order), partKernel = isPartKernel(order);
   const int32_t ou = order.ofmUblockDepth, ibd = ifmBlockDepth(order);
-  const int32_t stepY = kMaxSubKernel / order.dilationY, stepX = kMaxSubKernel / order.dilationX;
+  const int32_t stepY = order.subKernel / order.dilationY, stepX = order.subKernel / order.dilationX;
   const int32_t tapRound = depthwise || (partKernel && order.ifmBits != 16) ? 4 : partKernel ? 2 : 1;
   for (int32_t ob = 0; ob < shape.ofmDepth; ob += blockDepth) {
     const int32_t cob = std::min(blockDepth, shape.ofmDepth - ob);
@@ -158,7 +157,7 @@ void walkU85(const WeightShape& shape, const WeightOrder& order, int stream, Sin
   const int32_t ibd = depthwise ? 1 : ifmBlockDepth(order);
   const int32_t ifmDepth = depthwise ? 1 : shape.ifmDepth;
   const int32_t ifmBlocks = ceilDiv(ifmDepth, ibd);
-  const int32_t stepY = kMaxSubKernel / order.dilationY, stepX = kMaxSubKernel / order.dilationX;
+  const int32_t stepY = order.subKernel / order.dilationY, stepX = order.subKernel / order.dilationX;
   bool ascending = false;
   for (int32_t ob = 0; ob < shape.ofmDepth; ob += order.ofmBlockDepth) {
     ascending = !ascending;
@@ -377,6 +376,7 @@ WeightOrder weightOrder(const Target& target, const KernelOperation& operation) 
   order.strideY = operation.kernel.strideY;
   order.dilationX = operation.kernel.dilationX;
   order.dilationY = operation.kernel.dilationY;
+  order.subKernel = operation.kernel.subKernel;
   order.sparse = operation.weights && operation.weights->sparse;
   return order;
 }
@@ -419,6 +419,7 @@ Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
   if (!oneOf(order.dilationX, {1, 2}) || !oneOf(order.dilationY, {1, 2})) {
     return fail("dilation {}x{} (HxW) is outside 1..2", order.dilationY, order.dilationX);
   }
+  if (!oneOf(order.subKernel, {4, 8})) return fail("sub-kernels of {} taps do not exist", order.subKernel);
   if (order.strideX < 1 || order.strideX > 4 || order.strideY < 1 || order.strideY > 4) {
     return fail("stride {}x{} (HxW) is outside 1..4", order.strideY, order.strideX);
   }

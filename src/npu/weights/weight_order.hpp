@@ -42,6 +42,7 @@ struct WeightOrder {
   int ifmBits = 8;                   // 8, 16 or 32 (U85)
   int strideX = 1, strideY = 1;      // of the operation; matter on U85 only
   int dilationX = 1, dilationY = 1;  // 1 or 2
+  int subKernel = 8;                 // 8 or 4: KERNEL_STRIDE.decomposition
   bool sparse = false;               // U85 2:4
 
   bool operator==(const WeightOrder&) const = default;

@@ -71,6 +71,30 @@ TEST(ModelDevice, RunsAndRaisesTheInterrupt) {
   }
 }
 
+TEST(ModelDevice, StopsOnRequestBetweenCommands) {
+  for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-512"}) {
+    SmallProgram program(target);
+    const KernelOperation op = program.copy(1, 1, 1, ElementType::Int8, {7});
+    program.add(op);
+    program.add(Stop{1});
+    Board board(program);
+    board.npu.write32(reg::kCmd, format::ethosu_cmd::kStopRequest);  // nothing runs: nothing to stop
+    board.npu.write32(reg::kCmd, format::ethosu_cmd::kRun);
+    EXPECT_TRUE(board.npu.run(3));
+    const uint32_t position = board.npu.read32(reg::kQRead);
+    EXPECT_GT(position, 0u);
+    board.npu.write32(reg::kCmd, format::ethosu_cmd::kStopRequest);
+    EXPECT_TRUE(board.npu.running());  // until the device's time goes on
+    EXPECT_FALSE(board.npu.run());
+    EXPECT_EQ(board.npu.read32(reg::kQRead), position);
+    EXPECT_EQ(board.npu.read32(reg::kStatus), status::kIrqRaised);
+    EXPECT_NE(program.values(op.ofm), program.values(op.ifm));
+    board.npu.write32(reg::kCmd, format::ethosu_cmd::kClearIrq);
+    EXPECT_EQ(board.go(), status::kIrqRaised | status::kCmdEndReached | 0x10000u);  // from the beginning
+    EXPECT_EQ(program.values(op.ofm), program.values(op.ifm));
+  }
+}
+
 TEST(ModelDevice, StepsInBoundedPieces) {
   SmallProgram program("ethos-u55-64");
   program.add(program.copy(1, 1, 1, ElementType::Int8, {1}));

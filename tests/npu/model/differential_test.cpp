@@ -213,33 +213,25 @@ class Case {
     op.ofmScale.multiplier = op.ofmScale.shift = 0;  // per channel: only the rounding is read
     if (!u85_) op.ofmScale = {1, 0, 0, op.ofmScale.rounding};
     makeActivation(true);
-    makeBlock();
-
-    WeightStreams streams;
+    op.kernel.subKernel = coin(6) ? 4 : 8;
+    WeightStreams& streams = op.weights.emplace();
     if (!isDepthwise && coin()) streams.traversal = Traversal::PartKernelFirst;
-    if (u85_ && !isDepthwise && coin(5)) streams.fastFormat = true;
-    const WeightShape shape{channels, op.kernel.height, op.kernel.width, isDepthwise ? 1 : op.ifm.depth};
-    WeightOrder order;
-    order.ethosU85 = u85_;
-    order.macs = target_.macs;
-    order.streams = target_.weightStreams;
-    order.ofmUblockDepth = u85_ ? op.microblock.c : microblocks(target_).front().c;
-    order.ofmBlockDepth = op.block.c;
-    order.traversal = isDepthwise                                       ? WeightTraversal::Depthwise
-                      : streams.traversal == Traversal::PartKernelFirst ? WeightTraversal::PartKernelFirst
-                                                                        : WeightTraversal::DepthFirst;
-    order.ifmBits = elementBytes(op.ifm.type) * 8;
-    order.strideX = op.kernel.strideX;
-    order.strideY = op.kernel.strideY;
-    order.dilationX = op.kernel.dilationX;
-    order.dilationY = op.kernel.dilationY;
+    if (u85_ && !isDepthwise) {
+      streams.fastFormat = coin(5);
+      streams.sparse = coin(4);
+    }
+    makeBlock();
+    const WeightShape shape = weightShape(op);
+    WeightOrder order = weightOrder(target_, op);
+    if (!u85_) order.ofmUblockDepth = microblocks(target_).front().c;
     const int range = coin(5) ? 255 : pick({127, 12, 2});
-    const int top = streams.fastFormat ? std::min(range, 127) : range;
+    const int top = streams.fastFormat || streams.sparse ? std::min(range, 127) : range;
     std::vector<int16_t> weights;
     for (int64_t i = 0; i < shape.elements(); ++i) {
       weights.push_back(static_cast<int16_t>(in(-top, top)));
-      constants.weights.push_back(weights.back());
     }
+    if (streams.sparse) makeSparse(weights, shape.ifmDepth);
+    constants.weights.assign(weights.begin(), weights.end());
     const WeightView view = isDepthwise ? WeightView::hwc(weights.data(), DType::Int16, shape)
                                         : WeightView::ohwi(weights.data(), DType::Int16, shape);
     const auto encoded = encodeWeights(view, order, {0, channels},
@@ -254,7 +246,18 @@ class Case {
     };
     for (size_t s = 0; s < encoded->streams.size(); ++s) streams.weights[s] = append(encoded->streams[s]);
     makeRecords(streams, wide, append, channels);
-    op.weights = streams;
+  }
+
+  /// 2:4: two of any four input channels, counted from the first one, are zero.
+  void makeSparse(std::vector<int16_t>& ohwi, int32_t depth) {
+    for (size_t row = 0; row < ohwi.size(); row += static_cast<size_t>(depth)) {
+      for (int32_t group = 0; group < depth; group += 4) {
+        const int first = in(0, 3), second = (first + in(1, 3)) % 4;
+        for (const int lost : {first, second}) {
+          if (group + lost < depth) ohwi[row + static_cast<size_t>(group + lost)] = 0;
+        }
+      }
+    }
   }
 
   template <typename Append>
