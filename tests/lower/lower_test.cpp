@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and what it costs in transposes.
+// Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and what it costs in
+// transposes.
 #include <gtest/gtest.h>
 
 #include "aten/ops.hpp"
@@ -18,11 +19,16 @@ struct Network {
   ir::Builder b{graph};
   uint32_t seed = 1;
 
-  Value* input(const Shape& shape) { return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size())); }
-  Value* weight(const Shape& shape, float deviation = 0.3f) { return graph.addConstant(randomFloats(shape, ++seed, deviation)); }
-  Value* conv(Value* x, const Shape& w, Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1, bool bias = true) {
-    return aten::Conv2d::create(b, x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride), std::move(padding),
-                                std::move(dilation), groups)
+  Value* input(const Shape& shape) {
+    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
+  }
+  Value* weight(const Shape& shape, float deviation = 0.3f) {
+    return graph.addConstant(randomFloats(shape, ++seed, deviation));
+  }
+  Value* conv(Value* x, const Shape& w, Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1,
+              bool bias = true) {
+    return aten::Conv2d::create(b, x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride),
+                                std::move(padding), std::move(dilation), groups)
         .output();
   }
   Value* add(Value* x, Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
@@ -36,7 +42,9 @@ struct Case {
   double share = 0.01;  // of elements that may differ, by one code
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
 
 class Lower : public testing::TestWithParam<Case> {};
 
@@ -58,7 +66,9 @@ void check(const Case& c, const quantize::Options& options) {
   }
 }
 
-TEST_P(Lower, EqualsFakeQuantInInt8) { check(GetParam(), {}); }
+TEST_P(Lower, EqualsFakeQuantInInt8) {
+  check(GetParam(), {});
+}
 
 TEST_P(Lower, EqualsFakeQuantWithWeightsPerTensor) {
   quantize::Options options;
@@ -68,23 +78,59 @@ TEST_P(Lower, EqualsFakeQuantWithWeightsPerTensor) {
 }
 
 const Case kConvolutions[] = {
-    {"conv", [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1}); }, 2},
-    {"conv_one_channel_in", [](Network& n) { return n.conv(n.input({1, 1, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1}); }, 1},
+    {"conv",
+     [](Network& n) {
+       return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1});
+     },
+     2},
+    {"conv_one_channel_in",
+     [](Network& n) {
+       return n.conv(n.input({1, 1, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1});
+     },
+     1},
     {"conv_no_bias",
-     [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1, false); }},
+     [](Network& n) {
+       return n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1, false);
+     }},
     {"conv_leftover_from_padding",
-     [](Network& n) { return n.conv(n.input({1, 3, 8, 9}), {4, 3, 3, 3}, {2, 2}, {1, 1}); }},
+     [](Network& n) {
+       return n.conv(n.input({1, 3, 8, 9}), {4, 3, 3, 3}, {2, 2}, {1, 1});
+     }},
     {"conv_leftover_from_input",
-     [](Network& n) { return n.conv(n.input({1, 3, 9, 10}), {4, 3, 2, 2}, {3, 3}, {0, 0}); }},
-    {"conv_dilated", [](Network& n) { return n.conv(n.input({1, 2, 9, 9}), {4, 2, 3, 3}, {1, 1}, {2, 2}, {2, 2}); }},
-    {"conv_batch", [](Network& n) { return n.conv(n.input({3, 2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1}); }},
-    {"conv_unbatched", [](Network& n) { return n.conv(n.input({2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1}); }},
+     [](Network& n) {
+       return n.conv(n.input({1, 3, 9, 10}), {4, 3, 2, 2}, {3, 3}, {0, 0});
+     }},
+    {"conv_dilated",
+     [](Network& n) {
+       return n.conv(n.input({1, 2, 9, 9}), {4, 2, 3, 3}, {1, 1}, {2, 2}, {2, 2});
+     }},
+    {"conv_batch",
+     [](Network& n) {
+       return n.conv(n.input({3, 2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1});
+     }},
+    {"conv_unbatched",
+     [](Network& n) {
+       return n.conv(n.input({2, 5, 5}), {4, 2, 3, 3}, {1, 1}, {1, 1});
+     }},
     {"depthwise",
-     [](Network& n) { return n.conv(n.input({1, 6, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 6); }, 2},
+     [](Network& n) {
+       return n.conv(n.input({1, 6, 8, 8}), {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 6);
+     },
+     2},
     {"depthwise_multiplier",
-     [](Network& n) { return n.conv(n.input({1, 3, 8, 8}), {6, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 3); }},
-    {"grouped", [](Network& n) { return n.conv(n.input({1, 4, 6, 6}), {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2); }, 2},
-    {"conv_relu", [](Network& n) { return n.relu(n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1})); }, 2},
+     [](Network& n) {
+       return n.conv(n.input({1, 3, 8, 8}), {6, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 3);
+     }},
+    {"grouped",
+     [](Network& n) {
+       return n.conv(n.input({1, 4, 6, 6}), {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2);
+     },
+     2},
+    {"conv_relu",
+     [](Network& n) {
+       return n.relu(n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1}));
+     },
+     2},
     {"conv_relu6",
      [](Network& n) {
        return aten::Relu6::create(n.b, n.conv(n.input({1, 3, 8, 8}), {6, 3, 3, 3}, {1, 1}, {1, 1})).output();
@@ -96,31 +142,34 @@ const Case kConvolutions[] = {
      }},
     {"conv1d",
      [](Network& n) {
-       return aten::Conv1d::create(n.b, n.input({1, 3, 16}), n.weight({4, 3, 5}), n.weight({4}), Ints{2}, Ints{2}, Ints{1}, 1)
+       return aten::Conv1d::create(n.b, n.input({1, 3, 16}), n.weight({4, 3, 5}), n.weight({4}), Ints{2},
+                                   Ints{2}, Ints{1}, 1)
            .output();
      }},
     {"conv2d_same",
      [](Network& n) {
-       return aten::Conv2dPadding::create(n.b, n.input({1, 3, 7, 7}), n.weight({4, 3, 4, 3}), n.weight({4}), Ints{1, 1},
-                                          "same", Ints{1, 1}, 1)
+       return aten::Conv2dPadding::create(n.b, n.input({1, 3, 7, 7}), n.weight({4, 3, 4, 3}), n.weight({4}),
+                                          Ints{1, 1}, "same", Ints{1, 1}, 1)
            .output();
      }},
     {"conv3d",
      [](Network& n) {
-       return aten::Conv3d::create(n.b, n.input({1, 2, 4, 5, 5}), n.weight({3, 2, 3, 3, 3}), n.weight({3}), Ints{1, 1, 1},
-                                   Ints{1, 1, 1}, Ints{1, 1, 1}, 1)
+       return aten::Conv3d::create(n.b, n.input({1, 2, 4, 5, 5}), n.weight({3, 2, 3, 3, 3}), n.weight({3}),
+                                   Ints{1, 1, 1}, Ints{1, 1, 1}, Ints{1, 1, 1}, 1)
            .output();
      }},
     {"conv_transpose",
      [](Network& n) {
-       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 3, 5, 5}), n.weight({3, 4, 3, 3}), n.weight({4}), Ints{2, 2},
-                                                 Ints{1, 1}, Ints{1, 1}, 1, Ints{1, 1})
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 3, 5, 5}), n.weight({3, 4, 3, 3}),
+                                                 n.weight({4}), Ints{2, 2}, Ints{1, 1}, Ints{1, 1}, 1,
+                                                 Ints{1, 1})
            .output();
      }},
     {"conv_transpose_dilated",
      [](Network& n) {
-       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 2, 5, 5}), n.weight({2, 3, 2, 2}), n.weight({3}), Ints{1, 1},
-                                                 Ints{0, 0}, Ints{0, 0}, 1, Ints{2, 2})
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 2, 5, 5}), n.weight({2, 3, 2, 2}),
+                                                 n.weight({3}), Ints{1, 1}, Ints{0, 0}, Ints{0, 0}, 1,
+                                                 Ints{2, 2})
            .output();
      }},
     {"residual",
@@ -130,8 +179,14 @@ const Case kConvolutions[] = {
      },
      2},
     {"linear",
-     [](Network& n) { return aten::Linear::create(n.b, n.input({2, 12}), n.weight({5, 12}), n.weight({5})).output(); }, 0},
-    {"linear_rows", [](Network& n) { return aten::Linear::create(n.b, n.input({2, 3, 12}), n.weight({5, 12}), nullptr).output(); }},
+     [](Network& n) {
+       return aten::Linear::create(n.b, n.input({2, 12}), n.weight({5, 12}), n.weight({5})).output();
+     },
+     0},
+    {"linear_rows",
+     [](Network& n) {
+       return aten::Linear::create(n.b, n.input({2, 3, 12}), n.weight({5, 12}), nullptr).output();
+     }},
     {"flatten_linear",  // the weight's columns follow the channel-last data: only the input is transposed
      [](Network& n) {
        Value* x = n.relu(n.conv(n.input({1, 3, 6, 6}), {4, 3, 3, 3}, {1, 1}, {1, 1}));
@@ -143,15 +198,15 @@ const Case kConvolutions[] = {
      [](Network& n) {
        Value* x = n.conv(n.input({1, 3, 6, 6}), {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, false);
        Value* variance = n.graph.addConstant(Tensor::from(Shape{4}, std::vector<float>{0.5f, 1, 2, 0.1f}));
-       return n.relu(aten::BatchNorm::create(n.b, x, n.weight({4}), n.weight({4}), n.weight({4}), variance, false, 0.1, 1e-5,
-                                             false)
+       return n.relu(aten::BatchNorm::create(n.b, x, n.weight({4}), n.weight({4}), n.weight({4}), variance,
+                                             false, 0.1, 1e-5, false)
                          .output());
      }},
     {"batch_norm_alone",
      [](Network& n) {
        Value* variance = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.5f, 1, 2}));
-       return aten::BatchNorm::create(n.b, n.input({1, 3, 6, 6}), nullptr, nullptr, n.weight({3}), variance, false, 0.1, 1e-5,
-                                      false)
+       return aten::BatchNorm::create(n.b, n.input({1, 3, 6, 6}), nullptr, nullptr, n.weight({3}), variance,
+                                      false, 0.1, 1e-5, false)
            .output();
      }},
 };
@@ -159,38 +214,107 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, Lower, testing::ValuesIn(kConvolutions),
                          [](const auto& param) { return std::string(param.param.name); });
 
 const Case kPointwise[] = {
-    {"add", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 4, 5})); }, 0},
-    {"add_channels", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 1, 1})); }, 0},
-    {"add_both_broadcast", [](Network& n) { return n.add(n.input({4, 1, 3}), n.input({2, 1})); }, 0},
-    {"add_constant", [](Network& n) { return n.add(n.input({1, 3, 4, 5}), n.weight({3, 1, 1})); }, 0},
+    {"add",
+     [](Network& n) {
+       return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 4, 5}));
+     },
+     0},
+    {"add_channels",
+     [](Network& n) {
+       return n.add(n.input({1, 3, 4, 5}), n.input({1, 3, 1, 1}));
+     },
+     0},
+    {"add_both_broadcast",
+     [](Network& n) {
+       return n.add(n.input({4, 1, 3}), n.input({2, 1}));
+     },
+     0},
+    {"add_constant",
+     [](Network& n) {
+       return n.add(n.input({1, 3, 4, 5}), n.weight({3, 1, 1}));
+     },
+     0},
     {"add_alpha",
-     [](Network& n) { return aten::AddTensor::create(n.b, n.input({2, 5}), n.input({2, 5}), 2.5).output(); }},
-    {"sub", [](Network& n) { return aten::SubTensor::create(n.b, n.input({2, 7}), n.input({2, 7}), int64_t{1}).output(); }},
-    {"mul", [](Network& n) { return aten::MulTensor::create(n.b, n.input({2, 7}), n.input({2, 7})).output(); }},
+     [](Network& n) {
+       return aten::AddTensor::create(n.b, n.input({2, 5}), n.input({2, 5}), 2.5).output();
+     }},
+    {"sub",
+     [](Network& n) {
+       return aten::SubTensor::create(n.b, n.input({2, 7}), n.input({2, 7}), int64_t{1}).output();
+     }},
+    {"mul",
+     [](Network& n) {
+       return aten::MulTensor::create(n.b, n.input({2, 7}), n.input({2, 7})).output();
+     }},
     {"mul_after_conv",  // the gate of a squeeze-and-excite block stays channel-last
      [](Network& n) {
        Value* x = n.conv(n.input({1, 3, 4, 4}), {4, 3, 1, 1}, {1, 1}, {0, 0});
-       Value* gate = aten::Sigmoid::create(n.b, aten::AdaptiveAvgPool2d::create(n.b, x, Ints{1, 1}).output()).output();
+       Value* gate =
+           aten::Sigmoid::create(n.b, aten::AdaptiveAvgPool2d::create(n.b, x, Ints{1, 1}).output()).output();
        return aten::MulTensor::create(n.b, x, gate).output();
      },
      2},
-    {"maximum", [](Network& n) { return aten::Maximum::create(n.b, n.input({3, 5}), n.input({3, 5})).output(); }},
-    {"minimum", [](Network& n) { return aten::Minimum::create(n.b, n.input({3, 5}), n.input({1, 5})).output(); }},
-    {"relu_alone", [](Network& n) { return n.relu(n.input({1, 3, 4, 4})); }, 0, 0},
-    {"clamp", [](Network& n) { return aten::Clamp::create(n.b, n.input({3, 9}), -0.5, 1.25).output(); }, 0, 0},
-    {"sigmoid", [](Network& n) { return aten::Sigmoid::create(n.b, n.input({3, 9})).output(); }, 0},
-    {"tanh", [](Network& n) { return aten::Tanh::create(n.b, n.input({3, 9})).output(); }},
-    {"gelu", [](Network& n) { return aten::Gelu::create(n.b, n.input({3, 9}), "none").output(); }},
-    {"hardswish", [](Network& n) { return aten::Hardswish::create(n.b, n.input({3, 9})).output(); }},
-    {"abs", [](Network& n) { return aten::Abs::create(n.b, n.input({3, 9})).output(); }},
-    {"add_number", [](Network& n) { return aten::AddScalar::create(n.b, n.input({3, 9}), 0.5, int64_t{1}).output(); }},
-    {"mul_number", [](Network& n) { return aten::MulScalar::create(n.b, n.input({3, 9}), 0.37).output(); }},
-    {"mul_negative_number", [](Network& n) { return aten::MulScalar::create(n.b, n.input({3, 9}), -1.7).output(); }},
+    {"maximum",
+     [](Network& n) {
+       return aten::Maximum::create(n.b, n.input({3, 5}), n.input({3, 5})).output();
+     }},
+    {"minimum",
+     [](Network& n) {
+       return aten::Minimum::create(n.b, n.input({3, 5}), n.input({1, 5})).output();
+     }},
+    {"relu_alone",
+     [](Network& n) {
+       return n.relu(n.input({1, 3, 4, 4}));
+     },
+     0, 0},
+    {"clamp",
+     [](Network& n) {
+       return aten::Clamp::create(n.b, n.input({3, 9}), -0.5, 1.25).output();
+     },
+     0, 0},
+    {"sigmoid",
+     [](Network& n) {
+       return aten::Sigmoid::create(n.b, n.input({3, 9})).output();
+     },
+     0},
+    {"tanh",
+     [](Network& n) {
+       return aten::Tanh::create(n.b, n.input({3, 9})).output();
+     }},
+    {"gelu",
+     [](Network& n) {
+       return aten::Gelu::create(n.b, n.input({3, 9}), "none").output();
+     }},
+    {"hardswish",
+     [](Network& n) {
+       return aten::Hardswish::create(n.b, n.input({3, 9})).output();
+     }},
+    {"abs",
+     [](Network& n) {
+       return aten::Abs::create(n.b, n.input({3, 9})).output();
+     }},
+    {"add_number",
+     [](Network& n) {
+       return aten::AddScalar::create(n.b, n.input({3, 9}), 0.5, int64_t{1}).output();
+     }},
+    {"mul_number",
+     [](Network& n) {
+       return aten::MulScalar::create(n.b, n.input({3, 9}), 0.37).output();
+     }},
+    {"mul_negative_number",
+     [](Network& n) {
+       return aten::MulScalar::create(n.b, n.input({3, 9}), -1.7).output();
+     }},
     {"softmax",
-     [](Network& n) { return aten::SoftmaxInt::create(n.b, n.input({2, 10}), int64_t{-1}, std::nullopt).output(); }, -1, 0.05},
+     [](Network& n) {
+       return aten::SoftmaxInt::create(n.b, n.input({2, 10}), int64_t{-1}, std::nullopt).output();
+     },
+     -1, 0.05},
     {"layer_norm",
      [](Network& n) {
-       return aten::LayerNorm::create(n.b, n.input({2, 3, 8}), n.weight({8}), n.weight({8}), Ints{8}, 1e-5, false).output();
+       return aten::LayerNorm::create(n.b, n.input({2, 3, 8}), n.weight({8}), n.weight({8}), Ints{8}, 1e-5,
+                                      false)
+           .output();
      },
      -1, 0.05},
     {"where",
@@ -206,52 +330,94 @@ INSTANTIATE_TEST_SUITE_P(Pointwise, Lower, testing::ValuesIn(kPointwise),
 const Case kReductions[] = {
     {"max_pool",
      [](Network& n) {
-       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false).output();
+       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0},
+                                      Ints{1, 1}, false)
+           .output();
      },
      -1, 0},
     {"max_pool_padded_ceil",
      [](Network& n) {
-       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 7}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, Ints{1, 1}, true).output();
+       return aten::MaxPool2d::create(n.b, n.input({1, 3, 8, 7}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1},
+                                      Ints{1, 1}, true)
+           .output();
      },
      -1, 0},
     {"avg_pool",
      [](Network& n) {
-       return aten::AvgPool2d::create(n.b, n.input({1, 3, 9, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, false, true, std::nullopt)
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 9, 8}), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, false,
+                                      true, std::nullopt)
            .output();
      },
      -1, 0.3},
     {"avg_pool_counted_padding_ceil",
      [](Network& n) {
-       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, true, true, std::nullopt)
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, true,
+                                      true, std::nullopt)
            .output();
      },
      -1, 0.3},
     {"avg_pool_uncounted_padding",
      [](Network& n) {
-       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{1, 1}, Ints{1, 1}, false, false, std::nullopt)
+       return aten::AvgPool2d::create(n.b, n.input({1, 3, 8, 8}), Ints{3, 3}, Ints{1, 1}, Ints{1, 1}, false,
+                                      false, std::nullopt)
            .output();
      },
      -1, 0.3},
-    {"adaptive_one", [](Network& n) { return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 7}), Ints{1, 1}).output(); }, -1, 0.3},
-    {"adaptive_uneven", [](Network& n) { return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 5}), Ints{3, 2}).output(); }, -1, 0.3},
-    {"mean_hw", [](Network& n) { return aten::MeanDim::create(n.b, n.input({1, 3, 7, 7}), Ints{2, 3}, false, std::nullopt).output(); }},
+    {"adaptive_one",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 7}), Ints{1, 1}).output();
+     },
+     -1, 0.3},
+    {"adaptive_uneven",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool2d::create(n.b, n.input({1, 3, 7, 5}), Ints{3, 2}).output();
+     },
+     -1, 0.3},
+    {"mean_hw",
+     [](Network& n) {
+       return aten::MeanDim::create(n.b, n.input({1, 3, 7, 7}), Ints{2, 3}, false, std::nullopt).output();
+     }},
     {"mean_hw_after_conv",  // no data moves between
      [](Network& n) {
        Value* x = n.conv(n.input({1, 3, 6, 6}), {5, 3, 3, 3}, {1, 1}, {1, 1});
        return aten::MeanDim::create(n.b, x, Ints{2, 3}, false, std::nullopt).output();
      },
      1},
-    {"mean_last", [](Network& n) { return aten::MeanDim::create(n.b, n.input({2, 5, 9}), Ints{-1}, true, std::nullopt).output(); }, 0},
-    {"sum_dim1", [](Network& n) { return aten::SumDimIntList::create(n.b, n.input({2, 5, 9}), Ints{1}, false, std::nullopt).output(); }},
-    {"sum_all", [](Network& n) { return aten::Sum::create(n.b, n.input({2, 5, 3}), std::nullopt).output(); }},
-    {"amax", [](Network& n) { return aten::Amax::create(n.b, n.input({2, 5, 9}), Ints{1}, false).output(); }, -1, 0},
-    {"matmul", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({2, 3, 6, 5})).output(); }},
-    {"matmul_broadcast", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({3, 6, 5})).output(); }},
-    {"matmul_one_right", [](Network& n) { return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({6, 5})).output(); }},
+    {"mean_last",
+     [](Network& n) {
+       return aten::MeanDim::create(n.b, n.input({2, 5, 9}), Ints{-1}, true, std::nullopt).output();
+     },
+     0},
+    {"sum_dim1",
+     [](Network& n) {
+       return aten::SumDimIntList::create(n.b, n.input({2, 5, 9}), Ints{1}, false, std::nullopt).output();
+     }},
+    {"sum_all",
+     [](Network& n) {
+       return aten::Sum::create(n.b, n.input({2, 5, 3}), std::nullopt).output();
+     }},
+    {"amax",
+     [](Network& n) {
+       return aten::Amax::create(n.b, n.input({2, 5, 9}), Ints{1}, false).output();
+     },
+     -1, 0},
+    {"matmul",
+     [](Network& n) {
+       return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({2, 3, 6, 5})).output();
+     }},
+    {"matmul_broadcast",
+     [](Network& n) {
+       return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({3, 6, 5})).output();
+     }},
+    {"matmul_one_right",
+     [](Network& n) {
+       return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({6, 5})).output();
+     }},
     {"attention",
      [](Network& n) {
-       return aten::ScaledDotProductAttention::create(n.b, n.input({1, 2, 4, 8}), n.input({1, 2, 4, 8}), n.input({1, 2, 4, 8}),
-                                                      nullptr, 0.0, true, std::nullopt, false)
+       return aten::ScaledDotProductAttention::create(n.b, n.input({1, 2, 4, 8}), n.input({1, 2, 4, 8}),
+                                                      n.input({1, 2, 4, 8}), nullptr, 0.0, true, std::nullopt,
+                                                      false)
            .output();
      },
      -1, 0.05},
@@ -279,24 +445,73 @@ const Case kMoves[] = {
        return aten::Stack::create(n.b, parts, int64_t{1}).output();
      },
      0, 0},
-    {"permute", [](Network& n) { return aten::Permute::create(n.b, n.input({2, 3, 4}), Ints{2, 0, 1}).output(); }, 1, 0},
+    {"permute",
+     [](Network& n) {
+       return aten::Permute::create(n.b, n.input({2, 3, 4}), Ints{2, 0, 1}).output();
+     },
+     1, 0},
     {"permute_twice",
      [](Network& n) {
        Value* x = aten::Permute::create(n.b, n.input({2, 3, 4}), Ints{2, 0, 1}).output();
        return aten::Permute::create(n.b, n.relu(x), Ints{1, 2, 0}).output();
      },
      0, 0},
-    {"view", [](Network& n) { return aten::View::create(n.b, n.input({2, 3, 4}), Ints{6, 4}).output(); }, 0, 0},
-    {"slice", [](Network& n) { return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 2, 8, int64_t{1}).output(); }, 0, 0},
-    {"slice_step", [](Network& n) { return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 1, 9, int64_t{3}).output(); }, 0, 0},
-    {"select", [](Network& n) { return aten::SelectInt::create(n.b, n.input({2, 9, 4}), int64_t{-2}, int64_t{-1}).output(); }, 0, 0},
-    {"pad", [](Network& n) { return aten::ConstantPadNd::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, -1, 3}, 0.5).output(); }, 0, 0},
-    {"pad_reflect", [](Network& n) { return aten::Pad::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, 2, 1}, "reflect", std::nullopt).output(); }, 0, 0},
-    {"flip", [](Network& n) { return aten::Flip::create(n.b, n.input({2, 3, 4}), Ints{0, -1}).output(); }, 0, 0},
-    {"roll", [](Network& n) { return aten::Roll::create(n.b, n.input({2, 5, 4}), Ints{-2, 1}, Ints{1, 2}).output(); }, 0, 0},
-    {"expand", [](Network& n) { return aten::Expand::create(n.b, n.input({3, 1}), Ints{2, 3, 4}, false).output(); }, 0, 0},
-    {"repeat", [](Network& n) { return aten::Repeat::create(n.b, n.input({3, 2}), Ints{2, 1, 3}).output(); }, 0, 0},
-    {"pixel_shuffle", [](Network& n) { return aten::PixelShuffle::create(n.b, n.input({1, 8, 3, 4}), int64_t{2}).output(); }, 1, 0},
+    {"view",
+     [](Network& n) {
+       return aten::View::create(n.b, n.input({2, 3, 4}), Ints{6, 4}).output();
+     },
+     0, 0},
+    {"slice",
+     [](Network& n) {
+       return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 2, 8, int64_t{1}).output();
+     },
+     0, 0},
+    {"slice_step",
+     [](Network& n) {
+       return aten::SliceTensor::create(n.b, n.input({2, 9, 4}), int64_t{1}, 1, 9, int64_t{3}).output();
+     },
+     0, 0},
+    {"select",
+     [](Network& n) {
+       return aten::SelectInt::create(n.b, n.input({2, 9, 4}), int64_t{-2}, int64_t{-1}).output();
+     },
+     0, 0},
+    {"pad",
+     [](Network& n) {
+       return aten::ConstantPadNd::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, -1, 3}, 0.5).output();
+     },
+     0, 0},
+    {"pad_reflect",
+     [](Network& n) {
+       return aten::Pad::create(n.b, n.input({1, 2, 5, 5}), Ints{1, 2, 2, 1}, "reflect", std::nullopt)
+           .output();
+     },
+     0, 0},
+    {"flip",
+     [](Network& n) {
+       return aten::Flip::create(n.b, n.input({2, 3, 4}), Ints{0, -1}).output();
+     },
+     0, 0},
+    {"roll",
+     [](Network& n) {
+       return aten::Roll::create(n.b, n.input({2, 5, 4}), Ints{-2, 1}, Ints{1, 2}).output();
+     },
+     0, 0},
+    {"expand",
+     [](Network& n) {
+       return aten::Expand::create(n.b, n.input({3, 1}), Ints{2, 3, 4}, false).output();
+     },
+     0, 0},
+    {"repeat",
+     [](Network& n) {
+       return aten::Repeat::create(n.b, n.input({3, 2}), Ints{2, 1, 3}).output();
+     },
+     0, 0},
+    {"pixel_shuffle",
+     [](Network& n) {
+       return aten::PixelShuffle::create(n.b, n.input({1, 8, 3, 4}), int64_t{2}).output();
+     },
+     1, 0},
     {"channel_shuffle_between_convs",
      [](Network& n) {
        Value* x = n.conv(n.input({1, 3, 4, 4}), {6, 3, 1, 1}, {1, 1}, {0, 0});
@@ -305,22 +520,29 @@ const Case kMoves[] = {
      3},
     {"upsample_nearest_2x",
      [](Network& n) {
-       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt, ir::Reals{2.0, 2.0}).output();
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt,
+                                                 ir::Reals{2.0, 2.0})
+           .output();
      },
      -1, 0},
     {"upsample_nearest_odd_ratio",
      [](Network& n) {
-       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), Ints{13, 7}, std::nullopt).output();
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), Ints{13, 7}, std::nullopt)
+           .output();
      },
      -1, 0},
     {"upsample_bilinear",
      [](Network& n) {
-       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt, false, ir::Reals{2.0, 2.0}).output();
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), std::nullopt, false,
+                                                  ir::Reals{2.0, 2.0})
+           .output();
      },
      -1, 0.2},
     {"upsample_bilinear_aligned",
      [](Network& n) {
-       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), Ints{10, 13}, true, std::nullopt).output();
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 4, 5}), Ints{10, 13}, true,
+                                                  std::nullopt)
+           .output();
      },
      -1, 0.2},
     {"index_select",
@@ -333,7 +555,8 @@ const Case kMoves[] = {
      [](Network& n) {
        Tensor index = Tensor::zeros(DType::Int64, {2, 3, 4});
        for (int64_t i = 0; i < index.numElements(); ++i) index.setIntegerAt(i, i * 7 % 5);
-       return aten::Gather::create(n.b, n.input({2, 5, 4}), n.graph.addConstant(index), int64_t{1}, false).output();
+       return aten::Gather::create(n.b, n.input({2, 5, 4}), n.graph.addConstant(index), int64_t{1}, false)
+           .output();
      },
      -1, 0},
     {"index_put",
@@ -342,7 +565,10 @@ const Case kMoves[] = {
        return aten::IndexPut::create(n.b, n.input({5, 4}), {index}, n.input({2, 4}), false).output();
      },
      -1, 0},
-    {"cumsum", [](Network& n) { return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output(); }},
+    {"cumsum",
+     [](Network& n) {
+       return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output();
+     }},
     {"compare_number_and_mask",
      [](Network& n) {
        Value* x = n.input({3, 9});
@@ -354,7 +580,8 @@ const Case kMoves[] = {
      [](Network& n) {
        Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {1, 2, 4}));
        const std::vector<Value*> params{n.weight({16, 3}), n.weight({16, 4}), n.weight({16}), n.weight({16})};
-       return aten::LstmInput::create(n.b, n.input({5, 2, 3}), {zeros, zeros}, params, true, int64_t{1}, 0.0, false, false, false)
+       return aten::LstmInput::create(n.b, n.input({5, 2, 3}), {zeros, zeros}, params, true, int64_t{1}, 0.0,
+                                      false, false, false)
            .node()
            ->result(0);
      },
@@ -364,14 +591,19 @@ const Case kMoves[] = {
        Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {2, 1, 4}));
        std::vector<Value*> params;
        for (int i = 0; i < 2; ++i) {
-         for (const Shape& shape : {Shape{12, 3}, Shape{12, 4}, Shape{12}, Shape{12}}) params.push_back(n.weight(shape));
+         for (const Shape& shape : {Shape{12, 3}, Shape{12, 4}, Shape{12}, Shape{12}})
+           params.push_back(n.weight(shape));
        }
-       return aten::GruInput::create(n.b, n.input({1, 3, 3}), zeros, params, true, int64_t{1}, 0.0, false, true, true)
+       return aten::GruInput::create(n.b, n.input({1, 3, 3}), zeros, params, true, int64_t{1}, 0.0, false,
+                                     true, true)
            .node()
            ->result(0);
      },
      -1, 0.05},
-    {"glu", [](Network& n) { return aten::Glu::create(n.b, n.input({2, 8}), int64_t{-1}).output(); }},
+    {"glu",
+     [](Network& n) {
+       return aten::Glu::create(n.b, n.input({2, 8}), int64_t{-1}).output();
+     }},
 };
 INSTANTIATE_TEST_SUITE_P(Moves, Lower, testing::ValuesIn(kMoves),
                          [](const auto& param) { return std::string(param.param.name); });
@@ -383,7 +615,8 @@ TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
   ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
   EXPECT_FALSE(partitioned->wholly);
   ASSERT_FALSE(partitioned->refusals.empty());
-  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 > 6"), std::string::npos) << partitioned->refusals[0].reason;
+  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 > 6"), std::string::npos)
+      << partitioned->refusals[0].reason;
   EXPECT_NE(partitioned->refusals[0].remedy.find("merge dimensions"), std::string::npos);
 }
 
@@ -391,12 +624,16 @@ TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
 const Case kGroups[] = {
     {"conv_transpose_groups",
      [](Network& n) {
-       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 6, 4, 5}), n.weight({6, 2, 3, 2}), n.weight({6}), Ints{2, 1},
-                                                 Ints{1, 0}, Ints{1, 0}, 3, Ints{1, 1})
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 6, 4, 5}), n.weight({6, 2, 3, 2}),
+                                                 n.weight({6}), Ints{2, 1}, Ints{1, 0}, Ints{1, 0}, 3,
+                                                 Ints{1, 1})
            .output();
      }},
     {"conv_that_only_sees_padding",
-     [](Network& n) { return n.conv(n.input({1, 2, 1, 3}), {4, 2, 2, 2}, {7, 5}, {3, 2}); }, -1, 0},
+     [](Network& n) {
+       return n.conv(n.input({1, 2, 1, 3}), {4, 2, 2, 2}, {7, 5}, {3, 2});
+     },
+     -1, 0},
 };
 INSTANTIATE_TEST_SUITE_P(Groups, Lower, testing::ValuesIn(kGroups),
                          [](const auto& param) { return std::string(param.param.name); });
@@ -411,15 +648,34 @@ TEST_P(LowerWide, EqualsFakeQuantIn16x8) {
 
 /// Steps that a table of 16-bit codes would smooth, and sums of 48 bits.
 const Case kWide[] = {
-    {"floor", [](Network& n) { return aten::Floor::create(n.b, n.input({3, 97})).output(); }, 0, 0},
-    {"ceil", [](Network& n) { return aten::Ceil::create(n.b, n.input({3, 97})).output(); }, 0, 0},
-    {"round", [](Network& n) { return aten::Round::create(n.b, n.input({3, 97})).output(); }, 0, 0},
+    {"floor",
+     [](Network& n) {
+       return aten::Floor::create(n.b, n.input({3, 97})).output();
+     },
+     0, 0},
+    {"ceil",
+     [](Network& n) {
+       return aten::Ceil::create(n.b, n.input({3, 97})).output();
+     },
+     0, 0},
+    {"round",
+     [](Network& n) {
+       return aten::Round::create(n.b, n.input({3, 97})).output();
+     },
+     0, 0},
     {"floor_of_products",
      [](Network& n) {
-       return aten::Floor::create(n.b, aten::MulTensor::create(n.b, n.input({3, 97}), n.input({1, 97})).output()).output();
+       Value* row =
+           n.input({1, 97});  // made first: arguments have no order, and the order decides the numbers
+       Value* rows = n.input({3, 97});
+       return aten::Floor::create(n.b, aten::MulTensor::create(n.b, rows, row).output()).output();
      },
      -1, 0.05},  // saturated sums and products are -32768 here, -32767 there
-    {"cumsum", [](Network& n) { return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output(); }, -1, 0.3},
+    {"cumsum",
+     [](Network& n) {
+       return aten::Cumsum::create(n.b, n.input({2, 5, 3}), int64_t{1}, std::nullopt).output();
+     },
+     -1, 0.3},
 };
 INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(kWide),
                          [](const auto& param) { return std::string(param.param.name); });
