@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of all kinds. The hardware takes strides up to 3 and dilation up to 2; what lies beyond
-// becomes other convolutions with the same sums.
+// becomes other convolutions with the same sums (wide dilations: legalize_dilation.cpp).
 #include <algorithm>
 #include <cstdlib>
 
@@ -12,7 +12,7 @@ using npu_ir::Window;
 
 namespace {
 
-constexpr int64_t kMaxKernelHeight = 64, kMaxKernelArea = 4096;
+constexpr int64_t kMaxKernelArea = 4096;
 constexpr int64_t kMaxStride = 3, kMaxPadBefore = 127, kMaxPadAfter = 128;
 /// Up to here two columns fit the 8 channels that the hardware multiplies at a time.
 constexpr int64_t kMaxPairedDepth = 4;
@@ -28,30 +28,6 @@ Tensor expandBias(const Tensor& bias, int64_t channels) {
   Tensor expanded = Tensor::zeros(bias.dtype(), {channels});
   for (int64_t c = 0; c < channels; ++c) expanded.setIntegerAt(c, bias.integerAt(0));
   return expanded;
-}
-
-/// Zero point inserted between the taps: a dilation of 1 with a larger kernel.
-Tensor dilateKernel(const Tensor& weight, bool depthwise, const ir::Ints& dilation, int64_t zeroPoint) {
-  const Shape& s = weight.shape();
-  const int64_t outer = depthwise ? 1 : s[0], kh = s[depthwise ? 0 : 1], kw = s[depthwise ? 1 : 2],
-                inner = s.back();
-  const int64_t dh = (kh - 1) * dilation[0] + 1, dw = (kw - 1) * dilation[1] + 1;
-  Tensor result =
-      Tensor::zeros(weight.dtype(), depthwise ? Shape{dh, dw, inner} : Shape{outer, dh, dw, inner});
-  if (zeroPoint != 0) {
-    for (int64_t i = 0; i < result.numElements(); ++i) result.setIntegerAt(i, zeroPoint);
-  }
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t y = 0; y < kh; ++y) {
-      for (int64_t x = 0; x < kw; ++x) {
-        for (int64_t i = 0; i < inner; ++i) {
-          result.setIntegerAt(((o * dh + y * dilation[0]) * dw + x * dilation[1]) * inner + i,
-                              weight.integerAt(((o * kh + y) * kw + x) * inner + i));
-        }
-      }
-    }
-  }
-  return result;
 }
 
 /// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums
@@ -121,18 +97,14 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
   return {};
 }
 
-Result<ir::Value*> Legalizer::convolve(Convolution conv) {
+Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>& operations) {
   Window& w = conv.window;
   for (size_t axis = 0; axis < 2; ++axis) {
     if (w.kernel[axis] == 1) w.dilation[axis] = 1;
   }
-  if (w.dilation[0] > 2 || w.dilation[1] > 2) {
-    conv.weight = dilateKernel(conv.weight, conv.depthwise, w.dilation, conv.weightZeroPoint);
-    for (size_t axis = 0; axis < 2; ++axis) {
-      w.kernel[axis] = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
-      w.dilation[axis] = 1;
-    }
-  }
+  cutIdleTaps(conv);
+  if (w.dilation[0] > kMaxDilation || w.dilation[1] > kMaxDilation)
+    return dilated(std::move(conv), operations);
   // A single output position needs no stride.
   for (size_t axis = 0; axis < 2; ++axis) {
     const int64_t dilated = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
@@ -177,7 +149,7 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
       w = {};
       w.kernel = {1, kh * kw};
       w.ifmZeroPoint = zero;
-      CARINA_TRY(ir::Value * result, convolve(conv));
+      CARINA_TRY(ir::Value * result, convolve(conv, operations));
       return npu_ir::createReshape(builder_, result, {oh, ow, depth});
     }
   }
@@ -191,14 +163,12 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv) {
   const DType type = conv.type;
   ir::Value* weight = constant(std::move(conv.weight));
   ir::Value* bias = constant(std::move(conv.bias));
-  if (conv.depthwise)
-    return npu_ir::createDepthwise(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
-  return npu_ir::createConv(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
-}
-
-ir::Node* mainOperation(ir::Value* value) {
-  while (ir::isa<npu_ir::View>(value->producer())) value = value->producer()->operand(0);
-  return value->producer();
+  ir::Value* result =
+      conv.depthwise
+          ? npu_ir::createDepthwise(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type)
+          : npu_ir::createConv(builder_, conv.ifm, weight, bias, w, {conv.weightZeroPoint}, {}, type);
+  operations.push_back(result->producer());
+  return result;
 }
 
 Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
@@ -225,8 +195,9 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
     conv.ifm = npu_ir::createReshape(
         builder_, input,
         vectors ? Shape{1, shape[0], shape[3]} : Shape{shape[0] * shape[1], shape[2], shape[3]});
-    CARINA_TRY(ir::Value * result, convolve(conv));
-    define(node.output(), result, {mainOperation(result)});
+    std::vector<ir::Node*> operations;
+    CARINA_TRY(ir::Value * result, convolve(conv, operations));
+    define(node.output(), result, std::move(operations));
     return {};
   }
   std::vector<ir::Value*> parts;
@@ -234,9 +205,8 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
   for (int64_t n = 0; n < shape[0]; ++n) {
     Convolution one = conv;
     one.ifm = image(input, n);
-    CARINA_TRY(ir::Value * part, convolve(std::move(one)));
+    CARINA_TRY(ir::Value * part, convolve(std::move(one), operations));
     parts.push_back(part);
-    operations.push_back(mainOperation(part));
   }
   define(node.output(), images(parts), std::move(operations));
   return {};
@@ -288,9 +258,8 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   for (int64_t n = 0; n < input->dim(0); ++n) {
     Convolution one = conv;
     one.ifm = image(input, n);
-    CARINA_TRY(ir::Value * part, convolve(std::move(one)));
+    CARINA_TRY(ir::Value * part, convolve(std::move(one), operations));
     parts.push_back(part);
-    operations.push_back(mainOperation(part));
   }
   define(node.output(), images(parts), std::move(operations));
   return {};
@@ -359,8 +328,7 @@ Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {
       conv.window.dilation = {dilation[1], dilation[2]};
       conv.window.pad = {pad[2], pad[4], pad[3], pad[5]};
       conv.window.ifmZeroPoint = inputZero;
-      CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
-      operations.push_back(mainOperation(part));
+      CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
       results.push_back(
           {part, n * outStrides[0] + od * outStrides[1], {outStrides[2], outStrides[3], outStrides[4]}});
     }
@@ -454,15 +422,13 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         conv.ifm = npu_ir::createSlice(builder_, ifm, start, size);
         const int64_t extraY = size[0] + conv.window.pad[0] + conv.window.pad[2] - kh + 1 - y.count;
         const int64_t extraX = size[1] + conv.window.pad[1] + conv.window.pad[3] - kw + 1 - x.count;
-        CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
-        ir::Node* operation = mainOperation(part);
+        CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
         if (extraY != 0 || extraX != 0) {
           // Positions that saw the stand-in element: leave them out.
           const Shape from{y.start + y.count - 1 + kh - 1 < 0 ? 0 : extraY,
                            x.start + x.count - 1 + kw - 1 < 0 ? 0 : extraX, 0};
           part = npu_ir::createSlice(builder_, part, from, {y.count, x.count, oc});
         }
-        operations.push_back(operation);
         pieces.push_back({part,
                           n * outStrides[0] + y.first * outStrides[1] + x.first * outStrides[2],
                           {stride[0] * outStrides[1], stride[1] * outStrides[2], 1}});

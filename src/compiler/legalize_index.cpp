@@ -142,6 +142,7 @@ Status Legalizer::gatherRows(ir::Node* node) {
   if (values->isConstant()) {
     // The table is the kernel of a pointwise convolution.
     std::vector<Piece> pieces;
+    std::vector<ir::Node*> operations;  // nothing is fused into them
     const Tensor& numbers = values->constant();
     for (int64_t n = 0; n < batch; ++n) {
       Convolution conv;
@@ -156,7 +157,7 @@ Status Legalizer::gatherRows(ir::Node* node) {
       }
       conv.bias = Tensor::zeros(DType::Int32, {width});
       conv.type = DType::Int8;
-      CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
+      CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
       pieces.push_back({part, n * picks * width, {picks * width, width, 1}});
     }
     picked = pieces.size() == 1 ? pieces[0].value

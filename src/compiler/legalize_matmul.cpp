@@ -62,8 +62,7 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
         }
       }
       conv.bias = Tensor::zeros(DType::Int32, {columns});
-      CARINA_TRY(ir::Value * result, convolve(std::move(conv)));
-      operations.push_back(result->producer());
+      CARINA_TRY(ir::Value * result, convolve(std::move(conv), operations));
       pieces.push_back({result, at, {rows * columns, columns, 1}});
       continue;
     }

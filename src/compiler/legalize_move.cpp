@@ -13,8 +13,8 @@ using npu_ir::Piece;
 namespace {
 
 constexpr int64_t kMaxCopies = 4096;
-/// A convolution interleaves up to this many planes, in runs of kRun elements.
-constexpr int64_t kMaxPlanes = 8, kRun = 8;
+/// Convolutions interleave up to this many planes, or take them apart, in runs of kRun elements.
+constexpr int64_t kMaxPlanes = 16, kRun = 8;
 
 }  // namespace
 
@@ -39,9 +39,12 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
   ir::Ints source = from, target = to;
   mergeDimensions(box, {&source, &target});
   if (box.size() == 1) return npu_ir::createReshape(builder_, value, shape);
-  if (box.size() == 2 && value->dtype() == DType::Int8 && box[1] <= kMaxPlanes && box[0] % kRun == 0 &&
-      box[0] / kRun <= 65536) {
-    return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
+  if (box.size() == 2 && value->dtype() == DType::Int8) {
+    const auto inRuns = [](int64_t planes, int64_t size) {
+      return planes <= kMaxPlanes && size % kRun == 0 && size / kRun <= 65536;
+    };
+    if (inRuns(box[1], box[0])) return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
+    if (inRuns(box[0], box[1])) return npu_ir::createReshape(builder_, takenApart(value, box[0]), shape);
   }
   if (u85() && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
     // One operation when what remains are three axes: the output writer permutes.
@@ -82,6 +85,22 @@ ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
   return npu_ir::createConv(
       builder_, npu_ir::createReshape(builder_, value, {planes, runs, kRun}), constant(std::move(weight)),
       constant(Tensor::zeros(DType::Int32, {planes * kRun})), window, {0}, {}, value->dtype());
+}
+
+ir::Value* Legalizer::takenApart(ir::Value* value, int64_t planes) {
+  // The way back: plane p of a run are channels p, planes + p, ... of what lies side by side in memory.
+  const int64_t size = value->numElements() / planes, runs = size / kRun;
+  ir::Value* map = npu_ir::createReshape(builder_, value, {1, runs, planes * kRun});
+  std::vector<Piece> pieces;
+  for (int64_t p = 0; p < planes; ++p) {
+    Tensor weight = Tensor::zeros(DType::Int8, {kRun, 1, 1, planes * kRun});
+    for (int64_t i = 0; i < kRun; ++i) weight.setIntegerAt(i * planes * kRun + i * planes + p, 1);
+    ir::Value* plane =
+        npu_ir::createConv(builder_, map, constant(std::move(weight)),
+                           constant(Tensor::zeros(DType::Int32, {kRun})), {}, {0}, {}, value->dtype());
+    pieces.push_back({plane, p * size, {size, kRun, 1}});
+  }
+  return npu_ir::createJoin(builder_, pieces, {value->dtype(), {planes, size}});
 }
 
 ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {

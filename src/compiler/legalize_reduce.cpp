@@ -61,8 +61,9 @@ Status Legalizer::lowerReduceSum(ir::Node* node) {
       conv.weight = Tensor::zeros(DType::Int8, {1, split.size, split.inner});
       for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, 1);
       conv.bias = Tensor::zeros(DType::Int32, {split.inner});
-      CARINA_TRY(ir::Value * sum, convolve(std::move(conv)));
-      define(node->result(), sum, {sum->producer()});
+      std::vector<ir::Node*> operations;
+      CARINA_TRY(ir::Value * sum, convolve(std::move(conv), operations));
+      define(node->result(), sum, std::move(operations));
       return {};
     }
   }

@@ -217,8 +217,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
           conv.weight.setIntegerAt(i, (byte < 0 ? weight : (weight >> (8 * byte)) & 0xff) - 128);
         }
         conv.bias = Tensor::zeros(DType::Int32, {depth});
-        CARINA_TRY(ir::Value * part, convolve(std::move(conv)));
-        operations.push_back(mainOperation(part));
+        CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
         pieces.push_back({part,
                           y.first * strides[0] + x.first * strides[1],
                           {y.step * strides[0], x.step * strides[1], 1}});

@@ -15,6 +15,9 @@
 
 namespace carina::compiler {
 
+/// Limits of the hardware's windows.
+constexpr int64_t kMaxKernelHeight = 64, kMaxDilation = 2;
+
 /// The only element of a constant operand.
 int64_t constantValue(const ir::Value* value);
 /// All elements of a constant operand.
@@ -35,9 +38,6 @@ RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
 /// Multiplier and shift with common factors of two taken out; never across the shift where double rounding
 /// begins.
 void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
-
-/// The operation that computed a convolution's result, behind reshapes.
-ir::Node* mainOperation(ir::Value* value);
 
 class Legalizer {
  public:
@@ -125,8 +125,14 @@ class Legalizer {
     bool depthwise = false;
     DType type = DType::Int32;
   };
-  /// Emits a convolution, decomposing what the hardware's window cannot do.
-  Result<ir::Value*> convolve(Convolution conv);
+  /// Emits a convolution, decomposing what the hardware's window cannot do. `operations` receives those that
+  /// compute the result.
+  Result<ir::Value*> convolve(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution of any dilation by convolutions over every n-th position of its input
+  /// (legalize_dilation.cpp).
+  Result<ir::Value*> dilated(Convolution conv, std::vector<ir::Node*>& operations);
+  /// Leaves out taps that see padding at every position.
+  static void cutIdleTaps(Convolution& conv);
   Status checkConvolution(const Convolution& conv) const;
 
   // Elementwise (legalize_elementwise.cpp)
@@ -208,6 +214,8 @@ class Legalizer {
   ir::Value* transposed(ir::Value* value, const std::vector<int64_t>& permutation);
   /// An int8 value of [planes, n] as [n, planes]; n a multiple of 8.
   ir::Value* interleaved(ir::Value* value, int64_t planes);
+  /// An int8 value of [n, planes] as [planes, n]; n a multiple of 8.
+  ir::Value* takenApart(ir::Value* value, int64_t planes);
   /// [before, after] per dimension, outermost first.
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
   /// A box filled with one number.

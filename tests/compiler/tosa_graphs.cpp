@@ -43,13 +43,13 @@ ir::Value* TosaBuilder::conv(ir::Value* input, int64_t channels, ir::Ints kernel
 }
 
 ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
-                                  int64_t inputZero, int64_t multiple) {
+                                  int64_t inputZero, int64_t multiple, ir::Ints dilation) {
   const DType acc = accumulator(input);
   ir::Value* weight = random(DType::Int8, {kernel[0], kernel[1], input->dim(3), multiple});
   ir::Value* bias = random(acc, {input->dim(3) * multiple});
   return tosa::DepthwiseConv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
-                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride), {1, 1},
-                                       false, acc)
+                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride),
+                                       std::move(dilation), false, acc)
       .output();
 }
 
