@@ -90,22 +90,28 @@ Result<NodeDocument> readNode(JsonValue value, size_t index) {
   return node;
 }
 
+/// A specification that names a tensor and, under `key` unless that is empty, what it stands for.
+template <typename Spec>
+Result<Spec> readNamed(const JsonObject& object, Spec spec, typename Spec::Kind kind, std::string_view key) {
+  spec.kind = kind;
+  CARINA_TRY(const JsonObject argument, object.getObject("arg"));
+  spec.argument.tag = Argument::Tag::Tensor;
+  spec.argument.kind = "as_tensor";
+  CARINA_TRY(std::string name, argument.getString("name"));
+  spec.argument.names.push_back(std::move(name));
+  if (!key.empty()) {
+    CARINA_TRY(spec.target, object.getString(key));
+  }
+  return spec;
+}
+
 Result<InputSpec> readInputSpec(JsonValue value) {
   using Kind = InputSpec::Kind;
   CARINA_TRY(const JsonTagged tagged, jsonTagged(value, "an input specification"));
   CARINA_TRY(const JsonObject object, JsonObject::of(tagged.value, "an input specification"));
   InputSpec spec;
-  const auto named = [&](Kind kind, std::string_view key) -> Result<InputSpec> {
-    spec.kind = kind;
-    CARINA_TRY(const JsonObject argument, object.getObject("arg"));
-    spec.argument.tag = Argument::Tag::Tensor;
-    spec.argument.kind = "as_tensor";
-    CARINA_TRY(std::string name, argument.getString("name"));
-    spec.argument.names.push_back(std::move(name));
-    if (!key.empty()) {
-      CARINA_TRY(spec.target, object.getString(key));
-    }
-    return spec;
+  const auto named = [&](Kind kind, std::string_view key) {
+    return readNamed(object, std::move(spec), kind, key);
   };
   if (tagged.tag == "parameter") return named(Kind::Parameter, "parameter_name");
   if (tagged.tag == "buffer") {
@@ -154,16 +160,7 @@ Result<OutputSpec> readOutputSpec(JsonValue value) {
   };
   for (const auto& [tag, kind, key] : kNamed) {
     if (tagged.tag != tag) continue;
-    spec.kind = kind;
-    CARINA_TRY(const JsonObject argument, object.getObject("arg"));
-    spec.argument.tag = Argument::Tag::Tensor;
-    spec.argument.kind = "as_tensor";
-    CARINA_TRY(std::string name, argument.getString("name"));
-    spec.argument.names.push_back(std::move(name));
-    if (!key.empty()) {
-      CARINA_TRY(spec.target, object.getString(key));
-    }
-    return spec;
+    return readNamed(object, std::move(spec), kind, key);
   }
   return fail("an output has the unknown specification '{}'", tagged.tag);
 }

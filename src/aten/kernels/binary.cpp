@@ -5,6 +5,7 @@
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 #include "aten/kernels/numeric.hpp"
 #include "aten/promotion.hpp"
 
@@ -41,11 +42,6 @@ struct Pair {
   Tensor left, right;
   DType dtype = DType::Float32;
 };
-
-Tensor numberTensor(const ir::Attribute& number, DType dtype) {
-  if (std::holds_alternative<double>(number)) return castTo(Tensor::scalar(std::get<double>(number)), dtype);
-  return castTo(Tensor::scalar(ir::scalarInt(number)), dtype);
-}
 
 /// Types seen by promotion come from the call, so that half-precision nodes promote as float32.
 Result<Pair> commonOperands(const Call& call, const ir::Attribute& number, bool numberFirst, bool floatOnly) {

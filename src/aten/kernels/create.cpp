@@ -6,24 +6,10 @@
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 
 namespace carina::aten {
 namespace {
-
-Tensor filled(const ir::Type& type, const ir::Attribute& value) {
-  Tensor result = Tensor::uninitialized(type.dtype, type.shape);
-  const Tensor one = castTo(std::holds_alternative<double>(value) ? Tensor::scalar(std::get<double>(value))
-                                                                  : Tensor::scalar(ir::scalarInt(value)),
-                            type.dtype);
-  const Status done = forSize(type.dtype, [&](auto tag) -> Status {
-    using T = decltype(tag);
-    const auto out = result.mutableAs<T>();
-    std::fill(out.begin(), out.end(), one.as<T>()[0]);
-    return {};
-  });
-  CARINA_CHECK(done.ok(), "every element size can be filled");
-  return result;
-}
 
 /// The value an operator fills with: fill_value, s (scalar_tensor), 1 for ones*, else 0 (empty* too: contents
 /// that nobody may rely on).
@@ -34,7 +20,7 @@ Result<Kernel> prepareFull(const ir::Node& node) {
   if (a.given("fill_value")) value = a.at("fill_value");
   if (a.given("s")) value = a.at("s");
   return Kernel([value](Call& call) -> Status {
-    call.result() = filled(call.type(), value);
+    call.result() = filled(call.type(), numberTensor(value, call.type().dtype));
     return {};
   });
 }

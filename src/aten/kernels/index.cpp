@@ -5,6 +5,7 @@
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 #include "aten/kernels/numeric.hpp"
 #include "aten/kernels/strided_copy.hpp"
 
@@ -301,9 +302,7 @@ Result<Kernel> prepareScatter(const ir::Node& node) {
     const bool constant = !std::holds_alternative<std::monostate>(value);
     Tensor source;
     if (constant) {
-      source = castTo(std::holds_alternative<double>(value) ? Tensor::scalar(std::get<double>(value))
-                                                            : Tensor::scalar(ir::scalarInt(value)),
-                      call.type().dtype);
+      source = numberTensor(value, call.type().dtype);
     } else {
       for (int64_t d = 0; d < index.rank(); ++d) {
         if (call.operand(2).rank() != index.rank() || call.operand(2).dim(d) < index.dim(d))

@@ -6,6 +6,7 @@
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 #include "aten/kernels/strided_copy.hpp"
 #include "aten/movement_rules.hpp"
 
@@ -118,9 +119,7 @@ Result<Kernel> preparePad(const ir::Node& node) {
     const Tensor& input = call.operand(0);
     const DType dtype = call.type().dtype;
     const Tensor fill =
-        std::holds_alternative<double>(value) ? castTo(Tensor::scalar(std::get<double>(value)), dtype)
-        : std::holds_alternative<std::monostate>(value) ? castTo(Tensor::scalar(int64_t{0}), dtype)
-                                                        : castTo(Tensor::scalar(ir::scalarInt(value)), dtype);
+        std::holds_alternative<std::monostate>(value) ? Tensor::zeros(dtype, {}) : numberTensor(value, dtype);
     return forSize(dtype, [&](auto tag) -> Status {
       using T = decltype(tag);
       const T* from = input.as<T>().data();

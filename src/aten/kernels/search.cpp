@@ -6,6 +6,7 @@
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/fold.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 
 namespace carina::aten {
 namespace {
@@ -61,11 +62,9 @@ Result<Kernel> prepareIndexFill(const ir::Node& node) {
   const ir::Attribute value = a.at("value");
   return Kernel([=](Call& call) -> Status {
     const Tensor& index = call.operand(1);
-    const Tensor fill =
-        castTo(std::holds_alternative<std::monostate>(value) ? call.operand(2)
-               : std::holds_alternative<double>(value)       ? Tensor::scalar(std::get<double>(value))
-                                                             : Tensor::scalar(ir::scalarInt(value)),
-               call.type().dtype);
+    const DType dtype = call.type().dtype;
+    const Tensor fill = std::holds_alternative<std::monostate>(value) ? castTo(call.operand(2), dtype)
+                                                                      : numberTensor(value, dtype);
     if (fill.numElements() != 1) return fail("index_fill takes one value");
     Tensor& result = call.copyOf(0);
     int64_t outer = 1, inner = 1;

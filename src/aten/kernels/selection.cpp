@@ -4,15 +4,11 @@
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
+#include "aten/kernels/number.hpp"
 #include "aten/kernels/numeric.hpp"
 
 namespace carina::aten {
 namespace {
-
-Tensor numberTensor(const ir::Attribute& number, DType dtype) {
-  if (std::holds_alternative<double>(number)) return castTo(Tensor::scalar(std::get<double>(number)), dtype);
-  return castTo(Tensor::scalar(ir::scalarInt(number)), dtype);
-}
 
 /// out[i] = f(a[i], b[i], c[i]) over broadcast operands.
 template <typename A, typename B, typename C, typename R, typename F>
@@ -64,19 +60,6 @@ Result<Kernel> prepareMaskedFill(const ir::Node& node) {
                                                                       : numberTensor(value, dtype);
     return select(call, call.operand(1), fill, call.operand(0));
   });
-}
-
-Tensor filled(const ir::Type& type, const Tensor& value) {
-  Tensor result = Tensor::uninitialized(type.dtype, type.shape);
-  const Tensor one = castTo(value, type.dtype);
-  const Status done = forSize(type.dtype, [&](auto tag) -> Status {
-    using T = decltype(tag);
-    const auto out = result.mutableAs<T>();
-    std::fill(out.begin(), out.end(), one.as<T>()[0]);
-    return {};
-  });
-  CARINA_CHECK(done.ok(), "every element size can be filled");
-  return result;
 }
 
 Result<Kernel> prepareFill(const ir::Node& node) {
