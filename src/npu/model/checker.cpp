@@ -257,7 +257,8 @@ void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
   if (Status status = rules.check(op.block); !status.ok())
     find(Finding::Kind::BlockConfig, offset, status.error().message());
   if (target_.isU85()) return;
-  if (op.ifmBufferEnd % 2 != 0 || op.accumulatorStart % 2 != 0 || op.ifm2BufferStart % 2 != 0) {
+  // IFM2 may start anywhere: old compilers split the input banks in the middle.
+  if (op.ifmBufferEnd % 2 != 0 || op.accumulatorStart % 2 != 0) {
     find(Finding::Kind::BlockConfig, offset, "an SHRAM buffer starts or ends at an odd bank");
   }
   if (op.kind != OperationKind::Elementwise && op.ifmBufferEnd > op.accumulatorStart) {
