@@ -79,8 +79,10 @@ class Cli : public testing::Test {
 TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
   writeText("rules.json", R"({ "rules": [ { "module": "classify", "precision": "int16x8" },
                                           { "op": "softmax", "precision": "int16x8" } ] })");
-  const std::string options = " --target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json");
-  const Outcome compiled = run("compile " + model("digits8.pt2") + options + " -o " + path("m.pte") + " --report " + path("report"));
+  const std::string options =
+      " --target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json");
+  const Outcome compiled = run("compile " + model("digits8.pt2") + options + " -o " + path("m.pte") +
+                               " --report " + path("report"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.err, HasSubstr("carina: warning: " + path("rules.json") +
                                       ": rules[1]: no operator type of the network matches 'softmax'"));
@@ -93,13 +95,15 @@ TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
 
 TEST_F(Cli, BadRulesAreRefusedWithTheirPlace) {
   writeText("rules.json", R"({ "rules": [ { "op": "conv2d", "precision": "int4" } ] })");
-  expectRefused(model("digits8.pt2"), "--target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json"),
+  expectRefused(model("digits8.pt2"),
+                "--target ethos-u55-128" + calibrate("digits8") + " --quantize-config " + path("rules.json"),
                 path("rules.json") + ": rules[0].precision: there is no 'int4'");
 }
 
 TEST_F(Cli, IntegerInputsAndFloatOutputs) {
-  const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 --quantize int16x8 --io-inputs int8" +
-                               calibrate("digits8") + " -o " + path("i.pte"));
+  const Outcome compiled =
+      run("compile " + model("digits8.pt2") + " --target ethos-u55-128 --quantize int16x8 --io-inputs int8" +
+          calibrate("digits8") + " -o " + path("i.pte"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.out, Not(HasSubstr("quantized_decomposed::quantize_per_tensor")));
   EXPECT_THAT(compiled.out, HasSubstr("quantized_decomposed::dequantize_per_tensor.out x1"));
@@ -269,6 +273,18 @@ TEST_F(Cli, WrongUsageIsStatusTwo) {
   EXPECT_EQ(run("compile x.pt2 --target ethos-u55-128 -o y.pte --quantize int3").status, 2);
   EXPECT_EQ(run("frobnicate").status, 2);
   EXPECT_EQ(run("--help").status, 0);
+}
+
+TEST_F(Cli, WrongUsageSaysWhatIsRight) {
+  EXPECT_THAT(run("").err, HasSubstr("carina compile model.pt2"));
+  EXPECT_EQ(run("compyle x.pt2").err,
+            "carina: error: unknown command 'compyle'\n  did you mean 'carina compile'?\n");
+  EXPECT_EQ(run("frobnicate").err,
+            "carina: error: unknown command 'frobnicate'\n  carina --help lists the commands\n");
+  EXPECT_EQ(run("inspect x.pte --mode fast").err,
+            "carina: error: unexpected arguments: --mode fast\n  carina inspect --help lists the options\n");
+  EXPECT_EQ(run("compile").err,
+            "carina: error: MODEL is required\n  carina compile --help lists the options\n");
 }
 
 TEST_F(Cli, RefusesWhatIsNoArchive) {
