@@ -69,7 +69,6 @@ constexpr const char* kFirstSteps =
 int main(int argc, char** argv) {
   using namespace carina::app;
   CLI::App app("Carina takes PyTorch networks to Arm Ethos NPUs.", "carina");
-  app.footer(kFirstSteps);
   app.failure_message(usageError);
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("carina ") + CARINA_VERSION);
@@ -85,6 +84,7 @@ int main(int argc, char** argv) {
   addInspect(app, run);
   addAssemble(app, run);
   addTargets(app, run);
+  app.footer(kFirstSteps);  // last: subcommands would inherit it
   if (argc < 2) {
     std::cerr << app.help();
     return 2;
