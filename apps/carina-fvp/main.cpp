@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/byte_source.hpp"
 #include "platform/fvp_command.hpp"
 
 namespace {
@@ -36,6 +37,9 @@ int run(const FvpCommand& command) {
     file.reset(std::fopen(command.uartFile.c_str(), "w"));
     if (file == nullptr) return report(fail("cannot be written").inFile(command.uartFile));
   }
+  auto input = bytesFrom(command.uartInput);
+  if (!input.ok()) return report(input.error());
+  options.uartInput = *input;
   std::FILE* const uart0 = file ? file.get() : stdout;
   options.output = [uart0](uint32_t uart, char byte) {
     if (uart == 0) std::putc(byte, uart0);

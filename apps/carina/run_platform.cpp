@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "console.hpp"
+#include "platform/byte_source.hpp"
 #include "platform/hardware.hpp"
 #include "platform/platform.hpp"
 #include "report/platform_stats.hpp"
@@ -70,6 +71,7 @@ void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
                    "The folder whose files it may read and write");
   group.add_flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
   group.add_option("--args", flags.arguments, "Its command line, after the program's name");
+  group.add_option("--uart-input", flags.uartInput, "What UART 0 receives: a file, or - for standard input");
   group.add_option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
   group.add_option("--vector-table", flags.vectorTable,
                    "Address of the vector table; default: found in the image");
@@ -92,6 +94,7 @@ bool isFirmware(const std::filesystem::path& file) {
 
 Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_TRY(platform::Options options, optionsOf(flags));
+  CARINA_TRY(options.uartInput, platform::bytesFrom(flags.uartInput));
   std::unique_ptr<std::FILE, CloseFile> trace;
   if (!flags.trace.empty()) {
     trace.reset(std::fopen(flags.trace.c_str(), "w"));

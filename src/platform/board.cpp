@@ -14,9 +14,9 @@ constexpr RamBlock kDdr{"DDR", 0x60000000, 2048 * MiB, 0x60000000, true};
 
 constexpr std::array kRam300 = {
     RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
-    RamBlock{"BRAM", 0x11000000, 2 * MiB, 0x01000000, true},
+    RamBlock{"BRAM", 0x11000000, 4 * MiB, 0x01000000, true},
     RamBlock{"DTCM", 0x30000000, 512 * KiB, 0x20000000, false},
-    RamBlock{"SRAM", 0x31000000, 4 * MiB, 0x21000000, true},
+    RamBlock{"SRAM", 0x31000000, 32 * MiB, 0x21000000, true},
     RamBlock{"QSPI", 0x38000000, 8 * MiB, 0x28000000, true},
     kDdr,
 };

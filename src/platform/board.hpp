@@ -42,7 +42,8 @@ constexpr uint32_t kPrivate = 0xe0000000;
 constexpr uint64_t kPrivateSize = 0x00100000;
 
 constexpr uint32_t kUarts = 6;
-/// UART n raises receive 33 + 2n, transmit 34 + 2n (n < 5) and combined 43 + n.
+/// UART n raises receive 33 + 2n, transmit 34 + 2n (n < kUartsWithLines) and combined 43 + n.
+constexpr uint32_t kUartsWithLines = 5;
 constexpr uint32_t kUartInterrupt = 33;
 constexpr uint32_t kUartCombinedInterrupt = 43;
 

@@ -144,6 +144,8 @@ class Parser {
           value.find("--fast") == std::string::npos && value.find("-F") == std::string::npos;
     } else if (is("uart0.out_file")) {
       command_.uartFile = value == "-" ? "" : value;
+    } else if (is("uart0.in_file")) {
+      command_.uartInput = value;
     } else if (is("uart0.shutdown_on_eot")) {
       options.stopAtEot = on;
     } else if (is("uart0.shutdown_tag")) {

@@ -17,6 +17,7 @@ struct FvpCommand {
   Options options;
   bool statistics = false;           // --stat
   std::string uartFile;              // of UART 0; empty: standard output
+  std::string uartInput;             // what UART 0 receives; empty: nothing
   std::vector<std::string> unknown;  // parameters that are not known, and were left out
 };
 

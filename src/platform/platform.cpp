@@ -59,7 +59,9 @@ class System {
   void put(uint32_t uart, char byte);
   void send(uint32_t uart, char byte);
   void useTimingAdapters(npu::Npu& npu);
-  uint64_t nextEvent() const { return std::min(system_.sysTick().nextEvent(), npu_.nextEvent()); }
+  uint64_t nextEvent() const {
+    return std::min({system_.sysTick().nextEvent(), npu_.nextEvent(), uarts_[0]->nextEvent()});
+  }
   void advance();
   bool stopWanted();
 
@@ -116,9 +118,14 @@ class System {
 void System::addPeripherals() {
   const Board& board = *options_.board;
   for (uint32_t i = 0; i < kUarts; ++i) {
-    uarts_.push_back(std::make_unique<Uart>([this, i](char byte) { send(i, byte); }));
+    const Uart::Lines lines{i < kUartsWithLines ? kUartInterrupt + 2 * i : Uart::kNoLine,
+                            i < kUartsWithLines ? kUartInterrupt + 2 * i + 1 : Uart::kNoLine,
+                            kUartCombinedInterrupt + i};
+    uarts_.push_back(
+        std::make_unique<Uart>(clock_, interrupts_, lines, [this, i](char byte) { send(i, byte); }));
     peripherals_.add(board.uart0 + i * kUartSize, kUartSize, fmt::format("uart{}", i), *uarts_.back());
   }
+  if (options_.uartInput) uarts_[0]->setInput(options_.uartInput);
   for (size_t i = 0; i < timingAdapters_.size(); ++i)
     peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i), timingAdapters_[i]);
   peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
@@ -196,6 +203,7 @@ void System::advance() {
   const uint64_t now = clock_.now();
   system_.sysTick().advance(now);
   npu_.advance(now);
+  uarts_[0]->advance(now);
 }
 
 bool System::stopWanted() {

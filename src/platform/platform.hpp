@@ -45,8 +45,10 @@ struct Options {
 
   /// Gets output of UART `uart`; semihosting's console is UART 0.
   std::function<void(uint32_t uart, char byte)> output;
-  /// Console input, -1 at its end; none by default.
+  /// Input of semihosting's console, -1 at its end; none by default.
   std::function<int()> input;
+  /// Bytes that UART 0 receives, -1 at the end; none by default.
+  std::function<int()> uartInput;
   /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
   std::function<void(const std::string& line)> trace;
 };

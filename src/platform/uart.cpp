@@ -1,15 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/uart.hpp"
 
+#include <algorithm>
+
 namespace carina::platform {
 namespace {
-constexpr uint32_t kData = 0x0, kControl = 0x8, kDivider = 0x10, kPeripheralId = 0xfe0;
+
+constexpr uint32_t kData = 0x0, kState = 0x4, kControl = 0x8, kInterruptStatus = 0xc, kDivider = 0x10,
+                   kPeripheralId = 0xfe0;
+constexpr uint32_t kReceiveFull = 1u << 1;    // STATE
+constexpr uint32_t kReceiveEnable = 1u << 1;  // CTRL
+// INTSTATUS; each is enabled two bits higher in CTRL.
+constexpr uint32_t kTransmitInterrupt = 1u << 0, kReceiveInterrupt = 1u << 1;
+constexpr uint32_t kEnableShift = 2;
+/// Start bit, eight data bits, stop bit.
+constexpr uint64_t kBitsPerByte = 10;
+/// The smallest divider that the UART works with.
+constexpr uint32_t kMinDivider = 16;
+
 }  // namespace
 
+void Uart::listen() {
+  if (!input_ || full_ || (control_ & kReceiveEnable) == 0) {
+    arrival_ = kNever;
+  } else if (arrival_ == kNever) {
+    arrival_ = clock_.now() + kBitsPerByte * std::max(divider_, kMinDivider);
+  }
+}
+
+void Uart::advance(uint64_t now) {
+  if (arrival_ > now) return;
+  arrival_ = kNever;
+  const int byte = input_();
+  if (byte < 0) {
+    input_ = nullptr;
+    return;
+  }
+  received_ = static_cast<uint32_t>(byte) & 0xff;
+  full_ = true;
+  raise(kReceiveInterrupt);
+}
+
+void Uart::raise(uint32_t interrupt) {
+  if ((control_ >> kEnableShift & interrupt) != 0) pending_ |= interrupt;
+  updateLines();
+}
+
+void Uart::updateLines() {
+  const auto set = [this](uint32_t line, bool high) {
+    if (line != kNoLine) interrupts_.setLine(line, high);
+  };
+  set(lines_.receive, (pending_ & kReceiveInterrupt) != 0);
+  set(lines_.transmit, (pending_ & kTransmitInterrupt) != 0);
+  set(lines_.combined, pending_ != 0);
+}
+
 uint32_t Uart::read(uint32_t offset) {
+  advance(clock_.now());
   switch (offset) {
+    case kData:
+      full_ = false;
+      listen();
+      return received_;
+    case kState:
+      return full_ ? kReceiveFull : 0;
     case kControl:
       return control_;
+    case kInterruptStatus:
+      return pending_;
     case kDivider:
       return divider_;
     case kPeripheralId:
@@ -17,15 +75,32 @@ uint32_t Uart::read(uint32_t offset) {
     case kPeripheralId + 4:
       return 0xb8;
     default:
-      return 0;  // STATE: neither buffer full
+      return 0;
   }
 }
 
 void Uart::write(uint32_t offset, uint32_t value) {
-  // Sends even while CTRL says off: so does the FVP, and early messages are worth seeing.
-  if (offset == kData) send_(static_cast<char>(value & 0xff));
-  if (offset == kControl) control_ = value & 0x7f;
-  if (offset == kDivider) divider_ = value & 0xfffff;
+  advance(clock_.now());
+  switch (offset) {
+    case kData:
+      // Sends even while CTRL says off: so does the FVP, and early messages are worth seeing.
+      send_(static_cast<char>(value & 0xff));
+      raise(kTransmitInterrupt);
+      break;
+    case kControl:
+      control_ = value & 0x7f;
+      listen();
+      break;
+    case kInterruptStatus:
+      pending_ &= ~value;
+      updateLines();
+      break;
+    case kDivider:
+      divider_ = value & 0xfffff;
+      break;
+    default:
+      break;
+  }
 }
 
 }  // namespace carina::platform

@@ -1,23 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CMSDK APB UART. Always ready to send, never receives.
+// The CMSDK APB UART: always ready to send; receives what it is given, a byte in the time that ten bits take
+// and never before the byte before it has been read.
 #pragma once
 
 #include <functional>
 
+#include "platform/clock.hpp"
 #include "platform/device.hpp"
+#include "platform/interrupts.hpp"
 
 namespace carina::platform {
 
-class Uart final : public Peripheral {
+class Uart final : public Peripheral, public Timed {
  public:
+  /// Interrupt lines; kNoLine where there is none.
+  struct Lines {
+    uint32_t receive, transmit, combined;
+  };
+  static constexpr uint32_t kNoLine = kInterruptLines;
+
   /// `send` gets every byte.
-  explicit Uart(std::function<void(char)> send) : send_(std::move(send)) {}
+  Uart(const Clock& clock, Interrupts& interrupts, Lines lines, std::function<void(char)> send)
+      : clock_(clock), interrupts_(interrupts), lines_(lines), send_(std::move(send)) {}
+  /// Where received bytes come from, 0 to 255; -1 at the end. May block: simulated time waits.
+  void setInput(std::function<int()> input) { input_ = std::move(input); }
+
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
+  uint64_t nextEvent() const override { return arrival_; }
+  void advance(uint64_t now) override;
 
  private:
+  /// Lets the next byte begin to arrive when it can.
+  void listen();
+  void raise(uint32_t interrupt);
+  void updateLines();
+
+  const Clock& clock_;
+  Interrupts& interrupts_;
+  Lines lines_;
   std::function<void(char)> send_;
+  std::function<int()> input_;
   uint32_t control_ = 0, divider_ = 0;
+  uint32_t pending_ = 0;  // INTSTATUS
+  uint32_t received_ = 0;
+  bool full_ = false;          // received_ has not been read
+  uint64_t arrival_ = kNever;  // of the next byte
 };
 
 }  // namespace carina::platform

@@ -105,6 +105,22 @@ TEST_F(Firmware, RunsAreRepeatable) {
   EXPECT_EQ(first.outcome.cycles, second.outcome.cycles);
 }
 
+TEST_F(Firmware, UartReceives) {
+  const std::string given = "by interrupts\nby polling\n";
+  options.uartInput = [&given, at = size_t{0}]() mutable {
+    return at < given.size() ? static_cast<unsigned char>(given[at++]) : -1;
+  };
+  const Observed result = good("receive-300.elf");
+  EXPECT_THAT(result.text, StartsWith("received 14\ncombined 14\nby interrupts\nby polling\n!\nsent 2\n"));
+  // A byte takes ten bits of 217 cycles.
+  EXPECT_GT(result.outcome.cycles, given.size() * 2170);
+}
+
+TEST_F(Firmware, WaitingForInputThatDoesNotComeIsADeadlock) {
+  const Observed result = run("receive-300.elf");
+  EXPECT_EQ(result.outcome.reason, EndReason::Deadlock);
+}
+
 // --- semihosting
 
 TEST_F(Firmware, FilesArgumentsAndExitCode) {

@@ -30,7 +30,8 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
       parse("FVP_Corstone_SSE-300_Ethos-U55",
             {"-C", "ethosu.num_macs=256", "-C", "mps3_board.visualisation.disable-visualisation=1", "-C",
              "mps3_board.telnetterminal0.start_telnet=0", "-C", "mps3_board.uart0.out_file=\"-\"", "-C",
-             "mps3_board.uart0.shutdown_on_eot=1", "-a", image(), "--timelimit", "220", "--stat"});
+             "mps3_board.uart0.in_file=keys.txt", "-C", "mps3_board.uart0.shutdown_on_eot=1", "-a", image(),
+             "--timelimit", "220", "--stat"});
   ASSERT_TRUE(command.ok()) << command.error().str();
   EXPECT_EQ(command->image, image());
   EXPECT_EQ(command->options.machine.target->name, "ethos-u55-256");
@@ -40,6 +41,7 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
   EXPECT_FALSE(command->options.semihosting);
   EXPECT_TRUE(command->statistics);
   EXPECT_EQ(command->uartFile, "");
+  EXPECT_EQ(command->uartInput, "keys.txt");
   EXPECT_THAT(command->unknown, IsEmpty());
 }
 

@@ -46,6 +46,9 @@ void irq0(void);
 void irq1(void);
 void irq2(void);
 void npu_irq(void);
+void uart_receive_irq(void);
+void uart_transmit_irq(void);
+void uart_combined_irq(void);
 
 int main(void);
 

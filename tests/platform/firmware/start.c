@@ -25,6 +25,11 @@ WEAK(irq0)
 WEAK(irq1)
 WEAK(irq2)
 WEAK(npu_irq)
+#if !defined(CORSTONE_320)
+WEAK(uart_receive_irq)
+WEAK(uart_transmit_irq)
+WEAK(uart_combined_irq)
+#endif
 
 void Reset_Handler(void) {
   uint32_t* from = data_load;
@@ -46,6 +51,11 @@ __attribute__((section(".vectors"), used)) void (*const vectors[16 + NPU_IRQ + 1
     [16] = irq0,
     [17] = irq1,
     [18] = irq2,
+#if !defined(CORSTONE_320)
+    [16 + 33] = uart_receive_irq,
+    [16 + 34] = uart_transmit_irq,
+    [16 + 43] = uart_combined_irq,
+#endif
     [16 + NPU_IRQ] = npu_irq,
 };
 
