@@ -17,9 +17,9 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   using pipeline::Quantization;
   const bool programs = takes == Takes::NetworksAndPrograms;
   command
-      .add_option(
-          "MODEL", options.model,
-          programs ? "Network (.pt2, .tosa) or program (.pte)" : "Network: .pt2 (torch.export.save) or .tosa")
+      .add_option("MODEL", options.model,
+                  programs ? "Network (.pt2, .tosa) or program (.pte, .tflite compiled for an Ethos-U, blob)"
+                           : "Network: .pt2 (torch.export.save) or .tosa")
       ->required();
   command.add_option("--program", options.program,
                      "Which program of a .pt2 that holds several (see 'carina inspect')");

@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "pipeline/file_kind.hpp"
 
 namespace carina::app {
 namespace {
@@ -18,9 +19,16 @@ struct Flags {
   std::filesystem::path json, trace;
 };
 
+Result<bool> isNetwork(const std::filesystem::path& file) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  const pipeline::FileKind kind = pipeline::fileKind(mapped->bytes(), file);
+  return kind == pipeline::FileKind::Archive || kind == pipeline::FileKind::Tosa;
+}
+
 Result<pipeline::Profile> makeProfile(const Flags& flags) {
   const pipeline::Options options = flags.build.finish();
-  if (options.model.extension() == ".pte") return pipeline::profileProgram(options.model, options);
+  CARINA_TRY(const bool network, isNetwork(options.model));
+  if (!network) return pipeline::profileProgram(options.model, options);
   if (options.target.empty() || options.target == "cpu") {
     return fail("a profile is of an NPU").withRemedy("name one with --target (see 'carina targets')");
   }

@@ -69,8 +69,13 @@ Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
   for (const pte::Method& method : program.methods) {
     for (size_t i = 0; i < method.delegates.size(); ++i) {
       if (method.delegates[i].id != kEthosU) continue;
+      const size_t before = streams.size();
       CARINA_RETURN_IF_ERROR(addBlob(fmt::format("delegate {} of {}", i, method.name),
                                      method.delegates[i].blob, &program, streams));
+      if (streams.size() == before) continue;
+      const pte::EthosUSettings settings = pte::ethosUSettings(method.delegates[i].specs);
+      streams.back().systemConfig = settings.systemConfig;
+      streams.back().memoryMode = settings.memoryMode;
     }
   }
   return streams;

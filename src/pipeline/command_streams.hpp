@@ -22,6 +22,7 @@ struct CommandStream {
   std::vector<uint32_t> words;     // the commands
   const npu::Target* target = nullptr;
   npu::StreamMemory memory;
+  std::string systemConfig, memoryMode;  // that the container names; else empty
 };
 
 /// All streams of a file in file order; none is no error. `target` names the NPU of bare commands, which do

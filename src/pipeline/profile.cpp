@@ -5,12 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "base/file.hpp"
 #include "compiler/operation_builder.hpp"
 #include "npu/disassembler.hpp"
-#include "npu/payload.hpp"
 #include "npu/stream.hpp"
-#include "pte/delegate_blob.hpp"
+#include "pipeline/command_streams.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -80,14 +78,18 @@ std::string kindText(const npu::Operation& operation) {
   return "DMA";
 }
 
-Result<ProfiledPart> profileBlob(const pte::DelegateBlob& blob, const npu::Payload& payload,
-                                 const npu::Machine& machine) {
+int64_t regionBytes(const CommandStream& stream, size_t region) {
+  const auto& known = stream.memory.regions[region];
+  return known ? static_cast<int64_t>(known->bytes) : 0;
+}
+
+Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machine& machine) {
   ProfiledPart part;
-  part.arenaBytes = blob.scratchBytes;
-  part.constantBytes = static_cast<int64_t>(blob.constants.size());
-  part.commandBytes = static_cast<int64_t>(payload.words.size() * 4);
+  part.constantBytes = regionBytes(stream, 0);
+  part.arenaBytes = regionBytes(stream, 1);
+  part.commandBytes = static_cast<int64_t>(stream.words.size() * 4);
   CARINA_TRY(const std::vector<npu::PlacedOperation> operations,
-             npu::decodeStream(payload.words, *machine.target));
+             npu::decodeStream(stream.words, *machine.target));
   npu::Timeline timeline(machine);
   PartBuilder builder(part);
   int64_t cacheEnd = 0;
@@ -149,33 +151,26 @@ Profile profileBuild(const Build& build) {
 }
 
 Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options) {
-  CARINA_TRY(auto mapped, MappedFile::open(file));
-  auto program = pte::readProgram(mapped->bytes());
-  if (!program) return std::move(program).error().inFile(file.string());
+  CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(file, options.target));
   Profile profile;
   profile.file = file;
-  for (const pte::Method& method : program->methods) {
-    for (const pte::Delegate& delegate : method.delegates) {
-      if (delegate.id != "EthosUBackend") continue;
-      const pte::EthosUSettings settings = pte::ethosUSettings(delegate.specs);
-      const auto read = [&]() -> Result<ProfiledPart> {
-        CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(ByteSpan(delegate.blob)));
-        CARINA_TRY(const npu::Payload payload, npu::readPayload(ByteSpan(blob.payload)));
-        CARINA_TRY(const npu::Target* target, npu::payloadTarget(payload));
-        if (!options.target.empty() && options.target != target->name) {
-          return fail("the program was compiled for {}", target->name)
-              .withRemedy("profile the network itself for " + options.target);
-        }
-        const std::string& system =
-            options.systemConfig.empty() ? settings.systemConfig : options.systemConfig;
-        const std::string& memory = options.memoryMode.empty() ? settings.memoryMode : options.memoryMode;
-        CARINA_TRY(profile.machine, npu::makeMachine(target->name, system, memory, options.configFile));
-        return profileBlob(blob, payload, profile.machine);
-      };
-      auto part = read();
-      if (!part) return std::move(part).error().inFile(file.string());
-      profile.parts.push_back(std::move(*part));
+  for (const CommandStream& stream : streams) {
+    if (!options.target.empty() && options.target != stream.target->name) {
+      return fail("the program was compiled for {}", stream.target->name)
+          .inFile(file.string())
+          .withRemedy("profile the network itself for " + options.target);
     }
+    const auto read = [&]() -> Result<ProfiledPart> {
+      CARINA_TRY(profile.machine,
+                 npu::makeMachine(stream.target->name,
+                                  options.systemConfig.empty() ? stream.systemConfig : options.systemConfig,
+                                  options.memoryMode.empty() ? stream.memoryMode : options.memoryMode,
+                                  options.configFile));
+      return profileStream(stream, profile.machine);
+    };
+    auto part = read();
+    if (!part) return std::move(part).error().inFile(file.string());
+    profile.parts.push_back(std::move(*part));
   }
   if (profile.parts.empty()) {
     return fail("nothing in this program runs on an Ethos-U")

@@ -54,7 +54,9 @@ struct Profile {
 
 /// Of a compilation for an NPU.
 Profile profileBuild(const Build& build);
-/// Of a .pte; `options` may name another system configuration or memory mode (the target is the program's).
+/// Of a file with command streams (see command_streams.hpp): a .pte, a .tflite compiled for an Ethos-U, a
+/// blob. `options` may name another system configuration or memory mode; the target is the program's, except
+/// of bare commands.
 Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options);
 
 }  // namespace carina::pipeline

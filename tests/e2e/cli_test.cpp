@@ -154,6 +154,14 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   };
   EXPECT_EQ(cyclesLine(program.out), cyclesLine(network.out));
   EXPECT_EQ(run("profile " + path("d.pte") + " --target ethos-u55-128").status, 1);
+
+  // So does what holds nothing but the commands.
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.bin") +
+                calibrate("digits8"))
+                .status,
+            0);
+  EXPECT_EQ(cyclesLine(run("profile " + path("d.bin")).out), cyclesLine(network.out));
+  EXPECT_EQ(run("profile " + path("p.json")).status, 1);
   EXPECT_EQ(run("profile " + model("digits8.pt2") + calibrate("digits8")).status, 1);
 }
 
