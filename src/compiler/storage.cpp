@@ -291,21 +291,22 @@ void makeDense(ir::Node* node, size_t operand) {
 
 /// Gives `value`, a piece of some join, a buffer of its own: the join gets copies of it.
 Status separate(ir::Value* value) {
+  ir::Node* join = nullptr;  // taken out of the list of uses, which grows below
   for (const ir::Use& use : value->uses()) {
-    if (!ir::isa<npu_ir::Join>(use.node)) continue;
-    auto builder = ir::Builder::beforeNode(use.node);
-    std::vector<Piece> pieces;
-    for (const Piece& piece : npu_ir::pieces(use.node)) {
-      if (piece.value != value) {
-        pieces.push_back(piece);
-        continue;
-      }
-      for (Piece& copy : copied(builder, piece)) pieces.push_back(std::move(copy));
-    }
-    replacePieces(use.node, pieces);
-    return {};
+    if (!join && ir::isa<npu_ir::Join>(use.node)) join = use.node;
   }
-  return fail("a view of {} cannot be addressed", ir::typeText(value->type));
+  if (!join) return fail("a view of {} cannot be addressed", ir::typeText(value->type));
+  auto builder = ir::Builder::beforeNode(join);
+  std::vector<Piece> pieces;
+  for (const Piece& piece : npu_ir::pieces(join)) {
+    if (piece.value != value) {
+      pieces.push_back(piece);
+      continue;
+    }
+    for (Piece& copy : copied(builder, piece)) pieces.push_back(std::move(copy));
+  }
+  replacePieces(join, pieces);
+  return {};
 }
 
 struct BrickPlace {

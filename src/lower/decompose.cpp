@@ -83,8 +83,7 @@ Status foldConstants(ir::Graph& graph, FoldQuantization quantization) {
   std::vector<ir::Node*> nodes;
   for (ir::Node* node : graph.nodes()) {
     if (!node->def().has(ir::kPure) || !node->regions().empty() ||
-        (quantization == FoldQuantization::No && isQuantization(*node)) ||
-        !aten::canExecute(node->def()))
+        (quantization == FoldQuantization::No && isQuantization(*node)) || !aten::canExecute(node->def()))
       continue;
     const auto& operands = node->operands();
     const bool known = std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
@@ -139,6 +138,9 @@ Status decompose(ir::Graph& graph) {
   addAttentionRewrites(rewrites);
   addPointwiseRewrites(rewrites);
   addRecurrentRewrites(rewrites);
+  addTypeRewrites(rewrites);
+  addWindowRewrites(rewrites);
+  addIndexRewrites(rewrites);
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));

@@ -139,6 +139,22 @@ Result<bool> rewriteInstanceNorm(ir::Node* node) {
   return true;
 }
 
+/// Batch norm by the statistics of the batch itself: over everything but the channels.
+Result<bool> rewriteBatchStatistics(ir::Node* node) {
+  const aten::BatchNorm op = ir::dynCast<aten::BatchNorm>(node);
+  if (!op || (!op.training() && op.runningMean()) || isQuantizedWhole(*node)) return false;
+  ir::Value* x = op.input();
+  ir::Ints dims;
+  for (int64_t d = 0; d < x->rank(); ++d) {
+    if (d != 1) dims.push_back(d);
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, scaledAndShifted(b, normalized(b, x, dims, op.eps()),
+                                     op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
+                                     op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr));
+  return true;
+}
+
 /// Sum of squared differences from the mean over max(0, N - correction).
 Result<bool> replaceByVariance(ir::Node* node, ir::Value* x, const std::optional<ir::Ints>& dims,
                                double correction, bool keepdim, bool root) {
@@ -203,7 +219,7 @@ void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
                    rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
                    rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
                    rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>,
-                   rewriteInstanceNorm, rewriteVariance});
+                   rewriteInstanceNorm, rewriteBatchStatistics, rewriteVariance});
 }
 
 }  // namespace carina::lower

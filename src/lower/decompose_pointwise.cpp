@@ -255,6 +255,49 @@ Result<bool> rewriteWholeDivision(ir::Node* node) {
   return true;
 }
 
+/// The same with a number as divisor.
+Result<bool> rewriteWholeDivisionByNumber(ir::Node* node) {
+  const auto mode = ir::dynCast<aten::DivScalarMode>(node);
+  const auto floored = ir::dynCast<aten::FloorDivideScalar>(node);
+  if ((!mode && !floored) || isQuantizedWhole(*node)) return false;
+  ir::Value* x = node->operands()[0];
+  if (x->dtype() != DType::Float32) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* quotient = aten::DivScalar::create(b, x, mode ? mode.other() : floored.other()).output();
+  const std::string rounding = mode ? mode.roundingMode().value_or("") : "floor";
+  if (rounding == "floor")
+    quotient = aten::Floor::create(b, quotient).output();
+  else if (rounding == "trunc")
+    quotient = aten::Trunc::create(b, quotient).output();
+  replaceNode(node, quotient);
+  return true;
+}
+
+/// x * y / (max(|x|, eps) * max(|y|, eps)), summed over one dimension.
+Result<bool> rewriteCosineSimilarity(ir::Node* node) {
+  const auto op = ir::dynCast<aten::CosineSimilarity>(node);
+  if (!op || isQuantizedWhole(*node) || op.x1()->dtype() != DType::Float32 ||
+      op.x2()->dtype() != DType::Float32) {
+    return false;
+  }
+  const int64_t rank = std::max(op.x1()->rank(), op.x2()->rank());
+  const ir::Ints dims{op.dim() < 0 ? op.dim() : op.dim() - rank};
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto sum = [&](ir::Value* x, ir::Value* y) {
+    return aten::SumDimIntList::create(b, aten::MulTensor::create(b, x, y).output(), dims, false,
+                                       std::nullopt)
+        .output();
+  };
+  const auto inverseLength = [&](ir::Value* x) {
+    ir::Value* length =
+        aten::ClampMin::create(b, aten::Sqrt::create(b, sum(x, x)).output(), op.eps()).output();
+    return aten::Reciprocal::create(b, length).output();
+  };
+  ir::Value* inverse = aten::MulTensor::create(b, inverseLength(op.x1()), inverseLength(op.x2())).output();
+  replaceNode(node, aten::MulTensor::create(b, sum(op.x1(), op.x2()), inverse).output());
+  return true;
+}
+
 }  // namespace
 
 void replaceNode(ir::Node* node, ir::Value* value) {
@@ -279,7 +322,8 @@ bool isQuantizedWhole(const ir::Node& node) {
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
                                    rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm,
-                                   rewriteCompareNumber, rewriteConstantLike, rewriteWholeDivision});
+                                   rewriteCompareNumber, rewriteConstantLike, rewriteWholeDivision,
+                                   rewriteWholeDivisionByNumber, rewriteCosineSimilarity});
 }
 
 }  // namespace carina::lower

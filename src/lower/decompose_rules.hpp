@@ -12,14 +12,19 @@ void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with co
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
+void addTypeRewrites(
+    std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
+void addWindowRewrites(
+    std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);      // several indices, index_copy, scatter
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
 
 /// Takes an operator away that gives its operand unchanged.
 Result<bool> removeIdentity(ir::Node* node);
 /// Checks of properties that export fixed: nothing to compute.
 void eraseAssertions(ir::Graph& graph);
-/// Nodes that depend on constants only, computed by the float executor in one go. Dequantized weights stay nodes for lowering
-/// (No), or become float constants for CPU kernels (Yes).
+/// Nodes that depend on constants only, computed by the float executor in one go. Dequantized weights stay
+/// nodes for lowering (No), or become float constants for CPU kernels (Yes).
 enum class FoldQuantization : uint8_t { No, Yes };
 Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 

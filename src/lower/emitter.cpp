@@ -258,6 +258,26 @@ ir::Value* Emitter::sliceAxis(ir::Value* input, int64_t axis, int64_t start, int
   return slice(input, starts, sizes);
 }
 
+ir::Value* Emitter::sliceEvery(ir::Value* value, int64_t axis, int64_t start, int64_t count, int64_t step) {
+  if (step == 1 || count <= 1) return sliceAxis(value, axis, start, count);
+  // Rows of `step` elements of which the first is kept; the last row may need filling up.
+  const int64_t extent = value->dim(axis), end = start + count * step;
+  if (end > extent) {
+    Shape padding(static_cast<size_t>(2 * value->rank()), 0);
+    padding[static_cast<size_t>(2 * axis + 1)] = end - extent;
+    value = pad(value, padding, 0);
+  }
+  value = sliceAxis(value, axis, start, count * step);
+  const Shape shape = value->shape();
+  int64_t outer = 1, inner = 1;
+  for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
+  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
+  value = sliceAxis(reshape(value, {outer * count, step, inner}), 1, 0, 1);
+  Shape result = shape;
+  result[static_cast<size_t>(axis)] = count;
+  return reshape(value, result);
+}
+
 ir::Value* Emitter::concat(const std::vector<ir::Value*>& inputs, int64_t axis) {
   if (inputs.size() == 1) return inputs[0];
   ir::Builder b = builder();

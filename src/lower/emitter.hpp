@@ -90,6 +90,8 @@ class Emitter {
   ir::Value* slice(ir::Value* input, const Shape& start, const Shape& size);
   /// Elements [start, start + size) of one dimension.
   ir::Value* sliceAxis(ir::Value* input, int64_t axis, int64_t start, int64_t size);
+  /// Elements start, start + step, ... of one dimension, `count` of them.
+  ir::Value* sliceEvery(ir::Value* input, int64_t axis, int64_t start, int64_t count, int64_t step);
   ir::Value* concat(const std::vector<ir::Value*>& inputs, int64_t axis);
   /// padding: before and after per dimension.
   ir::Value* pad(ir::Value* input, const Shape& padding, int64_t value);

@@ -26,6 +26,16 @@ double sixth(double x) {
   return std::min(std::max(x + 3, 0.0), 6.0) / 6;
 }
 
+/// The inverse of erf: a closed approximation, then Newton steps.
+double erfinv(double y) {
+  if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? std::copysign(HUGE_VAL, y) : std::nan("");
+  constexpr double kA = 0.147;
+  const double half = std::log((1 - y) * (1 + y)) / 2, a = 2 / (std::numbers::pi * kA) + half;
+  double x = std::copysign(std::sqrt(std::sqrt(a * a - 2 * half / kA) - a), y);
+  for (int i = 0; i < 3; ++i) x -= (std::erf(x) - y) * std::sqrt(std::numbers::pi) / 2 * std::exp(x * x);
+  return x;
+}
+
 double scalar(const ir::Attribute& value) {
   return ir::scalarReal(value);
 }
@@ -193,6 +203,7 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::Tanh::def(), [](double x) { return std::tanh(x); }},
       {&aten::Erf::def(), [](double x) { return std::erf(x); }},
       {&aten::Erfc::def(), [](double x) { return std::erfc(x); }},
+      {&aten::Erfinv::def(), erfinv},
       {&aten::Silu::def(), [](double x) { return x * sigmoid(x); }},
       {&aten::Mish::def(), [](double x) { return x * std::tanh(softplus(x, 1, 20)); }},
       {&aten::Hardsigmoid::def(), sixth},
@@ -205,8 +216,8 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
   return defineFunction(lowering, node, functions().at(&node.def()));
 }
 
-/// floor, ceil and round of 16-bit codes, whose steps a table would blur: as int32 with fraction bits that are shifted
-/// out. `addend`: in units of the last fraction bit, of how many there are.
+/// floor, ceil and round of 16-bit codes, whose steps a table would blur: as int32 with fraction bits that
+/// are shifted out. `addend`: in units of the last fraction bit, of how many there are.
 Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
   CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
   const int bits = 28 - std::max(0, std::ilogb(32768 * real.scale()));

@@ -44,6 +44,15 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
   return runs;
 }
 
+/// GATHER and SCATTER take no bool: codes of 8 bits in its place.
+Stored asBytes(Lowering& lowering, Stored data) {
+  if (data.dtype() == DType::Bool) data.value = lowering.emit().cast(data.value, DType::Int8);
+  return data;
+}
+ir::Value* asBool(Lowering& lowering, const ir::Value* source, ir::Value* result) {
+  return source->dtype() == DType::Bool ? lowering.emit().cast(result, DType::Bool) : result;
+}
+
 /// Indices [W] of rows along `dim`: values [outer, K, inner], the same W rows for every outer one.
 Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
                 int64_t dim) {
@@ -64,9 +73,9 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
   const Shape& s = values->shape();
   const int64_t outer = numElements(Shape(s.begin(), s.begin() + dim)), rows = s[static_cast<size_t>(dim)];
   const int64_t inner = numElements(Shape(s.begin() + dim + 1, s.end())), picked = index->numElements();
-  ir::Value* table = emit.reshape(lowering.rowMajor(data), {outer, rows, inner});
+  ir::Value* table = emit.reshape(lowering.rowMajor(asBytes(lowering, data)), {outer, rows, inner});
   ir::Value* which = emit.tile(emit.reshape(lowering.rowMajor(indices), {1, picked}), {outer, 1});
-  ir::Value* result = emit.gather(table, which);
+  ir::Value* result = asBool(lowering, values, emit.gather(table, which));
   return lowering.defineMoved(node.result(), values, {result, Layout::rowMajor(node.result()->shape())});
 }
 
@@ -105,15 +114,39 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored indices, lowering.integers(op.index()));
   Emitter& emit = lowering.emit();
   const std::vector<int> order = movedLast(rank, dim);
-  ir::Value* values = lowering.ordered(data, order);
+  ir::Value* values = lowering.ordered(asBytes(lowering, data), order);
   ir::Value* which = lowering.ordered(indices, order);
   for (int64_t axis = 0; axis + 1 < rank; ++axis) values = emit.sliceAxis(values, axis, 0, which->dim(axis));
   const int64_t rows = values->shape().back(), picked = which->shape().back(),
                 outer = which->numElements() / picked;
   ir::Value* result =
       emit.gather(emit.reshape(values, {outer, rows, 1}), emit.reshape(which, {outer, picked}));
+  result = asBool(lowering, op.self(), result);
   return lowering.defineMoved(node.result(), op.self(),
                               {result, Layout::ordered(node.result()->shape(), order)});
+}
+
+/// Rows of two tables [rows, inner] one after the other: from the second one where a constant index names the
+/// row, else from the first. Null when they alternate too often.
+ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const Tensor& index) {
+  const int64_t rows = kept->dim(0), replaced = put->dim(0);
+  std::vector<int64_t> source(static_cast<size_t>(rows), -1);  // row of `put`
+  for (int64_t i = 0; i < replaced; ++i) {
+    const int64_t row = wrap(index.integerAt(i), rows);
+    if (row < 0 || row >= rows) return nullptr;
+    source[static_cast<size_t>(row)] = i;
+  }
+  std::vector<ir::Value*> pieces;
+  for (int64_t row = 0; row < rows;) {
+    const int64_t from = source[static_cast<size_t>(row)];
+    int64_t count = 1;
+    while (row + count < rows && source[static_cast<size_t>(row + count)] == (from < 0 ? -1 : from + count))
+      ++count;
+    if (pieces.size() == kMostSlices) return nullptr;
+    pieces.push_back(from < 0 ? emit.sliceAxis(kept, 0, row, count) : emit.sliceAxis(put, 0, from, count));
+    row += count;
+  }
+  return emit.concat(pieces, 0);
 }
 
 /// self with rows replaced: one index tensor over dimension 0.
@@ -145,9 +178,18 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
     return fail("index_put of a broadcast value").withRemedy("expand the values to the picked rows");
   }
   Emitter& emit = lowering.emit();
-  ir::Value* result = emit.scatter(emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner}),
-                                   emit.reshape(lowering.rowMajor(indices), {1, replaced}),
-                                   emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner}));
+  ir::Value* result = nullptr;
+  if (index->isConstant()) {
+    result = mergedRows(emit, emit.reshape(lowering.rowMajor(data[0]), {rows, inner}),
+                        emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), index->constant());
+  }
+  if (!result) {
+    for (Stored& source : data) source = asBytes(lowering, source);
+    result = emit.scatter(emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner}),
+                          emit.reshape(lowering.rowMajor(indices), {1, replaced}),
+                          emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner}));
+    result = asBool(lowering, op.self(), result);
+  }
   Stored stored{result, Layout::rowMajor(s)};
   if (codes)
     lowering.define(node.result(),

@@ -36,26 +36,7 @@ int64_t wrap(int64_t dim, int64_t rank) {
 
 /// Elements start, start + step, ... of one dimension, `count` of them.
 Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, int64_t count, int64_t step) {
-  Emitter& emit = lowering.emit();
-  const int64_t axis = data.axisOf(dim);
-  ir::Value* value = data.value;
-  if (step == 1 || count <= 1) return {emit.sliceAxis(value, axis, start, count), data.order};
-  // Rows of `step` elements of which the first is kept; the last row may need filling up.
-  const int64_t extent = value->dim(axis), end = start + count * step;
-  if (end > extent) {
-    Shape padding(static_cast<size_t>(2 * value->rank()), 0);
-    padding[static_cast<size_t>(2 * axis + 1)] = end - extent;
-    value = emit.pad(value, padding, 0);
-  }
-  value = emit.sliceAxis(value, axis, start, count * step);
-  const Shape shape = value->shape();
-  int64_t outer = 1, inner = 1;
-  for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
-  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
-  value = emit.sliceAxis(emit.reshape(value, {outer * count, step, inner}), 1, 0, 1);
-  Shape result = shape;
-  result[static_cast<size_t>(axis)] = count;
-  return {emit.reshape(value, result), data.order};
+  return {lowering.emit().sliceEvery(data.value, data.axisOf(dim), start, count, step), data.order};
 }
 
 Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* result, int64_t dim,

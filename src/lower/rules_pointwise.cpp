@@ -50,6 +50,29 @@ Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) 
   return lowering.align(std::move(data), node.result()->shape());
 }
 
+/// TOSA adds, multiplies and compares int32 only.
+Lowering::Aligned widenedPair(Lowering& lowering, Lowering::Aligned pair) {
+  for (ir::Value*& value : pair.values) {
+    if (value->dtype() == DType::Int8 || value->dtype() == DType::Int16)
+      value = lowering.emit().cast(value, DType::Int32);
+  }
+  return pair;
+}
+
+/// Arithmetic of integers: in int32, whose low bits are the result in a narrower type.
+Status integerArithmetic(Lowering& lowering, const ir::Node& node, Binary op, bool swapped = false) {
+  CARINA_TRY(Lowering::Aligned pair, integerPair(lowering, node));
+  const DType dtype = pair.values[0]->dtype();
+  if (dtype == DType::Bool)
+    return fail("{} of bool tensors", node.opName()).withRemedy("convert them to int32");
+  pair = widenedPair(lowering, std::move(pair));
+  if (swapped) std::swap(pair.values[0], pair.values[1]);
+  ir::Value* result = lowering.emit().binary(op, pair.values[0], pair.values[1]);
+  if (result->dtype() != dtype) result = lowering.emit().cast(result, dtype);
+  lowering.define(node.result(), Stored{result, pair.layout});
+  return {};
+}
+
 double alphaOf(const ir::Node& node) {
   return node.def().attributes.empty() ? 1.0 : ir::scalarReal(node.attribute(0));
 }
@@ -61,12 +84,7 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
   const bool minus = subtract != (alpha < 0);
   if (!lowering.isReal(node.result())) {
     if (alpha != 1) return fail("integer {} with alpha {}", node.opName(), alpha);
-    CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
-    if (swapped) std::swap(aligned.values[0], aligned.values[1]);
-    ir::Value* sum =
-        lowering.emit().binary(minus ? Binary::Sub : Binary::Add, aligned.values[0], aligned.values[1]);
-    lowering.define(node.result(), Stored{sum, aligned.layout});
-    return {};
+    return integerArithmetic(lowering, node, minus ? Binary::Sub : Binary::Add, swapped);
   }
   if (alpha == 0) return fail("{} with alpha 0", node.opName()).withRemedy("drop the operand");
   CARINA_TRY(Pair pair, quantizedPair(lowering, node));
@@ -102,11 +120,7 @@ std::optional<double> positiveConstant(const Lowering& lowering, const ir::Value
 
 Status lowerMul(Lowering& lowering, const ir::Node& node) {
   if (!lowering.isReal(node.result())) {
-    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
-    lowering.define(
-        node.result(),
-        Stored{lowering.emit().binary(Binary::Mul, aligned.values[0], aligned.values[1]), aligned.layout});
-    return {};
+    return integerArithmetic(lowering, node, Binary::Mul);
   }
   for (size_t i = 0; i < 2; ++i) {
     const auto factor = positiveConstant(lowering, node.operands()[i]);
@@ -131,10 +145,7 @@ Status lowerMul(Lowering& lowering, const ir::Node& node) {
 
 Status lowerExtreme(Lowering& lowering, const ir::Node& node, Binary op) {
   if (!lowering.isReal(node.result())) {
-    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
-    lowering.define(node.result(),
-                    Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
-    return {};
+    return integerArithmetic(lowering, node, op);
   }
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
   const double unit = std::min(pair.reals[0].scale(), pair.reals[1].scale());
@@ -160,7 +171,10 @@ Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool sw
     CARINA_TRY(values, inUnits(lowering, pair, std::min(pair.reals[0].scale(), pair.reals[1].scale())));
     layout = pair.aligned.layout;
   } else {
-    CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
+    CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
+    if (aligned.values[0]->dtype() == DType::Bool)
+      return fail("{} of bool tensors", node.opName()).withRemedy("use logical operators");
+    aligned = widenedPair(lowering, std::move(aligned));
     values = {aligned.values[0], aligned.values[1]};
     layout = aligned.layout;
   }
@@ -228,6 +242,24 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   return {};
 }
 
+/// Quotients cut off towards zero; other modes are made of them.
+Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
+  if (lowering.isReal(node.result()) || ir::dynCast<aten::DivTensorMode>(&node).roundingMode() != "trunc")
+    return fail("{} of these operands", node.opName()).withRemedy("leave it to the CPU");
+  return integerArithmetic(lowering, node, Binary::IntDiv);
+}
+
+/// Shifts of integers by integers of the same type.
+template <Binary kOp>
+Status lowerShift(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Lowering::Aligned pair, integerPair(lowering, node));
+  if (pair.values[0]->dtype() != pair.values[1]->dtype())
+    return fail("a shift by another type").withRemedy("convert the amounts to the type of the numbers");
+  lowering.define(node.result(),
+                  Stored{lowering.emit().binary(kOp, pair.values[0], pair.values[1]), pair.layout});
+  return {};
+}
+
 Status lowerShiftLeft(Lowering& l, const ir::Node& n) {
   return lowerShiftNumber(l, n, Binary::LeftShift);
 }
@@ -287,6 +319,11 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::LogicalNot::def()] = rules[&aten::BitwiseNot::def()] = lowerNot;
   rules[&aten::LshiftScalar::def()] = rules[&aten::BitwiseLeftShiftTensorScalar::def()] = lowerShiftLeft;
   rules[&aten::RshiftScalar::def()] = rules[&aten::BitwiseRightShiftTensorScalar::def()] = lowerShiftRight;
+  rules[&aten::LshiftTensor::def()] = rules[&aten::BitwiseLeftShiftTensor::def()] =
+      lowerShift<Binary::LeftShift>;
+  rules[&aten::RshiftTensor::def()] = rules[&aten::BitwiseRightShiftTensor::def()] =
+      lowerShift<Binary::ArithmeticRightShift>;
+  rules[&aten::DivTensorMode::def()] = lowerDivMode;
   rules[&aten::WhereSelf::def()] = lowerWhere;
 }
 

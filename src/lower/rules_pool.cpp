@@ -75,6 +75,33 @@ Shape outputsOf(const ir::Node& node, size_t spatialRank) {
   return {spatialRank == 2 ? shape[shape.size() - 2] : 1, shape.back()};
 }
 
+/// Dilated windows see every d-th row and column: the d * d images of such rows and columns are pooled as a
+/// batch with stride 1, and the results are put in order again.
+ir::Value* dilatedMaxPool(Emitter& emit, const Pool& pool, const Shape& outputs, ir::Value* data) {
+  const Shape shape = data->shape();
+  Shape parts, padding(8, 0);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t axis = static_cast<int64_t>(i) + 1, d = pool.dilation[i];
+    const int64_t reached = (outputs[i] - 1) * pool.stride[i] + (pool.kernel[i] - 1) * d + 1;
+    const int64_t used = std::min(data->dim(axis), reached - pool.padding[i]);
+    data = emit.sliceAxis(data, axis, 0, used);
+    parts.push_back(ceilDiv(reached, d));
+    padding[2 * i + 2] = pool.padding[i];
+    padding[2 * i + 3] = parts[i] * d - pool.padding[i] - used;
+  }
+  data = emit.pad(data, padding, integerMin(data->dtype()));
+  const int64_t n = shape[0], c = shape[3], dy = pool.dilation[0], dx = pool.dilation[1];
+  data = emit.transpose(emit.reshape(data, {n, parts[0], dy, parts[1], dx, c}), {0, 2, 4, 1, 3, 5});
+  data = emit.reshape(data, {n * dy * dx, parts[0], parts[1], c});
+  data = emit.maxPool2d(data, pool.kernel, {{1, 1}, {}, {0, 0, 0, 0}});
+  const int64_t h = data->dim(1), w = data->dim(2);
+  data = emit.transpose(emit.reshape(data, {n, dy, dx, h, w, c}), {0, 3, 1, 4, 2, 5});
+  data = emit.reshape(data, {n, h * dy, w * dx, c});
+  for (size_t i = 0; i < 2; ++i)
+    data = emit.sliceEvery(data, static_cast<int64_t>(i) + 1, 0, outputs[i], pool.stride[i]);
+  return data;
+}
+
 template <typename Op>
 Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
@@ -88,10 +115,10 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   Pool pool = poolOf(op, kRank);
   pool.dilation = twoDims(op.dilation(), kRank, 1);
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});
-  if (pool.dilation != ir::Ints{1, 1}) {
-    return fail("max pooling with dilation {}", shapeText(pool.dilation)).withRemedy("use dilation 1");
-  }
-  const Emitter::Window window = fitted(lowering, pool, outputsOf(node, kRank), data);
+  const Shape outputs = outputsOf(node, kRank);
+  if (pool.dilation != ir::Ints{1, 1})
+    return definePooled(lowering, node, input, dilatedMaxPool(lowering.emit(), pool, outputs, data));
+  const Emitter::Window window = fitted(lowering, pool, outputs, data);
   return definePooled(lowering, node, input, lowering.emit().maxPool2d(data, pool.kernel, window));
 }
 
@@ -100,19 +127,19 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
 Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
   CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
-  if (pool.countPadding && (pool.padding[0] > 0 || pool.padding[1] > 0)) {
+  if ((pool.countPadding || pool.divisor) && (pool.padding[0] > 0 || pool.padding[1] > 0)) {
     data = lowering.emit().pad(
         data, {0, 0, pool.padding[0], pool.padding[0], pool.padding[1], pool.padding[1], 0, 0},
         input.zeroPoint);
     pool.padding = {0, 0};
   }
-  const Emitter::Window window = fitted(lowering, pool, outputsOf(node, spatialRank), data);
+  Emitter::Window window = fitted(lowering, pool, outputsOf(node, spatialRank), data);
   double factor = 1;
   if (pool.divisor) {
-    if (std::any_of(window.pad.begin(), window.pad.end(), [](int64_t p) { return p != 0; })) {
-      return fail("average pooling with divisor_override and windows that reach over the edge")
-          .withRemedy("drop divisor_override or the padding");
-    }
+    // Every window is divided by the same number: what it sees beyond the edge is zeros.
+    const Shape edges{0, 0, window.pad[0], window.pad[1], window.pad[2], window.pad[3], 0, 0};
+    if (window.pad[1] > 0 || window.pad[3] > 0) data = lowering.emit().pad(data, edges, input.zeroPoint);
+    window.pad = {0, 0, 0, 0};
     factor = static_cast<double>(pool.kernel[0] * pool.kernel[1]) / static_cast<double>(*pool.divisor);
   }
   return definePooled(lowering, node, input,

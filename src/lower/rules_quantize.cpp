@@ -65,11 +65,27 @@ Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// CLAMP takes no int32: maximum and minimum with one number.
+Status clampNumbers(Lowering& lowering, const ir::Node& node, Stored data, const Limits& limits) {
+  Emitter& emit = lowering.emit();
+  const auto limited = [&](Binary op, double limit) {
+    const auto low = static_cast<double>(integerMin(DType::Int32)),
+               high = static_cast<double>(integerMax(DType::Int32));
+    ir::Value* number = emit.scalar(DType::Int32, static_cast<int64_t>(std::clamp(limit, low, high)));
+    data.value = emit.binary(op, data.value, emit.reshape(number, Shape(data.value->shape().size(), 1)));
+  };
+  if (limits.low > -kInfinity) limited(Binary::Maximum, limits.low);
+  if (limits.high < kInfinity) limited(Binary::Minimum, limits.high);
+  lowering.define(node.result(), std::move(data));
+  return {};
+}
+
 Status lowerClamp(Lowering& lowering, const ir::Node& node) {
   const Limits limits = *clampLimits(node);
   const ir::Value* input = node.operands()[0];
   if (!lowering.isReal(input)) {
     CARINA_TRY(const Stored data, lowering.integers(input));
+    if (data.dtype() == DType::Int32) return clampNumbers(lowering, node, data, limits);
     if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
       return fail("clamp of a {} tensor", dtypeName(data.dtype()));
     }
@@ -183,8 +199,8 @@ Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
   return Stored{emitter_.concat(pieces, axis), real.data.layout};
 }
 
-/// The function at every code (int8), or at every 128th with interpolation between (int16), more finely where that
-/// would be far off.
+/// The function at every code (int8), or at every 128th with interpolation between (int16), more finely where
+/// that would be far off.
 Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
   const DType from = real.data.dtype();
   if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {

@@ -170,6 +170,19 @@ Status lowerMinAll(Lowering& l, const ir::Node& n) {
   return reduceExtreme(l, n, Reduce::Min, std::nullopt);
 }
 
+template <Reduce kOp, typename Op>
+Status lowerAnyDim(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, kOp, ir::Ints{ir::dynCast<Op>(&n).dim()});
+}
+template <Reduce kOp, typename Op>
+Status lowerAnyDims(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, kOp, ir::dynCast<Op>(&n).dim());
+}
+template <Reduce kOp>
+Status lowerAny(Lowering& l, const ir::Node& n) {
+  return reduceExtreme(l, n, kOp, std::nullopt);
+}
+
 template <typename Op>
 Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
@@ -179,8 +192,10 @@ Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
                        ir::Ints{op.dim()});
 }
 
-Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
-  const aten::Argmax op = ir::dynCast<aten::Argmax>(&node);
+/// The first of the largest elements. The smallest one is the largest among the complements of the codes.
+template <typename Op>
+Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
   const ir::Value* input = op.self();
   CARINA_TRY(const Stored data, lowering.movable(input));
   std::optional<ir::Ints> dims;
@@ -195,6 +210,7 @@ Status lowerArgmax(Lowering& lowering, const ir::Node& node) {
   }
   ir::Value* value = lowering.emit().reshape(
       r.value, r.inner == 1 ? Shape{r.outer, r.count()} : Shape{r.outer, r.count(), r.inner});
+  if constexpr (std::is_same_v<Op, aten::Argmin>) value = lowering.emit().unary(Unary::BitwiseNot, value);
   value = lowering.emit().argmax(value, 1);
   const Shape& result = node.result()->shape();
   const Layout layout = dims ? resultLayout(r, input->shape(), result) : Layout::rowMajor(result);
@@ -250,7 +266,14 @@ void addReduceRules(Rules& rules) {
   rules[&aten::MaxDim::def()] = lowerExtremeDim<aten::MaxDim>;
   rules[&aten::MinDim::def()] = lowerExtremeDim<aten::MinDim>;
   rules[&aten::Cumsum::def()] = lowerCumsum;
-  rules[&aten::Argmax::def()] = lowerArgmax;
+  rules[&aten::Argmax::def()] = lowerArgExtreme<aten::Argmax>;
+  rules[&aten::Argmin::def()] = lowerArgExtreme<aten::Argmin>;
+  rules[&aten::Any::def()] = lowerAny<Reduce::Any>;
+  rules[&aten::AnyDim::def()] = lowerAnyDim<Reduce::Any, aten::AnyDim>;
+  rules[&aten::AnyDims::def()] = lowerAnyDims<Reduce::Any, aten::AnyDims>;
+  rules[&aten::All::def()] = lowerAny<Reduce::All>;
+  rules[&aten::AllDim::def()] = lowerAnyDim<Reduce::All, aten::AllDim>;
+  rules[&aten::AllDims::def()] = lowerAnyDims<Reduce::All, aten::AllDims>;
 }
 
 }  // namespace carina::lower

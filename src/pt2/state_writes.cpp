@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "aten/functionalize.hpp"
+#include "aten/synonyms.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -96,7 +97,7 @@ class Resolver {
     const std::vector<size_t> state = observable(results);
     if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);
     settle(results, state, exposed);
-    return {};
+    return aten::replaceSynonyms(program_.graph);
   }
 
  private:

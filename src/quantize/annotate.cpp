@@ -330,6 +330,7 @@ Role roleOf(const ir::Node& node) {
     case OpId::Tanh:
     case OpId::Erf:
     case OpId::Erfc:
+    case OpId::Erfinv:
     case OpId::Logit:
     case OpId::Gelu:
     case OpId::Silu:
@@ -467,7 +468,17 @@ Role roleOf(const ir::Node& node) {
     case OpId::GtScalar:
     case OpId::GeScalar:
     case OpId::Argmax:
+    case OpId::Argmin:
       return Role::Compare;
+
+    case OpId::ToDtype:
+    case OpId::ToDtypeLayout:
+    case OpId::ToOther:
+    case OpId::TypeAs:
+    case OpId::PrivateToCopy:
+      // Integers as real numbers get a range; between float types nothing is computed.
+      return isFloat(node.operands()[0]->dtype()) ? Role::Float : Role::Own;
+
     default:
       return Role::Float;
   }

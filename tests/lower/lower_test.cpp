@@ -4,67 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "aten/ops.hpp"
-#include "fake_quant.hpp"
-#include "tosa/ops.hpp"
+#include "lower_case.hpp"
 
 namespace carina::lower::test {
 namespace {
 
-using ir::Ints;
-using ir::Value;
-
-/// A graph under construction: inputs, weights and the builder.
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
-  uint32_t seed = 1;
-
-  Value* input(const Shape& shape) {
-    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
-  }
-  Value* weight(const Shape& shape, float deviation = 0.3f) {
-    return graph.addConstant(randomFloats(shape, ++seed, deviation));
-  }
-  Value* conv(Value* x, const Shape& w, Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1,
-              bool bias = true) {
-    return aten::Conv2d::create(b, x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride),
-                                std::move(padding), std::move(dilation), groups)
-        .output();
-  }
-  Value* add(Value* x, Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
-  Value* relu(Value* x) { return aten::Relu::create(b, x).output(); }
-};
-
-struct Case {
-  const char* name;
-  std::function<Value*(Network&)> build;
-  int transposes = -1;  // how many TRANSPOSE nodes are right; -1: not looked at
-  double share = 0.01;  // of elements that may differ, by one code
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.name;
-}
-
 class Lower : public testing::TestWithParam<Case> {};
-
-void check(const Case& c, const quantize::Options& options) {
-  Network network;
-  Value* output = c.build(network);
-  network.graph.setOutputs({output});
-  auto partitioned = quantizeAndPartition(std::move(network.graph), options);
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-  std::string why;
-  for (const auto& refusal : partitioned->refusals) why += refusal.op + ": " + refusal.reason + "\n";
-  ASSERT_TRUE(partitioned->wholly) << why;
-  const auto comparison = compareDelegates(*partitioned);
-  ASSERT_TRUE(comparison.ok()) << comparison.error().str();
-  EXPECT_LE(comparison->largest, 1);
-  EXPECT_LE(comparison->share(), c.share) << comparison->different << " of " << comparison->elements;
-  if (c.transposes >= 0) {
-    EXPECT_EQ(countOps(*partitioned, tosa::Transpose::def()), c.transposes);
-  }
-}
 
 TEST_P(Lower, EqualsFakeQuantInInt8) {
   check(GetParam(), {});

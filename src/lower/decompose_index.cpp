@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexing by several tensors, in the middle of a tensor or element by element: as rows of one flattened
+// dimension, picked or replaced by one vector of indices.
+#include <algorithm>
+#include <numeric>
+
+#include "aten/ops.hpp"
+#include "lower/decompose_rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+bool isMask(const ir::Value* index) {
+  return index->dtype() == DType::Bool || index->dtype() == DType::UInt8;
+}
+
+/// A tensor with its indexed dimensions in front and flattened into one: [rows, rest...].
+struct Rows {
+  ir::Ints order;  // dimensions of the tensor as they now stand: indexed ones, then the others
+  ir::Ints sizes;  // their sizes
+  size_t indexed = 0;
+  size_t first = 0;            // where the dimensions of the indices go in the result of indexing
+  ir::Value* which = nullptr;  // [B] numbers of rows
+  Shape joint;                 // the shape that the indices broadcast to; B elements
+
+  int64_t count() const {
+    return std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(indexed), int64_t{1},
+                           std::multiplies<>());
+  }
+  Shape rest() const { return {sizes.begin() + static_cast<std::ptrdiff_t>(indexed), sizes.end()}; }
+  /// `leading` and the sizes of what is not indexed.
+  ir::Ints withRest(const Shape& leading) const {
+    ir::Ints shape = leading;
+    const Shape kept = rest();
+    shape.insert(shape.end(), kept.begin(), kept.end());
+    return shape;
+  }
+  ir::Value* of(ir::Builder& b, ir::Value* tensor) const {
+    return aten::Reshape::create(b, permuted(b, tensor, order), withRest({count()})).output();
+  }
+  ir::Value* back(ir::Builder& b, ir::Value* rows) const {
+    ir::Value* tensor = aten::View::create(b, rows, sizes).output();
+    ir::Ints inverse(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return permuted(b, tensor, inverse);
+  }
+  static ir::Value* permuted(ir::Builder& b, ir::Value* tensor, const ir::Ints& order) {
+    return std::is_sorted(order.begin(), order.end()) ? tensor
+                                                      : aten::Permute::create(b, tensor, order).output();
+  }
+};
+
+/// Constant indices counted from the front; the last dimensions of `extent` may be counted from the back.
+ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
+  if (!index->isConstant()) return index;
+  Tensor counted = convert(index->constant(), DType::Int64);
+  for (int64_t i = 0; i < counted.numElements(); ++i) {
+    if (counted.integerAt(i) < 0) counted.setIntegerAt(i, counted.integerAt(i) + extent);
+  }
+  return b.constant(std::move(counted));
+}
+
+/// The number of the row that several indices name together.
+std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::Value* const> indices) {
+  Rows rows;
+  bool adjacent = true;
+  ir::Value* which = nullptr;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d]) continue;
+    if (isMask(indices[d]) || self->shape()[d] == 0) return std::nullopt;
+    if (!rows.order.empty() && rows.order.back() + 1 != static_cast<int64_t>(d)) adjacent = false;
+    if (rows.order.empty()) rows.first = d;
+    rows.order.push_back(static_cast<int64_t>(d));
+    ir::Value* index = fromFront(b, indices[d], self->shape()[d]);
+    if (which) {
+      if (index->dtype() != which->dtype()) {
+        index = aten::PrivateToCopy::create(b, index, DType::Int64, {}, {}, {}, false, {}).output();
+        which = aten::PrivateToCopy::create(b, which, DType::Int64, {}, {}, {}, false, {}).output();
+      }
+      const Tensor extent = convert(Tensor::scalar(static_cast<double>(self->shape()[d])), which->dtype());
+      which = aten::MulTensor::create(b, which, b.constant(extent)).output();
+      index = aten::AddTensor::create(b, which, index, int64_t{1}).output();
+    }
+    which = index;
+  }
+  if (!which) return std::nullopt;
+  if (!adjacent) rows.first = 0;
+  rows.indexed = rows.order.size();
+  for (int64_t d = 0; d < self->rank(); ++d) {
+    if (std::find(rows.order.begin(), rows.order.begin() + static_cast<std::ptrdiff_t>(rows.indexed), d) ==
+        rows.order.begin() + static_cast<std::ptrdiff_t>(rows.indexed))
+      rows.order.push_back(d);
+  }
+  for (int64_t d : rows.order) rows.sizes.push_back(self->dim(d));
+  rows.joint = which->shape();
+  rows.which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+  return rows;
+}
+
+size_t countOf(std::span<ir::Value* const> indices) {
+  return static_cast<size_t>(
+      std::count_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v != nullptr; }));
+}
+
+/// Indices [0, rank) of a dimension order with `count` dimensions moved from the front to behind `first`
+/// others.
+ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
+  ir::Ints order;
+  for (size_t i = 0; i < first; ++i) order.push_back(static_cast<int64_t>(count + i));
+  for (size_t i = 0; i < count; ++i) order.push_back(static_cast<int64_t>(i));
+  for (size_t i = count + first; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
+  return order;
+}
+
+/// x[i, j]: picked rows, whose dimensions then go where PyTorch puts them.
+Result<bool> rewriteIndexTensor(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexTensor>(node);
+  if (!op || countOf(op.indices()) < 2) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto rows = rowsOf(b, op.self(), op.indices());
+  if (!rows) return false;
+  ir::Value* picked = aten::IndexSelect::create(b, rows->of(b, op.self()), rows->which, int64_t{0}).output();
+  picked = aten::View::create(b, picked, rows->withRest(rows->joint)).output();
+  replaceNode(node, Rows::permuted(
+                        b, picked,
+                        movedBehind(static_cast<size_t>(picked->rank()), rows->joint.size(), rows->first)));
+  return true;
+}
+
+/// x[mask] = value: where. The mask covers dimensions behind `first` others, the value holds for all of them.
+Result<bool> putMasked(ir::Node* node, const aten::IndexPut& op, size_t first) {
+  ir::Value* mask = op.indices()[first];
+  ir::Value* self = op.self();
+  const auto behind = self->rank() - static_cast<int64_t>(first) - mask->rank();
+  // Values for each masked place would have to be counted.
+  const Shape& values = op.values()->shape();
+  const bool forAll = static_cast<int64_t>(values.size()) <= behind || op.values()->numElements() == 1;
+  if (!forAll || op.accumulate() || mask->dtype() != DType::Bool ||
+      (first > 0 && op.values()->numElements() != 1))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Ints shape = mask->shape();
+  shape.insert(shape.end(), static_cast<size_t>(behind), 1);
+  ir::Value* wide = aten::View::create(b, mask, shape).output();
+  ir::Value* value =
+      op.values()->numElements() == 1 ? aten::View::create(b, op.values(), ir::Ints{}).output() : op.values();
+  replaceNode(node, aten::WhereSelf::create(b, wide, value, self).output());
+  return true;
+}
+
+/// 1 where a row is meant, [rows, B]: its product with values sums those of equal rows.
+ir::Value* selection(ir::Builder& b, const Rows& rows) {
+  std::vector<int64_t> numbers(static_cast<size_t>(rows.count()));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Tensor all = convert(Tensor::from({rows.count(), 1}, numbers), rows.which->dtype());
+  ir::Value* equal = aten::EqTensor::create(b, b.constant(all), rows.which).output();
+  return aten::PrivateToCopy::create(b, equal, DType::Float32, {}, {}, {}, false, {}).output();
+}
+
+/// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
+Result<bool> rewriteIndexPut(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexPut>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  const auto indices = op.indices();
+  const size_t count = countOf(indices);
+  if (count == 0) return false;
+  const auto first = static_cast<size_t>(
+      std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; }) - indices.begin());
+  if (isMask(indices[first])) return count == 1 ? putMasked(node, op, first) : Result<bool>(false);
+  const ir::Value* index = indices[0];
+  const bool plain = count == 1 && first == 0 && index->rank() == 1;
+  const int64_t inner =
+      op.self()->shape().empty() || op.self()->dim(0) == 0 ? 0 : op.self()->numElements() / op.self()->dim(0);
+  if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return false;
+  if (op.accumulate() && op.self()->dtype() != DType::Float32) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto rows = rowsOf(b, op.self(), indices);
+  if (!rows) return false;
+  // Values in the shape that indexing gives, then with the indices' dimensions in front.
+  const size_t joint = rows->joint.size();
+  const Shape rest = rows->rest();
+  ir::Ints indexedShape(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first));
+  indexedShape.insert(indexedShape.end(), rows->joint.begin(), rows->joint.end());
+  indexedShape.insert(indexedShape.end(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first),
+                      rest.end());
+  ir::Value* values = op.values();
+  if (values->shape() != indexedShape) values = aten::Expand::create(b, values, indexedShape, false).output();
+  ir::Ints toFront;
+  for (size_t i = 0; i < joint; ++i) toFront.push_back(static_cast<int64_t>(rows->first + i));
+  for (size_t i = 0; i < indexedShape.size(); ++i) {
+    if (i < rows->first || i >= rows->first + joint) toFront.push_back(static_cast<int64_t>(i));
+  }
+  const int64_t replaced = rows->which->numElements();
+  values = aten::Reshape::create(b, Rows::permuted(b, values, toFront), rows->withRest({replaced})).output();
+  ir::Value* table = rows->of(b, op.self());
+  ir::Value* result = nullptr;
+  if (op.accumulate()) {
+    ir::Value* flat =
+        aten::Reshape::create(b, values,
+                              ir::Ints{replaced, values->numElements() / std::max<int64_t>(replaced, 1)})
+            .output();
+    ir::Value* sums = aten::Matmul::create(b, selection(b, *rows), flat).output();
+    result =
+        aten::AddTensor::create(b, table, aten::View::create(b, sums, table->shape()).output(), int64_t{1})
+            .output();
+  } else {
+    result = aten::IndexPut::create(b, table, {rows->which}, values, false).output();
+  }
+  replaceNode(node, rows->back(b, result));
+  return true;
+}
+
+/// index_copy, index_fill: index_put with everything in front of the dimension taken whole.
+Result<bool> rewriteIndexCopy(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* self = nullptr;
+  ir::Value* index = nullptr;
+  ir::Value* source = nullptr;
+  int64_t dim = 0;
+  if (const auto copy = ir::dynCast<aten::IndexCopy>(node)) {
+    self = copy.self(), index = copy.index(), source = copy.source(), dim = copy.dim();
+  } else if (const auto fill = ir::dynCast<aten::IndexFillIntScalar>(node)) {
+    self = fill.self(), index = fill.index(), dim = fill.dim();
+    source = b.constant(convert(Tensor::scalar(ir::scalarReal(fill.value())), self->dtype()));
+  } else {
+    return false;
+  }
+  if (self->rank() == 0 || index->rank() > 1) return false;
+  if (dim < 0) dim += self->rank();
+  if (index->rank() == 0) index = aten::View::create(b, index, ir::Ints{1}).output();
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(index);
+  replaceNode(node, aten::IndexPut::create(b, self, indices, source, false).output());
+  return true;
+}
+
+/// slice_scatter with a step: index_put at the places of the slice.
+Result<bool> rewriteStepped(ir::Node* node) {
+  const auto op = ir::dynCast<aten::SliceScatter>(node);
+  if (!op || op.step() == 1 || op.src()->numElements() == 0) return false;
+  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim(), extent = op.self()->dim(dim);
+  int64_t start = op.start().value_or(0);
+  if (start < 0) start += extent;
+  std::vector<int64_t> places(static_cast<size_t>(op.src()->dim(dim)));
+  for (size_t i = 0; i < places.size(); ++i)
+    places[i] = std::clamp<int64_t>(start, 0, extent) + static_cast<int64_t>(i) * op.step();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(b.constant(Tensor::from({op.src()->dim(dim)}, places)));
+  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, op.src(), false).output());
+  return true;
+}
+
+/// scatter: single elements of the flattened tensor, whose numbers come from the index and its own place.
+Result<bool> rewriteScatter(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* self = nullptr;
+  ir::Value* index = nullptr;
+  ir::Value* source = nullptr;
+  int64_t dim = 0;
+  if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
+    self = from.self(), index = from.index(), source = from.src(), dim = from.dim();
+  } else if (const auto with = ir::dynCast<aten::ScatterValue>(node)) {
+    self = with.self(), index = with.index(), dim = with.dim();
+    source = b.constant(convert(Tensor::scalar(ir::scalarReal(with.value())), self->dtype()));
+  } else {
+    return false;
+  }
+  if (isQuantizedWhole(*node) || self->rank() == 0 || index->rank() != self->rank() ||
+      index->numElements() == 0)
+    return false;
+  if (dim < 0) dim += self->rank();
+  const Shape strides = rowMajorStrides(self->shape());
+  const Shape& shape = index->shape();
+  Tensor places = Tensor::zeros(DType::Int64, shape);
+  Shape at(shape.size(), 0);
+  for (int64_t i = 0; i < places.numElements(); ++i) {
+    int64_t element = 0;
+    for (size_t d = 0; d < at.size(); ++d) element += static_cast<int64_t>(d) == dim ? 0 : at[d] * strides[d];
+    places.setIntegerAt(i, element);
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+  ir::Value* which = fromFront(b, index, self->dim(dim));
+  const int64_t stride = strides[static_cast<size_t>(dim)];
+  if (stride != 1)
+    which = aten::MulTensor::create(
+                b, which, b.constant(convert(Tensor::scalar(static_cast<double>(stride)), which->dtype())))
+                .output();
+  which = aten::AddTensor::create(b, which, b.constant(convert(places, which->dtype())), int64_t{1}).output();
+  which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+  if (source->rank() > 0) {
+    for (int64_t d = 0; d < source->rank(); ++d) {
+      if (source->dim(d) != index->dim(d))
+        source = aten::SliceTensor::create(b, source, d, int64_t{0}, index->dim(d), int64_t{1}).output();
+    }
+    source = aten::Reshape::create(b, source, ir::Ints{index->numElements()}).output();
+  }
+  ir::Value* flat = aten::View::create(b, self, ir::Ints{self->numElements()}).output();
+  ir::Value* result = aten::IndexPut::create(b, flat, {which}, source, false).output();
+  replaceNode(node, aten::View::create(b, result, self->shape()).output());
+  return true;
+}
+
+}  // namespace
+
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(),
+                  {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteStepped, rewriteScatter});
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
+#include "lower/decompose.hpp"
+
+#include "aten/executor.hpp"
+#include "lower_case.hpp"
+
+namespace carina::lower::test {
+namespace {
+
+class Decomposed : public testing::TestWithParam<Case> {};
+
+TEST_P(Decomposed, EqualsFakeQuantInInt8) {
+  check(GetParam(), {});
+}
+
+/// What it becomes computes the same numbers.
+TEST_P(Decomposed, KeepsTheResult) {
+  Network network, small;
+  network.graph.setOutputs({GetParam().build(network)});
+  small.graph.setOutputs({GetParam().build(small)});
+  ASSERT_TRUE(decompose(small.graph).ok());
+  std::vector<Tensor> inputs;
+  for (const Value* input : network.graph.inputs()) {
+    const auto seed = static_cast<uint32_t>(inputs.size()) + 7;
+    inputs.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed)
+                                             : randomCodes(input->type, seed));
+  }
+  const auto expected = aten::execute(network.graph, inputs), actual = aten::execute(small.graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  ASSERT_TRUE(actual.ok()) << actual.error().str();
+  const Tensor &x = (*expected)[0], &y = (*actual)[0];
+  ASSERT_EQ(x.shape(), y.shape());
+  ASSERT_EQ(x.dtype(), y.dtype());
+  for (int64_t i = 0; i < x.numElements(); ++i)
+    EXPECT_NEAR(x.realAt(i), y.realAt(i), 1e-5 * (1 + std::abs(x.realAt(i)))) << i;
+}
+
+/// Operators without attributes on two integer tensors.
+template <typename Op>
+Value* integers(Network& n, DType dtype) {
+  return Op::create(n.b, n.input({3, 5}, dtype), n.input({1, 5}, dtype)).output();
+}
+
+const Case kTypes[] = {
+    {"float_and_integer",
+     [](Network& n) {
+       return n.add(n.input({3, 5}), n.input({5}, DType::Int32));
+     }},
+    {"add_bytes",
+     [](Network& n) {
+       return n.add(n.input({3, 5}, DType::Int8), n.input({3, 5}, DType::Int8));
+     },
+     -1, 0},
+    {"multiply_shorts", [](Network& n) { return integers<aten::MulTensor>(n, DType::Int16); }, -1, 0},
+    {"maximum_of_bytes", [](Network& n) { return integers<aten::Maximum>(n, DType::Int8); }, -1, 0},
+    {"bits_and_number",
+     [](Network& n) {
+       return aten::BitwiseAndScalar::create(n.b, n.input({3, 5}, DType::Int16), int64_t{1027}).output();
+     },
+     -1, 0},
+    {"integers_plus_number",
+     [](Network& n) {
+       return aten::AddScalar::create(n.b, n.input({3, 5}, DType::Int32), int64_t{-4}, int64_t{3}).output();
+     },
+     -1, 0},
+    {"integers_plus_fraction",
+     [](Network& n) {
+       return aten::AddScalar::create(n.b, n.input({3, 5}, DType::Int32), 0.5, int64_t{1}).output();
+     }},
+    {"number_minus_integers",
+     [](Network& n) {
+       return aten::RsubScalar::create(n.b, n.input({3, 5}, DType::Int32), int64_t{9}, int64_t{1}).output();
+     },
+     -1, 0},
+    {"relu_of_integers",
+     [](Network& n) {
+       return n.relu(
+           aten::SubScalar::create(n.b, n.input({3, 5}, DType::Int32), int64_t{4}, int64_t{1}).output());
+     },
+     -1, 0},
+    {"clamp_by_tensors",
+     [](Network& n) {
+       return aten::ClampTensor::create(n.b, n.input({3, 5}, DType::Int32), n.input({5}, DType::Int32),
+                                        n.input({3, 1}, DType::Int32))
+           .output();
+     },
+     -1, 0},
+    {"floats_clamped_by_tensor",
+     [](Network& n) {
+       return aten::ClampMinTensor::create(n.b, n.input({3, 5}), n.input({5})).output();
+     }},
+    {"any",
+     [](Network& n) {
+       return aten::AnyDim::create(n.b, n.input({3, 2, 5}, DType::Bool), int64_t{1}, false).output();
+     },
+     -1, 0},
+    {"all_of_numbers",
+     [](Network& n) {
+       return aten::AllDims::create(n.b, n.input({3, 2, 5}, DType::Int32), Ints{0, 2}, true).output();
+     },
+     -1, 0},
+    {"copy_of_row",
+     [](Network& n) {
+       return aten::Copy::create(n.b, n.input({3, 5}), n.input({5}), false).output();
+     },
+     -1, 0},
+    {"argmin",
+     [](Network& n) {
+       return aten::PrivateToCopy::create(
+                  n.b, aten::Argmin::create(n.b, n.input({3, 5}), int64_t{1}, false).output(), DType::Int32,
+                  {}, {}, {}, false, {})
+           .output();
+     },
+     -1, 0},
+    {"one_hot",
+     [](Network& n) {
+       return aten::PrivateToCopy::create(
+                  n.b, aten::OneHot::create(n.b, n.input({3, 5}, DType::Int32), int64_t{10}).output(),
+                  DType::Int32, {}, {}, {}, false, {})
+           .output();
+     },
+     -1, 0},
+    {"truth_as_number",
+     [](Network& n) {
+       return aten::PrivateToCopy::create(n.b, n.input({3, 5}, DType::Bool), DType::Float32, {}, {}, {},
+                                          false, {})
+           .output();
+     },
+     -1, 0},
+    {"shifted_by_tensor", [](Network& n) { return integers<aten::BitwiseLeftShiftTensor>(n, DType::Int32); },
+     -1, 0},
+    {"floored_quotient_by_number",
+     [](Network& n) {
+       Value* x =
+           aten::SubScalar::create(n.b, n.input({3, 5}, DType::Int32), int64_t{5}, int64_t{1}).output();
+       return aten::FloorDivideScalar::create(n.b, x, int64_t{-3}).output();
+     },
+     -1, 0},
+    {"remainder_of_integers",
+     [](Network& n) {
+       Value* x =
+           aten::SubScalar::create(n.b, n.input({3, 5}, DType::Int32), int64_t{5}, int64_t{1}).output();
+       return aten::RemainderScalar::create(n.b, x, int64_t{4}).output();
+     },
+     -1, 0},
+    {"erfinv",
+     [](Network& n) {
+       return aten::Erfinv::create(n.b, aten::Tanh::create(n.b, n.input({3, 5})).output()).output();
+     }},
+    {"cosine_similarity",
+     [](Network& n) {
+       return aten::CosineSimilarity::create(n.b, n.input({3, 5, 4}), n.input({3, 5, 4}), int64_t{1}, 1e-8)
+           .output();
+     },
+     -1, 0.1},
+    {"batch_norm_by_the_batch",
+     [](Network& n) {
+       return aten::BatchNorm::create(n.b, n.input({2, 3, 4, 5}), n.weight({3}), n.weight({3}), nullptr,
+                                      nullptr, true, 0.1, 1e-5, false)
+           .output();
+     },
+     -1, 0.1},
+};
+INSTANTIATE_TEST_SUITE_P(Types, Decomposed, testing::ValuesIn(kTypes),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kWindows[] = {
+    {"unfold_by_elements",
+     [](Network& n) {
+       return aten::Unfold::create(n.b, n.input({2, 13, 3}), int64_t{1}, int64_t{3}, int64_t{2}).output();
+     },
+     -1, 0},
+    {"unfold_by_windows",
+     [](Network& n) {
+       return aten::Unfold::create(n.b, n.input({2, 13, 3}), int64_t{1}, int64_t{9}, int64_t{4}).output();
+     },
+     -1, 0},
+    {"im2col",
+     [](Network& n) {
+       return aten::Im2col::create(n.b, n.input({2, 3, 7, 8}), Ints{3, 2}, Ints{1, 2}, Ints{1, 2}, Ints{2, 3})
+           .output();
+     },
+     -1, 0},
+    {"col2im",
+     [](Network& n) {
+       return aten::Col2im::create(n.b, n.input({2, 18, 20}), Ints{6, 7}, Ints{3, 3}, Ints{1, 1}, Ints{0, 0},
+                                   Ints{1, 1})
+           .output();
+     }},
+    {"diagonal",
+     [](Network& n) {
+       return aten::Diagonal::create(n.b, n.input({4, 2, 6}), int64_t{-1}, int64_t{0}, int64_t{2}).output();
+     },
+     -1, 0},
+    {"as_strided",
+     [](Network& n) {
+       return aten::AsStrided::create(n.b, n.input({5, 4}), Ints{3, 2}, Ints{4, 2}, int64_t{1}).output();
+     },
+     -1, 0},
+    {"circular_pad",
+     [](Network& n) {
+       return aten::Pad::create(n.b, n.input({1, 2, 4, 5}), Ints{2, 1, 0, 4}, "circular", std::nullopt)
+           .output();
+     },
+     -1, 0},
+    {"max_pool_dilated",
+     [](Network& n) {
+       return aten::MaxPool2d::create(n.b, n.input({2, 3, 9, 11}), Ints{3, 2}, Ints{1, 1}, Ints{1, 0},
+                                      Ints{2, 3}, false)
+           .output();
+     },
+     -1, 0},
+    {"max_pool_dilated_and_strided_ceil",
+     [](Network& n) {
+       return aten::MaxPool2d::create(n.b, n.input({1, 2, 10, 12}), Ints{3, 2}, Ints{2, 3}, Ints{1, 1},
+                                      Ints{2, 3}, true)
+           .output();
+     },
+     -1, 0},
+    {"avg_pool_divisor_and_edges",
+     [](Network& n) {
+       return aten::AvgPool2d::create(n.b, n.input({1, 2, 7, 8}), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}, true,
+                                      false, int64_t{4})
+           .output();
+     },
+     -1, 0.5},
+};
+INSTANTIATE_TEST_SUITE_P(Windows, Decomposed, testing::ValuesIn(kWindows),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kIndexing[] = {
+    {"two_indices",
+     [](Network& n) {
+       return aten::IndexTensor::create(n.b, n.input({5, 4, 3}),
+                                        {n.numbers({2}, {3, -1}), n.numbers({2}, {0, 2})})
+           .output();
+     },
+     -1, 0},
+    {"indices_apart",
+     [](Network& n) {
+       return aten::IndexTensor::create(n.b, n.input({5, 4, 3}),
+                                        {n.numbers({2, 1}, {3, 1}), nullptr, n.numbers({3}, {0, 2, 1})})
+           .output();
+     },
+     -1, 0},
+    {"indices_behind",
+     [](Network& n) {
+       return aten::IndexTensor::create(n.b, n.input({2, 4, 3}),
+                                        {nullptr, n.numbers({2, 1}, {3, 1}), n.numbers({3}, {0, 2, 1})})
+           .output();
+     },
+     -1, 0},
+    {"bools_by_row",
+     [](Network& n) {
+       return aten::IndexSelect::create(n.b, n.input({10, 4}, DType::Bool), n.input({3}, DType::Int32),
+                                        int64_t{0})
+           .output();
+     },
+     -1, 0},
+    {"put_inside",
+     [](Network& n) {
+       return aten::IndexPut::create(n.b, n.input({2, 5, 3}), {nullptr, n.numbers({2}, {4, 1})},
+                                     n.input({2, 3}), false)
+           .output();
+     },
+     -1, 0},
+    {"put_by_two",
+     [](Network& n) {
+       return aten::IndexPut::create(n.b, n.input({5, 4, 3}),
+                                     {n.numbers({2}, {0, 4}), n.numbers({2}, {1, 3})}, n.input({3}), false)
+           .output();
+     },
+     -1, 0},
+    {"put_many_rows",  // too many pieces for slices: SCATTER
+     [](Network& n) {
+       std::vector<int64_t> odd;
+       for (int64_t i = 1; i < 60; i += 2) odd.push_back(i);
+       return aten::IndexPut::create(n.b, n.input({60, 2}), {n.numbers({30}, odd)}, n.input({30, 2}), false)
+           .output();
+     },
+     -1, 0},
+    {"put_accumulated",
+     [](Network& n) {
+       return aten::IndexPut::create(n.b, n.input({5, 3}), {n.numbers({4}, {1, 0, 1, 4})}, n.input({4, 3}),
+                                     true)
+           .output();
+     },
+     -1, 0.1},
+    {"index_copy",
+     [](Network& n) {
+       return aten::IndexCopy::create(n.b, n.input({2, 5, 3}), n.numbers({2}, {4, 1}), n.input({2, 2, 3}),
+                                      int64_t{1})
+           .output();
+     },
+     -1, 0},
+    {"index_fill",
+     [](Network& n) {
+       return aten::IndexFillIntScalar::create(n.b, n.input({2, 5}), n.numbers({2}, {4, 1}), int64_t{-1}, 0.5)
+           .output();
+     },
+     -1, 0},
+    {"slice_scatter_step",
+     [](Network& n) {
+       return aten::SliceScatter::create(n.b, n.input({2, 9}), n.input({2, 3}), int64_t{1}, 1, 9, int64_t{3})
+           .output();
+     },
+     -1, 0},
+    {"scatter",
+     [](Network& n) {
+       return aten::ScatterSrc::create(n.b, n.input({4, 3}), n.numbers({2, 3}, {0, 3, 1, 2, 0, 3}),
+                                       n.input({3, 3}), int64_t{0})
+           .output();
+     },
+     -1, 0},
+    {"scatter_value",
+     [](Network& n) {
+       return aten::ScatterValue::create(n.b, n.input({4, 3}), n.numbers({4, 1}, {0, 2, 1, 2}), int64_t{1},
+                                         0.25)
+           .output();
+     },
+     -1, 0},
+};
+INSTANTIATE_TEST_SUITE_P(Indexing, Decomposed, testing::ValuesIn(kIndexing),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+/// A mask chooses places for one value; the float executor has no such indexing, so its result is written
+/// here.
+TEST(Masks, PutOneValueWhereTheyAreTrue) {
+  Network n;
+  Value* x = n.input({2, 3});
+  Value* mask = n.input({2}, DType::Bool);
+  n.graph.setOutputs(
+      {aten::IndexPut::create(n.b, x, {mask}, n.graph.addConstant(Tensor::scalar(7.0f)), false).output()});
+  ASSERT_TRUE(decompose(n.graph).ok());
+  Tensor keep = Tensor::zeros(DType::Bool, {2});
+  keep.setIntegerAt(1, 1);
+  const auto result = aten::execute(
+      n.graph, std::vector<Tensor>{Tensor::from({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}), keep});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const std::vector<double> expected{1, 2, 3, 7, 7, 7};
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ((*result)[0].realAt(i), expected[static_cast<size_t>(i)]);
+}
+
+/// Extremes with their places: both are used, so both are computed.
+TEST(Extremes, WithIndicesAreTwoReductions) {
+  Network n;
+  const aten::MinDim op = aten::MinDim::create(n.b, n.input({3, 5}), int64_t{1}, false);
+  n.graph.setOutputs({op.node()->result(0), op.node()->result(1)});
+  ASSERT_TRUE(decompose(n.graph).ok());
+  const auto result =
+      aten::execute(n.graph, std::vector<Tensor>{Tensor::from(
+                                 {3, 5}, std::vector<float>{4, 2, 2, 9, 3, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1})});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const std::vector<double> values{2, 0, 1}, indices{1, 0, 4};
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*result)[0].realAt(i), values[static_cast<size_t>(i)]);
+    EXPECT_EQ((*result)[1].realAt(i), indices[static_cast<size_t>(i)]);
+  }
+}
+
+}  // namespace
+}  // namespace carina::lower::test
