@@ -50,7 +50,8 @@ bool sameSignature(const ir::OpDef& a, const ir::OpDef& b) {
 const ir::OpDef* plainForm(const ir::Node& node) {
   constexpr std::string_view kSpace = "aten.", kCopy = "_copy";
   std::string_view name = node.opName();
-  if (!node.def().has(ir::kPure) || !name.starts_with(kSpace)) return nullptr;
+  // What type inference knows is an operator of its own.
+  if (node.def().infer || !node.def().has(ir::kPure) || !name.starts_with(kSpace)) return nullptr;
   name.remove_prefix(kSpace.size());
   const std::string_view base = name.substr(0, name.find('.')), overload = name.substr(base.size());
   const auto synonym =
