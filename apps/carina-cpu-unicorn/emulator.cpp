@@ -27,7 +27,7 @@ enum Interrupt : uint32_t {
 /// No instruction lies there: emulation never ends by reaching it.
 constexpr uint64_t kNowhere = 0x1'0000'0000;
 
-constexpr uint32_t kExceptionMask = 0x1ff, kThumb = 1u << 24;
+constexpr uint32_t kExceptionMask = 0x1ff, kThumb = 1u << 24, kItState = 0x0600fc00;
 constexpr uint32_t kPageBits = 12;
 constexpr uint64_t kPageSize = uint64_t{1} << kPageBits;
 
@@ -189,22 +189,62 @@ void Emulator::onBlock(uc_engine*, uint64_t address, uint32_t size, void* self) 
   static_cast<Emulator*>(self)->block(static_cast<uint32_t>(address), size);
 }
 
-// Only here, before the first instruction of a block, is the program counter exact: all stops are made here.
+// Only here, before the first instruction of a block, is the program counter exact: all stops are made here;
+// but with an instruction hook it is exact only there, which is next.
 void Emulator::block(uint32_t address, uint32_t size) {
   if (stopped_) return;
   if (stopSoon_ || ((flags_ & kStopOnMaskChange) != 0 && masks() != masksAtStart_)) {
     stopWith(Reason::Requested);
-  } else if (counted_ >= end_) {
+  } else if ((flags_ & kOneInstruction) != 0 ? groupEnd_ != 0 && !inGroup(address) : counted_ >= end_) {
     stopWith(Reason::Budget);
   }
   if (stopped_) {
-    uc_emu_stop(uc_);
+    if (!watching_) uc_emu_stop(uc_);
     return;
   }
   blockStart_ = address;
   blockEnd_ = address + size;
   if (address >> kPageBits != lastCodePage_) noteCodePage(address >> kPageBits);
   count(countInstructions(address, size));
+}
+
+void Emulator::onInstruction(uc_engine*, uint64_t address, uint32_t, void* self) {
+  static_cast<Emulator*>(self)->instruction(static_cast<uint32_t>(address));
+}
+
+const char* Emulator::watchInstructions() {
+  if (watching_) return nullptr;
+  watching_ = true;
+  uc_hook hook = 0;
+  const uc_err error = uc_hook_add(uc_, &hook, UC_HOOK_CODE, hookPointer(&onInstruction), this, 1, 0);
+  return error == UC_ERR_OK ? codeChanged(0, 0) : uc_strerror(error);  // code translated before has no hook
+}
+
+// Unicorn keeps no IT state in the middle of a block: a stop there would lose the conditions of the rest.
+uint32_t Emulator::groupEndAt(uint32_t address) {
+  const auto length = [](uint32_t mask) { return 4 - __builtin_ctz(mask); };
+  const uint32_t state = shared_.registers.xpsr;  // as the run began
+  const uint32_t mask = (state >> 8 & 0xc) | (state >> 25 & 3);
+  const uint16_t code = halfword(address);
+  int left = 1;
+  if (mask != 0) left = length(mask);
+  if (mask == 0 && (code & 0xff00) == 0xbf00 && (code & 0xf) != 0) left = 1 + length(code & 0xf);
+  for (; left > 0; --left) address += isWide(halfword(address)) ? 4 : 2;
+  return address;
+}
+
+void Emulator::instruction(uint32_t address) {
+  if (stopped_) uc_emu_stop(uc_);
+  if (stopped_ || (flags_ & kOneInstruction) == 0) return;
+  if (groupEnd_ == 0) {
+    groupStart_ = address;
+    groupEnd_ = groupEndAt(address);
+    return;
+  }
+  if (inGroup(address)) return;
+  count(-countInstructions(address, blockEnd_ - address));
+  stopWith(Reason::Budget);
+  uc_emu_stop(uc_);
 }
 
 void Emulator::count(int64_t instructions) {
@@ -264,6 +304,7 @@ void Emulator::onInterrupt(uc_engine* uc, uint32_t number, void* self) {
       break;
     case kBreakpoint:
       emulator.stopWith(Reason::Breakpoint, 0, emulator.halfword(pc) & 0xffu);
+      emulator.count(-1);  // it is not done yet
       break;
     case kExceptionReturn:
       // The exception return lost its lowest bit on the way to the program counter.
@@ -344,15 +385,24 @@ Message Emulator::run(uint64_t budget, uint32_t flags) {
   Message failed{};
   failed.kind = Kind::Failed;
   if (uc_ == nullptr) return failed;
+  if ((flags & kOneInstruction) != 0) {
+    if (const char* error = watchInstructions(); error != nullptr) {
+      std::snprintf(failed.text, sizeof failed.text, "%s", error);
+      return failed;
+    }
+  }
   loadRegisters();
   end_ = budget > UINT64_MAX - counted_ ? UINT64_MAX : counted_ + budget;
   flags_ = flags;
   masksAtStart_ = masks();
   stopSoon_ = stopped_ = false;
+  groupEnd_ = 0;
   blockStart_ = blockEnd_ = 0;
   const uc_err error = uc_emu_start(uc_, uint64_t{shared_.registers.r[15] | 1}, kNowhere, 0, 0);
   const Message reply = classify(error);
   storeRegisters();
+  // What Unicorn shows in the middle of a block is the IT state at its beginning.
+  if ((flags & kOneInstruction) != 0 && reply.reason == Reason::Budget) shared_.registers.xpsr &= ~kItState;
   if (reply.reason == Reason::ReadFault || reply.reason == Reason::WriteFault) locateFault();
   return reply;
 }

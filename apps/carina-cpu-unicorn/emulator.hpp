@@ -39,12 +39,20 @@ class Emulator {
   };
 
   static void onBlock(uc_engine*, uint64_t address, uint32_t size, void* self);
+  static void onInstruction(uc_engine*, uint64_t address, uint32_t size, void* self);
   static void onInterrupt(uc_engine*, uint32_t number, void* self);
   static bool onInvalidAccess(uc_engine*, uc_mem_type type, uint64_t address, int, int64_t, void* self);
   static uint64_t onRead(uc_engine*, uint64_t offset, unsigned size, void* devices);
   static void onWrite(uc_engine*, uint64_t offset, unsigned size, uint64_t value, void* devices);
 
   void block(uint32_t address, uint32_t size);
+  void instruction(uint32_t address);
+  /// From now on onInstruction is called for every instruction. Slow: only for runs of one instruction.
+  const char* watchInstructions();
+  /// Behind the instructions that go together from `address` on.
+  uint32_t groupEndAt(uint32_t address);
+  /// Whether the group that runs alone goes on there; back at its start it does not.
+  bool inGroup(uint32_t address) const { return address > groupStart_ && address < groupEnd_; }
   void count(int64_t instructions);
   int64_t countInstructions(uint32_t address, uint32_t size);
   void noteCodePage(uint32_t page);
@@ -81,6 +89,8 @@ class Emulator {
   uint64_t counted_ = 0;  // instructions since open
   uint32_t flags_ = 0, masksAtStart_ = 0;
   uint32_t blockStart_ = 0, blockEnd_ = 0;  // of the latest block begun
+  bool watching_ = false;
+  uint32_t groupStart_ = 0, groupEnd_ = 0;  // with kOneInstruction: what runs; 0 before the first instruction
   bool stopSoon_ = false, connected_ = true;
   bool stopped_ = false;  // `stop_` says why
   carina::cpu_protocol::Message stop_{};

@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "console.hpp"
 #include "platform/byte_source.hpp"
+#include "platform/gdb_server.hpp"
 #include "platform/hardware.hpp"
 #include "platform/platform.hpp"
 #include "report/platform_stats.hpp"
@@ -77,6 +78,7 @@ void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
                    "Address of the vector table; default: found in the image");
   group.add_option("--time-limit", flags.seconds, "Stop after so many seconds");
   group.add_option("--instruction-limit", flags.instructions, "Stop after so many instructions");
+  group.add_option("--gdb", flags.gdbPort, "Wait for GDB at this port of this machine; 0 = any free one");
   group.add_option("--trace", flags.trace,
                    "Write device accesses, exceptions and semihosting calls to this file");
 }
@@ -100,6 +102,12 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
     trace.reset(std::fopen(flags.trace.c_str(), "w"));
     if (trace == nullptr) return fail("cannot be written").inFile(flags.trace.string());
     options.trace = [&trace](const std::string& line) { fmt::print(trace.get(), "{}\n", line); };
+  }
+  std::unique_ptr<platform::GdbServer> gdb;
+  if (flags.gdbPort) {
+    CARINA_TRY(gdb, platform::GdbServer::listen(*flags.gdbPort));
+    options.debugger = gdb.get();
+    fmt::print(stderr, "waiting for GDB: target remote :{}\n", gdb->port());
   }
   // UART 0 is the firmware's standard output; what it says elsewhere must not get between.
   options.output = [](uint32_t uart, char byte) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct PlatformFlags {
   std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
   std::vector<std::string> data;  // FILE@ADDRESS
   int macs = 0;
+  std::optional<uint16_t> gdbPort;
   bool timingAdapters = false, noSemihosting = false;
   double seconds = 0;
   uint64_t instructions = 0;

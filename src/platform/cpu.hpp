@@ -50,6 +50,9 @@ class Cpu {
   /// `stopOnMaskChange` also comes back when PRIMASK, BASEPRI or FAULTMASK change. An Error: the CPU is lost.
   virtual Result<Stop> run(uint64_t budget, bool stopOnMaskChange, DeviceSpace& devices) = 0;
 
+  /// Runs one instruction; an IT instruction goes together with those it governs.
+  virtual Result<Stop> step(DeviceSpace& devices) = 0;
+
   /// Valid while stopped; what is written counts from the next run on. r[13] is read-only: write msp or psp.
   virtual CpuRegisters& registers() = 0;
   /// Instructions executed so far; also valid inside DeviceSpace calls.

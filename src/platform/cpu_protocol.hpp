@@ -27,7 +27,7 @@
 
 namespace carina::cpu_protocol {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 /// The file descriptors that the emulator inherits.
 constexpr int kSocket = 3;
 constexpr int kMemory = 4;
@@ -71,6 +71,7 @@ enum class Reason : uint32_t {
 
 /// Flags of Run.
 constexpr uint32_t kStopOnMaskChange = 1;  // come back when PRIMASK, BASEPRI or FAULTMASK changes
+constexpr uint32_t kOneInstruction = 2;    // or an IT instruction with those it governs
 /// Flags of Value.
 constexpr uint32_t kStopSoon = 1;  // come back at the end of the basic block
 

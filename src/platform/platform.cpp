@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "platform/bus.hpp"
+#include "platform/debug_session.hpp"
 #include "platform/elf.hpp"
 #include "platform/end_of_test.hpp"
 #include "platform/exceptions.hpp"
@@ -98,6 +99,7 @@ class System {
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
   std::unique_ptr<Cpu> cpu_;
+  std::optional<DebugSession> debug_;
 
   steady_clock::time_point started_;
   Outcome outcome_;
@@ -161,6 +163,7 @@ Status System::start() {
   }
   CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPeripherals, kPeripheralsSize));
   CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPrivate, kPrivateSize));
+  if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, *cpu_);
   return exceptions_.reset(cpu_->registers());
 }
 
@@ -271,6 +274,7 @@ Status System::raise(const CpuFault& fault) {
   const uint32_t pc = cpu_->registers().r[15];
   trace("fault {} at {}", fault.what, here());
   const Status status = exceptions_.raise(cpu_->registers(), fault);
+  if (debug_) debug_->noteFault(fault.kind == kUsageFault);
   if (outcome_.faults.size() < kMaxFaultNotes)
     outcome_.faults.push_back(
         {fault.what, pc, image_.nameOf(pc), system_.faults().cfsr, system_.faults().hfsr});
@@ -356,7 +360,9 @@ Status System::step() {
   if (system_.takeCodeChanged()) CARINA_RETURN_IF_ERROR(cpu_->codeChanged(0, 0));
   advance();
   CpuRegisters& registers = cpu_->registers();
-  if (const auto exception = interrupts_.takeable(registers)) {
+  const bool single = debug_ && debug_->single();
+  // Interrupts wait while a debugger goes by single instructions.
+  if (const auto exception = single ? std::nullopt : interrupts_.takeable(registers)) {
     if (Status status = take(*exception); !status.ok()) end(EndReason::Lockup, status.error().str());
     return {};
   }
@@ -368,8 +374,9 @@ Status System::step() {
   if (options_.instructionsLimit != 0)
     budget = std::min(
         budget, options_.instructionsLimit - std::min(options_.instructionsLimit, cpu_->instructions()));
-  CARINA_TRY(const Stop stop, cpu_->run(budget, interrupts_.maskedOnly(registers), peripherals_));
-  if (ended_) return {};
+  CARINA_TRY(const Stop stop, single ? cpu_->step(peripherals_)
+                                     : cpu_->run(budget, interrupts_.maskedOnly(registers), peripherals_));
+  if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
   if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
@@ -378,7 +385,20 @@ Status System::step() {
 
 Result<Outcome> System::run() {
   started_ = steady_clock::now();
-  while (!ended_ && !limitReached()) CARINA_RETURN_IF_ERROR(step());
+  while (!ended_ && !limitReached()) {
+    if (debug_) {
+      CARINA_TRY(const bool goOn, debug_->beforeStep());
+      if (!goOn) {
+        end(EndReason::Killed, "the debugger ended the run");
+        break;
+      }
+    }
+    CARINA_RETURN_IF_ERROR(step());
+  }
+  if (debug_ && outcome_.reason != EndReason::Killed) {
+    const bool itself = outcome_.reason == EndReason::Exit || outcome_.reason == EndReason::Reset;
+    CARINA_RETURN_IF_ERROR(debug_->end(itself, outcome_.exitCode, outcome_.explanation));
+  }
   outcome_.instructions = cpu_->instructions();
   outcome_.cycles = clock_.now();
   outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
@@ -404,6 +424,8 @@ const char* endReasonName(EndReason reason) {
       return "deadlock";
     case EndReason::EndlessLoop:
       return "endless loop";
+    case EndReason::Killed:
+      return "killed";
     case EndReason::Lockup:
       return "lockup";
   }

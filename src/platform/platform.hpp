@@ -16,6 +16,8 @@
 
 namespace carina::platform {
 
+class Debugger;
+
 struct Options {
   const Board* board = nullptr;
   npu::Machine machine;  // the NPU and what its time line assumes about memories
@@ -51,6 +53,8 @@ struct Options {
   std::function<int()> uartInput;
   /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
   std::function<void(const std::string& line)> trace;
+  /// Has the board before the first instruction and whenever it stops; none by default.
+  Debugger* debugger = nullptr;
 };
 
 enum class EndReason : uint8_t {
@@ -61,6 +65,7 @@ enum class EndReason : uint8_t {
   Deadlock,     // waits for an interrupt that cannot come
   EndlessLoop,  // branches to itself, and no interrupt can come
   Lockup,       // a fault that its handler cannot handle
+  Killed,       // by the debugger
 };
 const char* endReasonName(EndReason reason);
 

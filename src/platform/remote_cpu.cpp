@@ -142,10 +142,17 @@ Status RemoteCpu::codeChanged(uint32_t address, uint64_t size) {
 }
 
 Result<Stop> RemoteCpu::run(uint64_t budget, bool stopOnMaskChange, DeviceSpace& devices) {
+  return execute(budget, stopOnMaskChange ? cpu_protocol::kStopOnMaskChange : 0, devices);
+}
+Result<Stop> RemoteCpu::step(DeviceSpace& devices) {
+  return execute(1, cpu_protocol::kOneInstruction, devices);
+}
+
+Result<Stop> RemoteCpu::execute(uint64_t budget, uint32_t flags, DeviceSpace& devices) {
   Message message{};
   message.kind = Kind::Run;
   message.count = budget;
-  message.flags = stopOnMaskChange ? cpu_protocol::kStopOnMaskChange : 0;
+  message.flags = flags;
   for (;;) {
     CARINA_RETURN_IF_ERROR(send(message));
     CARINA_TRY(const Message event, receive());

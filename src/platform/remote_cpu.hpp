@@ -25,6 +25,7 @@ class RemoteCpu final : public Cpu {
   Status mapDevices(uint32_t address, uint64_t size) override;
   Status codeChanged(uint32_t address, uint64_t size) override;
   Result<Stop> run(uint64_t budget, bool stopOnMaskChange, DeviceSpace& devices) override;
+  Result<Stop> step(DeviceSpace& devices) override;
   CpuRegisters& registers() override { return memory_.shared().registers; }
   uint64_t instructions() const override {
     return memory_.shared().instructions.load(std::memory_order_relaxed);
@@ -40,6 +41,8 @@ class RemoteCpu final : public Cpu {
   Result<cpu_protocol::Message> receive();
   /// A request that is answered by Done.
   Status request(cpu_protocol::Kind kind, uint32_t address, uint64_t count, uint64_t offset);
+  /// Runs guest code and answers for the devices until the CPU stops.
+  Result<Stop> execute(uint64_t budget, uint32_t flags, DeviceSpace& devices);
   Error lost();
 
   GuestMemory& memory_;

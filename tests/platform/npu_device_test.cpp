@@ -18,6 +18,7 @@ class IdleCpu final : public Cpu {
   Status mapDevices(uint32_t, uint64_t) override { return {}; }
   Status codeChanged(uint32_t, uint64_t) override { return {}; }
   Result<Stop> run(uint64_t, bool, DeviceSpace&) override { return Stop{}; }
+  Result<Stop> step(DeviceSpace&) override { return Stop{}; }
   CpuRegisters& registers() override { return registers_; }
   uint64_t instructions() const override { return 0; }
   bool takeSentEvent() override { return false; }

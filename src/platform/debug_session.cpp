@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/debug_session.hpp"
+
+#include <cstring>
+
+namespace carina::platform {
+namespace {
+
+constexpr uint16_t kBreakpoint = 0xbe00;  // BKPT 0
+constexpr uint8_t kSemihosting = 0xab;
+
+bool isDevice(uint32_t address) {
+  return address >= kPrivate ? address - kPrivate < kPrivateSize
+                             : address >= kPeripherals && address - kPeripherals < kPeripheralsSize;
+}
+
+}  // namespace
+
+Status DebugSession::insert() {
+  if (inserted_) return {};
+  inserted_ = true;
+  for (auto& [address, original] : breakpoints_) {
+    std::byte* code = bus_.find(address, sizeof original);
+    std::memcpy(&original, code, sizeof original);
+    std::memcpy(code, &kBreakpoint, sizeof kBreakpoint);
+    CARINA_RETURN_IF_ERROR(cpu_.codeChanged(address, sizeof original));
+  }
+  return {};
+}
+
+Status DebugSession::remove() {
+  if (!inserted_) return {};
+  inserted_ = false;
+  for (const auto& [address, original] : breakpoints_) {
+    std::byte* code = bus_.find(address, sizeof original);
+    uint16_t now = 0;
+    std::memcpy(&now, code, sizeof now);
+    if (now != kBreakpoint) continue;  // the firmware has put other code there
+    std::memcpy(code, &original, sizeof original);
+    CARINA_RETURN_IF_ERROR(cpu_.codeChanged(address, sizeof original));
+  }
+  return {};
+}
+
+Result<bool> DebugSession::beforeStep() {
+  if (detached_) return true;
+  if (mode_ == Mode::LeavingBreakpoint && !pending_) {
+    mode_ = Mode::Running;
+    CARINA_RETURN_IF_ERROR(insert());
+  }
+  if (!pending_ && mode_ == Mode::Stepping) pending_ = DebugEvent::Stepped;
+  if (!pending_ && debugger_.stopWanted()) pending_ = DebugEvent::Interrupted;
+  if (!pending_) return true;
+  CARINA_RETURN_IF_ERROR(remove());
+  const DebugEvent event = *pending_;
+  pending_.reset();
+  CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
+  return resume(next);
+}
+
+Result<bool> DebugSession::resume(Debugger::Next next) {
+  mode_ = Mode::Running;
+  switch (next) {
+    case Debugger::Next::Kill:
+      return false;
+    case Debugger::Next::Detach:
+      detached_ = true;
+      return true;
+    case Debugger::Next::Step:
+      mode_ = Mode::Stepping;
+      return true;
+    default:
+      break;
+  }
+  if (breakpoints_.count(cpu_.registers().r[15]) != 0) {
+    mode_ = Mode::LeavingBreakpoint;
+  } else {
+    CARINA_RETURN_IF_ERROR(insert());
+  }
+  return true;
+}
+
+Status DebugSession::end(bool itself, int exitCode, const std::string& explanation) {
+  if (detached_) return {};
+  CARINA_RETURN_IF_ERROR(remove());
+  if (!itself) {
+    debugger_.say(explanation);
+    CARINA_TRY(const Debugger::Next next, debugger_.stopped(DebugEvent::Ending, *this));
+    if (next == Debugger::Next::Kill || next == Debugger::Next::Detach) return {};
+  }
+  debugger_.ended(exitCode);
+  return {};
+}
+
+bool DebugSession::claims(const Stop& stop) {
+  if (detached_ || stop.reason != StopReason::Breakpoint) return false;
+  // Also a BKPT of the firmware itself, but not its semihosting calls.
+  const bool ours = inserted_ && breakpoints_.count(cpu_.registers().r[15]) != 0;
+  if (!ours && stop.value == kSemihosting) return false;
+  pending_ = DebugEvent::Breakpoint;
+  return true;
+}
+
+bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
+  if (const std::byte* memory = bus_.find(address, bytes.size()); memory != nullptr) {
+    std::memcpy(bytes.data(), memory, bytes.size());
+    return true;
+  }
+  if (address % 4 != 0 || bytes.size() % 4 != 0) return false;
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const uint32_t at = address + static_cast<uint32_t>(i);
+    if (!isDevice(at)) return false;
+    const uint32_t value = peripherals_.read(at, 4);
+    std::memcpy(&bytes[i], &value, sizeof value);
+  }
+  return true;
+}
+
+bool DebugSession::write(uint32_t address, std::span<const std::byte> bytes) {
+  if (std::byte* memory = bus_.find(address, bytes.size()); memory != nullptr) {
+    std::memcpy(memory, bytes.data(), bytes.size());
+    return cpu_.codeChanged(address, bytes.size()).ok();
+  }
+  if (address % 4 != 0 || bytes.size() % 4 != 0) return false;
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const uint32_t at = address + static_cast<uint32_t>(i);
+    if (!isDevice(at)) return false;
+    uint32_t value = 0;
+    std::memcpy(&value, &bytes[i], sizeof value);
+    peripherals_.write(at, 4, value);
+  }
+  return true;
+}
+
+bool DebugSession::setBreakpoint(uint32_t address) {
+  if (address % 2 != 0 || bus_.find(address, sizeof kBreakpoint) == nullptr) return false;
+  breakpoints_.emplace(address, uint16_t{0});
+  return true;
+}
+
+}  // namespace carina::platform

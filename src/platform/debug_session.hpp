@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the run loop and a debugger: breakpoints, single steps, and the debugger's view of the board.
+// Breakpoints are BKPT instructions that are in memory only while the core runs.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "platform/bus.hpp"
+#include "platform/debugger.hpp"
+#include "platform/peripherals.hpp"
+
+namespace carina::platform {
+
+class DebugSession final : public DebugTarget {
+ public:
+  /// All but `debugger` must outlive the session.
+  DebugSession(Debugger& debugger, const Bus& bus, Peripherals& peripherals, Cpu& cpu)
+      : debugger_(debugger), bus_(bus), peripherals_(peripherals), cpu_(cpu) {}
+
+  /// Before the core goes on: gives the debugger its turn when it is due. False: the run shall end.
+  Result<bool> beforeStep();
+  /// Whether the next instruction goes alone.
+  bool single() const { return mode_ != Mode::Running; }
+  /// A stop that only the debugger asked for, not the firmware.
+  bool claims(const Stop& stop);
+  /// The firmware has met a fault; the core stands at its handler.
+  void noteFault(bool undefined) {
+    pending_ = undefined ? DebugEvent::UndefinedInstruction : DebugEvent::Fault;
+  }
+  /// The run ends; unless the firmware ended it itself, the debugger has a last look. `explanation` says why.
+  Status end(bool itself, int exitCode, const std::string& explanation);
+
+  CpuRegisters& registers() override { return cpu_.registers(); }
+  bool read(uint32_t address, std::span<std::byte> bytes) override;
+  bool write(uint32_t address, std::span<const std::byte> bytes) override;
+  bool setBreakpoint(uint32_t address) override;
+  void clearBreakpoint(uint32_t address) override { breakpoints_.erase(address); }
+
+ private:
+  enum class Mode : uint8_t { Running, Stepping, LeavingBreakpoint };
+  Status insert();
+  Status remove();
+  Result<bool> resume(Debugger::Next next);
+
+  Debugger& debugger_;
+  const Bus& bus_;
+  Peripherals& peripherals_;
+  Cpu& cpu_;
+  std::map<uint32_t, uint16_t> breakpoints_;  // address, and the halfword there while BKPT takes its place
+  std::optional<DebugEvent> pending_ = DebugEvent::Attached;
+  Mode mode_ = Mode::Stepping;
+  bool inserted_ = false, detached_ = false;
+};
+
+}  // namespace carina::platform

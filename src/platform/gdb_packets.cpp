@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/gdb_packets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace carina::platform {
+namespace {
+
+constexpr const char* kOk = "OK";
+constexpr const char* kBadPacket = "E01";
+constexpr const char* kBadAddress = "E14";  // EFAULT
+/// Bytes of memory that one packet asks for at most.
+constexpr uint32_t kMaxBytes = 0x1000;
+
+constexpr char kEscape = '}';
+constexpr char kEscapeMask = 0x20;
+
+int digitOf(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// Takes a hexadecimal number off the front.
+std::optional<uint32_t> takeNumber(std::string_view* text) {
+  uint64_t value = 0;
+  size_t length = 0;
+  for (; length < text->size() && digitOf((*text)[length]) >= 0; ++length) {
+    value = value << 4 | static_cast<unsigned>(digitOf((*text)[length]));
+    if (value > 0xffffffff) return std::nullopt;
+  }
+  if (length == 0) return std::nullopt;
+  text->remove_prefix(length);
+  return static_cast<uint32_t>(value);
+}
+
+bool takeChar(std::string_view* text, char c) {
+  if (text->empty() || text->front() != c) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+std::string hexOf(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+std::optional<std::vector<std::byte>> bytesOf(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    const int high = digitOf(text[i]), low = digitOf(text[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    bytes.push_back(static_cast<std::byte>(high << 4 | low));
+  }
+  return bytes;
+}
+
+// --- registers, numbered as the target description lists them
+
+constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDoubles,
+                   kRegisters = kFpscr + 1;
+constexpr uint32_t kStackPointer = 13;
+
+constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd">
+<target version="1.0"><architecture>arm</architecture>
+<feature name="org.gnu.gdb.arm.m-profile">
+<reg name="r0" bitsize="32"/><reg name="r1" bitsize="32"/><reg name="r2" bitsize="32"/><reg name="r3" bitsize="32"/>
+<reg name="r4" bitsize="32"/><reg name="r5" bitsize="32"/><reg name="r6" bitsize="32"/><reg name="r7" bitsize="32"/>
+<reg name="r8" bitsize="32"/><reg name="r9" bitsize="32"/><reg name="r10" bitsize="32"/><reg name="r11" bitsize="32"/>
+<reg name="r12" bitsize="32"/><reg name="sp" bitsize="32" type="data_ptr"/><reg name="lr" bitsize="32"/>
+<reg name="pc" bitsize="32" type="code_ptr"/><reg name="xpsr" bitsize="32"/>
+</feature>
+<feature name="org.gnu.gdb.arm.m-system">
+<reg name="msp" bitsize="32" type="data_ptr"/><reg name="psp" bitsize="32" type="data_ptr"/>
+<reg name="control" bitsize="32"/><reg name="faultmask" bitsize="32"/><reg name="basepri" bitsize="32"/>
+<reg name="primask" bitsize="32"/>
+</feature>
+<feature name="org.gnu.gdb.arm.vfp">
+<reg name="d0" bitsize="64" type="ieee_double"/><reg name="d1" bitsize="64" type="ieee_double"/>
+<reg name="d2" bitsize="64" type="ieee_double"/><reg name="d3" bitsize="64" type="ieee_double"/>
+<reg name="d4" bitsize="64" type="ieee_double"/><reg name="d5" bitsize="64" type="ieee_double"/>
+<reg name="d6" bitsize="64" type="ieee_double"/><reg name="d7" bitsize="64" type="ieee_double"/>
+<reg name="d8" bitsize="64" type="ieee_double"/><reg name="d9" bitsize="64" type="ieee_double"/>
+<reg name="d10" bitsize="64" type="ieee_double"/><reg name="d11" bitsize="64" type="ieee_double"/>
+<reg name="d12" bitsize="64" type="ieee_double"/><reg name="d13" bitsize="64" type="ieee_double"/>
+<reg name="d14" bitsize="64" type="ieee_double"/><reg name="d15" bitsize="64" type="ieee_double"/>
+<reg name="fpscr" bitsize="32"/>
+</feature>
+</target>
+)";
+
+/// The stack pointer in use.
+uint32_t& stackOf(CpuRegisters& registers) {
+  constexpr uint32_t kExceptionMask = 0x1ff, kProcessStack = 2;
+  const bool thread = (registers.xpsr & kExceptionMask) == 0;
+  return thread && (registers.control & kProcessStack) != 0 ? registers.psp : registers.msp;
+}
+
+/// The bytes that hold a register.
+std::span<std::byte> storageOf(CpuRegisters& registers, uint32_t number) {
+  const auto word = [](uint32_t& value) { return std::as_writable_bytes(std::span(&value, 1)); };
+  if (number == kStackPointer) return word(stackOf(registers));
+  if (number < 16) return word(registers.r[number]);
+  if (number >= kFirstDouble && number < kFpscr)
+    return std::as_writable_bytes(std::span(registers.s).subspan(size_t{number - kFirstDouble} * 2, 2));
+  switch (number) {
+    case 16:
+      return word(registers.xpsr);
+    case 17:
+      return word(registers.msp);
+    case 18:
+      return word(registers.psp);
+    case 19:
+      return word(registers.control);
+    case 20:
+      return word(registers.faultmask);
+    case 21:
+      return word(registers.basepri);
+    case 22:
+      return word(registers.primask);
+    default:
+      return word(registers.fpscr);
+  }
+}
+
+std::string readRegisters(CpuRegisters& registers) {
+  std::string text;
+  for (uint32_t i = 0; i < kRegisters; ++i) text += hexOf(storageOf(registers, i));
+  return text;
+}
+
+std::string writeRegisters(CpuRegisters& registers, std::string_view values) {
+  const auto bytes = bytesOf(values);
+  if (!bytes) return kBadPacket;
+  size_t at = 0;
+  CpuRegisters changed = registers;
+  for (uint32_t i = 0; i < kRegisters; ++i) {
+    // sp and the stack pointer that it is come both: the latter counts.
+    const std::span<std::byte> to = storageOf(changed, i);
+    if (bytes->size() - at < to.size()) return kBadPacket;
+    std::memcpy(to.data(), &(*bytes)[at], to.size());
+    at += to.size();
+  }
+  registers = changed;
+  return kOk;
+}
+
+std::string readRegister(CpuRegisters& registers, std::string_view text) {
+  const auto number = takeNumber(&text);
+  if (!number || *number >= kRegisters || !text.empty()) return kBadPacket;
+  return hexOf(storageOf(registers, *number));
+}
+
+std::string writeRegister(CpuRegisters& registers, std::string_view text) {
+  const auto number = takeNumber(&text);
+  if (!number || *number >= kRegisters || !takeChar(&text, '=')) return kBadPacket;
+  const auto bytes = bytesOf(text);
+  const std::span<std::byte> to = storageOf(registers, *number);
+  if (!bytes || bytes->size() != to.size()) return kBadPacket;
+  std::memcpy(to.data(), bytes->data(), to.size());
+  return kOk;
+}
+
+// --- memory and breakpoints
+
+struct Range {
+  uint32_t address, length;
+};
+std::optional<Range> takeRange(std::string_view* text) {
+  const auto address = takeNumber(text);
+  if (!address || !takeChar(text, ',')) return std::nullopt;
+  const auto length = takeNumber(text);
+  if (!length) return std::nullopt;
+  return Range{*address, *length};
+}
+
+std::string readMemory(std::string_view text, DebugTarget& target) {
+  const auto range = takeRange(&text);
+  if (!range || !text.empty() || range->length > kMaxBytes) return kBadPacket;
+  std::vector<std::byte> bytes(range->length);
+  return target.read(range->address, bytes) ? hexOf(bytes) : kBadAddress;
+}
+
+std::string writeMemory(std::string_view text, bool binary, DebugTarget& target) {
+  const auto range = takeRange(&text);
+  if (!range || !takeChar(&text, ':')) return kBadPacket;
+  std::optional<std::vector<std::byte>> bytes;
+  if (binary) {
+    const auto raw = std::as_bytes(std::span(text));
+    bytes.emplace(raw.begin(), raw.end());
+  } else {
+    bytes = bytesOf(text);
+  }
+  if (!bytes || bytes->size() != range->length) return kBadPacket;
+  return target.write(range->address, *bytes) ? kOk : kBadAddress;
+}
+
+/// "Z0,address,kind": a breakpoint by software or hardware, which are the same here. Watchpoints: no answer.
+std::string breakpoint(std::string_view text, bool set, DebugTarget& target) {
+  if (text[0] != '0' && text[0] != '1') return {};
+  text.remove_prefix(1);
+  if (!takeChar(&text, ',')) return kBadPacket;
+  const auto at = takeRange(&text);
+  if (!at) return kBadPacket;
+  if (set) return target.setBreakpoint(at->address) ? kOk : kBadAddress;
+  target.clearBreakpoint(at->address);
+  return kOk;
+}
+
+// --- questions
+
+std::string description(std::string_view text) {
+  auto range = takeRange(&text);
+  if (!range || !text.empty()) return kBadPacket;
+  if (range->address >= kDescription.size()) return "l";
+  const std::string_view part = kDescription.substr(range->address, std::min(range->length, kMaxBytes));
+  return (range->address + part.size() == kDescription.size() ? "l" : "m") + std::string(part);
+}
+
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+PacketAnswer question(std::string_view packet) {
+  constexpr std::string_view kFeatures = "qXfer:features:read:target.xml:";
+  if (startsWith(packet, "qSupported"))
+    return {fmt::format("PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+",
+                        PacketReader::kMaxPacket)};
+  if (startsWith(packet, kFeatures)) return {description(packet.substr(kFeatures.size()))};
+  if (packet == "QStartNoAckMode") return {kOk, {}, false, true};
+  if (packet == "qAttached") return {"1"};
+  if (packet == "qC") return {"QC1"};
+  if (packet == "qfThreadInfo") return {"m1"};
+  if (packet == "qsThreadInfo") return {"l"};
+  return {};
+}
+
+PacketAnswer goOn(Debugger::Next next) {
+  PacketAnswer answer;
+  answer.next = next;
+  answer.silent = next != Debugger::Next::Detach;
+  if (next == Debugger::Next::Detach) answer.text = kOk;
+  return answer;
+}
+
+/// "c" and "s" may name an address to go on from, "C" and "S" a signal, which there is none of here.
+PacketAnswer resume(std::string_view packet, Debugger::Next next, CpuRegisters& registers) {
+  std::string_view rest = packet.substr(1);
+  if (packet[0] == 'C' || packet[0] == 'S') {
+    (void)takeNumber(&rest);
+    (void)takeChar(&rest, ';');
+  }
+  if (!rest.empty()) {
+    const auto address = takeNumber(&rest);
+    if (!address) return {kBadPacket};
+    registers.r[15] = *address & ~1u;
+  }
+  return goOn(next);
+}
+
+}  // namespace
+
+std::string framePacket(std::string_view payload) {
+  std::string escaped;
+  for (const char c : payload) {
+    if (c == '$' || c == '#' || c == '*' || c == kEscape) {
+      escaped += kEscape;
+      escaped += static_cast<char>(c ^ kEscapeMask);
+    } else {
+      escaped += c;
+    }
+  }
+  unsigned sum = 0;
+  for (const char c : escaped) sum += static_cast<unsigned char>(c);
+  return fmt::format("${}#{:02x}", escaped, sum & 0xff);
+}
+
+std::optional<PacketReader::Item> PacketReader::feed(char byte) {
+  constexpr char kInterruptByte = 3;
+  switch (state_) {
+    case State::Between:
+      if (byte == kInterruptByte) return Item{Kind::Interrupt, {}};
+      if (byte != '$') return std::nullopt;  // acknowledgements
+      state_ = State::Payload;
+      payload_.clear();
+      sum_ = 0;
+      escaped_ = false;
+      return std::nullopt;
+    case State::Payload:
+      if (byte == '#') {
+        state_ = State::FirstDigit;
+        return std::nullopt;
+      }
+      sum_ += static_cast<unsigned char>(byte);
+      if (!escaped_ && byte == kEscape) {
+        escaped_ = true;
+        return std::nullopt;
+      }
+      if (payload_.size() > kMaxPacket) {
+        state_ = State::Between;
+        return Item{Kind::Damaged, {}};
+      }
+      payload_ += escaped_ ? static_cast<char>(byte ^ kEscapeMask) : byte;
+      escaped_ = false;
+      return std::nullopt;
+    case State::FirstDigit:
+      given_ = static_cast<unsigned>(digitOf(byte)) << 4;
+      state_ = State::SecondDigit;
+      return std::nullopt;
+    default:
+      state_ = State::Between;
+      given_ |= static_cast<unsigned>(digitOf(byte));
+      return Item{given_ == (sum_ & 0xff) ? Kind::Packet : Kind::Damaged, std::move(payload_)};
+  }
+}
+
+std::string stopReply(DebugEvent event) {
+  unsigned signal = 5;  // SIGTRAP
+  if (event == DebugEvent::Interrupted) signal = 2;
+  if (event == DebugEvent::UndefinedInstruction) signal = 4;
+  if (event == DebugEvent::Ending) signal = 6;  // SIGABRT
+  if (event == DebugEvent::Fault) signal = 11;
+  return fmt::format("T{:02x}thread:1;", signal);
+}
+
+std::string consolePacket(std::string_view line) {
+  return "O" + hexOf(std::as_bytes(std::span(line))) + "0a";
+}
+
+PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget& target) {
+  if (packet.empty()) return {};
+  const std::string_view rest = packet.substr(1);
+  switch (packet[0]) {
+    case '?':
+      return {stopReply(event)};
+    case 'g':
+      return {readRegisters(target.registers())};
+    case 'G':
+      return {writeRegisters(target.registers(), rest)};
+    case 'p':
+      return {readRegister(target.registers(), rest)};
+    case 'P':
+      return {writeRegister(target.registers(), rest)};
+    case 'm':
+      return {readMemory(rest, target)};
+    case 'M':
+    case 'X':
+      return {writeMemory(rest, packet[0] == 'X', target)};
+    case 'Z':
+    case 'z':
+      return rest.empty() ? PacketAnswer{kBadPacket}
+                          : PacketAnswer{breakpoint(rest, packet[0] == 'Z', target)};
+    case 'c':
+    case 'C':
+      return resume(packet, Debugger::Next::Continue, target.registers());
+    case 's':
+    case 'S':
+      return resume(packet, Debugger::Next::Step, target.registers());
+    case 'v':
+      if (packet == "vCont?") return {"vCont;c;C;s;S"};
+      if (startsWith(packet, "vCont;c") || startsWith(packet, "vCont;C"))
+        return goOn(Debugger::Next::Continue);
+      if (startsWith(packet, "vCont;s") || startsWith(packet, "vCont;S")) return goOn(Debugger::Next::Step);
+      if (startsWith(packet, "vKill")) {
+        PacketAnswer answer = goOn(Debugger::Next::Kill);
+        answer.text = kOk;
+        answer.silent = false;
+        return answer;
+      }
+      return {};
+    case 'D':
+      return goOn(Debugger::Next::Detach);
+    case 'k':
+      return goOn(Debugger::Next::Kill);
+    case 'H':
+    case 'T':
+      return {kOk};  // there is one thread
+    case 'q':
+    case 'Q':
+      return question(packet);
+    default:
+      return {};
+  }
+}
+
+}  // namespace carina::platform
