@@ -148,15 +148,35 @@ std::vector<npu::Traversal> traversals(const npu::KernelOperation& op) {
   return orders;
 }
 
+/// Encoded bytes of the zeros that fill up groups of taps when parts of the kernel come first: about 2 bits
+/// each.
+int64_t paddingBytes(const npu::KernelOperation& op) {
+  if (op.kind != npu::OperationKind::Conv || op.weights->traversal != npu::Traversal::PartKernelFirst)
+    return 0;
+  const int64_t group = npu::elementBytes(op.ifm.type) == 2 ? 2 : 4;
+  int64_t zeros = 0;
+  for (int32_t y = 0; y < op.kernel.height; y += 8) {
+    for (int32_t x = 0; x < op.kernel.width; x += 8) {
+      const int64_t taps = int64_t{std::min(op.kernel.height - y, 8)} * std::min(op.kernel.width - x, 8);
+      zeros += roundUp(taps, group) - taps;
+    }
+  }
+  return zeros * op.ifm.depth * op.ofm.depth / 4;
+}
+
 Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
               const std::vector<npu::Traversal>& orders) {
   const npu::Target& target = *contexts.front().machine->target;
   npu::KernelOperation& op = operations.front();
-  Chain chain(operations, contexts);
   Best best;
   for (const npu::Traversal order : orders) {
     npu::KernelOperation candidate = op;
-    if (candidate.weights) candidate.weights->traversal = order;
+    std::vector<npu::TimingContext> ordered(contexts.begin(), contexts.end());
+    if (candidate.weights) {
+      candidate.weights->traversal = order;
+      if (ordered.front().weightBytes >= 0) ordered.front().weightBytes += paddingBytes(candidate);
+    }
+    Chain chain(operations, ordered);
     if (!target.isU85()) {
       candidate.microblock = npu::microblocks(target).front();
       searchMicroblock(candidate, chain, target, best);

@@ -123,6 +123,7 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
                                             : "feature map");
   }
   for (const Pass& pass : schedule.passes) {
+    if (pass.weights.copyOf >= 0) continue;
     for (const int staging : pass.staging) {
       if (staging >= 0) {
         add(schedule.staging[static_cast<size_t>(staging)], sourceName(pass.node), "staged weights");

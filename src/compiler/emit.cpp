@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started right after
-// the kernel operation before it, so that they run while that one computes.
+// the kernel operation before it, so that they run while that one computes; pieces of weights that the plan
+// fetches earlier right after the last operation of their group.
 #include "compiler/emit.hpp"
 
 #include <algorithm>
@@ -79,6 +80,8 @@ class Emitter {
       : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
 
   std::vector<EmittedOperation> run() {
+    fetches_.resize(schedule_.groups.size() + 1);
+    std::vector<size_t> lastStep;  // per group
     for (size_t g = 0; g < schedule_.groups.size(); ++g) {
       const Group& group = schedule_.groups[g];
       if (group.rows == 0) {
@@ -89,11 +92,14 @@ class Emitter {
           if (!passAt(stripe.pass).follows) addUnit(stripe.pass, &stripe);
         }
       }
+      lastStep.push_back(steps_.size() - 1);
     }
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      if (i == 0) issueTransfers(steps_[0]);
+    if (!steps_.empty()) issueTransfers(steps_.front().transfers);
+    issueTransfers(fetches_.front());
+    for (size_t i = 0, g = 0; i < steps_.size(); ++i) {
       issue(std::move(steps_[i].main));
-      if (i + 1 < steps_.size()) issueTransfers(steps_[i + 1]);
+      if (i + 1 < steps_.size()) issueTransfers(steps_[i + 1].transfers);
+      if (g < lastStep.size() && lastStep[g] == i) issueTransfers(fetches_[++g]);
     }
     out_.push_back({npu::Stop{}, nullptr, "", "STOP", false});
     return std::move(out_);
@@ -173,14 +179,28 @@ class Emitter {
     npu::Area area = npu::Area::Constants;
     if (pass.staged) {
       const Placement& staging = schedule_.staging[static_cast<size_t>(pass.staging[index % 2])];
-      npu::DmaOperation dma;
-      dma.source.region = regionOf(npu::Area::Constants);
-      dma.source.address = base;
-      dma.destination.region = regionOf(staging.area);
-      dma.destination.address = static_cast<uint64_t>(staging.address);
-      dma.length = static_cast<uint64_t>(slice.bytes);
-      if (!stripe || stripe->begin == 0)
-        step.transfers.push_back({dma, pass.node, suffix, "DMA weights", false});
+      const auto piece = [&](int64_t begin, int64_t end) {
+        npu::DmaOperation dma;
+        dma.source.region = regionOf(npu::Area::Constants);
+        dma.source.address = base + static_cast<uint64_t>(begin);
+        dma.destination.region = regionOf(staging.area);
+        dma.destination.address = static_cast<uint64_t>(staging.address + begin);
+        dma.length = static_cast<uint64_t>(end - begin);
+        return EmittedOperation{dma, pass.node, suffix, "DMA weights", false};
+      };
+      const std::vector<Fetch>& fetches = pass.weights.fetches;
+      // The pieces were planned for the bytes that were to be expected: the same shares of what came out.
+      const int64_t planned = fetches.empty() ? 0 : fetches.back().offset + fetches.back().bytes;
+      for (const Fetch& fetch : fetches) {
+        const auto share = [&](int64_t offset) {
+          return offset == planned ? slice.bytes : slice.bytes * offset / planned / 16 * 16;
+        };
+        const int64_t begin = share(fetch.offset), end = share(fetch.offset + fetch.bytes);
+        if (begin < end) fetches_[static_cast<size_t>(fetch.during + 1)].push_back(piece(begin, end));
+      }
+      if (fetches.empty() && pass.weights.copyOf < 0 && (!stripe || stripe->begin == 0)) {
+        step.transfers.push_back(piece(0, slice.bytes));
+      }
       base = static_cast<uint64_t>(staging.address);
       area = staging.area;
     }
@@ -282,8 +302,8 @@ class Emitter {
     steps_.push_back(std::move(step));
   }
 
-  void issueTransfers(Step& step) {
-    for (EmittedOperation& transfer : step.transfers) issue(std::move(transfer));
+  void issueTransfers(std::vector<EmittedOperation>& transfers) {
+    for (EmittedOperation& transfer : transfers) issue(std::move(transfer));
   }
 
   void issue(EmittedOperation emitted) {
@@ -306,6 +326,7 @@ class Emitter {
   WaitTracker waits_;
   TableSlots tables_;
   std::vector<Step> steps_;
+  std::vector<std::vector<EmittedOperation>> fetches_;  // behind each group; the first ones: before all
   std::optional<npu::KernelOperation> previous_;
   std::vector<EmittedOperation> out_;
 };

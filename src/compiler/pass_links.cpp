@@ -156,11 +156,11 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
   return -1;
 }
 
-CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges) {
+CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area) {
   CascadeProblem problem;
   problem.buffers.assign(ranges.begin(), ranges.end());
   for (size_t b = 0; b < ranges.size(); ++b) {
-    if (schedule.buffers[b].area != npu::Area::Arena) problem.buffers[b].bytes = 0;
+    if (schedule.buffers[b].area != area) problem.buffers[b].bytes = 0;
   }
   std::unordered_map<const ir::Node*, int32_t> passOf;
   std::vector<int32_t> lastWriter(ranges.size(), -1);

@@ -18,7 +18,8 @@ void linkChains(Schedule& schedule);
 /// pass, and laid out like the result; -1: none. `ranges`: lifetimes of the buffers in passes.
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges);
 
-/// The facts that cascades are chosen by; staged bytes and cycles are left to the caller.
-CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges);
+/// The facts that cascades are chosen by; staged bytes and cycles are left to the caller. `area`: the one
+/// that they are to keep small.
+CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area);
 
 }  // namespace carina::compiler

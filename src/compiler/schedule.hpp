@@ -3,7 +3,6 @@
 // lies. A Pass is one node; passes run one after the other, as U85 chains, or interleaved stripe by stripe.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -12,7 +11,9 @@
 #include "compiler/allocator.hpp"
 #include "compiler/cascades.hpp"
 #include "compiler/compiler.hpp"
+#include "compiler/constant_pool.hpp"
 #include "compiler/storage.hpp"
+#include "compiler/weight_plan.hpp"
 #include "compiler/weight_streams.hpp"
 
 namespace carina::compiler {
@@ -25,19 +26,6 @@ struct Placement {
   LiveRange live;          // in groups; unused buffers have bytes 0
   int32_t heldRows = 0;    // a rolling buffer of so many rows, 0: the whole map
   int32_t takesOver = -1;  // the buffer whose place this one takes while its last reader runs
-};
-
-/// Read-only bytes of the program; equal contents are stored once.
-class ConstantPool {
- public:
-  /// Offset of `bytes`, a multiple of 16.
-  int64_t add(ByteSpan bytes);
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-  std::vector<std::byte> take() && { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::multimap<uint64_t, std::pair<int64_t, int64_t>> byHash_;  // offset, length
 };
 
 /// Encoded weights of some output channels.
@@ -59,6 +47,7 @@ struct Pass {
   std::vector<WeightSlice> slices;     // of convolutions, in channel order
   bool staged = false;                 // weights are copied to fast memory before use
   std::array<int, 2> staging{-1, -1};  // indices into Schedule::staging, of even and odd slices
+  PlannedWeights weights;              // of staged weights: when they arrive, or the pass whose copy is read
   int64_t table = -1;                  // offset of the lookup table in the constants
   int64_t tableBytes = 0;
 };
@@ -85,7 +74,10 @@ std::vector<const ir::Value*> memoryInputs(const Schedule& schedule, const Pass&
 /// Region register value of an area.
 uint8_t regionOf(npu::Area area);
 
-/// One line per pass and buffer, for --dump-after=schedule.
+/// One line per pass and buffer, for --dump-after=schedule (schedule_print.cpp).
 std::string print(const Schedule& schedule);
+
+/// Why the arena of a schedule cannot be smaller: what is alive where most is.
+Error arenaTooLarge(const Schedule& schedule, int64_t limit);
 
 }  // namespace carina::compiler

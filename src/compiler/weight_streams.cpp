@@ -4,6 +4,8 @@
 #include "compiler/weight_streams.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "compiler/npu_ir.hpp"
 #include "npu/scale_records.hpp"
@@ -96,6 +98,37 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
     if (s < encoded.streams.size()) slice.streams.weights[s] = append(encoded.streams[s]);
   }
   return slice;
+}
+
+int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op) {
+  const auto bytesOf = [](const ir::Node* n, size_t operand) {
+    return n->operand(operand)->constant().bytes();
+  };
+  const auto equal = [](ByteSpan a, ByteSpan b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  };
+  const ByteSpan weights = bytesOf(node, 1);
+  const size_t hash =
+      std::hash<std::string_view>()({reinterpret_cast<const char*>(weights.data()), weights.size()});
+  const npu::WeightOrder order = weightOrder(op, target_);
+  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+  const auto zeroPoints = [](const ir::Node* n) {
+    return n->attributeAs<ir::Ints>(n->def().attributes.size() - 1);
+  };
+  const auto [first, last] = members_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const ir::Node* other = it->second.node;
+    const npu_ir::OutputStage otherStage = npu_ir::outputStage(other);
+    if (it->second.order == order && other->operand(1)->type == node->operand(1)->type &&
+        equal(bytesOf(other, 1), weights) && equal(bytesOf(other, 2), bytesOf(node, 2)) &&
+        otherStage.multipliers == stage.multipliers && otherStage.shifts == stage.shifts &&
+        zeroPoints(other) == zeroPoints(node)) {
+      return it->second.set;
+    }
+  }
+  const auto set = static_cast<int32_t>(members_.size());
+  members_.emplace(hash, Member{node, order, set});
+  return set;
 }
 
 int64_t estimateEncodedBytes(const ir::Node* node) {

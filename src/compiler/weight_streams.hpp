@@ -2,6 +2,7 @@
 // Weight and scale streams of one operation, slice by slice, as they lie in the constants.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -22,6 +23,24 @@ struct EncodedSlice {
 /// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
                                  npu::DepthSlice channels, const npu::Target& target);
+
+/// Numbers weights whose streams are equal alike.
+class StreamSets {
+ public:
+  explicit StreamSets(const npu::Target& target) : target_(target) {}
+
+  /// The set of a CONV or DEPTHWISE node with the block and traversal of `op`; sets count from 0.
+  int32_t indexOf(const ir::Node* node, const npu::KernelOperation& op);
+
+ private:
+  struct Member {
+    const ir::Node* node;
+    npu::WeightOrder order;
+    int32_t set;
+  };
+  const npu::Target& target_;
+  std::unordered_multimap<size_t, Member> members_;  // the first of each set, by hash
+};
 
 /// Encoded bytes to expect, without encoding.
 int64_t estimateEncodedBytes(const ir::Node* node);

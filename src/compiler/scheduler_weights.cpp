@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks, ways of the weights to the multipliers, and their streams (scheduler.hpp).
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/block_search.hpp"
+#include "compiler/operation_builder.hpp"
+#include "compiler/scheduler.hpp"
+#include "npu/blockconfig.hpp"
+#include "npu/scale_records.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Weights up to this size are not cut into slices; larger ones into two alternating ones of about half of
+/// it.
+constexpr int64_t kWholeStagingBytes = 48 * 1024;
+
+}  // namespace
+
+npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
+  const Pass& pass = result_.passes[static_cast<size_t>(p)];
+  if (pass.isDma) return 0;
+  npu::KernelOperation op = pass.operation;
+  if (rows > 0 && rows < op.ofm.height) {
+    const int32_t granule = std::max(npu::BlockRules(target_, op).granule().h, 1);
+    op.ofm.height = rows;
+    op.block.h = std::min<int32_t>(op.block.h, static_cast<int32_t>(roundUp(rows, granule)));
+  }
+  return npu::estimate(op, timingContext(pass)).total;
+}
+
+std::vector<LiveRange> Scheduler::stagingEstimate() const {
+  std::vector<LiveRange> ranges;
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    const Pass& pass = result_.passes[i];
+    if (!pass.staged) continue;
+    const int32_t at = pass.group;
+    const int64_t bytes = estimateEncodedBytes(pass.node), slice = slicedBytes(pass);
+    const int64_t margin = slice / 8 + 64;
+    ranges.push_back({slice + margin, at - 1, at});
+    if (slice < bytes) ranges.push_back({slice + margin, at, at});
+  }
+  return ranges;
+}
+
+int64_t Scheduler::slicedBytes(const Pass& pass) const {
+  const int64_t bytes = estimateEncodedBytes(pass.node);
+  if (slicedDepth(pass) >= pass.operation.ofm.depth) return bytes;
+  return roundUp(bytes * slicedDepth(pass) / pass.operation.ofm.depth + 256, 16);
+}
+
+int32_t Scheduler::sliceDepth(const Pass& pass) const {
+  const int32_t depth = pass.operation.ofm.depth;
+  return pass.weights.path == WeightPath::Sliced ? slicedDepth(pass) : depth;
+}
+
+int32_t Scheduler::slicedDepth(const Pass& pass) const {
+  const int32_t depth = pass.operation.ofm.depth;
+  const int64_t bytes = estimateEncodedBytes(pass.node);
+  // All weights of a cascade stay while it runs: every stripe needs them.
+  if (bytes <= kWholeStagingBytes || inCascade(pass)) return depth;
+  constexpr int32_t quantum = 16;
+  const int64_t slice = depth * (kWholeStagingBytes / 2) / bytes / quantum * quantum;
+  return static_cast<int32_t>(std::clamp<int64_t>(slice, quantum, depth));
+}
+
+npu::TimingContext Scheduler::timingContext(const Pass& pass) const {
+  return timingContext(pass, pass.staged, sliceDepth(pass));
+}
+
+npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32_t depth) const {
+  npu::TimingContext context;
+  context.machine = &result_.machine;
+  const OperationInputs inputs = operationInputs(pass.node, target_);
+  if (inputs.ifm) context.ifm = areaOf(inputs.ifm);
+  if (inputs.ifm2) context.ifm2 = areaOf(inputs.ifm2);
+  context.ofm = areaOf(pass.node->result());
+  if (isConvolution(pass)) {
+    context.weights = context.scales = staged ? fastArea() : npu::Area::Constants;
+    // Records come in groups of 16 channels.
+    context.scaleBytes = npu::kScaleRecordBytes * roundUp(depth, 16);
+    context.weightBytes = estimateEncodedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
+                          npu::kScaleRecordBytes * depth;
+  }
+  return context;
+}
+
+Result<Scheduler::Blocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth) const {
+  Blocks blocks;
+  std::vector<npu::TimingContext> contexts;
+  const auto first = static_cast<size_t>(&pass - result_.passes.data());
+  for (size_t p = first; p < result_.passes.size() && (p == first || result_.passes[p].follows); ++p) {
+    npu::KernelOperation op = result_.passes[p].operation;
+    if (isConvolution(pass)) op.ofm.depth = depth;
+    if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
+    if (result_.passes[p].stripeRows > 0) op.ofm.height = result_.passes[p].stripeRows;
+    blocks.operations.push_back(op);
+    contexts.push_back(timingContext(result_.passes[p], staged, depth));
+  }
+  auto& chain = blocks.operations;
+  CARINA_RETURN_IF_ERROR(chain.size() > 1      ? chooseChainBlock(chain, contexts)
+                         : isConvolution(pass) ? chooseBlockAndTraversal(chain[0], contexts[0])
+                                               : chooseBlock(chain[0], contexts[0]));
+  blocks.cost = npu::estimateChain(chain, contexts);
+  return blocks;
+}
+
+void Scheduler::use(const Blocks& blocks, Pass& pass) {
+  const auto first = static_cast<size_t>(&pass - result_.passes.data());
+  for (size_t i = 0; i < blocks.operations.size(); ++i) {
+    npu::KernelOperation& op = result_.passes[first + i].operation;
+    const npu::KernelOperation& chosen = blocks.operations[i];
+    op.block = chosen.block;
+    op.microblock = chosen.microblock;
+    op.ifmBufferEnd = chosen.ifmBufferEnd;
+    op.ifm2BufferStart = chosen.ifm2BufferStart;
+    op.accumulatorStart = chosen.accumulatorStart;
+    if (op.weights) op.weights->traversal = chosen.weights->traversal;
+  }
+}
+
+Status Scheduler::chooseBlocks() {
+  return forEachPass([this](Pass& pass) -> Status {
+    if (pass.isDma || pass.follows) return {};
+    CARINA_TRY(const Blocks blocks, blocksFor(pass, pass.staged, sliceDepth(pass)));
+    use(blocks, pass);
+    return {};
+  });
+}
+
+Status Scheduler::chooseWeightPaths() {
+  std::vector<std::array<Blocks, kWeightPaths>> choices(result_.passes.size());
+  CARINA_RETURN_IF_ERROR(forEachPass([&](Pass& pass) -> Status {
+    if (!isPlanned(pass)) return {};
+    auto& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
+    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
+    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Direct)], blocksFor(pass, false, depth));
+    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Whole)], blocksFor(pass, true, depth));
+    if (slice < depth) {
+      CARINA_TRY(choice[static_cast<size_t>(WeightPath::Sliced)], blocksFor(pass, true, slice));
+    }
+    return {};
+  }));
+  WeightProblem problem;
+  problem.ahead = limits_.ahead;
+  problem.copies = limits_.copies;
+  describeGroups(problem);
+  std::vector<size_t> passOfUse;
+  StreamSets sets(target_);
+  for (size_t p = 0; p < result_.passes.size(); ++p) {
+    const Pass& pass = result_.passes[p];
+    if (!isPlanned(pass)) continue;
+    WeightUse use;
+    use.group = pass.group;
+    use.set = sets.indexOf(pass.node, choices[p][static_cast<size_t>(WeightPath::Whole)].operations.front());
+    use.bytes = estimateEncodedBytes(pass.node);
+    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
+    use.sliceBytes = slicedBytes(pass);
+    use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
+    for (size_t path = 0; path < kWeightPaths; ++path) {
+      const Blocks& blocks = choices[p][path];
+      use.costs[path].cycles = kNoPath;
+      if (blocks.operations.empty()) continue;
+      // For the smallest memory: slices wherever there are some.
+      if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
+      // The last slice may be thinner than the others.
+      const double share =
+          path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
+      use.costs[path] = {
+          static_cast<npu::Cycles>(static_cast<double>(blocks.cost.total) * share),
+          static_cast<npu::Cycles>(static_cast<double>(blocks.cost.port[mode().port(npu::Area::Constants)]) *
+                                   share)};
+    }
+    problem.uses.push_back(use);
+    passOfUse.push_back(p);
+  }
+  WeightPlan plan = planWeights(problem);
+  for (size_t u = 0; u < passOfUse.size(); ++u) {
+    Pass& pass = result_.passes[passOfUse[u]];
+    pass.weights = std::move(plan.uses[u]);
+    if (pass.weights.copyOf >= 0) {
+      pass.weights.copyOf = static_cast<int32_t>(passOfUse[static_cast<size_t>(pass.weights.copyOf)]);
+    }
+    pass.staged = pass.weights.path != WeightPath::Direct;
+    this->use(choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)], pass);
+  }
+  return {};
+}
+
+void Scheduler::describeGroups(WeightProblem& problem) const {
+  constexpr int64_t kProbe = int64_t{1} << 20;
+  const auto transfer = [&](int64_t bytes) {
+    return npu::transferCycles(result_.machine, bytes, npu::Area::Constants, fastArea());
+  };
+  problem.speed.latency = transfer(0);
+  problem.speed.cyclesPerByte =
+      static_cast<double>(transfer(kProbe) - problem.speed.latency) / static_cast<double>(kProbe);
+  problem.speed.outstanding = target_.maxOutstandingDma();
+  std::vector<LiveRange> taken;
+  for (const Placement& placement : result_.buffers) {
+    if (placement.area == fastArea() && placement.live.bytes > 0) taken.push_back(placement.live);
+  }
+  for (const Pass& pass : result_.passes) {
+    if (!pass.staged || isPlanned(pass)) continue;
+    taken.push_back({estimateEncodedBytes(pass.node), pass.group - 1, pass.group});
+  }
+  for (size_t g = 0; g < result_.groups.size(); ++g) {
+    const Group& members = result_.groups[g];
+    WeightGroup group;
+    group.freeBytes = limits_.ahead || mode().spilling() ? limits_.fast : int64_t{1} << 40;
+    for (const LiveRange& range : taken) {
+      if (range.first <= static_cast<int32_t>(g) && static_cast<int32_t>(g) <= range.last)
+        group.freeBytes -= roundUp(range.bytes, 16);
+    }
+    std::vector<npu::KernelOperation> chain;
+    std::vector<npu::TimingContext> contexts;
+    for (int32_t p = members.first; p <= members.last; ++p) {
+      const Pass& pass = result_.passes[static_cast<size_t>(p)];
+      if (pass.isDma) continue;
+      chain.push_back(pass.operation);
+      contexts.push_back(timingContext(pass));
+      if (members.rows > 0) group.cycles += npu::estimate(chain.back(), contexts.back()).total;
+    }
+    group.last = group.cycles;
+    if (members.rows > 0) {
+      group.last /= static_cast<npu::Cycles>(std::max<size_t>(result_.stripes[g].size(), 1));
+    } else if (!chain.empty()) {
+      const npu::OperationCost cost = npu::estimateChain(chain, contexts);
+      group.cycles = group.last = cost.total;
+      group.port = cost.port[mode().port(npu::Area::Constants)];
+    }
+    problem.groups.push_back(group);
+  }
+}
+
+void Scheduler::expectSlices(Pass& pass) {
+  if (!isConvolution(pass)) return;
+  pass.slices.clear();
+  const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
+  for (int32_t c = 0; c < depth; c += step) {
+    WeightSlice slice;
+    slice.channels = {c, std::min(step, depth - c)};
+    slice.streams = *pass.operation.weights;
+    const auto scales = static_cast<uint64_t>(npu::kScaleRecordBytes * slice.channels.depth);
+    slice.bytes = roundUp(estimateEncodedBytes(pass.node) * slice.channels.depth / depth, 16);
+    slice.streams.scales[0] = npu::AddressRange{0, scales};
+    slice.streams.weights[0] = npu::AddressRange{scales, static_cast<uint64_t>(slice.bytes) - scales};
+    pass.slices.push_back(slice);
+  }
+}
+
+Status Scheduler::forEachPass(const std::function<Status(Pass&)>& body) {
+  std::vector<Status> statuses(result_.passes.size());
+  oneapi::tbb::parallel_for(size_t{0}, statuses.size(),
+                            [&](size_t i) { statuses[i] = body(result_.passes[i]); });
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
+  }
+  return {};
+}
+
+Status Scheduler::encodeWeights() {
+  struct Job {
+    size_t pass;
+    npu::DepthSlice channels;
+  };
+  std::vector<Job> jobs;
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    const Pass& pass = result_.passes[i];
+    if (!isConvolution(pass) || pass.weights.copyOf >= 0) continue;
+    const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
+    for (int32_t c = 0; c < depth; c += step) jobs.push_back({i, {c, std::min(step, depth - c)}});
+  }
+  // Long jobs first, so that the last one to finish is short.
+  std::vector<size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto work = [&](size_t j) {
+    const Pass& pass = result_.passes[jobs[j].pass];
+    return pass.node->operand(1)->numElements() / pass.operation.ofm.depth * jobs[j].channels.depth;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
+  std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
+  oneapi::tbb::parallel_for(
+      oneapi::tbb::blocked_range<size_t>(0, order.size(), 1),
+      [&](const oneapi::tbb::blocked_range<size_t>& range) {
+        for (size_t k = range.begin(); k != range.end(); ++k) {
+          const Job& job = jobs[order[k]];
+          const Pass& pass = result_.passes[job.pass];
+          encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
+        }
+      },
+      oneapi::tbb::simple_partitioner());
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    Pass& pass = result_.passes[jobs[j].pass];
+    if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
+    const EncodedSlice& slice = encoded[j]->value();
+    pass.slices.push_back({slice.channels, result_.constants.add(slice.bytes),
+                           static_cast<int64_t>(slice.bytes.size()), slice.streams});
+  }
+  for (Pass& pass : result_.passes) {
+    if (pass.weights.copyOf >= 0)
+      pass.slices = result_.passes[static_cast<size_t>(pass.weights.copyOf)].slices;
+  }
+  return {};
+}
+
+void Scheduler::addStaging() {
+  result_.staging.clear();
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    Pass& pass = result_.passes[i];
+    if (!pass.staged) continue;
+    if (pass.weights.copyOf >= 0) {
+      pass.staging = result_.passes[static_cast<size_t>(pass.weights.copyOf)].staging;
+      continue;
+    }
+    const int32_t at = pass.group;
+    for (size_t parity = 0; parity < std::min<size_t>(pass.slices.size(), 2); ++parity) {
+      int64_t bytes = 0;
+      for (size_t s = parity; s < pass.slices.size(); s += 2) bytes = std::max(bytes, pass.slices[s].bytes);
+      Placement placement;
+      placement.area = fastArea();
+      placement.bytes = bytes;
+      // The first slice arrives while the previous pass runs.
+      placement.live = {bytes, parity == 0 ? at - 1 : at, at};
+      if (!pass.weights.fetches.empty()) {
+        placement.live = {bytes, pass.weights.liveFirst, pass.weights.liveLast};
+      }
+      pass.staging[parity] = static_cast<int>(result_.staging.size());
+      result_.staging.push_back(placement);
+    }
+  }
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slow constants and slow arenas: weights that arrive early, copies that stay, maps in the cache, cascades in
+// it. Results are exact, the checker finds no missing wait, and more memory costs no cycles.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+/// Large maps with few channels, then small ones with many weights, at last a layer of weights only.
+ir::Graph network() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 64, 64, 4});
+  const auto layer = [&](ir::Value* v, int64_t channels, int64_t kernel, int64_t stride) {
+    const int64_t pad = kernel / 2, after = stride == 2 ? pad - 1 : pad;
+    return b.rescalePerChannel(
+        b.conv(v, channels, {kernel, kernel}, {stride, stride}, {pad, after, pad, after}, 3), DType::Int8, 44,
+        -5);
+  };
+  x = layer(x, 48, 3, 1);
+  x = b.rescalePerChannel(b.depthwise(x, {3, 3}, {1, 1}, {1, 1, 1, 1}, -5), DType::Int8, 40, 4);
+  x = layer(x, 64, 3, 2);
+  x = layer(x, 64, 3, 2);
+  x = layer(x, 128, 3, 2);
+  x = layer(x, 160, 1, 1);
+  x = layer(x, 256, 3, 1);
+  x = layer(x, 96, 1, 1);
+  x = b.averagePool(x, {8, 8}, {1, 1}, {0, 0, 0, 0}, 3);
+  return b.finish({layer(x, 700, 1, 1)});
+}
+
+/// Steps of a recurrent layer: the same weights again and again.
+ir::Graph recurrence() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 1, 1, 96});
+  ir::Value* weight = b.random(DType::Int8, {96, 1, 1, 96});
+  ir::Value* bias = b.random(DType::Int32, {96});
+  ir::Value* zero = b.scalar(DType::Int8, 0);
+  for (int step = 0; step < 6; ++step) {
+    ir::Value* acc = tosa::Conv2d::create(b.builder(), x, weight, bias, zero, zero, {0, 0, 0, 0}, {1, 1},
+                                          {1, 1}, false, DType::Int32)
+                         .output();
+    x = b.table(b.rescale(acc, DType::Int8, 1518500250, 42, 0, 3));
+  }
+  return b.finish({x});
+}
+
+compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& machine) {
+  auto program = compiler::compile(graph, machine);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().str());
+  return std::move(*program);
+}
+
+TEST(MemoryModes, ExactAndWithoutHazards) {
+  for (const ir::Graph& graph : {network(), recurrence()}) {
+    const auto inputs = randomInputs(graph, 9);
+    EXPECT_EQ(differences(graph, "ethos-u55-128", "Shared_Sram", inputs, false), "");
+    for (const char* target : {"ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-512"}) {
+      for (const char* mode : {"Shared_Sram", "Dedicated_Sram_256KB", "Dedicated_Sram"}) {
+        EXPECT_EQ(differences(graph, target, mode, inputs, false), "");
+      }
+    }
+  }
+}
+
+TEST(MemoryModes, ALargerCacheCostsNoCycles) {
+  const ir::Graph graph = network();
+  for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {
+    auto machine = npu::makeMachine(target, "", "Dedicated_Sram");
+    int64_t before = 0;
+    for (const int64_t size : {64, 128, 256, 384, 512, 1024}) {
+      machine->memory.cacheBytes = size * 1024;
+      const compiler::CompiledProgram program = compiled(graph, *machine);
+      EXPECT_LE(program.cacheBytes, size * 1024);
+      // The search goes by expected sizes of weights: what comes out may differ by a little.
+      if (before > 0) {
+        EXPECT_LE(program.cycles, before + before / 200) << target << " " << size;
+      }
+      before = program.cycles;
+    }
+  }
+}
+
+TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {
+  const ir::Graph graph = recurrence();
+  auto machine = npu::makeMachine("ethos-u55-128", "", "Shared_Sram");
+  int64_t bytes = 0;
+  for (const auto& record : compiled(graph, *machine).operations) {
+    const auto* dma = std::get_if<npu::DmaOperation>(&record.operation);
+    if (dma && record.kind == "DMA weights") bytes += static_cast<int64_t>(dma->length);
+  }
+  EXPECT_GT(bytes, 96 * 96 / 2);
+  EXPECT_LT(bytes, 96 * 96 * 2);
+}
+
+}  // namespace
+}  // namespace carina::test
