@@ -51,6 +51,45 @@ Result<bool> rewriteConvolution(ir::Node* node) {
   return true;
 }
 
+/// A 3-D convolution as 2-D ones over a batch of planes, one per plane of the kernel, and their sum:
+/// ExecuTorch's kernel has no 3-D form. Transposed ones stay as they are.
+Result<bool> rewriteConvolution3d(ir::Node* node) {
+  const auto op = aten::asConvolution(node);
+  if (!op || op->spatialRank() != 3 || op->transposed) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* volume =
+      op->input->rank() == 4 ? viewed(b, op->input, withBatch(op->input->shape())) : op->input;
+  const bool symmetric = op->padBefore[1] == op->padAfter[1] && op->padBefore[2] == op->padAfter[2];
+  ir::Ints pad{0, 0, 0, 0, op->padBefore[0], op->padAfter[0]};  // innermost dimension first
+  if (!symmetric)
+    pad = {op->padBefore[2], op->padAfter[2], op->padBefore[1], op->padAfter[1], pad[4], pad[5]};
+  if (pad != ir::Ints(6, 0)) volume = aten::ConstantPadNd::create(b, volume, pad, 0.0).output();
+  const ir::Ints padding = symmetric ? ir::Ints{op->padBefore[1], op->padBefore[2]} : ir::Ints{0, 0};
+  const ir::Ints swap{0, 2, 1, 3, 4};  // planes beside the batch, and back
+  ir::Value* planes = aten::Permute::create(b, volume, swap).output();
+  const Shape& in = planes->shape();
+  const Shape& kernel = op->weight->shape();
+  const int64_t depth = node->result()->shape()[node->result()->shape().size() - 3];
+  ir::Value* sum = nullptr;
+  for (int64_t k = 0; k < kernel[2]; ++k) {
+    const int64_t from = k * op->dilation[0], to = from + (depth - 1) * op->stride[0] + 1;
+    ir::Value* taken = aten::SliceTensor::create(b, planes, int64_t{1}, from, to, op->stride[0]).output();
+    ir::Value* weight = aten::SliceTensor::create(b, op->weight, int64_t{2}, k, k + 1, int64_t{1}).output();
+    ir::Value* part = aten::Convolution::create(
+                          b, viewed(b, taken, {in[0] * depth, in[2], in[3], in[4]}),
+                          viewed(b, weight, {kernel[0], kernel[1], kernel[3], kernel[4]}),
+                          k == 0 ? op->bias : nullptr, ir::Ints{op->stride[1], op->stride[2]}, padding,
+                          ir::Ints{op->dilation[1], op->dilation[2]}, false, ir::Ints{0, 0}, op->groups)
+                          .output();
+    sum = sum ? aten::AddTensor::create(b, sum, part, int64_t{1}).output() : part;
+  }
+  const Shape& out = sum->shape();
+  ir::Value* result =
+      aten::Permute::create(b, viewed(b, sum, {in[0], depth, out[1], out[2], out[3]}), swap).output();
+  replaceNode(node, viewed(b, result, node->result()->shape()));
+  return true;
+}
+
 /// The pool as a 2-D one over a batch: 1-D windows become one row high.
 struct Pool2d {
   ir::Value* input;
@@ -147,7 +186,8 @@ Result<bool> rewriteResize1d(ir::Node* node) {
 }  // namespace
 
 void addWindowRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteConvolution, rewritePool, rewriteAdaptivePool, rewriteResize1d});
+  rewrites.insert(rewrites.end(), {rewriteConvolution3d, rewriteConvolution, rewritePool, rewriteAdaptivePool,
+                                   rewriteResize1d});
 }
 
 }  // namespace carina::cpu

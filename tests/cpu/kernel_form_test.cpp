@@ -164,6 +164,20 @@ const Case kCases[] = {
                                    int64_t{1})
            .output();
      }},
+    {"conv3d",
+     {2, 4, 5, 6, 7},
+     [](ir::Builder& b, Value* x) {
+       return aten::Conv3d::create(b, x, weight(b, {6, 2, 3, 2, 3}), weight(b, {6}), Ints{2, 1, 2},
+                                   Ints{1, 0, 1}, Ints{1, 2, 1}, int64_t{2})
+           .output();
+     }},
+    {"conv3d_same_without_batch",
+     {2, 5, 4, 6},
+     [](ir::Builder& b, Value* x) {
+       return aten::Conv3dPadding::create(b, x, weight(b, {3, 2, 2, 2, 3}), nullptr, Ints{1, 1, 1}, "same",
+                                          Ints{2, 1, 1}, int64_t{1})
+           .output();
+     }},
     {"max_pool1d",
      {1, 2, 9},
      [](ir::Builder& b, Value* x) {
