@@ -13,18 +13,20 @@ namespace {
 
 struct Flags {
   std::filesystem::path file;
+  std::vector<std::filesystem::path> tensorData;
   bool json = false;
 };
 
-Result<pipeline::Check> checkFile(const std::filesystem::path& path) {
-  CARINA_TRY(auto file, MappedFile::open(path));
-  auto check = pipeline::checkProgram(file->bytes());
-  if (!check) return std::move(check).error().inFile(path.string());
+Result<pipeline::Check> checkFile(const Flags& flags) {
+  CARINA_TRY(auto file, MappedFile::open(flags.file));
+  CARINA_TRY(const auto tensorData, pte::readTensorDataFiles(flags.tensorData));
+  auto check = pipeline::checkProgram(file->bytes(), tensorData);
+  if (!check) return std::move(check).error().inFile(flags.file.string());
   return check;
 }
 
 int check(const Flags& flags) {
-  auto result = checkFile(flags.file);
+  auto result = checkFile(flags);
   if (!result) return report(result.error());
   fmt::print("{}", flags.json ? report::checkJson(*result) : report::checkText(*result));
   return result->ok() ? 0 : 1;
@@ -36,7 +38,9 @@ void addCheck(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       app.add_subcommand("check", "Say what a program needs to run, and what would fail and why");
-  command->add_option("FILE", flags->file, "Program: .pte of any maker")->required();
+  command->add_option("FILE", flags->file, "Program: .pte or .bpte of any maker")->required();
+  command->add_option("--tensor-data", flags->tensorData,
+                      "Files (.ptd) with data that the program refers to by name");
   command->add_flag("--json", flags->json, "Print JSON instead of text");
   command->callback([flags, &run] { run = [flags] { return check(*flags); }; });
 }

@@ -27,6 +27,8 @@ Result<int> executeFirmware(Flags& flags) {
         .at(flags.input.empty() ? "--output" : "--input")
         .withRemedy("files in --semihosting-dir, or arrays linked into the image");
   }
+  if (!flags.run.tensorData.empty())
+    return fail("is for .pte and .bpte programs only").at("--tensor-data").withRemedy("leave it out");
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
@@ -83,6 +85,8 @@ void addRun(CLI::App& app, Run& run) {
                       "Memories and clock to count cycles with; default: the program's, or the image's");
   command->add_option("--memory-mode", flags->run.memoryMode,
                       "What lives in which memory; default: the program's, or the image's");
+  command->add_option("--tensor-data", flags->run.tensorData,
+                      "Files (.ptd) with data that the program refers to by name");
   command->add_flag("--check", flags->run.check,
                     "Look for mistakes in the command streams while they run; exit 1 when there are any");
   command

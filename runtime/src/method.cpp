@@ -73,6 +73,10 @@ Status Method::require(const Program& program, uint32_t index, const Environment
   if (largestState > kStateLimit)
     return failure(Code::Unsupported, "a backend keeps more than 256 bytes of state per delegate");
   const ProgramData named(program, environment.external);
+  for (uint32_t i = 0; i < reader.values.count; ++i) {
+    Value unused;
+    CARINA_RT_TRY(reader.value(i, {}, &named, &unused));
+  }
   for (uint32_t i = 0; i < reader.delegates.count; ++i) {
     Backend* backend = findBackend(environment, reader.delegateId(i));
     if (backend == nullptr) continue;
@@ -130,9 +134,10 @@ Status Method::load(const Program& program, uint32_t index, const Environment& e
     return failure(Code::OutOfMemory, "method memory is smaller than Method::require() says");
 
   const Span<MutableBytes> pools(memory.pools.data, reader.poolCount());
+  const ProgramData named(program, environment.external);
   for (uint32_t i = 0; i < reader.values.count; ++i) {
     new (&values_[i]) Value{};
-    CARINA_RT_TRY(reader.value(i, pools, &values_[i]));
+    CARINA_RT_TRY(reader.value(i, pools, &named, &values_[i]));
   }
   for (uint32_t i = 0; i < reader.operators.count; ++i) {
     const FbTable entry = reader.plan.tableAt(reader.operators, i);
@@ -142,7 +147,6 @@ Status Method::load(const Program& program, uint32_t index, const Environment& e
       return failureNamed(Code::MissingKernel, "the kernel table has no kernel for an operator", name.data,
                           name.size, i);
   }
-  const ProgramData named(program, environment.external);
   for (uint32_t i = 0; i < reader.delegates.count; ++i) {
     const Text id = reader.delegateId(i);
     Backend* backend = findBackend(environment, id);

@@ -61,7 +61,7 @@ Status PlanReader::open(const Program& program, uint32_t index) {
   }
   for (uint32_t i = 0; i < values.count; ++i) {
     Value unused;
-    CARINA_RT_TRY(value(i, {}, &unused));
+    CARINA_RT_TRY(value(i, {}, nullptr, &unused));
   }
   CARINA_RT_TRY(checkIndices(inputs, values.count, "an input is not a value of the method"));
   CARINA_RT_TRY(checkIndices(outputs, values.count, "an output is not a value of the method"));
@@ -146,7 +146,7 @@ Status PlanReader::list(const FbTable& content, uint32_t i, uint32_t width, List
   return Status{};
 }
 
-Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, Value* value) const {
+Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, const NamedData* named, Value* value) const {
   const FbTable entry = plan.tableAt(values, i);
   const FbTable content = entry.table(schema::kValueContent);
   const ValueType type = static_cast<ValueType>(entry.u8(schema::kValueType));
@@ -170,7 +170,7 @@ Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, Value* value) co
     case ValueType::Tensor:
       value->kind = ValueKind::Tensor;
       value->tensor = Tensor{};
-      return tensor(content, i, memory, &value->tensor);
+      return tensor(content, i, memory, named, &value->tensor);
     case ValueType::String:
       value->kind = ValueKind::String;
       return list(content, i, 1, &value->list);
@@ -216,10 +216,12 @@ Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, Value* value) co
 }
 
 Status PlanReader::tensor(const FbTable& content, uint32_t i, Span<MutableBytes> memory,
-                          Tensor* tensor) const {
+                          const NamedData* named, Tensor* tensor) const {
   const FbVector sizes = content.vector(schema::kTensorSizes, 4);
   const FbVector order = content.vector(schema::kTensorDimOrder, 1);
+  const uint8_t device = content.table(schema::kTensorExtra).u8(schema::kExtraDeviceType);
   CARINA_RT_TRY(program_->walker_.status());
+  if (device != 0) return failure(Code::Unsupported, "a tensor that lives on another device than the CPU", i);
   if (!sizes.present() || !order.present() || order.count != sizes.count || sizes.count > schema::kMaxRank ||
       !isPermutation(order.data, order.count)) {
     return failure(Code::Corrupt, "a tensor's sizes or dimension order are missing or wrong", i);
@@ -238,27 +240,48 @@ Status PlanReader::tensor(const FbTable& content, uint32_t i, Span<MutableBytes>
   if (!tensorBytes(tensor->sizes, tensor->rank, element, &tensor->bytes)) {
     return failure(Code::Corrupt, "a tensor's sizes are negative or too large", i);
   }
-  return tensorMemory(content, i, memory, tensor);
+  return tensorMemory(content, i, memory, named, tensor);
+}
+
+/// Bytes that the tensor starts with: of another file, the program's initial value for planned memory, or a
+/// constant.
+Status PlanReader::storedBytes(const FbTable& content, uint32_t i, const NamedData* named,
+                               const Tensor& tensor, Bytes* stored, bool* hasStored) const {
+  const FbTable extra = content.table(schema::kTensorExtra);
+  const bool external = extra.u8(schema::kExtraLocation) != 0;
+  const uint32_t dataIndex = content.u32(schema::kTensorData);
+  CARINA_RT_TRY(program_->walker_.status());
+  *hasStored = external || dataIndex != 0;
+  if (external) {
+    const Text key = extra.string(schema::kExtraName);
+    CARINA_RT_TRY(program_->walker_.status());
+    if (key.size == 0)
+      return failure(Code::Corrupt, "a tensor whose data are in another file has no name", i);
+    if (named == nullptr) return Status{};
+    if (!named->find(key, stored).ok())
+      return failureNamed(Code::NotFound, "the data of a tensor are in another file, which was not given",
+                          key.data, key.size, i);
+    if (stored->size != tensor.bytes)
+      return failure(Code::Corrupt, "a tensor has another size than its data in another file", i);
+    return Status{};
+  }
+  if (dataIndex == 0) return Status{};
+  CARINA_RT_TRY(content.table(schema::kTensorAllocation).present() ? program_->mutableData(dataIndex, stored)
+                                                                   : program_->constant(dataIndex, stored));
+  if (tensor.bytes > stored->size)
+    return failure(Code::Corrupt, "a tensor is larger than its stored data", i);
+  return Status{};
 }
 
 Status PlanReader::tensorMemory(const FbTable& content, uint32_t i, Span<MutableBytes> memory,
-                                Tensor* tensor) const {
+                                const NamedData* named, Tensor* tensor) const {
   const FbTable allocation = content.table(schema::kTensorAllocation);
-  const FbTable extra = content.table(schema::kTensorExtra);
-  const uint32_t dataIndex = content.u32(schema::kTensorData);
   CARINA_RT_TRY(program_->walker_.status());
-  if (extra.u8(schema::kExtraLocation) != 0)
-    return failure(Code::Unsupported, "a tensor whose data are in another file", i);
   Bytes stored;
-  if (dataIndex != 0) {
-    // Planned memory with a data index starts with the program's initial value for it.
-    CARINA_RT_TRY(allocation.present() ? program_->mutableData(dataIndex, &stored)
-                                       : program_->constant(dataIndex, &stored));
-    if (tensor->bytes > stored.size)
-      return failure(Code::Corrupt, "a tensor is larger than its stored data", i);
-  }
+  bool hasStored = false;
+  CARINA_RT_TRY(storedBytes(content, i, named, *tensor, &stored, &hasStored));
   if (!allocation.present()) {
-    if (dataIndex == 0) return Status{};
+    if (!hasStored) return Status{};
     if (!isAligned(stored.data, elementSize(tensor->type)))
       return failure(Code::Misaligned, "a constant is not aligned to its elements", i);
     tensor->data = const_cast<uint8_t*>(stored.data);  // kernels refuse to write to constant tensors
@@ -279,7 +302,7 @@ Status PlanReader::tensorMemory(const FbTable& content, uint32_t i, Span<Mutable
   tensor->planned = true;
   if (memory.empty()) return Status{};
   tensor->data = memory[id - 1].data + static_cast<size_t>(offset);
-  if (dataIndex != 0 && tensor->bytes != 0) memcpy(tensor->data, stored.data, tensor->bytes);
+  if (hasStored && tensor->bytes != 0) memcpy(tensor->data, stored.data, tensor->bytes);
   return Status{};
 }
 

@@ -3,6 +3,7 @@
 // relies on.
 #pragma once
 
+#include "carina/backend.hpp"
 #include "carina/program.hpp"
 #include "carina/value.hpp"
 
@@ -17,15 +18,20 @@ class PlanReader {
   FbVector values, inputs, outputs, chains, operators, delegates, pools;
 
   /// Value `i`; planned tensors point into `memory` (pool i is memory id i + 1), or nowhere when it is empty.
-  Status value(uint32_t i, Span<MutableBytes> memory, Value* value) const;
+  /// `named` has the tensors that lie in other files; without it they are checked but have no data.
+  Status value(uint32_t i, Span<MutableBytes> memory, const NamedData* named, Value* value) const;
   Text delegateId(uint32_t i) const { return plan.tableAt(delegates, i).string(0); }
   Status delegateBlob(uint32_t i, Bytes* blob) const;
   uint32_t poolCount() const { return pools.count > 0 ? pools.count - 1 : 0; }
   size_t poolBytes(uint32_t pool) const { return static_cast<size_t>(pools.i64(pool + 1)); }
 
  private:
-  Status tensor(const FbTable& content, uint32_t i, Span<MutableBytes> memory, Tensor* tensor) const;
-  Status tensorMemory(const FbTable& content, uint32_t i, Span<MutableBytes> memory, Tensor* tensor) const;
+  Status tensor(const FbTable& content, uint32_t i, Span<MutableBytes> memory, const NamedData* named,
+                Tensor* tensor) const;
+  Status tensorMemory(const FbTable& content, uint32_t i, Span<MutableBytes> memory, const NamedData* named,
+                      Tensor* tensor) const;
+  Status storedBytes(const FbTable& content, uint32_t i, const NamedData* named, const Tensor& tensor,
+                     Bytes* stored, bool* hasStored) const;
   Status list(const FbTable& content, uint32_t i, uint32_t width, List* list) const;
   Status checkIndices(const FbVector& indices, uint32_t limit, const char* what) const;
   Status checkInstructions(const FbTable& chain) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "carina/runtime.hpp"
+#include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
 #include "device/recording_backend.hpp"
@@ -58,6 +59,7 @@ class Recorder final : public rt::Profiler {
 struct Runner::State {
   RunOptions options;
   AlignedBuffer file;
+  ExternalData external;
   rt::Program program;
   uint32_t methodIndex = 0;
   std::optional<NpuHost> npu;  // with delegates only
@@ -70,6 +72,7 @@ struct Runner::State {
   std::vector<AlignedBuffer> pools, inputMemory, outputMemory;
   rt::Method method;
   std::vector<Io> inputs, outputs;
+  std::vector<uint32_t> tensorInputs;  // which inputs of the method `inputs` are
 
   Status openNpu(const pte::EthosUSettings& settings);
   Status load();
@@ -89,6 +92,8 @@ Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
 Error Runner::State::explain(const rt::Status& status) const {
   if (status.code == rt::Code::MissingKernel)
     return asError(status).withRemedy("this runtime has no kernel for that operator");
+  if (status.code == rt::Code::NotFound && status.nameLength != 0)
+    return asError(status).withRemedy("give the .ptd file that came with the program as --tensor-data");
   return npu ? npu->explain(status) : asError(status);
 }
 
@@ -96,6 +101,7 @@ Status Runner::State::load() {
   environment.kernels = rt::allKernels();
   environment.backends = rt::Span<rt::Backend* const>(backends.data(), backends.size());
   environment.profiler = &recorder;
+  environment.external = &external;
   recorder.method = &method;
   rt::Requirements needs;
   if (const rt::Status status = rt::Method::require(program, methodIndex, environment, &needs); !status.ok())
@@ -120,11 +126,10 @@ Status Runner::State::load() {
 Status Runner::State::describeIo() {
   for (uint32_t i = 0; i < method.inputCount(); ++i) {
     rt::Value& value = method.mutableInput(i);
-    if (value.kind != rt::ValueKind::Tensor)
-      return fail("input {} is no tensor", i)
-          .withRemedy("programs with scalar inputs are not supported here");
+    if (value.kind != rt::ValueKind::Tensor) continue;  // numbers were fixed by the export
     CARINA_TRY(Io io, describe(value.tensor));
     inputs.push_back(std::move(io));
+    tensorInputs.push_back(i);
     if (value.tensor.planned) continue;
     inputMemory.emplace_back(value.tensor.bytes);
     if (const rt::Status status = method.setInput(i, inputMemory.back().span()); !status.ok())
@@ -163,6 +168,8 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
       return asError(status);
   }
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
+  for (const pte::TensorData& data : options.tensorData) CARINA_RETURN_IF_ERROR(state->external.add(data));
+  CARINA_RETURN_IF_ERROR(checkLayouts(program, options.tensorData));
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
   if (options.keepKernelResults && state->methodIndex < program.methods.size()) {
@@ -183,7 +190,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   State& state = *state_;
   CARINA_RETURN_IF_ERROR(checkInputs(inputs, state.inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    copyIn(inputs[i], state.method.mutableInput(static_cast<uint32_t>(i)).tensor);
+    copyIn(inputs[i], state.method.mutableInput(state.tensorInputs[i]).tensor);
   }
   state.recorder.kernels.clear();
   state.recorder.results.clear();

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "npu/model.hpp"
+#include "pte/tensor_data.hpp"
 
 namespace carina::device {
 
@@ -19,8 +20,9 @@ struct RunOptions {
   std::string systemConfig;  // empty: what the program records, then the target's default
   std::string memoryMode;
   npu::ModelOptions model;
-  bool keepDelegateIo = false;     // keep the inputs and outputs of every delegate call
-  bool keepKernelResults = false;  // keep what every kernel call computes
+  std::vector<pte::TensorData> tensorData;  // files that hold data of the program by name (.ptd)
+  bool keepDelegateIo = false;              // keep the inputs and outputs of every delegate call
+  bool keepKernelResults = false;           // keep what every kernel call computes
 };
 
 /// One delegate call, in execution order.
@@ -57,7 +59,8 @@ class Runner {
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
 
-  /// Element type and shape of every input and output (logical order).
+  /// Element type and shape of every input and output that is a tensor (logical order). Numbers among the
+  /// inputs keep the values that the program was exported with.
   struct Io {
     DType dtype;
     Shape shape;

@@ -8,10 +8,13 @@
 #include "carina/runtime.hpp"
 #include "cpu/kernel_schema.hpp"
 #include "device/aligned_buffer.hpp"
+#include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
 #include "npu/payload.hpp"
 #include "pipeline/command_streams.hpp"
+#include "pipeline/file_kind.hpp"
+#include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
 
@@ -30,8 +33,9 @@ rt::Status noKernel(rt::KernelContext&) {
 
 class Checker {
  public:
-  Checker(ByteSpan file, const pte::Program& program, Check& check)
-      : file_(file), program_(program), check_(check) {}
+  Checker(ByteSpan file, const pte::Program& program, std::span<const pte::TensorData> tensorData,
+          Check& check)
+      : file_(file), program_(program), tensorData_(tensorData), check_(check) {}
 
   void run() {
     if (const auto status = pte::verifyProgram(program_); !status.ok())
@@ -208,7 +212,14 @@ class Checker {
         if (!kernel.present) kernels.push_back({kernel.name.c_str(), noKernel});
       }
     }
+    device::ExternalData external;
+    for (const pte::TensorData& data : tensorData_) {
+      if (const Status status = external.add(data); !status.ok()) problem("{}", firstOf(status.error()));
+    }
+    if (const Status status = device::checkLayouts(program_, tensorData_); !status.ok())
+      problem("the program fails to load: {}", firstOf(status.error()));
     rt::Environment environment;
+    environment.external = &external;
     environment.kernels = rt::KernelTable(kernels.data(), kernels.size());
     environment.backends = rt::Span<rt::Backend* const>(backends);
     for (uint32_t i = 0; i < check_.methods.size(); ++i) checkMethod(program, i, environment);
@@ -260,16 +271,21 @@ class Checker {
 
   ByteSpan file_;
   const pte::Program& program_;
+  std::span<const pte::TensorData> tensorData_;
   Check& check_;
 };
 
 }  // namespace
 
-Result<Check> checkProgram(ByteSpan file) {
+Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tensorData) {
+  if (fileKind(file) == FileKind::Bundle) {
+    CARINA_TRY(const pte::Bundle bundle, pte::readBundle(file));
+    return checkProgram(bundle.program, tensorData);
+  }
   CARINA_TRY(const pte::Program program, pte::readProgram(file));
   Check check;
   check.fileBytes = static_cast<int64_t>(file.size());
-  Checker(file, program, check).run();
+  Checker(file, program, tensorData, check).run();
   return check;
 }
 

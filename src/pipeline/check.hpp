@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "npu/target.hpp"
+#include "pte/tensor_data.hpp"
 
 namespace carina::pipeline {
 
@@ -53,8 +55,8 @@ struct Check {
   bool ok() const { return problems.empty(); }
 };
 
-/// `file` is a .pte of any maker (untrusted). A file that cannot be read at all is an error; everything else
-/// is in `problems`.
-Result<Check> checkProgram(ByteSpan file);
+/// `file` is a .pte of any maker, or a .bpte with one inside (untrusted), `tensorData` what it refers to by
+/// name. A file that cannot be read at all is an error; everything else is in `problems`.
+Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tensorData = {});
 
 }  // namespace carina::pipeline

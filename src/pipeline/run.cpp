@@ -54,12 +54,13 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
   return result;
 }
 
-device::RunOptions deviceOptions(const RunOptions& options) {
+Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   device::RunOptions result;
   result.target = options.target;
   result.systemConfig = options.systemConfig;
   result.memoryMode = options.memoryMode;
   result.model.check = options.check;
+  CARINA_TRY(result.tensorData, pte::readTensorDataFiles(options.tensorData));
   return result;
 }
 
@@ -76,7 +77,8 @@ std::vector<std::string> findingsOf(const device::RunStats& stats) {
 /// `Runner` is one of device's: of ExecuTorch programs, or of TFLite models.
 template <typename Runner>
 Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
-  auto runner = Runner::open(bytes, deviceOptions(options));
+  CARINA_TRY(const device::RunOptions runOptions, deviceOptions(options));
+  auto runner = Runner::open(bytes, runOptions);
   if (!runner) return std::move(runner).error().inFile(options.file.string());
   std::vector<Port> ports;
   for (const auto& input : runner->inputs())
@@ -102,7 +104,8 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
   result.file = options.file;
   const auto start = std::chrono::steady_clock::now();
   const Tolerance tolerance{options.absoluteTolerance, options.relativeTolerance};
-  auto ran = runCases(*bundle, deviceOptions(options), tolerance, options.progress);
+  CARINA_TRY(const device::RunOptions runOptions, deviceOptions(options));
+  auto ran = runCases(*bundle, runOptions, tolerance, options.progress);
   if (!ran) return std::move(ran).error().inFile(options.file.string());
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.samples = ran->cases.size();
@@ -125,6 +128,8 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   CARINA_TRY(const auto file, MappedFile::open(options.file));
   const ByteSpan bytes = file->bytes();
   const FileKind kind = fileKind(bytes, options.file);
+  if (!options.tensorData.empty() && kind != FileKind::Program && kind != FileKind::Bundle)
+    return fail("is for .pte and .bpte programs only").at("--tensor-data").withRemedy("leave it out");
   switch (kind) {
     case FileKind::Program:
       return runProgram<device::Runner>(options, bytes, arrays);

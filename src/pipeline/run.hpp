@@ -19,7 +19,8 @@ struct RunOptions {
   std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
-  bool check = false;                    // look for mistakes in the command streams while they run
+  std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
+  bool check = false;                             // look for mistakes in the command streams while they run
   double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
 };

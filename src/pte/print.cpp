@@ -53,6 +53,8 @@ class Printer {
       text += fmt::format(" {} {}", tensor.allocation ? "initial value" : "constant", tensor.dataIndex);
     if (tensor.extra && !tensor.extra->name.empty()) text += fmt::format(" \"{}\"", tensor.extra->name);
     if (tensor.extra && tensor.extra->external) text += " external";
+    if (tensor.extra && tensor.extra->deviceType != 0)
+      text += fmt::format(" on device {} of type {}", tensor.extra->deviceIndex, tensor.extra->deviceType);
     return text;
   }
   static std::string describe(const Value& value) {
@@ -87,12 +89,20 @@ class Printer {
     line("method {}: inputs [{}] outputs [{}]", method.name, fmt::join(method.inputs, ","),
          fmt::join(method.outputs, ","));
     for (size_t i = 1; i < method.pools.size(); ++i) line("  pool {}: {} bytes", i, method.pools[i]);
+    for (const PoolDevice& device : method.poolDevices)
+      line("  pool {} lies on device {} of type {}", device.pool, device.index, device.type);
     for (size_t i = 0; i < method.values.size(); ++i) line("  %{} = {}", i, describe(method.values[i]));
     for (size_t i = 0; i < method.delegates.size(); ++i) printDelegate(i, method.delegates[i]);
     for (const Chain& chain : method.chains) {
-      for (size_t i = 0; i < chain.instructions.size(); ++i)
+      for (size_t i = 0; i < chain.instructions.size(); ++i) {
         printInstruction(i, method, chain.instructions[i]);
+        if (i < chain.stacktraces.size()) printFrames(chain.stacktraces[i]);
+      }
     }
+  }
+
+  void printFrames(const std::vector<Frame>& frames) {
+    for (const Frame& frame : frames) line("         at {}:{} in {}", frame.filename, frame.line, frame.name);
   }
 
   void printDelegate(size_t index, const Delegate& delegate) {

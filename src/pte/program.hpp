@@ -66,8 +66,9 @@ enum class ShapeDynamism : uint8_t { Static = 0, DynamicBound = 1, DynamicUnboun
 
 struct ExtraTensorInfo {
   uint64_t mutableDataIndex = 0;
-  std::string name;       // fully qualified, key of external data
-  bool external = false;  // bytes come from named data or a .ptd file
+  std::string name;                        // fully qualified, key of external data
+  bool external = false;                   // bytes come from named data or a .ptd file
+  int8_t deviceType = 0, deviceIndex = 0;  // where the tensor lives; 0: the CPU
   friend bool operator==(const ExtraTensorInfo&, const ExtraTensorInfo&) = default;
 };
 
@@ -152,9 +153,18 @@ struct FreeCall {
 };
 using Instruction = std::variant<KernelCall, DelegateCall, MoveCall, JumpFalseCall, FreeCall>;
 
+/// A line of the source that an instruction came from.
+struct Frame {
+  std::string filename;
+  int32_t line = 0;
+  std::string name, context;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
 struct Chain {
   std::vector<int32_t> inputs, outputs;  // written empty by every known producer
   std::vector<Instruction> instructions;
+  std::vector<std::vector<Frame>> stacktraces = {};  // per instruction; empty: not recorded
   friend bool operator==(const Chain&, const Chain&) = default;
 };
 
@@ -172,6 +182,13 @@ struct Delegate {
   friend bool operator==(const Delegate&, const Delegate&) = default;
 };
 
+/// A pool that is not the CPU's memory.
+struct PoolDevice {
+  int32_t pool = 0;
+  int8_t type = 0, index = 0;
+  friend bool operator==(const PoolDevice&, const PoolDevice&) = default;
+};
+
 struct Method {
   std::string name = "forward";
   std::string inputStructure, outputStructure;  // pytree descriptions
@@ -181,6 +198,7 @@ struct Method {
   std::vector<Operator> operators;
   std::vector<Delegate> delegates;
   std::vector<int64_t> pools{0};  // bytes by memory id; entry 0 is reserved
+  std::vector<PoolDevice> poolDevices = {};
   friend bool operator==(const Method&, const Method&) = default;
 };
 

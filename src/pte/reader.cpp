@@ -129,7 +129,8 @@ Tensor readTensor(const fb::TensorValue& from) {
                    allocation->offset_low() | static_cast<uint64_t>(allocation->offset_high()) << 32};
   }
   if (const auto* extra = from.extra())
-    tensor.extra = ExtraTensorInfo{extra->mutable_index(), textOf(extra->name()), extra->location() != 0};
+    tensor.extra = ExtraTensorInfo{extra->mutable_index(), textOf(extra->name()), extra->location() != 0,
+                                   extra->device_type(), extra->device_index()};
   return tensor;
 }
 
@@ -216,6 +217,16 @@ Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntr
   return delegate;
 }
 
+std::vector<Frame> readFrames(const flatbuffers::Vector<flatbuffers::Offset<fb::Frame>>* from) {
+  std::vector<Frame> frames;
+  for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) {
+    const fb::Frame* frame = from->Get(i);
+    frames.push_back(
+        {textOf(frame->filename()), frame->line(), textOf(frame->name()), textOf(frame->context())});
+  }
+  return frames;
+}
+
 Result<Method> readMethod(const Container& container, const fb::PlanEntry& from) {
   Method method;
   method.name = textOf(from.name());
@@ -239,6 +250,9 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from)
         return std::move(instruction).error().at(fmt::format("method {}, instruction {}", method.name, k));
       chain.instructions.push_back(std::move(*instruction));
     }
+    for (uint32_t k = 0; entry->stacktrace() != nullptr && k < entry->stacktrace()->size(); ++k) {
+      chain.stacktraces.push_back(readFrames(entry->stacktrace()->Get(k)->items()));
+    }
     method.chains.push_back(std::move(chain));
   }
   for (uint32_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
@@ -252,6 +266,10 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from)
     method.delegates.push_back(std::move(*delegate));
   }
   method.pools = copyVector(from.buffer_sizes());
+  for (uint32_t i = 0; from.buffer_devices() != nullptr && i < from.buffer_devices()->size(); ++i) {
+    const auto* entry = from.buffer_devices()->Get(i);
+    method.poolDevices.push_back({entry->index(), entry->device_type(), entry->device_index()});
+  }
   return method;
 }
 

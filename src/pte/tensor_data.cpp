@@ -134,6 +134,17 @@ Result<TensorData> readTensorData(ByteSpan file) {
   return result;
 }
 
+Result<std::vector<TensorData>> readTensorDataFiles(std::span<const std::filesystem::path> paths) {
+  std::vector<TensorData> files;
+  for (const std::filesystem::path& path : paths) {
+    CARINA_TRY(const auto file, MappedFile::open(path));
+    auto data = readTensorData(file->bytes());
+    if (!data) return std::move(data).error().inFile(path.string());
+    files.push_back(std::move(*data));
+  }
+  return files;
+}
+
 Result<std::string> writeTensorData(const TensorData& from, int64_t alignment) {
   CARINA_RETURN_IF_ERROR(verify(from));
   flatbuffers::FlatBufferBuilder builder;

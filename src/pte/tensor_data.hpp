@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct TensorData {
 
 /// Reads a .ptd (untrusted). Errors name the place.
 Result<TensorData> readTensorData(ByteSpan file);
+Result<std::vector<TensorData>> readTensorDataFiles(std::span<const std::filesystem::path> paths);
 /// Segments begin at multiples of `alignment` (a power of two, at least 16). The same data always give the
 /// same bytes.
 Result<std::string> writeTensorData(const TensorData& data, int64_t alignment = 128);

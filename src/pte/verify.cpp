@@ -96,8 +96,10 @@ class MethodVerifier {
       return fail("dimension order of tensor {} is no permutation of its dimensions", tensor.str());
     if (tensor.dynamism == ShapeDynamism::DynamicUnbound)
       return fail("tensor {} has an unbounded shape", tensor.str());
-    if (tensor.extra && tensor.extra->external) return {};
-    if (tensor.dataIndex != 0) {
+    const bool external = tensor.extra && tensor.extra->external;
+    if (external && tensor.extra->name.empty())
+      return fail("tensor {} has its data in another file, but no name", tensor.str());
+    if (tensor.dataIndex != 0 && !external) {
       const auto& stored = tensor.allocation ? program_.mutableData : program_.constants;
       if (tensor.dataIndex >= stored.size())
         return fail("tensor {} names stored data {}, there are {}", tensor.str(), tensor.dataIndex,

@@ -110,7 +110,8 @@ class Writer {
     if (tensor.extra) {
       const auto name = builder_.CreateString(tensor.extra->name);
       extra =
-          fb::CreateExtraInfo(builder_, tensor.extra->mutableDataIndex, name, tensor.extra->external ? 1 : 0);
+          fb::CreateExtraInfo(builder_, tensor.extra->mutableDataIndex, name, tensor.extra->external ? 1 : 0,
+                              tensor.extra->deviceType, tensor.extra->deviceIndex);
     }
     return fb::CreateTensorValue(builder_, static_cast<int8_t>(tensor.type), 0, sizes, order,
                                  tensor.requiresGrad, tensor.dataIndex, allocation, tensor.layout,
@@ -198,11 +199,24 @@ class Writer {
     const auto key = builder_.CreateString(spec.key);
     return fb::CreateCompileSpecEntry(builder_, key, bytesOf(spec.value));
   }
+  Offset<fb::Frame> write(const Frame& frame) {
+    const auto filename = builder_.CreateString(frame.filename);
+    const auto name = builder_.CreateString(frame.name);
+    return fb::CreateFrame(builder_, filename, frame.line, name, builder_.CreateString(frame.context));
+  }
+  Offset<fb::FrameList> write(const std::vector<Frame>& frames) {
+    return fb::CreateFrameList(builder_, writeAll<fb::Frame>(frames));
+  }
+  Offset<fb::BufferDevice> write(const PoolDevice& device) {
+    return fb::CreateBufferDevice(builder_, device.pool, device.type, device.index);
+  }
   Offset<fb::ChainEntry> write(const Chain& chain) {
     const auto inputs = vectorOf(chain.inputs);
     const auto outputs = vectorOf(chain.outputs);
-    return fb::CreateChainEntry(builder_, inputs, outputs,
-                                writeAll<fb::InstructionEntry>(chain.instructions));
+    const auto instructions = writeAll<fb::InstructionEntry>(chain.instructions);
+    Offset<flatbuffers::Vector<Offset<fb::FrameList>>> traces;
+    if (!chain.stacktraces.empty()) traces = writeAll<fb::FrameList>(chain.stacktraces);
+    return fb::CreateChainEntry(builder_, inputs, outputs, instructions, traces);
   }
   Offset<fb::DelegateEntry> write(const Delegate& delegate) {
     const auto id = builder_.CreateString(delegate.id);
@@ -223,8 +237,10 @@ class Writer {
     const auto operators = writeAll<fb::OperatorEntry>(method.operators);
     const auto delegates = writeAll<fb::DelegateEntry>(method.delegates);
     const auto pools = vectorOf(method.pools);
+    Offset<flatbuffers::Vector<Offset<fb::BufferDevice>>> devices;
+    if (!method.poolDevices.empty()) devices = writeAll<fb::BufferDevice>(method.poolDevices);
     return fb::CreatePlanEntry(builder_, name, container, values, inputs, outputs, chains, operators,
-                               delegates, pools);
+                               delegates, pools, devices);
   }
 
   Offset<fb::Root> writeRoot() {

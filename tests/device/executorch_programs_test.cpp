@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "device/run.hpp"
+#include "pte/program.hpp"
 #include "support/fixtures.hpp"
 
 namespace carina {
@@ -40,12 +41,9 @@ std::filesystem::path vectors() {
   return fixtures ? *fixtures / "vectors" / "executorch" : std::filesystem::path();
 }
 
-class ExecutorchProgram : public testing::TestWithParam<std::string> {};
-
-TEST_P(ExecutorchProgram, RunsBitForBit) {
-  const std::filesystem::path folder = (vectors() / GetParam()).parent_path();
-  const auto file = MappedFile::open(vectors() / GetParam());
-  ASSERT_TRUE(file.ok()) << file.error().str();
+/// Runs `program` on the inputs recorded in `folder`: delegate calls and outputs are those of the original
+/// runtime.
+void expectRecorded(ByteSpan program, const std::filesystem::path& folder) {
   auto expected = readNpz(folder / "e2e.npz");
   ASSERT_TRUE(expected.ok()) << expected.error().str();
   const auto io = readNpz(folder / "io.npz");
@@ -54,7 +52,7 @@ TEST_P(ExecutorchProgram, RunsBitForBit) {
   device::RunOptions options;
   options.keepDelegateIo = true;
   options.model.check = true;
-  auto runner = device::Runner::open((*file)->bytes(), options);
+  auto runner = device::Runner::open(program, options);
   ASSERT_TRUE(runner.ok()) << runner.error().str();
   // Programs with integer inputs take what the delegate takes.
   const bool quantized = isInteger(runner->inputs().front().dtype);
@@ -82,6 +80,33 @@ TEST_P(ExecutorchProgram, RunsBitForBit) {
   ASSERT_EQ(outcome->outputs.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_EQ(difference(outcome->outputs[i], outputs[i]), "") << "output" << i;
+}
+
+class ExecutorchProgram : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    auto mapped = MappedFile::open(vectors() / GetParam());
+    ASSERT_TRUE(mapped.ok()) << mapped.error().str();
+    file_ = std::move(*mapped);
+  }
+  std::filesystem::path folder() const { return (vectors() / GetParam()).parent_path(); }
+  std::shared_ptr<const MappedFile> file_;
+};
+
+TEST_P(ExecutorchProgram, RunsBitForBit) {
+  expectRecorded(file_->bytes(), folder());
+}
+
+TEST_P(ExecutorchProgram, WrittenAgainItIsTheSameProgram) {
+  const auto program = pte::readProgram(file_->bytes());
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  const auto written = pte::writeProgram(*program);
+  ASSERT_TRUE(written.ok()) << written.error().str();
+  const auto again = pte::readProgram(asBytes(*written));
+  ASSERT_TRUE(again.ok()) << again.error().str();
+  EXPECT_EQ(*again, *program);
+  EXPECT_EQ(*pte::writeProgram(*again), *written);
+  expectRecorded(asBytes(*written), folder());
 }
 
 std::vector<std::string> programs() {

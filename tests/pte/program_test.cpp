@@ -57,7 +57,7 @@ Program everything(bool inSegment) {
   state.dimOrder = {0};
   state.allocation = Allocation{1, 0};
   state.dataIndex = 1;
-  state.extra = ExtraTensorInfo{0, "state", false};
+  state.extra = ExtraTensorInfo{0, "state", false, 1, 2};
   control.values = {Value(true),
                     state,
                     Value(2.5),
@@ -70,7 +70,10 @@ Program everything(bool inSegment) {
   control.inputs = {0};
   control.outputs = {1};
   control.chains.push_back({{}, {}, {JumpFalseCall{0, 2}, MoveCall{1, 1}, FreeCall{1}}});
+  control.chains[0].stacktraces = {
+      {{"model.py", 12, "forward", "x = x + 1"}, {"main.py", 3, "main", ""}}, {}, {}};
   control.pools = {0, 16};
+  control.poolDevices = {{1, 1, 0}};
   control.delegates.push_back(delegateOf(1, inSegment));
   program.methods.push_back(control);
   program.mutableData = {{}, pattern(8, 4)};
