@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images on the virtual platform: our firmware on an emulated Cortex-M gives the bytes and the NPU cycles
-// that the same program gives in process.
+// that the same program gives in process; and the program read and written again is the same file.
 #include "device/run.hpp"
 
 #include <gmock/gmock.h>
@@ -15,6 +15,7 @@
 #include "pipeline/verify.hpp"
 #include "platform/image_note.hpp"
 #include "platform/platform.hpp"
+#include "pte/program.hpp"
 #include "support/temp_dir.hpp"
 
 #define CARINA_NEED_VIRTUAL_PLATFORM() \
@@ -39,15 +40,21 @@ class Firmware : public testing::Test {
   /// Compiles a shipped network and runs `count` samples of it in process.
   void prepare(const std::string& network, const std::string& target, const std::string& mode,
                size_t count = 2) {
+    prepareFile(test::modelFile(network + ".pt2"), target, mode, count);
+  }
+
+  /// The same for a .pt2 with samples beside it.
+  void prepareFile(const std::filesystem::path& network, const std::string& target, const std::string& mode,
+                   size_t count) {
     pipeline::Options options;
-    options.model = test::modelFile(network + ".pt2");
-    options.calibration = test::modelFile(network + ".npz");
+    options.model = network;
+    options.calibration = std::filesystem::path(network).replace_extension(".npz");
     options.target = target;
     options.memoryMode = mode;
     auto build = pipeline::build(options);
     ASSERT_TRUE(build.ok()) << build.error().str();
     ASSERT_TRUE(pipeline::writeOutput(*build, program()).ok());
-    auto arrays = readNpz(test::modelFile(network + ".npz"));
+    auto arrays = readNpz(options.calibration);
     ASSERT_TRUE(arrays.ok());
     auto samples = pipeline::verificationSamples(*build, *arrays);
     ASSERT_TRUE(samples.ok()) << samples.error().str();
@@ -132,12 +139,39 @@ class Firmware : public testing::Test {
 struct Case {
   const char *network, *target, *mode, *platform;
 };
-class Networks : public Firmware, public testing::WithParamInterface<Case> {};
+class ThreeWays : public Firmware, public testing::WithParamInterface<Case> {
+ protected:
+  /// After prepare(): the container gives the same file again; the firmware the same bytes and NPU cycles.
+  void expectThreeWays(const Case& c);
+};
+class Networks : public ThreeWays {};
+class FixtureNetworks : public ThreeWays {};
 
-TEST_P(Networks, SameBytesAndCyclesAsInProcess) {
+TEST_P(Networks, ThreeWays) {
   CARINA_NEED_VIRTUAL_PLATFORM();
   const Case& c = GetParam();
   prepare(c.network, c.target, c.mode);
+  expectThreeWays(c);
+}
+
+TEST_P(FixtureNetworks, ThreeWays) {
+  CARINA_NEED_FIXTURES(fixtures);
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  const Case& c = GetParam();
+  prepareFile(fixtures / "fixtures" / "models" / (std::string(c.network) + ".pt2"), c.target, c.mode, 1);
+  expectThreeWays(c);
+}
+
+void ThreeWays::expectThreeWays(const Case& c) {
+  if (HasFatalFailure()) return;
+  const auto file = MappedFile::open(program());
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto read = pte::readProgram((*file)->bytes());
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  const auto written = pte::writeProgram(*read);
+  ASSERT_TRUE(written.ok()) << written.error().str();
+  EXPECT_TRUE(asText((*file)->bytes()) == *written) << "the program read and written again is another file";
+
   const Ran ran = run(linked(c.platform));
   EXPECT_EQ(ran.outcome.reason, platform::EndReason::Exit) << ran.outcome.explanation;
   EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
@@ -150,6 +184,16 @@ TEST_P(Networks, SameBytesAndCyclesAsInProcess) {
   EXPECT_GT(printed(ran.text, "ethosu_pmu_cntr0 : "), 0);
   EXPECT_GT(printed(ran.text, "Inference runtime: "), cycles_);
   EXPECT_LE(printed(ran.text, "stack_used: "), 3072) << "the stack of an image is close to its end";
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : expected_) bytes += static_cast<int64_t>(tensor.bytes().size());
+  fmt::print("three ways: {} {} {}: {} output bytes, {} NPU cycles\n", c.network, c.target, c.mode, bytes,
+             cycles_);
+}
+
+std::string caseName(const testing::TestParamInfo<Case>& at) {
+  std::string name = std::string(at.param.network) + "_" + at.param.target;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -160,11 +204,18 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mobile", "ethos-u65-256", "Shared_Sram", "corstone-300"},
                     Case{"mobile", "ethos-u85-256", "Sram_Only", "corstone-320"},
                     Case{"residual", "ethos-u85-1024", "Dedicated_Sram_256KB", "corstone-320"}),
-    [](const testing::TestParamInfo<Case>& at) {
-      std::string name = std::string(at.param.network) + "_" + at.param.target;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+    caseName);
+
+std::vector<Case> fixtureCases() {
+  std::vector<Case> cases;
+  for (const char* network : {"digits_cnn", "mobilenet_v2", "keyword_ds_cnn", "resnet8", "autoencoder"}) {
+    cases.push_back({network, "ethos-u55-128", "Sram_Only", "corstone-300"});
+    cases.push_back({network, "ethos-u65-256", "Dedicated_Sram_384KB", "corstone-300"});
+    cases.push_back({network, "ethos-u85-256", "Sram_Only", "corstone-320"});
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks, testing::ValuesIn(fixtureCases()), caseName);
 
 TEST_F(Firmware, RunsWithoutNpu) {
   CARINA_NEED_VIRTUAL_PLATFORM();
