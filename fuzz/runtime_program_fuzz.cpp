@@ -20,14 +20,29 @@ Memory64 aligned(size_t size) {
   return Memory64(new (std::align_val_t{64}) uint8_t[size]);
 }
 
+/// Data of other files: as many bytes of the file at hand as the name's first character says.
+struct Others final : NamedData {
+  explicit Others(Bytes file) : file(file) {}
+  ~Others() = default;
+  Status find(Text key, Bytes* bytes) const override {
+    const size_t size = key.size == 0 ? 0 : static_cast<uint8_t>(key.data[0]);
+    if (size > file.size) return failure(Code::NotFound, "longer than the file at hand");
+    *bytes = Bytes(file.data, size);
+    return Status{};
+  }
+  Bytes file;
+};
+
 Status exercise(Bytes file) {
   Program program;
+  const Others others(file);
   CARINA_RT_TRY(Program::load(file, &program));
   EthosUDelegate npu(nullptr);
   Backend* const backends[] = {&npu};
   Environment environment;
   environment.kernels = allKernels();
   environment.backends = Span<Backend* const>(backends);
+  environment.external = &others;
   environment.maxInstructions = 1000;
   constexpr size_t kMost = 1 << 20;
   for (uint32_t index = 0; index < program.methodCount() && index < 4; ++index) {
