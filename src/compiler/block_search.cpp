@@ -136,15 +136,24 @@ Error noBlockFits(const npu::KernelOperation& op) {
       .withRemedy("use a smaller kernel or stride");
 }
 
+/// How the weights of a convolution are laid out.
+struct Order {
+  npu::Traversal traversal = npu::Traversal::DepthFirst;
+  bool sparse = false;
+};
+
 /// Traversals of the weights that are worth a look. A kernel of one element has no parts to gain from: depth
 /// first is worth one even where the depth rule speaks against it, the other way round nothing is to be had.
-std::vector<npu::Traversal> traversals(const npu::KernelOperation& op) {
-  std::vector<npu::Traversal> orders{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst};
+std::vector<Order> ordersOf(const npu::KernelOperation& op) {
+  std::vector<Order> orders{{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst}};
   if (op.kind != npu::OperationKind::Conv || !op.weights) return orders;
   const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
-  const auto other =
-      orders[0] == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst : npu::Traversal::DepthFirst;
-  if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back(other);
+  const auto other = orders[0].traversal == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst
+                                                                       : npu::Traversal::DepthFirst;
+  if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back({other});
+  if (op.weights->sparse) {
+    for (size_t i = orders.size(); i-- > 0;) orders.push_back({orders[i].traversal, true});
+  }
   return orders;
 }
 
@@ -165,15 +174,16 @@ int64_t paddingBytes(const npu::KernelOperation& op) {
 }
 
 Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
-              const std::vector<npu::Traversal>& orders) {
+              const std::vector<Order>& orders) {
   const npu::Target& target = *contexts.front().machine->target;
   npu::KernelOperation& op = operations.front();
   Best best;
-  for (const npu::Traversal order : orders) {
+  for (const Order& order : orders) {
     npu::KernelOperation candidate = op;
     std::vector<npu::TimingContext> ordered(contexts.begin(), contexts.end());
     if (candidate.weights) {
-      candidate.weights->traversal = order;
+      candidate.weights->traversal = order.traversal;
+      candidate.weights->sparse = order.sparse;
       if (ordered.front().weightBytes >= 0) ordered.front().weightBytes += paddingBytes(candidate);
     }
     Chain chain(operations, ordered);
@@ -215,8 +225,11 @@ Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
     block.c = std::max(block.c, rules.microblock().c);
     return rules.fits(block, 1);
   };
-  for (const npu::Traversal order : traversals(op)) {
-    if (op.weights) op.weights->traversal = order;
+  for (const Order& order : ordersOf(op)) {
+    if (op.weights) {
+      op.weights->traversal = order.traversal;
+      op.weights->sparse = order.sparse;
+    }
     for (const npu::BlockShape& microblock : npu::microblocks(target)) {
       op.microblock = microblock;
       if (npu::microblockAllowed(target, op, microblock) && fits()) return {};
@@ -226,15 +239,15 @@ Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
 }
 
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search({&op, 1}, {&context, 1}, {op.weights ? op.weights->traversal : npu::Traversal::DepthFirst});
+  return search({&op, 1}, {&context, 1}, {ordersOf(op).front()});
 }
 
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search({&op, 1}, {&context, 1}, traversals(op));
+  return search({&op, 1}, {&context, 1}, ordersOf(op));
 }
 
 Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts) {
-  return search(chain, contexts, traversals(chain.front()));
+  return search(chain, contexts, ordersOf(chain.front()));
 }
 
 }  // namespace carina::compiler

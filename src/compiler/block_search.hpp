@@ -14,7 +14,8 @@ namespace carina::compiler {
 /// not even the smallest block fits the on-chip buffers.
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
 
-/// As chooseBlock, and also chooses the traversal of a convolution's weights.
+/// As chooseBlock, and also chooses the traversal of a convolution's weights, and whether they are encoded as
+/// sparse where `op` says that they can be.
 Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context);
 
 /// Whether chooseBlock would find one: fails when not even the smallest block fits.

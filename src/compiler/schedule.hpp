@@ -42,6 +42,7 @@ struct Pass {
   npu::KernelOperation operation;      // feature map bases relative to their buffers; blocks chosen
   bool isDma = false;                  // GATHER and SCATTER: operation is not used
   int32_t group = 0;                   // index into Schedule::groups
+  bool canBeSparse = false;            // U85: the weights are 2:4 sparse
   bool follows = false;                // takes its blocks from the pass before, through a chaining buffer
   int32_t stripeRows = 0;              // in a cascade: rows of its tallest stripe
   std::vector<WeightSlice> slices;     // of convolutions, in channel order

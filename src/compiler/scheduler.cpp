@@ -80,6 +80,7 @@ void Scheduler::addPasses() {
     pass.node = node;
     pass.isDma = !npu_ir::hasOutputStage(node);
     if (!pass.isDma) pass.operation = buildOperation(node, result_.storage, target_);
+    pass.canBeSparse = target_.isU85() && ir::isa<npu_ir::Conv>(node) && canBeSparse(node);
     result_.passes.push_back(std::move(pass));
   }
 }
@@ -335,9 +336,7 @@ Status Scheduler::allocate(bool trying) {
     std::vector<LiveRange> cached;
     for (const Placement* placement : inCache) cached.push_back(placement->live);
     if (limit > 0 && !trying && packingLowerBound(cached) > limit && evict()) continue;
-    const int64_t fits =
-        mode().spilling() ? options_.arenaLimit : std::max(options_.arenaLimit, limits_.fast);
-    result_.arenaBytes = place(inArena, fits, attempts);
+    result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
     result_.cacheBytes = place(inCache, limit, attempts);
     if (trying && limit > 0 && result_.cacheBytes > limit)
       result_.cacheBytes = place(inCache, limit, kTryAttempts);

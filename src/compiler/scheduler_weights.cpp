@@ -95,6 +95,7 @@ Result<Scheduler::Blocks> Scheduler::blocksFor(const Pass& pass, bool staged, in
   for (size_t p = first; p < result_.passes.size() && (p == first || result_.passes[p].follows); ++p) {
     npu::KernelOperation op = result_.passes[p].operation;
     if (isConvolution(pass)) op.ofm.depth = depth;
+    if (op.weights) op.weights->sparse = result_.passes[p].canBeSparse;
     if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
     if (result_.passes[p].stripeRows > 0) op.ofm.height = result_.passes[p].stripeRows;
     blocks.operations.push_back(op);
@@ -118,7 +119,9 @@ void Scheduler::use(const Blocks& blocks, Pass& pass) {
     op.ifmBufferEnd = chosen.ifmBufferEnd;
     op.ifm2BufferStart = chosen.ifm2BufferStart;
     op.accumulatorStart = chosen.accumulatorStart;
-    if (op.weights) op.weights->traversal = chosen.weights->traversal;
+    if (!op.weights) continue;
+    op.weights->traversal = chosen.weights->traversal;
+    op.weights->sparse = chosen.weights->sparse;
   }
 }
 

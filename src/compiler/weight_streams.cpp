@@ -4,6 +4,7 @@
 #include "compiler/weight_streams.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <string_view>
 
@@ -24,6 +25,7 @@ npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& 
   order.streams = target.weightStreams;
   order.ofmUblockDepth = op.microblock.c;
   order.ofmBlockDepth = op.block.c;
+  order.sparse = op.weights->sparse;
   order.traversal = op.kind == npu::OperationKind::Depthwise ? npu::WeightTraversal::Depthwise
                     : op.weights->traversal == npu::Traversal::PartKernelFirst
                         ? npu::WeightTraversal::PartKernelFirst
@@ -52,6 +54,23 @@ std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu
 }
 
 }  // namespace
+
+bool canBeSparse(const ir::Node* node) {
+  const Tensor& weight = node->operand(1)->constant();
+  const auto zeroPoints = node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
+  const int64_t depth = weight.dim(3), rows = weight.numElements() / depth;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t channel = row / (rows / weight.dim(0));
+    const int64_t zero = zeroPoints[zeroPoints.size() > 1 ? static_cast<size_t>(channel) : 0];
+    for (int64_t c = 0, used = 0; c < depth; ++c) {
+      if (c % 4 == 0) used = 0;
+      const int64_t value = weight.integerAt(row * depth + c) - zero;
+      used += value != 0;
+      if (used > 2 || std::abs(value) > 127) return false;
+    }
+  }
+  return true;
+}
 
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
                                  npu::DepthSlice channels, const npu::Target& target) {

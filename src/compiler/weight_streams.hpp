@@ -20,6 +20,10 @@ struct EncodedSlice {
   npu::WeightStreams streams;  // addresses relative to the start of bytes
 };
 
+/// Whether the weights of a CONV node are 2:4 sparse as Ethos-U85 takes them: of four input channels at most
+/// two that count, none beyond -127..127. All kernels of up to two input channels are.
+bool canBeSparse(const ir::Node* node);
+
 /// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
                                  npu::DepthSlice channels, const npu::Target& target);
