@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing at positions that tensors name (int64 or int32, negative from the back): embedding,
 // index_select, gather, scatter, index, index_put.
+#include <string.h>
+
 #include "carina/kernels.hpp"
 #include "positions.hpp"
 #include "region.hpp"
@@ -216,12 +218,11 @@ namespace {
 struct Indices {
   const Tensor* self;
   const Tensor* tensors[kMaxRank] = {};
-  size_t steps[kMaxRank][kMaxRank];  // of each index tensor, by dimension of the broadcast shape
-  uint32_t count = 0;                // of the list
-  uint32_t rank = 0;                 // of the broadcast shape
-  uint32_t place = 0;                // of the broadcast shape in the indexed tensor
-  int32_t sizes[kMaxRank] = {};      // of the broadcast shape
-  size_t own[kMaxRank];              // steps of self
+  uint32_t count = 0;            // of the list
+  uint32_t rank = 0;             // of the broadcast shape
+  uint32_t place = 0;            // of the broadcast shape in the indexed tensor
+  int32_t sizes[kMaxRank] = {};  // of the broadcast shape
+  size_t own[kMaxRank];          // steps of self
 
   /// `indexed` has the shape of self[indices].
   Status open(Call& call, uint32_t list, const Tensor& from, const Tensor& indexed, bool broadcasts) {
@@ -252,16 +253,6 @@ struct Indices {
         const int32_t size = tensors[k]->sizes[d + tensors[k]->rank - rank];
         if (sizes[d] != 1 && size != 1 && size != sizes[d]) return shapesDiffer();
         if (size != 1) sizes[d] = size;
-      }
-    }
-    for (uint32_t k = 0; k < count; ++k) {
-      if (tensors[k] == nullptr) continue;
-      size_t theirs[kMaxRank];
-      strides(*tensors[k], theirs);
-      for (uint32_t d = 0; d < rank; ++d) {
-        const bool has = d + tensors[k]->rank >= rank;
-        const uint32_t own2 = d + tensors[k]->rank - rank;
-        steps[k][d] = has && tensors[k]->sizes[own2] != 1 ? theirs[own2] : 0;
       }
     }
     return Status{};
@@ -298,6 +289,19 @@ struct Indices {
     return fits ? Status{} : shapesDiffer();
   }
 
+  /// Which of its elements an index tensor has for the position `at` of the broadcast shape. Worked out each
+  /// time: a table of steps for every tensor would take a kilobyte of stack.
+  size_t elementOf(const Tensor& tensor, const int32_t* at) const {
+    size_t element = 0, step = 1;
+    for (uint32_t i = tensor.rank; i-- > 0;) {
+      const uint32_t d = tensor.dimOrder[i];
+      if (tensor.sizes[d] == 1) continue;
+      element += static_cast<size_t>(at[d + rank - tensor.rank]) * step;
+      step *= static_cast<size_t>(tensor.sizes[d]);
+    }
+    return element;
+  }
+
   /// Calls f(offset in self, offset in the indexed tensor) for every position of the broadcast shape.
   template <typename F>
   Status each(const size_t* shapeSteps, F f) const {
@@ -310,9 +314,9 @@ struct Indices {
       for (uint32_t d = 0; d < rank; ++d) to += static_cast<size_t>(at[d]) * shapeSteps[d];
       for (uint32_t k = 0; k < count; ++k) {
         if (tensors[k] == nullptr) continue;
-        size_t where = 0, index = 0;
-        for (uint32_t d = 0; d < rank; ++d) where += static_cast<size_t>(at[d]) * steps[k][d];
-        if (!position(*tensors[k], where, self->sizes[k], true, &index)) return outsideIndex(1);
+        size_t index = 0;
+        if (!position(*tensors[k], elementOf(*tensors[k], at), self->sizes[k], true, &index))
+          return outsideIndex(1);
         from += index * own[k];
       }
       f(from, to);
@@ -375,13 +379,16 @@ Status indexPut(KernelContext& context) {
     if (d >= indices.count || indices.tensors[d] == nullptr)
       positions.add(self->sizes[d], selfSteps[d], indices.own[d]);
   }
-  const Region element{};
+  const size_t bytes = elementSize(output->type);
+  const auto* source = static_cast<const uint8_t*>(values->data);
+  auto* target = static_cast<uint8_t*>(output->data);
   return indices.each(shapeSteps, [&](size_t into, size_t from) {
     for (positions.restart(); !positions.done(); positions.next()) {
       if (adds)
         accumulate(*values, from + positions.first(), *output, into + positions.second());
       else
-        element.copy(*values, from + positions.first(), *output, into + positions.second());
+        memcpy(target + (into + positions.second()) * bytes, source + (from + positions.first()) * bytes,
+               bytes);
     }
   });
 }
