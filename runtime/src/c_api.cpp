@@ -92,9 +92,27 @@ const Program& programOf(const carina_program* program) {
   return *in<Program>(program);
 }
 
-/// `backends` has room for one and outlives the result.
-Environment environmentFrom(const carina_environment& from, Backend** backends) {
+class CNamedData final : public NamedData {
+ public:
+  explicit CNamedData(const carina_named_data* from) : from_(from) {}
+  ~CNamedData() = default;
+  Status find(Text key, Bytes* bytes) const override {
+    const void* data = nullptr;
+    size_t size = 0;
+    if (from_ == nullptr || from_->find(from_->context, key.data, key.size, &data, &size) != 0)
+      return failureNamed(Code::NotFound, "no data of this name were given", key.data, key.size);
+    *bytes = Bytes(static_cast<const uint8_t*>(data), size);
+    return Status{};
+  }
+
+ private:
+  const carina_named_data* from_;
+};
+
+/// `backends` has room for one; it and `external` outlive the result.
+Environment environmentFrom(const carina_environment& from, const NamedData& external, Backend** backends) {
   Environment environment;
+  environment.external = &external;
   environment.kernels = KernelTable(static_cast<const Kernel*>(from.kernels.table), from.kernels.count);
   if (from.npu != nullptr) {
     *backends = &in<NpuObject>(from.npu)->delegate;
@@ -155,8 +173,9 @@ carina_status carina_method_require(const carina_program* program, uint32_t inde
                                     const carina_environment* environment, carina_requirements* needs) {
   Backend* backends[1] = {};
   Requirements found;
+  const CNamedData external(environment->external);
   const Status status =
-      Method::require(programOf(program), index, environmentFrom(*environment, backends), &found);
+      Method::require(programOf(program), index, environmentFrom(*environment, external, backends), &found);
   *needs = {found.methodBytes, found.temporaryBytes, found.poolCount};
   return toC(status);
 }
@@ -178,8 +197,9 @@ carina_status carina_method_load(carina_method* method, const carina_program* pr
                      Span<MutableBytes>(pools, memory->pool_count),
                      MutableBytes(memory->temporary.data, memory->temporary.size)};
   MethodObject* object = new (in<MethodObject>(method)) MethodObject{};
-  return toC(
-      object->method.load(programOf(program), index, environmentFrom(*environment, object->backends), given));
+  const CNamedData external(environment->external);
+  return toC(object->method.load(programOf(program), index,
+                                 environmentFrom(*environment, external, object->backends), given));
 }
 
 uint32_t carina_method_input_count(const carina_method* method) {

@@ -14,6 +14,7 @@
 #include "base/npy.hpp"
 #include "base/zip.hpp"
 #include "pte/bundle.hpp"
+#include "pte/program.hpp"
 #include "pte/tensor_data.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
@@ -403,6 +404,37 @@ TEST_F(Cli, BundlesRunOnTheirTestCases) {
   EXPECT_EQ(shown.status, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("test cases of forward: 2"));
   EXPECT_THAT(shown.out, HasSubstr("NPU_OP_CONV"));
+}
+
+TEST_F(Cli, TensorDataFilesComeWithPrograms) {
+  pte::Tensor weight;
+  weight.sizes = {2};
+  weight.dimOrder = {0};
+  weight.extra = pte::ExtraTensorInfo{0, "weight", true};
+  pte::Method method;
+  method.values = {weight};
+  method.outputs = {0};
+  method.chains.push_back({});
+  pte::Program program;
+  program.methods.push_back(method);
+  ASSERT_TRUE(writeFile(path("p.pte"), *pte::writeProgram(program)).ok());
+  pte::TensorData data;
+  data.entries.push_back({"weight", std::nullopt, pte::ByteVector(8)});
+  ASSERT_TRUE(writeFile(path("w.ptd"), *pte::writeTensorData(data)).ok());
+
+  const std::string given = " --tensor-data " + path("w.ptd");
+  const Outcome alone = run("run " + path("p.pte"));
+  EXPECT_EQ(alone.status, 1);
+  EXPECT_THAT(alone.err, HasSubstr("which was not given (weight"));
+  EXPECT_THAT(alone.err, HasSubstr("--tensor-data"));
+  const Outcome whole = run("run " + path("p.pte") + given + " --output " + path("o.npz"));
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_TRUE(readNpz(path("o.npz")).ok());
+  EXPECT_EQ(run("check " + path("p.pte")).status, 1);
+  EXPECT_EQ(run("check " + path("p.pte") + given).status, 0);
+  ASSERT_TRUE(writeFile(path("w.ptd"), contents(path("w.ptd")).substr(0, 100)).ok());
+  EXPECT_THAT(run("run " + path("p.pte") + given).err, HasSubstr("truncated"));
+  EXPECT_THAT(run("run " + path("x.tosa") + given).err, HasSubstr("x.tosa"));
 }
 
 TEST_F(Cli, TensorDataFilesAreShown) {

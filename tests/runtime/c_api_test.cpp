@@ -48,6 +48,44 @@ TEST(CInterface, RunsKernels) {
   EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{1.0f, 0.0f, 0.5f, 0.0f}));
 }
 
+/// x * `name`, which is not in the program.
+std::string productProgram(const char* name) {
+  pte::Program program;
+  pte::MethodBuilder builder(program);
+  const pte::ValueId x = builder.input(pte::ScalarType::Float32, {4});
+  const pte::ValueId y = builder.activation(pte::ScalarType::Float32, {4});
+  builder.kernel("aten::mul.out", {x, x, y});
+  builder.output(y);
+  EXPECT_TRUE(builder.finish().ok());
+  pte::Tensor weight;
+  weight.sizes = {4};
+  weight.dimOrder = {0};
+  weight.extra = pte::ExtraTensorInfo{0, name, true};
+  pte::Method& method = program.methods[0];
+  std::get<pte::KernelCall>(method.chains[0].instructions[0]).arguments[1] =
+      static_cast<int32_t>(method.values.size());
+  method.values.emplace_back(weight);
+  auto bytes = pte::writeProgram(program);
+  EXPECT_TRUE(bytes.ok()) << bytes.error().str();
+  return bytes.ok() ? *bytes : "";
+}
+
+TEST(CInterface, TakesDataOfOtherFiles) {
+  const Aligned program(productProgram("weight")), unknown(productProgram("bias"));
+  const float input[4] = {1.0f, -2.0f, 0.5f, -1.0f};
+  float output[4] = {};
+  uint64_t cycles = 0;
+  const carina_status status = run_from_c(program.data(), program.span().size, "forward", nullptr, input,
+                                          sizeof(input), output, sizeof(output), &cycles);
+  ASSERT_EQ(status.code, CARINA_OK) << textOf(status);
+  EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{2.0f, -6.0f, 2.0f, -5.0f}));
+  const carina_status missing = run_from_c(unknown.data(), unknown.span().size, "forward", nullptr, input,
+                                           sizeof(input), output, sizeof(output), &cycles);
+  EXPECT_EQ(missing.code, CARINA_NOT_FOUND);
+  EXPECT_EQ(textOf(missing),
+            "not found: the data of a tensor are in another file, which was not given (bias, at 2)");
+}
+
 TEST(CInterface, ErrorsAreThoseOfTheRuntime) {
   const Aligned program(reluProgram());
   const float input[4] = {};

@@ -27,6 +27,14 @@ static carina_status fill_and_run(carina_method* method, const void* input, size
   return carina_method_input(method, 0, &tensor);
 }
 
+/* The data of another file: "weight". */
+static int find_weight(void* context, const char* name, size_t length, const void** bytes, size_t* size) {
+  if (length != 6 || memcmp(name, "weight", 6) != 0) return 1;
+  *bytes = context;
+  *size = 4 * sizeof(float);
+  return 0;
+}
+
 carina_status run_from_c(const void* bytes, size_t size, const char* name, const carina_device* device,
                          const void* input, size_t input_size, void* output, size_t output_size,
                          uint64_t* cycles) {
@@ -39,7 +47,9 @@ carina_status run_from_c(const void* bytes, size_t size, const char* name, const
   TRY(carina_program_load(&program, bytes, size));
   TRY(carina_program_find_method(&program, name, &index));
   if (device != NULL) TRY(carina_npu_open(&npu, device, NULL, NULL, 0));
-  const carina_environment environment = {carina_all_kernels(), device != NULL ? &npu : NULL, 0};
+  static _Alignas(16) float weight[4] = {2.0f, 3.0f, 4.0f, 5.0f};
+  const carina_named_data others = {weight, find_weight};
+  const carina_environment environment = {carina_all_kernels(), device != NULL ? &npu : NULL, 0, &others};
   TRY(carina_method_require(&program, index, &environment, &needs));
   carina_memory memory = {block(needs.method_bytes), block(needs.temporary_bytes), pools, needs.pool_count};
   carina_status status = {CARINA_OK, 0, 0, NULL, NULL};

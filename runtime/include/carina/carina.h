@@ -3,7 +3,7 @@
  *
  *   carina_program program;   carina_program_load(&program, bytes, size);
  *   carina_npu npu;           carina_npu_open(&npu, &device, NULL, NULL, 0);
- *   carina_environment environment = {carina_all_kernels(), &npu, 0};
+ *   carina_environment environment = {carina_all_kernels(), &npu, 0, NULL};
  *   carina_requirements needs; carina_method_require(&program, 0, &environment, &needs);
  *   carina_method method;     carina_method_load(&method, &program, 0, &environment, &memory);
  *   carina_method_set_input(&method, 0, input, size); carina_method_execute(&method);
@@ -121,10 +121,19 @@ typedef struct carina_kernels {
 } carina_kernels;
 carina_kernels carina_all_kernels(void);
 
+/* Data that programs keep in other files. `find` gets a name of `length` characters, not zero-terminated; it
+ * fills bytes and size and returns 0, or anything else when there is no such data. Bytes are aligned to 16
+ * and stay as long as the method. */
+typedef struct carina_named_data {
+  void* context;
+  int (*find)(void* context, const char* name, size_t length, const void** bytes, size_t* size);
+} carina_named_data;
+
 typedef struct carina_environment {
   carina_kernels kernels;
-  carina_npu* npu;           /* NULL: programs with delegates are refused */
-  uint32_t max_instructions; /* of one execution; 0: ten million */
+  carina_npu* npu;                   /* NULL: programs with delegates are refused */
+  uint32_t max_instructions;         /* of one execution; 0: ten million */
+  const carina_named_data* external; /* NULL: programs with data in other files are refused */
 } carina_environment;
 
 typedef struct carina_requirements {
