@@ -10,6 +10,7 @@ set(CARINA_RUNTIME_SOURCES
   kernels/create.cpp
   kernels/cut.cpp
   kernels/dequantize.cpp
+  kernels/grid_sampler.cpp
   kernels/index.cpp
   kernels/int8.cpp
   kernels/int8_matrix.cpp

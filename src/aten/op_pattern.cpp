@@ -25,4 +25,11 @@ bool matchesModule(const std::string& pattern, const std::string& path) {
   return matchesGlob(pattern, path);
 }
 
+bool matchesClass(const std::string& pattern, const std::string& type) {
+  if (matchesGlob(pattern, type)) return true;
+  const std::string name = type.substr(type.rfind('.') + 1);
+  if (pattern.find('.') == std::string::npos) return matchesGlob(pattern, name);
+  return type.starts_with("torch.nn.modules.") && matchesGlob(pattern, "torch.nn." + name);
+}
+
 }  // namespace carina::aten

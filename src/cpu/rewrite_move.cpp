@@ -92,11 +92,55 @@ Result<bool> rewriteCopy(ir::Node* node) {
   return true;
 }
 
+/// grid_sampler of planes under the name of its kernel.
+Result<bool> rewriteGridSampler(ir::Node* node) {
+  const auto op = ir::dynCast<aten::GridSampler>(node);
+  if (!op || op.input()->rank() != 4) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, aten::GridSampler2d::create(b, op.input(), op.grid(), op.interpolationMode(),
+                                                op.paddingMode(), op.alignCorners())
+                        .output());
+  return true;
+}
+
+/// A sorted line is its size many largest or smallest elements in order.
+struct Sorted {
+  ir::Value *values, *indices;
+};
+Sorted sorted(ir::Node* node, ir::Value* self, int64_t dim, bool descending) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (dim < 0) dim += self->rank();
+  const auto op = aten::Topk::create(b, self, self->dim(dim), dim, descending, true);
+  return {op.node()->result(0), op.node()->result(1)};
+}
+
+template <typename Op>
+Result<bool> rewriteSort(ir::Node* node) {
+  const auto op = ir::dynCast<Op>(node);
+  if (!op || op.self()->rank() == 0) return false;
+  const Sorted result = sorted(node, op.self(), op.dim(), op.descending());
+  ir::Graph& graph = node->graph();
+  graph.replaceAllUses(node->result(0), result.values);
+  graph.replaceAllUses(node->result(1), result.indices);
+  graph.erase(node);
+  return true;
+}
+
+template <typename Op>
+Result<bool> rewriteArgsort(ir::Node* node) {
+  const auto op = ir::dynCast<Op>(node);
+  if (!op || op.self()->rank() == 0) return false;
+  replaceNode(node, sorted(node, op.self(), op.dim(), op.descending()).indices);
+  return true;
+}
+
 }  // namespace
 
 void addMoveRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewritePad, rewriteTile, rewriteExpand, rewriteConcat<aten::Concat>,
-                                   rewriteConcat<aten::Concatenate>, rewriteCopy});
+                                   rewriteConcat<aten::Concatenate>, rewriteCopy, rewriteGridSampler,
+                                   rewriteSort<aten::Sort>, rewriteSort<aten::SortStable>,
+                                   rewriteArgsort<aten::Argsort>, rewriteArgsort<aten::ArgsortStable>});
 }
 
 }  // namespace carina::cpu

@@ -137,6 +137,7 @@ Status decompose(ir::Graph& graph) {
   addNormRewrites(rewrites);
   addAttentionRewrites(rewrites);
   addPointwiseRewrites(rewrites);
+  addTransposedRewrites(rewrites);
   addRecurrentRewrites(rewrites);
   addTypeRewrites(rewrites);
   addWindowRewrites(rewrites);

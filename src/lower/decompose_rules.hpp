@@ -16,8 +16,9 @@ void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
     std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
-void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);      // several indices, index_copy, scatter
-void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, scatter
+void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
+void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);   // lstm, gru, rnn and their cells
 
 /// Takes an operator away that gives its operand unchanged.
 Result<bool> removeIdentity(ir::Node* node);

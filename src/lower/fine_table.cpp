@@ -2,6 +2,7 @@
 #include "lower/fine_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace carina::lower {
@@ -22,6 +23,27 @@ Tensor tableOf(F value) {
     table.setIntegerAt(i, before = entry);
   }
   return table;
+}
+
+/// Where a smooth curve bends the same way on both sides of an entry, the entry is moved half of the way to
+/// the curve's middle there: lines between points of a curve lie all on one side of it.
+Tensor centred(const Tensor& table, const std::vector<int64_t>& wanted) {
+  std::vector<double> middle(kEntries - 1);
+  for (int64_t i = 0; i + 1 < kEntries; ++i) {
+    int64_t least = 0, most = 0;
+    for (int64_t at = i * kStep; at < (i + 1) * kStep; ++at) {
+      const int64_t error = wanted[static_cast<size_t>(at)] - readTable(table, kLowest + at);
+      least = std::min(least, error);
+      most = std::max(most, error);
+    }
+    middle[static_cast<size_t>(i)] = static_cast<double>(least + most) / 2;
+  }
+  return tableOf([&](int64_t i) {
+    const double before = middle[static_cast<size_t>(std::max<int64_t>(i - 1, 0))];
+    const double after = middle[static_cast<size_t>(std::min(i, kEntries - 2))];
+    const double shift = before * after > 0 ? std::min(std::abs(before), std::abs(after)) : 0;
+    return table.integerAt(i) + static_cast<int64_t>(std::nearbyint(std::copysign(shift, before)));
+  });
 }
 
 int64_t readPiece(const TablePiece& piece, int64_t code) {
@@ -102,10 +124,13 @@ int64_t readFineTable(const FineTable& table, int64_t code) {
 
 FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tolerance) {
   FineTable result;
-  result.table = tableOf([&](int64_t i) { return function(kLowest + kStep * i); });
+  std::vector<int64_t> wanted(kCodes + 1);  // the last entry is that of code 32768
+  for (int64_t i = 0; i <= kCodes; ++i) wanted[static_cast<size_t>(i)] = function(kLowest + i);
+  result.table = centred(tableOf([&](int64_t i) { return wanted[static_cast<size_t>(kStep * i)]; }), wanted);
   std::vector<int64_t> missing(kCodes);
   for (int64_t i = 0; i < kCodes; ++i) {
-    missing[static_cast<size_t>(i)] = function(kLowest + i) - readTable(result.table, kLowest + i);
+    const auto at = static_cast<size_t>(i);
+    missing[at] = wanted[at] - readTable(result.table, kLowest + i);
   }
   while (result.pieces.size() < kMostPieces) {
     Stretch stretch = worstStretch(missing, tolerance);

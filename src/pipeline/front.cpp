@@ -87,29 +87,33 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
 
 Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   ir::Graph graph;
+  ModuleClasses classes;
   std::vector<Diagnostic> warnings;
   {
     Stopwatch watch(times, "read");
     CARINA_TRY(pt2::ExportedProgram program,
                pt2::readExportedProgram(options.model, {.model = options.program}));
     graph = std::move(program.graph);
+    classes = std::move(program.moduleClasses);
     warnings = std::move(program.warnings);
   }
   dump(options, "read", graph);
-  auto front = frontOf(options, std::move(graph), times);
+  auto front = frontOf(options, std::move(graph), times, std::move(classes));
   if (front) front->warnings.insert(front->warnings.begin(), warnings.begin(), warnings.end());
   return front;
 }
 
 }  // namespace
 
-Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times) {
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                      ModuleClasses classes) {
   Front front;
   front.nodes = sourceNodes(graph);
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
   front.inputs = quantizer.inputs;
   front.outputs = quantizer.outputs;
   quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
+  quantizer.options.moduleClasses = std::move(classes);
   const bool quantizes =
       quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
   if (!quantizes && !options.quantizeConfig.empty()) {

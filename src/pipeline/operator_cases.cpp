@@ -48,6 +48,7 @@ conv2d ; f[1,4,100,12] w[8,4,80,3] w[8] ; ; kernel 80 rows high
 conv3d ; f[1,4,6,6,6] w[8,4,3,3,3] w[8]
 conv_transpose1d ; f[1,8,10] w[8,4,3] w[4] ; stride=[2]
 conv_transpose2d.input ; f[1,8,6,6] w[8,4,3,3] w[4] ; stride=[2,2] padding=[1,1] output_padding=[1,1]
+conv_transpose3d.input ; f[1,4,4,4,4] w[4,4,3,3,3] w[4] ; stride=[2,2,2] padding=[1,1,1]
 linear ; f[3,16] w[8,16] w[8]
 mm ; f[3,16] w[16,8]
 mm ; f[3,16] f[16,8] ; ; both computed

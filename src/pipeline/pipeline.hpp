@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,7 +54,7 @@ struct Options {
   /// What stays on the CPU: operators ("relu", "aten.add.Tensor"), node names and module paths (both with *
   /// and ?; a module includes what is below it).
   std::vector<std::string> cpuOps, cpuNames, cpuModules;
-  int64_t arenaLimit = 0;       // bytes, 0: no limit of its own
+  int64_t arenaLimit = 0;  // bytes, 0: no limit of its own
   compiler::Optimize optimize = compiler::Optimize::Performance;
   quantize::Progress progress;  // calibration samples
   DumpListener dump;
@@ -112,8 +113,11 @@ struct Front {
   bool isTosa = false;  // `quantized` is a tosa graph
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
+/// Python classes by module path, "" for the root.
+using ModuleClasses = std::map<std::string, std::string>;
 /// The same for an aten graph as it was exported.
-Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times);
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                      ModuleClasses classes = {});
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);

@@ -148,9 +148,10 @@ class Verifier {
     const double quantum = quantumOf(*build_.graph().outputs()[i]);
     if (simulated && quantum > 0) {
       for (int64_t k = 0; k < program.numElements(); ++k) {
-        const double lsb = std::abs(program.realAt(k) - simulated->realAt(k)) / quantum;
+        // Whole quanta, up to float rounding of scale * code on both sides.
+        const double lsb = std::nearbyint(std::abs(program.realAt(k) - simulated->realAt(k)) / quantum);
         output.worstLsb = std::max(output.worstLsb, lsb);
-        output.beyondOneLsb += lsb > 1.001;  // quanta are exact up to float rounding of scale * q
+        output.beyondOneLsb += lsb > 1;
       }
     }
     if (!reference || !isFloat(program.dtype())) return;

@@ -9,6 +9,7 @@
 #include "base/shape.hpp"
 #include "ir/graph.hpp"
 #include "pt2/argument.hpp"
+#include "pt2/metadata.hpp"
 
 namespace carina::pt2 {
 
@@ -41,6 +42,7 @@ struct NodeDocument {
   std::vector<NamedArgument> inputs;
   std::vector<Argument> outputs;
   ir::LocationRef location;
+  std::vector<ModuleClass> modules;  // that it lies in
 };
 
 struct GraphDocument {

@@ -87,6 +87,7 @@ Result<NodeDocument> readNode(JsonValue value, size_t index) {
                                                                         : fmt::format("node_{}", index);
   }
   node.location = readLocation(node.name, object.find("metadata"));
+  node.modules = readModuleClasses(object.find("metadata"));
   return node;
 }
 

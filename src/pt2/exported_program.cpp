@@ -70,6 +70,9 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   program.inputs = std::move(built.inputs);
   program.outputs = std::move(built.outputs);
   program.state = std::move(built.state);
+  for (const NodeDocument& node : document.graph.nodes) {
+    for (const ModuleClass& module : node.modules) program.moduleClasses.emplace(module.path, module.type);
+  }
   return program;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,8 @@ struct ExportedProgram {
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
   std::vector<ExposedBuffer> exposedBuffers;
+  /// Python classes by module path ("" for the root): {"stem.0", "torch.nn.modules.conv.Conv2d"}.
+  std::map<std::string, std::string> moduleClasses;
   /// What was left out without changing the results: writes to inputs, state that nothing reads.
   std::vector<Diagnostic> warnings;
 };

@@ -51,6 +51,11 @@ std::string plainPath(std::string_view path) {
   return plain;
 }
 
+/// An entry that export put in for a node that lies in no module.
+bool isMadeUp(std::string_view key) {
+  return key.find("_from_metadata_hook") != std::string_view::npos;
+}
+
 bool isTorchFile(std::string_view file) {
   return file.find("/torch/") != std::string_view::npos || file.find("\\torch\\") != std::string_view::npos ||
          file.find("/torchvision/") != std::string_view::npos ||
@@ -62,8 +67,27 @@ bool isTorchFile(std::string_view file) {
 std::string modulePathOf(std::string_view moduleStack) {
   const auto entries = splitOutside(moduleStack, ';');
   const auto fields = splitOutside(entries.back(), ',');
-  if (fields.size() < 2 || fields[0].find("_from_metadata_hook") != std::string_view::npos) return "";
+  if (fields.size() < 2 || isMadeUp(fields[0])) return "";
   return plainPath(fields[1]);
+}
+
+std::vector<ModuleClass> moduleClassesOf(std::string_view moduleStack) {
+  std::vector<ModuleClass> classes;
+  for (std::string_view entry : splitOutside(moduleStack, ';')) {
+    const auto fields = splitOutside(entry, ',');
+    if (fields.size() < 3 || isMadeUp(fields[0]) || fields[2].empty()) continue;
+    classes.push_back({plainPath(fields[1]), std::string(fields[2])});
+  }
+  return classes;
+}
+
+std::vector<ModuleClass> readModuleClasses(std::optional<JsonValue> metadata) {
+  simdjson::dom::object object;
+  std::string_view text;
+  if (!metadata || metadata->get_object().get(object) != simdjson::SUCCESS ||
+      object.at_key("nn_module_stack").get_string().get(text) != simdjson::SUCCESS)
+    return {};
+  return moduleClassesOf(text);
 }
 
 std::string sourceLineOf(std::string_view stackTrace) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.hpp"
 #include "pt2/json.hpp"
@@ -13,6 +14,18 @@ namespace carina::pt2 {
 
 /// Location of a node from its "metadata" object. What cannot be made out stays empty: this never fails.
 ir::LocationRef readLocation(std::string_view nodeName, std::optional<JsonValue> metadata);
+
+/// A module of the network and its Python class: {"layers.0.conv", "torch.nn.modules.conv.Conv2d"}; the
+/// root's path is
+/// "".
+struct ModuleClass {
+  std::string path, type;
+  friend bool operator==(const ModuleClass&, const ModuleClass&) = default;
+};
+/// The modules that a node lies in, outermost first; from its "metadata" object. Never fails.
+std::vector<ModuleClass> readModuleClasses(std::optional<JsonValue> metadata);
+/// The same from an nn_module_stack.
+std::vector<ModuleClass> moduleClassesOf(std::string_view moduleStack);
 
 /// Path of the innermost module of an nn_module_stack: "layers.0.conv"; "" for the root or when unknown.
 std::string modulePathOf(std::string_view moduleStack);

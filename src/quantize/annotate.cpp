@@ -3,6 +3,7 @@
 #include "quantize/annotate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "aten/conv_op.hpp"
@@ -93,6 +94,27 @@ class Annotator {
            (isClamp(producer) && fusedIntoClamp(*producer.operands()[0]));
   }
 
+  /// A result that goes only into another function of one value, or is only scaled: one TABLE computes the
+  /// chain, another scale costs nothing.
+  bool fusedIntoReader(const ir::Value& value) const {
+    if (!value.hasOneUse() || !value.producer() || value.isGraphOutput()) return false;
+    const ir::Node& producer = *value.producer();
+    const ir::Node& reader = *value.uses()[0].node;
+    if (assignment_.of(producer).settings.precision != assignment_.of(reader).settings.precision ||
+        effectiveRole(producer) != Role::Own || effectiveRole(reader) != Role::Own || !isFunction(producer))
+      return false;
+    if (scalingOf(producer) && isProduct(reader)) return true;
+    if (!isFunction(reader) || givesWholeNumbers(reader)) return false;
+    // Every int8 code has an entry. Of 16-bit codes every 128th has: a range of its own in between serves
+    // them better, but for the epsilon in front of a root.
+    return assignment_.of(reader).settings.precision == Precision::Int8 ||
+           (ir::isa<aten::AddScalar>(&producer) && ir::isa<aten::Rsqrt>(&reader));
+  }
+
+  bool staysUnquantized(const ir::Value& value) const {
+    return fusedIntoClamp(value) || fusedIntoReader(value);
+  }
+
   size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank) {
     slots_.push_back({{value, made, {}, false}, settings, rank});
     sets_.add();
@@ -158,7 +180,7 @@ class Annotator {
     std::vector<size_t> touched;
     for (size_t i = 0; i < node.operands().size(); ++i) {
       ir::Value* value = node.operands()[i];
-      if (!value || value->dtype() != DType::Float32 || isWeightOperand(node, i) || fusedIntoClamp(*value))
+      if (!value || value->dtype() != DType::Float32 || isWeightOperand(node, i) || staysUnquantized(*value))
         continue;
       const size_t slot = readSlot(value, entry.settings, rank);
       if (!slots_[slot].form.made) slots_[slot].form.readers.push_back({&node, static_cast<uint32_t>(i)});
@@ -166,7 +188,7 @@ class Annotator {
       touched.push_back(slot);
     }
     for (ir::Value* value : node.results()) {
-      if (value->dtype() != DType::Float32 || fusedIntoClamp(*value)) continue;
+      if (value->dtype() != DType::Float32 || staysUnquantized(*value)) continue;
       const size_t result = makeSlot(value, entry.settings, rank);
       if (role == Role::Shared) touched.push_back(result);
     }
@@ -247,6 +269,94 @@ bool isClamp(const ir::Node& node) {
     default:
       return false;
   }
+}
+
+bool isFunction(const ir::Node& node) {
+  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] ||
+      node.operands()[0]->dtype() != DType::Float32)
+    return false;
+  switch (aten::opId(&node)) {
+    case OpId::AddScalar:
+    case OpId::SubScalar:
+    case OpId::RsubScalar:
+    case OpId::MulScalar:
+    case OpId::DivScalar:
+    case OpId::Abs:
+    case OpId::Neg:
+    case OpId::Square:
+    case OpId::Exp:
+    case OpId::Exp2:
+    case OpId::Expm1:
+    case OpId::Log:
+    case OpId::Log2:
+    case OpId::Log10:
+    case OpId::Log1p:
+    case OpId::Sqrt:
+    case OpId::Rsqrt:
+    case OpId::Reciprocal:
+    case OpId::Sin:
+    case OpId::Cos:
+    case OpId::Tan:
+    case OpId::Asin:
+    case OpId::Acos:
+    case OpId::Atan:
+    case OpId::Sinh:
+    case OpId::Cosh:
+    case OpId::Asinh:
+    case OpId::Acosh:
+    case OpId::Atanh:
+    case OpId::Sigmoid:
+    case OpId::Tanh:
+    case OpId::Erf:
+    case OpId::Erfc:
+    case OpId::Logit:
+    case OpId::Gelu:
+    case OpId::Silu:
+    case OpId::Mish:
+    case OpId::Softplus:
+    case OpId::LogSigmoid:
+    case OpId::Hardsigmoid:
+    case OpId::Hardswish:
+    case OpId::LeakyRelu:
+    case OpId::Elu:
+    case OpId::Selu:
+    case OpId::Celu:
+    case OpId::PowTensorScalar:
+    case OpId::PowScalar:
+      return true;
+    default:
+      return givesWholeNumbers(node);
+  }
+}
+
+bool givesWholeNumbers(const ir::Node& node) {
+  if (!aten::isOperator(&node)) return false;
+  switch (aten::opId(&node)) {
+    case OpId::Floor:
+    case OpId::Ceil:
+    case OpId::Round:
+    case OpId::Trunc:
+    case OpId::Fix:
+    case OpId::Sign:
+    case OpId::Sgn:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<double> scalingOf(const ir::Node& node) {
+  double factor = 0;
+  if (const auto multiply = ir::dynCast<aten::MulScalar>(&node)) {
+    factor = ir::scalarReal(multiply.other());
+  } else if (const auto divide = ir::dynCast<aten::DivScalar>(&node)) {
+    factor = 1 / ir::scalarReal(divide.other());
+  }
+  return factor > 0 && std::isfinite(factor) ? std::optional(factor) : std::nullopt;
+}
+
+bool isProduct(const ir::Node& node) {
+  return ir::isa<aten::Matmul>(&node) || ir::isa<aten::Bmm>(&node) || ir::isa<aten::Mm>(&node);
 }
 
 Role roleOf(const ir::Node& node) {
@@ -482,6 +592,18 @@ Role roleOf(const ir::Node& node) {
     default:
       return Role::Float;
   }
+}
+
+int64_t WeightedOp::channelDim() const {
+  const int64_t rank = node->result()->rank();
+  if (ir::isa<aten::Linear>(node)) return rank - 1;
+  return rank - (weight->rank() - 2) - 1;  // in front of the spatial dimensions, batched or not
+}
+
+int64_t WeightedOp::elementsPerChannel() const {
+  int64_t count = 1;
+  for (int64_t d = channelDim() + 1; d < node->result()->rank(); ++d) count *= node->result()->dim(d);
+  return count;
 }
 
 std::optional<WeightedOp> asWeighted(const ir::Node& node) {

@@ -26,6 +26,16 @@ Role roleOf(const ir::Node& node);
 /// relu, relu6, hardtanh, clamp with numbers: monotone, so after a computation they are a limit on the codes.
 bool isClamp(const ir::Node& node);
 
+/// A function of one value that a TABLE computes: chains of them are one TABLE.
+bool isFunction(const ir::Node& node);
+/// Functions with steps. They read codes: a table of 16-bit codes cannot show where the steps of a chain lie.
+bool givesWholeNumbers(const ir::Node& node);
+/// The positive number that the operator multiplies by, when that is all it does: its result has the codes of
+/// what it reads at another scale.
+std::optional<double> scalingOf(const ir::Node& node);
+/// A product of two computed matrices.
+bool isProduct(const ir::Node& node);
+
 /// A quantized form of a value: as it is made, or as readers of another precision take it.
 struct Form {
   ir::Value* value = nullptr;
@@ -59,7 +69,8 @@ struct Annotation {
 };
 
 /// All float32 values that operators with a role read or write, except: convolution and linear weights and
-/// biases, and results that go only into a clamp of the same precision (the clamp's result stands for both).
+/// biases, results that go only into a clamp of the same precision (the clamp's result stands for both), and
+/// results of functions that go only into another function, or are only scaled in front of a product.
 /// A value is quantized as the operator that makes it says; readers of another precision get a form of their
 /// own. Constants, program inputs and results of float operators are quantized as their readers say.
 Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options);
@@ -73,6 +84,11 @@ struct WeightedOp {
   ir::Value* bias = nullptr;  // null when absent
   int weightAxis = 0;
   static constexpr size_t kWeightOperand = 1, kBiasOperand = 2;
+
+  /// The dimension of the result that holds its channels, and how many elements lie behind each other per
+  /// channel.
+  int64_t channelDim() const;
+  int64_t elementsPerChannel() const;
 };
 
 /// The view; nothing when the node is another operator or the weight is no constant.

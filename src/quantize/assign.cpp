@@ -76,8 +76,21 @@ class Assigner {
         return location && aten::matchesGlob(rule.pattern, location->name);
       case Rule::By::Module:
         return location && aten::matchesModule(rule.pattern, location->modulePath);
+      case Rule::By::ModuleType:
+        return location && liesInClass(rule.pattern, location->modulePath);
     }
     CARINA_UNREACHABLE("rule kind");
+  }
+
+  /// Whether the module at `path`, or one that it lies in, is of a class that matches.
+  bool liesInClass(const std::string& pattern, const std::string& path) const {
+    for (const auto& [module, type] : options_.moduleClasses) {
+      const bool inside =
+          module.empty() || path == module ||
+          (path.size() > module.size() && path.starts_with(module) && path[module.size()] == '.');
+      if (inside && aten::matchesClass(pattern, type)) return true;
+    }
+    return false;
   }
 
   void noteConflict(size_t earlier, size_t later, const ir::Node& node) {
@@ -157,11 +170,11 @@ class Assigner {
       const Rule& rule = options_.rules[r];
       const char* kind = rule.by == Rule::By::Operator ? "operator type"
                          : rule.by == Rule::By::Node   ? "node"
-                                                       : "module";
+                         : rule.by == Rule::By::Module ? "module"
+                                                       : "module type";
       result_.warnings.push_back(
           {fmt::format("no {} of the network matches '{}'", kind, rule.pattern),
-           "'carina compile --dump-after read' lists operators and nodes, --report modules", "",
-           rule.place});
+           "'carina compile --dump-after read' lists operators and nodes, --report modules", "", rule.place});
     }
     for (const auto& [rules, conflict] : conflicts_) {
       const Rule& earlier = options_.rules[rules.first];

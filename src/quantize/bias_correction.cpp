@@ -10,16 +10,9 @@
 namespace carina::quantize {
 namespace {
 
-/// The dimension of a layer's result that holds its channels.
-int64_t channelDim(const WeightedOp& op) {
-  const int64_t rank = op.node->result()->rank();
-  if (ir::isa<aten::Linear>(op.node)) return rank - 1;
-  return rank - (op.weight->rank() - 2) - 1;  // in front of the spatial dimensions, batched or not
-}
-
 /// Rounded minus true weights.
-Tensor weightErrors(const WeightedOp& op, double inputScale, const Settings& settings) {
-  Tensor errors = quantizeWeight(op, inputScale, settings).dequantized();
+Tensor weightErrors(const WeightedOp& op, const LayerScales& scales, const Settings& settings) {
+  Tensor errors = quantizeWeight(op, scales, settings).dequantized();
   const auto values = errors.mutableAs<float>();
   const auto weights = op.weight->constant().as<float>();
   for (size_t i = 0; i < values.size(); ++i) values[i] -= weights[i];
@@ -38,7 +31,7 @@ Result<ir::Value*> addErrorLayer(ir::Graph& graph, std::unordered_map<const ir::
   if (op.bias) copy->setOperandGroup(WeightedOp::kBiasOperand, {});
   ir::Ints others;
   for (int64_t d = 0; d < copy->result()->rank(); ++d) {
-    if (d != channelDim(op)) others.push_back(d);
+    if (d != op.channelDim()) others.push_back(d);
   }
   if (others.empty()) return copy->result();
   ir::Builder builder(graph);
@@ -55,11 +48,11 @@ Status correctBiases(ir::Graph& graph, const Annotation& annotation, const Assig
   std::vector<ir::Value*> outputs;
   for (ir::Node* node : graph.nodes()) {
     const auto op = asWeighted(*node);
-    const auto group = op ? annotation.groupOfOperand(*node, 0) : std::nullopt;
-    if (!group) continue;
-    CARINA_TRY(ir::Value* const mean,
-               addErrorLayer(errors, mapping, *op,
-                             weightErrors(*op, params[*group].scale, assignment.of(*node).settings)));
+    const auto scales = op ? layerScales(*node, annotation, params) : std::nullopt;
+    if (!scales) continue;
+    CARINA_TRY(
+        ir::Value* const mean,
+        addErrorLayer(errors, mapping, *op, weightErrors(*op, *scales, assignment.of(*node).settings)));
     layers.push_back(*op);
     outputs.push_back(mean);
   }

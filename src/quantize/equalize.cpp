@@ -2,11 +2,16 @@
 // Cross-layer equalisation (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
 // Correction", 2019, section 4.1): between two layers channel i may be divided by any positive s_i, when the
 // second layer's weights are multiplied by it and what lies between is positively homogeneous per channel.
-// s_i = sqrt(r1_i / r2_i) gives both sides the same weight range sqrt(r1_i * r2_i).
+// s_i = sqrt(r1_i / r2_i) gives both sides the same weight range sqrt(r1_i * r2_i). Samples hold it back: no
+// channel may grow beyond the largest one, so that the scale of the values between gets no coarser, and a
+// limit (relu6) must cut exactly the values that it cut before, so that channels that reach it keep their
+// scale.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "aten/conv_op.hpp"
+#include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
@@ -23,6 +28,7 @@ struct Layer {
   std::optional<aten::ConvOp> conv;  // none for linear
   std::vector<float> weight, bias;
   bool changed = false;
+  std::vector<double> peaks;  // largest magnitude per output channel over the samples; empty: not known
 
   int64_t outputs() const { return conv ? conv->outputChannels() : op.weight->dim(0); }
   int64_t inputs() const { return conv ? conv->inputChannels() : op.weight->dim(1); }
@@ -69,20 +75,56 @@ bool isHomogeneous(const ir::Node& node) {
   }
 }
 
-/// The layer that alone reads this layer's result, behind homogeneous operators; null when there is none.
-ir::Node* nextLayer(const ir::Node* layer) {
+/// The upper limit of an operator that is relu but for it: relu6, hardtanh and clamp from 0.
+std::optional<double> upperLimit(const ir::Node& node) {
+  if (ir::isa<aten::Relu6>(&node)) return 6;
+  if (const auto op = ir::dynCast<aten::Hardtanh>(&node); op && ir::scalarReal(op.minVal()) == 0)
+    return ir::scalarReal(op.maxVal());
+  return std::nullopt;
+}
+
+/// The layer that alone reads another's result, and the least limit of what lies between.
+struct Next {
+  ir::Node* layer = nullptr;
+  double limit = std::numeric_limits<double>::infinity();
+};
+
+/// Behind homogeneous operators; nothing when there is none.
+std::optional<Next> nextLayer(const ir::Node* layer) {
   const ir::Value* value = layer->result();
+  Next next;
   while (value->hasOneUse()) {
     const ir::Use use = value->uses().front();
-    if (asWeighted(*use.node)) return use.operand == 0 ? use.node : nullptr;
-    if (use.operand != 0 || !isHomogeneous(*use.node)) return nullptr;
+    if (use.operand != 0) return std::nullopt;
+    if (asWeighted(*use.node)) {
+      next.layer = use.node;
+      return next;
+    }
+    const auto limit = upperLimit(*use.node);
+    if (limit)
+      next.limit = std::min(next.limit, *limit);
+    else if (!isHomogeneous(*use.node))
+      return std::nullopt;
     value = use.node->result();
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+struct Pair {
+  size_t before, after;
+  double limit;
+};
+
+/// The least factor that channel c may be divided by; nothing when it must keep its scale.
+std::optional<double> leastScale(const Layer& before, size_t c, double limit) {
+  if (before.peaks.empty()) return std::isfinite(limit) ? std::nullopt : std::optional(0.0);
+  if (before.peaks[c] >= limit) return std::nullopt;
+  const double largest = *std::max_element(before.peaks.begin(), before.peaks.end());
+  return before.peaks[c] / std::min(largest, limit);
 }
 
 /// One step for one pair. Returns the largest relative change of a channel.
-double equalizePair(Layer& before, Layer& after) {
+double equalizePair(Layer& before, Layer& after, double limit) {
   const auto channels = static_cast<size_t>(before.outputs());
   std::vector<double> made(channels, 0.0), read(channels, 0.0);
   before.forEach([&](size_t out, size_t, float& w) { made[out] = std::max<double>(made[out], std::abs(w)); });
@@ -90,13 +132,16 @@ double equalizePair(Layer& before, Layer& after) {
   std::vector<float> scale(channels, 1.0f);
   double change = 0;
   for (size_t c = 0; c < channels; ++c) {
-    const double s = std::sqrt(made[c] / read[c]);
-    if (!(made[c] > 0) || !(read[c] > 0) || !std::isfinite(s) || !(s > 0)) continue;
+    const auto least = leastScale(before, c, limit);
+    if (!least || !(made[c] > 0) || !(read[c] > 0)) continue;
+    const double s = std::max(std::sqrt(made[c] / read[c]), *least);
+    if (!std::isfinite(s) || !(s > 0)) continue;
     scale[c] = static_cast<float>(s);
     change = std::max(change, std::abs(s - 1));
   }
   before.forEach([&](size_t out, size_t, float& w) { w /= scale[out]; });
   for (size_t c = 0; c < before.bias.size(); ++c) before.bias[c] /= scale[c];
+  for (size_t c = 0; c < before.peaks.size(); ++c) before.peaks[c] /= static_cast<double>(scale[c]);
   after.forEach([&](size_t, size_t in, float& w) { w *= scale[in]; });
   before.changed = after.changed = true;
   return change;
@@ -108,9 +153,33 @@ std::vector<float> valuesOf(const ir::Value* value) {
   return {values.begin(), values.end()};
 }
 
+/// Fills in the layers' peaks.
+Status observePeaks(const ir::Graph& graph, std::vector<Layer>& layers, std::span<const Sample> samples) {
+  std::unordered_map<const ir::Value*, Layer*> byResult;
+  for (Layer& layer : layers) {
+    byResult[layer.op.node->result()] = &layer;
+    if (!samples.empty()) layer.peaks.assign(static_cast<size_t>(layer.outputs()), 0.0);
+  }
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+  for (const Sample& sample : samples) {
+    CARINA_TRY(const auto outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+      const auto found = byResult.find(&value);
+      if (found == byResult.end()) return;
+      Layer& layer = *found->second;
+      const auto values = tensor.as<float>();
+      const auto inner = static_cast<size_t>(layer.op.elementsPerChannel());
+      for (size_t i = 0; i < values.size(); ++i) {
+        double& peak = layer.peaks[i / inner % layer.peaks.size()];
+        peak = std::max<double>(peak, std::abs(values[i]));
+      }
+    }));
+  }
+  return {};
+}
+
 }  // namespace
 
-size_t equalize(ir::Graph& graph) {
+Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples) {
   std::vector<Layer> layers;
   std::unordered_map<const ir::Node*, size_t> indexOf;
   for (ir::Node* node : graph.nodes()) {
@@ -118,21 +187,22 @@ size_t equalize(ir::Graph& graph) {
     if (!op || op->weight->dtype() != DType::Float32 || (op->bias && op->bias->dtype() != DType::Float32))
       continue;
     indexOf[node] = layers.size();
-    layers.push_back({*op, aten::asConvolution(node), valuesOf(op->weight), valuesOf(op->bias), false});
+    layers.push_back({*op, aten::asConvolution(node), valuesOf(op->weight), valuesOf(op->bias), false, {}});
   }
-  std::vector<std::pair<size_t, size_t>> pairs;
+  CARINA_RETURN_IF_ERROR(observePeaks(graph, layers, samples));
+  std::vector<Pair> pairs;
   for (size_t i = 0; i < layers.size(); ++i) {
-    const ir::Node* next = nextLayer(layers[i].op.node);
-    if (!next || indexOf.count(next) == 0) continue;
-    Layer& after = layers[indexOf.at(next)];
+    const auto next = nextLayer(layers[i].op.node);
+    if (!next || indexOf.count(next->layer) == 0 || (std::isfinite(next->limit) && samples.empty())) continue;
+    Layer& after = layers[indexOf.at(next->layer)];
     // Between a convolution and a linear the channels are not the same dimension.
     if (layers[i].conv.has_value() == after.conv.has_value() && layers[i].outputs() == after.inputs())
-      pairs.emplace_back(i, indexOf.at(next));
+      pairs.push_back({i, indexOf.at(next->layer), next->limit});
   }
   for (int round = 0; round < kMostRounds && !pairs.empty(); ++round) {
     double change = 0;
-    for (const auto& [before, after] : pairs)
-      change = std::max(change, equalizePair(layers[before], layers[after]));
+    for (const auto& [before, after, limit] : pairs)
+      change = std::max(change, equalizePair(layers[before], layers[after], limit));
     if (change < kSettled) break;
   }
   for (Layer& layer : layers) {

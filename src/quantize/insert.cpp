@@ -105,21 +105,21 @@ class Inserter {
   }
 
   void quantizeLayers() {
-    std::vector<std::pair<WeightedOp, size_t>> layers;  // with the input's group
+    std::vector<std::pair<WeightedOp, LayerScales>> layers;
     for (ir::Node* node : graph_.nodes()) {
       const auto op = asWeighted(*node);
-      const auto group = op ? annotation_.groupOfOperand(*node, 0) : std::nullopt;
-      if (group) layers.emplace_back(*op, *group);
+      const auto scales = op ? layerScales(*node, annotation_, params_) : std::nullopt;
+      if (scales) layers.emplace_back(*op, *scales);
     }
-    for (const auto& [op, group] : layers) quantizeLayer(op, params_[group].scale);
+    for (const auto& [op, scales] : layers) quantizeLayer(op, scales);
   }
 
-  void quantizeLayer(const WeightedOp& op, double inputScale) {
+  void quantizeLayer(const WeightedOp& op, const LayerScales& scales) {
     const Settings& settings = assignment_.of(*op.node).settings;
     ir::Builder builder = ir::Builder::beforeNode(op.node);
-    WeightCodes weight = quantizeWeight(op, inputScale, settings);
+    WeightCodes weight = quantizeWeight(op, scales, settings);
     if (op.bias) {
-      WeightCodes bias = quantizeBias(op.bias->constant(), inputScale, weight, settings.precision);
+      WeightCodes bias = quantizeBias(op.bias->constant(), scales.input, weight, settings.precision);
       report(op, *op.bias, bias);
       op.node->setOperandGroup(WeightedOp::kBiasOperand,
                                std::array{dequantizedWeight(builder, std::move(bias), kInt32Bias)});

@@ -101,6 +101,41 @@ std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Ra
   return params;
 }
 
+/// Scale of the codes that a product reads: of the value, or of what is only scaled to make it.
+std::optional<double> scaleRead(const ir::Value* value, const Annotation& annotation,
+                                const std::vector<QParams>& params) {
+  double factor = 1;
+  while (value) {
+    if (const auto group = annotation.groupOf(value)) return params[*group].scale * factor;
+    const auto scaling = value->producer() ? scalingOf(*value->producer()) : std::nullopt;
+    if (!scaling) return std::nullopt;
+    factor *= *scaling;
+    value = value->producer()->operands()[0];
+  }
+  return std::nullopt;
+}
+
+/// Raises the scales of 16-bit products by up to 2^-14 of themselves so that input scales / output scale is a
+/// number of 15 bits: the 48-bit sums are rescaled by no finer one. (Layers do this with their weights'
+/// scales.)
+void shortenProducts(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
+  for (const ir::Node* node : graph.nodes()) {
+    if (!isProduct(*node)) continue;
+    const auto made = annotation.madeIn.find(node->result());
+    if (made == annotation.madeIn.end()) continue;
+    QParams& q = params[made->second];
+    const Group& group = annotation.groups[made->second];
+    if (group.precision != Precision::Int16x8 || group.widened) continue;
+    const auto a = scaleRead(node->operands()[0], annotation, params);
+    const auto b = scaleRead(node->operands()[1], annotation, params);
+    if (!a || !b) continue;
+    int exponent = 0;
+    const double mantissa = std::frexp(*a * *b / q.scale, &exponent);
+    const double product = std::ldexp(std::floor(std::ldexp(mantissa, 15) + 0x1p-6), exponent - 15);
+    q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
+  }
+}
+
 /// The float value that a dequantized one stands for: what was quantized first.
 const ir::Value* quantizedSource(const ir::Value& value) {
   const ir::Value* source = nullptr;
@@ -143,13 +178,14 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   CARINA_RETURN_IF_ERROR(checkConstants(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
   nameValues(graph);
-  if (options.equalize) equalize(graph);
+  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples));
   ir::Graph reference = graph.clone();
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
   CARINA_TRY(const std::vector<Range> ranges, calibrate(graph, annotation, samples, progress));
-  const std::vector<QParams> params = paramsOf(annotation, ranges);
+  std::vector<QParams> params = paramsOf(annotation, ranges);
+  shortenProducts(graph, annotation, params);
   if (options.correctBiases) {
     CARINA_RETURN_IF_ERROR(correctBiases(graph, annotation, assignment, params, samples));
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct Options : Settings {
   bool equalize = false;                            // cross-layer equalisation before anything is observed
   bool correctBiases = false;                       // take the mean error of rounded weights off the biases
   SourceOps sourceOps;
+  std::map<std::string, std::string> moduleClasses;  // Python classes by module path, "" for the root
 };
 
 /// What became of one tensor. Per-channel tensors give the largest scale and its range.
@@ -85,8 +87,10 @@ Status foldBatchNorms(ir::Graph& graph);
 
 /// Cross-layer equalisation: between two layers with only positively homogeneous operators in between (ReLU,
 /// pooling, ...), channels are rescaled so that the weights of both sides have the same range. The function
-/// stays the same up to float rounding. Returns how many pairs of layers there are.
-size_t equalize(ir::Graph& graph);
+/// stays the same up to float rounding. Over the samples no channel grows beyond the largest one; a limit in
+/// between (relu6) cuts the same of their values as before. Without samples it ends the search. Returns how
+/// many pairs of layers there are.
+Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples);
 
 /// Runs float and quantized graph side by side and fills in the report's SQNRs of activations.
 Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report);

@@ -24,8 +24,10 @@ constexpr Names<Precision, 3> kBoundaryTypes{
     {{"float", Precision::Float}, {"int8", Precision::Int8}, {"int16", Precision::Int16x8}}};
 constexpr Names<Scheme, 2> kSchemes{{{"affine", Scheme::Affine}, {"symmetric", Scheme::Symmetric}}};
 constexpr Names<bool, 2> kWeights{{{"per-channel", true}, {"per-tensor", false}}};
-constexpr Names<Rule::By, 3> kPatterns{
-    {{"op", Rule::By::Operator}, {"node", Rule::By::Node}, {"module", Rule::By::Module}}};
+constexpr Names<Rule::By, 4> kPatterns{{{"op", Rule::By::Operator},
+                                        {"node", Rule::By::Node},
+                                        {"module", Rule::By::Module},
+                                        {"module_type", Rule::By::ModuleType}}};
 
 template <typename T, size_t N>
 std::string listed(const Names<T, N>& names) {

@@ -45,9 +45,10 @@ struct Overrides {
 /// earlier ones.
 struct Rule {
   enum class By : uint8_t {
-    Operator,  // "conv2d", "aten.conv2d", "aten.conv2d.default": in the network as exported, or decomposed
-    Node,      // node name in the exported graph: "conv2d_3"
-    Module,    // module path, with everything inside of it: "encoder.layers.*"
+    Operator,    // "conv2d", "aten.conv2d", "aten.conv2d.default": in the network as exported, or decomposed
+    Node,        // node name in the exported graph: "conv2d_3"
+    Module,      // module path, with everything inside of it: "encoder.layers.*"
+    ModuleType,  // Python class of modules, with everything inside of them: "LayerNorm", "torch.nn.LayerNorm"
   };
   By by = By::Operator;
   std::string pattern;

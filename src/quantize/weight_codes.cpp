@@ -31,6 +31,15 @@ float inverseOf(float scale, bool perChannel) {
   return perChannel ? 1.0f / scale : static_cast<float>(1.0 / static_cast<double>(scale));
 }
 
+/// The least scale from `scale` on that makes scale * factor a number of 15 bits.
+float withShortProduct(float scale, double factor) {
+  int exponent = 0;
+  const double mantissa = std::frexp(static_cast<double>(scale) * factor, &exponent);
+  // A hair less: what only float rounding has lifted above such a number belongs to it.
+  const double product = std::ldexp(std::ceil(std::ldexp(mantissa, 15) - 0x1p-6), exponent - 15);
+  return static_cast<float>(product / factor);
+}
+
 }  // namespace
 
 Tensor WeightCodes::dequantized() const {
@@ -43,7 +52,7 @@ Tensor WeightCodes::dequantized() const {
 }
 
 WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
-                           const std::vector<float>& leastScales) {
+                           const std::vector<float>& leastScales, std::optional<double> shortFactor) {
   const auto values = weight.as<float>();
   const auto channels = static_cast<size_t>(weight.dim(axis));
   std::vector<float> magnitude(channels, 0.0f);
@@ -59,6 +68,7 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
   for (size_t c = 0; c < channels; ++c) {
     const auto scale = static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], kInt8Weight).scale);
     result.scales.push_back(std::max(scale, least[c]));
+    if (shortFactor) result.scales.back() = withShortProduct(result.scales.back(), *shortFactor);
     inverse.push_back(inverseOf(result.scales.back(), perChannel));
   }
   const auto codes = result.codes.mutableAs<int8_t>();
@@ -69,7 +79,21 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
   return result;
 }
 
-WeightCodes quantizeWeight(const WeightedOp& op, double inputScale, const Settings& settings) {
+std::optional<LayerScales> layerScales(const ir::Node& node, const Annotation& annotation,
+                                       const std::vector<QParams>& params) {
+  const auto read = annotation.groupOfOperand(node, 0);
+  if (!read) return std::nullopt;
+  const ir::Value* result = node.result();
+  // Clamps that limit the result's codes.
+  while (annotation.madeIn.count(result) == 0 && result->hasOneUse() && isClamp(*result->uses()[0].node))
+    result = result->uses()[0].node->result();
+  const auto made = annotation.madeIn.find(result);
+  LayerScales scales{params[*read].scale, 1};
+  if (made != annotation.madeIn.end()) scales.output = params[made->second].scale;
+  return scales;
+}
+
+WeightCodes quantizeWeight(const WeightedOp& op, const LayerScales& scales, const Settings& settings) {
   const Tensor& weight = op.weight->constant();
   const auto conv = aten::asConvolution(op.node);
   // The weight of a grouped transposed convolution has no axis with all output channels.
@@ -77,10 +101,13 @@ WeightCodes quantizeWeight(const WeightedOp& op, double inputScale, const Settin
   std::vector<float> least;
   if (op.bias && settings.precision == Precision::Int8 && alongOutputs) {
     for (float bias : op.bias->constant().as<float>()) {
-      least.push_back(static_cast<float>(std::abs(bias) / (inputScale * kMostBias)));
+      least.push_back(static_cast<float>(std::abs(bias) / (scales.input * kMostBias)));
     }
   }
-  return quantizeWeight(weight, op.weightAxis, settings.perChannelWeights && alongOutputs, least);
+  std::optional<double> shortFactor;
+  if (settings.precision == Precision::Int16x8) shortFactor = scales.input / scales.output;
+  return quantizeWeight(weight, op.weightAxis, settings.perChannelWeights && alongOutputs, least,
+                        shortFactor);
 }
 
 WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCodes& weight,

@@ -2,6 +2,7 @@
 // Weights and biases as integers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "quantize/annotate.hpp"
@@ -20,15 +21,28 @@ struct WeightCodes {
 };
 
 /// Symmetric int8 codes in [-127, 127] by the largest magnitude per channel (or overall). `leastScales`
-/// (empty, or one per channel) are bounds from below. Rounding is that of quantize_per_channel
-/// (quantize_per_tensor).
+/// (empty, or one per channel) are bounds from below; with `shortFactor` scales are raised until their
+/// product with it has 15 bits. Rounding is that of quantize_per_channel (quantize_per_tensor).
 WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
-                           const std::vector<float>& leastScales = {});
+                           const std::vector<float>& leastScales = {},
+                           std::optional<double> shortFactor = std::nullopt);
 
-/// The weight of an operator whose input has this scale; a grouped transposed convolution gets one scale.
-/// Where a bias would not fit 32 bits at input scale * weight scale (a channel with next to no weights), the
-/// weight's scale is raised until it does.
-WeightCodes quantizeWeight(const WeightedOp& op, double inputScale, const Settings& settings);
+/// The scales around a layer.
+struct LayerScales {
+  double input = 1;
+  double output = 1;
+};
+
+/// Those of a layer whose input is quantized, else nothing.
+std::optional<LayerScales> layerScales(const ir::Node& node, const Annotation& annotation,
+                                       const std::vector<QParams>& params);
+
+/// The weight of an operator; a grouped transposed convolution gets one scale. Where a bias would not fit 32
+/// bits at input scale * weight scale (a channel with next to no weights), the weight's scale is raised until
+/// it does. With int16 activations a scale is raised by up to 2^-14 of itself so that input * weight / output
+/// is a number of 15 bits: a 48-bit accumulator is rescaled by no finer one, and any other would be off by
+/// the same share for every element.
+WeightCodes quantizeWeight(const WeightedOp& op, const LayerScales& scales, const Settings& settings);
 
 /// int32 codes at scale input * weight (a float32 product), as many scales as the weight has. With int16
 /// activations, whose accumulators have 48 bits, a scale is doubled until its codes fit 32 bits.

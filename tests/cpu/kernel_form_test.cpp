@@ -196,6 +196,26 @@ const Case kCases[] = {
      [](ir::Builder& b, Value* x) {
        return aten::UpsampleNearest1dVec::create(b, x, Ints{8}, std::nullopt).output();
      }},
+    {"sort",
+     {3, 7},
+     [](ir::Builder& b, Value* x) { return aten::Sort::create(b, x, int64_t{-1}, true).node()->result(0); }},
+    {"sort_stable",
+     {3, 7},
+     [](ir::Builder& b, Value* x) {
+       return aten::SortStable::create(b, x, true, int64_t{0}, false).node()->result(0);
+     }},
+    {"argsort",
+     {3, 7},
+     [](ir::Builder& b, Value* x) { return aten::Argsort::create(b, x, int64_t{1}, false).output(); }},
+    {"grid_sampler",
+     {1, 2, 3, 4},
+     [](ir::Builder& b, Value* x) {
+       Tensor grid = Tensor::uninitialized(DType::Float32, {1, 2, 5, 2});
+       const auto values = grid.mutableAs<float>();
+       for (size_t i = 0; i < values.size(); ++i) values[i] = std::cos(static_cast<float>(i)) * 1.2f;
+       return aten::GridSampler::create(b, x, b.constant(std::move(grid)), int64_t{0}, int64_t{1}, false)
+           .output();
+     }},
     {"pad_reflect",
      {1, 2, 5, 5},
      [](ir::Builder& b, Value* x) {

@@ -30,6 +30,17 @@ TEST(FineTable, ASmoothFunctionTakesOneTable) {
   EXPECT_LE(errors(f, table).first, 2);
 }
 
+TEST(FineTable, LinesCrossACurveInsteadOfLyingOnOneSide) {
+  // A line between two points of this sine, 128 codes apart, is up to 32767 / 2100^2 * 64^2 / 2 = 15.2 codes
+  // off.
+  const auto f = [](int64_t q) { return code(32000 * std::sin(static_cast<double>(q) / 2100)); };
+  const FineTable table = fineTable(f, 16);
+  EXPECT_TRUE(table.pieces.empty());
+  const int64_t worst = errors(f, table).first;
+  EXPECT_LE(worst, 9);
+  EXPECT_GE(worst, 7);
+}
+
 TEST(FineTable, StepsBecomeExact) {
   // floor over [-3.3, 3.3]: a step at every integer.
   const auto f = [](int64_t q) { return code(8000 * std::floor(static_cast<double>(q) / 10'000)); };

@@ -117,6 +117,13 @@ const Case kConvolutions[] = {
                                                  Ints{2, 2})
            .output();
      }},
+    {"conv_transpose3d",
+     [](Network& n) {
+       return aten::ConvTranspose3dInput::create(n.b, n.input({1, 4, 3, 4, 4}), n.weight({4, 2, 3, 3, 3}),
+                                                 n.weight({4}), Ints{2, 2, 1}, Ints{1, 0, 1}, Ints{1, 0, 0},
+                                                 2, Ints{1, 1, 1})
+           .output();
+     }},
     {"residual",
      [](Network& n) {
        Value* x = n.relu(n.conv(n.input({1, 3, 8, 8}), {4, 3, 3, 3}, {1, 1}, {1, 1}));

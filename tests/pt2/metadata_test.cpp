@@ -15,6 +15,16 @@ TEST(ModulePath, InnermostEntry) {
   EXPECT_EQ(modulePathOf("L__self__,,Net;L__self__l@1,l,torch.nn.Linear"), "l");
 }
 
+TEST(ModuleClasses, OutermostFirst) {
+  EXPECT_EQ(moduleClassesOf("L__self__,,__main__.Net;L__self__l.0,l.0,torch.nn.modules.conv.Conv2d"),
+            (std::vector<ModuleClass>{{"", "__main__.Net"}, {"l.0", "torch.nn.modules.conv.Conv2d"}}));
+  EXPECT_EQ(moduleClassesOf("140,L['self'].c[1],torch.nn.Conv2d"),
+            (std::vector<ModuleClass>{{"c.1", "torch.nn.Conv2d"}}));
+  for (const char* text : {"", ";", ",,", "a,b", "_empty_nn_module_stack_from_metadata_hook,_empty,x"}) {
+    EXPECT_TRUE(moduleClassesOf(text).empty()) << text;
+  }
+}
+
 TEST(ModulePath, PythonExpressionsOfTorch26) {
   EXPECT_EQ(modulePathOf("L['s'],L['s'],Net;L['s'].c,L['s'].c,torch.nn.modules.conv.Conv2d"), "c");
   EXPECT_EQ(modulePathOf("140,L['self'].layers['0'].conv[1],torch.nn.Conv2d"), "layers.0.conv.1");

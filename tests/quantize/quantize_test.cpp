@@ -83,6 +83,72 @@ TEST(Quantize, ParametersOfAConvolution) {
   }
 }
 
+TEST(Annotate, OnlyTheLastOfAChainOfFunctionsHasARange) {
+  Network n;
+  Value* added = aten::AddScalar::create(n.b, n.input({1, 8}), 0.5, int64_t{1}).output();
+  Value* root = aten::Rsqrt::create(n.b, added).output();
+  Value* whole = n.done(aten::Floor::create(n.b, root).output());
+  Options options;
+  const Annotation int8 = annotate(n.graph, assign(n.graph, options), options);
+  EXPECT_FALSE(int8.groupOf(added).has_value());
+  EXPECT_TRUE(int8.groupOf(root).has_value()) << "floor reads codes";
+  EXPECT_TRUE(int8.groupOf(whole).has_value());
+}
+
+TEST(Annotate, ScalingInFrontOfAProductHasNoRange) {
+  Network n;
+  Value* a = n.input({1, 4, 8});
+  Value* scaled = aten::MulScalar::create(n.b, a, 0.25).output();
+  Value* negative = aten::MulScalar::create(n.b, n.input({1, 8, 4}), -0.25).output();
+  n.done(aten::Matmul::create(n.b, scaled, negative).output());
+  const Options options;
+  const Annotation annotation = annotate(n.graph, assign(n.graph, options), options);
+  EXPECT_FALSE(annotation.groupOf(scaled).has_value());
+  EXPECT_TRUE(annotation.groupOf(negative).has_value()) << "changes the codes";
+}
+
+/// Whether the factor has 15 bits, up to float rounding of the scales.
+bool isShort(double factor) {
+  int exponent = 0;
+  const double bits = std::ldexp(std::frexp(factor, &exponent), 15);
+  return std::abs(bits - std::nearbyint(bits)) < 0x1p-6;
+}
+
+TEST(Quantize, FactorsOf48BitSumsHaveFifteenBits) {
+  for (const bool perChannel : {false, true}) {
+    Network n;
+    Value* x = n.relu(n.conv(n.input({1, 3, 6, 6}), 4));
+    Value* rows = aten::View::create(n.b, x, Ints{1, 4, 36}).output();
+    Value* columns = aten::TransposeInt::create(n.b, rows, int64_t{1}, int64_t{2}).output();
+    n.done(aten::Matmul::create(n.b, rows, columns).output());
+    Options options;
+    options.precision = Precision::Int16x8;
+    options.perChannelWeights = perChannel;
+    const auto quantized =
+        quantize(std::move(n.graph), options, std::vector<Sample>{{ramp({1, 3, 6, 6}, -1.3f, 2.1f)}});
+    ASSERT_TRUE(quantized.ok());
+    std::vector<double> scales;
+    std::vector<float> weights;
+    for (const auto& q : quantizes(quantized->graph)) {
+      if (scales.empty() || scales.back() != q.scale()) scales.push_back(q.scale());
+    }
+    ASSERT_EQ(scales.size(), 3u);  // the input, the values between, the product
+    for (ir::Node* node : quantized->graph.nodes()) {
+      const auto conv = ir::dynCast<aten::Conv2d>(node);
+      if (!conv) continue;
+      if (const auto one = ir::producerAs<aten::DequantizePerTensor>(conv.weight()))
+        weights.push_back(static_cast<float>(one.scale()));
+      else
+        for (float s :
+             ir::producerAs<aten::DequantizePerChannel>(conv.weight()).scales()->constant().as<float>())
+          weights.push_back(s);
+    }
+    ASSERT_EQ(weights.size(), perChannel ? 4u : 1u);
+    for (float weight : weights) EXPECT_TRUE(isShort(scales[0] * static_cast<double>(weight) / scales[1]));
+    EXPECT_TRUE(isShort(scales[1] * scales[1] / scales[2]));
+  }
+}
+
 TEST(Quantize, TheSimulationStaysCloseToFloat) {
   Network n;
   Value* x = n.relu(n.conv(n.input({1, 2, 6, 6}), 4));

@@ -67,6 +67,14 @@ TEST(RulesFile, Everything) {
   EXPECT_EQ(file->correctBiases, false);
 }
 
+TEST(RulesFile, ModuleTypes) {
+  const auto file =
+      parseRules(R"({"rules": [{"module_type": "torch.nn.LayerNorm", "precision": "int16x8"}]})");
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  EXPECT_EQ(file->rules[0].by, Rule::By::ModuleType);
+  EXPECT_EQ(file->rules[0].pattern, "torch.nn.LayerNorm");
+}
+
 TEST(RulesFile, ErrorsSayWhere) {
   EXPECT_THAT(refusal("{\n  \"rules\": [,]\n}"), HasSubstr("line 2, column 13"));
   EXPECT_THAT(refusal(""), HasSubstr("line 1"));
@@ -111,6 +119,29 @@ struct TwoLayers : Network {
 
 Precision precisionOf(const Assignment& assignment, const Value* value) {
   return assignment.of(*value->producer()).settings.precision;
+}
+
+TEST(Assign, ByThePythonClassOfAModule) {
+  const TwoLayers n;
+  Options options;
+  options.moduleClasses = {{"", "net.Net"},
+                           {"body", "net.Body"},
+                           {"head", "net.Head"},
+                           {"head.conv", "torch.nn.modules.conv.Conv2d"}};
+  for (const char* pattern :
+       {"Head", "net.Head", "H?ad", "Conv2d", "torch.nn.Conv2d", "torch.nn.modules.conv.*"}) {
+    options.rules = {rule(Rule::By::ModuleType, pattern, Precision::Int16x8)};
+    const Assignment assignment = assign(n.graph, options);
+    EXPECT_TRUE(assignment.warnings.empty()) << pattern;
+    EXPECT_EQ(precisionOf(assignment, n.first), Precision::Int8) << pattern;
+    EXPECT_EQ(precisionOf(assignment, n.second), Precision::Int16x8) << pattern;
+  }
+  options.rules = {rule(Rule::By::ModuleType, "Net", Precision::Int16x8)};
+  EXPECT_EQ(precisionOf(assign(n.graph, options), n.first), Precision::Int16x8) << "lies in the root";
+  options.rules = {rule(Rule::By::ModuleType, "torch.nn.Conv", Precision::Int16x8)};
+  ASSERT_EQ(assign(n.graph, options).warnings.size(), 1u);
+  EXPECT_EQ(assign(n.graph, options).warnings[0].message,
+            "no module type of the network matches 'torch.nn.Conv'");
 }
 
 TEST(Assign, ByModuleNodeAndOperator) {

@@ -155,6 +155,30 @@ KernelCase indexSelectCase(const std::string& kernel, Random& random) {
                   {{"dim", std::to_string(dim)}}, random.layouts());
 }
 
+/// Grids that reach beyond the edges, in every mode. Nearest samples lie a third of the way between elements:
+/// at halves the last bit of a coordinate decides.
+KernelCase gridCase(const std::string& kernel, Random& random) {
+  const int64_t batch = random.range(1, 2), height = random.range(1, 5), width = random.range(1, 5);
+  const bool nearest = random.coin(), align = random.coin();
+  const Shape shape = {batch, random.range(1, 3), height, width};
+  carina::Tensor grid =
+      random.tensor(DType::Float32, {batch, random.range(1, 4), random.range(1, 4), 2}, -2, 2);
+  if (nearest) {
+    const auto values = grid.mutableAs<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto size = static_cast<float>(i % 2 == 0 ? width : height);
+      const float at = static_cast<float>(random.range(-1, 5)) + 1.0f / 3;
+      const float last = std::max(size - 1, 1.0f);
+      values[i] = align ? at * 2 / last - 1 : (at * 2 + 1) / size - 1;
+    }
+  }
+  return fromAten(kernel, {{random.tensor(DType::Float32, shape)}, {grid}},
+                  {{"interpolation_mode", nearest ? "1" : "0"},
+                   {"padding_mode", std::to_string(random.range(0, 2))},
+                   {"align_corners", truth(align)}},
+                  random.layouts());
+}
+
 /// gather and scatter: an index tensor of at most the tensor's sizes.
 Generator elementwise(bool writes, bool value) {
   return [=](const std::string& kernel, Random& random) {
@@ -213,6 +237,7 @@ void addWindow(Generators& g) {
   g["aten::native_layer_norm.out"] = layerNormCase;
   g["aten::native_group_norm.out"] = groupNormCase;
   g["aten::_native_batch_norm_legit_no_training.out"] = batchNormCase;
+  g["aten::grid_sampler_2d.out"] = gridCase;
   g["aten::upsample_nearest2d.vec_out"] = resized(false);
   g["aten::upsample_bilinear2d.vec_out"] = resized(true);
   g["aten::embedding.out"] = embeddingCase;
