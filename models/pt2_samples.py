@@ -67,6 +67,21 @@ class Writes(nn.Module):
         return y, z, w
 
 
+class Inplace(nn.Module):
+    """What torchvision's networks and hand-written layers compute in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Sequential(nn.Dropout(0.2, inplace=True), nn.Dropout2d(0.1, inplace=True),
+                                  nn.AlphaDropout(0.1, inplace=True), nn.Hardswish(inplace=True))
+
+    def forward(self, x):
+        y = self.drop(x.clone())
+        z = x.clone().sin_().atan_().clip_(-0.5, 0.5)
+        z.remainder_(0.3)
+        return y, z.log1p_().erf_(), (x * 4).trunc_().unsqueeze(0).squeeze_((0,)), (x * 2).lt_(0.5)
+
+
 class Counter(nn.Module):
     """State that the next call reads."""
 
@@ -153,6 +168,7 @@ def main():
     save_flat(os.path.join(out_dir, "state_flat.pt2"), program)
     grid = torch.arange(12.0).reshape(3, 4)
     save(out_dir, "writes", Writes(), (grid,))
+    save(out_dir, "inplace", Inplace(), (torch.linspace(-1, 1, 16).reshape(1, 4, 2, 2),))
     save(out_dir, "counter", Counter(), (torch.tensor([1.0, 2.0, 3.0]),))
     save(out_dir, "counter_decomposed", Counter(), (torch.tensor([1.0, 2.0, 3.0]),), decompose=True)
     numbers = (torch.tensor([-1.0, 0.0, 2.5]), torch.tensor([1, 2, 5], dtype=torch.int32))

@@ -90,7 +90,9 @@ def main():
     for name in ours["inplace"]:
         namespace, base, overload = name.split(".", 2)
         functional = schemas[f"{namespace}.{base[:-1]}.{overload}"]
-        schemas[name] = [functional[0], functional[1], "i" + functional[2].replace("c", "")]
+        # What is written is `self` in torch, also where the functional form calls it `input`.
+        arguments = functional[0].replace("Tensor input", "Tensor self", 1)
+        schemas[name] = [arguments, functional[1], "i" + functional[2].replace("c", "")]
         if base[:-1] in VIEWS:  # these change the shape of self, the others write into it
             infer[name] = infer[f"{namespace}.{base[:-1]}.{overload}"]
     for name, (_, _, flags) in schemas.items():

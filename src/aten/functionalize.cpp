@@ -17,6 +17,7 @@ bool changesViewOnly(const ir::Node& node) {
     case OpId::DetachInplace:
     case OpId::SqueezeInplace:
     case OpId::SqueezeDimInplace:
+    case OpId::SqueezeDimsInplace:
     case OpId::UnsqueezeInplace:
     case OpId::TransposeIntInplace:
     case OpId::TInplace:

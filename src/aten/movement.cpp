@@ -405,6 +405,7 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
     case OpId::SqueezeDim:
     case OpId::SqueezeDims:
     case OpId::SqueezeDimInplace:
+    case OpId::SqueezeDimsInplace:
       return wrap(squeezed(from, a.ints("dim")));
     case OpId::Unsqueeze:
     case OpId::UnsqueezeInplace:
