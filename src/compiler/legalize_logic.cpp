@@ -124,11 +124,36 @@ Result<ir::Value*> Legalizer::truthOf(ir::Value* value) {
   return elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8);
 }
 
+Result<ir::Value*> Legalizer::selectFixed(const Tensor& fixed, bool when, ir::Value* other,
+                                          const Tensor& condition, DType type) {
+  const int64_t value = fixed.integerAt(0);
+  for (int64_t i = 1; i < fixed.numElements(); ++i) {
+    if (fixed.integerAt(i) != value) return nullptr;
+  }
+  const auto where = [&](int64_t then, int64_t otherwise) {
+    return constant(mapped(condition, type, [&](int64_t c) { return (c != 0) == when ? then : otherwise; }));
+  };
+  if (value == integerMin(type))
+    return elementwise(ElementwiseMode::MIN, other, where(value, integerMax(type)), type);
+  if (value != 0) return nullptr;
+  if (u85()) return elementwise(ElementwiseMode::AND, other, where(0, -1), type);
+  return elementwise(ElementwiseMode::MUL, other, where(0, 1), type);
+}
+
 Status Legalizer::lowerSelect(ir::Node* node) {
   CARINA_TRY(ir::Value * condition, get(node->operand(0)));
   CARINA_TRY(ir::Value * a, get(node->operand(1)));
   CARINA_TRY(ir::Value * b, get(node->operand(2)));
   const DType type = node->result()->dtype() == DType::Bool ? DType::Int8 : node->result()->dtype();
+  ir::Value *fixed = a->isConstant() ? a : b, *open = a->isConstant() ? b : a;
+  if (condition->isConstant() && fixed->isConstant() && open->shape() == node->result()->shape()) {
+    CARINA_TRY(ir::Value * chosen,
+               selectFixed(fixed->constant(), fixed == a, open, condition->constant(), type));
+    if (chosen) {
+      define(node->result(), chosen);
+      return {};
+    }
+  }
   const Shape ones(condition->shape().size(), 1);
   if (u85()) {
     // 0 - condition is a mask: all ones where it holds.

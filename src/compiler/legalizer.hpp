@@ -167,6 +167,11 @@ class Legalizer {
   npu_ir::OutputStage tableStage(Tensor table);
   /// An output stage whose int8 result is 1 where the saturated number is zero (isZero), or where it is not.
   npu_ir::OutputStage testZero(bool isZero);
+  /// select() with one choice that is a single number and a constant condition, in one operation: the smaller
+  /// of `other` and a constant, or `other` masked. The number is taken where the condition is `when`. Null
+  /// where it is neither 0 nor the type's smallest.
+  Result<ir::Value*> selectFixed(const Tensor& fixed, bool when, ir::Value* other, const Tensor& condition,
+                                 DType type);
   /// 1 where the value is not zero, else 0, as int8.
   Result<ir::Value*> truthOf(ir::Value* value);
   /// An int8 value through a table of 256 int8 entries.

@@ -133,6 +133,7 @@ void eraseAssertions(ir::Graph& graph) {
 Status decompose(ir::Graph& graph) {
   eraseAssertions(graph);
   std::vector<ir::Rewrite> rewrites{removeIdentity};
+  addEinsumRewrites(rewrites);
   addMatrixRewrites(rewrites);
   addNormRewrites(rewrites);
   addAttentionRewrites(rewrites);
@@ -143,6 +144,9 @@ Status decompose(ir::Graph& graph) {
   addWindowRewrites(rewrites);
   addIndexRewrites(rewrites);
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
+  CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
+  CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
+  // Constants that only folding made: a matrix of einsum is the weight of a linear layer.
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   graph.eraseDeadNodes();

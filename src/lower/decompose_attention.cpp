@@ -1,65 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as products, a mask and a softmax.
 #include <cmath>
+#include <limits>
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/softmax_mask.hpp"
 
 namespace carina::lower {
 namespace {
 
-// What a masked score becomes: far below any real one, but small enough not to ruin the observed range of the
-// scores.
-constexpr double kMasked = -255;
-
-/// [L, S] with 0 where column <= row and kMasked elsewhere.
-ir::Value* causalMask(ir::Builder& b, int64_t rows, int64_t columns) {
-  Tensor mask = Tensor::zeros(DType::Float32, {rows, columns});
-  const auto values = mask.mutableAs<float>();
+/// [L, S], true where column > row.
+ir::Value* future(ir::Builder& b, int64_t rows, int64_t columns) {
+  Tensor mask = Tensor::zeros(DType::Bool, {rows, columns});
+  const auto values = mask.mutableAs<uint8_t>();
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = i + 1; j < columns; ++j)
-      values[static_cast<size_t>(i * columns + j)] = static_cast<float>(kMasked);
+    for (int64_t j = i + 1; j < columns; ++j) values[static_cast<size_t>(i * columns + j)] = 1;
   }
   return b.constant(std::move(mask));
 }
 
-/// A constant mask as something to add: bool masks keep where true; infinite entries become kMasked. Null
-/// when it is no constant.
-ir::Value* additiveMask(ir::Builder& b, const ir::Value* mask) {
-  if (!mask->isConstant()) return nullptr;
-  Tensor result = Tensor::uninitialized(DType::Float32, mask->shape());
-  const auto values = result.mutableAs<float>();
-  const Tensor& source = mask->constant();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double x = source.realAt(static_cast<int64_t>(i));
-    if (source.dtype() == DType::Bool)
-      values[i] = x != 0 ? 0.0f : static_cast<float>(kMasked);
-    else
-      values[i] = static_cast<float>(std::max(x, kMasked));
-  }
-  return b.constant(std::move(result));
+/// Whether a value is an input of the network, but for its shape.
+bool isInput(const ir::Value* value) {
+  while (value->producer() && value->producer()->def().has(ir::kView))
+    value = value->producer()->operands()[0];
+  return value->isInput();
+}
+
+ir::Value* masked(ir::Builder& b, ir::Value* scores, ir::Value* mask) {
+  if (mask->dtype() == DType::Bool) return hide(b, scores, aten::LogicalNot::create(b, mask).output());
+  if (isInput(mask)) return addMaskInput(b, scores, mask);
+  return aten::AddTensor::create(b, scores, mask, int64_t{1}).output();
 }
 
 Result<bool> rewriteAttention(ir::Node* node) {
   const aten::ScaledDotProductAttention op = ir::dynCast<aten::ScaledDotProductAttention>(node);
-  if (!op || isQuantizedWhole(*node) || op.dropoutP() != 0 || op.enableGqa()) return false;
+  if (!op || isQuantizedWhole(*node) || op.dropoutP() != 0) return false;
+  if (op.attnMask() && op.attnMask()->dtype() != DType::Bool && op.attnMask()->dtype() != DType::Float32)
+    return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* mask = nullptr;
   const int64_t rank = op.query()->rank();
-  if (op.isCausal()) {
-    mask = causalMask(b, op.query()->dim(rank - 2), op.key()->dim(op.key()->rank() - 2));
-  } else if (op.attnMask()) {
-    mask = op.attnMask()->dtype() == DType::Float32 && !op.attnMask()->isConstant()
-               ? op.attnMask()
-               : additiveMask(b, op.attnMask());
-    if (!mask) return false;  // a computed bool mask stays with the CPU
+  ir::Value *key = op.key(), *value = op.value();
+  if (op.enableGqa() && rank > 2) {  // several query heads share a head of keys and values
+    const auto repeated = [&](ir::Value* heads) {
+      const int64_t times = op.query()->dim(rank - 3) / heads->dim(rank - 3);
+      if (times == 1) return heads;
+      return aten::RepeatInterleaveSelfInt::create(b, heads, times, rank - 3, std::nullopt).output();
+    };
+    key = repeated(key);
+    value = repeated(value);
   }
   const double scale = op.scale().value_or(1 / std::sqrt(static_cast<double>(op.query()->dim(rank - 1))));
-  ir::Value* keys = aten::TransposeInt::create(b, op.key(), int64_t{-2}, int64_t{-1}).output();
+  ir::Value* keys = aten::TransposeInt::create(b, key, int64_t{-2}, int64_t{-1}).output();
   ir::Value* query = aten::MulScalar::create(b, op.query(), scale).output();
   ir::Value* scores = aten::Matmul::create(b, query, keys).output();
-  if (mask) scores = aten::AddTensor::create(b, scores, mask, int64_t{1}).output();
-  replaceNode(node, aten::Matmul::create(b, softmaxOf(b, scores, -1), op.value()).output());
+  if (op.isCausal()) scores = hide(b, scores, future(b, op.query()->dim(rank - 2), key->dim(rank - 2)));
+  if (op.attnMask()) scores = masked(b, scores, op.attnMask());
+  replaceNode(node, aten::Matmul::create(b, softmaxOf(b, scores, -1), value).output());
+  return true;
+}
+
+bool isMinusInfinity(const ir::Value* value) {
+  return value->isConstant() && value->numElements() == 1 &&
+         value->constant().realAt(0) == -std::numeric_limits<double>::infinity();
+}
+
+/// Whether the value is eq(x, -inf).
+bool isHiddenScore(const ir::Value* value) {
+  if (const auto scalar = ir::producerAs<aten::EqScalar>(value))
+    return ir::scalarReal(scalar.other()) == -std::numeric_limits<double>::infinity();
+  const auto equal = ir::producerAs<aten::EqTensor>(value);
+  return equal && isMinusInfinity(equal.other());
+}
+
+/// run_decompositions() puts where(not any(not (scores == -inf)), 0, softmax) round attention: rows in which
+/// every score is hidden give 0. softmaxOf() does that already.
+Result<bool> rewriteSafeSoftmax(ir::Node* node) {
+  const aten::WhereSelf op = ir::dynCast<aten::WhereSelf>(node);
+  if (!op || isQuantizedWhole(*node) || op.other()->type != op.output()->type) return false;
+  const auto none = ir::producerAs<aten::LogicalNot>(op.condition());
+  if (!none) return false;
+  const auto any = ir::producerAs<aten::AnyDim>(none.self());
+  if (!any) return false;
+  const auto seen = ir::producerAs<aten::LogicalNot>(any.self());
+  if (!seen || !isHiddenScore(seen.self())) return false;
+  replaceNode(node, op.other());
   return true;
 }
 
@@ -67,6 +92,7 @@ Result<bool> rewriteAttention(ir::Node* node) {
 
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.emplace_back(rewriteAttention);
+  rewrites.emplace_back(rewriteSafeSoftmax);
 }
 
 }  // namespace carina::lower

@@ -6,6 +6,7 @@
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/softmax_mask.hpp"
 
 namespace carina::lower {
 namespace {
@@ -99,6 +100,26 @@ Result<bool> rewriteRmsNorm(ir::Node* node) {
   ir::Value* inverse =
       aten::Rsqrt::create(b, aten::AddScalar::create(b, square, eps, int64_t{1}).output()).output();
   replaceNode(node, scaledAndShifted(b, mul(b, op.input(), inverse), op.weight(), nullptr));
+  return true;
+}
+
+/// v * (g / |v|), the length of v over all dimensions but `dim` (-1: over all).
+Result<bool> rewriteWeightNorm(ir::Node* node) {
+  const bool known = aten::isOperator(node) && (aten::opId(node) == aten::OpId::PrivateWeightNorm ||
+                                                aten::opId(node) == aten::OpId::PrivateWeightNormInterface);
+  if (!known || isQuantizedWhole(*node)) return false;
+  for (size_t i = 1; i < node->results().size(); ++i) {
+    if (!node->result(i)->unused()) return false;
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value *v = node->operands()[0], *g = node->operands()[1];
+  ir::Ints dims;
+  for (int64_t d = 0; d < v->rank(); ++d) {
+    if (d != node->attributeAs<int64_t>(0)) dims.push_back(d);
+  }
+  ir::Value* squares = aten::SumDimIntList::create(b, mul(b, v, v), dims, true, std::nullopt).output();
+  ir::Value* length = aten::Sqrt::create(b, squares).output();
+  replaceNode(node, mul(b, v, aten::DivTensor::create(b, g, length).output()));
   return true;
 }
 
@@ -207,9 +228,14 @@ Result<bool> rewriteVariance(ir::Node* node) {
 
 ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
   const ir::Ints dims{dim};
-  ir::Value* shifted = sub(b, input, aten::Amax::create(b, input, dims, true).output());
+  const auto [scores, hidden] = splitMask(b, input);
+  ir::Value* seen = hidden ? hide(b, scores, hidden) : scores;
+  ir::Value* shifted = sub(b, seen, aten::Amax::create(b, seen, dims, true).output());
   ir::Value* exponential = aten::Exp::create(b, shifted).output();
+  if (hidden) exponential = aten::WhereSelf::create(b, hidden, number(b, 0, 0), exponential).output();
   ir::Value* sum = aten::SumDimIntList::create(b, exponential, dims, true, std::nullopt).output();
+  // The largest score adds 1; only rows in which all are hidden have less.
+  if (hidden) sum = aten::ClampMin::create(b, sum, 1.0).output();
   return mul(b, exponential, aten::Reciprocal::create(b, sum).output());
 }
 
@@ -219,7 +245,7 @@ void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
                    rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
                    rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
                    rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>,
-                   rewriteInstanceNorm, rewriteBatchStatistics, rewriteVariance});
+                   rewriteInstanceNorm, rewriteBatchStatistics, rewriteVariance, rewriteWeightNorm});
 }
 
 }  // namespace carina::lower

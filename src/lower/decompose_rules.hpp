@@ -9,7 +9,8 @@
 namespace carina::lower {
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with constants become linear
-void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
+void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as products of matrices
+void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS/weight norm, variance
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
 void addTypeRewrites(
@@ -37,7 +38,8 @@ ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
 
-/// exp(x - max) / sum over one dimension, in the max-subtracting form.
+/// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become exactly 0, and rows
+/// in which all are hidden too; they do not widen any range.
 ir::Value* softmaxOf(ir::Builder& builder, ir::Value* input, int64_t dim);
 
 }  // namespace carina::lower

@@ -9,6 +9,7 @@ namespace carina::quantize {
 void Sqnr::add(const Tensor& reference, const Tensor& actual) {
   for (int64_t i = 0; i < reference.numElements(); ++i) {
     const double want = reference.realAt(i);
+    if (!std::isfinite(want)) continue;
     const double error = actual.realAt(i) - want;
     signal += want * want;
     noise += error * error;

@@ -9,7 +9,7 @@ namespace carina::quantize {
 /// Energy of a signal and of its error, summed over samples.
 struct Sqnr {
   double signal = 0, noise = 0;
-  /// Tensors of one shape.
+  /// Tensors of one shape. Places where the reference is infinite or NaN do not count.
   void add(const Tensor& reference, const Tensor& actual);
   /// Decibels; infinite without error, NaN when nothing was compared.
   double decibels() const;

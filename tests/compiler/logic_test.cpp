@@ -162,6 +162,23 @@ TEST_P(Logic, Selection) {
   c.expectExact();
 }
 
+TEST_P(Logic, SelectionBetweenNumbersAndAFixedOne) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* condition = c.b.constant(edgy(DType::Bool, c.spread(shape), c.dice));
+  for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
+    ir::Value* x = c.input(edgy(type, shape, c.dice));
+    for (const int64_t number : {integerMin(type), int64_t{0}, int64_t{-7}}) {
+      Tensor one = Tensor::zeros(type, Shape(shape.size(), 1));
+      one.setIntegerAt(0, number);
+      ir::Value* fixed = c.b.constant(std::move(one));
+      c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, x, fixed).output());
+      c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, fixed, x).output());
+    }
+  }
+  c.expectExact();
+}
+
 TEST_P(Logic, Bits) {
   Case c(static_cast<uint64_t>(GetParam()));
   const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
