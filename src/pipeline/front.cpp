@@ -5,6 +5,7 @@
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
+#include "lower/single_precision.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
@@ -43,6 +44,13 @@ std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
     sample.push_back(std::move(tensor));
   }
   return {std::move(sample)};
+}
+
+Diagnostic computedInFloat32(const Options& options, const std::vector<DType>& types) {
+  std::string names;
+  for (DType type : types) names += fmt::format("{}{}", names.empty() ? "" : ", ", dtypeName(type));
+  return {fmt::format("is in {}: it is computed in float32, and its inputs and outputs are float32", names),
+          "", options.model.string(), ""};
 }
 
 std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
@@ -108,6 +116,8 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                       ModuleClasses classes) {
   Front front;
+  if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
+    front.warnings.push_back(computedInFloat32(options, types));
   front.nodes = sourceNodes(graph);
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
   front.inputs = quantizer.inputs;

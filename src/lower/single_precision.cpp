@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/single_precision.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace carina::lower {
+namespace {
+
+bool contains(const std::vector<DType>& types, DType type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// The float types other than float32 of inputs and weights. A number beside them says nothing about the
+/// network.
+std::vector<DType> typesOf(const ir::Graph& graph) {
+  std::vector<DType> types;
+  const auto note = [&](const ir::Value& value) {
+    const DType type = value.dtype();
+    if (isFloat(type) && type != DType::Float32 && !contains(types, type)) types.push_back(type);
+  };
+  for (const ir::Value* input : graph.inputs()) note(*input);
+  for (const auto& constant : graph.constants()) {
+    if (constant->rank() > 0 && !constant->unused()) note(*constant);
+  }
+  return types;
+}
+
+void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
+  const auto convertType = [&](ir::Value& value) {
+    if (contains(types, value.dtype())) value.type.dtype = DType::Float32;
+  };
+  for (ir::Value* input : graph.inputs()) convertType(*input);
+  for (const auto& constant : graph.constants()) {
+    if (contains(types, constant->dtype()))
+      constant->setConstant(convert(constant->constant(), DType::Float32));
+  }
+  for (ir::Node* node : graph.nodes()) {
+    for (size_t i = 0; i < node->def().attributes.size(); ++i) {
+      const auto* type = std::get_if<DType>(&node->attribute(i));
+      if (type && contains(types, *type)) node->setAttribute(i, DType::Float32);
+    }
+    for (ir::Value* result : node->results()) convertType(*result);
+    for (const auto& region : node->regions()) convertGraph(*region, types);
+  }
+}
+
+}  // namespace
+
+std::vector<DType> toSinglePrecision(ir::Graph& graph) {
+  std::vector<DType> types = typesOf(graph);
+  if (!types.empty()) convertGraph(graph, types);
+  return types;
+}
+
+}  // namespace carina::lower
