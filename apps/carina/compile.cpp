@@ -16,16 +16,21 @@ struct Flags {
   std::filesystem::path report;
 };
 
+/// Program and report appear together, or neither does.
+Status write(const pipeline::Build& build, const Flags& flags) {
+  OutputFiles files;
+  CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, files));
+  if (!flags.report.empty()) CARINA_RETURN_IF_ERROR(report::addReport(build, flags.report, files));
+  return files.commit();
+}
+
 int compile(const Flags& flags) {
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
   auto build = pipeline::build(options);
   if (!build) return report(build.error());
   warn(build->warnings);
-  if (auto status = pipeline::writeOutput(*build, flags.output); !status.ok()) return report(status.error());
-  if (!flags.report.empty()) {
-    if (auto status = report::writeReport(*build, flags.report); !status.ok()) return report(status.error());
-  }
+  if (auto status = write(*build, flags); !status.ok()) return report(status.error());
   fmt::print("{}", report::summary(*build, flags.output));
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(*build));
   return 0;

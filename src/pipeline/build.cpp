@@ -98,11 +98,11 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   return build;
 }
 
-Status writeOutput(const Build& build, const std::filesystem::path& output) {
+Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
   const std::string extension = output.extension().string();
   if (extension == ".pte") {
     CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
-    return writeFile(output, bytes);
+    return files.add(output, bytes);
   }
   if (extension != ".tosa" && extension != ".bin") {
     return fail("cannot tell from '{}' what to write", output.filename().string())
@@ -117,11 +117,17 @@ Status writeOutput(const Build& build, const std::filesystem::path& output) {
   }
   if (extension == ".tosa") {
     CARINA_TRY(const std::string bytes, tosa_io::writeTosa(build.partitioned.delegates.front().tosa));
-    return writeFile(output, bytes);
+    return files.add(output, bytes);
   }
   CARINA_TRY(const pte::DelegateBlob contents, delegateBlob(build.compiled.front()));
   const pte::ByteVector blob = pte::buildDelegateBlob(contents);
-  return writeFile(output, ByteSpan(blob));
+  return files.add(output, ByteSpan(blob));
+}
+
+Status writeOutput(const Build& build, const std::filesystem::path& output) {
+  OutputFiles files;
+  CARINA_RETURN_IF_ERROR(addOutput(build, output, files));
+  return files.commit();
 }
 
 }  // namespace carina::pipeline

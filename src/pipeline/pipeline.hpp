@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "compiler/compiler.hpp"
 #include "ir/graph.hpp"
@@ -128,6 +129,8 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
 /// graph), .bin (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the
 /// latter two.
 Status writeOutput(const Build& build, const std::filesystem::path& output);
+/// The same, to appear with other files.
+Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files);
 
 /// Inputs of the graph as arrays must fit them.
 std::vector<Port> inputPorts(const ir::Graph& graph);

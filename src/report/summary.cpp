@@ -153,8 +153,7 @@ std::string stageTimes(const pipeline::Build& build) {
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
-Status writeReport(const pipeline::Build& build, const std::filesystem::path& folder) {
-  OutputFiles files;
+Status addReport(const pipeline::Build& build, const std::filesystem::path& folder, OutputFiles& files) {
   CARINA_RETURN_IF_ERROR(files.add(folder / "summary.txt", summary(build, folder), true));
   std::string layers;
   for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
@@ -162,8 +161,7 @@ Status writeReport(const pipeline::Build& build, const std::filesystem::path& fo
   if (build.quantization) {
     CARINA_RETURN_IF_ERROR(files.add(folder / "quantization.txt", quantizationText(*build.quantization)));
   }
-  CARINA_RETURN_IF_ERROR(files.add(folder / "report.json", toJson(build).dump(2) + "\n"));
-  return files.commit();
+  return files.add(folder / "report.json", toJson(build).dump(2) + "\n");
 }
 
 }  // namespace carina::report

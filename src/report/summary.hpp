@@ -14,7 +14,7 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
 /// One line per pipeline stage with its wall time.
 std::string stageTimes(const pipeline::Build& build);
 
-/// Writes summary.txt, layers.txt, quantization.txt and report.json to `folder` (created when missing).
-Status writeReport(const pipeline::Build& build, const std::filesystem::path& folder);
+/// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing).
+Status addReport(const pipeline::Build& build, const std::filesystem::path& folder, OutputFiles& files);
 
 }  // namespace carina::report

@@ -325,6 +325,14 @@ TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
   EXPECT_THAT(folder.err, HasSubstr("none/out.pte"));
 }
 
+TEST_F(Cli, WritesProgramAndReportTogetherOrNeither) {
+  ASSERT_TRUE(writeFile(path("file"), std::string_view("in the way")).ok());
+  const Outcome outcome = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                              calibrate("dense") + " --report " + path("file"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
+}
+
 TEST_F(Cli, RefusesMissingAndWrongCalibration) {
   expectRefused(model("dense.pt2"), "--target ethos-u55-128", "no calibration data");
   expectRefused(model("dense.pt2"), "--target ethos-u55-128" + calibrate("mixed"), "mixed.npz");
