@@ -2,6 +2,7 @@
 // Pointwise composites: division, glu, masked_fill, prelu and the like.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
@@ -17,6 +18,33 @@ double finite(double value) {
   return std::isinf(value) ? (value < 0 ? kMostNegative : kMostPositive) : value;
 }
 
+bool isGiven(const ir::Attribute& value) {
+  return !std::holds_alternative<std::monostate>(value);
+}
+
+/// The reciprocal of a divisor. max(y, 1e-12) keeps lengths of zero out of a division: what is divided is
+/// zero there, so the divisor may be infinite as well, where reciprocals of 1e12 would leave the others
+/// without a range.
+ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
+  constexpr double kGuard = 1e-6;
+  ir::Value* length = nullptr;
+  ir::Attribute least;
+  if (const auto above = ir::producerAs<aten::ClampMin>(divisor)) {
+    length = above.self();
+    least = above.min();
+  } else if (const auto clamp = ir::producerAs<aten::Clamp>(divisor);
+             clamp && !isGiven(clamp.max()) && isGiven(clamp.min())) {
+    length = clamp.self();
+    least = clamp.min();
+  }
+  if (length && ir::scalarReal(least) > 0 && ir::scalarReal(least) <= kGuard) {
+    ir::Value* none = aten::LeTensor::create(b, length, number(b, ir::scalarReal(least), 0)).output();
+    ir::Value* infinite = number(b, std::numeric_limits<double>::infinity(), 0);
+    divisor = aten::WhereSelf::create(b, none, infinite, length).output();
+  }
+  return aten::Reciprocal::create(b, divisor).output();
+}
+
 /// x / y = x * (1 / y); with a constant divisor the reciprocal is one too.
 Result<bool> rewriteDivision(ir::Node* node) {
   if (!ir::isa<aten::DivTensor>(node) && !ir::isa<aten::TrueDivideTensor>(node)) return false;
@@ -25,8 +53,10 @@ Result<bool> rewriteDivision(ir::Node* node) {
     return false;
   }
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* inverse = aten::Reciprocal::create(b, node->operands()[1]).output();
-  replaceNode(node, aten::MulTensor::create(b, node->operands()[0], inverse).output());
+  ir::Value* divisor = node->operands()[1];
+  if (ir::Value* narrow = expandedFrom(divisor); narrow && node->operands()[0]->type == node->result()->type)
+    divisor = narrow;  // the product repeats it
+  replaceNode(node, aten::MulTensor::create(b, node->operands()[0], reciprocalOf(b, divisor)).output());
   return true;
 }
 
@@ -291,7 +321,7 @@ Result<bool> rewriteCosineSimilarity(ir::Node* node) {
   const auto inverseLength = [&](ir::Value* x) {
     ir::Value* length =
         aten::ClampMin::create(b, aten::Sqrt::create(b, sum(x, x)).output(), op.eps()).output();
-    return aten::Reciprocal::create(b, length).output();
+    return reciprocalOf(b, length);
   };
   ir::Value* inverse = aten::MulTensor::create(b, inverseLength(op.x1()), inverseLength(op.x2())).output();
   replaceNode(node, aten::MulTensor::create(b, sum(op.x1(), op.x2()), inverse).output());
@@ -310,6 +340,15 @@ void replaceNode(ir::Node* node, ir::Value* value) {
 ir::Value* number(ir::Builder& builder, double value, int64_t rank) {
   return builder.constant(
       Tensor::from(Shape(static_cast<size_t>(rank), 1), std::vector<float>{static_cast<float>(value)}));
+}
+
+/// The operand of an operator that repeats it along dimensions of size 1.
+ir::Value* expandedFrom(const ir::Value* value) {
+  const ir::Node* node = value->producer();
+  if (!node) return nullptr;
+  if (!ir::isa<aten::Expand>(node) && !ir::isa<aten::ExpandAs>(node) && !ir::isa<aten::BroadcastTo>(node))
+    return nullptr;
+  return node->operands()[0];
 }
 
 bool isQuantizedWhole(const ir::Node& node) {

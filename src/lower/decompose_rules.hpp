@@ -38,6 +38,9 @@ ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
 
+/// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such thing.
+ir::Value* expandedFrom(const ir::Value* value);
+
 /// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become exactly 0, and rows
 /// in which all are hidden too; they do not widen any range.
 ir::Value* softmaxOf(ir::Builder& builder, ir::Value* input, int64_t dim);

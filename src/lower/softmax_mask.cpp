@@ -62,15 +62,6 @@ ir::Value* reshapedFrom(const ir::Value* value) {
   }
 }
 
-/// The operand of an operator that repeats it along dimensions of size 1.
-ir::Value* expandedFrom(const ir::Value* value) {
-  const ir::Node* node = value->producer();
-  if (!node) return nullptr;
-  if (!ir::isa<aten::Expand>(node) && !ir::isa<aten::ExpandAs>(node) && !ir::isa<aten::BroadcastTo>(node))
-    return nullptr;
-  return node->operands()[0];
-}
-
 ir::Value* reshaped(ir::Builder& b, ir::Value* value, const Shape& shape) {
   return value ? aten::View::create(b, value, shape).output() : nullptr;
 }

@@ -359,5 +359,116 @@ TEST(Extremes, WithIndicesAreTwoReductions) {
   }
 }
 
+Value* einsum(Network& n, const char* equation, const std::vector<Value*>& operands) {
+  return aten::Einsum::create(n.b, operands, equation, std::nullopt).output();
+}
+
+const Case kEinsum[] = {
+    {"scores",  // as MaxViT has them
+     [](Network& n) {
+       return einsum(n, "B G H I D, B G H J D -> B G H I J",
+                     {n.input({1, 2, 3, 5, 4}), n.input({1, 2, 3, 6, 4})});
+     }},
+    {"weights_times_values",
+     [](Network& n) {
+       return einsum(n, "bhij,bjhd->bihd", {n.input({2, 3, 4, 5}), n.input({2, 5, 3, 6})});
+     }},
+    {"matrix",
+     [](Network& n) {
+       return einsum(n, "bld,dk->blk", {n.input({2, 3, 8}), n.weight({8, 5})});
+     }},
+    {"outer",
+     [](Network& n) {
+       return einsum(n, "bi,bj->bij", {n.input({2, 3}), n.input({2, 4})});
+     }},
+    {"sums_of_one_operand",
+     [](Network& n) {
+       return einsum(n, "bij,bjk->bk", {n.input({2, 3, 4}), n.input({2, 4, 5})});
+     }},
+    {"broadcast",
+     [](Network& n) {
+       return einsum(n, "...ij,...jk->...ik", {n.input({2, 3, 4}), n.input({1, 4, 5})});
+     }},
+    {"one_operand",
+     [](Network& n) {
+       return einsum(n, "ijk->ki", {n.input({2, 3, 4})});
+     }},
+    {"three_operands",
+     [](Network& n) {
+       return einsum(n, "bi,ij,bj->b", {n.input({3, 4}), n.weight({4, 5}), n.input({3, 5})});
+     }},
+    {"shared_heads",  // grouped-query attention
+     [](Network& n) {
+       Value *q = n.input({1, 4, 5, 8}), *k = n.input({1, 2, 6, 8}), *v = n.input({1, 2, 6, 8});
+       return aten::ScaledDotProductAttention::create(n.b, q, k, v, nullptr, 0.0, false, std::nullopt, true)
+           .output();
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Einsum, Decomposed, testing::ValuesIn(kEinsum),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(Einsum, AConstantMatrixIsALinearLayer) {
+  Network n;
+  n.graph.setOutputs({einsum(n, "bld,dk->blk", {n.input({2, 3, 8}), n.weight({8, 5})})});
+  ASSERT_TRUE(decompose(n.graph).ok());
+  size_t layers = 0;
+  for (const ir::Node* node : n.graph.nodes()) layers += ir::isa<aten::Linear>(node);
+  EXPECT_EQ(layers, 1u);
+}
+
+TEST(WeightNorm, BecomesAConstant) {
+  const ir::OpDef* def = aten::findOperator("aten._weight_norm.default");
+  for (const int64_t dim : {0, 1, -1}) {
+    Network n;
+    Value* v = n.weight({3, 4, 2});
+    Value* g = n.weight(dim == 0 ? Shape{3, 1, 1} : dim == 1 ? Shape{1, 4, 1} : Shape{});
+    ir::NodeSpec spec;
+    spec.def = def;
+    spec.operands = {{v}, {g}};
+    spec.attributes = {dim};
+    spec.types = {v->type};
+    const auto node = n.graph.create(std::move(spec));
+    ASSERT_TRUE(node.ok()) << node.error().str();
+    n.graph.setOutputs({(*node)->result()});
+    const Tensor directions = v->constant(), lengths = g->constant();
+    ASSERT_TRUE(decompose(n.graph).ok());
+    ASSERT_TRUE(n.graph.outputs()[0]->isConstant());
+    const Tensor& weight = n.graph.outputs()[0]->constant();
+    const auto group = [&](int64_t i) { return dim == 0 ? i / 8 : dim == 1 ? i / 2 % 4 : 0; };
+    for (int64_t i = 0; i < 24; ++i) {
+      double squares = 0;
+      for (int64_t k = 0; k < 24; ++k) {
+        if (group(k) == group(i)) squares += directions.realAt(k) * directions.realAt(k);
+      }
+      EXPECT_NEAR(weight.realAt(i), directions.realAt(i) * lengths.realAt(group(i)) / std::sqrt(squares),
+                  1e-6);
+    }
+  }
+}
+
+/// x / max(|x|, 1e-12), as F.normalize exports it: a row of zeros stays zero and takes no range from the
+/// others.
+TEST(Normalize, ARowOfZerosCostsNoAccuracy) {
+  Network n;
+  Value* x = n.input({4, 16});
+  Value* squares = aten::MulTensor::create(n.b, x, x).output();
+  Value* sum = aten::SumDimIntList::create(n.b, squares, Ints{-1}, true, std::nullopt).output();
+  Value* length = aten::ClampMin::create(n.b, aten::Sqrt::create(n.b, sum).output(), 1e-12).output();
+  Value* wide = aten::Expand::create(n.b, length, Ints{4, 16}, false).output();
+  n.graph.setOutputs({aten::DivTensor::create(n.b, x, wide).output()});
+  Tensor rows = randomFloats({4, 16}, 3);
+  for (size_t i = 0; i < 16; ++i) rows.mutableAs<float>()[i] = 0;
+  const auto expected = aten::execute(n.graph, {{rows}});
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  ASSERT_TRUE(decompose(n.graph).ok());
+  const std::vector<quantize::Sample> samples{{rows}};
+  const auto quantized = quantize::quantize(std::move(n.graph), {}, samples);
+  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
+  const auto simulated = aten::execute(quantized->graph, {{rows}});
+  ASSERT_TRUE(simulated.ok()) << simulated.error().str();
+  for (int64_t i = 0; i < 64; ++i)
+    EXPECT_NEAR((*simulated)[0].realAt(i), (*expected)[0].realAt(i), 0.03) << i;
+}
+
 }  // namespace
 }  // namespace carina::lower::test
