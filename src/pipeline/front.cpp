@@ -73,7 +73,8 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
             "for a "
             "network that is quantized already, --quantize none");
   }
-  CARINA_TRY(NamedTensors arrays, readNpz(options.calibration));
+  CARINA_TRY(NamedTensors arrays, readArrays(options.calibration));
+  if (arrays.size() == 1 && arrays[0].first.empty()) arrays[0].first = "calib0";  // a bare .npy
   auto samples = quantize::samplesFromArrays(graph, arrays);
   if (!samples) return std::move(samples).error().inFile(options.calibration.string());
   return samples;
