@@ -335,14 +335,15 @@ Status Scheduler::allocate(bool trying) {
     const int64_t limit = mode().spilling() ? cacheLimit(result_.machine) : 0;
     std::vector<LiveRange> cached;
     for (const Placement* placement : inCache) cached.push_back(placement->live);
-    if (limit > 0 && !trying && packingLowerBound(cached) > limit && evict()) continue;
+    // Where there are other tries, one of them fits better than what is left of this one.
+    const bool mayEvict = !trying && !limits_.ahead;
+    if (limit > 0 && mayEvict && packingLowerBound(cached) > limit && evict()) continue;
     result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
     result_.cacheBytes = place(inCache, limit, attempts);
     if (trying && limit > 0 && result_.cacheBytes > limit)
       result_.cacheBytes = place(inCache, limit, kTryAttempts);
     if (limit == 0 || result_.cacheBytes <= limit) break;
-    if (trying) return fail("{} bytes of cache", result_.cacheBytes);
-    if (!evict()) {
+    if (!mayEvict || !evict()) {
       return fail("staged weights need {} bytes of fast memory, {} has {}", result_.cacheBytes, mode().name,
                   limit)
           .withRemedy("choose a memory mode with a larger cache");

@@ -172,10 +172,11 @@ Status Scheduler::chooseWeightPaths() {
       // The last slice may be thinner than the others.
       const double share =
           path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
-      use.costs[path] = {
-          static_cast<npu::Cycles>(static_cast<double>(blocks.cost.total) * share),
-          static_cast<npu::Cycles>(static_cast<double>(blocks.cost.port[mode().port(npu::Area::Constants)]) *
-                                   share)};
+      const auto part = [share](npu::Cycles cycles) {
+        return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
+      };
+      use.costs[path] = {part(blocks.cost.total), part(blocks.cost.port[mode().port(npu::Area::Constants)]),
+                         part(blocks.cost.port[mode().port(fastArea())])};
     }
     problem.uses.push_back(use);
     passOfUse.push_back(p);
@@ -202,6 +203,12 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
   problem.speed.cyclesPerByte =
       static_cast<double>(transfer(kProbe) - problem.speed.latency) / static_cast<double>(kProbe);
   problem.speed.outstanding = target_.maxOutstandingDma();
+  npu::DmaOperation probe;
+  probe.destination.region = regionOf(fastArea());
+  probe.length = kProbe;
+  problem.speed.fastCyclesPerByte =
+      static_cast<double>(npu::estimate(probe, result_.machine).port[mode().port(fastArea())]) /
+      static_cast<double>(kProbe);
   std::vector<LiveRange> taken;
   for (const Placement& placement : result_.buffers) {
     if (placement.area == fastArea() && placement.live.bytes > 0) taken.push_back(placement.live);
@@ -234,6 +241,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
       const npu::OperationCost cost = npu::estimateChain(chain, contexts);
       group.cycles = group.last = cost.total;
       group.port = cost.port[mode().port(npu::Area::Constants)];
+      group.fastPort = cost.port[mode().port(fastArea())];
     }
     problem.groups.push_back(group);
   }

@@ -40,22 +40,18 @@ class Clock {
 
   Cycles kernelEnd() const { return end_; }
 
-  void kernel(Cycles cycles, Cycles port, Cycles weightsArrive) {
+  void kernel(const PathCost& cost, Cycles weightsArrive) {
     parser_ = std::max({parser_, before_, weightsArrive});
     const Cycles start = std::max(parser_, end_);
     before_ = end_;
-    end_ = start + cycles;
-    if (port > 0) {
-      port_ = std::max(port_, start) + port;
-      end_ = std::max(end_, port_);
-    }
+    end_ = std::max(start + cost.cycles, occupy(start, cost.port, cost.fastPort));
   }
 
-  /// When the next transfer would start.
+  /// From when on the next transfer would have the way for itself.
   Cycles transferStart() const {
     const size_t limit = static_cast<size_t>(speed_.outstanding);
     const Cycles free = transfers_.size() >= limit ? transfers_[transfers_.size() - limit] : 0;
-    return std::max({parser_, free, engine_});
+    return std::max({parser_, free, engine_, port_, fastPort_});
   }
 
   Cycles transfer(int64_t bytes) {
@@ -63,15 +59,26 @@ class Clock {
     if (transfers_.size() >= limit) parser_ = std::max(parser_, transfers_[transfers_.size() - limit]);
     const Cycles start = std::max(parser_, engine_);
     const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
-    port_ = std::max(port_, start) + busy;
-    engine_ = std::max(start + busy + speed_.latency, port_);
+    const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
+    engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast));
     transfers_.push_back(engine_);
     return engine_;
   }
 
  private:
+  /// What shares a port takes turns; the end of the last turn.
+  Cycles occupy(Cycles start, Cycles constants, Cycles fast) {
+    Cycles end = start;
+    for (auto [port, busy] : {std::pair(&port_, constants), std::pair(&fastPort_, fast)}) {
+      if (busy == 0) continue;
+      *port = std::max(*port, start) + busy;
+      end = std::max(end, *port);
+    }
+    return end;
+  }
+
   const TransferSpeed& speed_;
-  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0;
+  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0, fastPort_ = 0;
   std::vector<Cycles> transfers_;  // ends
 };
 
@@ -221,8 +228,8 @@ class Planner {
         const WeightGroup& group = problem_.groups[static_cast<size_t>(g)];
         const int32_t u = useOf_[static_cast<size_t>(g)];
         if (u < 0) {
-          if (group.cycles > group.last) clock.kernel(group.cycles - group.last, 0, 0);
-          clock.kernel(group.last, group.port, 0);
+          if (group.cycles > group.last) clock.kernel({group.cycles - group.last}, 0);
+          clock.kernel({group.last, group.port, group.fastPort}, 0);
         } else {
           const auto at = static_cast<size_t>(u);
           const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
@@ -230,8 +237,7 @@ class Planner {
             slices(clock, problem_.uses[at], cost, firstSlice);
           } else {
             const int32_t copy = copyOf[at];
-            clock.kernel(cost.cycles, cost.port,
-                         copy >= 0 ? (*copies)[static_cast<size_t>(copy)].arrival : 0);
+            clock.kernel(cost, copy >= 0 ? (*copies)[static_cast<size_t>(copy)].arrival : 0);
           }
         }
         last = clock.kernelEnd();
@@ -255,7 +261,7 @@ class Planner {
 
   static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, Cycles arrival) {
     for (int32_t s = 0; s < use.slices; ++s) {
-      clock.kernel(cost.cycles / use.slices, cost.port / use.slices, arrival);
+      clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, arrival);
       if (s + 1 < use.slices) arrival = clock.transfer(use.sliceBytes);
     }
   }

@@ -23,8 +23,9 @@ struct Fetch {
 
 /// What one path costs the group that uses it.
 struct PathCost {
-  npu::Cycles cycles = 0;  // of its operations; kNoPath: not possible
-  npu::Cycles port = 0;    // of which the constants' port is busy
+  npu::Cycles cycles = 0;    // of its operations; kNoPath: not possible
+  npu::Cycles port = 0;      // of which the constants' port is busy
+  npu::Cycles fastPort = 0;  // and that of the fast memory
 };
 constexpr npu::Cycles kNoPath = -1;
 
@@ -43,13 +44,15 @@ struct WeightGroup {
   npu::Cycles cycles = 0, port = 0;
   npu::Cycles last = 0;   // of its last operation: transfers for later groups start behind it
   int64_t freeBytes = 0;  // fast memory that nothing else needs
+  npu::Cycles fastPort = 0;
 };
 
 /// The way from the constants to fast memory.
 struct TransferSpeed {
   double cyclesPerByte = 1;
   npu::Cycles latency = 0;
-  int32_t outstanding = 1;  // transfers that may be under way
+  int32_t outstanding = 1;       // transfers that may be under way
+  double fastCyclesPerByte = 0;  // of the fast memory's port
 };
 
 struct WeightProblem {
