@@ -11,8 +11,49 @@ namespace reg = format::ethosu_reg;
 namespace command = format::ethosu_cmd;
 namespace status = format::ethosu_status;
 
+namespace pmu = format::ethosu_pmu;
+
+namespace {
+constexpr uint32_t kEventId = 0x3ff;  // of PMEVTYPER, and the start event of PMCCNTR_CFG
+}
+
+uint32_t NpuDevice::pmuBase() const {
+  return npu_.machine().target->isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+}
+
+uint32_t NpuDevice::eventCounters() const {
+  return npu_.machine().target->isU85() ? pmu::kCountersU85 : pmu::kCountersU55U65;
+}
+
+void NpuDevice::passIdle(uint64_t now) {
+  if (busy_ || now <= idleSince_) return;
+  const uint64_t cycles = now - idleSince_;
+  idleSince_ = now;
+  const uint32_t base = pmuBase();
+  if ((npu_.read32(base + reg::kPmcr) & pmu::kEnable) == 0) return;
+  const uint32_t enabled = npu_.read32(base + reg::kPmCntEnSet);
+  uint32_t overflowed = 0;
+  for (uint32_t i = 0; i < eventCounters(); ++i) {
+    const uint32_t event = npu_.read32(base + reg::kPmEvTyper0 + 4 * i) & kEventId;
+    if ((enabled >> i & 1) == 0 || (event != pmu::kCycle && event != pmu::kNpuIdle)) continue;
+    const uint32_t counter = base + reg::kPmEvCntr0 + 4 * i;
+    const uint64_t sum = npu_.read32(counter) + cycles;
+    npu_.write32(counter, static_cast<uint32_t>(sum));
+    if (sum >> 32 != 0) overflowed |= 1u << i;
+  }
+  // With a start event, NPU_ACTIVE, the cycle counter waits for the next job.
+  if ((enabled & pmu::kCycleCounterBit) != 0 && (npu_.read32(base + reg::kPmCcntrCfg) & kEventId) == 0) {
+    const uint64_t sum =
+        (uint64_t{npu_.read32(base + reg::kPmCcntrHi)} << 32 | npu_.read32(base + reg::kPmCcntrLo)) + cycles;
+    npu_.write32(base + reg::kPmCcntrLo, static_cast<uint32_t>(sum));
+    npu_.write32(base + reg::kPmCcntrHi, static_cast<uint32_t>(sum >> 32) & 0xffff);
+    if (sum >> 48 != 0) overflowed |= pmu::kCycleCounterBit;
+  }
+  if (overflowed != 0) npu_.write32(base + reg::kPmOvsSet, overflowed);
+}
+
 bool NpuDevice::inPmu(uint32_t offset) const {
-  const uint32_t base = npu_.machine().target->isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+  const uint32_t base = pmuBase();
   return (offset >= base + reg::kPmCcntrLo && offset <= base + reg::kPmCcntrHi) ||
          (offset >= base + reg::kPmEvCntr0 && offset < base + reg::kPmEvTyper0);
 }
@@ -22,11 +63,10 @@ void NpuDevice::runSegment(uint64_t from) {
   status_ = npu_.read32(reg::kStatus);
   position_ = npu_.read32(reg::kQRead);
   counters_.clear();
-  const bool u85 = npu_.machine().target->isU85();
-  const uint32_t base = u85 ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
+  const uint32_t base = pmuBase();
   for (const uint32_t offset : {reg::kPmCcntrLo, reg::kPmCcntrHi})
     counters_.push_back({base + offset, npu_.read32(base + offset)});
-  for (uint32_t i = 0; i < (u85 ? 8u : 4u); ++i)
+  for (uint32_t i = 0; i < eventCounters(); ++i)
     counters_.push_back({base + reg::kPmEvCntr0 + 4 * i, npu_.read32(base + reg::kPmEvCntr0 + 4 * i)});
   const bool raised = npu_.interrupt();
   while (npu_.step() && (raised || !npu_.interrupt())) {
@@ -39,6 +79,7 @@ void NpuDevice::runSegment(uint64_t from) {
 void NpuDevice::advance(uint64_t now) {
   while (busy_ && end_ <= now) {
     busy_ = false;
+    idleSince_ = end_;
     if (!npu_.running()) {
       NpuJob job{jobStart_, npu_.stats(), npu_.fault() ? npu_.fault()->str() : "", npu_.findings()};
       job.stats.operations.clear();
@@ -70,13 +111,18 @@ uint32_t NpuDevice::readBusy(uint32_t offset) {
 
 uint32_t NpuDevice::read(uint32_t offset) {
   advance(clock_.now());
+  passIdle(clock_.now());
   return busy_ ? readBusy(offset) : npu_.read32(offset);
 }
 
 void NpuDevice::write(uint32_t offset, uint32_t value) {
   const uint64_t now = clock_.now();
   advance(now);
-  if (offset == reg::kReset) busy_ = false;  // aborts
+  passIdle(now);
+  if (offset == reg::kReset && busy_) {  // aborts
+    busy_ = false;
+    idleSince_ = now;
+  }
   if (busy_ && offset == reg::kCmd) {
     // The interrupt that is going to be raised has not been yet, and a run under way cannot be started again.
     if ((value & command::kClearIrq) != 0) status_ &= ~status::kIrqRaised;

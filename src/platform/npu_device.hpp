@@ -41,7 +41,11 @@ class NpuDevice final : public Peripheral, public Timed {
   /// Computes up to the next interrupt or the end; until then registers show how far the work is.
   void runSegment(uint64_t from);
   uint32_t readBusy(uint32_t offset);
+  /// The PMU counts time between jobs as well; the model knows only its runs.
+  void passIdle(uint64_t now);
   bool inPmu(uint32_t offset) const;
+  uint32_t pmuBase() const;
+  uint32_t eventCounters() const;
 
   npu::Npu npu_;
   const Clock& clock_;
@@ -49,7 +53,8 @@ class NpuDevice final : public Peripheral, public Timed {
   uint32_t interrupt_;
   bool busy_ = false;
   uint64_t jobStart_ = 0, begin_ = 0, end_ = 0;  // of the job, and of the segment
-  uint32_t status_ = 0, position_ = 0;           // STATUS and QREAD when the segment began
+  uint64_t idleSince_ = 0;
+  uint32_t status_ = 0, position_ = 0;  // STATUS and QREAD when the segment began
   struct Shown {
     uint32_t offset, value;
   };

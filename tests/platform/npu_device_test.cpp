@@ -97,6 +97,42 @@ TEST_F(NpuDeviceTest, EndsWhenItsCyclesHavePassed) {
   EXPECT_EQ(static_cast<uint64_t>(npu_.jobs()[0].stats.cycles), end);
 }
 
+TEST_F(NpuDeviceTest, TimeBetweenJobsCounts) {
+  constexpr uint32_t kEnable = 0x180, kCounters = 0x184, kOverflow = 0x18c, kCycleConfig = 0x1a8,
+                     kEvents = 0x300, kTypes = 0x380;
+  npu_.write(kReset, 1);
+  passTo(50);
+  npu_.write(kEnable, 1);
+  npu_.write(kCounters, 0x8000000f);
+  npu_.write(kTypes, 32);      // NPU_IDLE
+  npu_.write(kTypes + 4, 17);  // CYCLE
+  npu_.write(kTypes + 8, 35);  // NPU_ACTIVE
+  passTo(150);
+  EXPECT_EQ(npu_.read(kEvents), 100u);
+  EXPECT_EQ(npu_.read(kEvents + 4), 100u);
+  EXPECT_EQ(npu_.read(kEvents + 8), 0u);
+  EXPECT_EQ(cycles(), 100u);
+  npu_.write(kCycleConfig, 32 << 16 | 35);  // counts while the NPU is active
+  std::copy(std::begin(kCopy), std::end(kCopy), words_.begin());
+  npu_.write(0x10, 0x1000);
+  npu_.write(0x20, sizeof kCopy);
+  npu_.write(0x80, 0x10000);
+  npu_.write(0x88, 0x10800);
+  npu_.write(kCmd, 1);
+  const auto job = static_cast<uint32_t>(npu_.nextEvent() - 150);
+  passTo(5000);
+  EXPECT_EQ(npu_.read(kEvents), 100 + 4850 - job);
+  EXPECT_EQ(npu_.read(kEvents + 4), 4950u);
+  EXPECT_EQ(cycles(), 100 + job);
+  npu_.write(kEvents, 0xfffffff0);
+  passTo(5020);
+  EXPECT_EQ(npu_.read(kEvents), 4u);
+  EXPECT_EQ(npu_.read(kOverflow), 1u);
+  npu_.write(kEnable, 0);
+  passTo(6000);
+  EXPECT_EQ(npu_.read(kEvents), 4u);
+}
+
 TEST_F(NpuDeviceTest, AResetAborts) {
   startCopy();
   const uint64_t end = npu_.nextEvent();
