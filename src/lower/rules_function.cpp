@@ -149,14 +149,6 @@ Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
   return scaleBy(lowering, node, 1 / scalar(ir::dynCast<aten::DivScalar>(&node).other()));
 }
 
-Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::dynCast<aten::RemainderScalar>(&node).other());
-  return defineFunction(lowering, node, [divisor](double x) {
-    const double m = std::fmod(x, divisor);
-    return m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
-  });
-}
-
 Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
   const double divisor = scalar(ir::dynCast<aten::FmodScalar>(&node).other());
   return defineFunction(lowering, node, [divisor](double x) { return std::fmod(x, divisor); });
@@ -220,8 +212,9 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
 /// are shifted out. `addend`: in units of the last fraction bit, of how many there are.
 Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
   CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
-  const int bits = 28 - std::max(0, std::ilogb(32768 * real.scale()));
-  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 12) return lowerFunction(lowering, node);
+  // No more bits than float32 has: what it rounds to a whole number is one here too.
+  const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale()));
+  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1) return lowerFunction(lowering, node);
   Emitter& emit = lowering.emit();
   CARINA_TRY(ir::Value * value, emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
                                              std::array{std::ldexp(real.scale(), bits)}));
@@ -231,6 +224,32 @@ Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*adde
   if (addend(bits) != 0) value = emit.binary(Binary::Add, value, number(addend(bits)));
   value = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
   defineAccumulator(lowering, node.result(), {value, real.data.layout}, 1.0);
+  return {};
+}
+
+/// x - floor(x / divisor) * divisor: the fraction bits of x / divisor. A table would blur its jumps.
+Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
+  const double divisor = scalar(ir::dynCast<aten::RemainderScalar>(&node).other());
+  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale() / std::abs(divisor)));
+  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1 || !std::isfinite(1 / divisor)) {
+    return defineFunction(lowering, node, [divisor](double x) {
+      const double m = std::fmod(x, divisor);
+      return m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
+    });
+  }
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value * value, emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
+                                             std::array{std::ldexp(real.scale() / std::abs(divisor), bits)}));
+  const auto number = [&](int64_t n) {
+    return emit.reshape(emit.scalar(DType::Int32, n), Shape(value->shape().size(), 1));
+  };
+  // A negative divisor mirrors both operands and the result.
+  if (divisor < 0) value = emit.binary(Binary::Sub, number(0), value);
+  ir::Value* whole = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
+  whole = emit.binary(Binary::LeftShift, whole, number(bits));
+  value = divisor < 0 ? emit.binary(Binary::Sub, whole, value) : emit.binary(Binary::Sub, value, whole);
+  defineAccumulator(lowering, node.result(), {value, real.data.layout}, std::ldexp(std::abs(divisor), -bits));
   return {};
 }
 

@@ -82,8 +82,10 @@ double HistogramObserver::error(int first, int last) const {
   const double width = binWidth(seen_);
   const double codeWidth = width * (last - first + 1) / levels_;
   if (codeWidth == 0) return 0;
-  return clippedQuantizationError(histogram_, first, static_cast<float>(width), static_cast<float>(codeWidth),
-                                  levels_);
+  // In units near the width, whose third power neither overflows nor vanishes: errors are only compared.
+  const int exponent = std::ilogb(width);
+  return clippedQuantizationError(histogram_, first, static_cast<float>(std::ldexp(width, -exponent)),
+                                  static_cast<float>(std::ldexp(codeWidth, -exponent)), levels_);
 }
 
 Range HistogramObserver::range() const {

@@ -32,9 +32,12 @@ struct QParams {
   friend bool operator==(const QParams&, const QParams&) = default;
 };
 
-inline constexpr float kEpsInt8 = 0x1p-16f;  // smallest scale of 8-bit activations and of weights
-/// Smallest scale of 16-bit activations. (ExecuTorch's 2^-12 leaves a sigmoid's results 12 bits.)
-inline constexpr float kEpsInt16 = 0x1p-20f;
+inline constexpr float kEpsInt8 =
+    0x1p-16f;  // scale of 8-bit activations that are all zero, smallest one of weights
+inline constexpr float kEpsInt16 = 0x1p-20f;  // scale of 16-bit activations that are all zero
+/// Smallest scale of activations that are not: what RESCALE reaches from ordinary scales. (ExecuTorch's 2^-16
+/// and 2^-12 make a tensor of small numbers all zeros.)
+inline constexpr float kEpsTiny = 0x1p-33f;
 
 /// scale = max((max - min) / (codes.max - codes.min), eps) over the range widened to contain 0;
 /// zero point = clamp(codes.min - roundHalfEven(min / scale)). A range with min > max or NaN gives scale 1,

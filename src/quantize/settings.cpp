@@ -31,9 +31,12 @@ CodeRange activationCodes(Precision precision) {
 
 QParams activationParams(const Range& range, Precision precision, Scheme scheme) {
   const CodeRange codes = activationCodes(precision);
-  if (precision == Precision::Int16x8) return symmetricQParams(range.min, range.max, codes, kEpsInt16);
-  if (scheme == Scheme::Affine) return affineQParams(range.min, range.max, codes, kEpsInt8);
-  return symmetricQParams(range.min, range.max, CodeRange{codes.dtype, -codes.max, codes.max}, kEpsInt8);
+  const bool wide = precision == Precision::Int16x8;
+  const bool zeros = range.min == 0 && range.max == 0;
+  const float eps = !zeros ? kEpsTiny : wide ? kEpsInt16 : kEpsInt8;
+  if (wide) return symmetricQParams(range.min, range.max, codes, eps);
+  if (scheme == Scheme::Affine) return affineQParams(range.min, range.max, codes, eps);
+  return symmetricQParams(range.min, range.max, CodeRange{codes.dtype, -codes.max, codes.max}, eps);
 }
 
 }  // namespace carina::quantize

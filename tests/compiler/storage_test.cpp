@@ -75,5 +75,24 @@ TEST(ComposeView, SplitsAndMergesDimensions) {
   EXPECT_TRUE(composeView(box, 1, 0, {30, 1}, {4, 30}));
 }
 
+/// A piece of a join that is also read as one row: in the join its rows are apart, so the join gets a copy.
+/// Its list of uses grows while it is copied.
+TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 2, 6}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 2, 4}}, "y"));
+  ir::Value* row = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  ir::Value* joined =
+      npu_ir::createJoin(b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
+  graph.setOutputs({row, joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+}
+
 }  // namespace
 }  // namespace carina::compiler

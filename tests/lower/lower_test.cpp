@@ -615,6 +615,24 @@ const Case kWide[] = {
        return aten::Round::create(n.b, n.input({3, 97})).output();
      },
      0, 0},
+    {"remainder",
+     [](Network& n) {
+       return aten::RemainderScalar::create(n.b, n.input({3, 97}), 0.7).output();
+     },
+     0, 0.01},
+    {"remainder_of_negative_divisor",
+     [](Network& n) {
+       return aten::RemainderScalar::create(n.b, n.input({3, 97}), -0.3).output();
+     },
+     0, 0.01},
+    {"floor_of_ones",  // whose code times scale is one in float32, though not in exact arithmetic
+     [](Network& n) {
+       Value* ones =
+           aten::ClampMax::create(n.b, aten::ClampMin::create(n.b, n.input({3, 97}), 1.0).output(), 1.0)
+               .output();
+       return aten::Floor::create(n.b, aten::MulTensor::create(n.b, ones, ones).output()).output();
+     },
+     -1, 0},
     {"floor_of_products",
      [](Network& n) {
        Value* row =

@@ -234,6 +234,17 @@ Range percentileOf(std::span<const float> values, double percentage) {
   return observer.range();
 }
 
+/// The third power of a bin's width leaves float32 at both ends.
+TEST(HistogramObserver, KeepsUniformRangesOfAnyMagnitude) {
+  for (const float unit : {1e-30f, 1.0f, 1e31f}) {
+    HistogramObserver observer(65536);
+    std::vector<float> values(10'000);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = unit * (1 + static_cast<float>(i) / 10'000.0f);
+    observer.observe(values);
+    EXPECT_GT(observer.range().max, 1.99f * unit);
+  }
+}
+
 TEST(PercentileObserver, HandComputed) {
   EXPECT_TRUE(PercentileObserver(99).range().empty());
   std::vector<float> values(100);

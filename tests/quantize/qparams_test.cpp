@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "quantize/settings.hpp"
+
 namespace carina::quantize {
 namespace {
 
@@ -43,6 +45,14 @@ TEST(SymmetricQParams, HandComputed) {
   EXPECT_EQ(symmetricQParams(-0.5f, 0.25f, kInt8Weight).zeroPoint, 0);
   EXPECT_EQ(symmetricQParams(-1e-3f, 0.01f, kInt16Activation, kEpsInt16).scale, 0x1p-20);
   EXPECT_EQ(symmetricQParams(-32767, 4, kInt16Activation, kEpsInt16).scale, 1.0);
+}
+
+TEST(ActivationParams, SmallNumbersKeepTheirCodes) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    const auto codes = static_cast<double>(activationCodes(precision).max);
+    EXPECT_NEAR(activationParams({-1e-5f, 1e-5f}, precision, Scheme::Symmetric).scale * codes, 1e-5, 1e-8);
+    EXPECT_GT(activationParams({0, 0}, precision, Scheme::Affine).scale, 0x1p-21);
+  }
 }
 
 TEST(QuantizeValue, HalfToEvenAndSaturation) {
