@@ -171,6 +171,10 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   g.spatial = name.find("1d") != std::string_view::npos   ? 1
               : name.find("3d") != std::string_view::npos ? 3
                                                           : 2;
+  // upsample_nearest (not nearest_exact) copies rows or doubles them whatever the factor that led to these
+  // sizes.
+  const bool wholeRows =
+      name.find("upsample_nearest") != std::string_view::npos && name.find("exact") == std::string_view::npos;
   const size_t n = g.spatial;
   if (input.size() != n + 2) return fail("input {} does not fit the operator", shapeText(input));
   g.alignCorners = arguments.boolean("align_corners");
@@ -189,7 +193,7 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
     g.output.push_back(out);
     if (g.alignCorners) {
       g.scale.push_back(out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1) : 0.0f);
-    } else if (!factors.empty()) {
+    } else if (!factors.empty() && !(wholeRows && (out == in || out == 2 * in))) {
       g.scale.push_back(static_cast<float>(1.0 / factors[i]));
     } else {
       g.scale.push_back(static_cast<float>(in) / static_cast<float>(out));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "aten/geometry.hpp"
 #include "aten/ops.hpp"
 #include "lower/rules.hpp"
 
@@ -52,6 +53,7 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node, bool bilinear, bo
   Emitter& emit = lowering.emit();
   ir::Value* data = lowering.ordered(real.data, {0, 2, 3, 1});
   const Shape& result = node.result()->shape();
+  CARINA_TRY(const aten::ResizeGeometry geometry, aten::resizeGeometry(node));
   std::array<Axis, 2> axes;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t inputs = input->dim(static_cast<int64_t>(i) + 2), outputs = result[i + 2];
@@ -63,10 +65,8 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node, bool bilinear, bo
     }
     const double ratio = static_cast<double>(outputs) / static_cast<double>(inputs);
     const bool exact = !factors || std::abs((*factors)[i] - ratio) < 1e-6;
-    const float scale = factors ? static_cast<float>(1 / (*factors)[i])
-                                : static_cast<float>(inputs) / static_cast<float>(outputs);
     if (bilinear ? (!exact && !alignCorners) || (alignCorners && outputs == 1)
-                 : !readsTheSameRows(inputs, outputs, scale)) {
+                 : !readsTheSameRows(inputs, outputs, geometry.scale[i])) {
       return fail("resizing {} rows to {} by factor {}", inputs, outputs, factors ? (*factors)[i] : ratio)
           .withRemedy("give the output size instead of a factor, or a factor that gives whole sizes");
     }

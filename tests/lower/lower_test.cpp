@@ -477,6 +477,13 @@ const Case kMoves[] = {
            .output();
      },
      -1, 0},
+    {"upsample_nearest_by_more_than_2",
+     [](Network& n) {
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 2, 3}), std::nullopt,
+                                                 ir::Reals{2.25, 2.1})
+           .output();
+     },
+     -1, 0},
     {"upsample_nearest_odd_ratio",
      [](Network& n) {
        return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), Ints{13, 7}, std::nullopt)
