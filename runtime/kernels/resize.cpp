@@ -64,6 +64,10 @@ Status upsampleNearest2d(KernelContext& context) {
   Resize resize{call.tensor(0), call.output(3), false, {}, {}, {}};
   if (!call.ok()) return call.status();
   CARINA_RT_TRY(resize.open(call, 1, 2));
+  for (uint32_t i = 0; i < 2; ++i) {  // PyTorch copies or doubles rows whatever the factor
+    const int64_t in = resize.input->sizes[2 + i], out = resize.output->sizes[2 + i];
+    if (out == in || out == 2 * in) resize.scale[i] = static_cast<float>(in) / static_cast<float>(out);
+  }
   if (resize.output->elements() == 0) return Status{};
   const Region planes = resize.planes();
   for (size_t y = 0; y < static_cast<size_t>(resize.output->sizes[2]); ++y) {
