@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 
 namespace carina::platform {
@@ -22,12 +22,13 @@ class FakeTarget final : public DebugTarget {
   CpuRegisters& registers() override { return registers_; }
   bool read(uint32_t address, std::span<std::byte> bytes) override {
     if (!inside(address, bytes.size())) return false;
-    std::memcpy(bytes.data(), memory.data() + (address - 0x1000), bytes.size());
+    std::copy_n(std::as_bytes(std::span(memory)).begin() + (address - 0x1000), bytes.size(), bytes.begin());
     return true;
   }
   bool write(uint32_t address, std::span<const std::byte> bytes) override {
     if (!inside(address, bytes.size())) return false;
-    std::memcpy(memory.data() + (address - 0x1000), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(),
+              std::as_writable_bytes(std::span(memory)).begin() + (address - 0x1000));
     return true;
   }
   bool setBreakpoint(uint32_t address) override {
