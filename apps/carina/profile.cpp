@@ -8,7 +8,6 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
-#include "pipeline/file_kind.hpp"
 
 namespace carina::app {
 namespace {
@@ -19,30 +18,8 @@ struct Flags {
   std::filesystem::path json, trace;
 };
 
-Result<bool> isNetwork(const std::filesystem::path& file) {
-  CARINA_TRY(const auto mapped, MappedFile::open(file));
-  const pipeline::FileKind kind = pipeline::fileKind(mapped->bytes(), file);
-  return kind == pipeline::FileKind::Archive || kind == pipeline::FileKind::Tosa;
-}
-
-Result<pipeline::Profile> makeProfile(const Flags& flags) {
-  const pipeline::Options options = flags.build.finish();
-  CARINA_TRY(const bool network, isNetwork(options.model));
-  if (!network) return pipeline::profileProgram(options.model, options);
-  if (options.target.empty() || options.target == "cpu") {
-    return fail("a profile is of an NPU").withRemedy("name one with --target (see 'carina targets')");
-  }
-  CARINA_TRY(const pipeline::Build build, pipeline::build(options));
-  if (build.compiled.empty()) {
-    return fail("nothing of the network runs on {}", options.target)
-        .inFile(options.model.string())
-        .withRemedy("see why with carina compile");
-  }
-  return pipeline::profileBuild(build);
-}
-
 Status execute(const Flags& flags) {
-  CARINA_TRY(const pipeline::Profile profile, makeProfile(flags));
+  CARINA_TRY(const pipeline::Profile profile, pipeline::profile(flags.build.finish()));
   OutputFiles files;
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile)));
   if (!flags.trace.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));

@@ -126,10 +126,12 @@ using Status = Result<void>;
 
 /// CARINA_TRY(Graph graph, readGraph(file)); — declares the value, or returns the error from the enclosing function.
 #define CARINA_TRY(declaration, expression) CARINA_TRY_(CARINA_CONCAT(carina_try_, __COUNTER__), declaration, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and the name of a variable cannot stand in parentheses
 #define CARINA_TRY_(temporary, declaration, expression)        \
   auto temporary = (expression);                               \
   if (!temporary.ok()) return std::move(temporary).error();    \
   declaration = std::move(temporary).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// CARINA_RETURN_IF_ERROR(verify(graph)); — for Status.
 #define CARINA_RETURN_IF_ERROR(expression)                                     \

@@ -32,15 +32,15 @@ class Tensor {
   /// bytes.size() must equal numElements(shape) * dtypeSize(dtype).
   static Tensor borrow(DType dtype, Shape shape, ByteSpan bytes, std::shared_ptr<const void> owner);
   template <typename T>
-  static Tensor from(Shape shape, std::span<const T> values) {
-    Tensor tensor = uninitialized(DTypeOf<T>::value, std::move(shape));
+  static Tensor from(const Shape& shape, std::span<const T> values) {
+    Tensor tensor = uninitialized(DTypeOf<T>::value, shape);
     CARINA_CHECK(static_cast<int64_t>(values.size()) == tensor.numElements(), "value count differs from shape");
     std::copy(values.begin(), values.end(), tensor.mutableAs<T>().begin());
     return tensor;
   }
   template <typename T>
-  static Tensor from(Shape shape, const std::vector<T>& values) {
-    return from(std::move(shape), std::span<const T>(values));
+  static Tensor from(const Shape& shape, const std::vector<T>& values) {
+    return from(shape, std::span<const T>(values));
   }
   template <typename T>
   static Tensor scalar(T value) {

@@ -23,7 +23,8 @@ class WorkFolder {
       if (failed) return fail("cannot be made: {}", failed.message()).inFile(named.string());
       return WorkFolder(fs::absolute(named), false);
     }
-    std::string name = (fs::temp_directory_path(failed) / "carina-firmware-XXXXXX").string();
+    std::string name =
+        (fs::temp_directory_path(failed) / "carina-firmware-XXXXXX").string();  // mkdtemp fills the X
     if (failed || mkdtemp(name.data()) == nullptr) return fail("no temporary folder").inFile(name);
     return WorkFolder(name, true);
   }

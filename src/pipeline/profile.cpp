@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/file.hpp"
 #include "compiler/operation_builder.hpp"
 #include "npu/disassembler.hpp"
 #include "npu/stream.hpp"
@@ -178,6 +179,24 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
         .withRemedy("compile it for an NPU target");
   }
   return profile;
+}
+
+Result<Profile> profile(const Options& options) {
+  {
+    CARINA_TRY(const auto mapped, MappedFile::open(options.model));
+    const FileKind kind = fileKind(mapped->bytes(), options.model);
+    if (kind != FileKind::Archive && kind != FileKind::Tosa) return profileProgram(options.model, options);
+  }
+  if (options.target.empty() || options.target == "cpu") {
+    return fail("a profile is of an NPU").withRemedy("name one with --target (see 'carina targets')");
+  }
+  CARINA_TRY(const Build built, build(options));
+  if (built.compiled.empty()) {
+    return fail("nothing of the network runs on {}", options.target)
+        .inFile(options.model.string())
+        .withRemedy("see why with carina ops");
+  }
+  return profileBuild(built);
 }
 
 }  // namespace carina::pipeline

@@ -52,6 +52,8 @@ struct Profile {
   std::vector<ProfiledPart> parts;
 };
 
+/// Of options.model: a network, which is compiled for options.target first, or a finished program.
+Result<Profile> profile(const Options& options);
 /// Of a compilation for an NPU.
 Profile profileBuild(const Build& build);
 /// Of a file with command streams (see command_streams.hpp): a .pte, a .tflite compiled for an Ethos-U, a

@@ -271,10 +271,27 @@ bool isClamp(const ir::Node& node) {
   }
 }
 
-bool isFunction(const ir::Node& node) {
-  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] ||
-      node.operands()[0]->dtype() != DType::Float32)
-    return false;
+bool givesWholeNumbers(const ir::Node& node) {
+  if (!aten::isOperator(&node)) return false;
+  switch (aten::opId(&node)) {
+    case OpId::Floor:
+    case OpId::Ceil:
+    case OpId::Round:
+    case OpId::Trunc:
+    case OpId::Fix:
+    case OpId::Sign:
+    case OpId::Sgn:
+      return true;
+    default:
+      return false;
+  }
+}
+
+namespace {
+
+/// Operators whose elements are a function of one element, whatever the type.
+bool mapsElements(const ir::Node& node) {
+  if (!aten::isOperator(&node)) return false;
   switch (aten::opId(&node)) {
     case OpId::AddScalar:
     case OpId::SubScalar:
@@ -329,20 +346,11 @@ bool isFunction(const ir::Node& node) {
   }
 }
 
-bool givesWholeNumbers(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case OpId::Floor:
-    case OpId::Ceil:
-    case OpId::Round:
-    case OpId::Trunc:
-    case OpId::Fix:
-    case OpId::Sign:
-    case OpId::Sgn:
-      return true;
-    default:
-      return false;
-  }
+}  // namespace
+
+bool isFunction(const ir::Node& node) {
+  return !node.operands().empty() && node.operands()[0] && node.operands()[0]->dtype() == DType::Float32 &&
+         mapsElements(node);
 }
 
 std::optional<double> scalingOf(const ir::Node& node) {
@@ -361,6 +369,8 @@ bool isProduct(const ir::Node& node) {
 
 Role roleOf(const ir::Node& node) {
   if (!aten::isOperator(&node)) return Role::Float;
+  if (mapsElements(node)) return Role::Own;
+  if (isClamp(node)) return Role::Shared;
   switch (aten::opId(&node)) {
     case OpId::Conv1d:
     case OpId::Conv1dPadding:
@@ -377,15 +387,10 @@ Role roleOf(const ir::Node& node) {
                               : Role::Float;  // weights that are computed have no place in these operators
 
     case OpId::AddTensor:
-    case OpId::AddScalar:
     case OpId::SubTensor:
-    case OpId::SubScalar:
     case OpId::RsubTensor:
-    case OpId::RsubScalar:
     case OpId::MulTensor:
-    case OpId::MulScalar:
     case OpId::DivTensor:
-    case OpId::DivScalar:
     case OpId::DivTensorMode:
     case OpId::DivScalarMode:
     case OpId::FloorDivide:
@@ -404,60 +409,11 @@ Role roleOf(const ir::Node& node) {
     case OpId::Mean:
     case OpId::MeanDim:
     case OpId::Cumsum:
-    case OpId::Abs:
-    case OpId::Neg:
-    case OpId::Sign:
-    case OpId::Sgn:
-    case OpId::Ceil:
-    case OpId::Floor:
-    case OpId::Round:
-    case OpId::Trunc:
-    case OpId::Fix:
     case OpId::Frac:
-    case OpId::Square:
-    case OpId::Exp:
-    case OpId::Exp2:
-    case OpId::Expm1:
-    case OpId::Log:
-    case OpId::Log2:
-    case OpId::Log10:
-    case OpId::Log1p:
-    case OpId::Sqrt:
-    case OpId::Rsqrt:
-    case OpId::Reciprocal:
-    case OpId::Sin:
-    case OpId::Cos:
-    case OpId::Tan:
-    case OpId::Asin:
-    case OpId::Acos:
-    case OpId::Atan:
-    case OpId::Sinh:
-    case OpId::Cosh:
-    case OpId::Asinh:
-    case OpId::Acosh:
-    case OpId::Atanh:
-    case OpId::Sigmoid:
-    case OpId::Tanh:
-    case OpId::Erf:
-    case OpId::Erfc:
     case OpId::Erfinv:
-    case OpId::Logit:
-    case OpId::Gelu:
-    case OpId::Silu:
-    case OpId::Mish:
-    case OpId::Softplus:
-    case OpId::LogSigmoid:
-    case OpId::Hardsigmoid:
-    case OpId::Hardswish:
-    case OpId::LeakyRelu:
-    case OpId::Elu:
-    case OpId::Selu:
-    case OpId::Celu:
     case OpId::Hardshrink:
     case OpId::Softshrink:
     case OpId::Threshold:
-    case OpId::PowTensorScalar:
-    case OpId::PowScalar:
     case OpId::Prelu:
     case OpId::PrivateSoftmax:
     case OpId::SoftmaxInt:
@@ -465,13 +421,6 @@ Role roleOf(const ir::Node& node) {
     case OpId::LogSoftmaxInt:
       return Role::Own;
 
-    case OpId::Relu:
-    case OpId::Relu6:
-    case OpId::Hardtanh:
-    case OpId::Clamp:
-    case OpId::Clip:
-    case OpId::ClampMin:
-    case OpId::ClampMax:
     case OpId::AdaptiveAvgPool1d:
     case OpId::AdaptiveAvgPool2d:
     case OpId::PrivateAdaptiveAvgPool2d:

@@ -131,6 +131,23 @@ TEST_F(Cli, CompilesAndRuns) {
   EXPECT_EQ(findTensor(*results, "out0")->shape(), (Shape{200, 10}));
 }
 
+TEST_F(Cli, PagesShowTodaysOutput) {
+  const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
+                               path("digits8.pte") + calibrate("digits8"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  const Outcome ran = run("run " + path("digits8.pte") + " --input " + model("digits8_eval.npz"));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  // The first line holds paths, that of the run the time of this machine.
+  const auto figures = [](const std::string& output) { return output.substr(output.find('\n') + 1); };
+  const std::filesystem::path root = test::modelFile("").parent_path().parent_path();
+  for (const char* page : {"README.md", "docs/tutorial.md", "docs/commands/compile.md"}) {
+    EXPECT_THAT(contents(root / page), HasSubstr(figures(compiled.out))) << page;
+  }
+  for (const char* page : {"README.md", "docs/tutorial.md"}) {
+    EXPECT_THAT(contents(root / page), HasSubstr(figures(ran.out))) << page;
+  }
+}
+
 TEST_F(Cli, ProfilesNetworksAndPrograms) {
   const Outcome network =
       run("profile " + model("digits8.pt2") + " --target ethos-u85-128" + calibrate("digits8") + " --json " +
@@ -327,8 +344,8 @@ TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
 
 TEST_F(Cli, WritesProgramAndReportTogetherOrNeither) {
   ASSERT_TRUE(writeFile(path("file"), std::string_view("in the way")).ok());
-  const Outcome outcome = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
-                              calibrate("dense") + " --report " + path("file"));
+  const Outcome outcome = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " +
+                              path("d.pte") + calibrate("dense") + " --report " + path("file"));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }

@@ -25,6 +25,13 @@ Options optionsFor(const std::string& network, const std::string& target, const 
   return options;
 }
 
+/// Of the first `count` samples in `arrays`.
+Result<Verification> verifySome(const Build& built, const NamedTensors& arrays, size_t count) {
+  CARINA_TRY(std::vector<quantize::Sample> samples, verificationSamples(built, arrays));
+  samples.resize(count);
+  return verify(built, samples);
+}
+
 struct Place {
   const char* target;
   const char* mode;
@@ -41,10 +48,7 @@ TEST_P(Networks, NpuEqualsTosa) {
 
   auto arrays = readNpz(test::modelFile(std::string(network) + ".npz"));
   ASSERT_TRUE(arrays.ok());
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  samples->resize(2);
-  auto result = verify(*built, *samples);
+  auto result = verifySome(*built, *arrays, 2);
   ASSERT_TRUE(result.ok()) << result.error().str();
   EXPECT_TRUE(result->ok());
   EXPECT_FALSE(result->layers.empty());
@@ -99,10 +103,7 @@ TEST_P(SplitNetworks, NpuAndCpuPartsAreBothExact) {
   EXPECT_FALSE(built->partitioned.refusals.empty());
   auto arrays = readNpz(options.calibration);
   ASSERT_TRUE(arrays.ok());
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  samples->resize(1);
-  auto result = verify(*built, *samples);
+  auto result = verifySome(*built, *arrays, 1);
   ASSERT_TRUE(result.ok()) << result.error().str();
   EXPECT_TRUE(result->ok());
   EXPECT_FALSE(result->cpu.empty());
@@ -128,10 +129,7 @@ TEST_P(CpuNetworks, RunInFloatAsExported) {
   auto built = build(options);
   ASSERT_TRUE(built.ok()) << built.error().str();
   EXPECT_TRUE(built->compiled.empty());
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  samples->resize(1);
-  auto result = verify(*built, *samples);
+  auto result = verifySome(*built, *arrays, 1);
   ASSERT_TRUE(result.ok()) << result.error().str();
   EXPECT_TRUE(result->ok());
   for (const OutputResult& output : result->outputs)
@@ -148,10 +146,7 @@ TEST(CpuNetworks, RunQuantizedWhenAsked) {
   ASSERT_TRUE(built.ok()) << built.error().str();
   auto arrays = readNpz(options.calibration);
   ASSERT_TRUE(arrays.ok());
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok());
-  samples->resize(1);
-  auto result = verify(*built, *samples);
+  auto result = verifySome(*built, *arrays, 1);
   ASSERT_TRUE(result.ok()) << result.error().str();
   EXPECT_TRUE(result->ok());
   EXPECT_LT(result->outputs.front().program.decibels(), 90.0);
