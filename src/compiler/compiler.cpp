@@ -9,6 +9,7 @@
 #include "compiler/legalize.hpp"
 #include "compiler/operation_builder.hpp"
 #include "compiler/schedule.hpp"
+#include "compiler/split_weights.hpp"
 #include "compiler/storage.hpp"
 #include "ir/printer.hpp"
 #include "npu/stream.hpp"
@@ -149,6 +150,8 @@ Status checkBlocks(ir::Graph& graph, const npu::Target& target) {
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
   CARINA_CHECK(machine.target, "a machine has a target");
   CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
+  // In a small cache, parts get in each other's way.
+  if (machine.memory.slowConstants() && !machine.memory.spilling()) splitWeights(graph);
   CARINA_RETURN_IF_ERROR(makeAddressable(graph));
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
   CARINA_TRY(Schedule plan, schedule(graph, machine, options));

@@ -66,6 +66,26 @@ TEST(MemoryModes, ExactAndWithoutHazards) {
   }
 }
 
+TEST(MemoryModes, ManyWeightsArriveInParts) {
+  // The last layer has 675 KiB of them.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 64});
+  for (const int64_t channels : {64, 1200}) {
+    x = b.rescalePerChannel(b.conv(x, channels, {3, 3}, {1, 1}, {1, 1, 1, 1}, 3), DType::Int8, 44, -5);
+  }
+  const ir::Graph graph = b.finish({x});
+  for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
+    EXPECT_EQ(differences(graph, target, "Shared_Sram", randomInputs(graph, 3), false), "");
+    const compiler::CompiledProgram program = compiled(graph, *npu::makeMachine(target, "", "Shared_Sram"));
+    std::vector<int64_t> depths;
+    for (const auto& record : program.operations) {
+      const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
+      if (op && op->ofm.depth > 64) depths.push_back(op->ofm.depth);
+    }
+    EXPECT_EQ(depths, (std::vector<int64_t>{400, 400, 400})) << target;
+  }
+}
+
 TEST(MemoryModes, ALargerCacheCostsNoCycles) {
   const ir::Graph graph = network();
   for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {

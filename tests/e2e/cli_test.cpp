@@ -146,6 +146,10 @@ TEST_F(Cli, PagesShowTodaysOutput) {
   for (const char* page : {"README.md", "docs/tutorial.md"}) {
     EXPECT_THAT(contents(root / page), HasSubstr(figures(ran.out))) << page;
   }
+  const Outcome verified =
+      run("verify " + model("digits8.pt2") + " --target ethos-u55-128" + calibrate("digits8"));
+  ASSERT_EQ(verified.status, 0) << verified.err;
+  EXPECT_THAT(contents(root / "docs/commands/verify.md"), HasSubstr(verified.out));
 }
 
 TEST_F(Cli, ProfilesNetworksAndPrograms) {
