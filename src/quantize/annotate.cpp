@@ -8,6 +8,7 @@
 
 #include "aten/conv_op.hpp"
 #include "aten/ops.hpp"
+#include "quantize/recurrence.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -43,6 +44,7 @@ class Annotator {
     for (ir::Value* input : graph.inputs()) visitInput(input);
     for (ir::Node* node : graph.nodes()) visit(*node);
     for (ir::Value* output : graph.outputs()) visitOutput(output);
+    shareSteps(graph);
   }
 
   Annotation finish() {
@@ -194,6 +196,24 @@ class Annotator {
     }
     if (role == Role::Own) return;
     for (size_t i = 1; i < touched.size(); ++i) sets_.join(touched[0], touched[i]);
+  }
+
+  /// Whether the scale of a value is in a stream of weights or in a table.
+  static bool shapesConstants(const ir::Value& value) {
+    const auto does = [](const ir::Node& node) { return asWeighted(node) || isFunction(node); };
+    return (value.producer() && does(*value.producer())) ||
+           std::any_of(value.uses().begin(), value.uses().end(),
+                       [&](const ir::Use& use) { return does(*use.node); });
+  }
+
+  /// Where steps of a recurrence could have the same weights and tables, their values have the same ranges.
+  void shareSteps(const ir::Graph& graph) {
+    for (const auto& [one, other] : successiveValues(graph)) {
+      const auto a = made_.find(one), b = made_.find(other);
+      if (a == made_.end() || b == made_.end() || !shapesConstants(*one)) continue;
+      if (slots_[a->second].settings.precision == slots_[b->second].settings.precision)
+        sets_.join(a->second, b->second);
+    }
   }
 
   /// The settings of a group are those of its highest rank, the first where there are several.

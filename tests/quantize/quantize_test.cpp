@@ -58,6 +58,36 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
   EXPECT_EQ(annotation.groups[0].forms.size(), 5u);
 }
 
+/// h = tanh(W h + x) three times, from h = 0; the last one only is returned.
+TEST(Annotate, StepsOfARecurrenceShareTheirRanges) {
+  Network n;
+  Value* weight = n.constant({4, 4}, -1, 1);
+  Value* state = n.constant({1, 4}, 0, 0);
+  std::vector<Value*> products, sums, states;
+  for (int step = 0; step < 3; ++step) {
+    products.push_back(aten::Linear::create(n.b, state, weight, nullptr).output());
+    sums.push_back(aten::AddTensor::create(n.b, products.back(), n.input({1, 4}), int64_t{1}).output());
+    states.push_back(state = aten::Tanh::create(n.b, sums.back()).output());
+  }
+  n.done(state);
+  const Annotation annotation = annotated(n.graph);
+  for (const auto& values : {products, sums, states}) {
+    EXPECT_EQ(annotation.groupOf(values[0]).value(), annotation.groupOf(values[1]).value());
+    EXPECT_EQ(annotation.groupOf(values[0]).value(), annotation.groupOf(values[2]).value());
+  }
+  EXPECT_NE(annotation.groupOf(products[0]).value(), annotation.groupOf(sums[0]).value());
+}
+
+TEST(Annotate, OneLayerOfTwoInputsHasTwoRanges) {
+  Network n;
+  Value* weight = n.constant({4, 4}, -1, 1);
+  Value* a = aten::Linear::create(n.b, n.input({1, 4}), weight, nullptr).output();
+  Value* b = aten::Linear::create(n.b, n.input({1, 4}), weight, nullptr).output();
+  n.done(aten::AddTensor::create(n.b, a, b, int64_t{1}).output());
+  const Annotation annotation = annotated(n.graph);
+  EXPECT_NE(annotation.groupOf(a).value(), annotation.groupOf(b).value());
+}
+
 TEST(Quantize, ParametersOfAConvolution) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
