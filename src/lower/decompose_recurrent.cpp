@@ -24,9 +24,9 @@ struct Parts {
   ir::Value* select(ir::Value* x, int64_t dim, int64_t i) {
     return aten::SelectInt::create(b, x, dim, i).output();
   }
-  /// Rows [i * size, (i + 1) * size) of the last dimension.
-  ir::Value* gate(ir::Value* x, int64_t i, int64_t size) {
-    return aten::SliceTensor::create(b, x, int64_t{-1}, i * size, (i + 1) * size, int64_t{1}).output();
+  /// Elements [i * size, (i + count) * size) of a dimension.
+  ir::Value* gates(ir::Value* x, int64_t i, int64_t size, int64_t count = 1, int64_t dim = -1) {
+    return aten::SliceTensor::create(b, x, dim, i * size, (i + count) * size, int64_t{1}).output();
   }
   ir::Value* stack(std::vector<ir::Value*> x, int64_t dim) {
     return aten::Stack::create(b, std::move(x), dim).output();
@@ -49,26 +49,39 @@ struct Weights {
   ir::Value* hidden = nullptr;
   ir::Value* inputBias = nullptr;
   ir::Value* hiddenBias = nullptr;
+  bool sigmoidsFirst = false;  // LSTM: rows i, f, o, g instead of PyTorch's i, f, g, o
 };
 
-/// One step; `fromInput` is W_ih x + b_ih. Gate rows: LSTM i, f, g, o; GRU r, z, n.
+/// The weights of an LSTM layer with the rows of its three sigmoids beside each other, so that they are one.
+Weights sigmoidsFirst(Parts& p, const Weights& w, int64_t size) {
+  const auto reordered = [&](ir::Value* x) -> ir::Value* {
+    return x ? p.cat({p.gates(x, 0, size, 2, 0), p.gates(x, 3, size, 1, 0), p.gates(x, 2, size, 1, 0)}, 0)
+             : nullptr;
+  };
+  return {reordered(w.input), reordered(w.hidden), reordered(w.inputBias), reordered(w.hiddenBias), true};
+}
+
+/// One step; `fromInput` is W_ih x + b_ih. Gate rows: LSTM i, f, g, o; GRU r, z, n. Gates are cut before they
+/// are added: then a sum goes into one function only, and both are one operation.
 State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const Weights& w) {
   ir::Value* fromHidden = p.linear(before.h, w.hidden, w.hiddenBias);
   const int64_t size = before.h->shape().back();
+  const auto sum = [&](int64_t first, int64_t count) {
+    return p.add(p.gates(fromInput, first, size, count), p.gates(fromHidden, first, size, count));
+  };
   if (kind == Kind::Lstm) {
-    ir::Value* z = p.add(fromInput, fromHidden);
-    ir::Value* in = p.sigmoid(p.gate(z, 0, size));
-    ir::Value* forget = p.sigmoid(p.gate(z, 1, size));
-    ir::Value* candidate = p.tanh(p.gate(z, 2, size));
-    ir::Value* out = p.sigmoid(p.gate(z, 3, size));
+    ir::Value* open = p.sigmoid(sum(0, w.sigmoidsFirst ? 3 : 2));
+    ir::Value *in = p.gates(open, 0, size), *forget = p.gates(open, 1, size);
+    ir::Value* out = w.sigmoidsFirst ? p.gates(open, 2, size) : p.sigmoid(sum(3, 1));
+    ir::Value* candidate = p.tanh(sum(w.sigmoidsFirst ? 3 : 2, 1));
     ir::Value* c = p.add(p.mul(forget, before.c), p.mul(in, candidate));
     return {p.mul(out, p.tanh(c)), c};
   }
   if (kind == Kind::Gru) {
-    ir::Value* reset = p.sigmoid(p.add(p.gate(fromInput, 0, size), p.gate(fromHidden, 0, size)));
-    ir::Value* update = p.sigmoid(p.add(p.gate(fromInput, 1, size), p.gate(fromHidden, 1, size)));
+    ir::Value* open = p.sigmoid(sum(0, 2));
+    ir::Value *reset = p.gates(open, 0, size), *update = p.gates(open, 1, size);
     ir::Value* candidate =
-        p.tanh(p.add(p.gate(fromInput, 2, size), p.mul(reset, p.gate(fromHidden, 2, size))));
+        p.tanh(p.add(p.gates(fromInput, 2, size), p.mul(reset, p.gates(fromHidden, 2, size))));
     return {p.add(p.mul(p.sub(before.h, candidate), update), candidate), nullptr};
   }
   ir::Value* z = p.add(fromInput, fromHidden);
@@ -116,8 +129,8 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
     for (int64_t direction = 0; direction < directions; ++direction) {
       const int64_t cell = layer * directions + direction;
       const auto* params = op.params().data() + static_cast<size_t>(cell) * perCell;
-      const Weights w{params[0], params[1], perCell == 4 ? params[2] : nullptr,
-                      perCell == 4 ? params[3] : nullptr};
+      Weights w{params[0], params[1], perCell == 4 ? params[2] : nullptr, perCell == 4 ? params[3] : nullptr};
+      if (kind == Kind::Lstm) w = sigmoidsFirst(p, w, w.hidden->dim(1));
       const State start{p.select(states[0], 0, cell),
                         kind == Kind::Lstm ? p.select(states[1], 0, cell) : nullptr};
       const Layer run = runLayer(p, kind, x, start, w, direction == 1);

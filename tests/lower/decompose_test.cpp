@@ -416,6 +416,23 @@ TEST(Einsum, AConstantMatrixIsALinearLayer) {
   EXPECT_EQ(layers, 1u);
 }
 
+TEST(Recurrent, GatesOfOneFunctionAreOneOperation) {
+  Network n;
+  Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {1, 2, 4}));
+  const std::vector<Value*> params{n.weight({16, 3}), n.weight({16, 4}), n.weight({16}), n.weight({16})};
+  const auto lstm = aten::LstmInput::create(n.b, n.input({5, 2, 3}), {zeros, zeros}, params, true, int64_t{1},
+                                            0.0, false, false, false);
+  n.graph.setOutputs({lstm.node()->result(0)});
+  ASSERT_TRUE(decompose(n.graph).ok());
+  std::map<std::string_view, int> count;
+  for (const ir::Node* node : n.graph.nodes()) ++count[node->opName()];
+  EXPECT_EQ(count["aten.sigmoid.default"], 5);   // input, forget and output gate of a step
+  EXPECT_EQ(count["aten.tanh.default"], 2 * 5);  // candidate and cell
+  EXPECT_EQ(count["aten.add.Tensor"], 3 * 5);    // two sums of gates, the cell
+  EXPECT_EQ(count["aten.linear.default"],
+            1 + 4);  // of the input in all steps; that of the zeros is a constant
+}
+
 TEST(WeightNorm, BecomesAConstant) {
   const ir::OpDef* def = aten::findOperator("aten._weight_norm.default");
   for (const int64_t dim : {0, 1, -1}) {
