@@ -19,12 +19,22 @@ constexpr int32_t highProduct(int32_t a, int32_t b) {
   return static_cast<int32_t>((int64_t{a} * b + (int64_t{1} << 30)) >> 31);
 }
 
-/// The saturating one, which rounds halves away from zero.
+/// The saturating one.
 constexpr int32_t saturatingHighProduct(int32_t a, int32_t b) {
   if (a == INT32_MIN && b == INT32_MIN) return INT32_MAX;
   const int64_t nudge = (a < 0) != (b < 0) ? 1 - (int64_t{1} << 30) : int64_t{1} << 30;
   return static_cast<int32_t>((int64_t{a} * b + nudge) / (int64_t{1} << 31));
 }
+
+/// What e^x is made of: a Taylor series round -1/8 for the part of x within 1/4, then one factor e^-(2^k),
+/// k = -2 to 4, for each bit of the rest. Fractions of 2^31.
+struct ExpTerms {
+  static constexpr int32_t kMiddle = 1895147668;  // e^-1/8
+  static constexpr int32_t kThird = 715827883;
+  static constexpr int kFirstBit = 24;  // 1/4 with 26 fraction bits
+  static constexpr int32_t kFactors[7] = {1672461947, 1302514674, 790015084, 290630308,
+                                          39332535,   720401,     242};
+};
 
 /// A value in another scale. `shift` is from -31 to 30.
 struct Rescale {

@@ -83,24 +83,6 @@ Status quantizedActivation(KernelContext& context) {
 
 namespace {
 
-/// e^x for x <= 0 with 26 fraction bits, as a fraction of 2^31: a Taylor series round -1/8 for the rest below
-/// 1/4, then factors e^-(2^k) for k = -2 to 4.
-int32_t expOfNegative(int32_t value) {
-  if (value == 0) return INT32_MAX;
-  constexpr int32_t kQuarter = 1 << 24;
-  const int32_t part = (value & (kQuarter - 1)) - kQuarter,
-                rest = wrappedSum(part, static_cast<int32_t>(0u - static_cast<uint32_t>(value)));
-  const int32_t x = part * 32 + (1 << 28), x2 = saturatingHighProduct(x, x);
-  const int32_t cubic = dividedByPower(saturatingHighProduct(x2, x2), 2) + saturatingHighProduct(x2, x);
-  const int32_t series = x + dividedByPower(saturatingHighProduct(cubic, 715827883) + x2, 1);
-  int32_t result = 1895147668 + saturatingHighProduct(1895147668, series);
-  constexpr int32_t kFactors[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
-  for (int k = 0; k < 7; ++k) {
-    if ((rest >> (24 + k) & 1) != 0) result = saturatingHighProduct(result, kFactors[k]);
-  }
-  return result;
-}
-
 /// value * 2^exponent, saturated.
 int32_t timesPower(int32_t value, int exponent) {
   const int64_t wide = int64_t{value} * (int64_t{1} << exponent);
@@ -121,28 +103,14 @@ int32_t inverseOfOnePlus(int32_t value) {
 
 void softmaxLine(const int8_t* in, int8_t* out, size_t count, const Rescale& scale, int32_t least) {
   constexpr int kAccumulatorBits = 12;
-  int32_t largest = in[0];
-  for (size_t i = 1; i < count; ++i) largest = in[i] > largest ? in[i] : largest;
-  const auto power = [&](int32_t difference) {
-    const int32_t shifted = static_cast<int32_t>(static_cast<uint32_t>(difference) << scale.shift);
-    return expOfNegative(saturatingHighProduct(shifted, scale.multiplier));
-  };
-  int32_t sum = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t difference = in[i] - largest;
-    if (difference >= least) sum = wrappedSum(sum, dividedByPower(power(difference), kAccumulatorBits));
-  }
+  const Powers powers{scale, largestInt8(in, count), least};
+  const int32_t sum = sumOfPowers(in, count, powers, kAccumulatorBits);
   const int headroom = sum <= 0 ? 0 : __builtin_clz(static_cast<uint32_t>(sum));
   const int32_t inverse =
       inverseOfOnePlus(static_cast<int32_t>((static_cast<uint32_t>(sum) << headroom) - (uint32_t{1} << 31)));
   const int bits = kAccumulatorBits - headroom + 23;
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t difference = in[i] - largest;
-    int32_t value = -128;
-    if (difference >= least && bits >= 0 && bits <= 31)
-      value += dividedByPower(saturatingHighProduct(inverse, power(difference)), bits);
-    out[i] = static_cast<int8_t>(clampTo(value, -128, 127));
-  }
+  if (bits >= 0 && bits <= 31) return scalePowers(in, out, count, powers, inverse, bits);
+  for (size_t i = 0; i < count; ++i) out[i] = -128;
 }
 
 }  // namespace

@@ -37,6 +37,20 @@ void macInt8(const int8_t* in, const int8_t* weights, int32_t* sums, size_t coun
 void addToInt8(const int8_t* in, int32_t* sums, size_t count);
 /// largest[i] = max(largest[i], in[i]).
 void maxInt8(const int8_t* in, int8_t* largest, size_t count);
+/// The largest of in[0] to in[count - 1]; `count` is not 0.
+int32_t largestInt8(const int8_t* in, size_t count);
+
+/// e^((q - largest) * scale) as a fraction of 2^31, and 0 where q - largest is below `least` (<= 0). The
+/// shift of `scale` is not negative; what it gives has 26 fraction bits.
+struct Powers {
+  Rescale scale;
+  int32_t largest = 0, least = 0;
+};
+/// The wrapping sum of powers, each divided by 2^divisor.
+int32_t sumOfPowers(const int8_t* in, size_t count, const Powers& powers, int divisor);
+/// out[i] = clamp(power * factor / 2^31 / 2^divisor - 128).
+void scalePowers(const int8_t* in, int8_t* out, size_t count, const Powers& powers, int32_t factor,
+                 int divisor);
 /// out[i] = table[in[i] + 128].
 void lookUpInt8(const int8_t* in, const int8_t* table, int8_t* out, size_t count);
 

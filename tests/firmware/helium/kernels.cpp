@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the kernels that have Helium variants on pseudo-random data and prints a checksum per call, for a
 // bare Cortex-M55. Built with and without Helium it must print the same.
-#include <initializer_list>
-
 #include "carina/kernels.hpp"
+
+#include <initializer_list>
 
 using namespace carina::rt;
 
@@ -190,6 +190,18 @@ void elementwise(int32_t count) {
   table.run("quantized_activation", kernels::quantizedActivation);
 }
 
+/// Lines of `length` elements with scales from 2^-8 to 1, for which 26 fraction bits are a shift of 18 to 26.
+void softmax(int32_t length) {
+  const int32_t sizes[] = {3, length};
+  Arguments call;
+  call.tensor(ScalarType::Int8, 2, sizes);
+  const int32_t shift = between(18, 26);
+  call.integer(-1).integer(between(-128, 127)).integer(-128).integer(between(1 << 30, INT32_MAX));
+  call.integer(shift).integer(-(31 << (26 - shift)));
+  call.tensor(ScalarType::Int8, 2, sizes);
+  call.run("softmax", kernels::quantizedSoftmax);
+}
+
 void linear(int32_t depth, int32_t columns) {
   const int32_t in[] = {3, depth}, weights[] = {columns, depth}, out[] = {3, columns};
   Arguments call;
@@ -251,6 +263,7 @@ extern "C" [[noreturn]] void start() {
     quantizing(ScalarType::UInt16, count, 0, 65535);
     elementwise(count);
   }
+  for (int32_t length = 1; length < 40; ++length) softmax(length);
   for (const int32_t size : {1, 2, 15, 16, 17, 31, 33, 70}) {
     linear(size, 1 + size % 7);
     convolution(false, size);
