@@ -40,6 +40,27 @@ TEST(ModelChecker, AKernelThatReadsWhatADmaWritesNeedsAWait) {
   }
 }
 
+// Published programs for the Ethos-U55 copy single bytes; its DMA is specified in units of 16.
+TEST(ModelChecker, AShortDmaOfTheU55CountsAsSixteenBytes) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    SmallProgram program(target);
+    KernelOperation op = program.copy(1, 1, 16, ElementType::Int8, std::vector<int64_t>(16, 1));
+    const FeatureMap source = program.map(1, 1, 16, ElementType::Int8, std::vector<int64_t>(16, 7));
+    DmaOperation dma;
+    dma.source.region = dma.destination.region = 1;
+    dma.source.address = source.base[0];
+    dma.destination.address = op.ifm.base[0];
+    dma.length = 1;
+    op.ifm.depth = op.ofm.depth = 8;
+    op.ifm.base[0] += 8;  // the second half of what the DMA begins to write
+    program.add(dma);
+    program.add(op);
+    ASSERT_EQ(program.run(checking()), "");
+    EXPECT_EQ(count(program.result(), Finding::Kind::Alignment), 0) << target;
+    EXPECT_EQ(count(program.result(), Finding::Kind::Hazard), target[7] == '5' ? 1 : 0) << target;
+  }
+}
+
 TEST(ModelChecker, ADmaOverAKernelsInputNeedsAWait) {
   for (const bool wait : {false, true}) {
     SmallProgram program("ethos-u85-256");
