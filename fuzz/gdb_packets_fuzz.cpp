@@ -25,6 +25,9 @@ class Target final : public DebugTarget {
   }
   bool setBreakpoint(uint32_t address) override { return inside(address, 2); }
   void clearBreakpoint(uint32_t) override {}
+  bool setWatchpoint(const WatchedRange& range) override { return inside(range.address, range.size); }
+  void clearWatchpoint(const WatchedRange&) override {}
+  WatchedRange accessed() const override { return {kBase, 1, true, true}; }
 
  private:
   static constexpr uint32_t kBase = 0x1000;

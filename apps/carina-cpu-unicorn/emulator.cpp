@@ -105,6 +105,40 @@ const char* Emulator::codeChanged(uint32_t address, uint64_t size) {
   return error == UC_ERR_OK ? nullptr : uc_strerror(error);
 }
 
+const char* Emulator::watch(uint32_t address, uint64_t size, uint32_t flags) {
+  if (uc_ == nullptr) return "not open";
+  if (const char* error = watchInstructions(); error != nullptr) return error;
+  // Unicorn compares where accesses begin: those that begin up to seven bytes before may reach in.
+  const uint64_t first = address, last = first + size - 1;
+  uc_hook hook = 0;
+  const int type = ((flags & kWatchWrites) != 0 ? UC_HOOK_MEM_WRITE : 0) |
+                   ((flags & kWatchReads) != 0 ? UC_HOOK_MEM_READ : 0);
+  const uc_err error =
+      uc_hook_add(uc_, &hook, type, hookPointer(&onData), this, first < 7 ? 0 : first - 7, last);
+  if (error != UC_ERR_OK) return uc_strerror(error);
+  watched_.push_back({first, last, flags, hook});
+  return codeChanged(0, 0);  // code translated before does not ask
+}
+
+const char* Emulator::unwatch() {
+  for (const Watched& watched : watched_) uc_hook_del(uc_, watched.hook);
+  const bool any = !watched_.empty();
+  watched_.clear();
+  return any ? codeChanged(0, 0) : nullptr;
+}
+
+void Emulator::onData(uc_engine*, uc_mem_type type, uint64_t address, int size, int64_t, void* self) {
+  Emulator& emulator = *static_cast<Emulator*>(self);
+  const uint32_t flag = type == UC_MEM_WRITE ? kWatchWrites : kWatchReads;
+  for (const Watched& watched : emulator.watched_) {
+    if (emulator.hit_ != 0 || (watched.flags & flag) == 0 || address > watched.last ||
+        address + static_cast<uint64_t>(size) <= watched.first)
+      continue;
+    emulator.hit_ = flag;
+    emulator.hitAddress_ = static_cast<uint32_t>(address > watched.first ? address : watched.first);
+  }
+}
+
 // --- registers
 
 uint32_t Emulator::get(int reg) const {
@@ -221,30 +255,46 @@ const char* Emulator::watchInstructions() {
 }
 
 // Unicorn keeps no IT state in the middle of a block: a stop there would lose the conditions of the rest.
-uint32_t Emulator::groupEndAt(uint32_t address) {
+uint32_t Emulator::itStateAtStart() const {
+  const uint32_t xpsr = shared_.registers.xpsr;
+  return (xpsr >> 8 & 0xc) | (xpsr >> 25 & 3);
+}
+
+uint32_t Emulator::groupEndAt(uint32_t address, uint32_t state) {
   const auto length = [](uint32_t mask) { return 4 - __builtin_ctz(mask); };
-  const uint32_t state = shared_.registers.xpsr;  // as the run began
-  const uint32_t mask = (state >> 8 & 0xc) | (state >> 25 & 3);
   const uint16_t code = halfword(address);
   int left = 1;
-  if (mask != 0) left = length(mask);
-  if (mask == 0 && (code & 0xff00) == 0xbf00 && (code & 0xf) != 0) left = 1 + length(code & 0xf);
+  if (state != 0) left = length(state);
+  if (state == 0 && (code & 0xff00) == 0xbf00 && (code & 0xf) != 0) left = 1 + length(code & 0xf);
   for (; left > 0; --left) address += isWide(halfword(address)) ? 4 : 2;
   return address;
 }
 
 void Emulator::instruction(uint32_t address) {
+  if (!stopped_ && (flags_ & kOneInstruction) == 0 && !watched_.empty() && stopsForWatch(address)) {
+    count(-countInstructions(address, blockEnd_ - address));
+    stopWith(Reason::Watchpoint, hitAddress_, hit_);
+  }
   if (stopped_) uc_emu_stop(uc_);
   if (stopped_ || (flags_ & kOneInstruction) == 0) return;
   if (groupEnd_ == 0) {
     groupStart_ = address;
-    groupEnd_ = groupEndAt(address);
+    groupEnd_ = groupEndAt(address, itStateAtStart());
     return;
   }
   if (inGroup(address)) return;
   count(-countInstructions(address, blockEnd_ - address));
   stopWith(Reason::Budget);
   uc_emu_stop(uc_);
+}
+
+bool Emulator::stopsForWatch(uint32_t address) {
+  // Not within an IT block: what the core would go on with there is not to be had.
+  if (groupEnd_ != 0 && inGroup(address)) return false;
+  const uint32_t state = groupEnd_ == 0 ? itStateAtStart() : 0;
+  groupStart_ = address;
+  groupEnd_ = groupEndAt(address, state);
+  return hit_ != 0;
 }
 
 void Emulator::count(int64_t instructions) {
@@ -396,13 +446,20 @@ Message Emulator::run(uint64_t budget, uint32_t flags) {
   flags_ = flags;
   masksAtStart_ = masks();
   stopSoon_ = stopped_ = false;
-  groupEnd_ = 0;
+  groupEnd_ = hit_ = 0;
   blockStart_ = blockEnd_ = 0;
   const uc_err error = uc_emu_start(uc_, uint64_t{shared_.registers.r[15] | 1}, kNowhere, 0, 0);
-  const Message reply = classify(error);
+  Message reply = classify(error);
   storeRegisters();
   // What Unicorn shows in the middle of a block is the IT state at its beginning.
-  if ((flags & kOneInstruction) != 0 && reply.reason == Reason::Budget) shared_.registers.xpsr &= ~kItState;
+  const bool alone = (flags & kOneInstruction) != 0 && reply.reason == Reason::Budget;
+  if (reply.kind == Kind::Stopped && (alone || reply.reason == Reason::Watchpoint))
+    shared_.registers.xpsr &= ~kItState;
+  if (reply.kind == Kind::Stopped && hit_ != 0 &&
+      (reply.reason == Reason::Budget || reply.reason == Reason::Requested)) {
+    stopWith(Reason::Watchpoint, hitAddress_, hit_);
+    reply = stop_;
+  }
   if (reply.reason == Reason::ReadFault || reply.reason == Reason::WriteFault) locateFault();
   return reply;
 }

@@ -25,6 +25,8 @@ class Emulator {
   const char* mapRam(uint32_t address, uint64_t size, uint64_t offset);
   const char* mapDevices(uint32_t address, uint64_t size);
   const char* codeChanged(uint32_t address, uint64_t size);
+  const char* watch(uint32_t address, uint64_t size, uint32_t flags);
+  const char* unwatch();
   carina::cpu_protocol::Message run(uint64_t budget, uint32_t flags);
 
  private:
@@ -32,6 +34,11 @@ class Emulator {
     uint32_t address;
     uint64_t size;
     uint8_t* bytes;
+  };
+  struct Watched {
+    uint64_t first, last;
+    uint32_t flags;
+    uc_hook hook;
   };
   struct Devices {
     Emulator* emulator;
@@ -42,6 +49,7 @@ class Emulator {
   static void onInstruction(uc_engine*, uint64_t address, uint32_t size, void* self);
   static void onInterrupt(uc_engine*, uint32_t number, void* self);
   static bool onInvalidAccess(uc_engine*, uc_mem_type type, uint64_t address, int, int64_t, void* self);
+  static void onData(uc_engine*, uc_mem_type type, uint64_t address, int size, int64_t, void* self);
   static uint64_t onRead(uc_engine*, uint64_t offset, unsigned size, void* devices);
   static void onWrite(uc_engine*, uint64_t offset, unsigned size, uint64_t value, void* devices);
 
@@ -49,8 +57,11 @@ class Emulator {
   void instruction(uint32_t address);
   /// From now on onInstruction is called for every instruction. Slow: only for runs of one instruction.
   const char* watchInstructions();
-  /// Behind the instructions that go together from `address` on.
-  uint32_t groupEndAt(uint32_t address);
+  /// Behind the instructions that go together from `address` on; `state` is the IT state before them.
+  uint32_t groupEndAt(uint32_t address, uint32_t state);
+  uint32_t itStateAtStart() const;
+  /// Whether what was accessed ends the run here, before the instruction at `address`.
+  bool stopsForWatch(uint32_t address);
   /// Whether the group that runs alone goes on there; back at its start it does not.
   bool inGroup(uint32_t address) const { return address > groupStart_ && address < groupEnd_; }
   void count(int64_t instructions);
@@ -91,6 +102,9 @@ class Emulator {
   uint32_t blockStart_ = 0, blockEnd_ = 0;  // of the latest block begun
   bool watching_ = false;
   uint32_t groupStart_ = 0, groupEnd_ = 0;  // with kOneInstruction: what runs; 0 before the first instruction
+  std::vector<Watched> watched_;
+  uint32_t hit_ = 0,
+           hitAddress_ = 0;  // the first watched access of the run: kWatch..., 0 when there was none
   bool stopSoon_ = false, connected_ = true;
   bool stopped_ = false;  // `stop_` says why
   carina::cpu_protocol::Message stop_{};

@@ -60,6 +60,10 @@ int main() {
       case Kind::CodeChanged:
         reply = answer(emulator.codeChanged(request.address, request.count));
         break;
+      case Kind::Watch:
+        reply = answer(request.count == 0 ? emulator.unwatch()
+                                          : emulator.watch(request.address, request.count, request.flags));
+        break;
       case Kind::Run:
         reply = emulator.run(request.count, request.flags);
         break;

@@ -41,7 +41,8 @@ constexpr std::array kBoards = {
           {0x48103000, 0x48103200},
           0x49303000,
           0x49300000,
-          0x49302000},
+          0x49302000,
+          0x41055470},
     Board{"corstone-320",
           "Cortex-M85",
           0x410fd230,
@@ -52,7 +53,8 @@ constexpr std::array kBoards = {
           {0x40006000, 0x40006800},
           0x48203000,
           0x48200000,
-          0x48202000},
+          0x48202000,
+          0},
 };
 
 }  // namespace

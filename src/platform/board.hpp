@@ -31,6 +31,7 @@ struct Board {
   uint32_t timingAdapter[2];
   uint32_t uart0;  // UART1..5 follow, 4 KiB each
   uint32_t scc, fpgaIo;
+  uint32_t sccId;  // what the SCC calls the board; 0: not known
 };
 
 /// Peripherals live in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 does not matter.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/result.hpp"
 #include "platform/cpu_protocol.hpp"
@@ -34,6 +35,13 @@ class DeviceSpace {
   ~DeviceSpace() = default;
 };
 
+/// Data accesses after which a run ends.
+struct WatchedRange {
+  uint32_t address, size;
+  bool reads, writes;
+  friend bool operator==(const WatchedRange&, const WatchedRange&) = default;
+};
+
 class Cpu {
  public:
   virtual ~Cpu() = default;
@@ -45,6 +53,9 @@ class Cpu {
   virtual Status mapDevices(uint32_t address, uint64_t size) = 0;
   /// Code at these addresses was changed behind the CPU's back; size 0: anywhere.
   virtual Status codeChanged(uint32_t address, uint64_t size) = 0;
+
+  /// From the next run on; replaces the ranges of the last call. Slow while there are any.
+  virtual Status watch(std::span<const WatchedRange> ranges) = 0;
 
   /// Runs until `budget` instructions are done (a few more: whole basic blocks) or something happens. With
   /// `stopOnMaskChange` also comes back when PRIMASK, BASEPRI or FAULTMASK change. An Error: the CPU is lost.

@@ -9,6 +9,7 @@
 //   MapRam(address, size, offset)  →
 //   MapDevices(address, size)      →
 //   CodeChanged(address, size)     →
+//   Watch(address, size, flags)    →
 //                                  ←  Done | Failed(text), to each of them
 //   Run(count = budget, flags)     →
 //                                  ←  Read(address, size)             any number of times
@@ -27,7 +28,7 @@
 
 namespace carina::cpu_protocol {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 /// The file descriptors that the emulator inherits.
 constexpr int kSocket = 3;
 constexpr int kMemory = 4;
@@ -40,6 +41,7 @@ enum class Kind : uint32_t {
   MapRam,
   MapDevices,
   CodeChanged,
+  Watch,
   Run,
   Value,
   // emulator to platform
@@ -67,11 +69,16 @@ enum class Reason : uint32_t {
   ReadFault,  // address = the one that nothing is mapped to
   WriteFault,
   FetchFault,
+  Watchpoint,  // a watched address was accessed; address, value = kWatchWrites or kWatchReads; the program
+               // counter is behind the instruction
 };
 
 /// Flags of Run.
 constexpr uint32_t kStopOnMaskChange = 1;  // come back when PRIMASK, BASEPRI or FAULTMASK changes
 constexpr uint32_t kOneInstruction = 2;    // or an IT instruction with those it governs
+/// Flags of Watch; count 0 instead: nothing is watched any more.
+constexpr uint32_t kWatchWrites = 1;
+constexpr uint32_t kWatchReads = 2;
 /// Flags of Value.
 constexpr uint32_t kStopSoon = 1;  // come back at the end of the basic block
 

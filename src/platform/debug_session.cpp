@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/debug_session.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace carina::platform {
@@ -58,8 +59,18 @@ Result<bool> DebugSession::beforeStep() {
   return resume(next);
 }
 
+Status DebugSession::applyWatchpoints() {
+  if (watchpoints_ == applied_) return {};
+  applied_ = watchpoints_;
+  return cpu_.watch(applied_);
+}
+
 Result<bool> DebugSession::resume(Debugger::Next next) {
   mode_ = Mode::Running;
+  if (next == Debugger::Next::Detach) watchpoints_.clear();
+  // GDB takes them away for the step past one: what is found meanwhile is not told.
+  if (next != Debugger::Next::Kill && (next != Debugger::Next::Step || !watchpoints_.empty()))
+    CARINA_RETURN_IF_ERROR(applyWatchpoints());
   switch (next) {
     case Debugger::Next::Kill:
       return false;
@@ -93,6 +104,18 @@ Status DebugSession::end(bool itself, int exitCode, const std::string& explanati
 }
 
 bool DebugSession::claims(const Stop& stop) {
+  if (!detached_ && stop.reason == StopReason::Watchpoint) {
+    const bool write = stop.value == cpu_protocol::kWatchWrites;
+    for (const WatchedRange& range : watchpoints_) {
+      if ((write ? range.writes : range.reads) && stop.address >= range.address &&
+          stop.address - range.address < range.size) {
+        accessed_ = {stop.address, 1, range.reads, range.writes};
+        pending_ = DebugEvent::Watchpoint;
+        return true;
+      }
+    }
+    return false;
+  }
   if (detached_ || stop.reason != StopReason::Breakpoint) return false;
   // Also a BKPT of the firmware itself, but not its semihosting calls.
   const bool ours = inserted_ && breakpoints_.count(cpu_.registers().r[15]) != 0;
@@ -130,6 +153,21 @@ bool DebugSession::write(uint32_t address, std::span<const std::byte> bytes) {
     peripherals_.write(at, 4, value);
   }
   return true;
+}
+
+bool DebugSession::setWatchpoint(const WatchedRange& range) {
+  constexpr uint32_t kMostBytes = 1 << 16;
+  constexpr size_t kMost = 64;
+  if (range.size == 0 || range.size > kMostBytes || range.address > UINT32_MAX - (range.size - 1))
+    return false;
+  if (std::find(watchpoints_.begin(), watchpoints_.end(), range) != watchpoints_.end()) return true;
+  if (watchpoints_.size() >= kMost) return false;
+  watchpoints_.push_back(range);
+  return true;
+}
+
+void DebugSession::clearWatchpoint(const WatchedRange& range) {
+  watchpoints_.erase(std::remove(watchpoints_.begin(), watchpoints_.end(), range), watchpoints_.end());
 }
 
 bool DebugSession::setBreakpoint(uint32_t address) {

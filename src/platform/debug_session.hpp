@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "platform/bus.hpp"
 #include "platform/debugger.hpp"
@@ -36,18 +37,24 @@ class DebugSession final : public DebugTarget {
   bool write(uint32_t address, std::span<const std::byte> bytes) override;
   bool setBreakpoint(uint32_t address) override;
   void clearBreakpoint(uint32_t address) override { breakpoints_.erase(address); }
+  bool setWatchpoint(const WatchedRange& range) override;
+  void clearWatchpoint(const WatchedRange& range) override;
+  WatchedRange accessed() const override { return accessed_; }
 
  private:
   enum class Mode : uint8_t { Running, Stepping, LeavingBreakpoint };
   Status insert();
   Status remove();
   Result<bool> resume(Debugger::Next next);
+  Status applyWatchpoints();
 
   Debugger& debugger_;
   const Bus& bus_;
   Peripherals& peripherals_;
   Cpu& cpu_;
   std::map<uint32_t, uint16_t> breakpoints_;  // address, and the halfword there while BKPT takes its place
+  std::vector<WatchedRange> watchpoints_, applied_;  // wanted, and what the core looks for
+  WatchedRange accessed_{};
   std::optional<DebugEvent> pending_ = DebugEvent::Attached;
   Mode mode_ = Mode::Stepping;
   bool inserted_ = false, detached_ = false;

@@ -22,6 +22,11 @@ class DebugTarget {
   /// Breakpoints in memory, at instructions. False: there is no memory.
   virtual bool setBreakpoint(uint32_t address) = 0;
   virtual void clearBreakpoint(uint32_t address) = 0;
+  /// Watchpoints, at data: the core stops after an instruction that accesses them. False: too many bytes.
+  virtual bool setWatchpoint(const WatchedRange& range) = 0;
+  virtual void clearWatchpoint(const WatchedRange& range) = 0;
+  /// After DebugEvent::Watchpoint: which, with the address that was accessed.
+  virtual WatchedRange accessed() const = 0;
 
  protected:
   ~DebugTarget() = default;
@@ -33,6 +38,7 @@ enum class DebugEvent : uint8_t {
   Interrupted,
   Stepped,
   Breakpoint,
+  Watchpoint,
   Fault,
   UndefinedInstruction,
   Ending,  // it cannot go on: the run ends when the debugger lets go

@@ -201,13 +201,21 @@ std::string writeMemory(std::string_view text, bool binary, DebugTarget& target)
   return target.write(range->address, *bytes) ? kOk : kBadAddress;
 }
 
-/// "Z0,address,kind": a breakpoint by software or hardware, which are the same here. Watchpoints: no answer.
-std::string breakpoint(std::string_view text, bool set, DebugTarget& target) {
-  if (text[0] != '0' && text[0] != '1') return {};
+/// "Zn,address,kind": a breakpoint by software (0) or hardware (1), which are the same here; a watchpoint of
+/// `kind` bytes for writes (2), reads (3) or both (4).
+std::string stopPoint(std::string_view text, bool set, DebugTarget& target) {
+  const char type = text[0];
+  if (type < '0' || type > '4') return {};
   text.remove_prefix(1);
   if (!takeChar(&text, ',')) return kBadPacket;
   const auto at = takeRange(&text);
   if (!at) return kBadPacket;
+  if (type >= '2') {
+    const WatchedRange range{at->address, at->length, type != '2', type != '3'};
+    if (set) return target.setWatchpoint(range) ? kOk : kBadAddress;
+    target.clearWatchpoint(range);
+    return kOk;
+  }
   if (set) return target.setBreakpoint(at->address) ? kOk : kBadAddress;
   target.clearBreakpoint(at->address);
   return kOk;
@@ -320,12 +328,20 @@ std::optional<PacketReader::Item> PacketReader::feed(char byte) {
   }
 }
 
-std::string stopReply(DebugEvent event) {
+std::string stopReply(DebugEvent event, const DebugTarget& target) {
   unsigned signal = 5;  // SIGTRAP
   if (event == DebugEvent::Interrupted) signal = 2;
   if (event == DebugEvent::UndefinedInstruction) signal = 4;
   if (event == DebugEvent::Ending) signal = 6;  // SIGABRT
   if (event == DebugEvent::Fault) signal = 11;
+  if (event == DebugEvent::Watchpoint) {
+    const WatchedRange at = target.accessed();
+    return fmt::format("T{:02x}{}:{:x};thread:1;", signal,
+                       at.reads && at.writes ? "awatch"
+                       : at.writes           ? "watch"
+                                             : "rwatch",
+                       at.address);
+  }
   return fmt::format("T{:02x}thread:1;", signal);
 }
 
@@ -338,7 +354,7 @@ PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget
   const std::string_view rest = packet.substr(1);
   switch (packet[0]) {
     case '?':
-      return {stopReply(event)};
+      return {stopReply(event, target)};
     case 'g':
       return {readRegisters(target.registers())};
     case 'G':
@@ -355,7 +371,7 @@ PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget
     case 'Z':
     case 'z':
       return rest.empty() ? PacketAnswer{kBadPacket}
-                          : PacketAnswer{breakpoint(rest, packet[0] == 'Z', target)};
+                          : PacketAnswer{stopPoint(rest, packet[0] == 'Z', target)};
     case 'c':
     case 'C':
       return resume(packet, Debugger::Next::Continue, target.registers());

@@ -40,16 +40,16 @@ class PacketReader {
 };
 
 struct PacketAnswer {
-  std::string text;                    // may be empty: not supported
+  std::string text;                         // may be empty: not supported
   std::optional<Debugger::Next> next = {};  // the core goes on
-  bool silent = false;                 // the answer comes when the core stops again
-  bool withoutAcknowledge = false;     // from the next packet on
+  bool silent = false;                      // the answer comes when the core stops again
+  bool withoutAcknowledge = false;          // from the next packet on
 };
 
 /// What `packet` asks for while the core stands still because of `event`.
 PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget& target);
 /// "T05...": why the core stands still.
-std::string stopReply(DebugEvent event);
+std::string stopReply(DebugEvent event, const DebugTarget& target);
 /// "O...": a line for GDB's console.
 std::string consolePacket(std::string_view line);
 

@@ -92,7 +92,7 @@ std::optional<Debugger::Next> GdbServer::handle(const PacketReader::Item& item, 
 
 Result<Debugger::Next> GdbServer::stopped(DebugEvent event, DebugTarget& target) {
   if (connection_ < 0) CARINA_RETURN_IF_ERROR(accept());
-  if (running_) send(framePacket(stopReply(event)));
+  if (running_) send(framePacket(stopReply(event, target)));
   running_ = false;
   while (const auto item = receive(true)) {
     if (const auto next = handle(*item, event, target)) {

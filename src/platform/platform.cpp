@@ -32,7 +32,8 @@ constexpr uint16_t kBranchToSelf = 0xe7fe;
 constexpr size_t kMaxFaultNotes = 8;
 /// Events without effect before a wait counts as endless.
 constexpr int kIdleEvents = 1000;
-constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
+constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000, kNpuSize = 0x2000,
+                   kTimingAdapterSize = 0x100;
 
 class System {
  public:
@@ -45,6 +46,7 @@ class System {
         exceptions_(bus_, system_, interrupts_),
         npu_(options.machine, bus_, options.model, clock_, interrupts_, options.board->npuInterrupt),
         fpgaIo_(clock_),
+        scc_(options.board->sccId),
         semihosting_(
             bus_, clock_, std::move(files), options.commandLine,
             {[this](char byte) { put(0, byte); }, [this] { return options_.input ? options_.input() : -1; },
@@ -95,6 +97,7 @@ class System {
   NpuDevice npu_;
   std::array<TimingAdapter, 2> timingAdapters_;
   FpgaIo fpgaIo_;
+  ConfigurationController scc_;
   std::vector<std::unique_ptr<Uart>> uarts_;
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
@@ -131,6 +134,7 @@ void System::addPeripherals() {
   for (size_t i = 0; i < timingAdapters_.size(); ++i)
     peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i), timingAdapters_[i]);
   peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
+  peripherals_.add(board.scc, kSccSize, "scc", scc_);
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
   peripherals_.setStopWanted([this] { return stopWanted(); });
@@ -319,6 +323,7 @@ Status System::handle(const Stop& stop) {
   switch (stop.reason) {
     case StopReason::Budget:
     case StopReason::Requested:
+    case StopReason::Watchpoint:
       if (stuck())
         end(EndReason::EndlessLoop,
             fmt::format("the firmware branches to itself at {}, and no interrupt can come", here()));

@@ -119,12 +119,13 @@ Result<Message> RemoteCpu::receive() {
   return message;
 }
 
-Status RemoteCpu::request(Kind kind, uint32_t address, uint64_t count, uint64_t offset) {
+Status RemoteCpu::request(Kind kind, uint32_t address, uint64_t count, uint64_t offset, uint32_t flags) {
   Message message{};
   message.kind = kind;
   message.address = address;
   message.count = count;
   message.offset = offset;
+  message.flags = flags;
   CARINA_RETURN_IF_ERROR(send(message));
   CARINA_TRY(const Message reply, receive());
   if (reply.kind != Kind::Done) return fail("{} broke the protocol", kProgram);
@@ -139,6 +140,16 @@ Status RemoteCpu::mapDevices(uint32_t address, uint64_t size) {
 }
 Status RemoteCpu::codeChanged(uint32_t address, uint64_t size) {
   return request(Kind::CodeChanged, address, size, 0);
+}
+
+Status RemoteCpu::watch(std::span<const WatchedRange> ranges) {
+  CARINA_RETURN_IF_ERROR(request(Kind::Watch, 0, 0, 0));
+  for (const WatchedRange& range : ranges) {
+    const uint32_t flags =
+        (range.writes ? cpu_protocol::kWatchWrites : 0) | (range.reads ? cpu_protocol::kWatchReads : 0);
+    CARINA_RETURN_IF_ERROR(request(Kind::Watch, range.address, range.size, 0, flags));
+  }
+  return {};
 }
 
 Result<Stop> RemoteCpu::run(uint64_t budget, bool stopOnMaskChange, DeviceSpace& devices) {

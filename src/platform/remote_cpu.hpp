@@ -24,6 +24,7 @@ class RemoteCpu final : public Cpu {
   Status mapRam(uint32_t address, uint64_t size, uint64_t offset) override;
   Status mapDevices(uint32_t address, uint64_t size) override;
   Status codeChanged(uint32_t address, uint64_t size) override;
+  Status watch(std::span<const WatchedRange> ranges) override;
   Result<Stop> run(uint64_t budget, bool stopOnMaskChange, DeviceSpace& devices) override;
   Result<Stop> step(DeviceSpace& devices) override;
   CpuRegisters& registers() override { return memory_.shared().registers; }
@@ -40,7 +41,8 @@ class RemoteCpu final : public Cpu {
   Status send(const cpu_protocol::Message& message);
   Result<cpu_protocol::Message> receive();
   /// A request that is answered by Done.
-  Status request(cpu_protocol::Kind kind, uint32_t address, uint64_t count, uint64_t offset);
+  Status request(cpu_protocol::Kind kind, uint32_t address, uint64_t count, uint64_t offset,
+                 uint32_t flags = 0);
   /// Runs guest code and answers for the devices until the CPU stops.
   Result<Stop> execute(uint64_t budget, uint32_t flags, DeviceSpace& devices);
   Error lost();

@@ -11,7 +11,13 @@ constexpr std::array<uint32_t, TimingAdapter::kSize / 4> kAdapterMasks = {
 
 constexpr uint32_t kClock1Hz = 0x10, kClock100Hz = 0x14, kCounter = 0x18;
 /// What firmware for these boards assumes.
-constexpr uint64_t kCoreHz = 25'000'000;
+constexpr uint32_t kCoreHz = 25'000'000;
+
+// The configuration controller: words that nobody writes, and the mailbox to the board's microcontroller.
+constexpr uint32_t kBoardRevision = 0x10, kCoreClock = 0x14, kReturned = 0xa0, kRequest = 0xa8, kState = 0xac,
+                   kIdentity = 0xffc;
+constexpr uint32_t kStart = 1u << 31, kWrites = 1u << 30;
+constexpr uint32_t kOscillator = 1;  // function, bits 20 to 25 of a request
 
 }  // namespace
 
@@ -51,6 +57,23 @@ void FpgaIo::write(uint32_t offset, uint32_t value) {
   if (offset / 4 >= registers_.size()) return;
   registers_[offset / 4] = value;
   base_[offset / 4] = ticks(offset) - value;
+}
+
+uint32_t ConfigurationController::read(uint32_t offset) {
+  if (offset == kCoreClock) return kCoreHz;
+  if (offset == kState) return complete_ ? 1 : 0;
+  if (offset == kIdentity) return id_;
+  return offset / 4 < registers_.size() ? registers_[offset / 4] : 0;
+}
+
+void ConfigurationController::write(uint32_t offset, uint32_t value) {
+  if (offset == kState) complete_ = false;
+  if (offset / 4 >= registers_.size() || offset == kBoardRevision || offset == kCoreClock) return;
+  registers_[offset / 4] = value & ~(offset == kRequest ? kStart : 0);
+  if (offset != kRequest || (value & kStart) == 0) return;
+  // Requests are done at once. Every oscillator runs at the core's rate; other functions give 0.
+  complete_ = true;
+  if ((value & kWrites) == 0) registers_[kReturned / 4] = (value >> 20 & 0x3f) == kOscillator ? kCoreHz : 0;
 }
 
 }  // namespace carina::platform

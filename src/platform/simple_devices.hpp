@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peripherals that are little more than registers: timing adapters and the FPGA I/O block.
+// Peripherals that are little more than registers: timing adapters, the FPGA I/O block, the board's
+// configuration controller.
 #pragma once
 
 #include <array>
@@ -48,6 +49,19 @@ class FpgaIo final : public Peripheral {
   const Clock& clock_;
   std::array<uint32_t, 0x50 / 4> registers_{};
   std::array<uint64_t, 0x50 / 4> base_{};
+};
+
+/// The serial configuration controller (SCC): configuration words, clocks, and the board's identity.
+class ConfigurationController final : public Peripheral {
+ public:
+  explicit ConfigurationController(uint32_t id) : id_(id) {}
+  uint32_t read(uint32_t offset) override;
+  void write(uint32_t offset, uint32_t value) override;
+
+ private:
+  uint32_t id_;
+  std::array<uint32_t, 0xac / 4> registers_{};  // up to SYS_CFGCTRL
+  bool complete_ = false;
 };
 
 }  // namespace carina::platform

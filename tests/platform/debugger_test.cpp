@@ -117,6 +117,41 @@ TEST_F(DebuggedFirmware, Breakpoints) {
   EXPECT_THAT(text, HasSubstr("ordered 7\nordered 17\nordered 27\nordered 3\n"));
 }
 
+// The counter is read and written once for each of four numbers, and read twice at the end.
+TEST_F(DebuggedFirmware, Watchpoints) {
+  const uint32_t mark = addressOf("debugged-300.elf", "mark");
+  const auto values = [&](bool reads, bool writes, int most) {
+    uint32_t counter = 0;
+    std::vector<uint32_t> seen;
+    Scripted debugger([&](DebugEvent event, DebugTarget& target) {
+      if (event == DebugEvent::Attached) {
+        EXPECT_TRUE(target.setBreakpoint(mark));
+        EXPECT_FALSE(target.setWatchpoint({0x30000000, 0, true, true}));
+        EXPECT_FALSE(target.setWatchpoint({0xfffffffe, 4, true, true}));
+      } else if (event == DebugEvent::Breakpoint) {
+        counter = target.registers().r[0];
+        target.clearBreakpoint(mark);
+        EXPECT_TRUE(target.setWatchpoint({counter, 4, reads, writes}));
+      } else {
+        EXPECT_EQ(event, DebugEvent::Watchpoint);
+        EXPECT_EQ(target.accessed().address, counter);
+        std::array<uint32_t, 1> value{};
+        EXPECT_TRUE(target.read(counter, std::as_writable_bytes(std::span(value))));
+        seen.push_back(value[0]);
+        if (static_cast<int>(seen.size()) == most) target.clearWatchpoint({counter, 4, reads, writes});
+      }
+      return Next::Continue;
+    });
+    EXPECT_EQ(run("debugged-300.elf", &debugger).exitCode, 2);
+    EXPECT_THAT(text, HasSubstr("ordered 3\nordered 12\nordered 12\nordered 3\ncounter 2\n"));
+    return seen;
+  };
+  EXPECT_THAT(values(false, true, 100), ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(values(true, false, 100), ElementsAre(0, 0, 0, 1, 2, 2));
+  EXPECT_EQ(values(true, true, 100).size(), 10u);
+  EXPECT_THAT(values(false, true, 3), ElementsAre(0, 0, 1));
+}
+
 TEST_F(DebuggedFirmware, StopsTakeNoTime) {
   const Outcome alone = run("debugged-300.elf", nullptr);
   Scripted debugger([&](DebugEvent event, DebugTarget& target) {

@@ -35,9 +35,19 @@ class FakeTarget final : public DebugTarget {
     return inside(address, 2) && breakpoints.insert(address).second;
   }
   void clearBreakpoint(uint32_t address) override { breakpoints.erase(address); }
+  bool setWatchpoint(const WatchedRange& range) override {
+    if (!inside(range.address, range.size)) return false;
+    watchpoints.push_back(range);
+    return true;
+  }
+  void clearWatchpoint(const WatchedRange& range) override {
+    watchpoints.erase(std::remove(watchpoints.begin(), watchpoints.end(), range), watchpoints.end());
+  }
+  WatchedRange accessed() const override { return watchpoints.back(); }
 
   std::array<uint8_t, 16> memory{};
   std::set<uint32_t> breakpoints;
+  std::vector<WatchedRange> watchpoints;
 
  private:
   bool inside(uint32_t address, size_t size) const {
@@ -63,6 +73,23 @@ class GdbPackets : public testing::Test {
   }
   FakeTarget target;
 };
+
+TEST_F(GdbPackets, Watchpoints) {
+  EXPECT_EQ(text("Z2,1004,4"), "OK");
+  EXPECT_EQ(text("Z3,1008,1"), "OK");
+  EXPECT_EQ(text("Z4,100c,2"), "OK");
+  EXPECT_THAT(target.watchpoints,
+              ElementsAre(WatchedRange{0x1004, 4, false, true}, WatchedRange{0x1008, 1, true, false},
+                          WatchedRange{0x100c, 2, true, true}));
+  EXPECT_EQ(answerPacket("?", DebugEvent::Watchpoint, target).text, "T05awatch:100c;thread:1;");
+  EXPECT_EQ(text("z4,100c,2"), "OK");
+  EXPECT_EQ(answerPacket("?", DebugEvent::Watchpoint, target).text, "T05rwatch:1008;thread:1;");
+  EXPECT_EQ(text("z3,1008,1"), "OK");
+  EXPECT_EQ(answerPacket("?", DebugEvent::Watchpoint, target).text, "T05watch:1004;thread:1;");
+  EXPECT_EQ(text("Z2,ffff0000,4"), "E14");
+  EXPECT_EQ(text("Z2,1004"), "E01");
+  EXPECT_EQ(text("Z2"), "E01");
+}
 
 TEST_F(GdbPackets, Frames) {
   EXPECT_EQ(framePacket("OK"), "$OK#9a");
@@ -173,7 +200,7 @@ TEST_F(GdbPackets, Breakpoints) {
   EXPECT_EQ(text("z1,1008,2"), "OK");
   EXPECT_THAT(target.breakpoints, IsEmpty());
   EXPECT_EQ(text("Z0,2000,2"), "E14");
-  EXPECT_EQ(text("Z2,1004,4"), "");  // no watchpoints
+  EXPECT_EQ(text("Z5,1004,4"), "");  // there is no such kind
   EXPECT_EQ(text("Z0,1004"), "E01");
   EXPECT_EQ(text("Z"), "E01");
 }

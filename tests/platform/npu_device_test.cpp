@@ -17,6 +17,7 @@ class IdleCpu final : public Cpu {
   Status mapRam(uint32_t, uint64_t, uint64_t) override { return {}; }
   Status mapDevices(uint32_t, uint64_t) override { return {}; }
   Status codeChanged(uint32_t, uint64_t) override { return {}; }
+  Status watch(std::span<const WatchedRange>) override { return {}; }
   Result<Stop> run(uint64_t, bool, DeviceSpace&) override { return Stop{}; }
   Result<Stop> step(DeviceSpace&) override { return Stop{}; }
   CpuRegisters& registers() override { return registers_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timing adapter of the NPU's first port, and a job to be slowed down by it.
+// The board's clocks; the timing adapter of the NPU's first port, and a job to be slowed down by it.
 #include "board.h"
 #include "npu_stream.h"
 
@@ -12,7 +12,21 @@ void npu_irq(void) {
   REG(NPU + 0x08) = 2;
 }
 
+static void ask_for_clocks(void) {
+  expect(REG(SCC + 0x14) == 25000000, "ACLK");
+  REG(SCC + 0xac) = 0;
+  expect((REG(SCC + 0xac) & 1) == 0, "no request is done");
+  REG(SCC + 0xa8) = 1u << 31 | 1u << 20 | 2;  // read oscillator 2
+  expect((REG(SCC + 0xac) & 1) == 1, "the request is done");
+  expect(REG(SCC + 0xa0) == 25000000, "its rate");
+  expect((REG(SCC + 0xa8) & 1u << 31) == 0, "START goes off");
+  expect(REG(SCC + 0xffc) == 0x41055470, "identity");
+  REG(SCC + 0x00) = 1;
+  expect(REG(SCC + 0x00) == 1, "configuration words are kept");
+}
+
 int main(void) {
+  ask_for_clocks();
   expect(ADAPTER(0x38) == 0x1117, "VERSION");
   expect((ADAPTER(0x28) & 1) == 1, "the dynamic clock is on");
   ADAPTER(0x00) = 0xffffffff;

@@ -16,6 +16,7 @@
 #define NPU 0x48102000u
 #define NPU_IRQ 56u
 #define TIMING_ADAPTER0 0x58103000u
+#define SCC 0x59300000u
 #endif
 
 #define SYSTICK_CTRL REG(0xe000e010)

@@ -27,7 +27,13 @@ __attribute__((noinline)) uint32_t ordered(uint32_t a, uint32_t b) {
   return result;
 }
 
+/// Tells a debugger where the counter is.
+__attribute__((noinline)) void mark(volatile uint32_t* at) {
+  __asm volatile("" : : "r"(at));
+}
+
 int main(void) {
+  mark(&counter);
   for (uint32_t i = 0; i < 4; ++i) report("ordered", ordered(i, 3 - i));
   report("counter", counter);
   return (int)counter;
