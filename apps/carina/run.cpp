@@ -16,7 +16,7 @@ namespace {
 
 struct Flags {
   pipeline::RunOptions run;
-  std::filesystem::path input, output, json;
+  std::filesystem::path input, output, json, etdump;
   PlatformFlags platform;
   std::string onlyForFirmware;  // an option that was given
 };
@@ -27,8 +27,12 @@ Result<int> executeFirmware(Flags& flags) {
         .at(flags.input.empty() ? "--output" : "--input")
         .withRemedy("files in --semihosting-dir, or arrays linked into the image");
   }
-  if (!flags.run.tensorData.empty())
-    return fail("is for .pte and .bpte programs only").at("--tensor-data").withRemedy("leave it out");
+  if (!flags.run.tensorData.empty() || !flags.run.method.empty() || !flags.etdump.empty())
+    return fail("is for .pte and .bpte programs only")
+        .at(!flags.run.method.empty() ? "--method"
+            : flags.etdump.empty()    ? "--tensor-data"
+                                      : "--etdump")
+        .withRemedy("leave it out");
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
@@ -44,6 +48,7 @@ Result<int> execute(Flags flags) {
         .at(flags.onlyForFirmware)
         .withRemedy("leave it out, or give an .elf file");
   flags.run.progress = progressBar("running");
+  flags.run.profile = !flags.etdump.empty();
   NamedTensors arrays;
   if (!flags.input.empty()) {
     CARINA_TRY(arrays, readArrays(flags.input));
@@ -52,6 +57,8 @@ Result<int> execute(Flags flags) {
   OutputFiles files;
   if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.output, formatNpz(result.outputs)));
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
+  if (!flags.etdump.empty())
+    CARINA_RETURN_IF_ERROR(files.add(flags.etdump, pte::writeEtDump(result.profile)));
   CARINA_RETURN_IF_ERROR(files.commit());
   fmt::print("{}", report::runStatsText(result));
   if (!result.findings.empty()) {
@@ -79,6 +86,10 @@ void addRun(CLI::App& app, Run& run) {
                       "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples");
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
   command->add_option("--json", flags->json, "Where statistics go");
+  command->add_option("--etdump", flags->etdump,
+                      "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
+  command->add_option("--method", flags->run.method,
+                      "Method of the program; default: the first, or every one with test cases of a .bpte");
   command->add_option("--target", flags->run.target,
                       "NPU to run on; default: the one the program was compiled for");
   command->add_option("--system-config", flags->run.systemConfig,

@@ -14,6 +14,7 @@ namespace {
 
 static_assert(static_cast<int>(Code::MapFailed) == CARINA_MAP_FAILED);
 static_assert(static_cast<int>(Access::ReadWrite) == CARINA_READ_WRITE);
+static_assert(static_cast<int>(EventKind::ExecuteEnd) == CARINA_EXECUTE_END);
 
 carina_status toC(const Status& status) {
   return {static_cast<uint8_t>(status.code), status.nameLength, status.where, status.what, status.name};
@@ -72,10 +73,24 @@ struct NpuObject {
   EthosUDelegate delegate;
 };
 
-/// A method with the list of backends that it refers to.
+/// A Profiler made of a C function.
+class CProfiler final : public Profiler {
+ public:
+  explicit CProfiler(const carina_profiler* to = nullptr) : to_(to) {}
+  ~CProfiler() = default;
+  void event(EventKind kind, uint32_t instruction, Text name) override {
+    to_->event(to_->context, static_cast<carina_event>(kind), instruction, name.data, name.size);
+  }
+
+ private:
+  const carina_profiler* to_;
+};
+
+/// A method with what it refers to: the list of backends, the profiler.
 struct MethodObject {
   Method method;
   Backend* backends[1];
+  CProfiler profiler;
 };
 
 template <typename Object, typename Storage>
@@ -198,8 +213,12 @@ carina_status carina_method_load(carina_method* method, const carina_program* pr
                      MutableBytes(memory->temporary.data, memory->temporary.size)};
   MethodObject* object = new (in<MethodObject>(method)) MethodObject{};
   const CNamedData external(environment->external);
-  return toC(object->method.load(programOf(program), index,
-                                 environmentFrom(*environment, external, object->backends), given));
+  Environment all = environmentFrom(*environment, external, object->backends);
+  if (environment->profiler != nullptr) {
+    object->profiler = CProfiler(environment->profiler);
+    all.profiler = &object->profiler;
+  }
+  return toC(object->method.load(programOf(program), index, all, given));
 }
 
 uint32_t carina_method_input_count(const carina_method* method) {
@@ -219,6 +238,27 @@ carina_status carina_method_output(const carina_method* method, uint32_t index, 
   if (index >= object.outputCount())
     return toC(failure(Code::InvalidArgument, "an output index is out of range", index));
   return describe(object.output(index), index, tensor);
+}
+carina_status carina_method_output_number(const carina_method* method, uint32_t index,
+                                          carina_number* number) {
+  const Method& object = in<MethodObject>(method)->method;
+  if (index >= object.outputCount())
+    return toC(failure(Code::InvalidArgument, "an output index is out of range", index));
+  const Value& value = object.output(index);
+  switch (value.kind) {
+    case ValueKind::Int:
+      *number = {CARINA_INTEGER, value.integer, 0};
+      break;
+    case ValueKind::Double:
+      *number = {CARINA_REAL, 0, value.real};
+      break;
+    case ValueKind::Bool:
+      *number = {CARINA_BOOLEAN, value.boolean ? 1 : 0, 0};
+      break;
+    default:
+      return toC(failure(Code::TypeMismatch, "the output is no number", index));
+  }
+  return toC(Status{});
 }
 carina_status carina_method_set_input(carina_method* method, uint32_t index, const void* bytes, size_t size) {
   return toC(

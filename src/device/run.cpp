@@ -7,52 +7,28 @@
 #include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
-#include "device/recording_backend.hpp"
+#include "device/recorder.hpp"
 #include "pte/program.hpp"
 
 namespace carina::device {
 namespace {
 
-/// What each instruction of a method's only chain returns: values by instruction, empty for other
-/// instructions.
-std::vector<std::vector<int32_t>> returnedValues(const pte::Method& method) {
-  std::vector<std::vector<int32_t>> returned;
-  if (method.chains.size() != 1) return returned;
-  for (const pte::Instruction& instruction : method.chains[0].instructions) {
-    std::vector<int32_t>& values = returned.emplace_back();
-    const auto* call = std::get_if<pte::KernelCall>(&instruction);
-    if (call == nullptr || call->arguments.empty()) continue;
-    const int32_t last = call->arguments.back();
-    if (const auto* list = std::get_if<pte::TensorList>(&method.values[static_cast<size_t>(last)])) {
-      values = list->items;
-    } else {
-      values.push_back(last);
+/// A number among the outputs as an array; nothing for lists, text and absent values.
+std::optional<Tensor> numberOf(const rt::Value& value) {
+  switch (value.kind) {
+    case rt::ValueKind::Int:
+      return Tensor::scalar(value.integer);
+    case rt::ValueKind::Double:
+      return Tensor::scalar(value.real);
+    case rt::ValueKind::Bool: {
+      Tensor truth = Tensor::zeros(DType::Bool, {});
+      truth.setIntegerAt(0, value.boolean ? 1 : 0);
+      return truth;
     }
+    default:
+      return std::nullopt;
   }
-  return returned;
 }
-
-class Recorder final : public rt::Profiler {
- public:
-  ~Recorder() = default;
-  void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override {
-    if (kind == rt::EventKind::KernelBegin) kernels.emplace_back(name.data, name.size);
-    if (kind == rt::EventKind::KernelEnd && instruction < returned.size()) keep(returned[instruction]);
-    if (kind == rt::EventKind::DelegateBegin && backend != nullptr) backend->setInstruction(instruction);
-  }
-  void keep(const std::vector<int32_t>& values) {
-    for (int32_t id : values) {
-      const rt::Value& value = method->values()[static_cast<size_t>(id)];
-      if (value.kind != rt::ValueKind::Tensor || value.tensor.data == nullptr) continue;
-      if (auto copy = copyOut(value.tensor)) results.emplace_back(id, std::move(*copy));
-    }
-  }
-  std::vector<std::string> kernels;
-  std::vector<std::vector<int32_t>> returned;  // by instruction; empty: nothing is kept
-  std::vector<std::pair<int32_t, Tensor>> results;
-  rt::Method* method = nullptr;
-  RecordingBackend* backend = nullptr;
-};
 
 }  // namespace
 
@@ -137,9 +113,14 @@ Status Runner::State::describeIo() {
   }
   for (uint32_t i = 0; i < method.outputCount(); ++i) {
     const rt::Value& value = method.output(i);
-    if (value.kind != rt::ValueKind::Tensor)
-      return fail("output {} is no tensor", i)
-          .withRemedy("programs with scalar outputs are not supported here");
+    if (value.kind != rt::ValueKind::Tensor) {
+      const auto number = numberOf(value);
+      if (!number)
+        return fail("output {} is neither a tensor nor a number", i)
+            .withRemedy("export the network without it: text, lists and None cannot be returned as arrays");
+      outputs.push_back({number->dtype(), number->shape()});
+      continue;
+    }
     CARINA_TRY(Io io, describe(value.tensor));
     outputs.push_back(std::move(io));
     if (value.tensor.data != nullptr || value.tensor.bytes == 0) continue;
@@ -172,10 +153,11 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   CARINA_RETURN_IF_ERROR(checkLayouts(program, options.tensorData));
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
-  if (options.keepKernelResults && state->methodIndex < program.methods.size()) {
-    state->recorder.returned = returnedValues(program.methods[state->methodIndex]);
-  }
   CARINA_RETURN_IF_ERROR(state->load());
+  const pte::Method& method = program.methods[state->methodIndex];  // load() has verified it
+  if (options.keepKernelResults) state->recorder.keepResults(method);
+  if (options.keepEvents)
+    state->recorder.keepEvents(method, state->npu ? state->npu->machine.system.clockHz : 1e9);
   return Runner(std::move(state));
 }
 
@@ -192,13 +174,19 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     copyIn(inputs[i], state.method.mutableInput(state.tensorInputs[i]).tensor);
   }
-  state.recorder.kernels.clear();
-  state.recorder.results.clear();
+  state.recorder.clear();
   if (state.backend) state.backend->runs().clear();
   if (const rt::Status status = state.method.execute(); !status.ok()) return state.explain(status);
   RunOutcome outcome;
   for (uint32_t i = 0; i < state.method.outputCount(); ++i) {
-    CARINA_TRY(Tensor output, copyOut(state.method.output(i).tensor));
+    const rt::Value& value = state.method.output(i);
+    if (value.kind != rt::ValueKind::Tensor) {
+      auto number = numberOf(value);
+      if (!number) return fail("output {} is neither a tensor nor a number any more", i);
+      outcome.outputs.push_back(std::move(*number));
+      continue;
+    }
+    CARINA_TRY(Tensor output, copyOut(value.tensor));
     outcome.outputs.push_back(std::move(output));
   }
   RunStats& stats = outcome.stats;
@@ -215,6 +203,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   for (const AlignedBuffer& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool.size()));
   stats.kernels = state.recorder.kernels;
   stats.kernelResults = std::move(state.recorder.results);
+  stats.events = std::move(state.recorder.events);
   return outcome;
 }
 

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "npu/model.hpp"
+#include "pte/etdump.hpp"
 #include "pte/tensor_data.hpp"
 
 namespace carina::device {
@@ -23,6 +24,7 @@ struct RunOptions {
   std::vector<pte::TensorData> tensorData;  // files that hold data of the program by name (.ptd)
   bool keepDelegateIo = false;              // keep the inputs and outputs of every delegate call
   bool keepKernelResults = false;           // keep what every kernel call computes
+  bool keepEvents = false;                  // keep when everything began and ended
 };
 
 /// One delegate call, in execution order.
@@ -44,6 +46,9 @@ struct RunStats {
   /// With keepKernelResults: value of the method and its contents after each kernel call, in order. Programs
   /// of one chain.
   std::vector<std::pair<int32_t, Tensor>> kernelResults;
+  /// With keepEvents: kernels in time of this machine, NPU jobs in cycles of the model at the clock of the
+  /// system configuration.
+  std::vector<pte::ProfileEvent> events;
 };
 
 struct RunOutcome {
@@ -59,8 +64,9 @@ class Runner {
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
 
-  /// Element type and shape of every input and output that is a tensor (logical order). Numbers among the
-  /// inputs keep the values that the program was exported with.
+  /// Element type and shape of every input that is a tensor, and of every output (logical order). Numbers
+  /// among the inputs keep the values that the program was exported with; numbers among the outputs are
+  /// int64, float64 or bool without dimensions.
   struct Io {
     DType dtype;
     Shape shape;

@@ -7,17 +7,42 @@
 namespace carina::pipeline {
 namespace {
 
-Result<std::vector<Tensor>> tensorsOf(const std::vector<pte::BundleValue>& values, std::string_view what) {
+/// The inputs that are tensors. Numbers were fixed by the export: another one cannot be given.
+Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Method& method) {
   std::vector<Tensor> tensors;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto* tensor = std::get_if<pte::BundleTensor>(&values[i]);
-    if (tensor == nullptr)
-      return fail("{} {} is no tensor", what, i)
-          .withRemedy("programs with scalar inputs or outputs are not supported here");
-    CARINA_TRY(Tensor converted, pte::toTensor(*tensor));
-    tensors.push_back(std::move(converted));
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    if (const auto* tensor = std::get_if<pte::BundleTensor>(&entry.inputs[i])) {
+      CARINA_TRY(Tensor converted, pte::toTensor(*tensor));
+      tensors.push_back(std::move(converted));
+      continue;
+    }
+    if (i >= method.inputs.size()) return fail("input {} given, the program has {}", i, method.inputs.size());
+    const pte::Value& exported = method.values.at(static_cast<size_t>(method.inputs[i]));
+    const auto fits = [&](const auto& number) {
+      using Number = std::decay_t<decltype(number)>;
+      if constexpr (std::is_same_v<Number, pte::BundleTensor>) {
+        return false;
+      } else {
+        const auto* own = std::get_if<Number>(&exported);
+        return own != nullptr && *own == number;
+      }
+    };
+    if (!std::visit(fits, entry.inputs[i]))
+      return fail("input {} is another number than the one that the program was exported with", i);
   }
   return tensors;
+}
+
+Result<Tensor> toTensor(const pte::BundleValue& value) {
+  if (const auto* tensor = std::get_if<pte::BundleTensor>(&value)) return pte::toTensor(*tensor);
+  if (const auto* integer = std::get_if<int64_t>(&value)) return Tensor::scalar(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return Tensor::scalar(*real);
+  if (const auto* truth = std::get_if<bool>(&value)) {
+    Tensor tensor = Tensor::zeros(DType::Bool, {});
+    tensor.setIntegerAt(0, *truth ? 1 : 0);
+    return tensor;
+  }
+  return fail("an expected output is neither a tensor nor a number");
 }
 
 bool close(double got, double wanted, const Tolerance& tolerance) {
@@ -52,10 +77,14 @@ void compare(const Tensor& got, const Tensor& wanted, size_t index, const Tolera
   }
 }
 
-Result<CaseResult> runCase(device::Runner& runner, const pte::BundleCase& entry, const Tolerance& tolerance,
-                           device::RunStats& stats) {
-  CARINA_TRY(const std::vector<Tensor> inputs, tensorsOf(entry.inputs, "input"));
-  CARINA_TRY(const std::vector<Tensor> expected, tensorsOf(entry.expected, "expected output"));
+Result<CaseResult> runCase(device::Runner& runner, const pte::Method& method, const pte::BundleCase& entry,
+                           const Tolerance& tolerance, device::RunStats& stats) {
+  CARINA_TRY(const std::vector<Tensor> inputs, inputsOf(entry, method));
+  std::vector<Tensor> expected;
+  for (const pte::BundleValue& value : entry.expected) {
+    CARINA_TRY(Tensor tensor, toTensor(value));
+    expected.push_back(std::move(tensor));
+  }
   if (expected.empty()) return fail("the test case has no expected outputs");
   CARINA_TRY(device::RunOutcome outcome, runner.run(inputs));
   if (outcome.outputs.size() != expected.size())
@@ -72,20 +101,30 @@ Result<CaseResult> runCase(device::Runner& runner, const pte::BundleCase& entry,
 Result<BundleRun> runCases(const pte::Bundle& bundle, const device::RunOptions& options,
                            const Tolerance& tolerance,
                            const std::function<void(size_t done, size_t total)>& progress) {
+  const auto wanted = [&](const pte::BundleSuite& suite) {
+    return options.method.empty() || suite.method == options.method;
+  };
   size_t total = 0;
-  for (const pte::BundleSuite& suite : bundle.suites) total += suite.cases.size();
-  if (total == 0) return fail("the bundle has no test case").withRemedy("give inputs with --input");
+  for (const pte::BundleSuite& suite : bundle.suites) total += wanted(suite) ? suite.cases.size() : 0;
+  if (total == 0) {
+    return fail("the bundle has no test case{}", options.method.empty() ? "" : " of method " + options.method)
+        .withRemedy("give inputs with --input");
+  }
+  CARINA_TRY(const pte::Program program, pte::readProgram(bundle.program));
   BundleRun run;
   for (const pte::BundleSuite& suite : bundle.suites) {
-    if (suite.cases.empty()) continue;
+    if (suite.cases.empty() || !wanted(suite)) continue;
     device::RunOptions own = options;
     own.method = suite.method;
     auto runner = device::Runner::open(bundle.program, own);
     if (!runner) return std::move(runner).error().at(fmt::format("method {}", suite.method));
+    const pte::Method& method = *program.findMethod(suite.method);  // open() has found it
     for (size_t i = 0; i < suite.cases.size(); ++i) {
-      auto result = runCase(*runner, suite.cases[i], tolerance, run.stats);
+      auto result = runCase(*runner, method, suite.cases[i], tolerance, run.stats);
       if (!result)
         return std::move(result).error().at(fmt::format("method {}, test case {}", suite.method, i));
+      if (options.keepEvents)
+        run.profile.push_back({"Execute", static_cast<int32_t>(i), std::move(run.stats.events)});
       result->method = suite.method;
       result->index = i;
       run.cases.push_back(std::move(*result));

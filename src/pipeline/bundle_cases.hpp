@@ -19,8 +19,9 @@ struct Tolerance {
 };
 
 struct BundleRun {
-  std::vector<CaseResult> cases;  // suites in file order, cases in theirs
-  device::RunStats stats;         // of the last case
+  std::vector<CaseResult> cases;          // suites in file order, cases in theirs
+  device::RunStats stats;                 // of the last case
+  std::vector<pte::ProfiledRun> profile;  // with RunOptions::keepEvents
 };
 
 /// Fails when a case cannot be run (inputs that do not fit, a fault of the NPU), not when outputs differ. A

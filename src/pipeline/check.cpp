@@ -69,7 +69,12 @@ class Checker {
       CheckedTensor& checked = into.emplace_back();
       checked.type = "no tensor";
       if (id < 0 || static_cast<size_t>(id) >= method.values.size()) continue;
-      const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(id)]);
+      const pte::Value& value = method.values[static_cast<size_t>(id)];
+      if (const auto* integer = std::get_if<int64_t>(&value))
+        checked.type = fmt::format("number {}", *integer);
+      if (const auto* real = std::get_if<double>(&value)) checked.type = fmt::format("number {}", *real);
+      if (const auto* truth = std::get_if<bool>(&value)) checked.type = fmt::format("number {}", *truth);
+      const auto* tensor = std::get_if<pte::Tensor>(&value);
       if (tensor == nullptr) continue;
       checked.type = tensor->str();
       checked.bytes = pte::tensorBytes(*tensor).value_or(0);

@@ -22,7 +22,7 @@ struct CheckedKernel {
 };
 
 struct CheckedTensor {
-  std::string type;  // "float32[1,3,8,8]"
+  std::string type;  // "float32[1,3,8,8]"; "number 3" where the program holds one, not a tensor
   int64_t bytes = 0;
   bool planned = false;  // lies in a pool of the program; otherwise the caller brings memory
 };

@@ -56,10 +56,12 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
 
 Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   device::RunOptions result;
+  result.method = options.method;
   result.target = options.target;
   result.systemConfig = options.systemConfig;
   result.memoryMode = options.memoryMode;
   result.model.check = options.check;
+  result.keepEvents = options.profile;
   CARINA_TRY(result.tensorData, pte::readTensorDataFiles(options.tensorData));
   return result;
 }
@@ -84,14 +86,17 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
   for (const auto& input : runner->inputs())
     ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
   device::RunStats stats;
+  std::vector<pte::ProfiledRun> profile;
   auto result =
       runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
         CARINA_TRY(device::RunOutcome outcome, runner->run(inputs));
         stats = std::move(outcome.stats);
+        if (options.profile) profile.push_back({"Execute", -1, std::move(stats.events)});
         return std::move(outcome.outputs);
       });
   if (!result) return result;
   result->findings = findingsOf(stats);
+  result->profile = std::move(profile);
   result->program = std::move(stats);
   return result;
 }
@@ -110,6 +115,7 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.samples = ran->cases.size();
   result.cases = std::move(ran->cases);
+  result.profile = std::move(ran->profile);
   result.findings = findingsOf(ran->stats);
   result.program = std::move(ran->stats);
   return result;
@@ -128,8 +134,14 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   CARINA_TRY(const auto file, MappedFile::open(options.file));
   const ByteSpan bytes = file->bytes();
   const FileKind kind = fileKind(bytes, options.file);
-  if (!options.tensorData.empty() && kind != FileKind::Program && kind != FileKind::Bundle)
-    return fail("is for .pte and .bpte programs only").at("--tensor-data").withRemedy("leave it out");
+  if (kind != FileKind::Program && kind != FileKind::Bundle) {
+    const char* given = !options.tensorData.empty() ? "--tensor-data"
+                        : !options.method.empty()   ? "--method"
+                        : options.profile           ? "--etdump"
+                                                    : nullptr;
+    if (given != nullptr)
+      return fail("is for .pte and .bpte programs only").at(given).withRemedy("leave it out");
+  }
   switch (kind) {
     case FileKind::Program:
       return runProgram<device::Runner>(options, bytes, arrays);

@@ -17,9 +17,11 @@ namespace carina::pipeline {
 
 struct RunOptions {
   std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa
+  std::string method;                    // of a program; empty: the first, or all test cases of a bundle
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
+  bool profile = false;                           // keep when everything of a program began and ended
   bool check = false;                             // look for mistakes in the command streams while they run
   double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
@@ -46,6 +48,8 @@ struct RunResult {
   std::vector<CaseResult> cases;  // of a bundled program that was run on its own test cases
   std::vector<std::string>
       findings;  // of the checker, each with the offset of its command; of the last sample
+
+  std::vector<pte::ProfiledRun> profile;  // with `profile`: one run per sample or test case
 
   bool allPassed() const {
     return std::all_of(cases.begin(), cases.end(), [](const CaseResult& result) { return result.passed; });

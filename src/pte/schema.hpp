@@ -13,6 +13,7 @@
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 #endif
 #include "bundle_schema_generated.h"
+#include "etdump_schema_generated.h"
 #include "pte_schema_generated.h"
 #include "tensor_data_schema_generated.h"
 #if defined(__clang__)

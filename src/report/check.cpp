@@ -19,9 +19,12 @@ using pipeline::CheckedTensor;
 std::string tensorsText(std::string_view what, const std::vector<CheckedTensor>& tensors) {
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    text +=
-        fmt::format("  {:<10} {}, {} bytes, {}\n", fmt::format("{} {}", what, i), tensors[i].type,
-                    countText(tensors[i].bytes), tensors[i].planned ? "in a pool" : "memory of the caller");
+    const CheckedTensor& tensor = tensors[i];
+    text += fmt::format("  {:<10} {}", fmt::format("{} {}", what, i), tensor.type);
+    if (tensor.type.find('[') != std::string::npos)  // numbers take no memory
+      text += fmt::format(", {} bytes, {}", countText(tensor.bytes),
+                          tensor.planned ? "in a pool" : "memory of the caller");
+    text += '\n';
   }
   return text;
 }

@@ -392,6 +392,33 @@ TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
   EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
 }
 
+TEST_F(Cli, ProfilesForExecutorchsTools) {
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("dense"))
+                .status,
+            0);
+  const Outcome ran = run("run " + path("d.pte") + " --method forward --input " + model("dense.npz") +
+                          " --etdump " + path("d.etdp"));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const std::string dump = contents(path("d.etdp"));
+  EXPECT_EQ(dump.substr(8, 4), "ED00");
+  EXPECT_THAT(dump, HasSubstr("native_call_quantize_per_tensor.out"));
+  EXPECT_THAT(dump, HasSubstr("+EthosUBackend::execute()NPU"));
+  const Outcome wrong = run("run " + path("d.pte") + " --method backward --input " + model("dense.npz"));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("backward"));
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.tosa") +
+                calibrate("dense"))
+                .status,
+            0);
+  for (const std::string& option : {std::string("--method forward"), "--etdump " + path("t.etdp")}) {
+    const Outcome refused = run("run " + path("d.tosa") + " --input " + model("dense.npz") + " " + option);
+    EXPECT_EQ(refused.status, 1) << option;
+    EXPECT_THAT(refused.err, HasSubstr("is for .pte and .bpte programs only"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("t.etdp")));
+}
+
 TEST_F(Cli, BundlesRunOnTheirTestCases) {
   ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u85-256 -o " + path("d.pte") +
                 calibrate("dense"))

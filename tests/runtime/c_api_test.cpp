@@ -86,6 +86,38 @@ TEST(CInterface, TakesDataOfOtherFiles) {
             "not found: the data of a tensor are in another file, which was not given (bias, at 2)");
 }
 
+TEST(CInterface, NumbersComeOut) {
+  pte::Tensor tensor;
+  tensor.sizes = {4};
+  tensor.dimOrder = {0};
+  tensor.allocation = pte::Allocation{1, 0};
+  const float input[4] = {};
+  const auto run = [&](const pte::Value& value) {
+    pte::Method method;
+    method.values = {tensor, value};
+    method.inputs = {0};
+    method.outputs = {1};
+    method.chains.push_back({});
+    method.pools = {0, 16};
+    pte::Program program;
+    program.methods.push_back(method);
+    const auto bytes = pte::writeProgram(program);
+    EXPECT_TRUE(bytes.ok());
+    const Aligned file(bytes.ok() ? *bytes : "");
+    carina_number number = {};
+    uint64_t cycles = 0;
+    const carina_status status = run_from_c(file.data(), file.span().size, "forward", nullptr, input,
+                                            sizeof(input), &number, sizeof(number), &cycles);
+    return std::pair(status, number);
+  };
+  EXPECT_EQ(run(int64_t{-7}).second.integer, -7);
+  EXPECT_EQ(run(2.5).second.kind, CARINA_REAL);
+  EXPECT_EQ(run(2.5).second.real, 2.5);
+  EXPECT_EQ(run(true).second.kind, CARINA_BOOLEAN);
+  EXPECT_EQ(run(true).second.integer, 1);
+  EXPECT_EQ(run(std::string("text")).first.code, CARINA_TYPE_MISMATCH);
+}
+
 TEST(CInterface, ErrorsAreThoseOfTheRuntime) {
   const Aligned program(reluProgram());
   const float input[4] = {};
@@ -156,6 +188,7 @@ TEST(CInterface, RunsDelegatesOnTheNpu) {
   EXPECT_EQ(std::memcmp(output.data(), expected->outputs.front().bytes().data(), output.size()), 0);
   EXPECT_EQ(cycles, static_cast<uint64_t>(expected->stats.npuCycles));
   EXPECT_GT(cycles, 0u);
+  EXPECT_STREQ(events_from_c, "xkKdDkKX");  // quantize, the NPU, dequantize
 
   uint64_t none = 0;
   const carina_status missing = run_from_c(program.data(), program.span().size, "forward", nullptr,

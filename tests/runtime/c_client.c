@@ -22,7 +22,12 @@ static carina_status fill_and_run(carina_method* method, const void* input, size
   carina_tensor tensor;
   TRY(carina_method_set_input(method, 0, input, input_size));
   TRY(carina_method_execute(method));
-  TRY(carina_method_output(method, 0, &tensor));
+  if (carina_method_output(method, 0, &tensor).code == CARINA_TYPE_MISMATCH) {
+    carina_number number;
+    TRY(carina_method_output_number(method, 0, &number));
+    memcpy(output, &number, sizeof(number) < output_size ? sizeof(number) : output_size);
+    return carina_method_input(method, 0, &tensor);
+  }
   memcpy(output, tensor.data, tensor.bytes < output_size ? tensor.bytes : output_size);
   return carina_method_input(method, 0, &tensor);
 }
@@ -33,6 +38,17 @@ static int find_weight(void* context, const char* name, size_t length, const voi
   *bytes = context;
   *size = 4 * sizeof(float);
   return 0;
+}
+
+char events_from_c[16];
+static size_t event_count;
+static void keep_event(void* context, enum carina_event kind, uint32_t instruction, const char* name,
+                       size_t length) {
+  static const char kLetters[] = "kKdDxX";
+  (void)context;
+  (void)instruction;
+  if (length != 0 && name != NULL && event_count + 1 < sizeof(events_from_c))
+    events_from_c[event_count++] = kLetters[kind];
 }
 
 carina_status run_from_c(const void* bytes, size_t size, const char* name, const carina_device* device,
@@ -49,7 +65,11 @@ carina_status run_from_c(const void* bytes, size_t size, const char* name, const
   if (device != NULL) TRY(carina_npu_open(&npu, device, NULL, NULL, 0));
   static _Alignas(16) float weight[4] = {2.0f, 3.0f, 4.0f, 5.0f};
   const carina_named_data others = {weight, find_weight};
-  const carina_environment environment = {carina_all_kernels(), device != NULL ? &npu : NULL, 0, &others};
+  static const carina_profiler profiler = {NULL, keep_event};
+  const carina_environment environment = {carina_all_kernels(), device != NULL ? &npu : NULL, 0, &others,
+                                          &profiler};
+  memset(events_from_c, 0, sizeof(events_from_c));
+  event_count = 0;
   TRY(carina_method_require(&program, index, &environment, &needs));
   carina_memory memory = {block(needs.method_bytes), block(needs.temporary_bytes), pools, needs.pool_count};
   carina_status status = {CARINA_OK, 0, 0, NULL, NULL};

@@ -54,6 +54,44 @@ TEST(EthosUDriver, U85HasMemoryAttributesAndWideAddresses) {
   EXPECT_TRUE(device.wrote(reg::kBaseP + 4, 1)) << "upper half of the second mapping's address";
 }
 
+TEST(EthosUDriver, JobsRunBesideTheCpuAndEachOther) {
+  FakeDevice devices[] = {{kU55Config128, format::ethosu_id::kU55}, {kU55Config128, format::ethosu_id::kU55}};
+  EthosUDriver first(devices[0]), second(devices[1]);
+  ASSERT_TRUE(first.open().ok() && second.open().ok());
+  EXPECT_EQ(first.finish().code, Code::InvalidState);
+  Buffer weights{}, scratch{};
+  const Region regions[] = {{weights.bytes, 64, Access::Read}, {scratch.bytes, 64, Access::ReadWrite}};
+  const Payload payload = payloadFor(kU55Config128, 0x10060000);
+  ASSERT_TRUE(first.start(payload.bytes(), Span<const Region>(regions)).ok());
+  EXPECT_TRUE(first.busy());
+  EXPECT_EQ(first.start(payload.bytes(), Span<const Region>(regions)).code, Code::InvalidState);
+  ASSERT_TRUE(second.start(payload.bytes(), Span<const Region>(regions)).ok());
+  EXPECT_TRUE(first.busy() && second.busy());
+  EXPECT_EQ(devices[0].mapped, 3) << "commands and two regions";
+  EXPECT_TRUE(second.finish().ok());
+  EXPECT_TRUE(first.busy());
+  EXPECT_TRUE(first.finish().ok());
+  EXPECT_FALSE(first.busy() || second.busy());
+  EXPECT_EQ(devices[0].mapped, 0);
+}
+
+TEST(EthosUDriver, CachesAreMaintained) {
+  FakeDevice device(kU55Config128, format::ethosu_id::kU55);
+  EthosUDriver driver(device);
+  ASSERT_TRUE(driver.open().ok());
+  Buffer weights{}, scratch{};
+  const Region regions[] = {{weights.bytes, 64, Access::Read},
+                            {scratch.bytes, 48, Access::ReadWrite},
+                            {nullptr, 0, Access::ReadWrite}};
+  const Payload payload = payloadFor(kU55Config128, 0x10060000);
+  using Ranges = std::vector<std::pair<const void*, size_t>>;
+  ASSERT_TRUE(driver.start(payload.bytes(), Span<const Region>(regions)).ok());
+  EXPECT_EQ(device.cleaned, (Ranges{{payload.words + 8, 4}, {weights.bytes, 64}, {scratch.bytes, 48}}));
+  EXPECT_TRUE(device.invalidated.empty());
+  ASSERT_TRUE(driver.finish().ok());
+  EXPECT_EQ(device.invalidated, (Ranges{{scratch.bytes, 48}}));
+}
+
 TEST(EthosUDriver, FaultsNameTheCommand) {
   const std::pair<uint32_t, const char*> faults[] = {{status::kBusStatus, "outside"},
                                                      {status::kCmdParseError, "illegal command"},

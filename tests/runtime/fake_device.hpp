@@ -64,6 +64,8 @@ class FakeDevice final : public Device {
         1234;
     return Wait::Interrupt;
   }
+  void clean(const void* data, size_t bytes) override { cleaned.emplace_back(data, bytes); }
+  void invalidate(void* data, size_t bytes) override { invalidated.emplace_back(data, bytes); }
   bool wrote(uint32_t offset, uint32_t value) const {
     for (const auto& write : writes) {
       if (write.first == offset && write.second == value) return true;
@@ -72,6 +74,7 @@ class FakeDevice final : public Device {
   }
 
   std::vector<std::pair<uint32_t, uint32_t>> writes;
+  std::vector<std::pair<const void*, size_t>> cleaned, invalidated;
   std::map<uint32_t, uint32_t> registers;
   uint32_t outcome = status::kCmdEndReached | status::kIrqRaised;
   uint32_t queueRead = 0;

@@ -129,11 +129,27 @@ typedef struct carina_named_data {
   int (*find)(void* context, const char* name, size_t length, const void** bytes, size_t* size);
 } carina_named_data;
 
+/* What happens while a method runs. `instruction` is its index, `name` (`length` characters, not
+ * zero-terminated) the operator, delegate or method. */
+enum carina_event {
+  CARINA_KERNEL_BEGIN,
+  CARINA_KERNEL_END,
+  CARINA_DELEGATE_BEGIN,
+  CARINA_DELEGATE_END,
+  CARINA_EXECUTE_BEGIN,
+  CARINA_EXECUTE_END
+};
+typedef struct carina_profiler {
+  void* context;
+  void (*event)(void* context, enum carina_event kind, uint32_t instruction, const char* name, size_t length);
+} carina_profiler;
+
 typedef struct carina_environment {
   carina_kernels kernels;
   carina_npu* npu;                   /* NULL: programs with delegates are refused */
   uint32_t max_instructions;         /* of one execution; 0: ten million */
   const carina_named_data* external; /* NULL: programs with data in other files are refused */
+  const carina_profiler* profiler;   /* NULL: nobody is told; else outlives the method */
 } carina_environment;
 
 typedef struct carina_requirements {
@@ -173,6 +189,14 @@ uint32_t carina_method_input_count(const carina_method* method);
 uint32_t carina_method_output_count(const carina_method* method);
 carina_status carina_method_input(const carina_method* method, uint32_t index, carina_tensor* tensor);
 carina_status carina_method_output(const carina_method* method, uint32_t index, carina_tensor* tensor);
+/* An input or output that is no tensor but a number. */
+enum carina_number_kind { CARINA_INTEGER, CARINA_REAL, CARINA_BOOLEAN };
+typedef struct carina_number {
+  enum carina_number_kind kind;
+  int64_t integer; /* also 0 or 1 of a boolean */
+  double real;
+} carina_number;
+carina_status carina_method_output_number(const carina_method* method, uint32_t index, carina_number* number);
 /* Copies to planned memory; without, the bytes are used in place. */
 carina_status carina_method_set_input(carina_method* method, uint32_t index, const void* bytes, size_t size);
 carina_status carina_method_bind_output(carina_method* method, uint32_t index, void* bytes, size_t size);

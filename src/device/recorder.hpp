@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listens to a method on the host: which kernels it calls, what they compute, and how long everything takes.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "carina/method.hpp"
+#include "device/recording_backend.hpp"
+#include "pte/etdump.hpp"
+#include "pte/program.hpp"
+
+namespace carina::device {
+
+class Recorder final : public rt::Profiler {
+ public:
+  ~Recorder() = default;
+  void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override;
+
+  /// Keeps what every kernel call of a method of one chain computes.
+  void keepResults(const pte::Method& method);
+  /// Keeps when everything began and ended: kernels in time of this machine, NPU jobs in cycles of the model
+  /// at `clockHz`.
+  void keepEvents(const pte::Method& method, double clockHz);
+  /// Of the run that comes next.
+  void clear();
+
+  /// What it listens to; both outlive it, the second may be absent.
+  rt::Method* method = nullptr;
+  RecordingBackend* backend = nullptr;
+
+  std::vector<std::string> kernels;
+  std::vector<std::pair<int32_t, Tensor>> results;  // value of the method, contents
+  std::vector<pte::ProfileEvent> events;
+
+ private:
+  void keep(const std::vector<int32_t>& values);
+  void time(rt::EventKind kind, uint32_t instruction, rt::Text name);
+  void endDelegate(uint32_t instruction);
+  uint64_t now() const;
+
+  std::vector<std::vector<int32_t>> returned_;  // by instruction; empty: nothing is kept
+  bool timing_ = false;
+  double clockHz_ = 0;
+  std::vector<std::string> calls_;  // by instruction: the kernel as ExecuTorch's profiles name it
+  std::chrono::steady_clock::time_point began_;
+  int64_t shift_ = 0;  // nanoseconds between this machine's time and that of the events
+  uint64_t started_ = 0;
+};
+
+}  // namespace carina::device
