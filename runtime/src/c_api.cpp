@@ -76,14 +76,15 @@ struct NpuObject {
 /// A Profiler made of a C function.
 class CProfiler final : public Profiler {
  public:
-  explicit CProfiler(const carina_profiler* to = nullptr) : to_(to) {}
+  CProfiler() = default;
+  explicit CProfiler(const carina_profiler* to) : to_(to) {}
   ~CProfiler() = default;
   void event(EventKind kind, uint32_t instruction, Text name) override {
     to_->event(to_->context, static_cast<carina_event>(kind), instruction, name.data, name.size);
   }
 
  private:
-  const carina_profiler* to_;
+  const carina_profiler* to_ = nullptr;
 };
 
 /// A method with what it refers to: the list of backends, the profiler.
