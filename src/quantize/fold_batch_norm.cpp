@@ -87,8 +87,10 @@ std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
   if (!norm.input->hasOneUse() || !norm.input->producer()) return std::nullopt;
   auto target = asWeighted(*norm.input->producer());
   if (!target || target->weight->dtype() != DType::Float32) return std::nullopt;
-  const bool linear = ir::isa<aten::Linear>(target->node);
-  if (linear && norm.input->rank() != 2) return std::nullopt;  // there channel 1 is not the features
+  // The norm's channels are dimension 1: of a linear with further dimensions that is not the features, and of
+  // a convolution without batch dimension not the channels.
+  const int64_t batched = ir::isa<aten::Linear>(target->node) ? 2 : target->weight->rank();
+  if (norm.input->rank() != batched) return std::nullopt;
   return target;
 }
 

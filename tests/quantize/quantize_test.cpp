@@ -234,6 +234,24 @@ TEST(Quantize, FoldingIntoATransposedConvolution) {
   }
 }
 
+TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
+  Network n;  // no batch dimension: the norm's channels are the convolution's rows, three of them as well
+  Value* x = aten::Conv2d::create(n.b, n.input({2, 3, 5}), n.constant({3, 2, 1, 1}, -1, 0.5f), nullptr,
+                                  Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1)
+                 .output();
+  n.done(aten::BatchNorm::create(n.b, x, n.constant({3}, 0.5f, 2), nullptr, n.constant({3}, -1, 1),
+                                 n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false)
+             .output());
+  const std::vector<Tensor> inputs{ramp({2, 3, 5}, -1, 2)};
+  const auto before = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(foldBatchNorms(n.graph).ok());
+  const auto after = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(before.ok() && after.ok());
+  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
+    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  }
+}
+
 TEST(Quantize, AGraphWithQuantizeNodesKeepsThem) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
