@@ -12,7 +12,7 @@ bool contains(const std::vector<DType>& types, DType type) {
 }
 
 /// The float types other than float32 of inputs and weights. A number beside them says nothing about the
-/// network.
+/// network, nor does a conversion to double, which has kernels; half and bfloat16 have none.
 std::vector<DType> typesOf(const ir::Graph& graph) {
   std::vector<DType> types;
   const auto note = [&](const ir::Value& value) {
@@ -22,6 +22,11 @@ std::vector<DType> typesOf(const ir::Graph& graph) {
   for (const ir::Value* input : graph.inputs()) note(*input);
   for (const auto& constant : graph.constants()) {
     if (constant->rank() > 0 && !constant->unused()) note(*constant);
+  }
+  for (const ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) {
+      if (result->dtype() != DType::Float64) note(*result);
+    }
   }
   return types;
 }

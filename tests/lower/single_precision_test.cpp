@@ -28,7 +28,18 @@ TEST(SinglePrecision, ANetworkInHalfIsComputedInFloat32) {
   }
 }
 
-TEST(SinglePrecision, AConversionInAFloat32NetworkStays) {
+TEST(SinglePrecision, ResultsInHalfBecomeFloat32) {
+  for (const DType type : {DType::Float16, DType::BFloat16}) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
+    graph.setOutputs({aten::ToDtype::create(b, x, type, false, false, std::nullopt).output()});
+    EXPECT_EQ(toSinglePrecision(graph), std::vector<DType>{type});
+    EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float32);
+  }
+}
+
+TEST(SinglePrecision, AConversionToDoubleInAFloat32NetworkStays) {
   ir::Graph graph;
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
