@@ -131,7 +131,8 @@ FbVector FbTable::vector(uint32_t slot, uint32_t width) const {
     walker_->note(Code::Truncated, "a vector is longer than the program", target);
     return {};
   }
-  if (!isAligned(buffer.data + target + 4, width)) {
+  // Builders do not align the elements of a vector that has none.
+  if (count != 0 && !isAligned(buffer.data + target + 4, width)) {
     walker_->note(Code::Misaligned, "a vector is not aligned to its elements", target);
     return {};
   }

@@ -126,6 +126,18 @@ TEST(Malformed, Misaligned) {
   EXPECT_EQ(Program::load(shifted.span(), &program).code, Code::Misaligned);
 }
 
+TEST(Malformed, EmptyListsLieAnywhere) {
+  for (const size_t length : {1, 4, 8, 12}) {  // moves what is written after it
+    pte::Program program = sample(false);
+    auto& values = program.methods[0].values;
+    values.emplace_back(std::string(length, 'x'));
+    values.emplace_back(pte::IntList{});
+    values.emplace_back(pte::DoubleList{});
+    const Status expected = exercise(write(sample(false)));
+    EXPECT_EQ(exercise(write(program)).code, expected.code);
+  }
+}
+
 TEST(Malformed, NotAProgram) {
   std::string file = write(sample());
   file[4] = 'B';
