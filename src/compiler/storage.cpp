@@ -289,12 +289,32 @@ void makeDense(ir::Node* node, size_t operand) {
   }
 }
 
+/// The join that `value` is a piece of, or null.
+ir::Node* joinOf(const ir::Value* value) {
+  for (const ir::Use& use : value->uses()) {
+    if (ir::isa<npu_ir::Join>(use.node)) return use.node;
+  }
+  return nullptr;
+}
+
+/// What tears the channels of `value` apart: the value as a piece of its join, or a join around that as a
+/// piece of the next. A copy of anything further inside would lie no better.
+ir::Value* tornApart(ir::Value* value) {
+  while (ir::Node* join = joinOf(value)) {
+    const auto pieces = npu_ir::pieces(join);
+    const auto torn = [&](const Piece& piece) {
+      return piece.value == value && value->rank() > 0 && value->shape().back() != 1 &&
+             piece.strides.back() != 1;
+    };
+    if (std::any_of(pieces.begin(), pieces.end(), torn) || !joinOf(join->result())) break;
+    value = join->result();
+  }
+  return value;
+}
+
 /// Gives `value`, a piece of some join, a buffer of its own: the join gets copies of it.
 Status separate(ir::Value* value) {
-  ir::Node* join = nullptr;  // taken out of the list of uses, which grows below
-  for (const ir::Use& use : value->uses()) {
-    if (!join && ir::isa<npu_ir::Join>(use.node)) join = use.node;
-  }
+  ir::Node* join = joinOf(value);
   if (!join) return fail("a view of {} cannot be addressed", ir::typeText(value->type));
   auto builder = ir::Builder::beforeNode(join);
   std::vector<Piece> pieces;
@@ -413,7 +433,7 @@ Status makeAddressable(ir::Graph& graph) {
     CARINA_CHECK(round < 1 << 16, "addressing does not settle");
     const Accesses accesses = computeAccesses(graph);
     if (accesses.strided) {
-      CARINA_RETURN_IF_ERROR(separate(accesses.strided));
+      CARINA_RETURN_IF_ERROR(separate(tornApart(accesses.strided)));
       graph.eraseDeadNodes();
       continue;
     }

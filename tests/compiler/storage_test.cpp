@@ -94,5 +94,25 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
   EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
 }
 
+/// A join inside of a join whose elements lie apart: its pieces cannot be written there, and copies of them
+/// could not either.
+TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "y"));
+  ir::Value* row = npu_ir::createJoin(b, {{piece, 0, {0, 0, 1}}, {other, 6, {0, 0, 1}}}, {DType::Int8, {12}});
+  ir::Value* second = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "z"));
+  ir::Value* joined = npu_ir::createJoin(b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  graph.setOutputs({joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_EQ(storage->access(piece).buffer, storage->access(row).buffer);
+  EXPECT_NE(storage->access(row).buffer, storage->access(graph.outputs()[0]).buffer);
+}
+
 }  // namespace
 }  // namespace carina::compiler
