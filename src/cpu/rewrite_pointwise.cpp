@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations, numbers in place of tensors, reductions over everything, normalizations.
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "aten/ops.hpp"
@@ -42,6 +44,27 @@ ir::Value* softplus(ir::Builder& b, ir::Value* x, double beta, double threshold)
   ir::Value* soft = aten::Log1p::create(b, aten::Exp::create(b, scaled).output()).output();
   if (beta != 1) soft = aten::DivScalar::create(b, soft, beta).output();
   return aten::WhereSelf::create(b, far, x, soft).output();
+}
+
+ir::Value* isNan(ir::Builder& b, ir::Value* x) {
+  return aten::Isnan::create(b, x).output();
+}
+ir::Value* where(ir::Builder& b, ir::Value* condition, ir::Value* yes, ir::Value* no) {
+  return aten::WhereSelf::create(b, condition, yes, no).output();
+}
+ir::Value* isEqual(ir::Builder& b, ir::Value* x, double number) {
+  return aten::EqScalar::create(b, x, number).output();
+}
+/// NaN and infinities replaced.
+ir::Value* nanToNumber(ir::Builder& b, const aten::NanToNum& op) {
+  constexpr double kMost = std::numeric_limits<float>::max(), kInfinity = HUGE_VAL;
+  const DType dtype = op.self()->dtype();
+  ir::Value* x = op.self();
+  ir::Value* high = isEqual(b, x, kInfinity);
+  ir::Value* low = isEqual(b, x, -kInfinity);
+  ir::Value* result = where(b, isNan(b, x), constantOf(b, op.nan().value_or(0), dtype), x);
+  result = where(b, high, constantOf(b, op.posinf().value_or(kMost), dtype), result);
+  return where(b, low, constantOf(b, op.neginf().value_or(-kMost), dtype), result);
 }
 
 /// What an activation without a kernel of its own is in terms of others; null when `node` is none.
@@ -89,6 +112,27 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
       ir::Value* above = aten::GtScalar::create(b, x, op.threshold()).output();
       return aten::WhereSelf::create(b, above, x, constantOf(b, ir::scalarReal(op.value()), x->dtype()))
           .output();
+    }
+    case OpId::NanToNum:
+      return x->dtype() == DType::Float32 ? nanToNumber(b, ir::dynCast<aten::NanToNum>(&node)) : x;
+    case OpId::Isfinite: {
+      ir::Value* infinite = aten::Isinf::create(b, x).output();
+      return aten::LogicalNot::create(b, aten::LogicalOr::create(b, infinite, isNan(b, x)).output()).output();
+    }
+    case OpId::Isposinf:
+      return isEqual(b, x, HUGE_VAL);
+    case OpId::Isneginf:
+      return isEqual(b, x, -HUGE_VAL);
+    case OpId::Signbit: {
+      // The inverse of a negative zero is below zero, too.
+      if (x->dtype() != DType::Float32) return aten::LtScalar::create(b, x, 0.0).output();
+      ir::Value* inverse = aten::Reciprocal::create(b, x).output();
+      return aten::LtScalar::create(b, where(b, isEqual(b, x, 0), inverse, x), 0.0).output();
+    }
+    case OpId::Sinc: {
+      ir::Value* angle = product(b, x, std::numbers::pi);
+      ir::Value* ratio = aten::DivTensor::create(b, aten::Sin::create(b, angle).output(), angle).output();
+      return where(b, isEqual(b, x, 0), constantOf(b, 1, x->dtype()), ratio);
     }
     case OpId::Square:
       return product(b, x, x);
@@ -160,6 +204,24 @@ Result<bool> rewriteBinary(ir::Node* node) {
     case OpId::MinOther:
       result = aten::Minimum::create(b, operands[0], operands[1]).output();
       break;
+    case OpId::Fmax:
+    case OpId::Fmin: {
+      // Of a number and NaN the number.
+      ir::Value* extreme = aten::opId(node) == OpId::Fmax
+                               ? aten::Maximum::create(b, operands[0], operands[1]).output()
+                               : aten::Minimum::create(b, operands[0], operands[1]).output();
+      result = where(b, isNan(b, operands[1]), operands[0], extreme);
+      result = where(b, isNan(b, operands[0]), operands[1], result);
+      break;
+    }
+    case OpId::PrivateSafeSoftmax: {
+      // A row without a finite score is zero.
+      const auto op = ir::dynCast<aten::PrivateSafeSoftmax>(node);
+      ir::Value* largest = aten::Amax::create(b, op.self(), ir::Ints{op.dim()}, true).output();
+      ir::Value* soft = aten::PrivateSoftmax::create(b, op.self(), op.dim(), false).output();
+      result = where(b, isEqual(b, largest, -HUGE_VAL), constantOf(b, 0, soft->dtype()), soft);
+      break;
+    }
     case OpId::All: {
       ir::Value* no = aten::LogicalNot::create(b, operands[0]).output();
       result = aten::LogicalNot::create(b, aten::Any::create(b, no).output()).output();

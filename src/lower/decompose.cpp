@@ -138,11 +138,15 @@ Status decompose(ir::Graph& graph) {
   addNormRewrites(rewrites);
   addAttentionRewrites(rewrites);
   addPointwiseRewrites(rewrites);
+  addFunctionRewrites(rewrites);
   addTransposedRewrites(rewrites);
   addRecurrentRewrites(rewrites);
   addTypeRewrites(rewrites);
+  addLogicRewrites(rewrites);
   addWindowRewrites(rewrites);
   addIndexRewrites(rewrites);
+  addScatterRewrites(rewrites);
+  addScanRewrites(rewrites);
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));

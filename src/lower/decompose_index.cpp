@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexing by several tensors, in the middle of a tensor or element by element: as rows of one flattened
-// dimension, picked or replaced by one vector of indices.
+// dimension, picked or replaced by one vector of indices. (Scatters are in decompose_scatter.cpp.)
 #include <algorithm>
 #include <numeric>
 
@@ -51,14 +51,24 @@ struct Rows {
   }
 };
 
-/// Constant indices counted from the front; the last dimensions of `extent` may be counted from the back.
+/// Indices counted from the front; negative ones count from the back of `extent`.
 ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
-  if (!index->isConstant()) return index;
+  if (!index->isConstant()) {
+    // All bits of negative numbers: the extent is added to them only.
+    ir::Value* negative = aten::RshiftScalar::create(b, index, int64_t{31}).output();
+    ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent).output();
+    return aten::AddTensor::create(b, index, back, int64_t{1}).output();
+  }
   Tensor counted = convert(index->constant(), DType::Int64);
   for (int64_t i = 0; i < counted.numElements(); ++i) {
     if (counted.integerAt(i) < 0) counted.setIntegerAt(i, counted.integerAt(i) + extent);
   }
   return b.constant(std::move(counted));
+}
+
+size_t countOf(std::span<ir::Value* const> indices) {
+  return static_cast<size_t>(
+      std::count_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v != nullptr; }));
 }
 
 /// The number of the row that several indices name together.
@@ -72,7 +82,10 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
     if (!rows.order.empty() && rows.order.back() + 1 != static_cast<int64_t>(d)) adjacent = false;
     if (rows.order.empty()) rows.first = d;
     rows.order.push_back(static_cast<int64_t>(d));
-    ir::Value* index = fromFront(b, indices[d], self->shape()[d]);
+    // One index alone goes to the operator that has it, which counts by itself.
+    ir::Value* index = countOf(indices) > 1 || indices[d]->isConstant()
+                           ? fromFront(b, indices[d], self->shape()[d])
+                           : indices[d];
     if (which) {
       if (index->dtype() != which->dtype()) {
         index = aten::PrivateToCopy::create(b, index, DType::Int64, {}, {}, {}, false, {}).output();
@@ -98,11 +111,6 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
   return rows;
 }
 
-size_t countOf(std::span<ir::Value* const> indices) {
-  return static_cast<size_t>(
-      std::count_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v != nullptr; }));
-}
-
 /// Indices [0, rank) of a dimension order with `count` dimensions moved from the front to behind `first`
 /// others.
 ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
@@ -113,11 +121,26 @@ ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
   return order;
 }
 
+/// x[:, i]: rows along one dimension. (A constant index has an operator of its own on the NPU.)
+Result<bool> replaceByRows(ir::Node* node, const aten::IndexTensor& op) {
+  const auto indices = op.indices();
+  const auto at = std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; });
+  const int64_t dim = at - indices.begin();
+  if (isMask(*at) || (*at)->isConstant() || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* which = aten::View::create(b, *at, ir::Ints{(*at)->numElements()}).output();
+  which = fromFront(b, which, op.self()->dim(dim));
+  ir::Value* rows = aten::IndexSelect::create(b, op.self(), which, dim).output();
+  replaceNode(node, aten::View::create(b, rows, node->result()->shape()).output());
+  return true;
+}
+
 /// x[i, j]: picked rows, whose dimensions then go where PyTorch puts them.
 Result<bool> rewriteIndexTensor(ir::Node* node) {
   const auto op = ir::dynCast<aten::IndexTensor>(node);
-  if (!op || countOf(op.indices()) < 2) return false;
+  if (!op || countOf(op.indices()) == 0) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
+  if (countOf(op.indices()) == 1) return replaceByRows(node, op);
   const auto rows = rowsOf(b, op.self(), op.indices());
   if (!rows) return false;
   ir::Value* picked = aten::IndexSelect::create(b, rows->of(b, op.self()), rows->which, int64_t{0}).output();
@@ -235,6 +258,33 @@ Result<bool> rewriteIndexCopy(ir::Node* node) {
   return true;
 }
 
+/// index_add: index_put that accumulates.
+Result<bool> rewriteIndexAdd(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexAdd>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->rank() == 0 || op.index()->rank() > 1) return false;
+  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
+  ir::Value* source = op.source();
+  if (ir::scalarReal(op.alpha()) != 1) source = aten::MulScalar::create(b, source, op.alpha()).output();
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(index);
+  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, source, true).output());
+  return true;
+}
+
+/// take: single elements of the flattened tensor.
+Result<bool> rewriteTake(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Take>(node);
+  if (!op || op.self()->numElements() == 0) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* flat = aten::Reshape::create(b, op.self(), ir::Ints{op.self()->numElements()}).output();
+  ir::Value* index = aten::Reshape::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
+  ir::Value* taken = aten::IndexTensor::create(b, flat, {index}).output();
+  replaceNode(node, aten::View::create(b, taken, node->result()->shape()).output());
+  return true;
+}
+
 /// slice_scatter with a step: index_put at the places of the slice.
 Result<bool> rewriteStepped(ir::Node* node) {
   const auto op = ir::dynCast<aten::SliceScatter>(node);
@@ -252,64 +302,11 @@ Result<bool> rewriteStepped(ir::Node* node) {
   return true;
 }
 
-/// scatter: single elements of the flattened tensor, whose numbers come from the index and its own place.
-Result<bool> rewriteScatter(ir::Node* node) {
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* self = nullptr;
-  ir::Value* index = nullptr;
-  ir::Value* source = nullptr;
-  int64_t dim = 0;
-  if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
-    self = from.self(), index = from.index(), source = from.src(), dim = from.dim();
-  } else if (const auto with = ir::dynCast<aten::ScatterValue>(node)) {
-    self = with.self(), index = with.index(), dim = with.dim();
-    source = b.constant(convert(Tensor::scalar(ir::scalarReal(with.value())), self->dtype()));
-  } else {
-    return false;
-  }
-  if (isQuantizedWhole(*node) || self->rank() == 0 || index->rank() != self->rank() ||
-      index->numElements() == 0)
-    return false;
-  if (dim < 0) dim += self->rank();
-  const Shape strides = rowMajorStrides(self->shape());
-  const Shape& shape = index->shape();
-  Tensor places = Tensor::zeros(DType::Int64, shape);
-  Shape at(shape.size(), 0);
-  for (int64_t i = 0; i < places.numElements(); ++i) {
-    int64_t element = 0;
-    for (size_t d = 0; d < at.size(); ++d) element += static_cast<int64_t>(d) == dim ? 0 : at[d] * strides[d];
-    places.setIntegerAt(i, element);
-    for (size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < shape[d]) break;
-      at[d] = 0;
-    }
-  }
-  ir::Value* which = fromFront(b, index, self->dim(dim));
-  const int64_t stride = strides[static_cast<size_t>(dim)];
-  if (stride != 1)
-    which = aten::MulTensor::create(
-                b, which, b.constant(convert(Tensor::scalar(static_cast<double>(stride)), which->dtype())))
-                .output();
-  which = aten::AddTensor::create(b, which, b.constant(convert(places, which->dtype())), int64_t{1}).output();
-  which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
-  if (source->rank() > 0) {
-    for (int64_t d = 0; d < source->rank(); ++d) {
-      if (source->dim(d) != index->dim(d))
-        source = aten::SliceTensor::create(b, source, d, int64_t{0}, index->dim(d), int64_t{1}).output();
-    }
-    source = aten::Reshape::create(b, source, ir::Ints{index->numElements()}).output();
-  }
-  ir::Value* flat = aten::View::create(b, self, ir::Ints{self->numElements()}).output();
-  ir::Value* result = aten::IndexPut::create(b, flat, {which}, source, false).output();
-  replaceNode(node, aten::View::create(b, result, self->shape()).output());
-  return true;
-}
-
 }  // namespace
 
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(),
-                  {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteStepped, rewriteScatter});
+  rewrites.insert(rewrites.end(), {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteIndexAdd,
+                                   rewriteTake, rewriteStepped});
 }
 
 }  // namespace carina::lower

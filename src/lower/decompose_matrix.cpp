@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with a constant matrix become linear, whose weight is quantized per output channel and encoded for
-// the NPU.
+// the NPU; those of vectors and sums of products become products of matrices.
+#include <algorithm>
+
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 
@@ -28,6 +30,14 @@ Result<bool> rewriteProduct(ir::Node* node) {
   return true;
 }
 
+/// alpha * product + beta * self
+ir::Value* scaledSum(ir::Builder& b, ir::Value* product, double alpha, ir::Value* self, double beta) {
+  if (alpha != 1) product = aten::MulScalar::create(b, product, alpha).output();
+  if (beta == 0) return product;
+  if (beta != 1) self = aten::MulScalar::create(b, self, beta).output();
+  return aten::AddTensor::create(b, product, self, int64_t{1}).output();
+}
+
 /// beta * bias + alpha * (x weight^T)
 Result<bool> rewriteAddmm(ir::Node* node) {
   const aten::Addmm op = ir::dynCast<aten::Addmm>(node);
@@ -44,13 +54,7 @@ Result<bool> rewriteAddmm(ir::Node* node) {
   }
   if (isQuantizedWhole(*node)) return false;
   ir::Value* product = aten::Mm::create(b, op.mat1(), op.mat2()).output();
-  if (alpha != 1) product = aten::MulScalar::create(b, product, alpha).output();
-  if (beta == 0) {
-    replaceNode(node, product);
-    return true;
-  }
-  ir::Value* self = beta == 1 ? op.self() : aten::MulScalar::create(b, op.self(), beta).output();
-  replaceNode(node, aten::AddTensor::create(b, product, self, int64_t{1}).output());
+  replaceNode(node, scaledSum(b, product, alpha, op.self(), beta));
   return true;
 }
 
@@ -58,23 +62,89 @@ Result<bool> rewriteBaddbmm(ir::Node* node) {
   const aten::Baddbmm op = ir::dynCast<aten::Baddbmm>(node);
   if (!op || isQuantizedWhole(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  const double beta = ir::scalarReal(op.beta()), alpha = ir::scalarReal(op.alpha());
   ir::Value* product = aten::Bmm::create(b, op.batch1(), op.batch2()).output();
-  if (alpha != 1) product = aten::MulScalar::create(b, product, alpha).output();
-  if (beta == 0) {
-    replaceNode(node, product);
-    return true;
+  replaceNode(node, scaledSum(b, product, ir::scalarReal(op.alpha()), op.self(), ir::scalarReal(op.beta())));
+  return true;
+}
+
+/// Products with vectors: of matrices with one row or column, or element by element.
+Result<bool> rewriteVectors(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1 ||
+      isQuantizedWhole(*node))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto column = [&](ir::Value* v) {
+    return aten::Reshape::create(b, v, ir::Ints{v->numElements(), 1}).output();
+  };
+  const auto row = [&](ir::Value* v) {
+    return aten::Reshape::create(b, v, ir::Ints{1, v->numElements()}).output();
+  };
+  const auto timesVector = [&](ir::Value* matrix, ir::Value* vector) {
+    ir::Value* product = aten::Mm::create(b, matrix, column(vector)).output();
+    return aten::View::create(b, product, ir::Ints{matrix->dim(0)}).output();
+  };
+  ir::Value* result = nullptr;
+  if (const auto dot = ir::dynCast<aten::Dot>(node)) {
+    result = aten::Mm::create(b, row(dot.self()), column(dot.tensor())).output();
+    result = aten::View::create(b, result, ir::Ints{}).output();
+  } else if (const auto mv = ir::dynCast<aten::Mv>(node)) {
+    result = timesVector(mv.self(), mv.vec());
+  } else if (const auto outer = ir::dynCast<aten::Outer>(node)) {
+    result = aten::MulTensor::create(b, column(outer.self()), outer.vec2()).output();
+  } else if (const auto addmv = ir::dynCast<aten::Addmv>(node)) {
+    result = scaledSum(b, timesVector(addmv.mat(), addmv.vec()), ir::scalarReal(addmv.alpha()), addmv.self(),
+                       ir::scalarReal(addmv.beta()));
+  } else if (const auto addr = ir::dynCast<aten::Addr>(node)) {
+    ir::Value* product = aten::MulTensor::create(b, column(addr.vec1()), addr.vec2()).output();
+    result = scaledSum(b, product, ir::scalarReal(addr.alpha()), addr.self(), ir::scalarReal(addr.beta()));
+  } else {
+    return false;
   }
-  ir::Value* self = beta == 1 ? op.self() : aten::MulScalar::create(b, op.self(), beta).output();
-  replaceNode(node, aten::AddTensor::create(b, product, self, int64_t{1}).output());
+  replaceNode(node, result);
+  return true;
+}
+
+/// The sum of the products of a batch is the product of all of them side by side.
+Result<bool> rewriteAddbmm(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Addbmm>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  const int64_t batches = op.batch1()->dim(0), rows = op.batch1()->dim(1), inner = op.batch1()->dim(2);
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* left = aten::Permute::create(b, op.batch1(), ir::Ints{1, 0, 2}).output();
+  left = aten::Reshape::create(b, left, ir::Ints{rows, batches * inner}).output();
+  ir::Value* right =
+      aten::Reshape::create(b, op.batch2(), ir::Ints{batches * inner, op.batch2()->dim(2)}).output();
+  ir::Value* product = aten::Mm::create(b, left, right).output();
+  replaceNode(node, scaledSum(b, product, ir::scalarReal(op.alpha()), op.self(), ir::scalarReal(op.beta())));
+  return true;
+}
+
+/// Whether folding makes a constant of the value.
+bool becomesConstant(const ir::Value* value) {
+  if (value->isConstant()) return true;
+  const ir::Node* node = value->producer();
+  return node && std::all_of(node->operands().begin(), node->operands().end(),
+                             [](const ir::Value* operand) { return !operand || becomesConstant(operand); });
+}
+
+/// A linear layer whose weights are computed from inputs is a product of matrices.
+Result<bool> rewriteComputedLinear(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Linear>(node);
+  if (!op || becomesConstant(op.weight()) || op.weight()->rank() != 2 || op.input()->rank() < 2 ||
+      isQuantizedWhole(*node))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* result = aten::Matmul::create(b, op.input(), transposedMatrix(b, op.weight())).output();
+  if (op.bias()) result = aten::AddTensor::create(b, result, op.bias(), int64_t{1}).output();
+  replaceNode(node, result);
   return true;
 }
 
 }  // namespace
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(),
-                  {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm, rewriteBaddbmm});
+  rewrites.insert(rewrites.end(), {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm,
+                                   rewriteBaddbmm, rewriteVectors, rewriteAddbmm, rewriteComputedLinear});
 }
 
 }  // namespace carina::lower

@@ -103,26 +103,6 @@ Result<bool> rewriteRmsNorm(ir::Node* node) {
   return true;
 }
 
-/// v * (g / |v|), the length of v over all dimensions but `dim` (-1: over all).
-Result<bool> rewriteWeightNorm(ir::Node* node) {
-  const bool known = aten::isOperator(node) && (aten::opId(node) == aten::OpId::PrivateWeightNorm ||
-                                                aten::opId(node) == aten::OpId::PrivateWeightNormInterface);
-  if (!known || isQuantizedWhole(*node)) return false;
-  for (size_t i = 1; i < node->results().size(); ++i) {
-    if (!node->result(i)->unused()) return false;
-  }
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value *v = node->operands()[0], *g = node->operands()[1];
-  ir::Ints dims;
-  for (int64_t d = 0; d < v->rank(); ++d) {
-    if (d != node->attributeAs<int64_t>(0)) dims.push_back(d);
-  }
-  ir::Value* squares = aten::SumDimIntList::create(b, mul(b, v, v), dims, true, std::nullopt).output();
-  ir::Value* length = aten::Sqrt::create(b, squares).output();
-  replaceNode(node, mul(b, v, aten::DivTensor::create(b, g, length).output()));
-  return true;
-}
-
 /// Groups of channels as one dimension: [N, groups, everything else].
 ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* weight, ir::Value* bias,
                        double eps) {
@@ -173,6 +153,33 @@ Result<bool> rewriteBatchStatistics(ir::Node* node) {
   replaceNode(node, scaledAndShifted(b, normalized(b, x, dims, op.eps()),
                                      op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
                                      op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr));
+  return true;
+}
+
+/// Batch norm in evaluation whose parameters are computed: folding needs constants.
+Result<bool> rewriteComputedBatchNorm(ir::Node* node) {
+  ir::Value *mean = nullptr, *variance = nullptr, *weight = nullptr, *bias = nullptr;
+  double eps = 0;
+  if (const auto plain = ir::dynCast<aten::BatchNorm>(node); plain && !plain.training()) {
+    mean = plain.runningMean(), variance = plain.runningVar(), eps = plain.eps();
+    weight = plain.weight(), bias = plain.bias();
+  } else if (const auto op = ir::dynCast<aten::PrivateNativeBatchNormLegitNoTraining>(node)) {
+    mean = op.runningMean(), variance = op.runningVar(), eps = op.eps();
+    weight = op.weight(), bias = op.bias();
+  }
+  const auto known = [](const ir::Value* v) { return !v || v->isConstant(); };
+  if (!mean || !variance || isQuantizedWhole(*node)) return false;
+  if (known(mean) && known(variance) && known(weight) && known(bias)) return false;
+  for (size_t i = 1; i < node->results().size(); ++i) {
+    if (!node->result(i)->unused()) return false;
+  }
+  ir::Value* x = node->operands()[0];
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto wide = [&](ir::Value* v) { return v ? perChannel(b, v, x->rank()) : nullptr; };
+  ir::Value* shifted = aten::AddScalar::create(b, variance, eps, int64_t{1}).output();
+  ir::Value* factor = aten::Rsqrt::create(b, shifted).output();
+  ir::Value* result = mul(b, sub(b, x, wide(mean)), wide(factor));
+  replaceNode(node, scaledAndShifted(b, result, wide(weight), wide(bias)));
   return true;
 }
 
@@ -242,10 +249,11 @@ ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(),
                   {rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
-                   rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
-                   rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
-                   rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>,
-                   rewriteInstanceNorm, rewriteBatchStatistics, rewriteVariance, rewriteWeightNorm});
+                   rewriteSoftmax<aten::PrivateSafeSoftmax>, rewriteLogSoftmax<aten::LogSoftmaxInt>,
+                   rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
+                   rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
+                   rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
+                   rewriteComputedBatchNorm, rewriteVariance});
 }
 
 }  // namespace carina::lower

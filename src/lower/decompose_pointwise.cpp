@@ -78,14 +78,16 @@ Result<bool> rewriteGlu(ir::Node* node) {
 
 /// where(mask, value, x) with a constant value.
 Result<bool> rewriteMaskedFill(ir::Node* node) {
+  if (!ir::isa<aten::MaskedFillScalar>(node) && !ir::isa<aten::MaskedFillTensor>(node)) return false;
+  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32) return false;
   ir::Value* fill = nullptr;
   ir::Builder b = ir::Builder::beforeNode(node);
-  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32) return false;
   if (const auto op = ir::dynCast<aten::MaskedFillScalar>(node))
     fill = number(b, finite(ir::scalarReal(op.value())), 0);
   else if (const auto tensor = ir::dynCast<aten::MaskedFillTensor>(node)) {
-    if (!tensor.value()->isConstant()) return false;
-    fill = number(b, finite(tensor.value()->constant().realAt(0)), 0);
+    fill = tensor.value()->isConstant() ? number(b, finite(tensor.value()->constant().realAt(0)), 0)
+                                        : tensor.value();
+    if (fill->dtype() != DType::Float32) return false;
   } else {
     return false;
   }
@@ -156,6 +158,31 @@ Result<bool> rewriteWhereNumbers(ir::Node* node) {
   return true;
 }
 
+/// where(isnan(x), number, x) and the same for infinities: nan_to_num, which leaves the number out of x's
+/// range.
+Result<bool> rewriteNanToNum(ir::Node* node) {
+  const auto op = ir::dynCast<aten::WhereSelf>(node);
+  if (!op || !op.self()->isConstant() || op.self()->numElements() != 1 || !op.condition()->producer() ||
+      op.other()->dtype() != DType::Float32 || op.other()->type != node->result()->type)
+    return false;
+  const ir::Node* test = op.condition()->producer();
+  const bool nan = ir::isa<aten::Isnan>(test), high = ir::isa<aten::Isposinf>(test);
+  if (!nan && !high && !ir::isa<aten::Isneginf>(test)) return false;
+  const auto inner = ir::producerAs<aten::NanToNum>(op.other());
+  ir::Value* x = inner && op.other()->hasOneUse() ? inner.self() : op.other();
+  if (test->operands()[0] != x) return false;
+  constexpr double kMost = std::numeric_limits<float>::max(),
+                   kInfinity = std::numeric_limits<double>::infinity();
+  const bool fresh = x == op.other();
+  double ofNan = fresh ? std::nan("") : inner.nan().value_or(0);
+  double ofHigh = fresh ? kInfinity : inner.posinf().value_or(kMost);
+  double ofLow = fresh ? -kInfinity : inner.neginf().value_or(-kMost);
+  (nan ? ofNan : high ? ofHigh : ofLow) = op.self()->constant().realAt(0);
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, aten::NanToNum::create(b, x, ofNan, ofHigh, ofLow).output());
+  return true;
+}
+
 /// tril, triu: where with a constant mask.
 Result<bool> rewriteTriangle(ir::Node* node) {
   const auto lower = ir::dynCast<aten::Tril>(node);
@@ -216,9 +243,16 @@ Result<bool> rewriteCompareNumber(ir::Node* node) {
       (isInteger(self->dtype()) && std::holds_alternative<double>(node->attribute(0))))
     return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* other = b.constant(convert(Tensor::scalar(ir::scalarReal(node->attribute(0))), self->dtype()));
+  const double limit = ir::scalarReal(node->attribute(0));
+  ir::Value* other = b.constant(convert(Tensor::scalar(limit), self->dtype()));
   ir::Value* x = node->operands()[0];
   ir::Value* result = nullptr;
+  if (id == OpId::EqScalar && std::isinf(limit)) {
+    // Not a comparison of codes: the largest one stands for a finite number.
+    replaceNode(node,
+                limit > 0 ? aten::Isposinf::create(b, x).output() : aten::Isneginf::create(b, x).output());
+    return true;
+  }
   switch (id) {
     case OpId::EqScalar:
       result = aten::EqTensor::create(b, x, other).output();
@@ -362,7 +396,7 @@ void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
                                    rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm,
                                    rewriteCompareNumber, rewriteConstantLike, rewriteWholeDivision,
-                                   rewriteWholeDivisionByNumber, rewriteCosineSimilarity});
+                                   rewriteWholeDivisionByNumber, rewriteCosineSimilarity, rewriteNanToNum});
 }
 
 }  // namespace carina::lower

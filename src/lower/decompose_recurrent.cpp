@@ -109,7 +109,9 @@ Layer runLayer(Parts& p, Kind kind, ir::Value* x, State state, const Weights& w,
 template <typename Op>
 Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
   const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node) || op.train() || op.input()->rank() != 3) return false;
+  if (!op || isQuantizedWhole(*node) || op.input()->rank() != 3) return false;
+  // What training drops at random lies between layers.
+  if (op.train() && op.dropout() > 0 && op.numLayers() > 1) return false;
   const int64_t directions = op.bidirectional() ? 2 : 1;
   const size_t perCell = op.hasBiases() ? 4 : 2;
   if (op.params().size() != static_cast<size_t>(op.numLayers() * directions) * perCell)

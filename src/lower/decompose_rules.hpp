@@ -10,15 +10,19 @@ namespace carina::lower {
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with constants become linear
 void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as products of matrices
-void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS/weight norm, variance
+void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
 void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
     std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
-void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, scatter
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
+void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, scatter_reduce, masked_scatter
+void addScanRewrites(std::vector<ir::Rewrite>& rewrites);        // running products, order statistics, distances
+void addFunctionRewrites(std::vector<ir::Rewrite>& rewrites);    // hypot, logaddexp, lerp, round to decimals, ...
+void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);       // logic of numbers, arithmetic of bools, integers
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);   // lstm, gru, rnn and their cells
 
 /// Takes an operator away that gives its operand unchanged.

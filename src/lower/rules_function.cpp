@@ -36,6 +36,21 @@ double erfinv(double y) {
   return x;
 }
 
+double sinc(double x) {
+  return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
+}
+
+/// The derivative of lgamma: by the recurrence to where its series holds.
+double digamma(double x) {
+  if (x <= 0 && x == std::floor(x)) return std::nan("");
+  if (x < 0) return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
+  double below = 0;
+  for (; x < 10; ++x) below += 1 / x;
+  const double y = 1 / (x * x);
+  const double series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))));
+  return std::log(x) - 1 / (2 * x) - series - below;
+}
+
 double scalar(const ir::Attribute& value) {
   return ir::scalarReal(value);
 }
@@ -196,6 +211,9 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::Erf::def(), [](double x) { return std::erf(x); }},
       {&aten::Erfc::def(), [](double x) { return std::erfc(x); }},
       {&aten::Erfinv::def(), erfinv},
+      {&aten::Sinc::def(), sinc},
+      {&aten::Lgamma::def(), [](double x) { return std::lgamma(x); }},
+      {&aten::Digamma::def(), digamma},
       {&aten::Silu::def(), [](double x) { return x * sigmoid(x); }},
       {&aten::Mish::def(), [](double x) { return x * std::tanh(softplus(x, 1, 20)); }},
       {&aten::Hardsigmoid::def(), sixth},

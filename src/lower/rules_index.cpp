@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows picked by index tensors: GATHER and SCATTER; constant indices become slices where that is few.
 #include <algorithm>
+#include <numeric>
 
 #include "aten/ops.hpp"
 #include "lower/rules.hpp"
@@ -126,16 +127,22 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
                               {result, Layout::ordered(node.result()->shape(), order)});
 }
 
-/// Rows of two tables [rows, inner] one after the other: from the second one where a constant index names the
-/// row, else from the first. Null when they alternate too often.
-ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const Tensor& index) {
-  const int64_t rows = kept->dim(0), replaced = put->dim(0);
-  std::vector<int64_t> source(static_cast<size_t>(rows), -1);  // row of `put`
-  for (int64_t i = 0; i < replaced; ++i) {
+/// For each of `rows` rows the last new one that a constant index puts there, -1 for none; empty when an
+/// index is outside.
+std::vector<int64_t> lastSources(const Tensor& index, int64_t rows) {
+  std::vector<int64_t> source(static_cast<size_t>(rows), -1);
+  for (int64_t i = 0; i < index.numElements(); ++i) {
     const int64_t row = wrap(index.integerAt(i), rows);
-    if (row < 0 || row >= rows) return nullptr;
+    if (row < 0 || row >= rows) return {};
     source[static_cast<size_t>(row)] = i;
   }
+  return source;
+}
+
+/// Rows of two tables [rows, inner] one after the other: new ones where `source` names one, else kept ones.
+/// Null when they alternate too often.
+ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const std::vector<int64_t>& source) {
+  const auto rows = static_cast<int64_t>(source.size());
   std::vector<ir::Value*> pieces;
   for (int64_t row = 0; row < rows;) {
     const int64_t from = source[static_cast<size_t>(row)];
@@ -147,6 +154,41 @@ ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const Tens
     row += count;
   }
   return emit.concat(pieces, 0);
+}
+
+/// The same by one GATHER: rows [1, rows, inner], new ones [1, W, inner].
+ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const std::vector<int64_t>& source) {
+  const int64_t count = rows->dim(1);
+  std::vector<int32_t> which(source.size());
+  for (size_t row = 0; row < which.size(); ++row)
+    which[row] = static_cast<int32_t>(source[row] < 0 ? static_cast<int64_t>(row) : count + source[row]);
+  return emit.gather(emit.concat({rows, put}, 1), emit.constant(Tensor::from({1, count}, which)));
+}
+
+// Rows times new rows that are compared to find the last one for each row; beyond, the CPU is quicker.
+constexpr int64_t kMostComparisons = int64_t{1} << 15;
+
+/// Indices of which negative ones count from the back.
+ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent) {
+  const auto number = [&](int64_t n) {
+    return emit.reshape(emit.scalar(DType::Int32, n), Shape(index->shape().size(), 1));
+  };
+  ir::Value* negative = emit.binary(Binary::ArithmeticRightShift, index, number(31));
+  return emit.binary(Binary::Add, index, emit.binary(Binary::BitwiseAnd, negative, number(extent)));
+}
+
+/// Rows [1, rows, inner] of which some are replaced by others [1, W, inner], `which` [1, W]. SCATTER must not
+/// write a row twice: each row asks for the last one that is meant for it, and takes it from both together.
+ir::Value* withLastRows(Emitter& emit, ir::Value* rows, ir::Value* which, ir::Value* put) {
+  const int64_t count = rows->dim(1), replaced = put->dim(1);
+  std::vector<int32_t> own(static_cast<size_t>(count)), other(static_cast<size_t>(replaced));
+  std::iota(own.begin(), own.end(), 0);
+  std::iota(other.begin(), other.end(), static_cast<int32_t>(count));
+  ir::Value* numbers = emit.constant(Tensor::from({count, 1}, own));
+  ir::Value* meant = emit.binary(Binary::Equal, which, numbers);
+  ir::Value* source = emit.select(meant, emit.constant(Tensor::from({1, replaced}, other)), numbers);
+  ir::Value* last = emit.reshape(emit.reduce(Reduce::Max, source, 1), {1, count});
+  return emit.gather(emit.concat({rows, put}, 1), last);
 }
 
 /// self with rows replaced: one index tensor over dimension 0.
@@ -179,15 +221,29 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   }
   Emitter& emit = lowering.emit();
   ir::Value* result = nullptr;
+  std::vector<int64_t> source;
   if (index->isConstant()) {
+    source = lastSources(index->constant(), rows);
+    if (source.empty()) return fail("an index is outside of the {} rows", rows);
     result = mergedRows(emit, emit.reshape(lowering.rowMajor(data[0]), {rows, inner}),
-                        emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), index->constant());
+                        emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), source);
   }
   if (!result) {
-    for (Stored& source : data) source = asBytes(lowering, source);
-    result = emit.scatter(emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner}),
-                          emit.reshape(lowering.rowMajor(indices), {1, replaced}),
-                          emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner}));
+    if (source.empty() && replaced > 1 && rows > kMostComparisons / replaced) {
+      return fail("index_put of {} rows into {}: which of them are the same shows at run time only", replaced,
+                  rows)
+          .withRemedy("write one row at a time, or at constant indices");
+    }
+    for (Stored& operand : data) operand = asBytes(lowering, operand);
+    ir::Value* which = emit.reshape(lowering.rowMajor(indices), {1, replaced});
+    ir::Value* table = emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner});
+    ir::Value* put = emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner});
+    if (!source.empty()) {
+      result = gatheredRows(emit, table, put, source);
+    } else {
+      which = fromFront(emit, which, rows);
+      result = replaced == 1 ? emit.scatter(table, which, put) : withLastRows(emit, table, which, put);
+    }
     result = asBool(lowering, op.self(), result);
   }
   Stored stored{result, Layout::rowMajor(s)};

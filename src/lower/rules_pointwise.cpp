@@ -185,6 +185,35 @@ Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool sw
   return {};
 }
 
+/// Codes are neither NaN nor infinite: each equals itself.
+Status lowerIsCode(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
+  ir::Value* code = real.data.value;
+  if (code->dtype() != DType::Int32) code = lowering.emit().cast(code, DType::Int32);
+  lowering.define(node.result(), Stored{lowering.emit().binary(Binary::Equal, code, code), real.data.layout});
+  return {};
+}
+Status lowerIsNoCode(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
+  ir::Value* code = real.data.value;
+  if (code->dtype() != DType::Int32) code = lowering.emit().cast(code, DType::Int32);
+  lowering.define(node.result(),
+                  Stored{lowering.emit().binary(Binary::Greater, code, code), real.data.layout});
+  return {};
+}
+
+/// There is no negative zero among codes.
+Status lowerSignbit(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(ir::Value * value,
+             lowering.emit().rescale(real.data.value, DType::Int32, real.zeroPoint, 0, std::array{1.0}));
+  ir::Value* zero =
+      lowering.emit().reshape(lowering.emit().scalar(DType::Int32, 0), Shape(value->shape().size(), 1));
+  lowering.define(node.result(),
+                  Stored{lowering.emit().binary(Binary::Greater, zero, value), real.data.layout});
+  return {};
+}
+
 Status lowerEq(Lowering& l, const ir::Node& n) {
   return lowerCompare(l, n, Binary::Equal, false, false);
 }
@@ -302,8 +331,13 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::SubTensor::def()] = lowerSub;
   rules[&aten::RsubTensor::def()] = lowerRsub;
   rules[&aten::MulTensor::def()] = lowerMul;
-  rules[&aten::Maximum::def()] = rules[&aten::MaxOther::def()] = lowerMaximum;
-  rules[&aten::Minimum::def()] = rules[&aten::MinOther::def()] = lowerMinimum;
+  // Codes are not NaN: what differs of fmax and fmin does not occur.
+  rules[&aten::Maximum::def()] = rules[&aten::MaxOther::def()] = rules[&aten::Fmax::def()] = lowerMaximum;
+  rules[&aten::Minimum::def()] = rules[&aten::MinOther::def()] = rules[&aten::Fmin::def()] = lowerMinimum;
+  rules[&aten::Isfinite::def()] = lowerIsCode;
+  rules[&aten::Isnan::def()] = rules[&aten::Isinf::def()] = rules[&aten::Isposinf::def()] =
+      rules[&aten::Isneginf::def()] = lowerIsNoCode;
+  rules[&aten::Signbit::def()] = lowerSignbit;
   rules[&aten::EqTensor::def()] = lowerEq;
   rules[&aten::NeTensor::def()] = lowerNe;
   rules[&aten::GtTensor::def()] = lowerGt;

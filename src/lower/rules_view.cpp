@@ -145,12 +145,13 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
 
 void addViewRules(Rules& rules) {
   for (const ir::OpDef* def :
-       {&aten::View::def(), &aten::Reshape::def(), &aten::PrivateUnsafeView::def(), &aten::ViewAs::def(),
-        &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(), &aten::UnflattenInt::def(),
-        &aten::Squeeze::def(), &aten::SqueezeDim::def(), &aten::SqueezeDims::def(), &aten::Unsqueeze::def(),
-        &aten::Clone::def(), &aten::Contiguous::def(), &aten::Alias::def(), &aten::Detach::def(),
-        &aten::Dropout::def(), &aten::LiftFresh::def(), &aten::LiftFreshCopy::def(),
-        &aten::Positive::def()}) {
+       {&aten::View::def(),         &aten::Reshape::def(),   &aten::PrivateUnsafeView::def(),
+        &aten::ViewAs::def(),       &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(),
+        &aten::UnflattenInt::def(), &aten::Squeeze::def(),   &aten::SqueezeDim::def(),
+        &aten::SqueezeDims::def(),  &aten::Unsqueeze::def(), &aten::Clone::def(),
+        &aten::Contiguous::def(),   &aten::Alias::def(),     &aten::Detach::def(),
+        &aten::Dropout::def(),      &aten::LiftFresh::def(), &aten::LiftFreshCopy::def(),
+        &aten::Positive::def(),     &aten::NanToNum::def() /* codes are numbers */}) {
     rules[def] = lowerView;
   }
   rules[&aten::Permute::def()] = lowerPermute;

@@ -258,6 +258,10 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
     CARINA_TRY(Batch batch, makeBatch(arrays, ports));
     return std::move(batch.samples);
   }
+  if (!arrays.empty()) {
+    return fail("holds '{}', but no array for a program input", arrays.front().first)
+        .withRemedy("name the arrays in0, in1, ... or calib0, calib1, ... in the order of the program's inputs");
+  }
   quantize::Sample sample;
   std::mt19937_64 random(1);
   for (const ir::Value* input : graph.inputs()) {

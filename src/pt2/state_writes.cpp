@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "aten/composites.hpp"
 #include "aten/functionalize.hpp"
 #include "aten/synonyms.hpp"
 
@@ -97,7 +98,8 @@ class Resolver {
     const std::vector<size_t> state = observable(results);
     if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);
     settle(results, state, exposed);
-    return aten::replaceSynonyms(program_.graph);
+    CARINA_RETURN_IF_ERROR(aten::replaceSynonyms(program_.graph));
+    return aten::replaceComposites(program_.graph);
   }
 
  private:

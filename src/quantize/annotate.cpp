@@ -431,6 +431,9 @@ Role roleOf(const ir::Node& node) {
     case OpId::Cumsum:
     case OpId::Frac:
     case OpId::Erfinv:
+    case OpId::Sinc:
+    case OpId::Lgamma:
+    case OpId::Digamma:
     case OpId::Hardshrink:
     case OpId::Softshrink:
     case OpId::Threshold:
@@ -522,6 +525,9 @@ Role roleOf(const ir::Node& node) {
     case OpId::Minimum:
     case OpId::MaxOther:
     case OpId::MinOther:
+    case OpId::Fmax:
+    case OpId::Fmin:
+    case OpId::NanToNum:
     case OpId::Amax:
     case OpId::Amin:
     case OpId::MaxDim:
@@ -546,6 +552,12 @@ Role roleOf(const ir::Node& node) {
     case OpId::LeScalar:
     case OpId::GtScalar:
     case OpId::GeScalar:
+    case OpId::Isnan:
+    case OpId::Isinf:
+    case OpId::Isfinite:
+    case OpId::Isposinf:
+    case OpId::Isneginf:
+    case OpId::Signbit:
     case OpId::Argmax:
     case OpId::Argmin:
       return Role::Compare;

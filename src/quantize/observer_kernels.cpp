@@ -61,8 +61,11 @@ void histogramKernel(const float* values, size_t count, float low, float high, u
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const size_t lanes = hn::Lanes(d);
-  const auto lowV = hn::Set(d, low), highV = hn::Set(d, high);
-  const auto bins = hn::Set(d, static_cast<float>(kBins)), range = hn::Set(d, high - low);
+  // A power of two that keeps the products below finite; 1 for all but the widest ranges.
+  const float unit = static_cast<double>(high) - low > 0x1p100 ? 0x1p-16f : 1.0f;
+  const float from = low * unit, width = high * unit - from;
+  const auto lowV = hn::Set(d, low), highV = hn::Set(d, high), unitV = hn::Set(d, unit), fromV = hn::Set(d, from);
+  const auto bins = hn::Set(d, static_cast<float>(kBins)), range = hn::Set(d, width);
   const auto last = hn::Set(di, static_cast<int32_t>(kBins) - 1), skip = hn::Set(di, static_cast<int32_t>(kBins));
   alignas(64) std::array<int32_t, kBlock> index;
   size_t done = 0;
@@ -72,14 +75,14 @@ void histogramKernel(const float* values, size_t count, float low, float high, u
     for (; i + lanes <= block; i += lanes) {
       const auto v = hn::LoadU(d, values + done + i);
       const auto inside = hn::And(hn::Ge(v, lowV), hn::Le(v, highV));
-      const auto position = hn::Div(hn::Mul(hn::Sub(v, lowV), bins), range);
+      const auto position = hn::Div(hn::Mul(hn::Sub(hn::Mul(v, unitV), fromV), bins), range);
       const auto bin = hn::Min(hn::ConvertTo(di, hn::IfThenElseZero(inside, position)), last);
       hn::Store(hn::IfThenElse(hn::RebindMask(di, inside), bin, skip), di, index.data() + i);
     }
     for (; i < block; ++i) {
       const float v = values[done + i];
       const bool inside = v >= low && v <= high;
-      const float position = inside ? (v - low) * static_cast<float>(kBins) / (high - low) : 0.0f;
+      const float position = inside ? (v * unit - from) * static_cast<float>(kBins) / width : 0.0f;
       index[i] = inside ? std::min(static_cast<int32_t>(position), static_cast<int32_t>(kBins) - 1)
                         : static_cast<int32_t>(kBins);
     }

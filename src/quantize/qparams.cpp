@@ -18,7 +18,9 @@ QParams affineQParams(float min, float max, const CodeRange& codes, float eps) {
   if (!validRange(min, max)) return {1.0, 0, codes};
   const float low = std::min(min, 0.0f);
   const float high = std::max(max, 0.0f);
-  const float scale = std::max((high - low) / static_cast<float>(codes.max - codes.min), eps);
+  const float steps = static_cast<float>(codes.max - codes.min), width = high - low;
+  // The width of a range of finite numbers may be infinite.
+  const float scale = std::max(std::isfinite(width) ? width / steps : high / steps - low / steps, eps);
   const int64_t zero = codes.min - static_cast<int64_t>(std::nearbyint(low / scale));
   return {scale, std::clamp(zero, codes.min, codes.max), codes};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calibration samples from named arrays.
 #include <algorithm>
+#include <charconv>
 
 #include "quantize/quantize.hpp"
 
@@ -24,6 +25,22 @@ Status checkFinite(const Tensor& tensor, const std::string& name) {
   if (nonFinite) {
     return fail("calibration array {} holds values that are not finite", name)
         .withRemedy("remove NaN and infinite values");
+  }
+  return {};
+}
+
+/// Every calibN belongs to an input.
+Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
+  constexpr std::string_view kPrefix = "calib";
+  for (const auto& [name, tensor] : arrays) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string_view digits = std::string_view(name).substr(kPrefix.size());
+    size_t index = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    if (error != std::errc() || end != digits.data() + digits.size() || index >= inputs) {
+      return fail("array {} belongs to no input: the program has {}", name, inputs)
+          .withRemedy("name the arrays calib0, calib1, ... in the order of the program's inputs");
+    }
   }
   return {};
 }
@@ -75,6 +92,7 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
 }  // namespace
 
 Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays) {
+  CARINA_RETURN_IF_ERROR(checkNumbers(arrays, graph.inputs().size()));
   std::vector<Sample> samples;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     CARINA_TRY(std::vector<Tensor> tensors, samplesOfInput(*graph.inputs()[i], i, arrays));

@@ -2,6 +2,7 @@
 // Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
 #include "lower/decompose.hpp"
 
+#include "aten/composites.hpp"
 #include "aten/executor.hpp"
 #include "lower_case.hpp"
 
@@ -100,6 +101,52 @@ const Case kTypes[] = {
        return aten::AllDims::create(n.b, n.input({3, 2, 5}, DType::Int32), Ints{0, 2}, true).output();
      },
      -1, 0},
+    {"logic_of_numbers",
+     [](Network& n) {
+       return aten::LogicalAnd::create(n.b, n.input({3, 5}, DType::Int32), n.input({3, 5}, DType::Int32))
+           .output();
+     },
+     -1, 0},
+    {"opposite_of_numbers",
+     [](Network& n) {
+       return aten::LogicalNot::create(n.b, n.input({3, 5}, DType::Int32)).output();
+     },
+     -1, 0},
+    {"either_float",
+     [](Network& n) {
+       return aten::LogicalOr::create(n.b, n.input({3, 5}), n.input({3, 5})).output();
+     },
+     -1, 0},
+    {"product_of_bools", [](Network& n) { return integers<aten::MulTensor>(n, DType::Bool); }, -1, 0},
+    {"order_of_bools", [](Network& n) { return integers<aten::LeTensor>(n, DType::Bool); }, -1, 0},
+    {"bool_is_zero",
+     [](Network& n) {
+       return aten::EqScalar::create(n.b, n.input({3, 5}, DType::Bool), int64_t{0}).output();
+     },
+     -1, 0},
+    {"magnitude_of_integers",
+     [](Network& n) {
+       return aten::Abs::create(n.b, n.input({3, 5}, DType::Int16)).output();
+     },
+     -1, 0},
+    {"place_of_the_largest_integer",
+     [](Network& n) {
+       Value* few = aten::BitwiseAndScalar::create(n.b, n.input({3, 9}, DType::Int32), int64_t{3}).output();
+       return aten::Argmax::create(n.b, few, int64_t{1}, true).output();
+     },
+     -1, 0},
+    {"running_sum_of_integers",
+     [](Network& n) {
+       Value* few =
+           aten::BitwiseAndScalar::create(n.b, n.input({3, 9}, DType::Int32), int64_t{1023}).output();
+       return aten::Cumsum::create(n.b, few, int64_t{1}, std::nullopt).output();
+     },
+     -1, 0},
+    {"sign_of_integers",
+     [](Network& n) {
+       return aten::Sign::create(n.b, n.input({3, 5}, DType::Int32)).output();
+     },
+     -1, 0},
     {"copy_of_row",
      [](Network& n) {
        return aten::Copy::create(n.b, n.input({3, 5}), n.input({5}), false).output();
@@ -162,6 +209,142 @@ const Case kTypes[] = {
      },
      -1, 0.1},
 };
+Value* scattered(Network& n, const char* how, bool includeSelf) {
+  return aten::ScatterReduceTwo::create(n.b, n.input({4, 5}),
+                                        n.numbers({3, 4}, {0, 1, 2, 0, 2, 0, 0, 3, 0, 3, 2, 1}),
+                                        n.input({3, 4}), int64_t{0}, how, includeSelf)
+      .output();
+}
+const Case kScatters[] = {
+    {"sum", [](Network& n) { return scattered(n, "sum", true); }, -1, 0.1},
+    {"sum_alone", [](Network& n) { return scattered(n, "sum", false); }, -1, 0.1},
+    {"mean", [](Network& n) { return scattered(n, "mean", true); }, -1, 0.2},
+    {"mean_alone", [](Network& n) { return scattered(n, "mean", false); }, -1, 0.2},
+    {"prod", [](Network& n) { return scattered(n, "prod", true); }, -1, 0.2},
+    {"amax", [](Network& n) { return scattered(n, "amax", true); }, -1, 0.1},
+    {"amin_alone", [](Network& n) { return scattered(n, "amin", false); }, -1, 0.1},
+};
+
+/// Functions of two float tensors.
+template <typename Op>
+Value* pairOf(Network& n) {
+  return Op::create(n.b, n.input({3, 5}), n.input({3, 5})).output();
+}
+template <typename Op>
+Value* oneOf(Network& n) {
+  return Op::create(n.b, n.input({3, 5})).output();
+}
+const Case kFunctions[] = {
+    {"hypot", pairOf<aten::Hypot>, -1, 0.1},
+    {"logaddexp", pairOf<aten::Logaddexp>, -1, 0.1},
+    {"logaddexp2", pairOf<aten::Logaddexp2>, -1, 0.1},
+    {"heaviside", pairOf<aten::Heaviside>, -1, 0.1},
+    {"copysign", pairOf<aten::CopysignTensor>, -1, 0.1},
+    {"fmax", pairOf<aten::Fmax>, -1, 0.1},
+    {"deg2rad", oneOf<aten::Deg2rad>},
+    {"sinc", oneOf<aten::Sinc>, -1, 0.1},
+    {"lerp",
+     [](Network& n) {
+       return aten::LerpScalar::create(n.b, n.input({3, 5}), n.input({5}), 0.3).output();
+     },
+     -1, 0.1},
+    {"round_to_tenths",
+     [](Network& n) {
+       return aten::RoundDecimals::create(n.b, n.input({3, 5}), int64_t{1}).output();
+     },
+     -1, 0.2},
+    {"logsumexp",
+     [](Network& n) {
+       return aten::Logsumexp::create(n.b, n.input({3, 5}), Ints{1}, false).output();
+     },
+     -1, 0.1},
+    {"max_of_all", oneOf<aten::Max>, -1, 0},
+    {"norm_of_order_3",
+     [](Network& n) {
+       return aten::LinalgVectorNorm::create(n.b, n.input({3, 5}), 3.0, Ints{1}, true, std::nullopt).output();
+     },
+     -1, 0.1},
+    {"smallest_magnitude",
+     [](Network& n) {
+       return aten::LinalgVectorNorm::create(n.b, n.input({3, 5}), -HUGE_VAL, Ints{1}, false, std::nullopt)
+           .output();
+     },
+     -1, 0.1},
+    {"prod",
+     [](Network& n) {
+       return aten::ProdDimInt::create(n.b, n.input({3, 5}), int64_t{-1}, true, std::nullopt).output();
+     },
+     -1, 0.2},
+    {"cumprod",
+     [](Network& n) {
+       return aten::Cumprod::create(n.b, n.input({3, 5}), int64_t{1}, std::nullopt).output();
+     },
+     -1, 0.2},
+    {"logcumsumexp",
+     [](Network& n) {
+       return aten::Logcumsumexp::create(n.b, n.input({3, 5}), int64_t{1}).output();
+     },
+     -1, 0.1},
+    {"cummax",
+     [](Network& n) {
+       return aten::Cummax::create(n.b, n.input({3, 7}), int64_t{1}).node()->result(0);
+     },
+     -1, 0},
+    {"trace",
+     [](Network& n) {
+       return aten::Trace::create(n.b, n.input({4, 5})).output();
+     },
+     -1, 0.1},
+    {"count_nonzero",
+     [](Network& n) {
+       return aten::CountNonzero::create(n.b, n.input({3, 5}, DType::Bool), int64_t{1}).output();
+     },
+     -1, 0},
+    {"cdist",
+     [](Network& n) {
+       return aten::Cdist::create(n.b, n.input({4, 3}), n.input({5, 3}), 2.0, std::nullopt).output();
+     },
+     -1, 0.1},
+    {"pdist",
+     [](Network& n) {
+       return aten::Pdist::create(n.b, n.input({4, 3}), 1.0).output();
+     },
+     -1, 0.1},
+    {"pairwise_distance",
+     [](Network& n) {
+       return aten::PairwiseDistance::create(n.b, n.input({4, 3}), n.input({4, 3}), 2.0, 1e-6, true).output();
+     },
+     -1, 0.1},
+    {"outer", [](Network& n) { return aten::Outer::create(n.b, n.input({4}), n.input({5})).output(); }, -1,
+     0.1},
+    {"dot", [](Network& n) { return aten::Dot::create(n.b, n.input({6}), n.input({6})).output(); }, -1, 0.1},
+    {"addmv",
+     [](Network& n) {
+       return aten::Addmv::create(n.b, n.input({4}), n.input({4, 3}), n.input({3}), 0.5, 2.0).output();
+     },
+     -1, 0.1},
+    {"addr",
+     [](Network& n) {
+       return aten::Addr::create(n.b, n.input({4, 3}), n.input({4}), n.input({3}), 0.5, 2.0).output();
+     },
+     -1, 0.1},
+    {"addbmm",
+     [](Network& n) {
+       return aten::Addbmm::create(n.b, n.input({4, 5}), n.input({2, 4, 3}), n.input({2, 3, 5}), 0.5, 2.0)
+           .output();
+     },
+     -1, 0.1},
+    {"computed_weights",
+     [](Network& n) {
+       return aten::Linear::create(n.b, n.input({2, 4, 3}), n.input({5, 3}), n.input({5})).output();
+     },
+     -1, 0.1},
+};
+
+INSTANTIATE_TEST_SUITE_P(Scatters, Decomposed, testing::ValuesIn(kScatters),
+                         [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(Functions, Decomposed, testing::ValuesIn(kFunctions),
+                         [](const auto& param) { return std::string(param.param.name); });
 INSTANTIATE_TEST_SUITE_P(Types, Decomposed, testing::ValuesIn(kTypes),
                          [](const auto& param) { return std::string(param.param.name); });
 
@@ -272,11 +455,50 @@ const Case kIndexing[] = {
            .output();
      },
      -1, 0},
-    {"put_many_rows",  // too many pieces for slices: SCATTER
+    {"put_many_rows",  // too many pieces for slices
      [](Network& n) {
        std::vector<int64_t> odd;
        for (int64_t i = 1; i < 60; i += 2) odd.push_back(i);
        return aten::IndexPut::create(n.b, n.input({60, 2}), {n.numbers({30}, odd)}, n.input({30, 2}), false)
+           .output();
+     },
+     -1, 0},
+    {"put_where_told",  // perhaps some of them at the same place
+     [](Network& n) {
+       Value* told = aten::BitwiseAndScalar::create(n.b, n.input({6}, DType::Int32), int64_t{3}).output();
+       Value* index = aten::SubScalar::create(n.b, told, int64_t{4}, int64_t{1}).output();
+       return aten::IndexPut::create(n.b, n.input({5, 3}), {index}, n.input({6, 3}), false).output();
+     },
+     -1, 0},
+    {"rows_from_the_back",
+     [](Network& n) {
+       Value* told = aten::BitwiseAndScalar::create(n.b, n.input({6}, DType::Int32), int64_t{7}).output();
+       Value* index = aten::SubScalar::create(n.b, told, int64_t{4}, int64_t{1}).output();
+       return aten::IndexTensor::create(n.b, n.input({3, 5}), {nullptr, index}).output();
+     },
+     -1, 0},
+    {"elements_from_the_back",
+     [](Network& n) {
+       Value* told = aten::BitwiseAndScalar::create(n.b, n.input({6}, DType::Int32), int64_t{3}).output();
+       Value* index = aten::SubScalar::create(n.b, told, int64_t{4}, int64_t{1}).output();
+       return aten::IndexTensor::create(n.b, n.input({4, 5}), {index, told}).output();
+     },
+     -1, 0},
+    {"index_add",
+     [](Network& n) {
+       return aten::IndexAdd::create(n.b, n.input({2, 5}), n.numbers({3}, {4, 0, 4}), n.input({2, 3}),
+                                     int64_t{1}, 2.0)
+           .output();
+     },
+     -1, 0.1},
+    {"take",
+     [](Network& n) {
+       return aten::Take::create(n.b, n.input({3, 4}), n.numbers({2, 2}, {11, 0, -1, 5})).output();
+     },
+     -1, 0},
+    {"masked_scatter",
+     [](Network& n) {
+       return aten::MaskedScatter::create(n.b, n.input({3, 4}), n.input({3, 4}, DType::Bool), n.input({12}))
            .output();
      },
      -1, 0},
@@ -448,6 +670,7 @@ TEST(WeightNorm, BecomesAConstant) {
     ASSERT_TRUE(node.ok()) << node.error().str();
     n.graph.setOutputs({(*node)->result()});
     const Tensor directions = v->constant(), lengths = g->constant();
+    ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
     ASSERT_TRUE(decompose(n.graph).ok());
     ASSERT_TRUE(n.graph.outputs()[0]->isConstant());
     const Tensor& weight = n.graph.outputs()[0]->constant();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <tuple>
@@ -129,6 +130,20 @@ TEST(HistogramObserver, ConstantTensor) {
   observer.observe(std::vector<float>(100, 0.25f));
   EXPECT_EQ(observer.range().min, 0.25f);
   EXPECT_EQ(observer.range().max, 0.25f);
+}
+
+/// The distance of the largest floats is infinite.
+TEST(HistogramObserver, TheWidestRange) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  HistogramObserver observer(256);
+  std::vector<float> values(100, 0.0f);
+  values.front() = -kMost, values.back() = kMost;
+  observer.observe(values);
+  observer.observe(values);
+  const Range range = observer.range();
+  EXPECT_LE(range.min, 0);
+  EXPECT_GE(range.max, 0);
+  EXPECT_FALSE(range.empty());
 }
 
 TEST(HistogramObserver, SingleValueMovesToItsBinWhenTheRangeGrows) {

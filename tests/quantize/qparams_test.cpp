@@ -25,6 +25,14 @@ TEST(AffineQParams, HandComputed) {
   EXPECT_EQ(c.zeroPoint, -100);
 }
 
+TEST(QParams, TheWidestRangeHasAFiniteScale) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const QParams q = affineQParams(-kMost, kMost, kInt8Activation);
+  EXPECT_NEAR(q.scale / kMost, 2.0 / 255, 1e-6);
+  EXPECT_EQ(quantizeValue(-kMost, q), -128);
+  EXPECT_EQ(quantizeValue(kMost, q), 127);
+}
+
 TEST(AffineQParams, ZeroIsAlwaysInRange) {
   EXPECT_EQ(affineQParams(2, 6, kInt8Activation), affineQParams(0, 6, kInt8Activation));
   EXPECT_EQ(affineQParams(-6, -2, kInt8Activation), affineQParams(-6, 0, kInt8Activation));

@@ -290,6 +290,10 @@ TEST(Samples, FromArrays) {
   EXPECT_FALSE(samples({{"in1", ramp({1, 3}, 0, 1)}}).ok());
   EXPECT_FALSE(samples({{"calib0", ramp({5, 4}, 0, 1)}}).ok());
   EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, NAN, 1)}}).ok());
+  const auto more = samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib1", ramp({5, 3}, 0, 1)}});
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.error().str().find("calib1 belongs to no input"), std::string::npos) << more.error().str();
+  EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib", ramp({5, 3}, 0, 1)}}).ok());
 }
 
 }  // namespace

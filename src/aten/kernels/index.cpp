@@ -19,7 +19,9 @@ Result<std::vector<int64_t>> indexValues(const Tensor& tensor, int64_t size, boo
     const int64_t raw = tensor.integerAt(static_cast<int64_t>(i));
     values[i] = raw < 0 && negative ? raw + size : raw;
     if (values[i] < 0 || values[i] >= size)
-      return fail("index {} is outside of a dimension of {}", raw, size);
+      return fail("index {} is outside of a dimension of {}", raw, size)
+          .withRemedy(fmt::format(
+              "the input data (of calibration, too) has to hold indices from 0 to {} here", size - 1));
   }
   return values;
 }
