@@ -175,6 +175,10 @@ Status EthosUDriver::start(Bytes payload, Span<const Region> regions) {
   return Status{};
 }
 
+bool EthosUDriver::running() {
+  return busy_ && (device_.read32(reg::kStatus) & status::kRunning) != 0;
+}
+
 Status EthosUDriver::finish() {
   if (!busy_) return failure(Code::InvalidState, "no job is under way");
   Wait outcome = Wait::Interrupt;

@@ -67,11 +67,15 @@ TEST(EthosUDriver, JobsRunBesideTheCpuAndEachOther) {
   EXPECT_EQ(first.start(payload.bytes(), Span<const Region>(regions)).code, Code::InvalidState);
   ASSERT_TRUE(second.start(payload.bytes(), Span<const Region>(regions)).ok());
   EXPECT_TRUE(first.busy() && second.busy());
+  EXPECT_TRUE(first.running() && second.running());
+  devices[1].end();
+  EXPECT_TRUE(first.running() && !second.running());
+  EXPECT_TRUE(second.busy());
   EXPECT_EQ(devices[0].mapped, 3) << "commands and two regions";
   EXPECT_TRUE(second.finish().ok());
   EXPECT_TRUE(first.busy());
   EXPECT_TRUE(first.finish().ok());
-  EXPECT_FALSE(first.busy() || second.busy());
+  EXPECT_FALSE(first.busy() || second.busy() || first.running());
   EXPECT_EQ(devices[0].mapped, 0);
 }
 

@@ -53,6 +53,8 @@ class FakeDevice final : public Device {
     return true;
   }
   void unmap(const void*, size_t) override { --mapped; }
+  /// The job ends by itself.
+  void end() { state_ = outcome; }
   Wait wait(uint32_t) override {
     if (silent) return Wait::Timeout;
     if (spurious > 0) {

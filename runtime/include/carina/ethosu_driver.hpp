@@ -103,7 +103,10 @@ class EthosUDriver {
   /// reset.
   Status finish();
   Status run(Bytes payload, Span<const Region> regions);
+  /// Whether a job was started and not yet finished.
   bool busy() const { return busy_; }
+  /// Whether the NPU still works on it. When not, finish() does not wait.
+  bool running();
 
   /// Sets the PMU up for the jobs that follow; `count` 0 with cycles only is the default.
   void usePmu(const PmuSetup& setup);
