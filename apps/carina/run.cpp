@@ -27,12 +27,12 @@ Result<int> executeFirmware(Flags& flags) {
         .at(flags.input.empty() ? "--output" : "--input")
         .withRemedy("files in --semihosting-dir, or arrays linked into the image");
   }
-  if (!flags.run.tensorData.empty() || !flags.run.method.empty() || !flags.etdump.empty())
-    return fail("is for .pte and .bpte programs only")
-        .at(!flags.run.method.empty() ? "--method"
-            : flags.etdump.empty()    ? "--tensor-data"
-                                      : "--etdump")
-        .withRemedy("leave it out");
+  for (const auto& [given, option] : {std::pair(!flags.run.tensorData.empty(), "--tensor-data"),
+                                      {!flags.run.configFile.empty(), "--config"},
+                                      {!flags.run.method.empty(), "--method"},
+                                      {!flags.etdump.empty(), "--etdump"}}) {
+    if (given) return fail("is for .pte and .bpte programs only").at(option).withRemedy("leave it out");
+  }
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
   flags.platform.target = flags.run.target;
@@ -96,6 +96,10 @@ void addRun(CLI::App& app, Run& run) {
                       "Memories and clock to count cycles with; default: the program's, or the image's");
   command->add_option("--memory-mode", flags->run.memoryMode,
                       "What lives in which memory; default: the program's, or the image's");
+  command
+      ->add_option("--config", flags->run.configFile,
+                   "vela.ini with further system configurations and memory modes")
+      ->check(CLI::ExistingFile);
   command->add_option("--tensor-data", flags->run.tensorData,
                       "Files (.ptd) with data that the program refers to by name");
   command->add_flag("--check", flags->run.check,

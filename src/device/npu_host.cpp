@@ -14,9 +14,9 @@ Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const Ru
   const std::string& target = options.target.empty() ? compiled.target : options.target;
   const pte::EthosUSettings wanted{target, pick(options.systemConfig, compiled.systemConfig),
                                    pick(options.memoryMode, compiled.memoryMode), compiled.quantizedIo};
-  return options.systemConfig.empty() && options.memoryMode.empty()
+  return options.systemConfig.empty() && options.memoryMode.empty() && options.configFile.empty()
              ? machineFor(wanted)
-             : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode);
+             : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode, options.configFile);
 }
 
 }  // namespace

@@ -24,8 +24,15 @@ Result<Compiled> compiledFor(const pte::Program& program) {
 }
 
 Result<npu::Machine> machineFor(const pte::EthosUSettings& settings) {
-  auto named = npu::makeMachine(settings.target, settings.systemConfig, settings.memoryMode);
-  return named ? std::move(named) : npu::makeMachine(settings.target, "", "");
+  const auto& [target, system, mode, quantizedIo] = settings;
+  if (auto known = npu::makeMachine(target, system, mode)) return known;
+  if (auto known = npu::makeMachine(target, "", mode)) return known;
+  // A mode that is not known may put intermediate results into fast scratch.
+  for (const std::string& wanted : {system, std::string()}) {
+    if (auto spilling = npu::makeMachine(target, wanted, "Dedicated_Sram")) return spilling;
+    if (auto known = npu::makeMachine(target, wanted, "")) return known;
+  }
+  return npu::makeMachine(target, "", "");
 }
 
 int64_t fastScratchBytes(const npu::Machine& machine) {

@@ -18,8 +18,8 @@ struct Compiled {
 };
 Result<Compiled> compiledFor(const pte::Program& program);
 
-/// The machine that `settings` name. Programs of other makers may name systems from a configuration file that
-/// is not here: then the target's defaults.
+/// The machine that `settings` name. Programs may name what a configuration file describes that is not here:
+/// then the target's default system, and a mode with fast scratch where the target has one.
 Result<npu::Machine> machineFor(const pte::EthosUSettings& settings);
 
 /// Bytes of region 2: the mode's cache, or what ExecuTorch's runner gives a mode without a size; 0 for modes

@@ -20,6 +20,7 @@ struct RunOptions {
   std::string target;        // NPU to run on; empty: the one the program was compiled for
   std::string systemConfig;  // empty: what the program records, then the target's default
   std::string memoryMode;
+  std::filesystem::path configFile;  // describes further system configurations and memory modes; may be empty
   npu::ModelOptions model;
   std::vector<pte::TensorData> tensorData;  // files that hold data of the program by name (.ptd)
   bool keepDelegateIo = false;              // keep the inputs and outputs of every delegate call

@@ -60,6 +60,7 @@ Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   result.target = options.target;
   result.systemConfig = options.systemConfig;
   result.memoryMode = options.memoryMode;
+  result.configFile = options.configFile;
   result.model.check = options.check;
   result.keepEvents = options.profile;
   CARINA_TRY(result.tensorData, pte::readTensorDataFiles(options.tensorData));

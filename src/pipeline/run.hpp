@@ -20,6 +20,7 @@ struct RunOptions {
   std::string method;                    // of a program; empty: the first, or all test cases of a bundle
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
+  std::filesystem::path configFile;      // describes further ones of either; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
   bool profile = false;                           // keep when everything of a program began and ended
   bool check = false;                             // look for mistakes in the command streams while they run

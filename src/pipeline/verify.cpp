@@ -79,6 +79,7 @@ class Verifier {
     }
     CARINA_TRY(program_, pte::writeProgram(build_.program));
     device::RunOptions options;
+    options.configFile = build_.options.configFile;
     options.keepDelegateIo = true;
     options.keepKernelResults = true;
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
