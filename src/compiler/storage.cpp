@@ -191,6 +191,20 @@ bool contiguous(const Access& access, const ir::Value* value) {
          access.strides.back() == dtypeSize(value->dtype());
 }
 
+/// All elements are next to each other.
+bool isDense(const Access& access, const ir::Value* value) {
+  const ir::Ints dense = denseByteStrides(access.shape, dtypeSize(value->dtype()));
+  for (size_t d = 0; d < dense.size(); ++d) {
+    if (access.shape[d] != 1 && access.strides[d] != dense[d]) return false;
+  }
+  return true;
+}
+
+ir::Value* behindViews(ir::Value* value) {
+  while (isView(value)) value = value->producer()->operand(0);
+  return value;
+}
+
 /// Operands that an operation reads from memory element by element.
 size_t memoryOperands(const ir::Node* node) {
   if (!npu_ir::hasOutputStage(node)) return node->operands().size();
@@ -437,8 +451,15 @@ Status makeAddressable(ir::Graph& graph) {
       graph.eraseDeadNodes();
       continue;
     }
-    if (accesses.reader.first) {
-      makeDense(accesses.reader.first, accesses.reader.second);
+    if (const auto [reader, operand] = accesses.reader; reader) {
+      // Of what lies apart in a join a copy would read the same channels: there the join gets the copy.
+      ir::Value* root = behindViews(reader->operand(operand));
+      if (joinOf(root) && !isDense(accesses.map.at(root), root)) {
+        CARINA_RETURN_IF_ERROR(separate(root));
+        graph.eraseDeadNodes();
+      } else {
+        makeDense(reader, operand);
+      }
       continue;
     }
     if (!accesses.failed) return {};

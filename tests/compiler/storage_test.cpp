@@ -114,5 +114,23 @@ TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
   EXPECT_NE(storage->access(row).buffer, storage->access(graph.outputs()[0]).buffer);
 }
 
+/// A piece whose elements lie apart in its join, and a reader that wants them as channels.
+TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "y"));
+  ir::Value* channels = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  ir::Value* joined =
+      npu_ir::createJoin(b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  graph.setOutputs({channels, joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+}
+
 }  // namespace
 }  // namespace carina::compiler
