@@ -27,22 +27,22 @@ std::string nativeCall(std::string_view name) {
 
 }  // namespace
 
-void Recorder::keepResults(const pte::Method& method) {
-  const pte::Chain* chain = onlyChain(method);
+void Recorder::keepResults(const pte::Method& listed) {
+  const pte::Chain* chain = onlyChain(listed);
   if (chain == nullptr) return;
   for (const pte::Instruction& instruction : chain->instructions)
-    returned_.push_back(returnedBy(method, instruction));
+    returned_.push_back(returnedBy(listed, instruction));
 }
 
-void Recorder::keepEvents(const pte::Method& method, double clockHz) {
+void Recorder::keepEvents(const pte::Method& listed, double clockHz) {
   timing_ = true;
   clockHz_ = clockHz;
-  const pte::Chain* chain = onlyChain(method);
+  const pte::Chain* chain = onlyChain(listed);
   if (chain == nullptr) return;
   for (const pte::Instruction& instruction : chain->instructions) {
     const auto* call = std::get_if<pte::KernelCall>(&instruction);
     calls_.push_back(call == nullptr ? ""
-                                     : nativeCall(method.operators[static_cast<size_t>(call->op)].str()));
+                                     : nativeCall(listed.operators[static_cast<size_t>(call->op)].str()));
   }
 }
 

@@ -19,10 +19,10 @@ class Recorder final : public rt::Profiler {
   void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override;
 
   /// Keeps what every kernel call of a method of one chain computes.
-  void keepResults(const pte::Method& method);
+  void keepResults(const pte::Method& listed);
   /// Keeps when everything began and ended: kernels in time of this machine, NPU jobs in cycles of the model
   /// at `clockHz`.
-  void keepEvents(const pte::Method& method, double clockHz);
+  void keepEvents(const pte::Method& listed, double clockHz);
   /// Of the run that comes next.
   void clear();
 
