@@ -2,80 +2,15 @@
 #include "aten/composites.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
-#include "aten/arguments.hpp"
+#include "aten/composite.hpp"
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
-#include "base/shape.hpp"
 
 namespace carina::aten {
 namespace {
 
-using ir::Ints;
-using ir::Value;
-
-/// Takes the values that stand for the node's results: one each, null for results that must be unused.
-using Results = std::vector<Value*>;
-
-/// One composite: operands and attributes by name, and the operators that are put in front of it.
-class Composite {
- public:
-  explicit Composite(ir::Node* node)
-      : node_(node), arguments_(*node), builder_(ir::Builder::beforeNode(node)) {}
-
-  ir::Builder& b() { return builder_; }
-  const ir::Node& node() const { return *node_; }
-  const Arguments& arguments() const { return arguments_; }
-  /// An operand by name; null when absent.
-  Value* operand(std::string_view name) const {
-    const int index = node_->def().operandIndex(name);
-    const auto group =
-        index < 0 ? std::span<Value* const>{} : node_->operandGroup(static_cast<size_t>(index));
-    return group.empty() ? nullptr : group.front();
-  }
-
-  Value* view(Value* x, Ints shape) { return View::create(builder_, x, std::move(shape)).output(); }
-  /// View where the layout permits, a copy otherwise.
-  Value* reshape(Value* x, Ints shape) { return Reshape::create(builder_, x, std::move(shape)).output(); }
-  Value* flat(Value* x) { return reshape(x, {x->numElements()}); }
-  Value* permute(Value* x, Ints order) { return Permute::create(builder_, x, std::move(order)).output(); }
-  Value* expand(Value* x, const Shape& shape) {
-    return x->shape() == shape ? x : Expand::create(builder_, x, shape, false).output();
-  }
-  Value* slice(Value* x, int64_t dim, int64_t from, int64_t to) {
-    return SliceTensor::create(builder_, x, dim, from, to, int64_t{1}).output();
-  }
-  Value* add(Value* x, Value* y) { return AddTensor::create(builder_, x, y, int64_t{1}).output(); }
-  Value* sub(Value* x, Value* y) { return SubTensor::create(builder_, x, y, int64_t{1}).output(); }
-  Value* mul(Value* x, Value* y) { return MulTensor::create(builder_, x, y).output(); }
-  Value* sum(Value* x, Ints dims, bool keep) {
-    return SumDimIntList::create(builder_, x, std::move(dims), keep, std::nullopt).output();
-  }
-  Value* converted(Value* x, DType dtype) {
-    return x->dtype() == dtype ? x
-                               : PrivateToCopy::create(builder_, x, dtype, {}, {}, {}, false, {}).output();
-  }
-  /// 0, 1, ... in a shape.
-  Value* numbered(const Shape& shape) {
-    std::vector<int64_t> numbers(static_cast<size_t>(numElements(shape)));
-    std::iota(numbers.begin(), numbers.end(), int64_t{0});
-    return builder_.constant(Tensor::from(shape, numbers));
-  }
-  Value* number(double value, DType dtype) {
-    return builder_.constant(convert(Tensor::scalar(value), dtype));
-  }
-
- private:
-  ir::Node* node_;
-  Arguments arguments_;
-  ir::Builder builder_;
-};
-
-Results none() {
-  return {};
-}
+using namespace composite;
 
 // Products
 // --------------------------------------------------------------------------------------------------------------
@@ -170,67 +105,6 @@ Result<Results> trilinear(Composite& c) {
   }
   const Ints dims = c.arguments().ints("sumdim");
   return Results{dims.empty() ? product : c.sum(product, dims, false)};
-}
-
-// Elements by their places
-// ------------------------------------------------------------------------------------------------
-
-Result<Results> takeAlongDim(Composite& c) {
-  Value *x = c.operand("self"), *index = c.operand("indices");
-  if (!c.arguments().given("dim"))
-    return Results{Gather::create(c.b(), c.flat(x), c.flat(index), int64_t{0}, false).output()};
-  CARINA_TRY(const int64_t dim, wrapDim(c.arguments().integer("dim"), x->rank()));
-  if (x->rank() == 0 || x->rank() != index->rank()) return none();
-  Shape values = x->shape(), places = index->shape();
-  const auto d = static_cast<size_t>(dim);
-  values[d] = places[d] = 1;
-  const auto joint = broadcastShapes(values, places);
-  if (!joint) return none();
-  values = places = *joint;
-  values[d] = x->dim(dim), places[d] = index->dim(dim);
-  return Results{Gather::create(c.b(), c.expand(x, values), c.expand(index, places), dim, false).output()};
-}
-
-/// `self` with the elements replaced whose numbers in row-major order are `places`.
-Value* withReplaced(Composite& c, Value* self, Value* places, Value* source, bool accumulate) {
-  Value* flat = IndexPut::create(c.b(), c.flat(self), {c.flat(places)}, c.flat(source), accumulate).output();
-  return c.reshape(flat, self->shape());
-}
-
-Result<Results> put(Composite& c) {
-  return Results{withReplaced(c, c.operand("self"), c.operand("index"), c.operand("source"),
-                              c.arguments().boolean("accumulate"))};
-}
-
-Result<Results> diagonalScatter(Composite& c) {
-  Value* self = c.operand("self");
-  const Arguments& a = c.arguments();
-  Value* places = Diagonal::create(c.b(), c.numbered(self->shape()), a.integer("offset"), a.integer("dim1"),
-                                   a.integer("dim2", 1))
-                      .output();
-  return Results{withReplaced(c, self, places, c.operand("src"), false)};
-}
-
-Result<Results> asStridedScatter(Composite& c) {
-  Value* self = c.operand("self");
-  const Arguments& a = c.arguments();
-  Value* places = AsStrided::create(c.b(), c.numbered(self->shape()), a.ints("size"), a.ints("stride"),
-                                    a.integer("storage_offset"))
-                      .output();
-  return Results{withReplaced(c, self, places, c.operand("src"), false)};
-}
-
-/// scatter with a reduction is scatter_reduce under an older name.
-Result<Results> scatterReduction(Composite& c) {
-  const std::string reduce = c.arguments().text("reduce");
-  Value *self = c.operand("self"), *index = c.operand("index"), *source = c.operand("src");
-  if (reduce != "add" && reduce != "multiply") return none();
-  if (!source) {
-    source = c.expand(c.number(c.arguments().real("value"), self->dtype()), index->shape());
-  }
-  return Results{ScatterReduceTwo::create(c.b(), self, index, source, c.arguments().integer("dim"),
-                                          reduce == "add" ? "sum" : "prod", true)
-                     .output()};
 }
 
 // Differences
@@ -350,13 +224,6 @@ Result<Results> nativeDropout(Composite& c) {
   return Results{c.operand("input"), nullptr};
 }
 
-Result<Results> broadcastTensors(Composite& c) {
-  Results results;
-  for (size_t i = 0; i < c.node().results().size(); ++i)
-    results.push_back(c.expand(c.node().operandGroup(0)[i], c.node().result(i)->shape()));
-  return results;
-}
-
 Result<Results> msort(Composite& c) {
   Value* x = c.operand("self");
   if (x->rank() == 0) return Results{x};
@@ -458,10 +325,8 @@ Result<Results> embeddingBag(Composite& c) {
   return Results{DivTensor::create(c.b(), total, ClampMin::create(c.b(), number, 1.0).output()).output()};
 }
 
-using Make = Result<Results> (*)(Composite&);
-
-const std::map<std::string_view, Make>& composites() {
-  static const std::map<std::string_view, Make> table{
+const std::map<std::string_view, Composition>& computing() {
+  static const std::map<std::string_view, Composition> table{
       {"aten._embedding_bag.default", embeddingBag},
       {"aten._embedding_bag_forward_only.default", embeddingBag},
       {"aten._native_batch_norm_legit.default", evaluatedBatchNorm},
@@ -470,11 +335,8 @@ const std::map<std::string_view, Make>& composites() {
       {"aten._trilinear.default", trilinear},
       {"aten._weight_norm.default", weightNorm},
       {"aten._weight_norm_interface.default", weightNorm},
-      {"aten.as_strided_scatter.default", asStridedScatter},
       {"aten.bilinear.default", bilinear},
-      {"aten.broadcast_tensors.default", broadcastTensors},
       {"aten.cumulative_trapezoid.dx", trapezoid},
-      {"aten.diagonal_scatter.default", diagonalScatter},
       {"aten.diff.default", diff},
       {"aten.embedding_bag.default", embeddingBag},
       {"aten.embedding_bag.padding_idx", embeddingBag},
@@ -488,18 +350,21 @@ const std::map<std::string_view, Make>& composites() {
       {"aten.msort.default", msort},
       {"aten.native_batch_norm.default", evaluatedBatchNorm},
       {"aten.native_dropout.default", nativeDropout},
-      {"aten.put.default", put},
       {"aten.rrelu.default", rrelu},
       {"aten.rrelu_with_noise.default", rrelu},
       {"aten.rrelu_with_noise_functional.default", rrelu},
-      {"aten.scatter.reduce", scatterReduction},
-      {"aten.scatter.value_reduce", scatterReduction},
-      {"aten.take_along_dim.default", takeAlongDim},
       {"aten.tensordot.default", tensordot},
       {"aten.trapezoid.dx", trapezoid},
       {"aten.vdot.default", vdot},
   };
   return table;
+}
+
+Composition compositionOf(std::string_view op) {
+  for (const auto* table : {&computing(), &movingComposites()}) {
+    if (const auto known = table->find(op); known != table->end()) return known->second;
+  }
+  return nullptr;
 }
 
 /// Whether these can stand for the node's results.
@@ -521,11 +386,11 @@ Status replaceComposites(ir::Graph& graph) {
     for (const auto& region : node->regions()) {
       if (region) CARINA_RETURN_IF_ERROR(replaceComposites(*region));
     }
-    const auto known = composites().find(node->opName());
-    if (known == composites().end()) continue;
+    const Composition composition = compositionOf(node->opName());
+    if (!composition) continue;
     found = true;
     Composite composite(node);
-    auto results = known->second(composite);
+    auto results = composition(composite);
     if (!results) return std::move(results).error().at(node->where());
     if (!fits(*node, *results)) continue;
     for (size_t i = 0; i < node->results().size(); ++i) {

@@ -127,34 +127,43 @@ Types recurrent(const ir::Node& node, size_t states) {
     return mismatch(node);
   if (arguments.boolean("train") && arguments.real("dropout") != 0)
     return fail("dropout: export the model in eval mode");
-  const size_t each = arguments.boolean("has_biases") ? 4 : 2;
-  if (parameters.size() != static_cast<size_t>(*perCell) * each) {
-    if (parameters.size() == static_cast<size_t>(*perCell) * (each + 1))
-      return fail("projections (proj_size) are not supported");
-    return mismatch(node);
-  }
+  const size_t biases = arguments.boolean("has_biases") ? 4 : 2;
+  // One more matrix makes an LSTM's hidden state of what its cells give.
+  const bool projects = states == 2 && parameters.size() == static_cast<size_t>(*perCell) * (biases + 1);
+  const size_t each = biases + (projects ? 1 : 0);
+  if (parameters.size() != static_cast<size_t>(*perCell) * each) return mismatch(node);
   const int64_t batch = input[arguments.boolean("batch_first") ? 0 : 1];
   const Shape& hidden = initial[0]->shape();
   if (hidden.size() != 3 || hidden[0] != *perCell || hidden[1] != batch) return mismatch(node);
   const int64_t gates = states == 2 ? 4 : node.opName().starts_with("aten.gru") ? 3 : 1;
+  Shape inner = hidden;  // of the cells' own states
+  if (projects) {
+    const Shape& projection = parameters[each - 1]->shape();
+    if (projection.size() != 2) return mismatch(node);
+    inner[2] = projection[1];
+  }
   for (size_t cell = 0; cell < static_cast<size_t>(*perCell); ++cell) {
     const int64_t features = cell < static_cast<size_t>(directions) ? input[2] : hidden[2] * directions;
-    const int64_t rows = gates * hidden[2];
-    if (parameters[cell * each]->shape() != Shape{rows, features} ||
-        parameters[cell * each + 1]->shape() != Shape{rows, hidden[2]}) {
+    const auto rows = checkedMul(gates, inner[2]);
+    if (!rows) return mismatch(node);
+    if (parameters[cell * each]->shape() != Shape{*rows, features} ||
+        parameters[cell * each + 1]->shape() != Shape{*rows, hidden[2]}) {
       return mismatch(node);
     }
-    for (size_t i = 2; i < each; ++i) {
-      if (parameters[cell * each + i]->shape() != Shape{rows}) return mismatch(node);
+    for (size_t i = 2; i < biases; ++i) {
+      if (parameters[cell * each + i]->shape() != Shape{*rows}) return mismatch(node);
     }
+    if (projects && parameters[cell * each + biases]->shape() != Shape{hidden[2], inner[2]})
+      return mismatch(node);
   }
   Shape output = input;
   output[2] = hidden[2] * directions;
   const DType dtype = node.operand(0)->dtype();
   std::vector<ir::Type> types{{dtype, output}};
   for (size_t i = 0; i < states; ++i) {
-    if (initial[i]->shape() != hidden) return mismatch(node);
-    types.push_back({dtype, hidden});
+    const Shape& state = i == 0 ? hidden : inner;
+    if (initial[i]->shape() != state) return mismatch(node);
+    types.push_back({dtype, state});
   }
   return types;
 }

@@ -204,6 +204,9 @@ Result<bool> rewriteBinary(ir::Node* node) {
     case OpId::MinOther:
       result = aten::Minimum::create(b, operands[0], operands[1]).output();
       break;
+    case OpId::FloorDivideScalar:
+      result = aten::FloorDivide::create(b, operands[0], numberLike(b, *node)).output();
+      break;
     case OpId::Fmax:
     case OpId::Fmin: {
       // Of a number and NaN the number.

@@ -257,7 +257,8 @@ constexpr int64_t kLongestProduct = 64;
 /// The product along a dimension: of its halves, until one element is left.
 Result<bool> rewriteProduct(ir::Node* node) {
   const auto along = ir::dynCast<aten::ProdDimInt>(node);
-  if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node) || !allFloat(*node)) return false;
+  if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node)) return false;
+  if (!allFloat(*node) && node->operands()[0]->dtype() != node->result()->dtype()) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
   if (!along) x = aten::View::create(b, x, ir::Ints{x->numElements()}).output();

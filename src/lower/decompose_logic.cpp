@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logic of numbers, arithmetic of truth values, and functions of integers, in the operators that the NPU has
-// for them.
+// for them; tensors without elements.
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 
@@ -129,6 +129,16 @@ Result<bool> rewriteIntegerFunction(ir::Node* node) {
                      asNumber(aten::LtTensor::create(b, x, zero).output()));
       break;
     }
+    case OpId::Square:
+      result = aten::MulTensor::create(b, x, x).output();
+      break;
+    case OpId::PowTensorScalar: {
+      const double exponent = ir::scalarReal(node->attribute(0));
+      if (exponent != 2 && exponent != 3) return false;
+      result = aten::MulTensor::create(b, x, x).output();
+      if (exponent == 3) result = aten::MulTensor::create(b, result, x).output();
+      break;
+    }
     case OpId::FmodTensor: {
       ir::Value* y = node->operands()[1];
       if (y->dtype() != dtype) return false;
@@ -143,11 +153,72 @@ Result<bool> rewriteIntegerFunction(ir::Node* node) {
   return true;
 }
 
+/// Functions of integers that give real numbers: of the real numbers that they are.
+Result<bool> rewriteRealOfInteger(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
+  ir::Value* x = node->operands()[0];
+  if (!x || isFloat(x->dtype()) || node->result()->dtype() != DType::Float32 ||
+      x->shape() != node->result()->shape())
+    return false;
+  switch (aten::opId(node)) {
+    case OpId::Sqrt:
+    case OpId::Rsqrt:
+    case OpId::Reciprocal:
+    case OpId::Exp:
+    case OpId::Log:
+    case OpId::Sin:
+    case OpId::Cos:
+    case OpId::Tanh:
+    case OpId::Sigmoid:
+    case OpId::Atan:
+      break;
+    default:
+      return false;
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  node->setOperand(0, aten::PrivateToCopy::create(b, x, DType::Float32, {}, {}, {}, false, {}).output());
+  return true;
+}
+
+/// Numbers as truth values: whether they are other than zero.
+Result<bool> rewriteToBool(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1) return false;
+  switch (aten::opId(node)) {
+    case OpId::ToDtype:
+    case OpId::ToDtypeLayout:
+    case OpId::PrivateToCopy:
+      break;
+    default:
+      return false;
+  }
+  ir::Value* x = node->operands()[0];
+  if (!isBool(node->result()) || isBool(x) || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, truth(b, x));
+  return true;
+}
+
+/// Joined tensors of which some have no elements: without those.
+Result<bool> rewriteEmptyParts(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Cat>(node);
+  if (!op || node->result()->numElements() == 0) return false;
+  std::vector<ir::Value*> parts;
+  for (ir::Value* part : op.tensors()) {
+    if (part->numElements() > 0) parts.push_back(part);
+  }
+  if (parts.size() == op.tensors().size()) return false;
+  const int64_t dim = op.dim() < 0 ? op.dim() + node->result()->rank() : op.dim();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, aten::Cat::create(b, parts, dim).output());
+  return true;
+}
+
 }  // namespace
 
 void addLogicRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteLogicOfNumbers, rewriteArithmeticOfBools, rewriteBoolAgainstNumber,
-                                   rewriteIntegerFunction});
+  rewrites.insert(rewrites.end(),
+                  {rewriteLogicOfNumbers, rewriteArithmeticOfBools, rewriteBoolAgainstNumber,
+                   rewriteIntegerFunction, rewriteRealOfInteger, rewriteToBool, rewriteEmptyParts});
 }
 
 }  // namespace carina::lower

@@ -297,9 +297,10 @@ Result<bool> rewriteConstantLike(ir::Node* node) {
   return true;
 }
 
-/// floor(x / y), x - floor(x / y) * y, trunc(x / y) of float tensors.
+/// floor(x / y), trunc(x / y) of float tensors, and x less y times one of them.
 Result<bool> rewriteWholeDivision(ir::Node* node) {
-  const bool remainder = ir::isa<aten::RemainderTensor>(node), floored = ir::isa<aten::FloorDivide>(node);
+  const bool cut = ir::isa<aten::FmodTensor>(node), floored = ir::isa<aten::FloorDivide>(node);
+  const bool remainder = cut || ir::isa<aten::RemainderTensor>(node);
   const auto mode = ir::dynCast<aten::DivTensorMode>(node);
   if ((!remainder && !floored && !mode) || isQuantizedWhole(*node)) return false;
   ir::Value* x = node->operands()[0];
@@ -307,7 +308,7 @@ Result<bool> rewriteWholeDivision(ir::Node* node) {
   if (x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* quotient = aten::DivTensor::create(b, x, y).output();
-  const std::string rounding = mode ? mode.roundingMode().value_or("") : "floor";
+  const std::string rounding = mode ? mode.roundingMode().value_or("") : cut ? "trunc" : "floor";
   if (rounding == "floor")
     quotient = aten::Floor::create(b, quotient).output();
   else if (rounding == "trunc")

@@ -49,7 +49,8 @@ struct Weights {
   ir::Value* hidden = nullptr;
   ir::Value* inputBias = nullptr;
   ir::Value* hiddenBias = nullptr;
-  bool sigmoidsFirst = false;  // LSTM: rows i, f, o, g instead of PyTorch's i, f, g, o
+  ir::Value* projection = nullptr;  // LSTM: [P, H], makes the hidden state [N, P] of what the cells give
+  bool sigmoidsFirst = false;       // LSTM: rows i, f, o, g instead of PyTorch's i, f, g, o
 };
 
 /// The weights of an LSTM layer with the rows of its three sigmoids beside each other, so that they are one.
@@ -58,14 +59,15 @@ Weights sigmoidsFirst(Parts& p, const Weights& w, int64_t size) {
     return x ? p.cat({p.gates(x, 0, size, 2, 0), p.gates(x, 3, size, 1, 0), p.gates(x, 2, size, 1, 0)}, 0)
              : nullptr;
   };
-  return {reordered(w.input), reordered(w.hidden), reordered(w.inputBias), reordered(w.hiddenBias), true};
+  return {reordered(w.input),      reordered(w.hidden), reordered(w.inputBias),
+          reordered(w.hiddenBias), w.projection,        true};
 }
 
 /// One step; `fromInput` is W_ih x + b_ih. Gate rows: LSTM i, f, g, o; GRU r, z, n. Gates are cut before they
 /// are added: then a sum goes into one function only, and both are one operation.
 State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const Weights& w) {
   ir::Value* fromHidden = p.linear(before.h, w.hidden, w.hiddenBias);
-  const int64_t size = before.h->shape().back();
+  const int64_t size = (before.c ? before.c : before.h)->shape().back();
   const auto sum = [&](int64_t first, int64_t count) {
     return p.add(p.gates(fromInput, first, size, count), p.gates(fromHidden, first, size, count));
   };
@@ -75,7 +77,8 @@ State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const
     ir::Value* out = w.sigmoidsFirst ? p.gates(open, 2, size) : p.sigmoid(sum(3, 1));
     ir::Value* candidate = p.tanh(sum(w.sigmoidsFirst ? 3 : 2, 1));
     ir::Value* c = p.add(p.mul(forget, before.c), p.mul(in, candidate));
-    return {p.mul(out, p.tanh(c)), c};
+    ir::Value* given = p.mul(out, p.tanh(c));
+    return {w.projection ? p.linear(given, w.projection, nullptr) : given, c};
   }
   if (kind == Kind::Gru) {
     ir::Value* open = p.sigmoid(sum(0, 2));
@@ -113,9 +116,8 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
   // What training drops at random lies between layers.
   if (op.train() && op.dropout() > 0 && op.numLayers() > 1) return false;
   const int64_t directions = op.bidirectional() ? 2 : 1;
-  const size_t perCell = op.hasBiases() ? 4 : 2;
-  if (op.params().size() != static_cast<size_t>(op.numLayers() * directions) * perCell)
-    return false;  // projections
+  const size_t plain = op.hasBiases() ? 4 : 2;
+  const size_t perCell = op.params().size() / static_cast<size_t>(op.numLayers() * directions);
   ir::Builder b = ir::Builder::beforeNode(node);
   Parts p{b};
   std::vector<ir::Value*> states;
@@ -131,8 +133,9 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
     for (int64_t direction = 0; direction < directions; ++direction) {
       const int64_t cell = layer * directions + direction;
       const auto* params = op.params().data() + static_cast<size_t>(cell) * perCell;
-      Weights w{params[0], params[1], perCell == 4 ? params[2] : nullptr, perCell == 4 ? params[3] : nullptr};
-      if (kind == Kind::Lstm) w = sigmoidsFirst(p, w, w.hidden->dim(1));
+      Weights w{params[0], params[1], plain == 4 ? params[2] : nullptr, plain == 4 ? params[3] : nullptr,
+                perCell > plain ? params[plain] : nullptr};
+      if (kind == Kind::Lstm) w = sigmoidsFirst(p, w, w.hidden->dim(0) / 4);
       const State start{p.select(states[0], 0, cell),
                         kind == Kind::Lstm ? p.select(states[1], 0, cell) : nullptr};
       const Layer run = runLayer(p, kind, x, start, w, direction == 1);

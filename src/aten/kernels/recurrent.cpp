@@ -32,17 +32,32 @@ struct Cell {
   CellKind kind = CellKind::Lstm;
   const float *inputWeight = nullptr, *hiddenWeight = nullptr, *inputBias = nullptr, *hiddenBias = nullptr;
   int64_t features = 0, hidden = 0;
+  const float* projection = nullptr;  // [projected, hidden]: makes h of what an LSTM's cells give
+  int64_t projected = 0;
 };
 
-/// One step for a batch: x[batch, features], h and c [batch, hidden] are updated in place.
+Status advance(const Cell& cell, int64_t batch, const float* x, int64_t from, const float* before, float* h,
+               float* c, std::vector<float>& fromInput, std::vector<float>& fromHidden);
+
+/// One step for a batch: x[batch, features], h [batch, hidden or projected] and c [batch, hidden] are updated
+/// in place.
 Status step(const Cell& cell, int64_t batch, const float* x, float* h, float* c,
             std::vector<float>& fromInput, std::vector<float>& fromHidden) {
+  if (!cell.projection) return advance(cell, batch, x, cell.hidden, h, h, c, fromInput, fromHidden);
+  std::vector<float> given(static_cast<size_t>(batch * cell.hidden));
+  CARINA_RETURN_IF_ERROR(advance(cell, batch, x, cell.projected, h, given.data(), c, fromInput, fromHidden));
+  return gemm(true, batch, cell.projected, cell.hidden, 1, given.data(), cell.projection, 0, h);
+}
+
+/// The same without projection: `before` [batch, from] enters the gates, h [batch, hidden] comes out.
+Status advance(const Cell& cell, int64_t batch, const float* x, int64_t from, const float* before, float* h,
+               float* c, std::vector<float>& fromInput, std::vector<float>& fromHidden) {
   const int64_t size = cell.hidden, width = gatesOf(cell.kind) * size;
   fromInput.resize(static_cast<size_t>(batch * width));
   fromHidden.resize(static_cast<size_t>(batch * width));
   CARINA_RETURN_IF_ERROR(
       gemm(true, batch, width, cell.features, 1, x, cell.inputWeight, 0, fromInput.data()));
-  CARINA_RETURN_IF_ERROR(gemm(true, batch, width, size, 1, h, cell.hiddenWeight, 0, fromHidden.data()));
+  CARINA_RETURN_IF_ERROR(gemm(true, batch, width, from, 1, before, cell.hiddenWeight, 0, fromHidden.data()));
   for (int64_t b = 0; b < batch; ++b) {
     float* in = fromInput.data() + b * width;
     float* rec = fromHidden.data() + b * width;
@@ -108,10 +123,13 @@ Result<Kernel> prepareLayers(const ir::Node& node) {
   const int64_t layers = a.integer("num_layers"), directions = a.boolean("bidirectional") ? 2 : 1;
   return Kernel([=](Call& call) -> Status {
     CARINA_RETURN_IF_ERROR(requireFloats(call));
-    const size_t states = kind == CellKind::Lstm ? 2 : 1, firstParameter = 1 + states, each = biases ? 4 : 2;
+    const size_t states = kind == CellKind::Lstm ? 2 : 1, firstParameter = 1 + states;
+    const size_t cells = static_cast<size_t>(layers * directions), plain = biases ? 4 : 2;
+    const size_t each = (call.numOperands() - firstParameter) / cells;  // one more with a projection
     Tensor layer = batchFirst ? swapLeading(call.operand(0)) : call.operand(0);
     Tensor hidden = call.operand(1), memory = states == 2 ? call.operand(2) : Tensor();
     const int64_t time = layer.dim(0), batch = layer.dim(1), size = hidden.dim(2);
+    const int64_t inner = states == 2 ? memory.dim(2) : size;
     float* h = hidden.mutableAs<float>().data();
     float* c = states == 2 ? memory.mutableAs<float>().data() : nullptr;
     std::vector<float> fromInput, fromHidden;
@@ -122,14 +140,16 @@ Result<Kernel> prepareLayers(const ir::Node& node) {
         const int64_t index = l * directions + d;
         const size_t at = firstParameter + static_cast<size_t>(index) * each;
         const auto parameter = [&](size_t i) {
-          return i < each ? call.operand(at + i).as<float>().data() : nullptr;
+          return i < plain ? call.operand(at + i).as<float>().data() : nullptr;
         };
-        const Cell cell{kind, parameter(0), parameter(1), parameter(2), parameter(3), layer.dim(2), size};
+        Cell cell{kind,         parameter(0), parameter(1), parameter(2), parameter(3),
+                  layer.dim(2), inner,        nullptr,      size};
+        if (each > plain) cell.projection = call.operand(at + plain).as<float>().data();
         float* state = h + index * batch * size;
         for (int64_t s = 0; s < time; ++s) {
           const int64_t t = d == 0 ? s : time - 1 - s;
           CARINA_RETURN_IF_ERROR(step(cell, batch, layer.as<float>().data() + t * batch * layer.dim(2), state,
-                                      c ? c + index * batch * size : nullptr, fromInput, fromHidden));
+                                      c ? c + index * batch * inner : nullptr, fromInput, fromHidden));
           for (int64_t b = 0; b < batch; ++b) {
             std::copy_n(state + b * size, size, out + ((t * batch + b) * directions + d) * size);
           }
@@ -154,7 +174,8 @@ Result<Kernel> prepareCell(const ir::Node& node) {
       return tensor ? tensor->as<float>().data() : nullptr;
     };
     const Tensor& x = call.operand(0);
-    const Cell cell{kind, parameter(2), parameter(3), parameter(4), parameter(5), x.dim(1), hidden.dim(1)};
+    const Cell cell{
+        kind, parameter(2), parameter(3), parameter(4), parameter(5), x.dim(1), hidden.dim(1), nullptr, 0};
     std::vector<float> fromInput, fromHidden;
     CARINA_RETURN_IF_ERROR(step(cell, x.dim(0), x.as<float>().data(), hidden.mutableAs<float>().data(),
                                 kind == CellKind::Lstm ? memory.mutableAs<float>().data() : nullptr,
