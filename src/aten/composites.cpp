@@ -230,6 +230,49 @@ Result<Results> msort(Composite& c) {
   return Results{Sort::create(c.b(), x, int64_t{0}, false).node()->result(0)};
 }
 
+// Comparisons with several numbers
+// ------------------------------------------------------------------------------------------
+
+/// bucketize, searchsorted: how many boundaries are not behind a value; NaN is behind all.
+Result<Results> search(Composite& c) {
+  const bool buckets = c.node().opName() == "aten.bucketize.Tensor";
+  Value* sorted = c.operand(buckets ? "boundaries" : "sorted_sequence");
+  Value* x = c.operand("self");
+  const Arguments& a = c.arguments();
+  if (c.operand("sorter") || sorted->rank() == 0 || sorted->dtype() != x->dtype()) return none();
+  if (sorted->rank() != 1 && sorted->rank() != x->rank()) return none();
+  const bool right = a.boolean("right") || a.text("side") == "right";
+  if (sorted->rank() > 1) sorted = Unsqueeze::create(c.b(), sorted, int64_t{-2}).output();
+  Value* values = Unsqueeze::create(c.b(), x, int64_t{-1}).output();
+  Value* behind = right ? LtTensor::create(c.b(), values, sorted).output()
+                        : LeTensor::create(c.b(), values, sorted).output();
+  Value* count = c.sum(LogicalNot::create(c.b(), behind).output(), {-1}, false);
+  return Results{c.converted(count, a.boolean("out_int32") ? DType::Int32 : DType::Int64)};
+}
+
+Result<Results> isIn(Composite& c) {
+  Value *x = c.operand("elements"), *among = c.operand("test_elements");
+  if (x->dtype() != among->dtype() || among->numElements() == 0) return none();
+  Value* equal =
+      EqTensor::create(c.b(), Unsqueeze::create(c.b(), x, int64_t{-1}).output(), c.flat(among)).output();
+  Value* any = AnyDim::create(c.b(), equal, int64_t{-1}, false).output();
+  return Results{c.arguments().boolean("invert") ? LogicalNot::create(c.b(), any).output() : any};
+}
+
+/// Equal, or at a finite distance of at most atol + rtol |y|.
+Result<Results> isClose(Composite& c) {
+  Value *x = c.operand("self"), *y = c.operand("other");
+  const Arguments& a = c.arguments();
+  if (a.boolean("equal_nan") || x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return none();
+  Value* distance = Abs::create(c.b(), c.sub(x, y)).output();
+  Value* relative = MulScalar::create(c.b(), Abs::create(c.b(), y).output(), a.real("rtol", 1e-5)).output();
+  Value* allowed = AddScalar::create(c.b(), relative, a.real("atol", 1e-8), int64_t{1}).output();
+  Value* near = LogicalAnd::create(c.b(), Isfinite::create(c.b(), distance).output(),
+                                   LeTensor::create(c.b(), distance, allowed).output())
+                    .output();
+  return Results{LogicalOr::create(c.b(), EqTensor::create(c.b(), x, y).output(), near).output()};
+}
+
 Result<Results> ldexp(Composite& c) {
   Value *x = c.operand("self"), *exponent = c.operand("other");
   if (x->dtype() != DType::Float32) return none();
@@ -336,6 +379,7 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten._weight_norm.default", weightNorm},
       {"aten._weight_norm_interface.default", weightNorm},
       {"aten.bilinear.default", bilinear},
+      {"aten.bucketize.Tensor", search},
       {"aten.cumulative_trapezoid.dx", trapezoid},
       {"aten.diff.default", diff},
       {"aten.embedding_bag.default", embeddingBag},
@@ -343,6 +387,8 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten.ger.default", ger},
       {"aten.inner.default", inner},
       {"aten.instance_norm.default", instanceNorm},
+      {"aten.isclose.default", isClose},
+      {"aten.isin.Tensor_Tensor", isIn},
       {"aten.kron.default", kron},
       {"aten.l1_loss.default", elementLoss},
       {"aten.ldexp.Tensor", ldexp},
@@ -353,6 +399,7 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten.rrelu.default", rrelu},
       {"aten.rrelu_with_noise.default", rrelu},
       {"aten.rrelu_with_noise_functional.default", rrelu},
+      {"aten.searchsorted.Tensor", search},
       {"aten.tensordot.default", tensordot},
       {"aten.trapezoid.dx", trapezoid},
       {"aten.vdot.default", vdot},

@@ -37,6 +37,14 @@ class Emitter {
 
   Result<std::vector<ValueId>> run() {
     if (!aten::isOperator(&node_)) return fail("{} is no operator of a CPU", node_.opName());
+    for (const auto* values : {&node_.operands(), &node_.results()}) {
+      for (const ir::Value* value : *values) {
+        if (value && value->dtype() == DType::Float64)
+          return fail("{} of {} numbers, which the runtime's kernels do not take", node_.opName(),
+                      dtypeName(DType::Float64))
+              .withRemedy("compute in float32 in the network");
+      }
+    }
     if (auto quantized = emitQuantization()) return std::vector<ValueId>{*quantized};
     if (isConversion())
       return std::vector<ValueId>{builder_.convert(valueOf_(node_.operands()[0]), typeOf(*node_.result()))};

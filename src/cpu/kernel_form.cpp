@@ -51,6 +51,7 @@ Status toKernelForm(ir::Graph& graph) {
   lower::addScatterRewrites(decompositions);
   lower::addScanRewrites(decompositions);
   lower::addFunctionRewrites(decompositions);
+  lower::addTypeRewrites(decompositions);
   addForMissing(rewrites, decompositions);
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(lower::foldConstants(graph, lower::FoldQuantization::Yes));

@@ -258,9 +258,11 @@ constexpr int64_t kLongestProduct = 64;
 Result<bool> rewriteProduct(ir::Node* node) {
   const auto along = ir::dynCast<aten::ProdDimInt>(node);
   if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node)) return false;
-  if (!allFloat(*node) && node->operands()[0]->dtype() != node->result()->dtype()) return false;
+  const DType dtype = node->result()->dtype();
+  if (!allFloat(*node) && (isFloat(dtype) || isFloat(node->operands()[0]->dtype()))) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
+  if (x->dtype() != dtype) x = aten::PrivateToCopy::create(b, x, dtype, {}, {}, {}, false, {}).output();
   if (!along) x = aten::View::create(b, x, ir::Ints{x->numElements()}).output();
   const int64_t rank = x->rank(), dim = along && along.dim() < 0 ? along.dim() + rank
                                         : along                  ? along.dim()

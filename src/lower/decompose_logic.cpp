@@ -157,9 +157,7 @@ Result<bool> rewriteIntegerFunction(ir::Node* node) {
 Result<bool> rewriteRealOfInteger(ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
   ir::Value* x = node->operands()[0];
-  if (!x || isFloat(x->dtype()) || node->result()->dtype() != DType::Float32 ||
-      x->shape() != node->result()->shape())
-    return false;
+  if (!x || isFloat(x->dtype()) || node->result()->dtype() != DType::Float32) return false;
   switch (aten::opId(node)) {
     case OpId::Sqrt:
     case OpId::Rsqrt:
@@ -171,6 +169,10 @@ Result<bool> rewriteRealOfInteger(ir::Node* node) {
     case OpId::Tanh:
     case OpId::Sigmoid:
     case OpId::Atan:
+    case OpId::Sum:
+    case OpId::SumDimIntList:
+    case OpId::Mean:
+    case OpId::MeanDim:
       break;
     default:
       return false;

@@ -228,6 +228,20 @@ Result<bool> rewriteVectorNorm(ir::Node* node) {
   return true;
 }
 
+/// A comparison with positive or negative infinity, in questions about NaN and infinities.
+ir::Value* againstInfinity(ir::Builder& b, aten::OpId id, ir::Value* x, bool positive) {
+  using aten::OpId;
+  ir::Value* same = positive ? aten::Isposinf::create(b, x).output() : aten::Isneginf::create(b, x).output();
+  ir::Value* nan = aten::Isnan::create(b, x).output();
+  const auto inverted = [&](ir::Value* v) { return aten::LogicalNot::create(b, v).output(); };
+  if (id == OpId::EqScalar || id == (positive ? OpId::GeScalar : OpId::LeScalar)) return same;
+  if (id == OpId::NeScalar) return inverted(same);
+  if (id == (positive ? OpId::LeScalar : OpId::GeScalar)) return inverted(nan);
+  if (id == (positive ? OpId::LtScalar : OpId::GtScalar))
+    return inverted(aten::LogicalOr::create(b, same, nan).output());
+  return aten::LogicalAnd::create(b, same, nan).output();  // never
+}
+
 /// A comparison with a number: with a constant of the same type and range.
 Result<bool> rewriteCompareNumber(ir::Node* node) {
   if (isQuantizedWhole(*node) || node->operands().size() != 1) return false;
@@ -247,10 +261,9 @@ Result<bool> rewriteCompareNumber(ir::Node* node) {
   ir::Value* other = b.constant(convert(Tensor::scalar(limit), self->dtype()));
   ir::Value* x = node->operands()[0];
   ir::Value* result = nullptr;
-  if (id == OpId::EqScalar && std::isinf(limit)) {
+  if (std::isinf(limit)) {
     // Not a comparison of codes: the largest one stands for a finite number.
-    replaceNode(node,
-                limit > 0 ? aten::Isposinf::create(b, x).output() : aten::Isneginf::create(b, x).output());
+    replaceNode(node, againstInfinity(b, id, x, limit > 0));
     return true;
   }
   switch (id) {
