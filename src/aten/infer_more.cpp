@@ -124,7 +124,12 @@ Types take(const ir::Node& node) {
 Types search(const ir::Node& node) {
   const bool sequenceFirst = node.opName().starts_with("aten.searchsorted");
   if (sequenceFirst && node.operand(2)) return fail("searchsorted with a sorter");
-  if (node.operand(sequenceFirst ? 0 : 1)->rank() != 1) return fail("the boundaries must be a vector");
+  const Shape &sorted = node.operand(sequenceFirst ? 0 : 1)->shape(),
+              &values = node.operand(sequenceFirst ? 1 : 0)->shape();
+  // One vector for all, or one for each line.
+  const bool lines = sequenceFirst && !sorted.empty() && sorted.size() == values.size() &&
+                     std::equal(sorted.begin(), sorted.end() - 1, values.begin());
+  if (sorted.size() != 1 && !lines) return fail("the boundaries must be a vector, or one for each line");
   return one(Arguments(node).boolean("out_int32") ? DType::Int32 : DType::Int64,
              node.operand(sequenceFirst ? 1 : 0)->shape());
 }

@@ -55,27 +55,6 @@ TEST(Method, KernelsAndDelegates) {
   EXPECT_EQ(loaded.plusOne.calls, 3);
 }
 
-/// The order of no dimensions is a list without elements: wherever it lies, it is as good as any.
-TEST(Method, ListsWithoutElements) {
-  for (size_t filling = 1; filling < 12; ++filling) {
-    pte::Program program;
-    MethodBuilder builder(program);
-    const ValueId x = builder.input(PteType::Int32, {});
-    builder.text(std::string(filling, 'x'));
-    builder.output(builder.convert(x, PteType::Int64));
-    ASSERT_TRUE(builder.finish({}).ok());
-    Loaded loaded(write(program));
-    const Status status = loaded.open();
-    ASSERT_TRUE(status.ok()) << filling << ": " << textOf(status);
-    const int32_t number = -7;
-    ASSERT_TRUE(loaded.method.setInput(0, {reinterpret_cast<const uint8_t*>(&number), 4}).ok());
-    ASSERT_TRUE(loaded.method.execute().ok());
-    int64_t result = 0;
-    std::memcpy(&result, loaded.method.output(0).tensor.data, 8);
-    EXPECT_EQ(result, number);
-  }
-}
-
 TEST(Method, MemoryIsExact) {
   const std::string file = write(mixed());
   EXPECT_EQ(Loaded(file).open(0, 1, 0, 0).code, Code::OutOfMemory);

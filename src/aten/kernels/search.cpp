@@ -93,6 +93,8 @@ Result<Kernel> prepareSearch(const ir::Node& node) {
   return Kernel([=](Call& call) -> Status {
     const Tensor &sequence = call.operand(sequenceFirst ? 0 : 1),
                  &values = call.operand(sequenceFirst ? 1 : 0);
+    if (sequence.rank() != 1)
+      return fail("boundaries of another type than the values, one vector for each line");
     std::vector<double> sorted;
     for (int64_t i = 0; i < sequence.numElements(); ++i) sorted.push_back(sequence.realAt(i));
     Tensor& result = call.allocate();
