@@ -101,6 +101,29 @@ std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Ra
   return params;
 }
 
+/// asin, acos and atanh take [-1, 1]. Where rounding carries the outermost codes past it, whose function is
+/// NaN, the codes get a power of two as scale: -1 then is a code of its own, and the last one stays below 1.
+void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
+  for (const ir::Node* node : graph.nodes()) {
+    if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
+    const auto group = annotation.groupOfOperand(*node, 0);
+    if (!group || annotation.groups[*group].widened) continue;
+    QParams& q = params[*group];
+    const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
+    const double high = static_cast<double>(q.codes.max - q.zeroPoint) * q.scale;
+    const bool past = low < -1 || high > 1;
+    if (!past || low < -1 - q.scale || high > 1 + q.scale) continue;
+    if (q.codes.dtype != DType::Int8) {
+      q.scale = 0x1p-15;
+    } else if (q.zeroPoint == q.codes.min || q.zeroPoint == q.codes.max) {
+      q.scale = 0x1p-8;
+    } else {
+      q.scale = 0x1p-7;
+      q.zeroPoint = 0;
+    }
+  }
+}
+
 /// Scale of the codes that a product reads: of the value, or of what is only scaled to make it.
 std::optional<double> scaleRead(const ir::Value* value, const Annotation& annotation,
                                 const std::vector<QParams>& params) {
@@ -186,6 +209,7 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   CARINA_TRY(const std::vector<Range> ranges, calibrate(graph, annotation, samples, progress));
   std::vector<QParams> params = paramsOf(annotation, ranges);
   shortenProducts(graph, annotation, params);
+  keepToDomains(graph, annotation, params);
   if (options.correctBiases) {
     CARINA_RETURN_IF_ERROR(correctBiases(graph, annotation, assignment, params, samples));
   }

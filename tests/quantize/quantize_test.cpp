@@ -252,6 +252,27 @@ TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
   }
 }
 
+TEST(Quantize, CodesStayInTheDomainOfTheirReader) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    for (const auto& [low, high] : {std::pair(-0.9996F, 0.9971F), {-1.0F, 1.0F}, {0.0F, 1.0F}}) {
+      Network n;
+      Value* x = n.input({1, 101});
+      n.done(aten::Acos::create(n.b, x).output());
+      Options options;
+      options.precision = precision;
+      options.observer = ObserverKind::MinMax;
+      auto result = quantize(std::move(n.graph), options, {{{ramp({1, 101}, low, high)}}});
+      ASSERT_TRUE(result.ok()) << result.error().str();
+      const auto q = quantizes(result->graph).front();
+      const double lowest = static_cast<double>(q.quantMin() - q.zeroPoint()) * q.scale();
+      const double highest = static_cast<double>(q.quantMax() - q.zeroPoint()) * q.scale();
+      EXPECT_GE(lowest, -1);
+      EXPECT_LE(highest, 1);
+      EXPECT_GE(highest, 0.99);
+    }
+  }
+}
+
 TEST(Quantize, AGraphWithQuantizeNodesKeepsThem) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
