@@ -77,6 +77,56 @@ TEST_P(KernelForm, ComputesTheSame) {
 }
 
 const Case kCases[] = {
+    {"nan_to_num",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::NanToNum::create(b, aten::Log::create(b, aten::Relu::create(b, x).output()).output(), 2.0,
+                                     3.0, -4.0)
+           .output();
+     }},
+    {"isfinite",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Isfinite::create(b, aten::Log::create(b, x).output()).output();
+     }},
+    {"signbit", {2, 5}, [](ir::Builder& b, Value* x) { return aten::Signbit::create(b, x).output(); }},
+    {"sinc",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Sinc::create(b, aten::Relu::create(b, x).output()).output();
+     }},
+    {"fmax",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Fmax::create(b, aten::Log::create(b, x).output(), x).output();
+     }},
+    {"safe_softmax",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::PrivateSafeSoftmax::create(b, x, int64_t{1}, std::nullopt).output();
+     }},
+    {"put_where_true",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       Value* mask = aten::GtScalar::create(b, x, 0.0).output();
+       return aten::IndexPut::create(b, x, {mask}, b.constant(Tensor::scalar(7.0f)), false).output();
+     }},
+    {"cumprod",
+     {2, 5},
+     [](ir::Builder& b, Value* x) { return aten::Cumprod::create(b, x, int64_t{1}, std::nullopt).output(); }},
+    {"median",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::MedianDim::create(b, x, int64_t{1}, true).node()->result(0);
+     }},
+    {"logsumexp_of_nothing",
+     {2, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Logsumexp::create(
+                  b, aten::Log::create(b, aten::MulScalar::create(b, x, 0.0).output()).output(), Ints{1},
+                  false)
+           .output();
+     }},
     {"silu", {2, 5}, [](ir::Builder& b, Value* x) { return aten::Silu::create(b, x).output(); }},
     {"hardswish", {2, 5}, [](ir::Builder& b, Value* x) { return aten::Hardswish::create(b, x).output(); }},
     {"hardsigmoid",
