@@ -32,10 +32,9 @@ struct QParams {
   friend bool operator==(const QParams&, const QParams&) = default;
 };
 
-inline constexpr float kEpsInt8 =
-    0x1p-16f;  // scale of 8-bit activations that are all zero, smallest one of weights
+inline constexpr float kEpsInt8 = 0x1p-16f;   // scale of 8-bit activations and of weights that are all zero
 inline constexpr float kEpsInt16 = 0x1p-20f;  // scale of 16-bit activations that are all zero
-/// Smallest scale of activations that are not: what RESCALE reaches from ordinary scales. (ExecuTorch's 2^-16
+/// Smallest scale of those that are not: what RESCALE reaches from ordinary scales. (ExecuTorch's 2^-16
 /// and 2^-12 make a tensor of small numbers all zeros.)
 inline constexpr float kEpsTiny = 0x1p-33f;
 

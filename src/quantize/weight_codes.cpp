@@ -66,7 +66,9 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
   WeightCodes result{Tensor::uninitialized(DType::Int8, weight.shape()), {}, perChannel, axis};
   std::vector<float> inverse;
   for (size_t c = 0; c < channels; ++c) {
-    const auto scale = static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], kInt8Weight).scale);
+    const float eps = magnitude[c] > 0 ? kEpsTiny : kEpsInt8;
+    const auto scale =
+        static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], kInt8Weight, eps).scale);
     result.scales.push_back(std::max(scale, least[c]));
     if (shortFactor) result.scales.back() = withShortProduct(result.scales.back(), *shortFactor);
     inverse.push_back(inverseOf(result.scales.back(), perChannel));

@@ -252,6 +252,21 @@ TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
   }
 }
 
+TEST(Quantize, SmallWeightsOfLargeInputsKeepTheirCodes) {
+  Network n;
+  Value* x = n.input({3, 8});
+  n.done(aten::Linear::create(n.b, x, n.constant({5, 8}, -1e-6F, 1e-6F), n.constant({5}, -1, 1)).output());
+  const Tensor sample = ramp({3, 8}, -1e6F, 1e6F);
+  auto result = quantize(std::move(n.graph), {}, {{{sample}}});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const auto expected = aten::execute(*result->reference, {{sample}});
+  const auto actual = aten::execute(result->graph, {{sample}});
+  ASSERT_TRUE(expected.ok() && actual.ok());
+  Sqnr sqnr;
+  sqnr.add((*expected)[0], (*actual)[0]);
+  EXPECT_GT(sqnr.decibels(), 30);
+}
+
 TEST(Quantize, CodesStayInTheDomainOfTheirReader) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     for (const auto& [low, high] : {std::pair(-0.9996F, 0.9971F), {-1.0F, 1.0F}, {0.0F, 1.0F}}) {
