@@ -59,8 +59,10 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
         return settings.ok() ? "" : settings.error().str();
       });
   command.add_flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
-  command.add_flag("--bias-correction", options.correctBiases,
-                   "Take the mean error of rounded weights off the biases");
+  command.add_flag("--fit-weights,!--no-fit-weights", options.fitWeights,
+                   "Round weights so that layers keep their results (default), or each to nearest");
+  command.add_flag("--bias-correction,!--no-bias-correction", options.correctBiases,
+                   "Take the mean error of rounded weights off the biases (default), or not");
   static const std::map<std::string, ProgramIo> kIo{
       {"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}};
   const auto asIo = CLI::CheckedTransformer(kIo).description("");

@@ -20,16 +20,8 @@ ir::Value* future(ir::Builder& b, int64_t rows, int64_t columns) {
   return b.constant(std::move(mask));
 }
 
-/// Whether a value is an input of the network, but for its shape.
-bool isInput(const ir::Value* value) {
-  while (value->producer() && value->producer()->def().has(ir::kView))
-    value = value->producer()->operands()[0];
-  return value->isInput();
-}
-
 ir::Value* masked(ir::Builder& b, ir::Value* scores, ir::Value* mask) {
   if (mask->dtype() == DType::Bool) return hide(b, scores, aten::LogicalNot::create(b, mask).output());
-  if (isInput(mask)) return addMaskInput(b, scores, mask);
   return aten::AddTensor::create(b, scores, mask, int64_t{1}).output();
 }
 

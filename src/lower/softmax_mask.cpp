@@ -91,8 +91,17 @@ std::optional<Addend> constantAddend(ir::Builder& b, const ir::Value* value) {
   return Addend{b.constant(std::move(hidden)), any ? b.constant(std::move(rest)) : nullptr};
 }
 
+/// A mask that is an input of the network hides where it is at most -100. The clamp is what calibration sees
+/// of infinite ones.
+Addend inputAddend(ir::Builder& b, ir::Value* mask) {
+  ir::Value* clamped = aten::ClampMin::create(b, mask, 2.0 * kHides).output();
+  ir::Value* hidden = aten::LeTensor::create(b, clamped, number(b, kHides, 0)).output();
+  return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped).output()};
+}
+
 std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
   if (value->dtype() != DType::Float32) return std::nullopt;
+  if (value->isInput()) return inputAddend(b, value);
   if (value->isConstant()) return constantAddend(b, value);
   if (ir::Value* from = reshapedFrom(value)) {
     const auto inner = addendOf(b, from);
@@ -143,6 +152,7 @@ MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
     for (const auto& [scores, mask] :
          {std::pair{sum.self(), sum.other()}, std::pair{sum.other(), sum.self()}}) {
       if (scores->shape() != input->shape() || scores->isConstant()) continue;
+      if (scores->isInput() && mask->isInput()) continue;  // nothing says which of them is the mask
       const auto addend = addendOf(b, mask);
       if (!addend) continue;
       MaskedScores result = split(b, scores, depth + 1);
@@ -171,14 +181,6 @@ MaskedScores splitMask(ir::Builder& builder, ir::Value* input) {
 ir::Value* hide(ir::Builder& builder, ir::Value* scores, ir::Value* hidden) {
   ir::Value* nothing = number(builder, -std::numeric_limits<double>::infinity(), 0);
   return aten::WhereSelf::create(builder, hidden, nothing, scores).output();
-}
-
-ir::Value* addMaskInput(ir::Builder& builder, ir::Value* scores, ir::Value* mask) {
-  // The clamp is what calibration sees of infinite masks.
-  ir::Value* clamped = aten::ClampMin::create(builder, mask, 2.0 * kHides).output();
-  ir::Value* hidden = aten::LeTensor::create(builder, clamped, number(builder, kHides, 0)).output();
-  ir::Value* rest = aten::WhereSelf::create(builder, hidden, number(builder, 0, 0), clamped).output();
-  return hide(builder, aten::AddTensor::create(builder, scores, rest, int64_t{1}).output(), hidden);
 }
 
 }  // namespace carina::lower

@@ -12,14 +12,12 @@ struct MaskedScores {
   ir::Value* hidden = nullptr;  // bool, broadcasts to that shape; null: no mask was found
 };
 
-/// Looks from `input`, what the softmax reads, back through where() with hiding numbers, sums with a mask and
-/// changes of shape. A number hides from -100 down: exp(-100) is nothing beside exp(0).
+/// Looks from `input`, what the softmax reads, back through where() with hiding numbers, sums with a mask
+/// (constant, made by where(), a multiple of 0 and 1, or an input of the network) and changes of shape. A
+/// number hides from -100 down: exp(-100) is nothing beside exp(0).
 MaskedScores splitMask(ir::Builder& builder, ir::Value* input);
 
 /// Scores with -inf where `hidden`; splitMask() finds it again.
 ir::Value* hide(ir::Builder& builder, ir::Value* scores, ir::Value* hidden);
-
-/// A float mask that is an input of the network, added to scores: hides where it is at most -100.
-ir::Value* addMaskInput(ir::Builder& builder, ir::Value* scores, ir::Value* mask);
 
 }  // namespace carina::lower

@@ -45,7 +45,7 @@ struct Options {
   std::filesystem::path
       quantizeConfig;  // rules (docs/quantization.md); what it says holds over the options here
   quantize::ObserverSettings observer;
-  bool equalize = false, correctBiases = false;
+  bool equalize = false, fitWeights = true, correctBiases = true;
   std::filesystem::path calibration;  // .npz
   /// Without calibration data: quantize by noise, for questions that ranges do not decide.
   bool madeUpSamples = false;

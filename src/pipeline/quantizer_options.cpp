@@ -48,6 +48,8 @@ Result<QuantizerOptions> quantizerOptions(const Options& options) {
   file.global.apply(result);
   result.rules = std::move(file.rules);
   result.equalize = file.equalize.value_or(options.equalize);
+  result.roomForOthers = true;
+  result.fitWeights = file.fitWeights.value_or(options.fitWeights);
   result.correctBiases = file.correctBiases.value_or(options.correctBiases);
   result.inputs = boundaryOf(options.inputs, options.symmetricIo, file.inputs, quantizer.inputs);
   result.outputs = boundaryOf(options.outputs, options.symmetricIo, file.outputs, quantizer.outputs);

@@ -3,6 +3,9 @@
 
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
+#include <map>
+
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "quantize/weight_codes.hpp"
@@ -11,8 +14,8 @@ namespace carina::quantize {
 namespace {
 
 /// Rounded minus true weights.
-Tensor weightErrors(const WeightedOp& op, const LayerScales& scales, const Settings& settings) {
-  Tensor errors = quantizeWeight(op, scales, settings).dequantized();
+Tensor weightErrors(const WeightedOp& op, const WeightCodes& codes) {
+  Tensor errors = codes.dequantized();
   const auto values = errors.mutableAs<float>();
   const auto weights = op.weight->constant().as<float>();
   for (size_t i = 0; i < values.size(); ++i) values[i] -= weights[i];
@@ -38,21 +41,30 @@ Result<ir::Value*> addErrorLayer(ir::Graph& graph, std::unordered_map<const ir::
   return aten::MeanDim::create(builder, copy->result(), others, false, std::nullopt).output();
 }
 
+/// The mean of what the samples say, held back by how far it may be off: a mean within its own uncertainty
+/// says nothing about other inputs.
+double trustedMean(std::span<const double> errors) {
+  const auto count = static_cast<double>(errors.size());
+  double mean = 0, spread = 0;
+  for (double error : errors) mean += error / count;
+  if (errors.size() == 1 || mean == 0) return mean;
+  for (double error : errors) spread += (error - mean) * (error - mean) / (count - 1);
+  return mean * std::max(0.0, 1 - spread / count / (mean * mean));
+}
+
 }  // namespace
 
-Status correctBiases(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
-                     const std::vector<QParams>& params, std::span<const Sample> samples) {
+Status correctBiases(ir::Graph& graph, const LayerCodes& codes, std::span<const Sample> samples) {
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   ir::Graph errors = graph.clone(&mapping);
   std::vector<WeightedOp> layers;
   std::vector<ir::Value*> outputs;
   for (ir::Node* node : graph.nodes()) {
     const auto op = asWeighted(*node);
-    const auto scales = op ? layerScales(*node, annotation, params) : std::nullopt;
-    if (!scales) continue;
-    CARINA_TRY(
-        ir::Value* const mean,
-        addErrorLayer(errors, mapping, *op, weightErrors(*op, *scales, assignment.of(*node).settings)));
+    const auto rounded = codes.find(node);
+    if (!op || rounded == codes.end()) continue;
+    CARINA_TRY(ir::Value* const mean,
+               addErrorLayer(errors, mapping, *op, weightErrors(*op, rounded->second)));
     layers.push_back(*op);
     outputs.push_back(mean);
   }
@@ -70,17 +82,31 @@ Status correctBiases(ir::Graph& graph, const Annotation& annotation, const Assig
       states[s] = std::move(found).error();
   });
   for (Status& state : states) CARINA_RETURN_IF_ERROR(std::move(state));
-  for (size_t l = 0; l < layers.size(); ++l) {
-    const auto channels = outputs[l]->numElements();
-    Tensor bias = layers[l].bias ? layers[l].bias->constant() : Tensor::zeros(DType::Float32, {channels});
+  // Layers of one weight and one bias, the steps of a recurrence, keep one bias.
+  std::map<std::pair<const ir::Value*, const ir::Value*>, std::vector<size_t>> alike;
+  for (size_t l = 0; l < layers.size(); ++l) alike[{layers[l].weight, layers[l].bias}].push_back(l);
+  std::vector<ir::Value*> corrected(layers.size());
+  std::vector<double> shown(samples.size());
+  for (size_t first = 0; first < layers.size(); ++first) {
+    const auto& group = alike.at({layers[first].weight, layers[first].bias});
+    if (group.front() != first) continue;
+    const auto channels = outputs[first]->numElements();
+    Tensor bias =
+        layers[first].bias ? layers[first].bias->constant() : Tensor::zeros(DType::Float32, {channels});
     const auto values = bias.mutableAs<float>();
     for (size_t c = 0; c < values.size(); ++c) {
-      double sum = 0;
-      for (const auto& sample : means) sum += static_cast<double>(sample[l].as<float>()[c]);
-      values[c] -= static_cast<float>(sum / static_cast<double>(samples.size()));
+      for (size_t s = 0; s < means.size(); ++s) {
+        double sum = 0;
+        for (size_t l : group) sum += static_cast<double>(means[s][l].as<float>()[c]);
+        shown[s] = sum / static_cast<double>(group.size());
+      }
+      values[c] -= static_cast<float>(trustedMean(shown));
     }
-    layers[l].node->setOperandGroup(WeightedOp::kBiasOperand, std::array{graph.addConstant(std::move(bias))});
+    ir::Value* constant = graph.addConstant(std::move(bias));
+    for (size_t l : group) corrected[l] = constant;
   }
+  for (size_t l = 0; l < layers.size(); ++l)
+    layers[l].node->setOperandGroup(WeightedOp::kBiasOperand, std::array{corrected[l]});
   graph.eraseUnusedConstants();
   return {};
 }

@@ -6,23 +6,46 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "aten/executor.hpp"
+#include "aten/ops.hpp"
 
 namespace carina::quantize {
 namespace {
 
+Range unite(const Range& a, const Range& b) {
+  return {std::min(a.min, b.min), std::max(a.max, b.max)};
+}
+
 /// What one sample showed: per group its tensors in program order.
 using Seen = std::vector<std::vector<Tensor>>;
 using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
+
+/// Whether a value only goes into clamps of the same group, maybe in another shape. What they cut off is cut
+/// off by its codes as well, and needs none: -1e9 of a mask that is an input of the network.
+bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annotation) {
+  if (value.unused() || value.isGraphOutput()) return false;
+  const auto& uses = value.uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+    if (use.node->results().size() != 1) return false;
+    const ir::Value& result = *use.node->result();
+    const auto made = annotation.madeIn.find(&result);
+    if (made == annotation.madeIn.end() || made->second != group) return false;
+    return isClamp(*use.node) || (use.node->def().has(ir::kView) && endsInClamps(result, group, annotation));
+  });
+}
 
 /// The groups whose observers look at a value.
 GroupsOf groupsOf(const Annotation& annotation) {
   GroupsOf result;
   for (size_t g = 0; g < annotation.groups.size(); ++g) {
     if (annotation.groups[g].widened) continue;
-    for (const Form& form : annotation.groups[g].forms) result[form.value].push_back(g);
+    for (const Form& form : annotation.groups[g].forms) {
+      if (!endsInClamps(*form.value, g, annotation)) result[form.value].push_back(g);
+    }
   }
   return result;
 }
@@ -32,10 +55,98 @@ int levelsOf(const Group& group) {
   return static_cast<int>(codes.max - codes.min + 1);
 }
 
+/// What the results of an operator cannot leave.
+Range possibleResults(const ir::Value& value) {
+  constexpr float kAny = std::numeric_limits<float>::infinity();
+  if (!value.producer() || !aten::isOperator(value.producer())) return {-kAny, kAny};
+  switch (aten::opId(value.producer())) {
+    case aten::OpId::Sigmoid:
+    case aten::OpId::Hardsigmoid:
+    case aten::OpId::PrivateSoftmax:
+    case aten::OpId::SoftmaxInt:
+      return {0, 1};
+    case aten::OpId::Tanh:
+    case aten::OpId::Sin:
+    case aten::OpId::Cos:
+    case aten::OpId::Erf:
+      return {-1, 1};
+    default:
+      return {-kAny, kAny};
+  }
+}
+
+/// Those of the operators that make a group's values; the others hand them on.
+Range possibleValues(const Group& group) {
+  Range range;
+  for (const Form& form : group.forms) {
+    const ir::Node* node = form.value->producer();
+    if (form.value->isConstant() || (form.made && node && roleOf(*node) == Role::Shared)) continue;
+    range = unite(range, possibleResults(*form.value));
+  }
+  if (range.empty()) range = possibleResults(*group.forms[0].value);
+  // asin, acos and atanh are no numbers beyond 1.
+  for (const Form& form : group.forms) {
+    for (const ir::Use& use : form.value->uses()) {
+      if (ir::isa<aten::Asin>(use.node) || ir::isa<aten::Acos>(use.node) || ir::isa<aten::Atanh>(use.node))
+        range = {std::max(range.min, -1.0f), std::min(range.max, 1.0f)};
+    }
+  }
+  return range;
+}
+
+/// How far the values of each sample reach, and so how far those of another one may.
+class Reach {
+ public:
+  void add(const Range& extent) {
+    if (extent.empty()) return;
+    seen_ = unite(seen_, extent);
+    low_.add(extent.min);
+    high_.add(extent.max);
+  }
+
+  Range withRoom(Range range, Precision precision, const Range& possible) const {
+    if (low_.count < 2) return range;
+    const bool wide = precision == Precision::Int16x8;
+    const double room = wide ? kRoom16 : std::min(kMostRoom8, kRoom8 / std::sqrt(low_.count));
+    if (wide) range = unite(range, seen_);
+    // Where the observer has cut the range, values beyond it cost less than coarser codes. Nor need it pass
+    // 0.
+    const double bins = 2 * (static_cast<double>(seen_.max) - seen_.min) / HistogramObserver::kBins;
+    if (range.min <= seen_.min + bins && seen_.min < 0) {
+      const double wider = std::max<double>(range.min - room * low_.deviation(), possible.min);
+      range.min = std::min(range.min, static_cast<float>(wider));
+    }
+    if (range.max >= seen_.max - bins && seen_.max > 0) {
+      const double wider = std::min<double>(range.max + room * high_.deviation(), possible.max);
+      range.max = std::max(range.max, static_cast<float>(wider));
+    }
+    return range;
+  }
+
+ private:
+  /// Mean and spread of a series of numbers (Welford).
+  struct Series {
+    double count = 0, mean = 0, squares = 0;
+    void add(double x) {
+      const double before = x - mean;
+      mean += before / ++count;
+      squares += before * (x - mean);
+    }
+    double deviation() const { return count > 1 ? std::sqrt(squares / (count - 1)) : 0; }
+  };
+  // In standard deviations. 16 bits have codes to spare; of eight bits a wider range takes from every value,
+  // and the more samples there are, the nearer are their ends to those of all.
+  static constexpr double kRoom16 = 4, kRoom8 = 4, kMostRoom8 = 2;
+
+  Range seen_;
+  Series low_, high_;
+};
+
 }  // namespace
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     std::span<const Sample> samples, const Progress& progress) {
+                                     std::span<const Sample> samples, bool roomForOthers,
+                                     const Progress& progress) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
@@ -48,6 +159,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   }
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
 
+  std::vector<Reach> reaches(groups);
   const size_t wave =
       std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
   for (size_t first = 0; first < samples.size(); first += wave) {
@@ -66,14 +178,24 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     for (Status& state : states) CARINA_RETURN_IF_ERROR(std::move(state));
     tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
       for (const Seen& sample : seen) {
-        for (const Tensor& tensor : sample[g]) observers[g]->observe(tensor.as<float>());
+        Range extent;
+        for (const Tensor& tensor : sample[g]) {
+          observers[g]->observe(tensor.as<float>());
+          extent = unite(extent, rangeOf(tensor.as<float>()));
+        }
+        reaches[g].add(extent);
       }
     });
     if (progress) progress(first + count, samples.size());
   }
 
   std::vector<Range> ranges(groups);
-  tbb::parallel_for(size_t{0}, groups, [&](size_t g) { ranges[g] = observers[g]->range(); });
+  tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
+    ranges[g] = observers[g]->range();
+    const Group& group = annotation.groups[g];
+    if (roomForOthers && group.observer.kind == ObserverKind::Histogram)
+      ranges[g] = reaches[g].withRoom(ranges[g], group.precision, possibleValues(group));
+  });
   for (size_t g = 0; g < groups; ++g) {
     if (const auto from = annotation.groups[g].widened) ranges[g] = ranges[*from];
   }

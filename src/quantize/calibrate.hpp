@@ -12,8 +12,10 @@ namespace carina::quantize {
 
 /// The range of every group of the annotation. A group's observer sees all its values of the first sample, in
 /// program order, then those of the second, and so on, whatever the number of threads. Constants are observed
-/// once. The int16 form of a value that is made in int8 has the range of the latter.
+/// once. With `roomForOthers` the ranges of histograms reach beyond the samples, as far as these differ. The
+/// int16 form of a value that is made in int8 has the range of the latter.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     std::span<const Sample> samples, const Progress& progress);
+                                     std::span<const Sample> samples, bool roomForOthers,
+                                     const Progress& progress);
 
 }  // namespace carina::quantize

@@ -12,8 +12,13 @@ namespace {
 class Inserter {
  public:
   Inserter(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
-           const std::vector<Range>& ranges, const std::vector<QParams>& params)
-      : graph_(graph), annotation_(annotation), assignment_(assignment), ranges_(ranges), params_(params) {}
+           const std::vector<Range>& ranges, const std::vector<QParams>& params, LayerCodes codes)
+      : graph_(graph),
+        annotation_(annotation),
+        assignment_(assignment),
+        ranges_(ranges),
+        params_(params),
+        codes_(std::move(codes)) {}
 
   Report run() {
     quantizeLayers();
@@ -105,21 +110,21 @@ class Inserter {
   }
 
   void quantizeLayers() {
-    std::vector<std::pair<WeightedOp, LayerScales>> layers;
+    std::vector<std::pair<WeightedOp, double>> layers;  // and input scales
     for (ir::Node* node : graph_.nodes()) {
       const auto op = asWeighted(*node);
       const auto scales = op ? layerScales(*node, annotation_, params_) : std::nullopt;
-      if (scales) layers.emplace_back(*op, *scales);
+      if (scales) layers.emplace_back(*op, scales->input);
     }
-    for (const auto& [op, scales] : layers) quantizeLayer(op, scales);
+    for (const auto& [op, inputScale] : layers) quantizeLayer(op, inputScale);
   }
 
-  void quantizeLayer(const WeightedOp& op, const LayerScales& scales) {
+  void quantizeLayer(const WeightedOp& op, double inputScale) {
     const Settings& settings = assignment_.of(*op.node).settings;
     ir::Builder builder = ir::Builder::beforeNode(op.node);
-    WeightCodes weight = quantizeWeight(op, scales, settings);
+    WeightCodes weight = std::move(codes_.at(op.node));
     if (op.bias) {
-      WeightCodes bias = quantizeBias(op.bias->constant(), scales.input, weight, settings.precision);
+      WeightCodes bias = quantizeBias(op.bias->constant(), inputScale, weight, settings.precision);
       report(op, *op.bias, bias);
       op.node->setOperandGroup(WeightedOp::kBiasOperand,
                                std::array{dequantizedWeight(builder, std::move(bias), kInt32Bias)});
@@ -169,6 +174,7 @@ class Inserter {
   const Assignment& assignment_;
   const std::vector<Range>& ranges_;
   const std::vector<QParams>& params_;
+  LayerCodes codes_;
   std::unordered_map<const ir::Value*, ir::Value*> madeAs_;
   Report report_;
 };
@@ -176,8 +182,9 @@ class Inserter {
 }  // namespace
 
 Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
-                          const std::vector<Range>& ranges, const std::vector<QParams>& params) {
-  return Inserter(graph, annotation, assignment, ranges, params).run();
+                          const std::vector<Range>& ranges, const std::vector<QParams>& params,
+                          LayerCodes codes) {
+  return Inserter(graph, annotation, assignment, ranges, params, std::move(codes)).run();
 }
 
 std::string modulePathOf(const ir::Value& value) {

@@ -4,13 +4,16 @@
 
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
+#include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
 
 /// Quantize/dequantize nodes for every form of every value, integer weights and biases behind dequantize
-/// nodes. `ranges` and `params` are per group. The report has ranges, parameters, and the SQNR of constants.
+/// nodes. `ranges` and `params` are per group, `codes` the weights. The report has ranges, parameters, and
+/// the SQNR of constants.
 Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
-                          const std::vector<Range>& ranges, const std::vector<QParams>& params);
+                          const std::vector<Range>& ranges, const std::vector<QParams>& params,
+                          LayerCodes codes);
 
 /// Module path of the node that makes a value, "" when there is none.
 std::string modulePathOf(const ir::Value& value);

@@ -13,6 +13,7 @@
 #include "quantize/assign.hpp"
 #include "quantize/bias_correction.hpp"
 #include "quantize/calibrate.hpp"
+#include "quantize/fit_weights.hpp"
 #include "quantize/insert.hpp"
 
 namespace carina::quantize {
@@ -206,14 +207,15 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
-  CARINA_TRY(const std::vector<Range> ranges, calibrate(graph, annotation, samples, progress));
+  CARINA_TRY(const std::vector<Range> ranges,
+             calibrate(graph, annotation, samples, options.roomForOthers, progress));
   std::vector<QParams> params = paramsOf(annotation, ranges);
   shortenProducts(graph, annotation, params);
   keepToDomains(graph, annotation, params);
-  if (options.correctBiases) {
-    CARINA_RETURN_IF_ERROR(correctBiases(graph, annotation, assignment, params, samples));
-  }
-  Report report = insertQuantization(graph, annotation, assignment, ranges, params);
+  LayerCodes codes = roundWeights(graph, annotation, assignment, params);
+  if (options.fitWeights) CARINA_RETURN_IF_ERROR(fitWeights(graph, samples, options.correctBiases, codes));
+  if (options.correctBiases) CARINA_RETURN_IF_ERROR(correctBiases(graph, codes, samples));
+  Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   std::vector<Diagnostic> warnings = std::move(assignment.warnings);
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
   return Quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),

@@ -28,7 +28,9 @@ struct Options : Settings {
   std::vector<Rule> rules;
   std::optional<BoundarySettings> inputs, outputs;  // program inputs and outputs; absent: like any tensor
   bool equalize = false;                            // cross-layer equalisation before anything is observed
-  bool correctBiases = false;                       // take the mean error of rounded weights off the biases
+  bool roomForOthers = false;  // histogram ranges leave room for what other samples may hold
+  bool fitWeights = false;     // round weights so that layers keep their results (else to nearest)
+  bool correctBiases = false;  // take the mean error of rounded weights off the biases
   SourceOps sourceOps;
   std::map<std::string, std::string> moduleClasses;  // Python classes by module path, "" for the root
 };

@@ -199,6 +199,7 @@ Result<RulesFile> readFile(const json& root) {
     }
   }
   CARINA_RETURN_IF_ERROR(entry.flag("equalize", file.equalize));
+  CARINA_RETURN_IF_ERROR(entry.flag("fit_weights", file.fitWeights));
   CARINA_RETURN_IF_ERROR(entry.flag("bias_correction", file.correctBiases));
   CARINA_RETURN_IF_ERROR(entry.finish());
   return file;

@@ -15,7 +15,7 @@ struct RulesFile {
   std::vector<Rule> rules;
   /// Precision::Float: the program takes (returns) floats.
   std::optional<BoundarySettings> inputs, outputs;
-  std::optional<bool> equalize, correctBiases;
+  std::optional<bool> equalize, fitWeights, correctBiases;
 };
 
 /// Errors name line and column of bad JSON, and the entry ("rules[2].observer") of what is no setting.

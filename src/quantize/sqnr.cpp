@@ -7,12 +7,21 @@
 namespace carina::quantize {
 
 void Sqnr::add(const Tensor& reference, const Tensor& actual) {
-  for (int64_t i = 0; i < reference.numElements(); ++i) {
-    const double want = reference.realAt(i);
-    if (!std::isfinite(want)) continue;
-    const double error = actual.realAt(i) - want;
-    signal += want * want;
-    noise += error * error;
+  const auto addAll = [&](auto wanted, auto found) {
+    for (int64_t i = 0; i < reference.numElements(); ++i) {
+      const double want = wanted(i);
+      if (!std::isfinite(want)) continue;
+      const double error = found(i) - want;
+      signal += want * want;
+      noise += error * error;
+    }
+  };
+  if (reference.dtype() == DType::Float32 && actual.dtype() == DType::Float32) {
+    const float *wanted = reference.as<float>().data(), *found = actual.as<float>().data();
+    addAll([&](int64_t i) { return static_cast<double>(wanted[i]); },
+           [&](int64_t i) { return static_cast<double>(found[i]); });
+  } else {
+    addAll([&](int64_t i) { return reference.realAt(i); }, [&](int64_t i) { return actual.realAt(i); });
   }
 }
 

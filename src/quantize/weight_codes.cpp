@@ -45,9 +45,16 @@ float withShortProduct(float scale, double factor) {
 Tensor WeightCodes::dequantized() const {
   Tensor result = Tensor::uninitialized(DType::Float32, codes.shape());
   const auto values = result.mutableAs<float>();
-  forEachOfChannel(codes.shape(), axis, [&](size_t c, size_t i) {
-    values[i] = static_cast<float>(codes.integerAt(static_cast<int64_t>(i))) * scales[perChannel ? c : 0];
-  });
+  const auto fill = [&](auto integers) {
+    forEachOfChannel(codes.shape(), axis, [&](size_t c, size_t i) {
+      values[i] = static_cast<float>(integers[i]) * scales[perChannel ? c : 0];
+    });
+  };
+  if (codes.dtype() == DType::Int8) {
+    fill(codes.as<int8_t>());
+  } else {
+    fill(codes.as<int32_t>());
+  }
   return result;
 }
 
@@ -75,7 +82,7 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
   }
   const auto codes = result.codes.mutableAs<int8_t>();
   forEachOfChannel(weight.shape(), axis, [&](size_t c, size_t i) {
-    codes[i] = static_cast<int8_t>(std::clamp(std::nearbyint(values[i] * inverse[c]), -127.0f, 127.0f));
+    codes[i] = static_cast<int8_t>(weightCode(values[i] * inverse[c]));
   });
   if (!perChannel) result.scales.resize(1);
   return result;

@@ -2,7 +2,9 @@
 // Weights and biases as integers.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "quantize/annotate.hpp"
@@ -19,6 +21,16 @@ struct WeightCodes {
   /// The weights that the codes stand for.
   Tensor dequantized() const;
 };
+
+/// round-half-even of x, cut to int8 weight codes: between 2^23 and 2^24 floats are whole numbers. Loops over
+/// it become vector code, those over nearbyint() do not.
+inline float weightCode(float x) {
+  constexpr float kWhole = 0x1.8p23f;
+  return (std::min(std::max(x, -127.0f), 127.0f) + kWhole) - kWhole;
+}
+
+/// The integer weights of every layer that has them.
+using LayerCodes = std::unordered_map<const ir::Node*, WeightCodes>;
 
 /// Symmetric int8 codes in [-127, 127] by the largest magnitude per channel (or overall). `leastScales`
 /// (empty, or one per channel) are bounds from below; with `shortFactor` scales are raised until their

@@ -119,6 +119,24 @@ const Case kCases[] = {
      }},
     {"attention_float_input",
      [](Network& n) { return n.attention(n.input(n.padding(DType::Float32, -kInfinity))); }},
+    {"add_input",  // a mask that is made elsewhere, without scaled_dot_product_attention
+     [](Network& n) {
+       Value* mask = n.input(n.padding(DType::Float32, -1e9f));
+       Value* scores =
+           aten::Matmul::create(n.b, n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)))
+               .output();
+       return n.softmax(n.add(scores, mask));
+     }},
+    {"add_input_through_views",
+     [](Network& n) {
+       Value* mask = n.input(Tensor(n.padding(DType::Float32, -kInfinity)));
+       Value* flat = aten::View::create(n.b, mask, Ints{1, kLength}).output();
+       Value* wide = aten::Unsqueeze::create(n.b, flat, int64_t{0}).output();
+       Value* scores =
+           aten::Matmul::create(n.b, n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)))
+               .output();
+       return n.softmax(n.add(wide, scores));
+     }},
     {"attention_safe",  // what run_decompositions() leaves
      [](Network& n) {
        Value* scores = n.add(n.scores(), n.future(-kInfinity));

@@ -278,8 +278,8 @@ TEST(Mixed, WeightsPerTensorByRule) {
 TEST(Mixed, ObserversByRule) {
   const auto scaleOf = [](ObserverSettings observer) {
     Network n;
-    n.in("relu", "m");
-    n.done(n.relu(n.input({1, 100})));
+    n.in("neg", "m");
+    n.done(aten::Neg::create(n.b, n.input({1, 100})).output());
     Options options;
     options.rules = {rule(Rule::By::Module, "m", Precision::Int8)};
     options.rules[0].overrides.observer = observer;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector loops of fitted rounding (SIMD by Highway, the best instruction set of the machine at run time).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace carina::quantize {
+
+/// Columns are padded with zeros to a multiple of this many rows.
+inline constexpr size_t kRowPadding = 16;
+
+/// gram[i * columns + j] += sum over rows of a[i * stride + row] * a[j * stride + row], for j <= i. `columns`
+/// columns of `stride` rows each, stride a multiple of kRowPadding.
+void addGram(std::span<const float> a, size_t columns, size_t stride, std::span<float> gram);
+
+/// values[r] += sum over j < count of errors[j * stride + r] * factors[j].
+void addFeedback(std::span<const float> errors, size_t count, size_t stride, std::span<const float> factors,
+                 std::span<float> values);
+
+}  // namespace carina::quantize
