@@ -187,7 +187,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machi
   return program;
 }
 
-std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& target) {
+std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target) {
   // The operator by itself, with the neighbours that the hardware only takes together with it.
   ir::Graph graph("supports");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
@@ -201,26 +201,27 @@ std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& t
     if (!copy.ok()) return copy.error();
     return {};
   };
+  const auto why = [](const Error& error) { return error.diagnostics().front(); };
   const auto isWide = [](const ir::Value* value) {
     return dtypeSize(value->dtype()) > 4 && value->dtype() != DType::Shape;
   };
   const ir::Node* last = &tosaOp;
   if (ir::isa<tosa::Rescale>(&tosaOp) && isWide(tosaOp.operand(0)) && tosaOp.operand(0)->producer()) {
-    if (auto status = add(*tosaOp.operand(0)->producer()); !status.ok()) return status.error().message();
+    if (auto status = add(*tosaOp.operand(0)->producer()); !status.ok()) return why(status.error());
   }
-  if (auto status = add(tosaOp); !status.ok()) return status.error().message();
+  if (auto status = add(tosaOp); !status.ok()) return why(status.error());
   const ir::Value* result = tosaOp.results().empty() ? nullptr : tosaOp.result();
   if (result && isWide(result) && result->hasOneUse() &&
       ir::isa<tosa::Rescale>(result->uses().front().node)) {
     last = result->uses().front().node;
-    if (auto status = add(*last); !status.ok()) return status.error().message();
+    if (auto status = add(*last); !status.ok()) return why(status.error());
   }
   std::vector<ir::Value*> outputs;
   for (const ir::Value* value : last->results()) outputs.push_back(mapping.at(value));
   graph.setOutputs(std::move(outputs));
   auto lowered = legalize(graph, target);
-  if (!lowered.ok()) return lowered.error().message();
-  if (auto status = checkBlocks(*lowered, target); !status.ok()) return status.error().message();
+  if (!lowered.ok()) return why(lowered.error());
+  if (auto status = checkBlocks(*lowered, target); !status.ok()) return why(status.error());
   return std::nullopt;
 }
 

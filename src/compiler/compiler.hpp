@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "ir/graph.hpp"
 #include "npu/operation.hpp"
 #include "npu/target.hpp"
@@ -94,8 +95,8 @@ struct CompiledProgram {
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine,
                                 const Options& options = {});
 
-/// Why a TOSA operator cannot run on the target ("kernel height 80 > 64"), nothing when it can. Looks at the
+/// Why a TOSA operator cannot run on the target and what would change that, nothing when it can. Looks at the
 /// node, its types and constant operands, and at neighbours where the hardware only has the fused form.
-std::optional<std::string> supports(const ir::Node& tosaOp, const npu::Target& target);
+std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target);
 
 }  // namespace carina::compiler

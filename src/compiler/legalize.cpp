@@ -153,7 +153,6 @@ ir::Value* Legalizer::images(const std::vector<ir::Value*>& parts) {
 }
 
 Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
-  constexpr int64_t kMaxAxis = 65536;
   Shape shape = value->shape();
   while (shape.size() > 3 && shape.front() == 1) shape.erase(shape.begin());
   while (shape.size() < 3) shape.insert(shape.begin(), 1);

@@ -12,10 +12,11 @@ using npu_ir::Window;
 
 namespace {
 
-constexpr int64_t kMaxKernelArea = 4096;
-constexpr int64_t kMaxStride = 3, kMaxPadBefore = 127, kMaxPadAfter = 128;
+constexpr int64_t kMaxStride = 3;
 /// Up to here two columns fit the 8 channels that the hardware multiplies at a time.
 constexpr int64_t kMaxPairedDepth = 4;
+/// Channels of a depthwise convolution that become one ordinary convolution: a brick of the hardware.
+constexpr int64_t kDiagonal = 16;
 
 Tensor weightTensor(const ir::Value* value) {
   const Tensor& tensor = value->constant();
@@ -64,21 +65,10 @@ Status requireConstant(const ir::Value* value, std::string_view what) {
 
 Status Legalizer::checkConvolution(const Convolution& conv) const {
   const Window& w = conv.window;
-  if (w.kernel[0] > kMaxKernelHeight)
-    return fail("kernel height {} > {}", w.kernel[0], kMaxKernelHeight).withRemedy("use a smaller kernel");
-  if (w.kernel[0] * w.kernel[1] > kMaxKernelArea) {
-    return fail("kernel area {}x{} = {} > {}", w.kernel[0], w.kernel[1], w.kernel[0] * w.kernel[1],
-                kMaxKernelArea)
-        .withRemedy("use a smaller kernel");
-  }
+  CARINA_CHECK(fitsWindow(w.kernel, w.dilation), "a kernel beyond the hardware's window");
   for (const int64_t size : conv.ifm->shape()) {
-    if (size > 65536) return fail("feature map size {} > 65536", size).withRemedy("split the input");
-  }
-  if (w.pad[0] > kMaxPadBefore || w.pad[1] > kMaxPadBefore || w.pad[2] > kMaxPadAfter ||
-      w.pad[3] > kMaxPadAfter) {
-    return fail("padding {} x {} x {} x {} > {} (top, left) or {} (bottom, right)", w.pad[0], w.pad[1],
-                w.pad[2], w.pad[3], kMaxPadBefore, kMaxPadAfter)
-        .withRemedy("pad in an operator of its own");
+    if (size > kMaxAxis)
+      return fail("feature map size {} > {}", size, kMaxAxis).withRemedy("split the input");
   }
   // The accumulators hold what the compilers have always promised them.
   const bool wide = dtypeSize(conv.ifm->dtype()) == 2;
@@ -92,9 +82,50 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
       sum += std::abs(conv.weight.integerAt(conv.depthwise ? i * channels + c : c * per + i) -
                       conv.weightZeroPoint);
     }
-    if (sum > limit) return fail("sum of absolute weights {} > {} in output channel {}", sum, limit, c);
+    if (sum > limit)
+      return fail("sum of absolute weights {} > {} in output channel {}", sum, limit, c)
+          .withRemedy("use a smaller kernel or fewer input channels");
   }
   return {};
+}
+
+Result<ir::Value*> Legalizer::gatheredWindows(Convolution conv, std::vector<ir::Node*>& operations) {
+  Window& w = conv.window;
+  if (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]) {
+    CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
+    w.pad = {0, 0, 0, 0};
+  }
+  const int64_t kh = w.kernel[0], kw = w.kernel[1], depth = conv.ifm->dim(2);
+  const int64_t oh = outputPositions(w, 0, conv.ifm->dim(0)), ow = outputPositions(w, 1, conv.ifm->dim(1));
+  const Shape strides = rowMajorStrides(conv.ifm->shape());
+  std::vector<npu_ir::Piece> pieces;
+  const Shape gathered{oh, ow, kh * kw * depth};
+  for (int64_t ky = 0; ky < kh; ++ky) {
+    for (npu_ir::Piece& piece : emitCopies(
+             builder_, {conv.ifm,
+                        {oh, ow, kw, depth},
+                        ky * w.dilation[0] * strides[0],
+                        {w.stride[0] * strides[0], w.stride[1] * strides[1], w.dilation[1] * strides[1], 1},
+                        ky * kw * depth,
+                        {ow * kh * kw * depth, kh * kw * depth, depth, 1}})) {
+      pieces.push_back(std::move(piece));
+    }
+  }
+  ir::Value* columns = npu_ir::createJoin(builder_, pieces, {conv.ifm->dtype(), gathered});
+  const int64_t zero = w.ifmZeroPoint;
+  w = {};
+  w.ifmZeroPoint = zero;
+  if (!conv.depthwise) {
+    conv.ifm = columns;
+    conv.weight = conv.weight.reshaped({conv.weight.dim(0), 1, 1, kh * kw * depth});
+    return convolve(std::move(conv), operations);
+  }
+  // Positions side by side: each window is a row of kh*kw columns of depth channels.
+  conv.ifm = npu_ir::createReshape(builder_, columns, {oh * ow, kh * kw, depth});
+  conv.weight = conv.weight.reshaped({1, kh * kw, depth});
+  w.kernel = {1, kh * kw};
+  CARINA_TRY(ir::Value * result, convolve(std::move(conv), operations));
+  return npu_ir::createReshape(builder_, result, {oh, ow, depth});
 }
 
 Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>& operations) {
@@ -103,61 +134,44 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>&
     if (w.kernel[axis] == 1) w.dilation[axis] = 1;
   }
   cutIdleTaps(conv);
-  if (w.dilation[0] > kMaxDilation || w.dilation[1] > kMaxDilation)
-    return dilated(std::move(conv), operations);
+  const bool column = conv.ifm->dim(1) == 1 && w.kernel[1] == 1 && w.pad[1] == 0 && w.pad[3] == 0;
+  if (column && w.kernel[0] > 1 && !fitsWindow(w.kernel, w.dilation))
+    return asLine(std::move(conv), operations);
+  if (laneStep(w, 0, false) > 1 || laneStep(w, 1, false) > 1) return dilated(std::move(conv), operations);
   // A single output position needs no stride.
   for (size_t axis = 0; axis < 2; ++axis) {
-    const int64_t dilated = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
-    const int64_t size = conv.ifm->dim(static_cast<int64_t>(axis)) + w.pad[axis] + w.pad[axis + 2];
-    if ((size - dilated) / w.stride[axis] == 0) w.stride[axis] = 1;
-  }
-  if (w.stride[0] > kMaxStride || w.stride[1] > kMaxStride) {
-    if (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]) {
-      CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
-      w.pad = {0, 0, 0, 0};
-    }
-    const int64_t kh = w.kernel[0], kw = w.kernel[1], depth = conv.ifm->dim(2);
-    const int64_t oh = (conv.ifm->dim(0) - (kh - 1) * w.dilation[0] - 1) / w.stride[0] + 1;
-    const int64_t ow = (conv.ifm->dim(1) - (kw - 1) * w.dilation[1] - 1) / w.stride[1] + 1;
-    const Shape strides = rowMajorStrides(conv.ifm->shape());
-    // Every window laid out by itself: [OH, OW] positions of [KH, KW, C] elements.
-    std::vector<npu_ir::Piece> pieces;
-    const Shape gathered{oh, ow, kh * kw * depth};
-    for (int64_t ky = 0; ky < kh; ++ky) {
-      for (npu_ir::Piece& piece : emitCopies(
-               builder_, {conv.ifm,
-                          {oh, ow, kw, depth},
-                          ky * w.dilation[0] * strides[0],
-                          {w.stride[0] * strides[0], w.stride[1] * strides[1], w.dilation[1] * strides[1], 1},
-                          ky * kw * depth,
-                          {ow * kh * kw * depth, kh * kw * depth, depth, 1}})) {
-        pieces.push_back(std::move(piece));
-      }
-    }
-    ir::Value* columns = npu_ir::createJoin(builder_, pieces, {conv.ifm->dtype(), gathered});
-    if (!conv.depthwise) {
-      conv.ifm = columns;
-      conv.weight = conv.weight.reshaped({conv.weight.dim(0), 1, 1, kh * kw * depth});
-      const int64_t zero = w.ifmZeroPoint;
-      w = {};
-      w.ifmZeroPoint = zero;
-    } else {
-      // Positions side by side: each window is a row of kh*kw columns of depth channels.
-      conv.ifm = npu_ir::createReshape(builder_, columns, {oh * ow, kh * kw, depth});
-      conv.weight = conv.weight.reshaped({1, kh * kw, depth});
-      const int64_t zero = w.ifmZeroPoint;
-      w = {};
-      w.kernel = {1, kh * kw};
-      w.ifmZeroPoint = zero;
-      CARINA_TRY(ir::Value * result, convolve(conv, operations));
-      return npu_ir::createReshape(builder_, result, {oh, ow, depth});
-    }
+    const int64_t size = conv.ifm->dim(static_cast<int64_t>(axis));
+    if (outputPositions(w, axis, size) == 1) w.stride[axis] = 1;
+    if (size > kMaxAxis || outputPositions(w, axis, size) > kMaxAxis)
+      return tiled(std::move(conv), axis, operations);
   }
   const int64_t width = conv.ifm->dim(1), depth = conv.ifm->dim(2);
+  if (conv.bias.numElements() > kMaxAxis) return channelByChannel(conv, kMaxAxis / 2, false, operations);
+  if (w.stride[0] > kMaxStride || w.stride[1] > kMaxStride)
+    return gatheredWindows(std::move(conv), operations);
+  if (depth > kMaxAxis) {
+    const bool pointwise =
+        w.kernel == ir::Ints{1, 1} && w.stride == ir::Ints{1, 1} && w.pad == ir::Ints{0, 0, 0, 0};
+    return pointwise ? deepAsColumns(std::move(conv), operations)
+                     : gatheredWindows(std::move(conv), operations);
+  }
   if (!conv.depthwise && w.stride[1] == 2 && w.dilation[1] == 1 && w.kernel[1] > 1 && width % 2 == 0 &&
       depth <= kMaxPairedDepth) {
     pairColumns(conv.weight, w, width, conv.weightZeroPoint);
     conv.ifm = npu_ir::createReshape(builder_, conv.ifm, {conv.ifm->dim(0), width / 2, 2 * depth});
+  }
+  if (!fitsWindow(w.kernel, w.dilation)) {
+    if (conv.depthwise) return channelByChannel(conv, kDiagonal, true, operations);
+    return folded(std::move(conv), operations);
+  }
+  if (std::max(w.pad[0], w.pad[1]) > kMaxPadBefore || std::max(w.pad[2], w.pad[3]) > kMaxPadAfter) {
+    // What the hardware's padding does not reach is put around the map.
+    ir::Ints more(4);
+    for (size_t i = 0; i < 4; ++i)
+      more[i] = std::max<int64_t>(w.pad[i] - (i < 2 ? kMaxPadBefore : kMaxPadAfter), 0);
+    CARINA_TRY(conv.ifm, padded(conv.ifm, {more[0], more[2], more[1], more[3], 0, 0}, w.ifmZeroPoint));
+    for (size_t i = 0; i < 4; ++i) w.pad[i] -= more[i];
+    return convolve(std::move(conv), operations);
   }
   CARINA_RETURN_IF_ERROR(checkConvolution(conv));
   const DType type = conv.type;

@@ -38,16 +38,10 @@ int64_t floorDiv(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-int64_t outputPositions(const Window& w, size_t axis, int64_t size) {
-  return (size + w.pad[axis] + w.pad[axis + 2] - (w.kernel[axis] - 1) * w.dilation[axis] - 1) /
-             w.stride[axis] +
-         1;
-}
-
 /// Lanes of an axis with `size` input positions. Output position y sees y * stride - pad + tap * dilation:
 /// of output positions outputStep apart, those are inputStep apart, and inputStep divides the dilation.
-Lanes lanesOf(const Window& w, size_t axis, int64_t size, int64_t inputStep) {
-  const int64_t stride = w.stride[axis], pad = w.pad[axis], outputs = outputPositions(w, axis, size);
+Lanes lanesOf(const Window& w, size_t axis, int64_t size, int64_t outputs, int64_t inputStep) {
+  const int64_t stride = w.stride[axis], pad = w.pad[axis];
   const int64_t common = std::gcd(inputStep, stride);
   Lanes result{inputStep, inputStep / common, stride / common, w.dilation[axis] / inputStep, {}};
   for (int64_t r = 0; r < std::min(result.outputStep, outputs); ++r) {
@@ -86,6 +80,21 @@ Tensor takeTaps(const Tensor& weight, size_t dimension, int64_t first, int64_t c
 
 }  // namespace
 
+int64_t Legalizer::outputPositions(const Window& w, size_t axis, int64_t size) {
+  return (size + w.pad[axis] + w.pad[axis + 2] - (w.kernel[axis] - 1) * w.dilation[axis] - 1) /
+             w.stride[axis] +
+         1;
+}
+
+int64_t Legalizer::laneStep(const Window& w, size_t axis, bool line) {
+  const int64_t dilation = w.dilation[axis];
+  ir::Ints left{1, 1};
+  for (size_t a = 0; a < 2; ++a) left[a] = w.dilation[a] % kMaxDilation == 0 ? kMaxDilation : 1;
+  // The hardware's own dilation halves the number of lanes, where its window holds the wider kernel.
+  const bool halves = left[axis] == kMaxDilation && fitsWindow(w.kernel, left);
+  return halves && (!line || dilation <= kMaxDilation) ? dilation / kMaxDilation : dilation;
+}
+
 void Legalizer::cutIdleTaps(Convolution& conv) {
   Window& w = conv.window;
   for (size_t axis = 0; axis < 2; ++axis) {
@@ -122,12 +131,7 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   const size_t along = isLine(1) ? 1 : 0;
   const bool line = isLine(along);
   const auto lanesAlong = [&](size_t axis) {
-    const int64_t dilation = w.dilation[axis];
-    // The hardware's own dilation halves the number of lanes.
-    const int64_t step = dilation <= kMaxDilation               ? 1
-                         : line || dilation % kMaxDilation != 0 ? dilation
-                                                                : dilation / kMaxDilation;
-    return lanesOf(w, axis, size[axis], step);
+    return lanesOf(w, axis, size[axis], out[axis], laneStep(w, axis, line));
   };
   Lanes rows = lanesAlong(0), columns = lanesAlong(1);
   if (!rows.complete() || !columns.complete()) {

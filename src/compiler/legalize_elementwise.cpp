@@ -82,39 +82,43 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     }
   }
   const bool plain = sa == shape && sb == shape;
-  if (plain && std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > 65536; })) {
-    CARINA_TRY(ir::Value * map, asMap(a.value));
-    sa = sb = shape = map->shape();
+  if (plain && std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; })) {
+    if (const auto map = asMap(a.value)) sa = sb = shape = (*map)->shape();
   }
   Operand x = a, y = b;
   x.value = npu_ir::createReshape(builder_, a.value, sa);
   if (b.value) y.value = npu_ir::createReshape(builder_, b.value, sb);
-  if (shape.size() > 3) {
-    // One operation per index of the outermost dimension.
+  // One operation per index of the outermost dimension, or per part of an axis that is too long.
+  const auto tooLong = std::find_if(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; });
+  if (shape.size() > 3 || tooLong != shape.end()) {
+    const size_t axis = shape.size() > 3 ? 0 : static_cast<size_t>(tooLong - shape.begin());
+    const int64_t step = shape.size() > 3 ? 1 : ceilDiv(shape[axis], ceilDiv(shape[axis], kMaxAxis));
+    if (ceilDiv(shape[axis], step) > 4096)
+      return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb))
+          .withRemedy("merge dimensions of it, or keep it on the CPU");
     std::vector<npu_ir::Piece> pieces;
-    const Shape strides = rowMajorStrides(shape);
-    const auto part = [&](ir::Value* value, int64_t i) {
+    Shape strides = rowMajorStrides(shape);
+    const int64_t stride = strides[axis];
+    if (shape.size() > 3) strides.erase(strides.begin());
+    const auto part = [&](ir::Value* value, int64_t first, int64_t count) {
       Shape start(shape.size(), 0), size = value->shape();
-      start[0] = size[0] == 1 ? 0 : i;
-      size[0] = 1;
+      if (size[axis] > 1) {
+        start[axis] = first;
+        size[axis] = count;
+      }
       ir::Value* slice = npu_ir::createSlice(builder_, value, start, size);
-      size.erase(size.begin());
+      if (size.size() > 3) size.erase(size.begin());
       return npu_ir::createReshape(builder_, slice, size);
     };
-    if (shape[0] > 4096)
-      return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb));
-    for (int64_t i = 0; i < shape[0]; ++i) {
+    for (int64_t first = 0; first < shape[axis]; first += step) {
+      const int64_t count = std::min(step, shape[axis] - first);
       Operand xi = x, yi = y;
-      xi.value = part(x.value, i);
-      if (y.value) yi.value = part(y.value, i);
+      xi.value = part(x.value, first, count);
+      if (y.value) yi.value = part(y.value, first, count);
       CARINA_TRY(ir::Value * result, elementwise(mode, xi, yi, stage, type, nodes));
-      pieces.push_back({result, i * strides[0], ir::Ints(strides.begin() + 1, strides.end())});
+      pieces.push_back({result, first * stride, strides});
     }
     return npu_ir::createJoin(builder_, pieces, {type, out});
-  }
-  for (const int64_t size : shape) {
-    if (size > 65536)
-      return fail("feature map {} has an axis > 65536", shapeText(shape)).withRemedy("split the tensor");
   }
   if (y.value) {
     const bool both = x.value->shape() != shape && y.value->shape() != shape;

@@ -14,7 +14,7 @@ using npu_ir::PoolMode;
 
 namespace {
 
-constexpr int64_t kMaxCopies = 4096, kMaxAxis = 65536;
+constexpr int64_t kMaxCopies = 4096;
 
 /// Rows of `from` that lie behind each other there and in the result.
 struct Run {
@@ -127,7 +127,8 @@ Status Legalizer::gatherRows(ir::Node* node) {
     std::vector<Run> runs;
     for (int64_t i = 0; i < batch * picks; ++i) {
       const int64_t index = indices->constant().integerAt(i);
-      if (index < 0 || index >= rows) return fail("index {} of {} rows", index, rows);
+      if (index < 0 || index >= rows)
+        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
       addRow(runs, values, i / picks * rows + index, i);
     }
     if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
@@ -182,7 +183,8 @@ Status Legalizer::scatterRows(ir::Node* node) {
     std::map<int64_t, int64_t> replaced;  // row of the result: row of the updates
     for (int64_t i = 0; i < batch * count; ++i) {
       const int64_t index = indices->constant().integerAt(i);
-      if (index < 0 || index >= rows) return fail("index {} of {} rows", index, rows);
+      if (index < 0 || index >= rows)
+        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
       replaced[i / count * rows + index] = i;
     }
     std::vector<Run> runs;

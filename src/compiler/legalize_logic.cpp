@@ -201,9 +201,10 @@ ir::Value* Legalizer::fromBytes(ir::Value* bytes, DType type, const Shape& shape
 }
 
 Result<ir::Value*> Legalizer::lookedUp(ir::Value* value, Tensor table) {
-  CARINA_TRY(ir::Value * map, asMap(value));
-  ir::Value* result = npu_ir::createCopy(builder_, map, 0, tableStage(std::move(table)), DType::Int8);
-  return npu_ir::createReshape(builder_, result, value->shape());
+  const OutputStage stage = tableStage(std::move(table));
+  return perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+    return npu_ir::createCopy(builder_, map, 0, stage, DType::Int8);
+  });
 }
 
 Status Legalizer::lowerBitwise(ir::Node* node, ElementwiseMode mode) {

@@ -2,6 +2,8 @@
 // MATMUL. A constant matrix is the kernel of a convolution, and Ethos-U85 reads a computed one in its place.
 // Ethos-U55 and U65 multiply by one row of it at a time and sum up; where 16-bit operands need sums of 48
 // bits, in halves that are put together behind the multiplier of the RESCALE that follows.
+#include <algorithm>
+
 #include "compiler/legalizer.hpp"
 
 namespace carina::compiler {
@@ -13,7 +15,6 @@ using npu_ir::PoolMode;
 
 namespace {
 
-constexpr int64_t kMaxAxis = 65536;
 /// Pairs of operations that one product may take.
 constexpr int64_t kMaxRows = 4096;
 
@@ -24,18 +25,15 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   const int64_t batch = first->dim(0), rows = first->dim(1), depth = first->dim(2), columns = second->dim(2);
   const int64_t zeroA = constantValue(node->operand(2)), zeroB = constantValue(node->operand(3));
   const DType type = node->result()->dtype();
-  if (rows > kMaxAxis || depth > kMaxAxis || columns > kMaxAxis) {
-    return fail("matrix product {} x {} has an axis > {}", shapeText(first->shape()),
-                shapeText(second->shape()), kMaxAxis)
-        .withRemedy("split it");
-  }
   CARINA_TRY(ir::Value * a, get(first));
   const bool weights = second->isConstant() && second->dtype() == DType::Int8;
   ir::Value* b = nullptr;
   if (!weights) {
     CARINA_TRY(ir::Value * raw, get(second));
     b = transposed(raw, {0, 2, 1});
-    if (!u85()) {
+    // 48-bit sums of parts cannot be added up.
+    const bool deep = depth > kMaxAxis && first->dtype() == DType::Int16;
+    if (!u85() || deep) {
       if (first->dtype() == DType::Int16) return wideProducts(node, a, b);
       CARINA_TRY(ir::Value * sums, rowProducts({a, zeroA}, {b, zeroB}, DType::Int32));
       define(node->result(), sums);
@@ -68,10 +66,16 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
     }
     ir::Value* right = npu_ir::createView(builder_, b, b->dtype(), {1, columns, depth}, n * columns * depth,
                                           {columns * depth, depth, 1});
+    if (std::max({rows, depth, columns}) > kMaxAxis) {
+      CARINA_TRY(ir::Value * result, productInParts({left, zeroA}, {right, zeroB}, type));
+      pieces.push_back({result, at, {rows * columns, columns, 1}});
+      continue;
+    }
     ir::Value* result = npu_ir::createMatMul(builder_, left, right, zeroA, zeroB, {}, type);
     operations.push_back(result->producer());
     pieces.push_back({result, at, {rows * columns, columns, 1}});
   }
+  if (operations.size() != pieces.size()) operations.clear();
   define(node->result(),
          pieces.size() == 1 ? pieces[0].value
                             : npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
@@ -79,14 +83,40 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   return {};
 }
 
+Result<ir::Value*> Legalizer::productInParts(const Operand& x, const Operand& y, DType type) {
+  const int64_t rows = x.value->dim(1), columns = y.value->dim(1), depth = x.value->dim(2);
+  const auto part = [&](Operand operand, int64_t first, int64_t count, int64_t from, int64_t size) {
+    operand.value = npu_ir::createSlice(builder_, operand.value, {0, first, from}, {1, count, size});
+    return operand;
+  };
+  std::vector<Piece> pieces;
+  for (int64_t row = 0; row < rows; row += kMaxAxis) {
+    const int64_t height = std::min(kMaxAxis, rows - row);
+    for (int64_t column = 0; column < columns; column += kMaxAxis) {
+      const int64_t width = std::min(kMaxAxis, columns - column);
+      ir::Value* sum = nullptr;
+      for (int64_t from = 0; from < depth; from += kMaxAxis) {
+        const int64_t size = std::min(kMaxAxis, depth - from);
+        const Operand a = part(x, row, height, from, size), b = part(y, column, width, from, size);
+        ir::Value* product =
+            npu_ir::createMatMul(builder_, a.value, b.value, a.zeroPoint, b.zeroPoint, {}, type);
+        if (sum) {
+          CARINA_TRY(sum, elementwise(ElementwiseMode::ADD, sum, product, type));
+        } else {
+          sum = product;
+        }
+      }
+      pieces.push_back({sum, row * columns + column, {rows * columns, columns, 1}});
+    }
+  }
+  return pieces.size() == 1 ? pieces[0].value
+                            : npu_ir::createJoin(builder_, pieces, {type, {1, rows, columns}});
+}
+
 Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DType type) {
   const int64_t batch = x.value->dim(0), depth = x.value->dim(2);
   const Shape shape{batch, x.value->dim(1), y.value->dim(1)};
   const Shape strides = rowMajorStrides(shape);
-  for (const int64_t size : {batch, shape[1], shape[2], depth}) {
-    if (size > kMaxAxis)
-      return fail("a matrix product with an axis of {} > {}", size, kMaxAxis).withRemedy("split it");
-  }
   // One pair of operations for each row of the operand that has fewer.
   const bool bySecond = shape[2] <= shape[1];
   const int64_t count = bySecond ? shape[2] : shape[1];
@@ -100,7 +130,16 @@ Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DT
     Operand row = bySecond ? y : x;
     row.value = npu_ir::createSlice(builder_, row.value, {0, i, 0}, {batch, 1, depth});
     CARINA_TRY(ir::Value * products, elementwise(ElementwiseMode::MUL, bySecond ? x : y, row, {}, type));
-    ir::Value* sums = npu_ir::createPool(builder_, products, PoolMode::REDUCE_SUM, {}, {}, type);
+    const int64_t lines = products->dim(0) * products->dim(1);
+    const auto add = [&](ir::Value* a, ir::Value* b) {
+      return elementwise(ElementwiseMode::ADD, a, b, type);
+    };
+    std::vector<ir::Node*> operations;
+    CARINA_TRY(ir::Value * sums,
+               reducedInParts(
+                   npu_ir::createReshape(builder_, products, {lines, depth, 1}),
+                   [&](ir::Value* map) { return columnSums({map}, type, operations); }, add));
+    sums = npu_ir::createReshape(builder_, sums, {products->dim(0), products->dim(1), 1});
     pieces.push_back({sums, i * strides[bySecond ? 2 : 1], {strides[0], strides[bySecond ? 1 : 2], 1}});
   }
   return npu_ir::createJoin(builder_, pieces, {type, shape});
@@ -115,7 +154,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
         .withRemedy("let one RESCALE follow the operator and nothing else use its result");
   }
   if (constantValue(node->operand(2)) != 0 || constantValue(node->operand(3)) != 0)
-    return fail("a product of 16-bit matrices with zero points");
+    return fail("a product of 16-bit matrices with zero points").withRemedy("quantize 16 bits symmetrically");
   const int64_t depth = a->dim(2), columns = b->dim(1), batch = b->dim(0);
   const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
   // The chunk whose sums of 15 by 8 bits fit 31, and the depth up to which the upper word below fits 16.

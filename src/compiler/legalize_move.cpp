@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kMaxCopies = 4096;
 /// Convolutions interleave up to this many planes, or take them apart, in runs of kRun elements.
 constexpr int64_t kMaxPlanes = 16, kRun = 8;
+/// Up to here every position is reversed, or every repetition written, by a copy of its own.
+constexpr int64_t kMaxRun = 64;
 
 }  // namespace
 
@@ -164,7 +166,8 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
     box[d] = shape[d];
   }
   if (static_cast<int64_t>(pieces.size()) > kMaxCopies)
-    return fail("{} copies for one padding", pieces.size());
+    return fail("padding to {} takes {} copies > {}", shapeText(shape), pieces.size(), kMaxCopies)
+        .withRemedy("merge dimensions of it before the operator");
   return npu_ir::createJoin(builder_, pieces, {type, shape});
 }
 
@@ -240,48 +243,71 @@ Status Legalizer::lowerTile(ir::Node* node) {
     define(node->result(), result);
     return {};
   }
-  const int64_t count = std::accumulate(multiples.begin(), multiples.end(), int64_t{1}, std::multiplies<>());
-  if (count > kMaxCopies) return fail("TILE into {} copies > {}", count, kMaxCopies);
-  const Shape strides = rowMajorStrides(shape);
-  const Shape source = rowMajorStrides(value->shape());
-  std::vector<Piece> pieces;
-  std::vector<int64_t> index(multiples.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t offset = 0;
-    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * value->shape()[d] * strides[d];
-    for (Piece& piece : emitCopies(builder_, {value, value->shape(), 0, source, offset, strides}))
-      pieces.push_back(std::move(piece));
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < multiples[d]) break;
-      index[d] = 0;
-    }
-  }
-  define(node->result(), npu_ir::createJoin(builder_, pieces, {value->dtype(), shape}));
+  for (size_t d = multiples.size(); d-- > 0;) value = repeated(value, d, multiples[d]);
+  define(node->result(), value);
   return {};
+}
+
+ir::Value* Legalizer::repeated(ir::Value* value, size_t axis, int64_t times) {
+  if (times == 1) return value;
+  // Many copies are copies of copies.
+  const int64_t step = times <= kMaxRun ? 1 : std::max<int64_t>(times / kMaxRun, kMaxRun);
+  ir::Value* unit = repeated(value, axis, std::min(step, times));
+  Shape shape = value->shape();
+  const int64_t extent = shape[axis];
+  shape[axis] = extent * times;
+  const Shape strides = rowMajorStrides(shape);
+  std::vector<Piece> pieces;
+  for (int64_t done = 0; done < times; done += step) {
+    Shape box = unit->shape();
+    box[axis] = std::min(step, times - done) * extent;
+    for (Piece& piece : emitCopies(builder_, {unit, box, 0, rowMajorStrides(unit->shape()),
+                                              done * extent * strides[axis], strides}))
+      pieces.push_back(std::move(piece));
+  }
+  return npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
+}
+
+ir::Value* Legalizer::reversed(ir::Value* value, size_t axis) {
+  const Shape shape = value->shape(), strides = rowMajorStrides(shape);
+  const int64_t size = shape[axis];
+  // One copy per position: addresses never run backwards. Many positions are reversed in runs first.
+  const int64_t run = size <= kMaxRun ? 1 : std::max<int64_t>(size / kMaxRun, kMaxRun);
+  std::vector<Piece> pieces;
+  for (int64_t at = 0; at < size; at += run) {
+    const int64_t count = std::min(run, size - at);
+    Shape box = shape;
+    box[axis] = count;
+    for (Piece& piece : emitCopies(builder_, {value, box, at * strides[axis], strides,
+                                              (size - at - count) * strides[axis], strides}))
+      pieces.push_back(std::move(piece));
+  }
+  ir::Value* runs = npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
+  if (run == 1) return runs;
+  // Each run, now in its place, is turned round: all that are whole at once, as another dimension.
+  const int64_t whole = size / run, rest = size - whole * run;
+  Shape split = shape;
+  split[axis] = run;
+  split.insert(split.begin() + static_cast<std::ptrdiff_t>(axis), whole);
+  ir::Ints step = strides;
+  step.insert(step.begin() + static_cast<std::ptrdiff_t>(axis), run * strides[axis]);
+  ir::Value* turned = reversed(
+      npu_ir::createView(builder_, runs, value->dtype(), split, rest * strides[axis], step), axis + 1);
+  pieces = {{turned, rest * strides[axis], step}};
+  if (rest > 0) {
+    // The run that is not whole comes first.
+    Shape start(shape.size(), 0), box = shape;
+    box[axis] = rest;
+    pieces.push_back({reversed(npu_ir::createSlice(builder_, runs, start, box), axis), 0, strides});
+  }
+  return npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
 }
 
 Status Legalizer::lowerReverse(ir::Node* node) {
   const tosa::Reverse op(node);
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   const auto axis = static_cast<size_t>(op.axis());
-  const Shape& shape = value->shape();
-  const Shape strides = rowMajorStrides(shape);
-  if (shape[axis] == 1) {
-    define(node->result(), value);
-    return {};
-  }
-  if (shape[axis] > kMaxCopies) return fail("REVERSE along {} elements > {}", shape[axis], kMaxCopies);
-  // One copy per position: addresses never run backwards.
-  Shape box = shape;
-  box[axis] = 1;
-  std::vector<Piece> pieces;
-  for (int64_t i = 0; i < shape[axis]; ++i) {
-    for (Piece& piece : emitCopies(builder_, {value, box, i * strides[axis], strides,
-                                              (shape[axis] - 1 - i) * strides[axis], strides})) {
-      pieces.push_back(std::move(piece));
-    }
-  }
-  define(node->result(), npu_ir::createJoin(builder_, pieces, {value->dtype(), shape}));
+  define(node->result(), value->shape()[axis] == 1 ? value : reversed(value, axis));
   return {};
 }
 

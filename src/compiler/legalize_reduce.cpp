@@ -14,7 +14,8 @@ using npu_ir::Window;
 
 namespace {
 
-constexpr int64_t kMaxAxis = 65536, kMaxKernelArea = 4096;
+/// Where ARGMAX counts: 16-bit numbers, or the upper half of an accumulator.
+constexpr int64_t kMaxArgmax = 32768;
 
 /// A shape around one axis: what lies outside, the axis, what lies inside.
 struct AxisSplit {
@@ -26,7 +27,6 @@ struct AxisSplit {
     }
   }
   Shape shape() const { return {outer, size, inner}; }
-  bool fits() const { return outer <= kMaxAxis && size <= kMaxAxis && inner <= kMaxAxis; }
 };
 
 int64_t axisOf(const ir::Node* node) {
@@ -37,65 +37,82 @@ int64_t axisOf(const ir::Node* node) {
 
 Status Legalizer::lowerReduceSum(ir::Node* node) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits())
-    return fail("REDUCE_SUM over {} has an axis > 65536", shapeText(node->operand(0)->shape()))
-        .withRemedy("split the tensor");
   const auto operand = rescaledOperand(node->operand(0));
   if (!operand.ok()) return operand.error();
-  if (const auto& source = operand.value(); source && source->unit() && split.size <= kMaxKernelArea) {
-    if (split.inner == 1) {
-      ir::Value* map = npu_ir::createReshape(builder_, source->value, {1, split.outer, split.size});
-      Window w;
-      w.ifmZeroPoint = source->zeroPoint;
-      ir::Value* sum = npu_ir::createPool(builder_, map, PoolMode::REDUCE_SUM, w, {}, DType::Int32);
-      define(node->result(), sum, {sum->producer()});
-      return {};
-    }
-    if (source->bits() == 8) {
-      // A depthwise convolution by ones adds up 8-bit numbers without another pass.
-      Convolution conv;
-      conv.ifm = npu_ir::createReshape(builder_, source->value, split.shape());
-      conv.depthwise = true;
-      conv.window.kernel = {1, split.size};
-      conv.window.ifmZeroPoint = source->zeroPoint;
-      conv.weight = Tensor::zeros(DType::Int8, {1, split.size, split.inner});
-      for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, 1);
-      conv.bias = Tensor::zeros(DType::Int32, {split.inner});
-      std::vector<ir::Node*> operations;
-      CARINA_TRY(ir::Value * sum, convolve(std::move(conv), operations));
-      define(node->result(), sum, std::move(operations));
-      return {};
-    }
+  std::vector<ir::Node*> operations;
+  const auto& source = operand.value();
+  const bool narrow =
+      source && source->unit() && split.size <= kMaxKernelArea && (split.inner == 1 || source->bits() == 8);
+  Operand summed{};
+  if (narrow) {
+    summed = *source;
+  } else {
+    CARINA_TRY(summed.value, get(node->operand(0)));
   }
-  CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  if (split.inner == 1) {
-    ir::Value* map = npu_ir::createReshape(builder_, value, {1, split.outer, split.size});
-    ir::Value* sum = npu_ir::createPool(builder_, map, PoolMode::REDUCE_SUM, {}, {}, DType::Int32);
-    define(node->result(), sum, {sum->producer()});
-    return {};
+  const auto add = [&](ir::Value* a, ir::Value* b) {
+    return elementwise(ElementwiseMode::ADD, a, b, DType::Int32);
+  };
+  CARINA_TRY(ir::Value * sum, reducedInParts(
+                                  npu_ir::createReshape(builder_, summed.value, split.shape()),
+                                  [&](ir::Value* map) {
+                                    return columnSums({map, summed.zeroPoint}, DType::Int32, operations);
+                                  },
+                                  add));
+  // Only a single operation may still take a RESCALE.
+  if (operations.size() != 1 || sum->numElements() != operations[0]->result()->numElements())
+    operations.clear();
+  define(node->result(), sum, std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::columnSums(const Operand& operand, DType type,
+                                         std::vector<ir::Node*>& operations) {
+  const Shape shape = operand.value->shape();
+  const int64_t outer = shape[0], inner = shape[2];
+  if (inner == 1) {
+    ir::Value* map = npu_ir::createReshape(builder_, operand.value, {1, outer, shape[1]});
+    Window w;
+    w.ifmZeroPoint = operand.zeroPoint;
+    ir::Value* sum = npu_ir::createPool(builder_, map, PoolMode::REDUCE_SUM, w, {}, type);
+    operations.push_back(sum->producer());
+    return sum;
+  }
+  if (operand.bits() == 8) {
+    // A depthwise convolution by ones adds up 8-bit numbers without another pass.
+    Convolution conv;
+    conv.ifm = operand.value;
+    conv.depthwise = true;
+    conv.window.kernel = {1, shape[1]};
+    conv.window.ifmZeroPoint = operand.zeroPoint;
+    conv.weight = Tensor::zeros(DType::Int8, {1, shape[1], inner});
+    for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, 1);
+    conv.bias = Tensor::zeros(DType::Int32, {inner});
+    return convolve(std::move(conv), operations);
   }
   // Halves are added until one is left.
-  ir::Value* rest = npu_ir::createReshape(builder_, value, split.shape());
+  ir::Value* rest = operand.value;
   std::vector<ir::Value*> odd;
-  ir::Node* last = nullptr;
   const auto add = [&](ir::Value* a, ir::Value* b) {
-    ir::Value* sum = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {a}, {b},
-                                               npu_ir::Rounding::NATURAL, {}, DType::Int32);
-    last = sum->producer();
-    return sum;
+    return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {a}, {b}, npu_ir::Rounding::NATURAL, {},
+                                     DType::Int32);
   };
-  for (int64_t size = split.size; size > 1;) {
+  ir::Node* last = nullptr;
+  for (int64_t size = shape[1]; size > 1;) {
     const int64_t half = size / 2;
     const auto part = [&](int64_t start, int64_t count) {
-      return npu_ir::createSlice(builder_, rest, {0, start, 0}, {split.outer, count, split.inner});
+      return npu_ir::createSlice(builder_, rest, {0, start, 0}, {outer, count, inner});
     };
     if (size % 2 != 0) odd.push_back(part(size - 1, 1));
     rest = add(part(0, half), part(half, half));
+    last = rest->producer();
     size = half;
   }
-  for (ir::Value* value2 : odd) rest = add(rest, value2);
-  define(node->result(), rest, last ? std::vector<ir::Node*>{last} : std::vector<ir::Node*>{});
-  return {};
+  for (ir::Value* value : odd) {
+    rest = add(rest, value);
+    last = rest->producer();
+  }
+  if (last) operations.push_back(last);
+  return rest;
 }
 
 ir::Value* Legalizer::extremum(ir::Value* map, bool maximum) {
@@ -112,73 +129,108 @@ ir::Value* Legalizer::extremum(ir::Value* map, bool maximum) {
   return mirrored(npu_ir::createPool(builder_, mirrored(map), PoolMode::MAX, w, {}, type));
 }
 
+Result<ir::Value*> Legalizer::columnExtremes(ir::Value* map, bool maximum) {
+  const DType type = map->dtype();
+  const ElementwiseMode mode = maximum ? ElementwiseMode::MAX : ElementwiseMode::MIN;
+  const auto reduce = [&](ir::Value* part) -> Result<ir::Value*> {
+    if (dtypeSize(type) <= 2) return extremum(part, maximum);
+    // Halves are compared until one is left; the two halves of an odd number overlap.
+    const int64_t outer = part->dim(0), inner = part->dim(2);
+    for (int64_t size = part->dim(1); size > 1;) {
+      const int64_t half = (size + 1) / 2;
+      ir::Value* a = npu_ir::createSlice(builder_, part, {0, 0, 0}, {outer, half, inner});
+      ir::Value* b = npu_ir::createSlice(builder_, part, {0, size - half, 0}, {outer, half, inner});
+      part = npu_ir::createElementwise(builder_, mode, {a}, {b}, npu_ir::Rounding::NATURAL, {}, type);
+      size = half;
+    }
+    return part;
+  };
+  return reducedInParts(map, reduce,
+                        [&](ir::Value* a, ir::Value* b) { return elementwise(mode, a, b, type); });
+}
+
 Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits())
-    return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape()))
-        .withRemedy("split the tensor");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  const DType type = value->dtype();
-  ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
-  if (dtypeSize(type) <= 2) {
-    ir::Value* result = extremum(map, maximum);
-    define(node->result(), result, {result->producer()});
-    return {};
-  }
-  // Halves are compared until one is left; the two halves of an odd number overlap.
-  for (int64_t size = split.size; size > 1;) {
-    const int64_t half = (size + 1) / 2;
-    ir::Value* a = npu_ir::createSlice(builder_, map, {0, 0, 0}, {split.outer, half, split.inner});
-    ir::Value* b = npu_ir::createSlice(builder_, map, {0, size - half, 0}, {split.outer, half, split.inner});
-    map = npu_ir::createElementwise(builder_, maximum ? ElementwiseMode::MAX : ElementwiseMode::MIN, {a}, {b},
-                                    npu_ir::Rounding::NATURAL, {}, type);
-    size = half;
-  }
-  define(node->result(), map);
+  CARINA_TRY(ir::Value * result,
+             columnExtremes(npu_ir::createReshape(builder_, value, split.shape()), maximum));
+  const ir::Node* producer = result->producer();
+  const bool single = dtypeSize(value->dtype()) <= 2 && producer && npu_ir::hasOutputStage(producer);
+  define(node->result(), result,
+         single ? std::vector<ir::Node*>{result->producer()} : std::vector<ir::Node*>{});
   return {};
 }
 
 Status Legalizer::lowerReduceBool(ir::Node* node, bool all) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits())
-    return fail("{} over {} has an axis > 65536", node->opName(), shapeText(node->operand(0)->shape()))
-        .withRemedy("split the tensor");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map =
       npu_ir::createView(builder_, value, DType::Int8, split.shape(), 0, rowMajorStrides(split.shape()));
-  define(node->result(), extremum(map, !all));
+  CARINA_TRY(ir::Value * result, columnExtremes(map, !all));
+  define(node->result(), result);
   return {};
 }
 
 Status Legalizer::lowerArgmax(ir::Node* node) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
-  if (!split.fits())
-    return fail("ARGMAX over {} has an axis > 65536", shapeText(node->operand(0)->shape()))
-        .withRemedy("split the tensor");
-  if (split.size > 32768)
-    return fail("ARGMAX over {} elements > 32768", split.size).withRemedy("split the axis");
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
-  Window w;
-  w.kernel = {1, split.size};
-  if (u85()) {
-    define(node->result(), npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32));
-    return {};
+  // The best of each part: a later one counts where it is larger than all before.
+  ir::Value *position = nullptr, *largest = nullptr;
+  const auto wide = [&](ElementwiseMode mode, ir::Value* a, ir::Value* b) {
+    return elementwise(mode, a, b, DType::Int32);
+  };
+  const auto reduce = [&](ir::Value* part) { return columnPositions(part); };
+  const auto none = [](ir::Value*, ir::Value*) -> Result<ir::Value*> {
+    CARINA_UNREACHABLE("parts of ARGMAX");
+  };
+  for (int64_t first = 0; first < split.size; first += kMaxArgmax) {
+    const int64_t count = std::min(kMaxArgmax, split.size - first);
+    ir::Value* part = npu_ir::createSlice(builder_, map, {0, first, 0}, {split.outer, count, split.inner});
+    CARINA_TRY(ir::Value * at, reducedInParts(part, reduce, none));
+    if (split.size <= kMaxArgmax) {
+      position = at;
+      break;
+    }
+    CARINA_TRY(ir::Value * best, columnExtremes(part, true));
+    if (!position) {
+      position = at;
+      largest = best;
+      continue;
+    }
+    OutputStage stage;
+    stage.clamp = {0, 1};
+    CARINA_TRY(ir::Value * larger, elementwise(ElementwiseMode::SUB, best, largest, DType::Int16, stage));
+    CARINA_TRY(larger, widen(larger, 0));
+    CARINA_TRY(at, wide(ElementwiseMode::ADD, at, scalarConstant(DType::Int32, first)));
+    CARINA_TRY(at, wide(ElementwiseMode::SUB, at, position));
+    CARINA_TRY(at, wide(ElementwiseMode::MUL, larger, at));
+    CARINA_TRY(position, wide(ElementwiseMode::ADD, position, at));
+    CARINA_TRY(largest, elementwise(ElementwiseMode::MAX, largest, best, largest->dtype()));
   }
+  define(node->result(), position);
+  return {};
+}
+
+Result<ir::Value*> Legalizer::columnPositions(ir::Value* map) {
+  const int64_t size = map->dim(1);
+  Window w;
+  w.kernel = {1, size};
+  if (u85()) return npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32);
   // Each position by its distance from the end.
   const auto distances = [&](DType type) {
-    Tensor distance = Tensor::zeros(type, {1, split.size, 1});
-    for (int64_t i = 0; i < split.size; ++i) distance.setIntegerAt(i, split.size - 1 - i);
+    Tensor distance = Tensor::zeros(type, {1, size, 1});
+    for (int64_t i = 0; i < size; ++i) distance.setIntegerAt(i, size - 1 - i);
     return constant(std::move(distance));
   };
   ir::Value* position = nullptr;
-  if (value->dtype() == DType::Int8 && split.size <= 128) {
+  if (map->dtype() == DType::Int8 && size <= 128) {
     // x*128 plus the distance orders by value, then by earliest position; a table takes the position out.
     ir::Value* keyed =
         npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}},
                                   {distances(DType::Int8)}, npu_ir::Rounding::NATURAL, {}, DType::Int16);
     Tensor words = Tensor::zeros(DType::Int32, {512});
-    const uint32_t word = (static_cast<uint32_t>(-128) << 16) | static_cast<uint32_t>(split.size - 1);
+    const uint32_t word = (static_cast<uint32_t>(-128) << 16) | static_cast<uint32_t>(size - 1);
     for (int64_t i = 0; i < 512; ++i) words.setIntegerAt(i, static_cast<int32_t>(word));
     OutputStage stage;
     stage.tableKind = npu_ir::TableKind::LUT16;
@@ -194,13 +246,11 @@ Status Legalizer::lowerArgmax(ir::Node* node) {
     CARINA_TRY(ir::Value * distance,
                elementwise(ElementwiseMode::MUL, largest, distances(DType::Int16), DType::Int16));
     CARINA_TRY(position,
-               elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int16, split.size - 1),
+               elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int16, size - 1),
                            npu_ir::createPool(builder_, distance, PoolMode::MAX, w, {}, DType::Int16),
                            DType::Int16));
   }
-  CARINA_TRY(ir::Value * result, widen(position, 0));
-  define(node->result(), result);
-  return {};
+  return widen(position, 0);
 }
 
 }  // namespace carina::compiler

@@ -68,6 +68,22 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
   }
 }
 
+RescaleNumbers Legalizer::channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const {
+  const auto found = firstChannel_.find(operation);
+  if (!numbers.perChannel() || found == firstChannel_.end()) return numbers;
+  const auto first = static_cast<size_t>(found->second);
+  const size_t end =
+      std::min(first + static_cast<size_t>(operation->result()->dim(2)), numbers.shifts.size());
+  RescaleNumbers part = numbers;
+  const auto cut = [&](const ir::Ints& all) {
+    return ir::Ints(all.begin() + static_cast<std::ptrdiff_t>(std::min(first, end)),
+                    all.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  part.multipliers = cut(numbers.multipliers);
+  part.shifts = cut(numbers.shifts);
+  return part;
+}
+
 bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
   const OutputStage stage = npu_ir::outputStage(operation);
   if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
@@ -169,8 +185,8 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   const ir::Value* output = node.output();
   if (auto* operations = fusable(input)) {
     if (std::all_of(operations->begin(), operations->end(),
-                    [&](const ir::Node* op) { return canFuse(op, numbers); })) {
-      for (ir::Node* op : *operations) fuse(op, numbers);
+                    [&](const ir::Node* op) { return canFuse(op, channelNumbers(op, numbers)); })) {
+      for (ir::Node* op : *operations) fuse(op, channelNumbers(op, numbers));
       ir::Value* value = values_.at(input);
       retype(value, numbers.outputType);
       // In the graph the result is signless; only the operation knows that it wrote unsigned numbers.
@@ -199,8 +215,9 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
       // A depthwise convolution by one has a scale per channel.
       const int64_t channels = value->shape().back();
       ir::Value* map = npu_ir::createReshape(builder_, value, {1, value->numElements() / channels, channels});
-      if (map->dim(1) > 65536 || channels > 65536)
-        return fail("per-channel RESCALE of shape {}", shapeText(value->shape()));
+      if (map->dim(1) > kMaxAxis || channels > kMaxAxis)
+        return fail("per-channel RESCALE of shape {} has an axis > {}", shapeText(value->shape()), kMaxAxis)
+            .withRemedy("split the tensor");
       Tensor ones = Tensor::zeros(DType::Int8, {1, 1, channels});
       for (int64_t c = 0; c < channels; ++c) ones.setIntegerAt(c, 1);
       npu_ir::Window window;
@@ -211,14 +228,12 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
       define(output, result, {result->producer()});
       return {};
     }
-    CARINA_TRY(ir::Value * map, asMap(value));
-    ir::Value* result = npu_ir::createCopy(builder_, map, numbers.inputZeroPoint, stage, numbers.outputType);
-    define(output, result, {result->producer()});
-    return {};
+    return defineCopies(output, value, numbers.inputZeroPoint, stage, numbers.outputType);
   }
   // 32 bits on one side: an exact product and a shift.
   CARINA_TRY(ir::Value * wide, narrowIn ? widen(value, numbers.inputZeroPoint) : Result<ir::Value*>(value));
-  if (!narrowIn && numbers.inputZeroPoint != 0) return fail("RESCALE of int32 with a zero point");
+  if (!narrowIn && numbers.inputZeroPoint != 0)
+    return fail("RESCALE of int32 with a zero point").withRemedy("use a zero point of 0");
   CARINA_TRY(ir::Value * result, scale32(wide, numbers, output->shape()));
   std::vector<ir::Node*> operations;
   if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
@@ -233,11 +248,11 @@ Result<ir::Value*> Legalizer::widen(ir::Value* value, int64_t zeroPoint) {
       wide.setIntegerAt(i, value->constant().integerAt(i) - zeroPoint);
     return constant(std::move(wide));
   }
-  CARINA_TRY(ir::Value * map, asMap(value));
-  ir::Value* zero = scalarConstant(map->dtype(), 0);
-  ir::Value* wide = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, zeroPoint}, {zero},
-                                              npu_ir::Rounding::NATURAL, {}, DType::Int32);
-  return npu_ir::createReshape(builder_, wide, value->shape());
+  return perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+    ir::Value* zero = scalarConstant(map->dtype(), 0);
+    return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, zeroPoint}, {zero},
+                                     npu_ir::Rounding::NATURAL, {}, DType::Int32);
+  });
 }
 
 Result<ir::Value*> Legalizer::scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape) {
@@ -250,31 +265,35 @@ Result<ir::Value*> Legalizer::scale32(ir::Value* value, const RescaleNumbers& nu
     return stage;
   };
   if (!numbers.perChannel()) {
-    CARINA_TRY(ir::Value * map, asMap(value));
-    ir::Value* multiplier = scalarConstant(DType::Int32, numbers.multipliers[0]);
-    ir::Value* result =
-        npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {multiplier},
-                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[0]), numbers.outputType);
+    CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+                 ir::Value* multiplier = scalarConstant(DType::Int32, numbers.multipliers[0]);
+                 return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {multiplier},
+                                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[0]),
+                                                  numbers.outputType);
+               }));
     return npu_ir::createReshape(builder_, result, shape);
   }
   // One operation for each run of channels with the same shift.
   const int64_t channels = shape.back(), rows = numElements(shape) / channels;
-  if (rows > 65536 || channels > 65536) return fail("per-channel RESCALE of shape {}", shapeText(shape));
   ir::Value* map = npu_ir::createReshape(builder_, value, {1, rows, channels});
   std::vector<npu_ir::Piece> pieces;
   for (int64_t c = 0; c < channels;) {
     int64_t end = c + 1;
-    while (end < channels &&
+    while (end < channels && end - c < kMaxAxis &&
            numbers.shifts[static_cast<size_t>(end)] == numbers.shifts[static_cast<size_t>(c)])
       ++end;
     Tensor multipliers = Tensor::zeros(DType::Int32, {1, 1, end - c});
     for (int64_t i = c; i < end; ++i)
       multipliers.setIntegerAt(i - c, numbers.multipliers[static_cast<size_t>(i)]);
-    ir::Value* part = npu_ir::createSlice(builder_, map, {0, 0, c}, {1, rows, end - c});
-    ir::Value* result = npu_ir::createElementwise(
-        builder_, ElementwiseMode::MUL, {part}, {constant(std::move(multipliers))}, npu_ir::Rounding::NATURAL,
-        stageOf(numbers.shifts[static_cast<size_t>(c)]), numbers.outputType);
-    pieces.push_back({result, c, {rows * channels, channels, 1}});
+    ir::Value* factors = constant(std::move(multipliers));
+    for (int64_t row = 0; row < rows; row += kMaxAxis) {
+      const int64_t count = std::min(kMaxAxis, rows - row);
+      ir::Value* part = npu_ir::createSlice(builder_, map, {0, row, c}, {1, count, end - c});
+      ir::Value* result = npu_ir::createElementwise(
+          builder_, ElementwiseMode::MUL, {part}, {factors}, npu_ir::Rounding::NATURAL,
+          stageOf(numbers.shifts[static_cast<size_t>(c)]), numbers.outputType);
+      pieces.push_back({result, row * channels + c, {rows * channels, channels, 1}});
+    }
     c = end;
   }
   if (pieces.size() == 1) return npu_ir::createReshape(builder_, pieces[0].value, shape);
@@ -302,18 +321,16 @@ Status Legalizer::lowerClamp(const tosa::Clamp& node) {
     }
   }
   CARINA_TRY(ir::Value * value, get(input));
-  CARINA_TRY(ir::Value * map, asMap(value));
   OutputStage stage;
   stage.clamp = {low, high};
-  ir::Value* result = npu_ir::createCopy(builder_, map, 0, stage, value->dtype());
-  define(node.output(), result, {result->producer()});
-  return {};
+  return defineCopies(node.output(), value, 0, stage, value->dtype());
 }
 
 Status Legalizer::lowerTable(const tosa::Table& node) {
   const ir::Value* input = node.input1();
   const ir::Value* table = node.table();
-  if (!table->isConstant()) return fail("TABLE with a computed table");
+  if (!table->isConstant())
+    return fail("TABLE with a computed table").withRemedy("make the table a constant");
   if (input->dtype() == DType::Int8) {
     ir::Value* entries = constant(table->constant());
     if (auto* operations = fusable(input)) {
@@ -333,13 +350,10 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
       }
     }
     CARINA_TRY(ir::Value * value, get(input));
-    CARINA_TRY(ir::Value * map, asMap(value));
     OutputStage stage;
     stage.tableKind = TableKind::LUT8;
     stage.table = entries;
-    ir::Value* result = npu_ir::createCopy(builder_, map, 0, stage, DType::Int8);
-    define(node.output(), result, {result->producer()});
-    return {};
+    return defineCopies(node.output(), value, 0, stage, DType::Int8);
   }
   // 513 entries become 512 words of base and slope.
   Tensor words = Tensor::zeros(DType::Int32, {512});
@@ -352,7 +366,6 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
                                                (static_cast<uint32_t>(base) & 0xffff)));
   }
   CARINA_TRY(ir::Value * value, get(input));
-  CARINA_TRY(ir::Value * map, asMap(value));
   OutputStage stage;
   stage.table = constant(std::move(words));
   // The table's 23-bit result divided by 128 is what the 16-bit table gives.
@@ -362,20 +375,27 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
     if (!rescale->perChannel() && multiplier == 1 && shift == 7 && rescale->outputType == DType::Int16 &&
         rescale->outputZeroPoint == 0 && rescale->inputZeroPoint == 0) {
       stage.tableKind = TableKind::LUT16;
-      ir::Value* result = npu_ir::createCopy(builder_, map, 0, stage, DType::Int16);
-      ir::Node* user = node.output()->uses().front().node;
-      define(user->result(), result, {result->producer()});
-      return {};
+      return defineCopies(node.output()->uses().front().node->result(), value, 0, stage, DType::Int16);
     }
   }
   if (u85()) {
     stage.tableKind = TableKind::LUT16_TO_32;
-    ir::Value* result = npu_ir::createCopy(builder_, map, 0, stage, DType::Int32);
+    CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+                 return npu_ir::createCopy(builder_, map, 0, stage, DType::Int32);
+               }));
     define(node.output(), result);
     return {};
   }
+  CARINA_TRY(ir::Value * result,
+             perMap(value, [&](ir::Value* map) { return interpolated(map, table->constant()); }));
+  std::vector<ir::Node*> operations;
+  if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
+  define(node.output(), result, std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::interpolated(ir::Value* map, const Tensor& entries) {
   // Without a 32-bit table: base, slope and fraction come from three 16-bit tables of whole steps.
-  const Tensor& entries = table->constant();
   const auto lookup = [&](auto&& word) {
     Tensor t = Tensor::zeros(DType::Int32, {512});
     for (int64_t i = 0; i < 512; ++i) t.setIntegerAt(i, static_cast<int32_t>(word(i)));
@@ -394,9 +414,19 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   };
   ir::Value* rise = multiply(slope, fraction);
   ir::Value* start = multiply(base, scalarConstant(DType::Int16, 128));
-  ir::Value* result = npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {start}, {rise},
-                                                npu_ir::Rounding::NATURAL, {}, DType::Int32);
-  define(node.output(), result, {result->producer()});
+  return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {start}, {rise}, npu_ir::Rounding::NATURAL,
+                                   {}, DType::Int32);
+}
+
+Status Legalizer::defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
+                               const OutputStage& stage, DType type) {
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+               ir::Value* copy = npu_ir::createCopy(builder_, map, zeroPoint, stage, type);
+               operations.push_back(copy->producer());
+               return copy;
+             }));
+  define(output, result, std::move(operations));
   return {};
 }
 
@@ -423,12 +453,7 @@ Status Legalizer::lowerCast(ir::Node* node) {
     return {};
   }
   if (to > from) {
-    CARINA_TRY(ir::Value * map, asMap(value));
-    if (to == 2) {
-      ir::Value* result = npu_ir::createCopy(builder_, map, 0, {}, DType::Int16);
-      define(output, result, {result->producer()});
-      return {};
-    }
+    if (to == 2) return defineCopies(output, value, 0, {}, DType::Int16);
     CARINA_TRY(ir::Value * result, widen(value, 0));
     define(output, result);
     return {};

@@ -3,6 +3,7 @@
 // value, which operations computed it, and what may still be fused into them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -15,8 +16,9 @@
 
 namespace carina::compiler {
 
-/// Limits of the hardware's windows.
-constexpr int64_t kMaxKernelHeight = 64, kMaxDilation = 2;
+/// Limits of the hardware's windows, dilation included, and of the axes of feature maps.
+constexpr int64_t kMaxKernelHeight = 64, kMaxKernelArea = 4096, kMaxDilation = 2, kMaxAxis = 65536;
+constexpr int64_t kMaxPadBefore = 127, kMaxPadAfter = 128;
 
 /// The only element of a constant operand.
 int64_t constantValue(const ir::Value* value);
@@ -133,7 +135,51 @@ class Legalizer {
   Result<ir::Value*> dilated(Convolution conv, std::vector<ir::Node*>& operations);
   /// Leaves out taps that see padding at every position.
   static void cutIdleTaps(Convolution& conv);
+  /// How many positions of the result the window has along an axis with `size` input positions.
+  static int64_t outputPositions(const npu_ir::Window& w, size_t axis, int64_t size);
+  /// Every which position of the input a convolution of its own is over, so that the hardware's dilation does
+  /// the rest.
+  static int64_t laneStep(const npu_ir::Window& w, size_t axis, bool line);
+  /// Every window laid out by itself, as the channels of its output position: any kernel, stride, dilation.
+  Result<ir::Value*> gatheredWindows(Convolution conv, std::vector<ir::Node*>& operations);
   Status checkConvolution(const Convolution& conv) const;
+
+  // Beyond the hardware's sizes (legalize_large.cpp)
+  // -------------------------------------------------------------------------
+  /// Whether the hardware's window holds a kernel with its dilation.
+  static bool fitsWindow(const ir::Ints& kernel, const ir::Ints& dilation);
+  /// A convolution over a map whose channels hold neighbouring positions: fewer positions of the kernel.
+  Result<ir::Value*> folded(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution along the height of a map of one column, as one along the width.
+  Result<ir::Value*> asLine(Convolution conv, std::vector<ir::Node*>& operations);
+  /// At most `most` output channels at a time. `diagonal`: a depthwise convolution as ordinary ones.
+  Result<ir::Value*> channelByChannel(const Convolution& conv, int64_t most, bool diagonal,
+                                      std::vector<ir::Node*>& operations);
+  /// A kernel of one position over more than 65536 channels.
+  Result<ir::Value*> deepAsColumns(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution over parts of an axis longer than 65536.
+  Result<ir::Value*> tiled(Convolution conv, size_t axis, std::vector<ir::Node*>& operations);
+  /// An operation on each element: on the value as one feature map or, where no axes of at most 65536 hold
+  /// it, on parts. The result has the value's shape.
+  Result<ir::Value*> perMap(ir::Value* value,
+                            const std::function<Result<ir::Value*>(ir::Value* map)>& operation);
+  /// [outer, size, inner] -> [outer, 1, inner]: `reduce` where all axes fit, else parts of it, which
+  /// `combine` joins along `size`.
+  Result<ir::Value*> reducedInParts(ir::Value* map,
+                                    const std::function<Result<ir::Value*>(ir::Value*)>& reduce,
+                                    const std::function<Result<ir::Value*>(ir::Value*, ir::Value*)>& combine);
+
+  // Pools (legalize_pool.cpp)
+  // -------------------------------------------------------------------------
+  /// The average over windows that the hardware's do not hold; without padding.
+  Result<ir::Value*> largeAverage(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
+                                  int64_t inputZero, int64_t outputZero);
+  /// Max pooling of one image, windows and padding (top, left, bottom, right) of any size. `operations`
+  /// receives the one that computes the result, if it is one.
+  Result<ir::Value*> pooledMax(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
+                               const ir::Ints& pad, std::vector<ir::Node*>& operations);
+  /// The largest numbers of windows along one axis of an image; without padding.
+  Result<ir::Value*> largestAlong(ir::Value* map, size_t axis, int64_t kernel, int64_t stride);
 
   // Elementwise (legalize_elementwise.cpp)
   // -------------------------------------------------------------------------
@@ -160,6 +206,11 @@ class Legalizer {
   Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
   /// The value minus a zero point as int32.
   Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
+  /// Defines `output` as the value passed through an output stage.
+  Status defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
+                      const npu_ir::OutputStage& stage, DType type);
+  /// A map of int16 through a table of 513 entries, as int32, by operations of Ethos-U55 and U65.
+  Result<ir::Value*> interpolated(ir::Value* map, const Tensor& entries);
 
   // Logic and bits (legalize_logic.cpp)
   // ------------------------------------------------------------------------------------
@@ -196,6 +247,9 @@ class Legalizer {
 
   // Matrix products (legalize_matmul.cpp)
   // ------------------------------------------------------------------------------------
+  /// The product of [1, rows, depth] and [1, columns, depth] with axes of any size, by operations of
+  /// Ethos-U85.
+  Result<ir::Value*> productInParts(const Operand& x, const Operand& y, DType type);
   /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d], minus their zero points, by operations of
   /// Ethos-U55 and U65. `type`: of the products and the sums.
   Result<ir::Value*> rowProducts(const Operand& x, const Operand& y, DType type);
@@ -203,11 +257,22 @@ class Legalizer {
   /// consumes it, by operations of Ethos-U55 and U65.
   Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);
 
-  /// The largest or smallest 8 or 16-bit number of each column of a [H,W,C] map, as [H,1,C].
+  // Reductions (legalize_reduce.cpp): along the width of [H,W,C] maps, as [H,1,C]
+  // ------------------------------------------------------------------------------------
+  /// The largest or smallest 8 or 16-bit numbers; axes up to 65536.
   ir::Value* extremum(ir::Value* map, bool maximum);
+  /// The largest or smallest numbers of any type, axes of any size.
+  Result<ir::Value*> columnExtremes(ir::Value* map, bool maximum);
+  /// Sums, of a type narrower than int32 for a depth of 1 only; axes up to 65536. `operations` receives those
+  /// that compute the result.
+  Result<ir::Value*> columnSums(const Operand& operand, DType type, std::vector<ir::Node*>& operations);
+  /// Positions of the first largest number, as int32; axes up to 65536, width up to 32768.
+  Result<ir::Value*> columnPositions(ir::Value* map);
 
   // Fusing (legalize_rescale.cpp)
   // ----------------------------------------------------------------------------------
+  /// The numbers for the channels that an operation computes.
+  RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
   bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
   void fuse(ir::Node* operation, const RescaleNumbers& numbers);
 
@@ -225,6 +290,10 @@ class Legalizer {
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
   /// A box filled with one number.
   ir::Value* filled(DType type, const Shape& shape, int64_t value);
+  /// The value as many times behind each other along an axis.
+  ir::Value* repeated(ir::Value* value, size_t axis, int64_t times);
+  /// The value turned round along an axis.
+  ir::Value* reversed(ir::Value* value, size_t axis);
   /// The value repeated along dimensions where it has size 1.
   Result<ir::Value*> broadcastTo(ir::Value* value, const Shape& shape);
 
@@ -236,6 +305,8 @@ class Legalizer {
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
   std::unordered_map<const ir::Node*, int64_t>
       preShift_;  // results of an operation are its TOSA values / 2^n
+  std::unordered_map<const ir::Node*, int64_t>
+      firstChannel_;  // of the TOSA value that an operation computes some channels of
 };
 
 }  // namespace carina::compiler

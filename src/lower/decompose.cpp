@@ -150,6 +150,10 @@ Status decompose(ir::Graph& graph) {
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
+  // In a pass of its own: what became several operators is small by now.
+  std::vector<ir::Rewrite> ranks{removeIdentity};
+  addRankRewrites(ranks);
+  CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, ranks));
   // Constants that only folding made: a matrix of einsum is the weight of a linear layer.
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));

@@ -23,6 +23,7 @@ void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, sca
 void addScanRewrites(std::vector<ir::Rewrite>& rewrites);        // running products, order statistics, distances
 void addFunctionRewrites(std::vector<ir::Rewrite>& rewrites);    // hypot, logaddexp, lerp, round to decimals, ...
 void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);       // logic of numbers, arithmetic of bools, integers
+void addRankRewrites(std::vector<ir::Rewrite>& rewrites);        // dimensions beyond TOSA's six
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);   // lstm, gru, rnn and their cells
 
 /// Takes an operator away that gives its operand unchanged.
@@ -42,11 +43,12 @@ ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
 
-/// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such thing.
+/// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such
+/// thing.
 ir::Value* expandedFrom(const ir::Value* value);
 
-/// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become exactly 0, and rows
-/// in which all are hidden too; they do not widen any range.
+/// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become
+/// exactly 0, and rows in which all are hidden too; they do not widen any range.
 ir::Value* softmaxOf(ir::Builder& builder, ir::Value* input, int64_t dim);
 
 }  // namespace carina::lower

@@ -289,6 +289,28 @@ std::optional<std::vector<int>> storageOrder(const Layout& layout) {
   return order;
 }
 
+/// The value seen as `from`, with its axes in another order. Where those are more than TOSA has dimensions,
+/// one axis at a time is moved behind the one that it follows in the end, and both become one.
+ir::Value* permuted(Emitter& emit, ir::Value* value, Shape from, std::vector<int> permutation) {
+  while (static_cast<int64_t>(from.size()) > tosa::kLevel8K.maxRank) {
+    const auto front = static_cast<size_t>(permutation[0]), next = static_cast<size_t>(permutation[1]);
+    const auto count = [&](size_t begin, size_t end) {
+      return numElements(Shape(from.begin() + static_cast<std::ptrdiff_t>(begin),
+                               from.begin() + static_cast<std::ptrdiff_t>(end)));
+    };
+    const Shape parts =
+        front < next
+            ? Shape{count(0, front + 1), count(front + 1, next), from[next], count(next + 1, from.size())}
+            : Shape{count(0, next), from[next], count(next + 1, front + 1), count(front + 1, from.size())};
+    value = emit.transpose(emit.reshape(value, parts), {0, 2, 1, 3});
+    from[front] *= from[next];
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(next));
+    permutation.erase(permutation.begin() + 1);
+    for (int& axis : permutation) axis -= axis > static_cast<int>(next) ? 1 : 0;
+  }
+  return emit.transpose(emit.reshape(value, from), permutation);
+}
+
 /// Leading dimensions of size 1 up to `rank`.
 Stored withRank(Stored data, size_t rank) {
   while (data.layout.dims.size() < rank)
@@ -315,8 +337,7 @@ ir::Value* Lowering::ordered(const Stored& data, const std::vector<int>& order) 
   } else if (const auto direct = directPermutation(value->shape(), data.layout, sequence, target)) {
     value = emitter_.transpose(value, *direct);
   } else {
-    value =
-        emitter_.reshape(emitter_.transpose(emitter_.reshape(value, move->from), move->permutation), target);
+    value = emitter_.reshape(permuted(emitter_, value, move->from, move->permutation), target);
   }
   return known = value;
 }

@@ -10,7 +10,8 @@ namespace carina::lower {
 
 Result<RescaleFactor> rescaleFactor(double factor, bool scale32) {
   if (!std::isfinite(factor) || factor <= 0)
-    return fail("a rescale factor must be positive and finite, not {}", factor);
+    return fail("a rescale factor must be positive and finite, not {}", factor)
+        .withRemedy("calibrate with samples whose values do not vanish or overflow");
   const int bits = scale32 ? 31 : 15;
   int exponent = 0;
   const double mantissa = std::frexp(factor, &exponent);
@@ -24,7 +25,9 @@ Result<RescaleFactor> rescaleFactor(double factor, bool scale32) {
     multiplier >>= std::min(31, shift - 62);
     shift = 62;
   }
-  if (shift < 2) return fail("rescale factor {} is too large (at most 2^{})", factor, bits - 2);
+  if (shift < 2)
+    return fail("rescale factor {} is too large (at most 2^{})", factor, bits - 2)
+        .withRemedy("the result's range is far below its operands': calibrate with more samples");
   return RescaleFactor{static_cast<int32_t>(multiplier), static_cast<int8_t>(shift)};
 }
 

@@ -53,7 +53,9 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
       same.codes = *asked;
     } else {
       for (const Real& real : reals) {
-        if (!real.plain()) return fail("an operand of {} is not quantized", result->producer()->opName());
+        if (!real.plain())
+          return fail("an operand of {} is not quantized", result->producer()->opName())
+              .withRemedy("quantize the network with this operator included");
         if (real.scale() > same.codes.scale) same.codes = codesOf(real);
       }
     }

@@ -131,7 +131,9 @@ ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, c
 /// One group of a transposed convolution: weight [I, O, kh, kw].
 Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input,
                                    const Tensor& weight, Tensor bias, int64_t inputZero, int64_t weightZero) {
-  if (spatialRank(g) != 2) return fail("a transposed 3-d convolution has no form in TOSA");
+  if (spatialRank(g) != 2)
+    return fail("a transposed 3-d convolution has no form in TOSA")
+        .withRemedy("upsample, then convolve: ordinary 3-d convolutions have one");
   const Tensor wide = dilated(weight, g.dilation, weightZero);
   Emitter::Window window{g.stride, {}, {}};
   for (size_t i = 0; i < 2; ++i) {

@@ -54,7 +54,7 @@ Status lowerSlice(Lowering& lowering, const ir::Node& node) {
   if (start < 0) start += extent;
   start = std::clamp<int64_t>(start, 0, extent);
   const int64_t count = node.result()->dim(dim);
-  if (count == 0) return fail("an empty slice");
+  if (count == 0) return fail("an empty slice").withRemedy("slice at least one element");
   return defineSlice(lowering, node, node.result(), dim, start, count, op.step());
 }
 
@@ -176,7 +176,8 @@ Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pa
   for (size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
     const int64_t axis = result.axisOf(rank - 1 - static_cast<int64_t>(i));
     const int64_t extent = result.value->dim(axis);
-    if (pad[2 * i] < 0 || pad[2 * i + 1] < 0) return fail("{} with negative padding", node.opName());
+    if (pad[2 * i] < 0 || pad[2 * i + 1] < 0)
+      return fail("{} with negative padding", node.opName()).withRemedy("slice instead");
     const auto edge = [&](int64_t count, bool front) {
       if (reflect) {
         return emit.reverse(emit.sliceAxis(result.value, axis, front ? 1 : extent - 1 - count, count), axis);

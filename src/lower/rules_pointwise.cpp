@@ -83,7 +83,9 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
   const double alpha = alphaOf(node);
   const bool minus = subtract != (alpha < 0);
   if (!lowering.isReal(node.result())) {
-    if (alpha != 1) return fail("integer {} with alpha {}", node.opName(), alpha);
+    if (alpha != 1)
+      return fail("integer {} with alpha {}", node.opName(), alpha)
+          .withRemedy("multiply before, use an alpha of 1");
     return integerArithmetic(lowering, node, minus ? Binary::Sub : Binary::Add, swapped);
   }
   if (alpha == 0) return fail("{} with alpha 0", node.opName()).withRemedy("drop the operand");
@@ -299,7 +301,8 @@ Status lowerShiftRight(Lowering& l, const ir::Node& n) {
 Status lowerWhere(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
   if (condition.dtype() != DType::Bool)
-    return fail("where with a {} condition", dtypeName(condition.dtype()));
+    return fail("where with a {} condition", dtypeName(condition.dtype()))
+        .withRemedy("convert it to bool before");
   const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
   std::vector<Stored> data{condition};
   std::optional<Codes> codes;

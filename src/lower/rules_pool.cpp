@@ -111,7 +111,8 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   }
   CARINA_TRY(const Real input, lowering.real(op.self()));
   if (input.accumulator || !input.functions.empty())
-    return fail("the input of {} is not quantized", node.opName());
+    return fail("the input of {} is not quantized", node.opName())
+        .withRemedy("quantize the network with this operator included");
   Pool pool = poolOf(op, kRank);
   pool.dilation = twoDims(op.dilation(), kRank, 1);
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});

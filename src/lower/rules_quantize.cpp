@@ -50,7 +50,8 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
         .withRemedy("quantize activations to int8 or int16");
   }
   if (!(codes.scale > 0) || !std::isfinite(codes.scale))
-    return fail("a quantize node has scale {}", codes.scale);
+    return fail("a quantize node has scale {}", codes.scale)
+        .withRemedy("scales are positive and finite: quantize the network again");
   CARINA_TRY(const Real real, lowering.real(op.input()));
   CARINA_TRY(Stored data, lowering.quantized(real, codes));
   if (data.value->name.empty() && !data.value->isConstant()) data.value->name = op.input()->name;
@@ -87,7 +88,8 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
     CARINA_TRY(const Stored data, lowering.integers(input));
     if (data.dtype() == DType::Int32) return clampNumbers(lowering, node, data, limits);
     if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
-      return fail("clamp of a {} tensor", dtypeName(data.dtype()));
+      return fail("clamp of a {} tensor", dtypeName(data.dtype()))
+          .withRemedy("clamp int8, int16 or float tensors");
     }
     const auto low = static_cast<double>(integerMin(data.dtype())),
                high = static_cast<double>(integerMax(data.dtype()));
@@ -126,7 +128,8 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
   const auto op = ir::dynCast<aten::DequantizePerChannel>(&node);
   if (!op || !op.input()->isConstant()) return std::nullopt;
   if (!op.scales()->isConstant() || (op.zeroPoints() && !op.zeroPoints()->isConstant())) {
-    return fail("the scales of a per-channel dequantize node are no constants");
+    return fail("the scales of a per-channel dequantize node are no constants")
+        .withRemedy("make them constants of the network");
   }
   const Tensor& codes = op.input()->constant();
   const auto axis = normalizeDim(op.axis(), codes.rank());
@@ -134,7 +137,8 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
   if (!axis || scales.numElements() != codes.dim(*axis) ||
       (op.zeroPoints() && op.zeroPoints()->constant().numElements() != scales.numElements())) {
     return fail("per-channel scales of shape {} do not fit a tensor of shape {} along dimension {}",
-                shapeText(scales.shape()), shapeText(codes.shape()), op.axis());
+                shapeText(scales.shape()), shapeText(codes.shape()), op.axis())
+        .withRemedy("give one scale for each index of that dimension");
   }
   QuantizedConstant constant{codes, {}, {}, static_cast<int>(*axis)};
   for (int64_t i = 0; i < scales.numElements(); ++i) {

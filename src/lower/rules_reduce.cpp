@@ -223,7 +223,7 @@ Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
 Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
   const int64_t rank = op.self()->rank();
-  if (rank == 0) return fail("a running sum of a single number");
+  if (rank == 0) return fail("a running sum of a single number").withRemedy("leave it out: it is the number");
   const int64_t dim = op.dim() < 0 ? op.dim() + rank : op.dim(), extent = op.self()->dim(dim);
   CARINA_TRY(const Real input, lowering.plainReal(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;

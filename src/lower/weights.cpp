@@ -67,7 +67,8 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
   }
   if (constant->axis >= 0 && constant->axis != channelAxis) {
     return fail("weight scales run along dimension {} instead of the output channels ({})", constant->axis,
-                channelAxis);
+                channelAxis)
+        .withRemedy("quantize weights per output channel, or per tensor");
   }
   const auto& zeros = constant->zeroPoints;
   if (std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z != zeros[0]; })) {

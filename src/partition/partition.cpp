@@ -82,7 +82,7 @@ class Partitioner {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
       if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
-      if (!reason) reason = Reason{node->where(), "kept off the NPU on request", "drop the request"};
+      if (!reason) reason = Reason{node->where(), std::string(kOnRequest), "drop the request"};
     }
     return reason;
   }
@@ -160,9 +160,8 @@ class Partitioner {
     if (options_.supports) {
       std::vector<Diagnostic> problems;
       for (const ir::Node* op : tosa.nodes()) {
-        if (const auto reason = options_.supports(*op))
-          problems.push_back(
-              {*reason, options_.remedy ? options_.remedy(*op, *reason) : "", "", op->where()});
+        if (const auto why = options_.supports(*op))
+          problems.push_back({why->message, why->remedy, "", op->where()});
       }
       if (!problems.empty()) return Error(std::move(problems));
     }

@@ -7,12 +7,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "ir/graph.hpp"
 
 namespace carina::partition {
+
+/// The reason of a node that the user keeps off the NPU.
+constexpr std::string_view kOnRequest = "kept off the NPU on request";
 
 /// Why a node is not on the NPU.
 struct Refusal {
@@ -23,14 +27,11 @@ struct Refusal {
   std::string remedy;      // what would put it on the NPU, "" when nothing would
 };
 
-/// A reason not to place this TOSA operator on the target, nothing when it can be placed.
-using Supports = std::function<std::optional<std::string>(const ir::Node& tosaOp)>;
+/// Why this TOSA operator cannot be placed on the target and what would change that, nothing when it can.
+using Supports = std::function<std::optional<Diagnostic>(const ir::Node& tosaOp)>;
 
 struct Options {
   Supports supports;  // none: everything that lowers is taken
-  /// What would put an operator on the NPU that `supports` refuses for a reason; "" when nothing would. May
-  /// be empty.
-  std::function<std::string(const ir::Node& tosaOp, const std::string& reason)> remedy;
   /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
   /// module paths with * and ? (with everything below them).
   std::vector<std::string> keepOffOps, keepOffNames, keepOffModules;
@@ -58,6 +59,10 @@ struct Partitioned {
 /// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and
 /// dequantize of float program outputs stay outside.
 Result<Partitioned> partition(ir::Graph graph, const Options& options);
+
+/// What is left on the CPU of an operator that became several (a layer norm, a softmax) computes in float
+/// from end to end: takes the quantize and dequantize nodes between its parts out.
+void keepFloatInside(ir::Graph& graph);
 
 /// What the border of parts consists of.
 bool isQuantize(const ir::Node& node);

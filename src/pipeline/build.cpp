@@ -72,7 +72,6 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   }
   build.source = std::move(front.source);
   build.warnings = std::move(front.warnings);
-  build.quantization = std::move(front.quantization);
   const std::string file = options.model.string();
 
   if (front.isTosa) {
@@ -81,13 +80,11 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
     if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
       return std::move(status).error().inFile(file);
     build.simulation = front.quantized.clone();
-    if (build.machine) {
-      Stopwatch watch(build.times, "lower");
-      CARINA_TRY(build.partitioned, partitionFor(options, *build.machine->target, front));
-    } else {
-      build.partitioned.graph = std::move(front.quantized);
-    }
+    Stopwatch watch(build.times, "lower");
+    const npu::Target* target = build.machine ? build.machine->target : nullptr;
+    CARINA_TRY(build.partitioned, partitionFor(options, target, front));
   }
+  build.quantization = std::move(front.quantization);
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
 
   Stopwatch watch(build.times, "assemble");

@@ -141,20 +141,16 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   list.target = options.target;
   list.quantization = quantizationOf(options);
   Lister lister(front.nodes, list);
-  ir::Graph graph;
-  if (machine) {
-    CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, *machine->target, front));
-    for (const partition::Delegate& delegate : partitioned.delegates) {
-      lister.addPart(delegate.call->region(0));
-      list.layoutChanges += borderTranspositions(delegate.tosa);
-    }
-    for (const partition::Refusal& refusal : partitioned.refusals) lister.addRefusal(refusal);
-    list.parts = partitioned.delegates.size();
-    list.wholly = partitioned.wholly;
-    graph = std::move(partitioned.graph);
-  } else {
-    graph = std::move(front.quantized);
+  CARINA_TRY(partition::Partitioned partitioned,
+             partitionFor(options, machine ? machine->target : nullptr, front));
+  for (const partition::Delegate& delegate : partitioned.delegates) {
+    lister.addPart(delegate.call->region(0));
+    list.layoutChanges += borderTranspositions(delegate.tosa);
   }
+  for (const partition::Refusal& refusal : partitioned.refusals) lister.addRefusal(refusal);
+  list.parts = partitioned.delegates.size();
+  list.wholly = partitioned.wholly;
+  ir::Graph graph = std::move(partitioned.graph);
   CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
   for (const ir::Node* node : graph.nodes()) {
     if (!node->is(partition::delegateCallDef())) lister.addCpuNode(*node);

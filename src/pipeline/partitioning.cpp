@@ -9,15 +9,16 @@
 namespace carina::pipeline {
 namespace {
 
-/// What would put a refused TOSA operator on an NPU.
-std::string remedyFor(const ir::Node& op, const npu::Target& target, const std::string& reason) {
+/// Why the target does not take an operator. Where a newer NPU does, that is a remedy, too.
+std::optional<Diagnostic> refusalOf(const ir::Node& op, const npu::Target& target) {
+  auto why = compiler::supports(op, target);
+  if (!why || target.isU85()) return why;
   const auto latest = npu::findTarget("ethos-u85-256");
-  if (!target.isU85() && latest && !compiler::supports(op, **latest))
-    return "compile for an Ethos-U85, which has it";
-  if (reason.find(" > ") != std::string::npos || reason.find(" < ") != std::string::npos) {
-    return "bring the value within the limit";
+  if (latest && !compiler::supports(op, **latest)) {
+    why->remedy =
+        "compile for an Ethos-U85, which has it" + (why->remedy.empty() ? "" : "; or " + why->remedy);
   }
-  return "";
+  return why;
 }
 
 bool contains(const std::vector<std::string>& list, const std::string& text) {
@@ -48,14 +49,21 @@ void explainFloat(partition::Partitioned& partitioned, const Names& floats) {
   }
 }
 
-}  // namespace
+/// Which request it was: rules of the quantizer's file leave operators in float, too.
+void explainRequests(partition::Partitioned& partitioned, const std::vector<std::string>& byRules,
+                     const Options& options) {
+  for (partition::Refusal& refusal : partitioned.refusals) {
+    if (refusal.reason != partition::kOnRequest || !contains(byRules, refusal.node)) continue;
+    refusal.reason =
+        fmt::format("left in float by the rules of {}", options.quantizeConfig.filename().string());
+    refusal.remedy = "give it another precision there";
+  }
+}
 
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target& target, Front& front) {
+Result<partition::Partitioned> partitionForNpu(const Options& options, const npu::Target& target,
+                                               Front& front) {
   partition::Options partitioning;
-  partitioning.supports = [&target](const ir::Node& op) { return compiler::supports(op, target); };
-  partitioning.remedy = [&target](const ir::Node& op, const std::string& reason) {
-    return remedyFor(op, target, reason);
-  };
+  partitioning.supports = [&target](const ir::Node& op) { return refusalOf(op, target); };
   partitioning.keepOffOps = options.cpuOps;
   partitioning.keepOffNames = options.cpuNames;
   partitioning.keepOffModules = options.cpuModules;
@@ -73,6 +81,21 @@ Result<partition::Partitioned> partitionFor(const Options& options, const npu::T
                                 options.target, options.model.filename().string()));
   }
   explainFloat(*partitioned, floats);
+  explainRequests(*partitioned, front.keptFloat, options);
+  return partitioned;
+}
+
+}  // namespace
+
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target* target, Front& front) {
+  partition::Partitioned partitioned;
+  if (target) {
+    CARINA_TRY(partitioned, partitionForNpu(options, *target, front));
+  } else {
+    partitioned.graph = std::move(front.quantized);
+  }
+  // The codes of networks that come quantized are theirs.
+  if (front.quantization) partition::keepFloatInside(partitioned.graph);
   return partitioned;
 }
 

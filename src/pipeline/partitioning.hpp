@@ -7,8 +7,9 @@
 
 namespace carina::pipeline {
 
-/// Refusals come with what would help: another target where that has the operation. Fails when a request to
-/// keep operators on the CPU matches nothing. Takes front.quantized.
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target& target, Front& front);
+/// `target` null: everything stays on the CPU. Refusals come with what would help: another target where that
+/// has the operation. Fails when a request to keep operators on the CPU matches nothing. Takes
+/// front.quantized.
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target* target, Front& front);
 
 }  // namespace carina::pipeline

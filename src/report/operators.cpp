@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/operators.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -37,19 +39,28 @@ std::string_view quantizationName(pipeline::Quantization quantization) {
   }
 }
 
-/// The reasons, each once, with what was refused where that is not the operator itself.
+/// The reasons, each once. Where an operator became several and only some were refused for a reason, with
+/// their names.
 std::vector<std::string> reasonsOf(const OperatorPlace& op) {
-  std::vector<std::string> reasons;
-  const auto add = [&](std::string reason) {
-    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
-      reasons.push_back(std::move(reason));
-  };
-  for (const std::string& missing : op.missing) add("no CPU kernel: " + missing);
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reason with remedy, operators
   for (const partition::Refusal& refusal : op.refusals) {
-    std::string text =
-        refusal.op == op.op ? refusal.reason : fmt::format("{}: {}", refusal.op, refusal.reason);
-    if (!refusal.remedy.empty()) text += " -> " + refusal.remedy;
-    add(std::move(text));
+    const std::string text =
+        refusal.remedy.empty() ? refusal.reason : fmt::format("{} -> {}", refusal.reason, refusal.remedy);
+    auto known =
+        std::find_if(refused.begin(), refused.end(), [&](const auto& one) { return one.first == text; });
+    if (known == refused.end()) known = refused.insert(refused.end(), {text, {}});
+    if (std::find(known->second.begin(), known->second.end(), refusal.op) == known->second.end())
+      known->second.push_back(refusal.op);
+  }
+  std::vector<std::string> reasons;
+  for (const std::string& missing : op.missing) {
+    const std::string text = "no CPU kernel: " + missing;
+    if (std::find(reasons.begin(), reasons.end(), text) == reasons.end()) reasons.push_back(text);
+  }
+  for (const auto& [text, operators] : refused) {
+    const bool whole = operators == std::vector<std::string>{op.op} ||
+                       (refused.size() == 1 && op.place == Place::Cpu && operators.size() > 1);
+    reasons.push_back(whole ? text : fmt::format("{}: {}", fmt::join(operators, ", "), text));
   }
   return reasons;
 }

@@ -629,6 +629,65 @@ const Case kEinsum[] = {
 INSTANTIATE_TEST_SUITE_P(Einsum, Decomposed, testing::ValuesIn(kEinsum),
                          [](const auto& param) { return std::string(param.param.name); });
 
+/// Windows of two by two: one dimension more than TOSA has.
+Value* windows(Network& n, Value* x) {
+  Value* split = aten::View::create(n.b, x, Ints{2, 2, 2, 2, 2, 2, 3}).output();
+  return aten::Permute::create(n.b, split, Ints{0, 2, 4, 1, 3, 5, 6}).output();
+}
+Value* flattened(Network& n, Value* x) {
+  return aten::View::create(n.b, x, Ints{x->numElements() / 6, 6}).output();
+}
+
+const Case kManyDimensions[] = {
+    {"elements_of_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       return flattened(n, n.add(n.relu(x), windows(n, n.input({8, 8, 3}))));
+     }},
+    {"windows_plus_vector",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       Value* rows = aten::View::create(n.b, n.input({4, 1}), Ints{2, 1, 2, 1, 1}).output();
+       return flattened(n, n.add(n.add(x, n.input({3})), rows));
+     }},
+    {"centred_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       Value* mean = aten::MeanDim::create(n.b, x, Ints{3, 4, -2}, true, std::nullopt).output();
+       return flattened(n, aten::SubTensor::create(n.b, x, mean, int64_t{1}).output());
+     }},
+    {"largest_of_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       return aten::View::create(n.b, aten::Amax::create(n.b, x, Ints{1, 3}, false).output(), Ints{8, 6})
+           .output();
+     },
+     -1, 0},
+    {"joined_and_cut_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       Value* joined = aten::Cat::create(n.b, {x, x}, int64_t{-3}).output();
+       return flattened(
+           n,
+           aten::SliceTensor::create(n.b, joined, int64_t{4}, int64_t{1}, int64_t{4}, int64_t{2}).output());
+     },
+     -1, 0},
+    {"linear_of_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       return flattened(n, aten::Linear::create(n.b, x, n.weight({6, 3}), n.weight({6})).output());
+     }},
+    {"products_of_windows",
+     [](Network& n) {
+       Value* x = windows(n, n.input({8, 8, 3}));
+       Value* y = windows(n, n.input({8, 8, 3}));
+       y = aten::Permute::create(n.b, y, Ints{0, 1, 2, 3, 4, 6, 5}).output();
+       return aten::View::create(n.b, aten::Matmul::create(n.b, x, y).output(), Ints{32, 4}).output();
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(ManyDimensions, Decomposed, testing::ValuesIn(kManyDimensions),
+                         [](const auto& param) { return std::string(param.param.name); });
+
 TEST(Einsum, AConstantMatrixIsALinearLayer) {
   Network n;
   n.graph.setOutputs({einsum(n, "bld,dk->blk", {n.input({2, 3, 8}), n.weight({8, 5})})});

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "aten/ops.hpp"
 #include "ir/verifier.hpp"
 #include "tosa/ops.hpp"
@@ -101,24 +103,44 @@ TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
   EXPECT_TRUE(ir::verify(result->graph).ok());
 }
 
+TEST(Partition, AnOperatorThatBecameSeveralStaysInFloatOnTheCpu) {
+  Network n;
+  Value* x = n.qdq(n.input({1, 4}));
+  n.named("norm", "norm");
+  Value* squares = n.qdq(aten::MulTensor::create(n.b, x, x).output());
+  Value* scale = n.qdq(aten::Rsqrt::create(n.b, squares).output());
+  n.named("scaled", "");
+  n.graph.setOutputs({n.relu(scale)});
+  Options options;
+  options.keepOffNames = {"norm", "scaled"};
+  auto result = partition(std::move(n.graph), options);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  keepFloatInside(result->graph);
+  // Between the operators of the network the codes stay.
+  const std::string quantize = "quantized_decomposed.quantize_per_tensor.default";
+  const std::string dequantize = "quantized_decomposed.dequantize_per_tensor.default";
+  std::vector<std::string> names = opNames(result->graph);
+  names.erase(std::remove(names.begin(), names.end(), dequantize), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{quantize, "aten.mul.Tensor", "aten.rsqrt.default", quantize,
+                                             "aten.relu.default", quantize}));
+  EXPECT_TRUE(ir::verify(result->graph).ok());
+}
+
 TEST(Partition, WhatTheTargetDoesNotSupportIsRefusedWithItsReason) {
   Network n;
   n.named("gate", "block.gate");
   Value* x = n.qdq(n.input({1, 4}));
   n.graph.setOutputs({n.add(n.qdq(aten::Sigmoid::create(n.b, x).output()), x)});
   Options options;
-  options.supports = [](const ir::Node& op) -> std::optional<std::string> {
-    if (ir::isa<tosa::Table>(&op)) return "no tables today";
+  options.supports = [](const ir::Node& op) -> std::optional<Diagnostic> {
+    if (ir::isa<tosa::Table>(&op)) return Diagnostic{"no tables today", "come back tomorrow", "", ""};
     return std::nullopt;
-  };
-  options.remedy = [](const ir::Node& op, const std::string& reason) {
-    return std::string(op.opName()) + ": " + reason;
   };
   const auto result = partition(std::move(n.graph), options);
   ASSERT_TRUE(result.ok()) << result.error().str();
   ASSERT_EQ(result->refusals.size(), 1u);
   EXPECT_EQ(result->refusals[0].reason, "no tables today");
-  EXPECT_EQ(result->refusals[0].remedy, "tosa.TABLE: no tables today");
+  EXPECT_EQ(result->refusals[0].remedy, "come back tomorrow");
   EXPECT_EQ(result->refusals[0].op, "aten.sigmoid.default");
   EXPECT_EQ(result->delegates.size(), 1u);
 }
