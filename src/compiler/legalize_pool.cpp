@@ -23,6 +23,15 @@ bool fitsPool(const Shape& map, int64_t kh, int64_t kw) {
          std::all_of(map.begin(), map.end(), [](int64_t size) { return size <= kMaxAxis; });
 }
 
+/// Whether pooling along the rows and then along the columns takes less than two thirds of the steps of both
+/// at once. The pooling unit takes a step per element of a window, at least four (npu/timing/estimate.cpp).
+bool fasterInTwoSteps(int64_t inputRows, const Shape& out, const ir::Ints& kernel) {
+  if (kernel[0] == 1 || kernel[1] == 1) return false;
+  const auto steps = [](int64_t taps) { return std::max<int64_t>(taps, 4); };
+  const int64_t atOnce = out[0] * steps(kernel[0] * kernel[1]);
+  return 3 * (inputRows * steps(kernel[1]) + out[0] * steps(kernel[0])) < 2 * atOnce;
+}
+
 /// TOSA's reciprocal_scale (tosa 6).
 std::pair<int64_t, int64_t> reciprocal(int64_t count) {
   const int k = std::bit_width(static_cast<uint64_t>(count - 1));
@@ -236,6 +245,11 @@ Result<ir::Value*> Legalizer::pooledMax(ir::Value* map, const ir::Ints& kernel, 
   const bool fits = fitsPool(map->shape(), kernel[0], kernel[1]) &&
                     std::max(pad[0], pad[1]) <= kMaxPadBefore && std::max(pad[2], pad[3]) <= kMaxPadAfter;
   if (fits && w.stride[0] <= kMaxPoolStride && w.stride[1] <= kMaxPoolStride) {
+    if (fasterInTwoSteps(map->dim(0), out, kernel)) {
+      std::vector<ir::Node*> steps;
+      CARINA_TRY(map, pooledMax(map, {1, kernel[1]}, {1, stride[1]}, {0, pad[1], 0, pad[3]}, steps));
+      return pooledMax(map, {kernel[0], 1}, {stride[0], 1}, {pad[0], 0, pad[2], 0}, operations);
+    }
     // A single window does not stride: rows and columns behind it are cut off.
     const auto needed = [&](size_t axis) {
       const int64_t last = (out[axis] - 1) * w.stride[axis] + kernel[axis] - w.pad[axis];

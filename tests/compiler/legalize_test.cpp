@@ -31,6 +31,18 @@ TEST(Legalize, AValueThatOthersSeeIsNotFusedAway) {
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.CONV", "npu.ELEMENTWISE"));
 }
 
+TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
+  const auto pool = [](int64_t kernel, int64_t stride) {
+    TosaBuilder b;
+    const int64_t pad = kernel / 2;
+    return b.finish({b.maxPool(b.input(DType::Int8, {1, 8 * stride + kernel - 2 * pad, 9, 16}),
+                               {kernel, kernel}, {stride, 1}, {pad, pad, pad, pad})});
+  };
+  EXPECT_THAT(operations(pool(5, 1), "ethos-u85-256"), ElementsAre("npu.POOL", "npu.POOL"));
+  EXPECT_THAT(operations(pool(3, 1), "ethos-u85-256"), ElementsAre("npu.POOL"));
+  EXPECT_THAT(operations(pool(5, 3), "ethos-u85-256"), ElementsAre("npu.POOL"));
+}
+
 TEST(Legalize, SaturationIsNotFusedAway) {
   // The largest number that NEGATE gives is 32767, whatever scale comes after it.
   TosaBuilder b;
