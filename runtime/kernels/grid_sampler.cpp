@@ -8,8 +8,24 @@
 namespace carina::rt::kernels {
 namespace {
 
-enum Interpolation : int64_t { kBilinear, kNearest };
+enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Padding : int64_t { kZeros, kBorder, kReflection };
+
+/// The elements that a coordinate of the grid reads along one dimension, and their shares. What lies outside
+/// reads nothing.
+struct Taps {
+  uint32_t count = 0;
+  size_t offset[4];
+  float share[4];
+};
+
+/// Keys' cubic kernel with A = -0.75.
+float cubic(float x) {
+  constexpr float kA = -0.75f;
+  x = fabsf(x);
+  if (x <= 1.0f) return ((kA + 2.0f) * x - (kA + 3.0f)) * x * x + 1.0f;
+  return x < 2.0f ? ((kA * x - 5.0f * kA) * x + 8.0f * kA) * x - 4.0f * kA : 0.0f;
+}
 
 struct Sampler {
   const Tensor* input;
@@ -17,10 +33,9 @@ struct Sampler {
   bool alignCorners;
   size_t steps[kMaxRank];
 
-  /// A coordinate of the grid as a position along dimension 2 (height) or 3 (width).
-  float position(float g, uint32_t dim) const {
+  /// A position moved into dimension 2 (height) or 3 (width) as the padding mode says.
+  float bordered(float at, uint32_t dim) const {
     const auto size = static_cast<float>(input->sizes[dim]), last = size - 1.0f;
-    float at = alignCorners ? (g + 1.0f) / 2.0f * last : ((g + 1.0f) * size - 1.0f) / 2.0f;
     if (padding == kZeros) return at;
     if (padding == kReflection) {
       const float low = alignCorners ? 0.0f : -0.5f, span = alignCorners ? last : size;
@@ -32,21 +47,37 @@ struct Sampler {
     return at > last ? last : at > 0.0f ? at : 0.0f;
   }
 
-  /// The element of a plane at whole positions, 0 outside.
-  float at(const float* plane, float y, float x) const {
-    if (!(y >= 0.0f && x >= 0.0f && y < static_cast<float>(input->sizes[2]) &&
-          x < static_cast<float>(input->sizes[3])))
-      return 0.0f;
-    return plane[static_cast<size_t>(y) * steps[2] + static_cast<size_t>(x) * steps[3]];
+  Taps taps(float g, uint32_t dim) const {
+    const auto size = static_cast<float>(input->sizes[dim]);
+    float at = alignCorners ? (g + 1.0f) / 2.0f * (size - 1.0f) : ((g + 1.0f) * size - 1.0f) / 2.0f;
+    Taps result;
+    const auto add = [&](float where, float share) {
+      if (!(where >= 0.0f && where < size)) return;
+      result.offset[result.count] = static_cast<size_t>(where) * steps[dim];
+      result.share[result.count++] = share;
+    };
+    if (interpolation != kBicubic) at = bordered(at, dim);
+    const float low = floorf(at), fraction = at - low;
+    if (interpolation == kNearest) {
+      add(nearbyintf(at), 1.0f);
+    } else if (interpolation == kBilinear) {
+      add(low, 1.0f - fraction);
+      add(low + 1.0f, fraction);
+    } else {  // the elements that are read are moved into the tensor, not the position between them
+      for (float shift = -1.0f; shift < 3.0f; shift += 1.0f)
+        add(bordered(low + shift, dim), cubic(fraction - shift));
+    }
+    return result;
   }
 
-  float sample(const float* plane, float y, float x) const {
-    if (interpolation == kNearest) return at(plane, nearbyintf(y), nearbyintf(x));
-    const float top = floorf(y), left = floorf(x), down = y - top, right = x - left;
-    return at(plane, top, left) * (1.0f - down) * (1.0f - right) +
-           at(plane, top, left + 1.0f) * (1.0f - down) * right +
-           at(plane, top + 1.0f, left) * down * (1.0f - right) +
-           at(plane, top + 1.0f, left + 1.0f) * down * right;
+  float sample(const float* plane, const Taps& rows, const Taps& columns) const {
+    float sum = 0.0f;
+    for (uint32_t i = 0; i < rows.count; ++i) {
+      const float* row = plane + rows.offset[i];
+      for (uint32_t j = 0; j < columns.count; ++j)
+        sum += row[columns.offset[j]] * (rows.share[i] * columns.share[j]);
+    }
+    return sum;
   }
 };
 
@@ -66,7 +97,7 @@ Status gridSampler2d(KernelContext& context) {
       input.sizes[1] != output->sizes[1] || grid->sizes[1] != output->sizes[2] ||
       grid->sizes[2] != output->sizes[3])
     return shapesDiffer();
-  if (sampler.interpolation != kBilinear && sampler.interpolation != kNearest) return outOfRange(2);
+  if (sampler.interpolation < kBilinear || sampler.interpolation > kBicubic) return outOfRange(2);
   if (sampler.padding < kZeros || sampler.padding > kReflection) return outOfRange(3);
   if (output->elements() == 0) return Status{};
   if (input.elements() == 0) return outOfRange(0);
@@ -78,11 +109,11 @@ Status gridSampler2d(KernelContext& context) {
     for (size_t i = 0; i < static_cast<size_t>(output->sizes[2]); ++i) {
       for (size_t j = 0; j < static_cast<size_t>(output->sizes[3]); ++j) {
         const float* g = grid->as<const float>() + n * gridSteps[0] + i * gridSteps[1] + j * gridSteps[2];
-        const float x = sampler.position(g[0], 3), y = sampler.position(g[gridSteps[3]], 2);
+        const Taps columns = sampler.taps(g[0], 3), rows = sampler.taps(g[gridSteps[3]], 2);
         for (size_t c = 0; c < static_cast<size_t>(output->sizes[1]); ++c) {
           const float* plane = input.as<const float>() + n * sampler.steps[0] + c * sampler.steps[1];
           output->as<float>()[n * steps[0] + c * steps[1] + i * steps[2] + j * steps[3]] =
-              sampler.sample(plane, y, x);
+              sampler.sample(plane, rows, columns);
         }
       }
     }

@@ -213,7 +213,10 @@ Result<WindowGeometry> windowGeometry(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.dilation, "dilation"));
   CARINA_RETURN_IF_ERROR(requireAtLeast(0, g.padding, "padding"));
   CARINA_RETURN_IF_ERROR(requireAtLeast(1, g.stride, "stride"));
-  const Shape& input = node.operand(0)->shape();
+  Shape input = node.operand(0)->shape();
+  const size_t rank = arguments.has("output_size") ? 3 : 4;
+  g.batched = input.size() == rank;
+  if (input.size() + 1 == rank) input.insert(input.begin(), 1);
   const auto taps = checkedMul(g.kernel[0], g.kernel[1]);
   if (!taps) return fail("kernel {} is too large", shapeText(g.kernel));
   if (arguments.has("output_size")) {
@@ -223,7 +226,7 @@ Result<WindowGeometry> windowGeometry(const ir::Node& node) {
       return fail("columns {} do not fit the kernel", shapeText(input));
     g.image = {input[0], input[1] / *taps, size[0], size[1]};
   } else {
-    if (input.size() != 4) return fail("im2col of {}; images need 4 dimensions", shapeText(input));
+    if (input.size() != 4) return fail("im2col of {}; images need 3 or 4 dimensions", shapeText(input));
     g.image = input;
   }
   for (size_t i = 0; i < 2; ++i) {

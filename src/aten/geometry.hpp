@@ -46,8 +46,10 @@ struct ResizeGeometry {
 };
 Result<ResizeGeometry> resizeGeometry(const ir::Node& node);
 
-/// im2col and col2im: images [N, C, H, W] and their windows as columns [N, C * kh * kw, positions].
+/// im2col and col2im: images [N, C, H, W] and their windows as columns [N, C * kh * kw, positions]; N is 1
+/// where the operand has no batch.
 struct WindowGeometry {
+  bool batched = true;
   ir::Ints kernel, dilation, padding, stride, positions;
   Shape image, columns;
 };

@@ -164,13 +164,16 @@ Types similarity(const ir::Node& node) {
 
 Types unfoldWindows(const ir::Node& node) {
   CARINA_TRY(const WindowGeometry g, windowGeometry(node));
-  return one(node.operand(0)->dtype(), g.columns);
+  return one(node.operand(0)->dtype(), {g.columns.begin() + (g.batched ? 0 : 1), g.columns.end()});
 }
 Types foldWindows(const ir::Node& node) {
   CARINA_TRY(const WindowGeometry g, windowGeometry(node));
-  if (node.operand(0)->shape() != g.columns)
+  const auto whole = [&g](const Shape& shape) {
+    return Shape(shape.begin() + (g.batched ? 0 : 1), shape.end());
+  };
+  if (node.operand(0)->shape() != whole(g.columns))
     return fail("columns {} instead of {}", shapeText(node.operand(0)->shape()), shapeText(g.columns));
-  return one(node.operand(0)->dtype(), g.image);
+  return one(node.operand(0)->dtype(), whole(g.image));
 }
 
 Types nativeDropout(const ir::Node& node) {

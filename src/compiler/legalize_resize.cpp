@@ -171,16 +171,19 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   const DType type = node.output()->dtype();
   const int64_t most = std::max(axes[0].numerator, axes[1].numerator);
   // 8-bit rows weighted by up to 255 still are 16-bit numbers, which the other axis then takes. 16-bit ones
-  // have no such room, nor have larger weights: their windows are weighted at once, by two convolutions where
-  // a product of weights has two bytes.
+  // have no such room: their sums of 24 bits are taken apart. Windows of larger weights are weighted at once,
+  // by two convolutions as a product of weights has two bytes; so are those whose product has one.
   const bool both = !axes[0].identity() && !axes[1].identity();
-  const bool together = both && (dtypeSize(input->dtype()) == 2 || most > kMaxWeight);
+  const bool wide = dtypeSize(input->dtype()) == 2;
+  const bool apart = both && wide && most <= kMaxWeight && axes[0].numerator * axes[1].numerator > kMaxWeight;
+  const bool together = both && !apart && (wide || most > kMaxWeight);
   const int64_t weights = together ? axes[0].numerator * axes[1].numerator : most;
   if (weights > 0xffff) {
     return fail("bilinear RESIZE with weights up to {} > 65535", weights)
         .withRemedy("use a simpler ratio, or nearest resizing");
   }
   const bool twoBytes = weights > kMaxWeight;
+  const bool sums = apart || twoBytes;  // what comes out are sums of 32 bits
   std::vector<ir::Node*> operations;
   int64_t count = 0;
   // One step along either or both axes: [H, W, C] to [outputs of y, outputs of x, C]. byte: which one of the
@@ -226,17 +229,37 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     if (pieces.size() == 1) return pieces[0].value;
     return npu_ir::createJoin(builder_, pieces, {result, out});
   };
+  const auto shifted = [&](ir::Value* map, int64_t shift, DType result) {
+    OutputStage stage;
+    stage.multipliers = {1};
+    stage.shifts = {shift};
+    return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {scalarConstant(DType::Int32, 1)},
+                                     npu_ir::Rounding::NATURAL, stage, result);
+  };
+  const auto times256 = [&](ir::Value* map) {
+    return elementwise(ElementwiseMode::MUL, map, scalarConstant(DType::Int32, 256), DType::Int32);
+  };
   std::vector<ir::Value*> parts;
   std::vector<ir::Node*> last;
   for (int64_t n = 0; n < input->dim(0); ++n) {
     ir::Value* map = image(input, n);
     const Axis rows = Axis::unchanged(map->dim(0)), columns = Axis::unchanged(map->dim(1));
-    if (twoBytes) {
+    if (apart) {
+      // sum = 256 * high + low, each 16 bits, whichever way `high` is rounded.
+      CARINA_TRY(ir::Value * sum, step(map, axes[0], columns, -1, DType::Int32));
+      ir::Value* high = shifted(sum, 8, DType::Int32);
+      CARINA_TRY(ir::Value * low, times256(high));
+      CARINA_TRY(low, elementwise(ElementwiseMode::SUB, sum, low, DType::Int32));
+      const Axis unchanged = Axis::unchanged(sum->dim(0));
+      CARINA_TRY(high, step(shifted(high, 0, DType::Int16), unchanged, axes[1], -1, DType::Int32));
+      CARINA_TRY(low, step(shifted(low, 0, DType::Int16), unchanged, axes[1], -1, DType::Int32));
+      CARINA_TRY(high, times256(high));
+      CARINA_TRY(map, elementwise(ElementwiseMode::ADD, high, low, DType::Int32));
+    } else if (twoBytes) {
       const Axis &y = axes[0].identity() ? rows : axes[0], &x = axes[1].identity() ? columns : axes[1];
       CARINA_TRY(ir::Value * low, step(map, y, x, 0, DType::Int32));
       CARINA_TRY(ir::Value * high, step(map, y, x, 1, DType::Int32));
-      CARINA_TRY(high,
-                 elementwise(ElementwiseMode::MUL, high, scalarConstant(DType::Int32, 256), DType::Int32));
+      CARINA_TRY(high, times256(high));
       CARINA_TRY(map, elementwise(ElementwiseMode::ADD, high, low, DType::Int32));
     } else if (together) {
       CARINA_TRY(map, step(map, axes[0], axes[1], -1, type));
@@ -249,10 +272,10 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
       }
     }
     parts.push_back(map);
-    if (!twoBytes) last.insert(last.end(), operations.begin(), operations.end());
+    if (!sums) last.insert(last.end(), operations.begin(), operations.end());
   }
   ir::Value* result = images(parts);
-  if (!twoBytes || type == DType::Int32) {
+  if (!sums || type == DType::Int32) {
     define(node.output(), result, std::move(last));
     return {};
   }

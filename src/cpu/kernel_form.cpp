@@ -52,6 +52,10 @@ Status toKernelForm(ir::Graph& graph) {
   lower::addScanRewrites(decompositions);
   lower::addFunctionRewrites(decompositions);
   lower::addTypeRewrites(decompositions);
+  lower::addWindowRewrites(decompositions);
+  lower::addPoolRewrites(decompositions);
+  lower::addResizeRewrites(decompositions);
+  lower::addGridRewrites(decompositions);
   addForMissing(rewrites, decompositions);
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(lower::foldConstants(graph, lower::FoldQuantization::Yes));

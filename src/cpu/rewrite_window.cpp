@@ -163,31 +163,17 @@ Result<bool> rewriteAdaptivePool(ir::Node* node) {
   return true;
 }
 
-/// 1-D resizing as a 2-D one of height 1.
-Result<bool> rewriteResize1d(ir::Node* node) {
-  const auto nearest = ir::dynCast<aten::UpsampleNearest1dVec>(node);
-  const auto linear = ir::dynCast<aten::UpsampleLinear1dVec>(node);
-  if (!nearest && !linear) return false;
-  std::optional<ir::Ints> size = nearest ? nearest.outputSize() : linear.outputSize();
-  std::optional<ir::Reals> scales = nearest ? nearest.scaleFactors() : linear.scaleFactors();
-  if (size) size->insert(size->begin(), 1);
-  if (scales) scales->insert(scales->begin(), 1.0);
-  ir::Builder b = ir::Builder::beforeNode(node);
-  Shape shape = node->operands()[0]->shape();
-  shape.insert(shape.end() - 1, 1);
-  ir::Value* image = viewed(b, node->operands()[0], shape);
-  ir::Value* result =
-      nearest ? aten::UpsampleNearest2dVec::create(b, image, size, scales).output()
-              : aten::UpsampleBilinear2dVec::create(b, image, size, linear.alignCorners(), scales).output();
-  replaceNode(node, viewed(b, result, node->result()->shape()));
-  return true;
+/// ExecuTorch has no kernel for exact nearest rows: they are picked one by one.
+Result<bool> rewriteNearestExact(ir::Node* node) {
+  return ir::isa<aten::PrivateUpsampleNearestExact2dVec>(node) ? lower::pickNearestRows(node)
+                                                               : Result<bool>(false);
 }
 
 }  // namespace
 
 void addWindowRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteConvolution3d, rewriteConvolution, rewritePool, rewriteAdaptivePool,
-                                   rewriteResize1d});
+                                   rewriteNearestExact});
 }
 
 }  // namespace carina::cpu

@@ -144,6 +144,9 @@ Status decompose(ir::Graph& graph) {
   addTypeRewrites(rewrites);
   addLogicRewrites(rewrites);
   addWindowRewrites(rewrites);
+  addPoolRewrites(rewrites);
+  addResizeRewrites(rewrites);
+  addGridRewrites(rewrites);
   addIndexRewrites(rewrites);
   addScatterRewrites(rewrites);
   addScanRewrites(rewrites);

@@ -17,14 +17,18 @@ void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
     std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
+void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);        // pools of volumes, adaptive pools
+void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);      // lines and volumes, cubic, rows one by one
+void addGridRewrites(std::vector<ir::Rewrite>& rewrites);        // sampling at known positions
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
 void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, scatter_reduce, masked_scatter
-void addScanRewrites(std::vector<ir::Rewrite>& rewrites);        // running products, order statistics, distances
-void addFunctionRewrites(std::vector<ir::Rewrite>& rewrites);    // hypot, logaddexp, lerp, round to decimals, ...
-void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);       // logic of numbers, arithmetic of bools, integers
-void addRankRewrites(std::vector<ir::Rewrite>& rewrites);        // dimensions beyond TOSA's six
-void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);   // lstm, gru, rnn and their cells
+void addScanRewrites(std::vector<ir::Rewrite>& rewrites);  // running products, order statistics, distances
+void addFunctionRewrites(
+    std::vector<ir::Rewrite>& rewrites);                    // hypot, logaddexp, lerp, round to decimals, ...
+void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);  // logic of numbers, arithmetic of bools, integers
+void addRankRewrites(std::vector<ir::Rewrite>& rewrites);   // dimensions beyond TOSA's six
+void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
 
 /// Takes an operator away that gives its operand unchanged.
 Result<bool> removeIdentity(ir::Node* node);
@@ -42,6 +46,9 @@ ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// Whether the node's input comes straight out of a dequantize node: the network was quantized with this
 /// operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
+
+/// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows picked by constant indices.
+Result<bool> pickNearestRows(ir::Node* node);
 
 /// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such
 /// thing.

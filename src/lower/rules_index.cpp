@@ -9,7 +9,7 @@
 namespace carina::lower {
 namespace {
 
-// Runs of consecutive constant indices that are cut out one by one; more than this many are gathered.
+// Runs of evenly spaced constant indices that are cut out one by one; more than this many are gathered.
 constexpr size_t kMostSlices = 16;
 
 int64_t wrap(int64_t dim, int64_t rank) {
@@ -26,20 +26,25 @@ std::vector<int> movedLast(int64_t rank, int64_t dim) {
 }
 
 struct IndexRun {
-  int64_t start, count;
+  int64_t start, count = 1, step = 1;
+
+  /// Whether `at` comes next; the second index says how far they are apart.
+  bool take(int64_t at) {
+    if (count == 1 && at > start) step = at - start;
+    if (at != start + count * step) return false;
+    ++count;
+    return true;
+  }
 };
 
-/// Consecutive runs of constant indices, when they are few.
+/// Evenly spaced runs of constant indices, when they are few.
 std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_t extent) {
   if (!index->isConstant()) return std::nullopt;
   std::vector<IndexRun> runs;
   for (int64_t i = 0; i < index->numElements(); ++i) {
     const int64_t at = wrap(index->constant().integerAt(i), extent);
     if (at < 0 || at >= extent) return std::nullopt;
-    if (!runs.empty() && runs.back().start + runs.back().count == at)
-      ++runs.back().count;
-    else
-      runs.push_back({at, 1});
+    if (runs.empty() || !runs.back().take(at)) runs.push_back({at});
     if (runs.size() > kMostSlices) return std::nullopt;
   }
   return runs;
@@ -64,7 +69,12 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     const int64_t axis = std::find(order.begin(), order.end(), static_cast<int>(dim)) - order.begin();
     ir::Value* whole = lowering.ordered(data, order);
     std::vector<ir::Value*> pieces;
-    for (const IndexRun& run : *runs) pieces.push_back(emit.sliceAxis(whole, axis, run.start, run.count));
+    for (const IndexRun& run : *runs) {
+      const bool pair = run.count == 2 && run.step > 1;  // two slices are less than a strided one
+      for (int64_t i = 0; i < (pair ? 2 : 1); ++i)
+        pieces.push_back(
+            emit.sliceEvery(whole, axis, run.start + i * run.step, pair ? 1 : run.count, run.step));
+    }
     Shape shape = values->shape();
     shape[static_cast<size_t>(dim)] = index->numElements();
     Stored result{emit.concat(pieces, axis), Layout::ordered(shape, order)};

@@ -369,8 +369,10 @@ void addMoveRules(Rules& rules) {
   rules[&aten::Pad::def()] = lowerPad;
   rules[&aten::ReflectionPad1d::def()] = lowerEdgePad<aten::ReflectionPad1d, true>;
   rules[&aten::ReflectionPad2d::def()] = lowerEdgePad<aten::ReflectionPad2d, true>;
+  rules[&aten::ReflectionPad3d::def()] = lowerEdgePad<aten::ReflectionPad3d, true>;
   rules[&aten::ReplicationPad1d::def()] = lowerEdgePad<aten::ReplicationPad1d, false>;
   rules[&aten::ReplicationPad2d::def()] = lowerEdgePad<aten::ReplicationPad2d, false>;
+  rules[&aten::ReplicationPad3d::def()] = lowerEdgePad<aten::ReplicationPad3d, false>;
   rules[&aten::Flip::def()] = lowerFlip;
   rules[&aten::Roll::def()] = lowerRoll;
   rules[&aten::RepeatInterleaveSelfInt::def()] = lowerRepeatInterleave;

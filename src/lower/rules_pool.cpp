@@ -157,43 +157,6 @@ Status lowerAveragePool(Lowering& lowering, const ir::Node& node) {
   return averagePool(lowering, node, pool, kRank);
 }
 
-/// Windows [floor(o * I / O), ceil((o + 1) * I / O)) of one dimension.
-struct AdaptiveWindow {
-  int64_t begin, size;
-};
-AdaptiveWindow adaptiveWindow(int64_t o, int64_t inputs, int64_t outputs) {
-  const int64_t begin = o * inputs / outputs;
-  return {begin, ceilDiv((o + 1) * inputs, outputs) - begin};
-}
-
-/// Equal windows are one pooling; others are cut out, pooled one by one and put together.
-template <size_t kRank>
-Status lowerAdaptiveAverage(Lowering& lowering, const ir::Node& node) {
-  const Shape outputs = outputsOf(node, kRank);
-  CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
-  ir::Value* data = lowering.ordered(fourDims(lowering, input.data, kRank), {0, 2, 3, 1});
-  const int64_t height = data->dim(1), width = data->dim(2);
-  Emitter& emit = lowering.emit();
-  const auto pooled = [&](ir::Value* value, const ir::Ints& kernel) {
-    return emit.averagePool2d(value, kernel, {kernel, {}, {0, 0, 0, 0}}, input.zeroPoint);
-  };
-  if (height % outputs[0] == 0 && width % outputs[1] == 0) {
-    return definePooled(lowering, node, input, pooled(data, {height / outputs[0], width / outputs[1]}));
-  }
-  std::vector<ir::Value*> rows;
-  for (int64_t y = 0; y < outputs[0]; ++y) {
-    const AdaptiveWindow tall = adaptiveWindow(y, height, outputs[0]);
-    ir::Value* row = emit.sliceAxis(data, 1, tall.begin, tall.size);
-    std::vector<ir::Value*> cells;
-    for (int64_t x = 0; x < outputs[1]; ++x) {
-      const AdaptiveWindow wide = adaptiveWindow(x, width, outputs[1]);
-      cells.push_back(pooled(emit.sliceAxis(row, 2, wide.begin, wide.size), {tall.size, wide.size}));
-    }
-    rows.push_back(emit.concat(cells, 2));
-  }
-  return definePooled(lowering, node, input, emit.concat(rows, 1));
-}
-
 }  // namespace
 
 void addPoolRules(Rules& rules) {
@@ -202,9 +165,6 @@ void addPoolRules(Rules& rules) {
   rules[&aten::MaxPool2dWithIndices::def()] = lowerMaxPool<aten::MaxPool2dWithIndices>;
   rules[&aten::AvgPool1d::def()] = lowerAveragePool<aten::AvgPool1d>;
   rules[&aten::AvgPool2d::def()] = lowerAveragePool<aten::AvgPool2d>;
-  rules[&aten::AdaptiveAvgPool1d::def()] = lowerAdaptiveAverage<1>;
-  rules[&aten::AdaptiveAvgPool2d::def()] = lowerAdaptiveAverage<2>;
-  rules[&aten::PrivateAdaptiveAvgPool2d::def()] = lowerAdaptiveAverage<2>;
 }
 
 }  // namespace carina::lower

@@ -444,21 +444,14 @@ Role roleOf(const ir::Node& node) {
     case OpId::LogSoftmaxInt:
       return Role::Own;
 
-    case OpId::AdaptiveAvgPool1d:
-    case OpId::AdaptiveAvgPool2d:
-    case OpId::PrivateAdaptiveAvgPool2d:
     case OpId::AvgPool1d:
     case OpId::AvgPool2d:
     case OpId::MaxPool1d:
     case OpId::MaxPool2d:
     case OpId::MaxPool2dWithIndices:
-    case OpId::AdaptiveMaxPool1d:
-    case OpId::AdaptiveMaxPool2d:
-    case OpId::UpsampleNearest1dVec:
     case OpId::UpsampleNearest2dVec:
     case OpId::PrivateUpsampleNearestExact2dVec:
     case OpId::UpsampleBilinear2dVec:
-    case OpId::UpsampleLinear1dVec:
     case OpId::Cat:
     case OpId::Concat:
     case OpId::Concatenate:
@@ -507,8 +500,10 @@ Role roleOf(const ir::Node& node) {
     case OpId::Pad:
     case OpId::ReflectionPad1d:
     case OpId::ReflectionPad2d:
+    case OpId::ReflectionPad3d:
     case OpId::ReplicationPad1d:
     case OpId::ReplicationPad2d:
+    case OpId::ReplicationPad3d:
     case OpId::Gather:
     case OpId::IndexSelect:
     case OpId::IndexTensor:

@@ -63,8 +63,6 @@ bool isHomogeneous(const ir::Node& node) {
     case aten::OpId::MaxPool2d:
     case aten::OpId::AvgPool1d:
     case aten::OpId::AvgPool2d:
-    case aten::OpId::AdaptiveAvgPool1d:
-    case aten::OpId::AdaptiveAvgPool2d:
     case aten::OpId::UpsampleNearest2dVec:
     case aten::OpId::UpsampleBilinear2dVec:
       return true;

@@ -246,6 +246,59 @@ const Case kCases[] = {
      [](ir::Builder& b, Value* x) {
        return aten::UpsampleNearest1dVec::create(b, x, Ints{8}, std::nullopt).output();
      }},
+    {"max_pool3d",
+     {2, 3, 5, 6, 4},
+     [](ir::Builder& b, Value* x) {
+       return aten::MaxPool3d::create(b, x, Ints{2, 3, 2}, Ints{1, 2, 2}, Ints{1, 1, 0}, Ints{2, 1, 1}, true)
+           .output();
+     }},
+    {"avg_pool3d",
+     {3, 5, 6, 4},
+     [](ir::Builder& b, Value* x) {
+       return aten::AvgPool3d::create(b, x, Ints{2, 3, 2}, Ints{1, 2, 2}, Ints{1, 1, 0}, true, true,
+                                      int64_t{7})
+           .output();
+     }},
+    {"adaptive_avg_pool3d",
+     {2, 3, 5, 6, 4},
+     [](ir::Builder& b, Value* x) {
+       return aten::AdaptiveAvgPool3d::create(b, x, Ints{2, 4, 3}).output();
+     }},
+    {"adaptive_max_pool2d",
+     {2, 3, 7, 6},
+     [](ir::Builder& b, Value* x) {
+       return aten::AdaptiveMaxPool2d::create(b, x, Ints{3, 4}).node()->result(0);
+     }},
+    {"upsample_nearest_exact3d",
+     {1, 2, 3, 4, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::PrivateUpsampleNearestExact3dVec::create(b, x, Ints{5, 3, 9}, std::nullopt).output();
+     }},
+    {"upsample_trilinear3d",
+     {1, 2, 3, 4, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::UpsampleTrilinear3dVec::create(b, x, Ints{5, 3, 9}, true, std::nullopt).output();
+     }},
+    {"pad_circular",
+     {1, 2, 4, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Pad::create(b, x, Ints{1, 2, 3, 0}, "circular", std::nullopt).output();
+     }},
+    {"im2col",
+     {2, 3, 4, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::Im2col::create(b, x, Ints{2, 3}, Ints{1, 1}, Ints{1, 0}, Ints{2, 1}).output();
+     }},
+    {"col2im",
+     {12, 12},
+     [](ir::Builder& b, Value* x) {
+       return aten::Col2im::create(b, x, Ints{8, 6}, Ints{2, 2}, Ints{1, 1}, Ints{0, 0}, Ints{2, 2}).output();
+     }},
+    {"upsample_bicubic2d",
+     {1, 2, 4, 5},
+     [](ir::Builder& b, Value* x) {
+       return aten::UpsampleBicubic2dVec::create(b, x, Ints{7, 3}, false, std::nullopt).output();
+     }},
     {"sort",
      {3, 7},
      [](ir::Builder& b, Value* x) { return aten::Sort::create(b, x, int64_t{-1}, true).node()->result(0); }},

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
-#include "lower/decompose.hpp"
-
 #include "aten/composites.hpp"
-#include "aten/executor.hpp"
-#include "lower_case.hpp"
+#include "decomposed_case.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -15,26 +12,8 @@ TEST_P(Decomposed, EqualsFakeQuantInInt8) {
   check(GetParam(), {});
 }
 
-/// What it becomes computes the same numbers.
 TEST_P(Decomposed, KeepsTheResult) {
-  Network network, small;
-  network.graph.setOutputs({GetParam().build(network)});
-  small.graph.setOutputs({GetParam().build(small)});
-  ASSERT_TRUE(decompose(small.graph).ok());
-  std::vector<Tensor> inputs;
-  for (const Value* input : network.graph.inputs()) {
-    const auto seed = static_cast<uint32_t>(inputs.size()) + 7;
-    inputs.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed)
-                                             : randomCodes(input->type, seed));
-  }
-  const auto expected = aten::execute(network.graph, inputs), actual = aten::execute(small.graph, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
-  ASSERT_TRUE(actual.ok()) << actual.error().str();
-  const Tensor &x = (*expected)[0], &y = (*actual)[0];
-  ASSERT_EQ(x.shape(), y.shape());
-  ASSERT_EQ(x.dtype(), y.dtype());
-  for (int64_t i = 0; i < x.numElements(); ++i)
-    EXPECT_NEAR(x.realAt(i), y.realAt(i), 1e-5 * (1 + std::abs(x.realAt(i)))) << i;
+  checkKeepsTheResult(GetParam());
 }
 
 /// Operators without attributes on two integer tensors.

@@ -159,7 +159,8 @@ KernelCase indexSelectCase(const std::string& kernel, Random& random) {
 /// at halves the last bit of a coordinate decides.
 KernelCase gridCase(const std::string& kernel, Random& random) {
   const int64_t batch = random.range(1, 2), height = random.range(1, 5), width = random.range(1, 5);
-  const bool nearest = random.coin(), align = random.coin();
+  const int64_t mode = random.range(0, 2);
+  const bool nearest = mode == 1, align = random.coin();
   const Shape shape = {batch, random.range(1, 3), height, width};
   carina::Tensor grid =
       random.tensor(DType::Float32, {batch, random.range(1, 4), random.range(1, 4), 2}, -2, 2);
@@ -173,7 +174,7 @@ KernelCase gridCase(const std::string& kernel, Random& random) {
     }
   }
   return fromAten(kernel, {{random.tensor(DType::Float32, shape)}, {grid}},
-                  {{"interpolation_mode", nearest ? "1" : "0"},
+                  {{"interpolation_mode", std::to_string(mode)},
                    {"padding_mode", std::to_string(random.range(0, 2))},
                    {"align_corners", truth(align)}},
                   random.layouts());

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools, resizing, padding and sampling in every rank, as what lowering has rules for.
+#include "decomposed_case.hpp"
+
+namespace carina::lower::test {
+namespace {
+
+using ir::Reals;
+
+class Windows : public testing::TestWithParam<Case> {};
+
+TEST_P(Windows, EqualsFakeQuantInInt8) {
+  check(GetParam(), {});
+}
+
+TEST_P(Windows, EqualsFakeQuantIn16x8) {
+  quantize::Options options;
+  options.precision = quantize::Precision::Int16x8;
+  check(GetParam(), options);
+}
+
+TEST_P(Windows, KeepsTheResult) {
+  checkKeepsTheResult(GetParam());
+}
+
+const Shape kVolume{2, 3, 7, 6, 5};
+
+// One TRANSPOSE to the channel-last order and one back. Averages differ where a sum lies on the edge between
+// two codes; behind them, another scale makes more of a code.
+const Case kPools[] = {
+    {"max_pool3d",
+     [](Network& n) {
+       return aten::MaxPool3d::create(n.b, n.input(kVolume), Ints{3, 2, 2}, Ints{2, 2, 1}, Ints{1, 0, 1},
+                                      Ints{1, 1, 1}, false)
+           .output();
+     },
+     2, 0},
+    {"max_pool3d_dilated_ceil",
+     [](Network& n) {
+       return aten::MaxPool3dWithIndices::create(n.b, n.input(kVolume), Ints{2, 2, 3}, Ints{2, 2, 2},
+                                                 Ints{1, 1, 1}, Ints{2, 3, 1}, true)
+           .node()
+           ->result(0);
+     },
+     -1, 0},
+    {"max_pool3d_of_one_sample_and_the_depth_alone",
+     [](Network& n) {
+       return aten::MaxPool3d::create(n.b, n.input({3, 7, 4, 5}), Ints{3, 1, 1}, Ints{2, 1, 1}, Ints{0, 0, 0},
+                                      Ints{1, 1, 1}, false)
+           .output();
+     },
+     -1, 0},
+    {"avg_pool3d",
+     [](Network& n) {
+       return aten::AvgPool3d::create(n.b, n.input(kVolume), Ints{3, 2, 3}, Ints{2, 2, 1}, Ints{1, 1, 0},
+                                      false, true, std::nullopt)
+           .output();
+     },
+     2, 0.2},
+    {"avg_pool3d_ceil_uncounted",
+     [](Network& n) {
+       return aten::AvgPool3d::create(n.b, n.input(kVolume), Ints{3, 3, 3}, Ints{2, 2, 2}, Ints{1, 1, 1},
+                                      true, false, std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"avg_pool3d_divisor",
+     [](Network& n) {
+       return aten::AvgPool3d::create(n.b, n.input(kVolume), Ints{2, 2, 2}, Ints{2, 2, 2}, Ints{1, 1, 1},
+                                      false, true, int64_t{5})
+           .output();
+     },
+     -1, 0.5, 8},
+    {"adaptive_avg_pool3d_uneven",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool3d::create(n.b, n.input(kVolume), Ints{3, 4, 2}).output();
+     },
+     -1, 0.2},
+    {"adaptive_avg_pool3d_of_everything",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool3d::create(n.b, n.input(kVolume), Ints{1, 1, 1}).output();
+     },
+     -1, 0.1},
+    {"adaptive_avg_pool2d_in_phases",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool2d::create(n.b, n.input({2, 3, 8, 9}), Ints{6, 6}).output();
+     },
+     -1, 0.2},
+    {"adaptive_avg_pool1d_grows",
+     [](Network& n) {
+       return aten::AdaptiveAvgPool1d::create(n.b, n.input({2, 3, 5}), Ints{7}).output();
+     },
+     -1, 0.2},
+    {"adaptive_max_pool1d",
+     [](Network& n) {
+       return aten::AdaptiveMaxPool1d::create(n.b, n.input({3, 10}), Ints{4}).node()->result(0);
+     },
+     -1, 0},
+    {"adaptive_max_pool2d_by_rows_and_columns",
+     [](Network& n) {
+       return aten::AdaptiveMaxPool2d::create(n.b, n.input({1, 2, 11, 13}), Ints{9, 10}).node()->result(0);
+     },
+     -1, 0},
+    {"adaptive_max_pool3d",
+     [](Network& n) {
+       return aten::AdaptiveMaxPool3d::create(n.b, n.input(kVolume), Ints{2, 3, 5}).node()->result(0);
+     },
+     -1, 0},
+};
+INSTANTIATE_TEST_SUITE_P(Pools, Windows, testing::ValuesIn(kPools),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+// Volumes are rounded twice.
+const Case kResizing[] = {
+    {"nearest1d",
+     [](Network& n) {
+       return aten::UpsampleNearest1dVec::create(n.b, n.input({2, 3, 7}), std::nullopt, Reals{2.5}).output();
+     },
+     -1, 0},
+    {"nearest3d",
+     [](Network& n) {
+       return aten::UpsampleNearest3dVec::create(n.b, n.input({2, 2, 3, 4, 5}), Ints{6, 3, 8}, std::nullopt)
+           .output();
+     },
+     -1, 0},
+    {"nearest_of_an_inexact_factor",
+     [](Network& n) {
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 7, 9}), std::nullopt, Reals{1.7, 0.6})
+           .output();
+     },
+     -1, 0},
+    {"nearest_every_40th",
+     [](Network& n) {
+       return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 1, 120}), Ints{1, 3}, std::nullopt)
+           .output();
+     },
+     -1, 0},
+    {"nearest_exact1d",
+     [](Network& n) {
+       return aten::PrivateUpsampleNearestExact1dVec::create(n.b, n.input({2, 3, 7}), Ints{4}, std::nullopt)
+           .output();
+     },
+     -1, 0},
+    {"nearest_exact2d",
+     [](Network& n) {
+       return aten::PrivateUpsampleNearestExact2dVec::create(n.b, n.input({2, 3, 5, 12}), Ints{8, 3},
+                                                             std::nullopt)
+           .output();
+     },
+     -1, 0},
+    {"nearest_exact3d",
+     [](Network& n) {
+       return aten::PrivateUpsampleNearestExact3dVec::create(n.b, n.input({1, 2, 3, 4, 5}), std::nullopt,
+                                                             Reals{2.0, 1.5, 0.5})
+           .output();
+     },
+     -1, 0},
+    {"linear1d",
+     [](Network& n) {
+       return aten::UpsampleLinear1dVec::create(n.b, n.input({2, 3, 7}), Ints{11}, false, std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"bilinear_of_an_inexact_factor",
+     [](Network& n) {
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 7, 6}), std::nullopt, false,
+                                                  Reals{1.7, 0.7})
+           .output();
+     },
+     -1, 0.2},
+    {"bilinear_to_one_aligned_row",
+     [](Network& n) {
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 7, 6}), Ints{1, 4}, true, std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"bilinear_every_20th",
+     [](Network& n) {
+       return aten::UpsampleBilinear2dVec::create(n.b, n.input({1, 2, 3, 60}), Ints{4, 3}, false,
+                                                  std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"trilinear",
+     [](Network& n) {
+       return aten::UpsampleTrilinear3dVec::create(n.b, n.input({2, 2, 3, 4, 5}), Ints{5, 8, 5}, false,
+                                                   std::nullopt)
+           .output();
+     },
+     -1, 0.3, 2},
+    {"trilinear_aligned",
+     [](Network& n) {
+       return aten::UpsampleTrilinear3dVec::create(n.b, n.input({1, 2, 3, 4, 5}), std::nullopt, true,
+                                                   Reals{2.0, 1.5, 1.0})
+           .output();
+     },
+     -1, 0.3, 2},
+    {"bicubic",
+     [](Network& n) {
+       return aten::UpsampleBicubic2dVec::create(n.b, n.input({2, 3, 5, 6}), Ints{9, 4}, false, std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"bicubic_aligned",
+     [](Network& n) {
+       return aten::UpsampleBicubic2dVec::create(n.b, n.input({1, 3, 5, 6}), std::nullopt, true,
+                                                 Reals{2.0, 1.0})
+           .output();
+     },
+     -1, 0.2},
+    {"bilinear_antialiased",
+     [](Network& n) {
+       return aten::PrivateUpsampleBilinear2dAaVec::create(n.b, n.input({1, 3, 9, 10}), Ints{4, 5}, false,
+                                                           std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+    {"bicubic_antialiased",
+     [](Network& n) {
+       return aten::PrivateUpsampleBicubic2dAaVec::create(n.b, n.input({1, 3, 9, 10}), Ints{12, 5}, false,
+                                                          std::nullopt)
+           .output();
+     },
+     -1, 0.2},
+};
+INSTANTIATE_TEST_SUITE_P(Resizing, Windows, testing::ValuesIn(kResizing),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+const Case kSampling[] = {
+    {"im2col_of_one_image",
+     [](Network& n) {
+       return aten::Im2col::create(n.b, n.input({3, 5, 6}), Ints{2, 3}, Ints{1, 1}, Ints{1, 0}, Ints{2, 1})
+           .output();
+     },
+     -1, 0},
+    {"col2im_of_one_image",
+     [](Network& n) {
+       return aten::Col2im::create(n.b, n.input({12, 12}), Ints{8, 6}, Ints{2, 2}, Ints{1, 1}, Ints{0, 0},
+                                   Ints{2, 2})
+           .output();
+     },
+     -1, 0.2},
+    {"reflection_pad3d",
+     [](Network& n) {
+       return aten::ReflectionPad3d::create(n.b, n.input({2, 3, 4, 5}), Ints{2, 1, 0, 3, 1, 2}).output();
+     },
+     -1, 0},
+    {"replication_pad3d",
+     [](Network& n) {
+       return aten::ReplicationPad3d::create(n.b, n.input({1, 2, 3, 4, 5}), Ints{2, 1, 0, 3, 1, 2}).output();
+     },
+     -1, 0},
+    {"grid_sampler_at_known_positions",
+     [](Network& n) {
+       return aten::GridSampler2d::create(n.b, n.input({2, 3, 4, 5}), n.weight({2, 3, 2, 2}, 0.8f),
+                                          int64_t{0}, int64_t{0}, false)
+           .output();
+     },
+     -1, 0.2},
+    {"grid_sampler_cubic_reflected",
+     [](Network& n) {
+       return aten::GridSampler::create(n.b, n.input({1, 3, 4, 5}), n.weight({1, 3, 2, 2}, 0.8f), int64_t{2},
+                                        int64_t{2}, true)
+           .output();
+     },
+     -1, 0.2},
+};
+INSTANTIATE_TEST_SUITE_P(Sampling, Windows, testing::ValuesIn(kSampling),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace carina::lower::test

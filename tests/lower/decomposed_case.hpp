@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that are made of other operators before they are lowered: the same numbers, quantized and not.
+#pragma once
+
+#include "aten/executor.hpp"
+#include "lower/decompose.hpp"
+#include "lower_case.hpp"
+
+namespace carina::lower::test {
+
+/// What the network is decomposed into computes the same numbers in float.
+inline void checkKeepsTheResult(const Case& c) {
+  Network network, small;
+  network.graph.setOutputs({c.build(network)});
+  small.graph.setOutputs({c.build(small)});
+  ASSERT_TRUE(decompose(small.graph).ok());
+  std::vector<Tensor> inputs;
+  for (const Value* input : network.graph.inputs()) {
+    const auto seed = static_cast<uint32_t>(inputs.size()) + 7;
+    inputs.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed)
+                                             : randomCodes(input->type, seed));
+  }
+  const auto expected = aten::execute(network.graph, inputs), actual = aten::execute(small.graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  ASSERT_TRUE(actual.ok()) << actual.error().str();
+  const Tensor &x = (*expected)[0], &y = (*actual)[0];
+  ASSERT_EQ(x.shape(), y.shape());
+  ASSERT_EQ(x.dtype(), y.dtype());
+  for (int64_t i = 0; i < x.numElements(); ++i)
+    EXPECT_NEAR(x.realAt(i), y.realAt(i), 1e-5 * (1 + std::abs(x.realAt(i)))) << i;
+}
+
+}  // namespace carina::lower::test
