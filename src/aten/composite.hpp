@@ -81,5 +81,7 @@ inline Results none() {
 using Composition = Result<Results> (*)(Composite&);
 /// Composites that move, pick or replace elements, by operator name.
 const std::map<std::string_view, Composition>& movingComposites();
+/// Pools of lines, unpooling, grids of positions.
+const std::map<std::string_view, Composition>& windowComposites();
 
 }  // namespace carina::aten::composite

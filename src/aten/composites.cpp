@@ -408,7 +408,7 @@ const std::map<std::string_view, Composition>& computing() {
 }
 
 Composition compositionOf(std::string_view op) {
-  for (const auto* table : {&computing(), &movingComposites()}) {
+  for (const auto* table : {&computing(), &movingComposites(), &windowComposites()}) {
     if (const auto known = table->find(op); known != table->end()) return known->second;
   }
   return nullptr;

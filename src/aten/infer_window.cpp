@@ -102,10 +102,12 @@ Types upsample(const ir::Node& node) {
 
 Types gridSampler(const ir::Node& node) {
   const Shape &input = node.operand(0)->shape(), &grid = node.operand(1)->shape();
-  if (input.size() != 4 || grid.size() != 4 || grid[3] != 2 || grid[0] != input[0]) {
-    return fail("grid_sampler of {} with grid {}", shapeText(input), shapeText(grid));
-  }
-  return one(node, {input[0], input[1], grid[1], grid[2]});
+  const bool fits = (input.size() == 4 || input.size() == 5) && grid.size() == input.size() &&
+                    grid.back() == static_cast<int64_t>(input.size()) - 2 && grid[0] == input[0];
+  if (!fits) return fail("grid_sampler of {} with grid {}", shapeText(input), shapeText(grid));
+  Shape shape{input[0], input[1]};
+  shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
+  return one(node, std::move(shape));
 }
 
 Types pad(const ir::Node& node) {

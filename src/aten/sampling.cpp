@@ -145,19 +145,17 @@ Result<GridSampling> gridSampling(const ir::Node& node) {
   return sampling;
 }
 
-std::vector<float> affineBase(const ir::Node& node) {
-  const bool align = Arguments(node).boolean("align_corners");
-  const Shape shape(node.result()->shape().begin() + 1, node.result()->shape().end() - 1);
+std::vector<float> affineBase(const Shape& spatial, bool alignCorners) {
   std::vector<float> base;
-  Shape at(shape.size(), 0);
-  for (int64_t i = 0; i < numElements(shape); ++i) {
-    for (size_t d = shape.size(); d-- > 0;) {
-      const auto size = static_cast<float>(shape[d]), o = static_cast<float>(at[d]);
-      base.push_back(shape[d] == 1 ? 0.0f : align ? 2 * o / (size - 1) - 1 : (2 * o + 1) / size - 1);
+  Shape at(spatial.size(), 0);
+  for (int64_t i = 0; i < numElements(spatial); ++i) {
+    for (size_t d = spatial.size(); d-- > 0;) {
+      const auto size = static_cast<float>(spatial[d]), o = static_cast<float>(at[d]);
+      base.push_back(spatial[d] == 1 ? 0.0f : alignCorners ? 2 * o / (size - 1) - 1 : (2 * o + 1) / size - 1);
     }
     base.push_back(1);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++at[d] < shape[d]) break;
+    for (size_t d = spatial.size(); d-- > 0;) {
+      if (++at[d] < spatial[d]) break;
       at[d] = 0;
     }
   }

@@ -35,7 +35,8 @@ struct GridSampling {
 /// For aten.grid_sampler, grid_sampler_2d and grid_sampler_3d. Fails on modes that do not exist.
 Result<GridSampling> gridSampling(const ir::Node& node);
 
-/// The grid that aten.affine_grid_generator maps: per position (row-major) x, y, [z,] 1 in [-1, 1].
-std::vector<float> affineBase(const ir::Node& node);
+/// The grid that aten.affine_grid_generator maps: per position (row-major) of a plane or volume x, y, [z,] 1
+/// in [-1, 1].
+std::vector<float> affineBase(const Shape& spatial, bool alignCorners);
 
 }  // namespace carina::aten

@@ -40,6 +40,7 @@ Status toKernelForm(ir::Graph& graph) {
   addMatrixRewrites(rewrites);
   addWindowRewrites(rewrites);
   addMoveRewrites(rewrites);
+  addGridRewrites(rewrites);
   std::vector<ir::Rewrite> decompositions;
   lower::addMatrixRewrites(decompositions);
   lower::addNormRewrites(decompositions);

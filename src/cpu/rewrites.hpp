@@ -12,6 +12,7 @@ namespace carina::cpu {
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // activations, sums over everything, norms
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);     // linear, matmul
 void addWindowRewrites(std::vector<ir::Rewrite>& rewrites);     // convolutions, pools, resizing
+void addGridRewrites(std::vector<ir::Rewrite>& rewrites);       // sampling of volumes
 void addMoveRewrites(std::vector<ir::Rewrite>& rewrites);       // padding modes, repetition
 
 }  // namespace carina::cpu

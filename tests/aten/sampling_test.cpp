@@ -27,6 +27,18 @@ TEST(Sampling, PlanesAtPositionsInsideAndOutside) {
   }
 }
 
+TEST(Sampling, Volumes) {
+  const Tensor volume = Tensor::from<float>({1, 1, 2, 2, 2}, {0, -1, 2, -3, 4, -5, 6, -7});
+  const Tensor grid = Tensor::from<float>({1, 1, 1, 2, 3}, {-1.2f, 0.3f, 0.5f, 0.4f, -0.9f, -0.4f});
+  EXPECT_TRUE(close(run("aten.grid_sampler.default", {volume, grid},
+                        {{"interpolation_mode", "0"}, {"padding_mode", "0"}, {"align_corners", "True"}}),
+                    Tensor::from<float>({1, 1, 1, 1, 2}, {3.87f, -1.22f})));
+  EXPECT_EQ(
+      values<float>(run("aten.grid_sampler.default", {volume, grid},
+                        {{"interpolation_mode", "1"}, {"padding_mode", "1"}, {"align_corners", "False"}})),
+      (std::vector<float>{6, -1}));
+}
+
 TEST(Sampling, CubicResizing) {
   EXPECT_TRUE(close(run("aten.upsample_bicubic2d.vec", {Tensor::from<float>({1, 1, 1, 4}, {1, -2, 3, 0})},
                         {{"output_size", "[1,3]"}, {"align_corners", "False"}, {"scale_factors", "None"}}),

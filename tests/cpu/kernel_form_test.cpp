@@ -332,6 +332,39 @@ const Case kCases[] = {
      }},
 };
 
+/// Positions inside and outside of a volume, in every mode.
+Value* sampledVolume(ir::Builder& b, Value* x, int64_t interpolation, int64_t padding, bool align) {
+  Tensor scale = Tensor::uninitialized(DType::Float32, {1, 2, 5, 3, 3});
+  const auto values = scale.mutableAs<float>();
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::cos(static_cast<float>(i) * 2.3f);
+  // Not a constant: as wide as the largest element of x, which is 4.
+  Value* grid =
+      aten::MulTensor::create(b, b.constant(std::move(scale)), aten::Max::create(b, x).output()).output();
+  return aten::GridSampler::create(b, x, grid, interpolation, padding, align).output();
+}
+
+class SampledVolumes : public testing::TestWithParam<std::tuple<int64_t, int64_t, bool>> {};
+
+TEST_P(SampledVolumes, AreArithmeticAndGather) {
+  const auto [interpolation, padding, align] = GetParam();
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const Shape shape{1, 2, 3, 4, 5};
+  Value* x = graph.addInput({DType::Float32, shape}, "x");
+  graph.setOutputs({sampledVolume(b, x, interpolation, padding, align)});
+  ir::Graph form = graph.clone();
+  ASSERT_TRUE(toKernelForm(form).ok());
+  for (const std::string& name : opNames(form)) EXPECT_EQ(name.find("grid_sampler"), std::string::npos);
+  const auto want = aten::execute(graph, std::vector{ramp(shape)}),
+             got = aten::execute(form, std::vector{ramp(shape)});
+  ASSERT_TRUE(want.ok()) << want.error().str();
+  ASSERT_TRUE(got.ok()) << got.error().str();
+  expectSame((*want)[0], (*got)[0]);
+}
+INSTANTIATE_TEST_SUITE_P(Modes, SampledVolumes,
+                         testing::Combine(testing::Values<int64_t>(0, 1), testing::Values<int64_t>(0, 1, 2),
+                                          testing::Bool()));
+
 std::string caseName(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

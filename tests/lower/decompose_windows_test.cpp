@@ -264,6 +264,13 @@ const Case kSampling[] = {
            .output();
      },
      -1, 0.2},
+    {"grid_sampler_of_volumes",
+     [](Network& n) {
+       return aten::GridSampler::create(n.b, n.input({1, 2, 3, 4, 5}), n.weight({1, 2, 3, 2, 3}, 0.8f),
+                                        int64_t{1}, int64_t{1}, false)
+           .output();
+     },
+     -1, 0.2},
 };
 INSTANTIATE_TEST_SUITE_P(Sampling, Windows, testing::ValuesIn(kSampling),
                          [](const auto& param) { return std::string(param.param.name); });

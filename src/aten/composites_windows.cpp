@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of lines with indices, unpooling, affine grids and samplers of volumes.
+#include "aten/composite.hpp"
+#include "aten/geometry.hpp"
+#include "aten/sampling.hpp"
+
+namespace carina::aten::composite {
+namespace {
+
+// Grids with more positions than this stay as they are.
+constexpr int64_t kMostPositions = int64_t{1} << 24;
+
+/// theta [N, D, D + 1] times the base grid [positions, D + 1].
+Result<Results> affineGrid(Composite& c) {
+  Value* theta = c.operand("theta");
+  const Ints size = c.arguments().ints("size");
+  if (size.size() != 4 && size.size() != 5) return none();
+  const auto dims = static_cast<int64_t>(size.size()) - 2;
+  const Shape spatial(size.begin() + 2, size.end());
+  const auto positions = checkedNumElements(spatial);
+  if (theta->type != ir::Type{DType::Float32, {size[0], dims, dims + 1}} || !positions || *positions <= 0 ||
+      *positions > kMostPositions)
+    return none();
+  Value* base = c.b().constant(
+      Tensor::from({*positions, dims + 1}, affineBase(spatial, c.arguments().boolean("align_corners"))));
+  Value* grid = TransposeInt::create(c.b(), Linear::create(c.b(), theta, base, nullptr).output(), int64_t{1},
+                                     int64_t{2})
+                    .output();
+  Ints shape{size[0]};
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  shape.push_back(dims);
+  return Results{c.reshape(grid, shape)};
+}
+
+/// Under the name that also serves planes.
+Result<Results> volumeSampler(Composite& c) {
+  Value *input = c.operand("input"), *grid = c.operand("grid");
+  CARINA_TRY(const GridSampling sampling, gridSampling(c.node()));
+  if (input->rank() != 5 || grid->rank() != 5 || grid->dim(4) != 3 || grid->dim(0) != input->dim(0))
+    return none();
+  return Results{
+      GridSampler::create(c.b(), input, grid, sampling.interpolation, sampling.padding, sampling.alignCorners)
+          .output()};
+}
+
+/// A line is an image one row high, in which elements have the same numbers.
+Result<Results> maxPoolLine(Composite& c) {
+  CARINA_TRY(const PoolGeometry g, poolGeometry(c.node()));
+  Value* x = c.operand("self");
+  Ints image(x->shape().begin(), x->shape().end());
+  if (image.size() == 2) image.insert(image.begin(), 1);
+  image.insert(image.end() - 1, 1);
+  const MaxPool2dWithIndices pool =
+      MaxPool2dWithIndices::create(c.b(), c.reshape(x, image), Ints{1, g.kernel[0]}, Ints{1, g.stride[0]},
+                                   Ints{0, g.padding[0]}, Ints{1, g.dilation[0]}, g.ceilMode);
+  return Results{c.reshape(pool.node()->result(0), g.output), c.reshape(pool.node()->result(1), g.output)};
+}
+
+/// Zeros with the values put in by the numbers of their elements in a plane or volume.
+Result<Results> maxUnpool(Composite& c) {
+  Value *values = c.operand("self"), *indices = c.operand("indices");
+  const Ints size = c.arguments().ints("output_size");
+  if (values->rank() <= static_cast<int64_t>(size.size()) || indices->shape() != values->shape() ||
+      indices->dtype() != DType::Int64)
+    return none();
+  const auto kept = values->shape().end() - static_cast<std::ptrdiff_t>(size.size());
+  const Shape outer(values->shape().begin(), kept);
+  const auto flat = [&](const Shape& spatial) {
+    Ints shape = outer;
+    shape.push_back(numElements(spatial));
+    return shape;
+  };
+  Ints shape = outer;
+  shape.insert(shape.end(), size.begin(), size.end());
+  if (c.node().result()->shape() != shape) return none();
+  const Ints from = flat(Shape(kept, values->shape().end()));
+  Value* zeros = c.b().constant(Tensor::zeros(values->dtype(), flat(size)));
+  Value* put =
+      ScatterSrc::create(c.b(), zeros, c.reshape(indices, from), c.reshape(values, from), int64_t{-1})
+          .output();
+  return Results{c.reshape(put, shape)};
+}
+
+}  // namespace
+
+const std::map<std::string_view, Composition>& windowComposites() {
+  static const std::map<std::string_view, Composition> table{
+      {"aten.affine_grid_generator.default", affineGrid},
+      {"aten.grid_sampler_3d.default", volumeSampler},
+      {"aten.max_pool1d_with_indices.default", maxPoolLine},
+      {"aten.max_unpool2d.default", maxUnpool},
+      {"aten.max_unpool3d.default", maxUnpool},
+  };
+  return table;
+}
+
+}  // namespace carina::aten::composite
