@@ -62,11 +62,24 @@ avg_pool1d ; f[1,8,20] ; kernel_size=[3] stride=[2]
 max_pool2d ; f[1,8,12,12] ; kernel_size=[3,3] stride=[2,2] padding=[1,1]
 max_pool2d ; f[1,8,12,12] ; kernel_size=[3,3] stride=[1,1] dilation=[2,2] ; dilation 2
 max_pool1d ; f[1,8,20] ; kernel_size=[3] stride=[2]
+avg_pool3d ; f[1,4,6,8,8] ; kernel_size=[2,3,3] stride=[2,2,2] padding=[0,1,1]
+max_pool3d, max_pool3d_with_indices ; f[1,4,6,8,8] ; kernel_size=[2,3,3] stride=[2,2,2] padding=[0,1,1]
 adaptive_avg_pool2d ; f[1,8,12,12] ; output_size=[1,1]
 adaptive_avg_pool2d ; f[1,8,12,12] ; output_size=[5,7] ; windows of different sizes
+adaptive_avg_pool1d, adaptive_max_pool1d ; f[1,8,20] ; output_size=[6]
+adaptive_max_pool2d ; f[1,8,12,12] ; output_size=[5,7]
+adaptive_avg_pool3d, adaptive_max_pool3d ; f[1,4,6,8,8] ; output_size=[4,3,2]
+upsample_nearest1d.vec, _upsample_nearest_exact1d.vec ; f[1,4,6] ; scale_factors=None output_size=[9]
+upsample_linear1d.vec ; f[1,4,6] ; scale_factors=None align_corners=False output_size=[9]
 upsample_nearest2d.vec ; f[1,4,6,6] ; scale_factors=[2.0,2.0] output_size=None
 upsample_nearest2d.vec ; f[1,4,6,6] ; scale_factors=None output_size=[9,11] ; ratio 1.5
 upsample_bilinear2d.vec ; f[1,4,6,6] ; scale_factors=[2.0,2.0] align_corners=False output_size=None
+_upsample_nearest_exact2d.vec ; f[1,4,6,6] ; scale_factors=None output_size=[9,11]
+upsample_bicubic2d.vec, _upsample_bilinear2d_aa.vec, _upsample_bicubic2d_aa.vec ; f[1,4,6,6] ; scale_factors=None align_corners=False output_size=[9,4]
+upsample_nearest3d.vec, _upsample_nearest_exact3d.vec ; f[1,4,3,4,5] ; scale_factors=None output_size=[5,8,5]
+upsample_trilinear3d.vec ; f[1,4,3,4,5] ; scale_factors=None align_corners=False output_size=[5,8,5]
+grid_sampler ; f[1,4,4,5,6] f[1,3,3,3,3] ; interpolation_mode=0 padding_mode=0 align_corners=False ; volumes
+grid_sampler_2d ; f[1,4,6,6] w[1,5,5,2] ; interpolation_mode=0 padding_mode=0 align_corners=False ; known positions
 grid_sampler_2d ; f[1,4,6,6] f[1,5,5,2] ; interpolation_mode=0 padding_mode=0 align_corners=False
 softmax.int, log_softmax.int ; f[1,6,20] ; dim=-1
 layer_norm ; f[1,6,20] w[20] w[20] ; normalized_shape=[20]
@@ -105,6 +118,7 @@ cat, stack ; (f[1,8,6,5] f[1,8,6,5]) ; dim=1
 constant_pad_nd ; f[1,8,6,5] ; pad=[1,2,0,1]
 pad ; f[1,8,6,5] ; pad=[1,2,1,1] mode=reflect ; reflect
 pad ; f[1,8,6,5] ; pad=[1,2,1,1] mode=replicate ; replicate
+reflection_pad3d, replication_pad3d ; f[1,2,4,6,5] ; padding=[1,2,1,1,2,0]
 flip ; f[1,8,6,5] ; dims=[2]
 roll ; f[1,8,6,5] ; shifts=[2] dims=[3]
 pixel_shuffle ; f[1,8,6,5] ; upscale_factor=2
