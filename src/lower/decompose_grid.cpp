@@ -38,8 +38,7 @@ Tensor samplingMatrix(const aten::GridSampling& sampling, const Tensor& grid, in
 }
 
 Result<bool> rewriteKnownGrid(ir::Node* node) {
-  if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node))
-    return false;
+  if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node)) return false;
   ir::Value *input = node->operands()[0], *grid = node->operands()[1];
   if (!grid->isConstant() || grid->dtype() != DType::Float32 || input->dtype() != DType::Float32 ||
       input->isConstant() || isQuantizedWhole(*node))

@@ -327,9 +327,7 @@ const Case kCases[] = {
     {"tile", {2, 3}, [](ir::Builder& b, Value* x) { return aten::Tile::create(b, x, Ints{2}).output(); }},
     {"broadcast_to",
      {1, 3},
-     [](ir::Builder& b, Value* x) {
-       return aten::BroadcastTo::create(b, x, Ints{4, 3}).output();
-     }},
+     [](ir::Builder& b, Value* x) { return aten::BroadcastTo::create(b, x, Ints{4, 3}).output(); }},
 };
 
 /// Positions inside and outside of a volume, in every mode.
