@@ -6,6 +6,7 @@
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/dims.hpp"
 
 namespace carina::lower {
 namespace {
@@ -262,7 +263,7 @@ Result<bool> rewriteIndexCopy(ir::Node* node) {
 Result<bool> rewriteIndexAdd(ir::Node* node) {
   const auto op = ir::dynCast<aten::IndexAdd>(node);
   if (!op || isQuantizedWhole(*node) || op.self()->rank() == 0 || op.index()->rank() > 1) return false;
-  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim();
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
   ir::Value* source = op.source();
@@ -289,7 +290,7 @@ Result<bool> rewriteTake(ir::Node* node) {
 Result<bool> rewriteStepped(ir::Node* node) {
   const auto op = ir::dynCast<aten::SliceScatter>(node);
   if (!op || op.step() == 1 || op.src()->numElements() == 0) return false;
-  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim(), extent = op.self()->dim(dim);
+  const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;
   std::vector<int64_t> places(static_cast<size_t>(op.src()->dim(dim)));

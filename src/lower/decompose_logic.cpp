@@ -3,6 +3,7 @@
 // for them; tensors without elements.
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/dims.hpp"
 
 namespace carina::lower {
 namespace {
@@ -209,7 +210,7 @@ Result<bool> rewriteEmptyParts(ir::Node* node) {
     if (part->numElements() > 0) parts.push_back(part);
   }
   if (parts.size() == op.tensors().size()) return false;
-  const int64_t dim = op.dim() < 0 ? op.dim() + node->result()->rank() : op.dim();
+  const int64_t dim = wrapped(op.dim(), node->result()->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   replaceNode(node, aten::Cat::create(b, parts, dim).output());
   return true;

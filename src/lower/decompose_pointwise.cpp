@@ -6,6 +6,7 @@
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/dims.hpp"
 
 namespace carina::lower {
 namespace {
@@ -65,7 +66,7 @@ Result<bool> rewriteGlu(ir::Node* node) {
   const aten::Glu op = ir::dynCast<aten::Glu>(node);
   if (!op || isQuantizedWhole(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  const int64_t dim = op.dim() < 0 ? op.dim() + op.self()->rank() : op.dim();
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
   const int64_t half = op.self()->dim(dim) / 2;
   const auto part = [&](int64_t from) {
     return aten::SliceTensor::create(b, op.self(), dim, from, from + half, int64_t{1}).output();

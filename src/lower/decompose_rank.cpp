@@ -7,6 +7,7 @@
 #include "aten/movement.hpp"
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/dims.hpp"
 #include "lower/rules.hpp"
 #include "tosa/tosa.hpp"
 
@@ -188,7 +189,7 @@ Result<bool> mergeConcatenation(ir::Node* node) {
   const auto op = ir::dynCast<aten::Cat>(node);
   if (!op) return false;
   const Shape result = node->result()->shape();
-  const int64_t dim = op.dim() < 0 ? op.dim() + node->result()->rank() : op.dim();
+  const int64_t dim = wrapped(op.dim(), node->result()->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   std::vector<ir::Value*> parts;
   for (ir::Value* part : op.tensors()) {
@@ -203,7 +204,7 @@ Result<bool> mergeSlice(ir::Node* node) {
   const auto op = ir::dynCast<aten::SliceTensor>(node);
   if (!op) return false;
   const Shape result = node->result()->shape();
-  const int64_t dim = op.dim() < 0 ? op.dim() + node->result()->rank() : op.dim();
+  const int64_t dim = wrapped(op.dim(), node->result()->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* part = viewed(b, op.self(), around(op.self()->shape(), dim));
   replaceNode(

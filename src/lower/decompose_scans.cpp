@@ -6,15 +6,13 @@
 
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
+#include "lower/dims.hpp"
 
 namespace carina::lower {
 namespace {
 
 ir::Value* slice(ir::Builder& b, ir::Value* x, int64_t dim, int64_t from, int64_t to) {
   return aten::SliceTensor::create(b, x, dim, from, to, int64_t{1}).output();
-}
-int64_t wrapped(int64_t dim, const ir::Value* x) {
-  return dim < 0 ? dim + x->rank() : dim;
 }
 
 /// Every element joined with all in front of it: with its neighbour, then with the one two places in front,
@@ -38,7 +36,7 @@ Result<bool> rewriteRunningCount(ir::Node* node) {
   ir::Value* x = op.self();
   if (x->dtype() != node->result()->dtype())
     x = aten::PrivateToCopy::create(b, x, node->result()->dtype(), {}, {}, {}, false, {}).output();
-  replaceNode(node, scanned(b, x, wrapped(op.dim(), x), [&](ir::Value* before, ir::Value* here) {
+  replaceNode(node, scanned(b, x, wrapped(op.dim(), x->rank()), [&](ir::Value* before, ir::Value* here) {
                 return aten::AddTensor::create(b, before, here, int64_t{1}).output();
               }));
   return true;
@@ -52,7 +50,7 @@ Result<bool> rewriteRunning(ir::Node* node) {
   ir::Value* x = node->operands()[0];
   if (x->rank() == 0 || x->numElements() == 0 || x->type != node->result()->type) return false;
   if (logSum && x->dtype() != DType::Float32) return false;
-  const int64_t dim = wrapped(product ? product.dim() : logSum.dim(), x);
+  const int64_t dim = wrapped(product ? product.dim() : logSum.dim(), x->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   replaceNode(node, scanned(b, x, dim, [&](ir::Value* before, ir::Value* here) {
                 return product ? aten::MulTensor::create(b, before, here).output()
@@ -67,7 +65,7 @@ Result<bool> rewriteRunningExtreme(ir::Node* node) {
   const auto op = ir::dynCast<Op>(node);
   if (!op || op.self()->rank() == 0 || op.self()->numElements() == 0 || isQuantizedWhole(*node)) return false;
   ir::Value* x = op.self();
-  const int64_t dim = wrapped(op.dim(), x);
+  const int64_t dim = wrapped(op.dim(), x->rank());
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* values = scanned(b, x, dim, [&](ir::Value* before, ir::Value* here) {
     return Extreme::create(b, before, here).output();
@@ -101,7 +99,7 @@ Result<bool> rewriteIntegerArgument(ir::Node* node) {
   if ((x->dtype() != DType::Int32 && x->dtype() != DType::Int64) || x->numElements() == 0) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   if (!op.dim() || x->rank() == 0) x = aten::Reshape::create(b, x, ir::Ints{x->numElements()}).output();
-  const int64_t dim = op.dim() && op.self()->rank() > 0 ? wrapped(*op.dim(), x) : 0;
+  const int64_t dim = op.dim() && op.self()->rank() > 0 ? wrapped(*op.dim(), x->rank()) : 0;
   std::vector<int64_t> numbers(static_cast<size_t>(x->dim(dim)));
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
   Shape along(x->shape().size(), 1);
@@ -142,7 +140,7 @@ Result<bool> rewriteOrderStatistic(ir::Node* node) {
   ir::Builder b = ir::Builder::beforeNode(node);
   if (all) x = aten::Reshape::create(b, x, ir::Ints{x->numElements()}).output();
   if (x->rank() == 0 || x->numElements() == 0) return false;
-  const int64_t dim = along ? wrapped(along.dim(), x) : kth ? wrapped(kth.dim(), x) : 0;
+  const int64_t dim = along ? wrapped(along.dim(), x->rank()) : kth ? wrapped(kth.dim(), x->rank()) : 0;
   const int64_t place = kth ? kth.k() - 1 : (x->dim(dim) - 1) / 2;
   const Picked picked = inOrder(b, x, dim, place, along ? along.keepdim() : kth ? kth.keepdim() : false);
   if (!all) node->graph().replaceAllUses(node->result(1), picked.index);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "aten/ops.hpp"
+#include "lower/dims.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -11,10 +12,6 @@ namespace {
 
 // Runs of evenly spaced constant indices that are cut out one by one; more than this many are gathered.
 constexpr size_t kMostSlices = 16;
-
-int64_t wrap(int64_t dim, int64_t rank) {
-  return dim < 0 ? dim + rank : dim;
-}
 
 std::vector<int> movedLast(int64_t rank, int64_t dim) {
   std::vector<int> order;
@@ -42,7 +39,7 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
   if (!index->isConstant()) return std::nullopt;
   std::vector<IndexRun> runs;
   for (int64_t i = 0; i < index->numElements(); ++i) {
-    const int64_t at = wrap(index->constant().integerAt(i), extent);
+    const int64_t at = wrapped(index->constant().integerAt(i), extent);
     if (at < 0 || at >= extent) return std::nullopt;
     if (runs.empty() || !runs.back().take(at)) runs.push_back({at});
     if (runs.size() > kMostSlices) return std::nullopt;
@@ -97,7 +94,7 @@ Status lowerEmbedding(Lowering& lowering, const ir::Node& node) {
 
 Status lowerIndexSelect(Lowering& lowering, const ir::Node& node) {
   const aten::IndexSelect op = ir::dynCast<aten::IndexSelect>(&node);
-  return pickRows(lowering, node, op.self(), op.index(), wrap(op.dim(), op.self()->rank()));
+  return pickRows(lowering, node, op.self(), op.index(), wrapped(op.dim(), op.self()->rank()));
 }
 
 /// One index tensor over one dimension, everything else taken whole.
@@ -120,7 +117,7 @@ Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
 /// out[i][j] = self[i][index[i][j]] over the last dimension after moving `dim` there.
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
   const aten::Gather op = ir::dynCast<aten::Gather>(&node);
-  const int64_t rank = op.self()->rank(), dim = wrap(op.dim(), rank);
+  const int64_t rank = op.self()->rank(), dim = wrapped(op.dim(), rank);
   CARINA_TRY(const Stored data, lowering.movable(op.self()));
   CARINA_TRY(const Stored indices, lowering.integers(op.index()));
   Emitter& emit = lowering.emit();
@@ -142,7 +139,7 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
 std::vector<int64_t> lastSources(const Tensor& index, int64_t rows) {
   std::vector<int64_t> source(static_cast<size_t>(rows), -1);
   for (int64_t i = 0; i < index.numElements(); ++i) {
-    const int64_t row = wrap(index.integerAt(i), rows);
+    const int64_t row = wrapped(index.integerAt(i), rows);
     if (row < 0 || row >= rows) return {};
     source[static_cast<size_t>(row)] = i;
   }

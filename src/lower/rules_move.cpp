@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "aten/ops.hpp"
+#include "lower/dims.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -30,10 +31,6 @@ Laid laid(Lowering& lowering, const Stored& data) {
   return {lowering.ordered(data, order), order};
 }
 
-int64_t wrap(int64_t dim, int64_t rank) {
-  return dim < 0 ? dim + rank : dim;
-}
-
 /// Elements start, start + step, ... of one dimension, `count` of them.
 Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, int64_t count, int64_t step) {
   return {lowering.emit().sliceEvery(data.value, data.axisOf(dim), start, count, step), data.order};
@@ -49,7 +46,7 @@ Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* re
 
 Status lowerSlice(Lowering& lowering, const ir::Node& node) {
   const aten::SliceTensor op = ir::dynCast<aten::SliceTensor>(&node);
-  const int64_t dim = wrap(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
+  const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;
   start = std::clamp<int64_t>(start, 0, extent);
@@ -60,14 +57,15 @@ Status lowerSlice(Lowering& lowering, const ir::Node& node) {
 
 Status lowerSelect(Lowering& lowering, const ir::Node& node) {
   const aten::SelectInt op = ir::dynCast<aten::SelectInt>(&node);
-  const int64_t dim = wrap(op.dim(), op.self()->rank());
-  return defineSlice(lowering, node, node.result(), dim, wrap(op.index(), op.self()->dim(dim)), 1);
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
+  return defineSlice(lowering, node, node.result(), dim, wrapped(op.index(), op.self()->dim(dim)), 1);
 }
 
 Status lowerNarrow(Lowering& lowering, const ir::Node& node) {
   const aten::Narrow op = ir::dynCast<aten::Narrow>(&node);
-  const int64_t dim = wrap(op.dim(), op.self()->rank());
-  return defineSlice(lowering, node, node.result(), dim, wrap(op.start(), op.self()->dim(dim)), op.length());
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
+  return defineSlice(lowering, node, node.result(), dim, wrapped(op.start(), op.self()->dim(dim)),
+                     op.length());
 }
 
 /// Pieces one after the other; sizes are those of the results (1 where the dimension is dropped).
@@ -84,7 +82,8 @@ Status lowerPieces(Lowering& lowering, const ir::Node& node, int64_t dim, bool d
 template <typename Op>
 Status lowerSplit(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
-  return lowerPieces(lowering, node, wrap(op.dim(), op.self()->rank()), std::is_same_v<Op, aten::UnbindInt>);
+  return lowerPieces(lowering, node, wrapped(op.dim(), op.self()->rank()),
+                     std::is_same_v<Op, aten::UnbindInt>);
 }
 
 /// Operands with `shape` of each (stack: with a new dimension of size 1) put together along dim.
@@ -129,7 +128,7 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
 template <typename Op>
 Status lowerCat(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
-  return join(lowering, node, op.tensors(), wrap(op.dim(), node.result()->rank()),
+  return join(lowering, node, op.tensors(), wrapped(op.dim(), node.result()->rank()),
               std::is_same_v<Op, aten::Stack>);
 }
 
@@ -218,7 +217,7 @@ Status lowerFlip(Lowering& lowering, const ir::Node& node) {
   Laid result = laid(lowering, data);
   const int64_t rank = node.operands()[0]->rank();
   for (int64_t d : ir::dynCast<aten::Flip>(&node).dims()) {
-    result.value = lowering.emit().reverse(result.value, result.axisOf(wrap(d, rank)));
+    result.value = lowering.emit().reverse(result.value, result.axisOf(wrapped(d, rank)));
   }
   return lowering.defineMoved(node.result(), node.operands()[0], result.stored());
 }
@@ -233,7 +232,8 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
   Laid result = laid(lowering, data);
   const auto rank = static_cast<int64_t>(result.order.size());
   for (size_t i = 0; i < op.shifts().size(); ++i) {
-    const int64_t axis = result.axisOf(flat ? 0 : wrap(op.dims()[i], rank)), extent = result.value->dim(axis);
+    const int64_t axis = result.axisOf(flat ? 0 : wrapped(op.dims()[i], rank)),
+                  extent = result.value->dim(axis);
     const int64_t shift = ((op.shifts()[i] % extent) + extent) % extent;
     if (shift == 0) continue;
     Emitter& emit = lowering.emit();
@@ -251,7 +251,7 @@ Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(Stored data, lowering.movable(op.self()));
   if (!op.dim()) data = lowering.viewed(data, {op.self()->numElements()});
   Shape shape = data.shape();
-  const int64_t dim = op.dim() ? wrap(*op.dim(), op.self()->rank()) : 0;
+  const int64_t dim = op.dim() ? wrapped(*op.dim(), op.self()->rank()) : 0;
   shape.insert(shape.begin() + dim + 1, 1);
   Laid result = laid(lowering, lowering.viewed(data, shape));
   Shape multiples(shape.size(), 1);
@@ -335,14 +335,14 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
 
 Status lowerSelectScatter(Lowering& lowering, const ir::Node& node) {
   const aten::SelectScatter op = ir::dynCast<aten::SelectScatter>(&node);
-  const int64_t dim = wrap(op.dim(), op.self()->rank());
-  return replaceSlice(lowering, node, dim, wrap(op.index(), op.self()->dim(dim)), 1);
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
+  return replaceSlice(lowering, node, dim, wrapped(op.index(), op.self()->dim(dim)), 1);
 }
 
 Status lowerSliceScatter(Lowering& lowering, const ir::Node& node) {
   const aten::SliceScatter op = ir::dynCast<aten::SliceScatter>(&node);
   if (op.step() != 1) return fail("slice_scatter with step {}", op.step()).withRemedy("use step 1");
-  const int64_t dim = wrap(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
+  const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;
   return replaceSlice(lowering, node, dim, std::clamp<int64_t>(start, 0, extent), op.src()->dim(dim));

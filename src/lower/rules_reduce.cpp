@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aten/ops.hpp"
+#include "lower/dims.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -224,7 +225,7 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
   const int64_t rank = op.self()->rank();
   if (rank == 0) return fail("a running sum of a single number").withRemedy("leave it out: it is the number");
-  const int64_t dim = op.dim() < 0 ? op.dim() + rank : op.dim(), extent = op.self()->dim(dim);
+  const int64_t dim = wrapped(op.dim(), rank), extent = op.self()->dim(dim);
   CARINA_TRY(const Real input, lowering.plainReal(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;
   if ((!wide && input.data.dtype() != DType::Int8) || extent > kMostKernelArea) {
