@@ -20,8 +20,11 @@ Range unite(const Range& a, const Range& b) {
   return {std::min(a.min, b.min), std::max(a.max, b.max)};
 }
 
-/// What one sample showed: per group its tensors in program order.
-using Seen = std::vector<std::vector<Tensor>>;
+/// What one sample showed.
+struct Seen {
+  std::vector<std::vector<Tensor>> groups;  // per group its tensors in program order
+  LayerInputs::Values inputs;
+};
 using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
 
 /// Whether a value only goes into clamps of the same group, maybe in another shape. What they cut off is cut
@@ -145,7 +148,7 @@ class Reach {
 }  // namespace
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     std::span<const Sample> samples, bool roomForOthers,
+                                     std::span<const Sample> samples, bool roomForOthers, LayerInputs& inputs,
                                      const Progress& progress) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
@@ -164,13 +167,15 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
   for (size_t first = 0; first < samples.size(); first += wave) {
     const size_t count = std::min(wave, samples.size() - first);
-    std::vector<Seen> seen(count, Seen(groups));
+    std::vector<Seen> seen(count);
     std::vector<Status> states(count);
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+      seen[i].groups.resize(groups);
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
+        if (inputs.wants(value)) seen[i].inputs.emplace(&value, tensor);
         const auto found = observing.find(&value);
         if (found == observing.end() || value.isConstant()) return;
-        for (size_t g : found->second) seen[i][g].push_back(tensor);
+        for (size_t g : found->second) seen[i].groups[g].push_back(tensor);
       };
       auto outputs = executor.run(samples[first + i], keep);
       if (!outputs.ok()) states[i] = std::move(outputs).error();
@@ -179,13 +184,14 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
       for (const Seen& sample : seen) {
         Range extent;
-        for (const Tensor& tensor : sample[g]) {
+        for (const Tensor& tensor : sample.groups[g]) {
           observers[g]->observe(tensor.as<float>());
           extent = unite(extent, rangeOf(tensor.as<float>()));
         }
         reaches[g].add(extent);
       }
     });
+    for (size_t i = 0; i < count; ++i) inputs.add(first + i, seen[i].inputs);
     if (progress) progress(first + count, samples.size());
   }
 

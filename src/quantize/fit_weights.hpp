@@ -8,6 +8,7 @@
 #pragma once
 
 #include "quantize/annotate.hpp"
+#include "quantize/layer_inputs.hpp"
 #include "quantize/quantize.hpp"
 #include "quantize/weight_codes.hpp"
 
@@ -17,10 +18,9 @@ namespace carina::quantize {
 LayerCodes roundWeights(const ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
                         const std::vector<QParams>& params);
 
-/// Rounds again, at the same scales, by what the samples show as inputs in the float network. Layers stay as
-/// they are where the samples say too little (fewer rows of inputs than would tell the covariance) and where
-/// a weight is that of a transposed convolution.
-Status fitWeights(const ir::Graph& graph, std::span<const Sample> samples, bool meansAreCorrected,
-                  LayerCodes& codes);
+/// Rounds again, at the same scales, by the covariances of `inputs`. Layers stay as they are where it has
+/// none: the samples say too little (fewer rows than would tell), or the weight is that of a transposed
+/// convolution. Layers of one weight and scale keep one set of codes.
+void fitWeights(const LayerInputs& inputs, bool meansAreCorrected, LayerCodes& codes);
 
 }  // namespace carina::quantize

@@ -207,14 +207,15 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
+  LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
   CARINA_TRY(const std::vector<Range> ranges,
-             calibrate(graph, annotation, samples, options.roomForOthers, progress));
+             calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
   std::vector<QParams> params = paramsOf(annotation, ranges);
   shortenProducts(graph, annotation, params);
   keepToDomains(graph, annotation, params);
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
-  if (options.fitWeights) CARINA_RETURN_IF_ERROR(fitWeights(graph, samples, options.correctBiases, codes));
-  if (options.correctBiases) CARINA_RETURN_IF_ERROR(correctBiases(graph, codes, samples));
+  if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
+  if (options.correctBiases) correctBiases(graph, inputs, codes);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   std::vector<Diagnostic> warnings = std::move(assignment.warnings);
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/layer_inputs.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "quantize/fit_kernels.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr size_t kMostColumns = 256;  // of a block: errors move no further than to the end of it
+// Rows over all samples: as many as tell the covariance of a block's columns well.
+constexpr size_t kRowsPerColumn = 32, kLeastRows = 512, kMostRows = 2048;
+constexpr size_t kMostSamples = 64;  // that are looked at for covariances, evenly spread over those given
+
+std::vector<ColumnBlock> blocksOf(const LayerGeometry& g) {
+  // Whole channels where that is possible.
+  const auto most = static_cast<int64_t>(kMostColumns);
+  const int64_t width = g.taps <= most ? most / g.taps * g.taps : most;
+  std::vector<ColumnBlock> blocks;
+  for (int64_t group = 0; group < g.groups; ++group) {
+    for (int64_t first = 0; first < g.columns(); first += width) {
+      const auto columns = static_cast<size_t>(std::min(width, g.columns() - first));
+      blocks.push_back(
+          {group, first, columns, std::vector<float>(columns * columns), std::vector<double>(columns)});
+    }
+  }
+  return blocks;
+}
+
+/// Evenly spread over all positions.
+std::vector<int64_t> chosenPositions(int64_t positions, size_t most) {
+  const auto count = std::min<int64_t>(positions, static_cast<int64_t>(most));
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < count; ++i) chosen.push_back((2 * i + 1) * positions / (2 * count));
+  return chosen;
+}
+
+void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const Tensor& tensor) {
+  const std::vector<Origin> origins =
+      originsOf(geometry, chosenPositions(geometry.positions, weight.rowsPerLayer));
+  const size_t stride = (origins.size() + kRowPadding - 1) / kRowPadding * kRowPadding;
+  const auto input = tensor.as<float>();
+  tbb::parallel_for(size_t{0}, weight.blocks.size(), [&](size_t b) {
+    ColumnBlock& block = weight.blocks[b];
+    std::vector<float> storage(block.columns * stride + kRowPadding, 0.0f);
+    void* aligned = storage.data();
+    size_t space = storage.size() * sizeof(float);
+    auto* rows = static_cast<float*>(std::align(64, block.columns * stride * sizeof(float), aligned, space));
+    for (size_t c = 0; c < block.columns; ++c) {
+      float* column = rows + c * stride;
+      gatherColumn(geometry, input, block.group, block.first + static_cast<int64_t>(c), origins, column);
+      block.sums[c] += std::accumulate(column, column + origins.size(), 0.0);
+    }
+    addGram({rows, block.columns * stride}, block.columns, stride, block.gram);
+  });
+  weight.rows += origins.size();
+}
+
+}  // namespace
+
+LayerInputs::LayerInputs(const ir::Graph& graph, const Annotation& annotation, Wanted wanted, size_t samples)
+    : samples_(samples), means_(wanted.means), isLookedAt_(samples) {
+  if (!wanted.covariances && !wanted.means) return;
+  std::map<std::pair<const ir::Value*, int64_t>, size_t> byWeight;  // and groups
+  for (const ir::Node* node : graph.nodes()) {
+    const auto op = asWeighted(*node);
+    if (!op || !annotation.groupOfOperand(*node, 0)) continue;
+    const LayerGeometry geometry = geometryOf(*op);
+    if (geometry.columns() == 0 || geometry.positions == 0) continue;
+    const auto [it, isNew] = byWeight.try_emplace({op->weight, geometry.groups}, weights_.size());
+    if (isNew) weights_.emplace_back();
+    weights_[it->second].layers.push_back(layers_.size());
+    const auto columns = static_cast<size_t>(geometry.groups * geometry.columns());
+    layers_.push_back({*op, geometry, std::vector<float>(means_ ? columns * samples : 0)});
+    if (!op->input->isConstant()) wanted_.insert(op->input);
+  }
+  const size_t looked = wanted.covariances ? std::min(samples, kMostSamples) : 0;
+  for (size_t s = 0; s < looked; ++s) isLookedAt_[s * samples / looked] = true;
+  for (Weight& weight : weights_) {
+    const LayerGeometry& geometry = layers_[weight.layers[0]].geometry;
+    if (looked == 0 || geometry.transposed) continue;
+    const auto columns = std::min(static_cast<size_t>(geometry.columns()), kMostColumns);
+    const size_t rows = std::clamp(kRowsPerColumn * columns, kLeastRows, kMostRows);
+    weight.rowsPerLayer = std::max<size_t>(1, rows / (looked * weight.layers.size()));
+    size_t expected = 0;
+    for (size_t l : weight.layers) {
+      const auto positions = static_cast<size_t>(layers_[l].geometry.positions);
+      if (!layers_[l].op.input->isConstant()) expected += looked * std::min(positions, weight.rowsPerLayer);
+    }
+    if (expected > 0 && expected * 2 >= columns) weight.blocks = blocksOf(geometry);
+  }
+}
+
+void LayerInputs::add(size_t sample, const Values& values) {
+  tbb::parallel_for(size_t{0}, weights_.size(), [&](size_t w) {
+    for (size_t l : weights_[w].layers) {
+      Layer& layer = layers_[l];
+      const bool isConstant = layer.op.input->isConstant();
+      const Tensor& tensor = isConstant ? layer.op.input->constant() : values.at(layer.op.input);
+      if (means_) {
+        const std::vector<float> means = columnMeans(layer.geometry, tensor.as<float>());
+        for (size_t c = 0; c < means.size(); ++c) layer.means[c * samples_ + sample] = means[c];
+      }
+      if (isLookedAt_[sample] && !weights_[w].blocks.empty() && !isConstant)
+        addRows(weights_[w], layer.geometry, tensor);
+    }
+  });
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the samples show of the inputs of layers in the float network: all that fitted rounding and bias
+// correction have to know, gathered while calibration runs the samples anyway.
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "quantize/annotate.hpp"
+#include "quantize/layer_geometry.hpp"
+
+namespace carina::quantize {
+
+/// Columns of one group whose covariance is known.
+struct ColumnBlock {
+  int64_t group = 0, first = 0;
+  size_t columns = 0;
+  std::vector<float> gram;   // sums of products over the rows, lower triangle
+  std::vector<double> sums;  // over the rows
+};
+
+class LayerInputs {
+ public:
+  struct Wanted {
+    bool covariances = false, means = false;
+  };
+  struct Layer {
+    WeightedOp op;
+    LayerGeometry geometry;
+    std::vector<float> means;  // [column, sample] over all groups, when wanted
+  };
+  /// The layers of one weight: an unrolled recurrent layer has one per step.
+  struct Weight {
+    std::vector<size_t> layers;
+    std::vector<ColumnBlock> blocks;  // none: not wanted, too few rows to tell, or a transposed layer
+    size_t rows = 0;                  // seen by every block, over all layers and samples
+    size_t rowsPerLayer = 0;          // looked at in one sample, at most
+  };
+  using Values = std::unordered_map<const ir::Value*, Tensor>;
+
+  /// For the layers whose inputs are quantized. `samples`: how many will be shown.
+  LayerInputs(const ir::Graph& graph, const Annotation& annotation, Wanted wanted, size_t samples);
+
+  /// Whether add() wants to see the value.
+  bool wants(const ir::Value& value) const { return wanted_.count(&value) != 0; }
+  /// Shows what a sample makes of these values; in the order of the samples, for sums of floats to be always
+  /// the same.
+  void add(size_t sample, const Values& values);
+
+  size_t samples() const { return samples_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<Weight>& weights() const { return weights_; }
+
+ private:
+  size_t samples_;
+  bool means_;
+  std::vector<bool> isLookedAt_;  // per sample: for covariances
+  std::vector<Layer> layers_;
+  std::vector<Weight> weights_;
+  std::unordered_set<const ir::Value*> wanted_;
+};
+
+}  // namespace carina::quantize
