@@ -26,17 +26,17 @@ void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, si
                    std::vector<double>& means) {
   const LayerGeometry& g = layer.geometry;
   const auto weights = layer.op.weight->constant().as<float>();
-  const Tensor rounded = codes.dequantized();
-  const auto values = rounded.as<float>();
+  const auto values = codes.codes.as<int8_t>();
   const auto groups = static_cast<size_t>(g.groups), channels = static_cast<size_t>(g.channels),
              outputs = static_cast<size_t>(g.outputs), taps = static_cast<size_t>(g.taps);
   tbb::parallel_for(size_t{0}, groups * outputs, [&](size_t o) {
     const size_t group = o / outputs;
+    const double scale = codes.scales[codes.perChannel ? o : 0];
     for (size_t c = 0; c < channels; ++c) {
       // [output, channel of the group, tap]; a transposed layer has [channel, output of the group, tap]
       const size_t row = g.transposed ? (group * channels + c) * outputs + o % outputs : o * channels + c;
       for (size_t t = 0; t < taps; ++t) {
-        const double error = share * (static_cast<double>(values[row * taps + t]) - weights[row * taps + t]);
+        const double error = share * (scale * values[row * taps + t] - weights[row * taps + t]);
         const float* inputs = &layer.means[((group * channels + c) * taps + t) * samples];
         for (size_t s = 0; s < samples; ++s) means[o * samples + s] += error * inputs[s];
       }

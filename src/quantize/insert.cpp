@@ -165,7 +165,7 @@ class Inserter {
                        codes.perChannel,
                        true,
                        {}};
-    entry.sqnr.add(value.constant(), codes.dequantized());
+    entry.sqnr = codes.sqnr(value.constant());
     report_.tensors.push_back(std::move(entry));
   }
 

@@ -10,10 +10,7 @@ void Sqnr::add(const Tensor& reference, const Tensor& actual) {
   const auto addAll = [&](auto wanted, auto found) {
     for (int64_t i = 0; i < reference.numElements(); ++i) {
       const double want = wanted(i);
-      if (!std::isfinite(want)) continue;
-      const double error = found(i) - want;
-      signal += want * want;
-      noise += error * error;
+      if (std::isfinite(want)) add(want, found(i));
     }
   };
   if (reference.dtype() == DType::Float32 && actual.dtype() == DType::Float32) {

@@ -9,6 +9,11 @@ namespace carina::quantize {
 /// Energy of a signal and of its error, summed over samples.
 struct Sqnr {
   double signal = 0, noise = 0;
+  /// One number.
+  void add(double want, double found) {
+    signal += want * want;
+    noise += (found - want) * (found - want);
+  }
   /// Tensors of one shape. Places where the reference is infinite or NaN do not count.
   void add(const Tensor& reference, const Tensor& actual);
   /// Decibels; infinite without error, NaN when nothing was compared.

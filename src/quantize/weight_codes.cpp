@@ -42,18 +42,18 @@ float withShortProduct(float scale, double factor) {
 
 }  // namespace
 
-Tensor WeightCodes::dequantized() const {
-  Tensor result = Tensor::uninitialized(DType::Float32, codes.shape());
-  const auto values = result.mutableAs<float>();
-  const auto fill = [&](auto integers) {
+Sqnr WeightCodes::sqnr(const Tensor& weight) const {
+  Sqnr result;
+  const auto values = weight.as<float>();
+  const auto addAll = [&](auto integers) {
     forEachOfChannel(codes.shape(), axis, [&](size_t c, size_t i) {
-      values[i] = static_cast<float>(integers[i]) * scales[perChannel ? c : 0];
+      result.add(values[i], static_cast<float>(integers[i]) * scales[perChannel ? c : 0]);
     });
   };
   if (codes.dtype() == DType::Int8) {
-    fill(codes.as<int8_t>());
+    addAll(codes.as<int8_t>());
   } else {
-    fill(codes.as<int32_t>());
+    addAll(codes.as<int32_t>());
   }
   return result;
 }

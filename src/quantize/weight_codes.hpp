@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quantize/annotate.hpp"
+#include "quantize/sqnr.hpp"
 
 namespace carina::quantize {
 
@@ -18,8 +19,8 @@ struct WeightCodes {
   bool perChannel = false;
   int axis = 0;
 
-  /// The weights that the codes stand for.
-  Tensor dequantized() const;
+  /// Of the numbers that the codes stand for.
+  Sqnr sqnr(const Tensor& weight) const;
 };
 
 /// round-half-even of x, cut to int8 weight codes: between 2^23 and 2^24 floats are whole numbers. Loops over

@@ -270,24 +270,33 @@ class SliceWriter {
     for (const uint16_t entry : palette.entries) out_.put(entry, palette.bits);
   }
 
+  /// The unary parts of the next weights, as far as they fit. Each position but the last of a weight takes
+  /// two off its quotient; a truncated code has one position.
   WeightUnary takeWeights(const uint16_t* indices, uint32_t weights, uint32_t& w, uint32_t& left) const {
     WeightUnary unary;
-    const int divisor = slice_.indexCode.divisor;
-    for (int position = 0; position < kWeightPositions && w < weights; ++position) {
-      bool ends = true;
-      if (left > 0) {
-        unary.unary0 |= 1u << position;
-        if (left > 1) {
-          unary.unary1 |= 1u << unary.unary1Count;
-          ends = slice_.indexCode.truncated;
+    for (int position = 0; position < kWeightPositions && w < weights;) {
+      if (slice_.indexCode.truncated) {
+        unary.unary0 |= static_cast<uint32_t>(left > 0) << position;
+        unary.unary1 |= static_cast<uint32_t>(left > 1) << unary.unary1Count;
+        unary.unary1Count += left > 0 ? 1 : 0;
+        ++position;
+      } else {
+        const int room = kWeightPositions - position;
+        if (left / 2 >= static_cast<uint32_t>(room)) {  // goes on in the next chunk
+          unary.unary0 |= ((1u << room) - 1) << position;
+          unary.unary1 |= ((1u << room) - 1) << unary.unary1Count;
+          unary.unary1Count += room;
+          left -= 2 * static_cast<uint32_t>(room);
+          break;
         }
-        ++unary.unary1Count;
-        left -= std::min(left, 2u);
+        const uint32_t pairs = left / 2, ones = (1u << pairs) - 1, odd = left & 1;
+        unary.unary0 |= (ones | odd << pairs) << position;
+        unary.unary1 |= ones << unary.unary1Count;
+        unary.unary1Count += static_cast<int>(pairs + odd);
+        position += static_cast<int>(pairs) + 1;
       }
-      if (ends) {
-        ++w;
-        left = w < weights ? indices[w] >> divisor : 0;
-      }
+      ++w;
+      left = w < weights ? indices[w] >> slice_.indexCode.divisor : 0;
     }
     return unary;
   }
