@@ -94,10 +94,13 @@ Tensor channelInnermost(const Tensor& weight) {
   return transposed(weight, Lowering::channelLast(static_cast<size_t>(weight.rank())));
 }
 
-/// A kernel with dilation - 1 zeros (zero points) between its taps.
-Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
+/// A kernel with dilation - 1 zeros (zero points) between its taps, `front` zeros before and `back` after
+/// them.
+Tensor widened(const Tensor& weight, const ir::Ints& dilation, const ir::Ints& front, const ir::Ints& back,
+               int64_t zero) {
   Shape shape = weight.shape();
-  for (size_t i = 0; i < dilation.size(); ++i) shape[i + 2] = (shape[i + 2] - 1) * dilation[i] + 1;
+  for (size_t i = 0; i < dilation.size(); ++i)
+    shape[i + 2] = front[i] + (shape[i + 2] - 1) * dilation[i] + 1 + back[i];
   if (shape == weight.shape()) return weight;
   Tensor result = Tensor::uninitialized(DType::Int8, shape);
   const auto to = result.mutableAs<int8_t>();
@@ -107,7 +110,8 @@ Tensor dilated(const Tensor& weight, const ir::Ints& dilation, int64_t zero) {
   Shape index(shape.size(), 0);
   for (int8_t code : from) {
     int64_t at = 0;
-    for (size_t i = 0; i < index.size(); ++i) at += index[i] * strides[i] * (i < 2 ? 1 : dilation[i - 2]);
+    for (size_t i = 0; i < index.size(); ++i)
+      at += strides[i] * (i < 2 ? index[i] : front[i - 2] + index[i] * dilation[i - 2]);
     to[static_cast<size_t>(at)] = code;
     for (size_t i = index.size(); i-- > 0;) {
       if (++index[i] < weight.dim(static_cast<int64_t>(i))) break;
@@ -134,12 +138,19 @@ Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Va
   if (spatialRank(g) != 2)
     return fail("a transposed 3-d convolution has no form in TOSA")
         .withRemedy("upsample, then convolve: ordinary 3-d convolutions have one");
-  const Tensor wide = dilated(weight, g.dilation, weightZero);
+  // TOSA cuts off less than a kernel on each side: where the padding is more, the kernel gets taps of zeros
+  // on the other side.
   Emitter::Window window{g.stride, {}, {}};
+  ir::Ints front, back;
   for (size_t i = 0; i < 2; ++i) {
-    window.pad.push_back(-g.padBefore[i]);
-    window.pad.push_back(g.outputPadding[i] - g.padAfter[i]);
+    const int64_t reach = (weight.dim(static_cast<int64_t>(i) + 2) - 1) * g.dilation[i] + 1;
+    const int64_t cutBefore = g.padBefore[i], cutAfter = g.padAfter[i] - g.outputPadding[i];
+    front.push_back(std::max<int64_t>(cutAfter - reach + 1, 0));
+    back.push_back(std::max<int64_t>(cutBefore - reach + 1, 0));
+    window.pad.push_back(-(cutBefore + front[i]));
+    window.pad.push_back(-(cutAfter + back[i]));
   }
+  const Tensor wide = widened(weight, g.dilation, front, back, weightZero);
   ir::Value* kernel = lowering.emit().constant(transposed(wide, {1, 2, 3, 0}));
   return lowering.emit().transposeConv2d(input, kernel, lowering.emit().constant(std::move(bias)), inputZero,
                                          weightZero, window);

@@ -588,6 +588,13 @@ const Case kGroups[] = {
                                                  Ints{1, 1})
            .output();
      }},
+    {"conv_transpose_that_cuts_off_more_than_its_kernel",
+     [](Network& n) {
+       return aten::ConvTranspose2dInput::create(n.b, n.input({1, 4, 5, 4}), n.weight({4, 3, 2, 1}),
+                                                 n.weight({3}), Ints{2, 3}, Ints{3, 1}, Ints{1, 2}, 1,
+                                                 Ints{1, 1})
+           .output();
+     }},
     {"conv_that_only_sees_padding",
      [](Network& n) {
        return n.conv(n.input({1, 2, 1, 3}), {4, 2, 2, 2}, {7, 5}, {3, 2});
