@@ -171,10 +171,10 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   g.spatial = name.find("1d") != std::string_view::npos   ? 1
               : name.find("3d") != std::string_view::npos ? 3
                                                           : 2;
-  // upsample_nearest (not nearest_exact) copies rows or doubles them whatever the factor that led to these
-  // sizes.
-  const bool wholeRows =
-      name.find("upsample_nearest") != std::string_view::npos && name.find("exact") == std::string_view::npos;
+  // upsample_nearest of images (not of lines or volumes, not nearest_exact) copies rows or doubles them
+  // whatever the factor that led to these sizes.
+  const bool wholeRows = g.spatial == 2 && name.find("upsample_nearest") != std::string_view::npos &&
+                         name.find("exact") == std::string_view::npos;
   const size_t n = g.spatial;
   if (input.size() != n + 2) return fail("input {} does not fit the operator", shapeText(input));
   g.alignCorners = arguments.boolean("align_corners");

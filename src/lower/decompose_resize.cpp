@@ -85,14 +85,27 @@ ir::Value* resizedImage(ir::Builder& b, ir::Value* image, Mode mode, const Targe
   }
 }
 
+/// Images keep or double their rows whatever the factor that led to these sizes, lines and volumes do not.
+bool differsFromImages(const Resize& op, const Shape& input, const Shape& output) {
+  if (op.mode != Mode::Nearest || !op.target.factors) return false;
+  for (size_t d = 0; d < op.spatial; ++d) {
+    const int64_t in = input[2 + d], out = output[2 + d];
+    if ((out == in || out == 2 * in) &&
+        (*op.target.factors)[d] * static_cast<double>(in) != static_cast<double>(out))
+      return true;
+  }
+  return false;
+}
+
 /// Lines are images one row high. Volumes are resized along the depth, then in the planes: linear values are
 /// rounded twice.
 Result<bool> rewriteToImages(ir::Node* node) {
   const auto op = asResize(node);
   if (!op) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
   const Shape shape = x->shape(), result = node->result()->shape();
+  if (differsFromImages(*op, shape, result)) return pickNearestRows(node);
+  ir::Builder b = ir::Builder::beforeNode(node);
   if (op->spatial == 1) {
     x = reshaped(b, x, {shape[0], shape[1], 1, shape[2]});
     x = resizedImage(b, x, op->mode, op->target.with(0, 1));

@@ -112,15 +112,21 @@ TEST(AtenKernels, NearestAndLinearResizing) {
   EXPECT_EQ(values<float>(run("aten._upsample_nearest_exact1d.vec", {line},
                               {{"output_size", "[7]"}, {"scale_factors", "None"}})),
             (std::vector<float>{0, 0, 1, 2, 2, 3, 3}));
-  // 2 rows by 2.25 are 4, and PyTorch doubles rows whatever the factor; likewise 1.3 of 2 rows copies them.
-  const Tensor two = Tensor::from<float>({1, 1, 2}, {5, 7});
-  const auto byFactor = [&](const char* factor) {
-    return values<float>(
-        run("aten.upsample_nearest1d.vec", {two}, {{"output_size", "None"}, {"scale_factors", factor}}));
+  // 2 rows by 2.25 are 4, and PyTorch doubles rows of images whatever the factor; likewise 1.3 of 2 rows
+  // copies them. In lines and volumes it does not.
+  const auto byFactor = [&](const char* name, const Shape& shape, const char* factors) {
+    return values<float>(run(name, {Tensor::from<float>(shape, {5, 7})},
+                             {{"output_size", "None"}, {"scale_factors", factors}}));
   };
-  EXPECT_EQ(byFactor("[2.25]"), (std::vector<float>{5, 5, 7, 7}));
-  EXPECT_EQ(byFactor("[1.3]"), (std::vector<float>{5, 7}));
-  EXPECT_EQ(byFactor("[2.6]"), (std::vector<float>{5, 5, 5, 7, 7}));
+  const auto rows = [&](const char* factors) {
+    return byFactor("aten.upsample_nearest2d.vec", {1, 1, 2, 1}, factors);
+  };
+  EXPECT_EQ(rows("[2.25, 1.0]"), (std::vector<float>{5, 5, 7, 7}));
+  EXPECT_EQ(rows("[1.3, 1.0]"), (std::vector<float>{5, 7}));
+  EXPECT_EQ(rows("[2.6, 1.0]"), (std::vector<float>{5, 5, 5, 7, 7}));
+  EXPECT_EQ(byFactor("aten.upsample_nearest1d.vec", {1, 1, 2}, "[2.25]"), (std::vector<float>{5, 5, 5, 7}));
+  EXPECT_EQ(byFactor("aten.upsample_nearest3d.vec", {1, 1, 1, 2, 1}, "[1.0, 1.3, 1.0]"),
+            (std::vector<float>{5, 5}));
   const Tensor linear =
       run("aten.upsample_linear1d.vec", {line},
           {{"output_size", "None"}, {"align_corners", "False"}, {"scale_factors", "[1.7]"}});

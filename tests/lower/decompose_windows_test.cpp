@@ -123,6 +123,14 @@ const Case kResizing[] = {
            .output();
      },
      -1, 0},
+    {"nearest3d_by_factors_that_keep_and_double",  // rows 0, 0 and columns 0, 0, 0, 1, which images do not
+                                                   // give
+     [](Network& n) {
+       return aten::UpsampleNearest3dVec::create(n.b, n.input({2, 2, 3, 2, 2}), std::nullopt,
+                                                 Reals{2.0, 1.3, 2.2})
+           .output();
+     },
+     -1, 0},
     {"nearest_of_an_inexact_factor",
      [](Network& n) {
        return aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 7, 9}), std::nullopt, Reals{1.7, 0.6})
