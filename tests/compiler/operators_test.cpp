@@ -197,6 +197,19 @@ TEST(Operators, BilinearResize) {
   expectExact(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), kFamilies);
 }
 
+/// A RESIZE that shrinks reads beyond the place of its first block: it waits for all of the operation before
+/// it.
+TEST(Operators, ShrinkingResizeWaitsForWhatItReads) {
+  for (const auto mode : {tosa::ResizeMode::BILINEAR, tosa::ResizeMode::NEAREST}) {
+    TosaBuilder b;
+    ir::Value* x = b.maxPool(b.input(DType::Int8, {1, 12, 10, 1}), {2, 1}, {1, 1}, {0, 0, 0, 0});
+    ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({3, 5, 2, 3}), b.shapeValue({0, 0}),
+                                        b.shapeValue({0, 0}), mode)
+                       .output();
+    expectExact(b.finish({y}), kFamilies);
+  }
+}
+
 TEST(Operators, ComparisonsLogicAndSelect) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
