@@ -250,6 +250,11 @@ Result<Results> filled(Composite& c) {
   return Results{c.expand(c.number(c.arguments().real("value"), x->dtype()), x->shape())};
 }
 
+Result<Results> zeroed(Composite& c) {
+  Value* x = c.operand("self");
+  return Results{c.expand(c.number(0, x->dtype()), x->shape())};
+}
+
 Result<Results> broadcastTensors(Composite& c) {
   Results results;
   for (size_t i = 0; i < c.node().results().size(); ++i)
@@ -295,6 +300,7 @@ const std::map<std::string_view, Composition>& movingComposites() {
       {"aten.vsplit.array", split},
       {"aten.vsplit.int", split},
       {"aten.vstack.default", joined},
+      {"aten.zero.default", zeroed},
   };
   return table;
 }
