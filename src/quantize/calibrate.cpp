@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -153,11 +154,23 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
-  for (const Group& group : annotation.groups) {
+  // A moving average is one over samples: what a sample shows of a group counts as one observation, and what
+  // is the same in all of them is not averaged. Otherwise the tensor that comes first would be nearly all.
+  const auto averages = [&](size_t g) {
+    return annotation.groups[g].observer.kind == ObserverKind::MovingAverage;
+  };
+  std::vector<Range> constants(groups);  // of groups that are averaged
+  for (size_t g = 0; g < groups; ++g) {
+    const Group& group = annotation.groups[g];
     observers.push_back(makeObserver(group.observer, levelsOf(group)));
     if (group.widened) continue;
     for (const Form& form : group.forms) {
-      if (form.value->isConstant()) observers.back()->observe(form.value->constant().as<float>());
+      if (!form.value->isConstant()) continue;
+      const auto values = form.value->constant().as<float>();
+      if (averages(g))
+        constants[g] = unite(constants[g], rangeOf(values));
+      else
+        observers[g]->observe(values);
     }
   }
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
@@ -185,9 +198,10 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       for (const Seen& sample : seen) {
         Range extent;
         for (const Tensor& tensor : sample.groups[g]) {
-          observers[g]->observe(tensor.as<float>());
+          if (!averages(g)) observers[g]->observe(tensor.as<float>());
           extent = unite(extent, rangeOf(tensor.as<float>()));
         }
+        if (averages(g) && !extent.empty()) observers[g]->observe(std::array{extent.min, extent.max});
         reaches[g].add(extent);
       }
     });
@@ -197,7 +211,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
 
   std::vector<Range> ranges(groups);
   tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
-    ranges[g] = observers[g]->range();
+    ranges[g] = unite(observers[g]->range(), constants[g]);
     const Group& group = annotation.groups[g];
     if (roomForOthers && group.observer.kind == ObserverKind::Histogram)
       ranges[g] = reaches[g].withRoom(ranges[g], group.precision, possibleValues(group));

@@ -88,6 +88,20 @@ TEST(Annotate, OneLayerOfTwoInputsHasTwoRanges) {
   EXPECT_NE(annotation.groupOf(a).value(), annotation.groupOf(b).value());
 }
 
+/// What comes first in a moving average is nearly all of it: neither a constant nor the first tensor may.
+TEST(Quantize, AMovingAverageTakesWhatASampleShowsOfAGroupAtOnce) {
+  Network n;
+  Value* x = n.input({1, 2, 4, 4});
+  const std::vector<Value*> parts{n.constant({1, 1, 4, 4}, 0, 3),
+                                  aten::ClampMin::create(n.b, x, 1.0).output(), x};
+  n.done(aten::Cat::create(n.b, parts, int64_t{1}).output());
+  auto result = quantized(n, ObserverKind::MovingAverage);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const auto nodes = quantizes(result->graph);
+  ASSERT_FALSE(nodes.empty());
+  EXPECT_EQ(nodes[0].scale(), static_cast<double>(4.0f / 255.0f));  // [-1, 2] of x, [0, 3] of the constant
+}
+
 TEST(Quantize, ParametersOfAConvolution) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
