@@ -67,16 +67,6 @@ Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   return result;
 }
 
-std::vector<std::string> findingsOf(const device::RunStats& stats) {
-  std::vector<std::string> texts;
-  for (size_t call = 0; call < stats.delegates.size(); ++call) {
-    for (const npu::Finding& finding : stats.delegates[call].findings) {
-      texts.push_back(findingText(fmt::format("NPU call {}", call), finding));
-    }
-  }
-  return texts;
-}
-
 /// `Runner` is one of device's: of ExecuTorch programs, or of TFLite models.
 template <typename Runner>
 Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
@@ -130,6 +120,16 @@ Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arr
 }
 
 }  // namespace
+
+std::vector<std::string> findingsOf(const device::RunStats& stats) {
+  std::vector<std::string> texts;
+  for (size_t call = 0; call < stats.delegates.size(); ++call) {
+    for (const npu::Finding& finding : stats.delegates[call].findings) {
+      texts.push_back(findingText(fmt::format("NPU call {}", call), finding));
+    }
+  }
+  return texts;
+}
 
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays) {
   CARINA_TRY(const auto file, MappedFile::open(options.file));

@@ -57,6 +57,9 @@ struct RunResult {
   }
 };
 
+/// What the checker found in the command streams of a run, call by call.
+std::vector<std::string> findingsOf(const device::RunStats& stats);
+
 /// Errors name the array or the place that does not fit. A bundled program runs on its test cases when
 /// `arrays` is empty.
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays);

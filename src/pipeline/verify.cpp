@@ -12,6 +12,7 @@
 #include "base/file.hpp"
 #include "device/run.hpp"
 #include "pipeline/npu_probe.hpp"
+#include "pipeline/run.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
@@ -80,6 +81,7 @@ class Verifier {
     CARINA_TRY(program_, pte::writeProgram(build_.program));
     device::RunOptions options;
     options.configFile = build_.options.configFile;
+    options.model.check = true;
     options.keepDelegateIo = true;
     options.keepKernelResults = true;
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
@@ -116,6 +118,7 @@ class Verifier {
                     simulated.empty() ? nullptr : &simulated[i]);
     }
     result_.cycles = outcome.stats.npuCycles;
+    if (result_.samples == 0) result_.findings = findingsOf(outcome.stats);
     if (outcome.stats.delegates.size() != build_.compiled.size())
       return fail("the program ran another number of NPU parts");
     for (size_t i = 0; i < build_.compiled.size(); ++i) {
@@ -231,7 +234,7 @@ class Verifier {
 }  // namespace
 
 bool Verification::ok() const {
-  return delegateMismatches == 0 &&
+  return delegateMismatches == 0 && findings.empty() &&
          std::all_of(cpu.begin(), cpu.end(), [](const CpuResult& node) { return node.mismatches == 0; }) &&
          std::all_of(layers.begin(), layers.end(),
                      [](const LayerResult& layer) { return layer.mismatches == 0; });
@@ -261,7 +264,8 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
   }
   if (!arrays.empty()) {
     return fail("holds '{}', but no array for a program input", arrays.front().first)
-        .withRemedy("name the arrays in0, in1, ... or calib0, calib1, ... in the order of the program's inputs");
+        .withRemedy(
+            "name the arrays in0, in1, ... or calib0, calib1, ... in the order of the program's inputs");
   }
   quantize::Sample sample;
   std::mt19937_64 random(1);

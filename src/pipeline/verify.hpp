@@ -48,9 +48,12 @@ struct Verification {
   std::vector<LayerResult> layers;
   std::vector<AccuracyResult> accuracy;
   std::vector<OutputResult> outputs;
-  int64_t delegateMismatches = 0;  // elements of delegate results that differ from the TOSA interpreter's
-  int64_t cycles = 0;              // NPU, one inference
-  bool ok() const;  // NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance
+  int64_t delegateMismatches = 0;     // elements of delegate results that differ from the TOSA interpreter's
+  int64_t cycles = 0;                 // NPU, one inference
+  std::vector<std::string> findings;  // of the checker of command streams, in the first sample
+  /// NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance; nothing is found in the
+  /// command streams.
+  bool ok() const;
 };
 
 /// `samples`: one tensor per input of the float network, or of the program when there is no float network.

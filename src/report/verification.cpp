@@ -83,6 +83,10 @@ std::string verificationText(const pipeline::Verification& verification, bool al
                         same ? "NPU and TOSA agree bit for bit" : "NPU and TOSA DIFFER", exact,
                         verification.layers.size(), over, countText(verification.cycles));
   }
+  if (!verification.findings.empty()) {
+    text += "the checker of command streams finds what would go WRONG in hardware:\n";
+    for (const std::string& finding : verification.findings) text += fmt::format("  {}\n", finding);
+  }
   if (!verification.cpu.empty()) {
     const auto good =
         static_cast<size_t>(std::count_if(verification.cpu.begin(), verification.cpu.end(),

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
+#include "pte/delegate_blob.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -62,6 +64,33 @@ TEST_P(Networks, NpuEqualsTosa) {
     EXPECT_GT(output.program.decibels(), 15.0);
   }
   EXPECT_GT(result->cycles, 0);
+}
+
+/// Every operation may start while the three blocks before it are unfinished: right in the model, a race in
+/// hardware.
+TEST(Checker, WhatItFindsFailsTheVerification) {
+  const Options options = optionsFor("digits8", "ethos-u55-128", "");
+  auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  pte::Delegate& delegate = built->program.methods[0].delegates[0];
+  auto blob = pte::parseDelegateBlob(delegate.blob);
+  ASSERT_TRUE(blob.ok()) << blob.error().str();
+  for (size_t at = 0; at + 4 <= blob->payload.size(); at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, &blob->payload[at], 4);
+    if ((word & 0xffff) != 0x012f) continue;  // NPU_SET_BLOCKDEP
+    word = 3u << 16 | 0x012f;
+    std::memcpy(&blob->payload[at], &word, 4);
+  }
+  delegate.blob = pte::buildDelegateBlob(*blob);
+  auto arrays = readNpz(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  auto result = verifySome(*built, *arrays, 1);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_EQ(result->delegateMismatches, 0);
+  ASSERT_FALSE(result->findings.empty());
+  EXPECT_NE(result->findings[0].find("BLOCKDEP 3"), std::string::npos) << result->findings[0];
+  EXPECT_FALSE(result->ok());
 }
 
 constexpr Place kPlaces[] = {
