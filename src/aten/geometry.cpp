@@ -163,6 +163,17 @@ Result<PoolGeometry> poolGeometry(const ir::Node& node) {
   return g;
 }
 
+bool PoolGeometry::hasOneDivisor(const Shape& input) const {
+  if (divisor) return true;
+  for (size_t i = 0; i < spatial; ++i) {
+    // What the last window reaches beyond the padding is not counted.
+    const int64_t size = input[input.size() - spatial + i], positions = output[output.size() - spatial + i];
+    const int64_t end = (positions - 1) * stride[i] + kernel[i] - padding[i] - size;
+    if (end > padding[i] || (padding[i] > 0 && !countIncludePad)) return false;
+  }
+  return true;
+}
+
 Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   const Shape& input = node.operand(0)->shape();
   const Arguments arguments(node);

@@ -31,6 +31,9 @@ struct PoolGeometry {
   bool countIncludePad = true;
   std::optional<int64_t> divisor;
   Shape output;
+
+  /// Whether an average divides every window of an input of this shape by the same number.
+  bool hasOneDivisor(const Shape& input) const;
 };
 /// For aten.max_pool*, max_pool*_with_indices and avg_pool*.
 Result<PoolGeometry> poolGeometry(const ir::Node& node);

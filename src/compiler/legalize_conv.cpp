@@ -229,6 +229,7 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
 Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
   CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
+  if (isScaledSum(node)) return lowerScaledSum(node);
   CARINA_TRY(ir::Value * input, get(node.input()));
   const Tensor weight = weightTensor(node.weight());  // [KH, KW, C, M]
   const int64_t kh = weight.dim(0), kw = weight.dim(1), channels = weight.dim(2), multiple = weight.dim(3);

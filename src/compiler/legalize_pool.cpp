@@ -142,6 +142,59 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
   return {};
 }
 
+namespace {
+
+/// A single window does not stride.
+ir::Ints effectiveStride(const tosa::DepthwiseConv2d& node) {
+  const Shape& out = node.output()->shape();
+  return {out[1] == 1 ? 1 : node.stride()[0], out[2] == 1 ? 1 : node.stride()[1]};
+}
+
+}  // namespace
+
+bool Legalizer::isScaledSum(const tosa::DepthwiseConv2d& node) const {
+  constexpr int64_t kFewTaps = 9;                    // for fewer the depthwise unit is as fast
+  const Tensor& weight = node.weight()->constant();  // [KH, KW, C, M]
+  const Shape& in = node.input()->shape();
+  const ir::Ints none(4, 0), stride = effectiveStride(node);
+  if (!node.output()->hasOneUse() || node.input()->dtype() != DType::Int8 || weight.dim(3) != 1 ||
+      weight.dim(0) * weight.dim(1) <= kFewTaps || node.pad() != none || node.dilation() != ir::Ints{1, 1} ||
+      stride[0] > kMaxPoolStride || stride[1] > kMaxPoolStride || constantValue(node.weightZp()) != 0 ||
+      !fitsPool({in[1], in[2], in[3]}, weight.dim(0), weight.dim(1)))
+    return false;
+  const auto rescale = ir::dynCast<tosa::Rescale>(node.output()->uses()[0].node);
+  if (!rescale) return false;
+  const RescaleNumbers numbers = rescaleNumbers(rescale);
+  if (numbers.perChannel() || numbers.inputZeroPoint != 0 || dtypeSize(numbers.outputType) != 1) return false;
+  const auto all = [](const Tensor& tensor, int64_t value) {
+    for (int64_t i = 0; i < tensor.numElements(); ++i) {
+      if (tensor.integerAt(i) != value) return false;
+    }
+    return true;
+  };
+  return all(weight, 1) && all(node.bias()->constant(), 0);
+}
+
+Status Legalizer::lowerScaledSum(const tosa::DepthwiseConv2d& node) {
+  CARINA_TRY(ir::Value * input, get(node.input()));
+  const Shape &out = node.output()->shape(), &weight = node.weight()->shape();
+  Window w;
+  w.kernel = {weight[0], weight[1]};
+  w.stride = effectiveStride(node);
+  w.ifmZeroPoint = constantValue(node.inputZp());
+  const Shape used{(out[1] - 1) * w.stride[0] + w.kernel[0], (out[2] - 1) * w.stride[1] + w.kernel[1],
+                   out[3]};
+  std::vector<ir::Value*> parts;
+  std::vector<ir::Node*> operations;
+  for (int64_t n = 0; n < input->dim(0); ++n) {
+    ir::Value* map = npu_ir::createSlice(builder_, image(input, n), {0, 0, 0}, used);
+    parts.push_back(npu_ir::createPool(builder_, map, PoolMode::SUM, w, {}, DType::Int32));
+    operations.push_back(parts.back()->producer());
+  }
+  define(node.output(), images(parts), std::move(operations));
+  return {};
+}
+
 Result<ir::Value*> Legalizer::largeAverage(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
                                            int64_t inputZero, int64_t outputZero) {
   // Sums of parts of the window by convolutions with ones, then TOSA's reciprocal on the 32-bit sum.

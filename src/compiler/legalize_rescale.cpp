@@ -124,7 +124,9 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
       return !numbers.perChannel();
     case npu_ir::OpId::Pool: {
       const npu_ir::Pool pool(const_cast<ir::Node*>(operation));
-      if (pool.mode() != npu_ir::PoolMode::REDUCE_SUM || numbers.perChannel()) return false;
+      if (numbers.perChannel()) return false;
+      if (pool.mode() == npu_ir::PoolMode::SUM) return dtypeSize(output) == 1;
+      if (pool.mode() != npu_ir::PoolMode::REDUCE_SUM) return false;
       return inputBits <= 16 || shiftOnly;
     }
     case npu_ir::OpId::Elementwise: {

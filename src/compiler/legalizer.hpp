@@ -84,6 +84,9 @@ class Legalizer {
   Status lowerConv3d(const tosa::Conv3d& node);
   Status lowerTransposeConv2d(const tosa::TransposeConv2d& node);
   Status lowerAvgPool(const tosa::AvgPool2d& node);
+  /// Whether pooling computes a depthwise convolution: one with ones whose sums become 8 bits at one scale.
+  bool isScaledSum(const tosa::DepthwiseConv2d& node) const;
+  Status lowerScaledSum(const tosa::DepthwiseConv2d& node);
   Status lowerMaxPool(const tosa::MaxPool2d& node);
   Status lowerRescale(const tosa::Rescale& node);
   Status lowerClamp(const tosa::Clamp& node);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling over one or two spatial dimensions. Results keep the codes' scale.
+// Max and average pooling over one or two spatial dimensions. Results keep the codes' scale, averages of int8
+// codes where nothing else is asked for.
 #include <algorithm>
 
+#include "aten/geometry.hpp"
 #include "aten/ops.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
 namespace {
+
+// Sums by convolution: kernels that every Ethos-U takes in one operation.
+constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096;
 
 /// What all pooling operators say, for two spatial dimensions.
 struct Pool {
@@ -123,18 +128,55 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   return definePooled(lowering, node, input, lowering.emit().maxPool2d(data, pool.kernel, window));
 }
 
+/// Whether the result gets other codes than the input has.
+bool changesCodes(const Lowering& lowering, const ir::Node& node, const Real& input) {
+  const auto asked = lowering.codesAfter(node.result());
+  return asked && (asked->scale != input.scale() || asked->zeroPoint != input.zeroPoint);
+}
+
+/// Sums of the windows by a depthwise convolution with ones, which fills what lies beyond the edges with
+/// zeros.
+Status sumPool(Lowering& lowering, const ir::Node& node, const Real& input, const Pool& pool, ir::Value* data,
+               Emitter::Window window) {
+  Emitter& emit = lowering.emit();
+  const int64_t channels = data->dim(3), count = pool.kernel[0] * pool.kernel[1];
+  Tensor ones = Tensor::uninitialized(DType::Int8, {pool.kernel[0], pool.kernel[1], channels, 1});
+  const auto weights = ones.mutableAs<int8_t>();
+  std::fill(weights.begin(), weights.end(), int8_t{1});
+  window.dilation = {1, 1};
+  ir::Value* sums = emit.depthwiseConv2d(data, emit.constant(std::move(ones)),
+                                         emit.constant(Tensor::zeros(DType::Int32, {channels})),
+                                         input.zeroPoint, 0, window);
+  const double divisor = static_cast<double>(pool.divisor.value_or(count));
+  const Shape& s = sums->shape();
+  Stored result{sums, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
+  result.layout = *result.layout.viewed(node.result()->shape());
+  defineAccumulator(lowering, node.result(), std::move(result), input.scale() / divisor);
+  return {};
+}
+
 /// Padding that counts is put around the image as zeros; AVG_POOL2D leaves its own padding out of the
-/// divisor, which is what ceil_mode asks for beyond the padded image.
+/// divisor, which is what ceil_mode asks for beyond the padded image. It rounds to the input's codes: where
+/// the result has finer ones, sums keep what the average needs.
 Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
   CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
+  const Shape outputs = outputsOf(node, spatialRank);
+  CARINA_TRY(const aten::PoolGeometry geometry, aten::poolGeometry(node));
+  const bool small =
+      pool.kernel[0] <= kMostKernelHeight && pool.kernel[0] * pool.kernel[1] <= kMostKernelArea;
+  if (data->dtype() == DType::Int8 && small && changesCodes(lowering, node, input) &&
+      geometry.hasOneDivisor(node.operands()[0]->shape())) {
+    const Emitter::Window window = fitted(lowering, pool, outputs, data);
+    return sumPool(lowering, node, input, pool, data, window);
+  }
   if ((pool.countPadding || pool.divisor) && (pool.padding[0] > 0 || pool.padding[1] > 0)) {
     data = lowering.emit().pad(
         data, {0, 0, pool.padding[0], pool.padding[0], pool.padding[1], pool.padding[1], 0, 0},
         input.zeroPoint);
     pool.padding = {0, 0};
   }
-  Emitter::Window window = fitted(lowering, pool, outputsOf(node, spatialRank), data);
+  Emitter::Window window = fitted(lowering, pool, outputs, data);
   double factor = 1;
   if (pool.divisor) {
     // Every window is divided by the same number: what it sees beyond the edge is zeros.

@@ -38,6 +38,34 @@ double quantumOf(const ir::Value& output) {
   return dequantize ? dequantize.scale() : 0.0;
 }
 
+/// The codes of a program input, which a quantize or dequantize node reads; nothing for what has none.
+std::optional<quantize::QParams> inputCodes(const ir::Value& input) {
+  for (const ir::Use& use : input.uses()) {
+    if (const auto q = ir::dynCast<aten::QuantizePerTensor>(use.node))
+      return quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
+    if (const auto q = ir::dynCast<aten::DequantizePerTensor>(use.node))
+      return quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
+  }
+  return std::nullopt;
+}
+
+/// Those of a program output, which a dequantize node makes.
+std::optional<quantize::QParams> outputCodes(const ir::Value& output) {
+  const auto q = ir::producerAs<aten::DequantizePerTensor>(&output);
+  if (!q) return std::nullopt;
+  return quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
+}
+
+/// A float tensor as its codes hold it; others as they are.
+Tensor rounded(const Tensor& tensor, const std::optional<quantize::QParams>& codes) {
+  if (!codes || tensor.dtype() != DType::Float32) return tensor;
+  Tensor result = Tensor::uninitialized(DType::Float32, tensor.shape());
+  std::transform(
+      tensor.as<float>().begin(), tensor.as<float>().end(), result.mutableAs<float>().begin(),
+      [&](float x) { return quantize::dequantizeValue(quantize::quantizeValue(x, *codes), *codes); });
+  return result;
+}
+
 /// The sample as the program takes it: float samples of integer inputs are quantized by the input's
 /// parameters.
 quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample) {
@@ -107,6 +135,7 @@ class Verifier {
       }));
     }
     const quantize::Sample integers = programSample(build_.graph(), sample);
+    if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
     if (simulation_) {
       CARINA_TRY(simulated, simulation_->run(integers, [&](const ir::Value& value, const Tensor& tensor) {
         if (const ir::Value* source = quantizedSource(value)) compareAccuracy(*source, tensor, values);
@@ -135,6 +164,20 @@ class Verifier {
   }
 
  private:
+  /// The float network between rounded ends: what no program with these codes is likely to surpass.
+  Status addEnds(const quantize::Sample& sample, const std::vector<Tensor>& reference) {
+    const ir::Graph& graph = *build_.simulation;
+    quantize::Sample inputs;
+    for (size_t i = 0; i < sample.size(); ++i)
+      inputs.push_back(rounded(sample[i], inputCodes(*graph.inputs()[i])));
+    CARINA_TRY(const std::vector<Tensor> outputs, float_->run(inputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (isFloat(outputs[i].dtype()))
+        result_.outputs[i].ends.add(reference[i], rounded(outputs[i], outputCodes(*graph.outputs()[i])));
+    }
+    return {};
+  }
+
   void compareAccuracy(const ir::Value& source, const Tensor& simulated, const Values& values) {
     auto it = values.find(source.name);
     if (it == values.end() || it->second.shape() != simulated.shape()) return;

@@ -30,6 +30,7 @@ struct OutputResult {
       0;  // delegate results that differ from the TOSA interpreter's, counted at this output's value
   int64_t beyondOneLsb = 0;  // program against fake-quant simulation
   double worstLsb = 0;
+  Sqnr ends;       // float between inputs and outputs rounded to their codes, against float
   Sqnr simulated;  // fake-quant against float
   Sqnr program;    // program against float
 };

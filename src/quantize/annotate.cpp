@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "aten/conv_op.hpp"
+#include "aten/geometry.hpp"
 #include "aten/ops.hpp"
 #include "quantize/recurrence.hpp"
 
@@ -35,6 +36,18 @@ class Sets {
 bool isWeightOperand(const ir::Node& node, size_t operand) {
   return (operand == WeightedOp::kWeightOperand || operand == WeightedOp::kBiasOperand) &&
          asWeighted(node).has_value();
+}
+
+/// A pool that divides every window by the same number: its sums may be scaled to any codes. Wider ones than
+/// the NPU sums up in one operation cost more so than by averaging in steps.
+bool isPlainAverage(const ir::Node& node) {
+  constexpr int64_t kMostRows = 64, kMostElements = 4096;
+  if (!ir::isa<aten::AvgPool1d>(&node) && !ir::isa<aten::AvgPool2d>(&node)) return false;
+  const auto geometry = aten::poolGeometry(node);
+  if (!geometry.ok()) return false;
+  const int64_t rows = geometry->kernel.size() == 2 ? geometry->kernel[0] : 1;
+  return rows <= kMostRows && rows * geometry->kernel.back() <= kMostElements &&
+         geometry->hasOneDivisor(node.operands()[0]->shape());
 }
 
 class Annotator {
@@ -82,7 +95,10 @@ class Annotator {
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
   Role effectiveRole(const ir::Node& node) const {
-    return assignment_.of(node).settings.precision == Precision::Float ? Role::Float : roleOf(node);
+    const Precision precision = assignment_.of(node).settings.precision;
+    if (precision == Precision::Float) return Role::Float;
+    // Averages spread less than what they are made of; 16 bits have codes to spare.
+    return precision == Precision::Int8 && isPlainAverage(node) ? Role::Own : roleOf(node);
   }
 
   /// A result that only a clamp of the same precision reads, made by an operator that computes: the clamp

@@ -11,13 +11,14 @@ namespace {
 constexpr size_t kWorstValues = 5;
 
 std::string outputTable(const pipeline::Verification& verification) {
-  TextTable table(
-      {"output", "elements", "NPU = TOSA", "beyond 1 LSB", "worst LSB", "SQNR simulated", "SQNR program"});
+  TextTable table({"output", "elements", "NPU = TOSA", "beyond 1 LSB", "worst LSB", "SQNR ends",
+                   "SQNR simulated", "SQNR program"});
   for (const pipeline::OutputResult& output : verification.outputs) {
     table.add({output.name, countText(output.elements),
                output.npuMismatches == 0 ? "yes" : fmt::format("{} differ", output.npuMismatches),
                countText(output.beyondOneLsb), fmt::format("{:.1f}", output.worstLsb),
-               decibelText(output.simulated.decibels()), decibelText(output.program.decibels())});
+               decibelText(output.ends.decibels()), decibelText(output.simulated.decibels()),
+               decibelText(output.program.decibels())});
   }
   return table.str();
 }

@@ -118,6 +118,15 @@ TEST(EndToEnd, PoolsAndGlobalAverage) {
   expectExact(b.finish({g, a}));
 }
 
+TEST(EndToEnd, SumsOfWindows) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {2, 14, 13, 24});
+  ir::Value* whole = b.rescale(b.sums(x, {14, 13}, {14, 13}, -9), DType::Int8, 1518500250, 37, 0, 7);
+  ir::Value* some = b.rescale(b.sums(x, {4, 5}, {2, 2}, 11), DType::Int8, 1431655728, 35, 0, -3, true);
+  ir::Value* apart = b.rescale(b.sums(x, {4, 4}, {5, 3}, 0), DType::Int8, 1431655728, 34, 0, 1);
+  expectExactOnFamilies(b.finish({whole, some, apart}));
+}
+
 TEST(EndToEnd, LargeStridesAndWindows) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 24, 24, 3});

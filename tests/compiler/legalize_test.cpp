@@ -94,6 +94,23 @@ TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.POOL", "npu.POOL"));
 }
 
+TEST(Legalize, SumsOfManyAtOneScaleArePooled) {
+  const auto built = [](const ir::Ints& kernel, DType type, bool twice) {
+    TosaBuilder b;
+    ir::Value* sums = b.sums(b.input(DType::Int8, {1, 8, 8, 4}), kernel, {8, 8}, 9);
+    std::vector<ir::Value*> results{b.rescale(sums, type, 1518500250, 36, 0, type == DType::Int8 ? 3 : 0)};
+    if (twice) results.push_back(sums);
+    return b.finish(results);
+  };
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    EXPECT_THAT(operations(built({8, 8}, DType::Int8, false), target), ElementsAre("npu.POOL"));
+    // Of few elements, in 32 bits, or where somebody reads the sums: with weights.
+    EXPECT_THAT(operations(built({2, 2}, DType::Int8, false), target), ElementsAre("npu.DEPTHWISE"));
+    EXPECT_THAT(operations(built({8, 8}, DType::Int32, false), target), ElementsAre("npu.DEPTHWISE"));
+    EXPECT_EQ(operations(built({8, 8}, DType::Int8, true), target).front(), "npu.DEPTHWISE");
+  }
+}
+
 /// The first node of a kind.
 template <typename Op>
 Op find(const ir::Graph& graph) {

@@ -53,6 +53,17 @@ ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints st
       .output();
 }
 
+ir::Value* TosaBuilder::sums(ir::Value* input, const ir::Ints& kernel, ir::Ints stride, int64_t inputZero) {
+  Tensor ones = Tensor::zeros(DType::Int8, {kernel[0], kernel[1], input->dim(3), 1});
+  for (int64_t i = 0; i < ones.numElements(); ++i) ones.setIntegerAt(i, 1);
+  return tosa::DepthwiseConv2d::create(builder_, input, constant(std::move(ones)),
+                                       constant(Tensor::zeros(DType::Int32, {input->dim(3)})),
+                                       scalar(DType::Int8, inputZero), scalar(DType::Int8, 0),
+                                       ir::Ints{0, 0, 0, 0}, std::move(stride), ir::Ints{1, 1}, false,
+                                       DType::Int32)
+      .output();
+}
+
 ir::Value* TosaBuilder::rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift,
                                 int64_t inputZero, int64_t outputZero, bool doubleRound) {
   Tensor multipliers = Tensor::zeros(DType::Int32, {1}), shifts = Tensor::zeros(DType::Int8, {1});

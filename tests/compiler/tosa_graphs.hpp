@@ -26,6 +26,8 @@ class TosaBuilder {
   ir::Value* depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride = {1, 1},
                        ir::Ints pad = {0, 0, 0, 0}, int64_t inputZero = 0, int64_t multiple = 1,
                        ir::Ints dilation = {1, 1});
+  /// A depthwise convolution with ones: sums of windows.
+  ir::Value* sums(ir::Value* input, const ir::Ints& kernel, ir::Ints stride, int64_t inputZero);
   ir::Value* rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift, int64_t inputZero = 0,
                      int64_t outputZero = 0, bool doubleRound = false);
   /// One random scale around `multiplier` >> `shift` per channel.

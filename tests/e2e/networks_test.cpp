@@ -62,6 +62,7 @@ TEST_P(Networks, NpuEqualsTosa) {
     EXPECT_EQ(output.npuMismatches, 0);
     EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.001 * static_cast<double>(output.elements));
     EXPECT_GT(output.program.decibels(), 15.0);
+    EXPECT_GT(output.ends.decibels(), output.program.decibels() - 1);
   }
   EXPECT_GT(result->cycles, 0);
 }

@@ -58,6 +58,23 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
   EXPECT_EQ(annotation.groups[0].forms.size(), 5u);
 }
 
+TEST(Annotate, AveragesOfOneDivisorHaveTheirOwnRangeInInt8) {
+  const auto groups = [](bool counted, Ints kernel, Precision precision) {
+    Network n;
+    n.done(aten::AvgPool2d::create(n.b, n.input({1, 2, 80, 80}), kernel, kernel, Ints{1, 1}, false, counted,
+                                   std::nullopt)
+               .output());
+    quantize::Options options;
+    options.precision = precision;
+    return annotate(n.graph, assign(n.graph, options), options).groups.size();
+  };
+  EXPECT_EQ(groups(true, {4, 4}, Precision::Int8), 2u);
+  EXPECT_EQ(groups(true, {4, 4}, Precision::Int16x8), 1u);
+  EXPECT_EQ(groups(false, {4, 4}, Precision::Int8), 1u);  // windows at the edge are divided by less
+  EXPECT_EQ(groups(true, {65, 2}, Precision::Int8), 1u);  // more than one operation sums up
+  EXPECT_EQ(groups(true, {64, 65}, Precision::Int8), 1u);
+}
+
 /// h = tanh(W h + x) three times, from h = 0; the last one only is returned.
 TEST(Annotate, StepsOfARecurrenceShareTheirRanges) {
   Network n;
