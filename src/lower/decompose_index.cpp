@@ -173,13 +173,29 @@ Result<bool> putMasked(ir::Node* node, const aten::IndexPut& op, size_t first) {
   return true;
 }
 
-/// 1 where a row is meant, [rows, B]: its product with values sums those of equal rows.
+/// Whether a row is meant, [rows, B].
 ir::Value* selection(ir::Builder& b, const Rows& rows) {
   std::vector<int64_t> numbers(static_cast<size_t>(rows.count()));
   std::iota(numbers.begin(), numbers.end(), 0);
   const Tensor all = convert(Tensor::from({rows.count(), 1}, numbers), rows.which->dtype());
-  ir::Value* equal = aten::EqTensor::create(b, b.constant(all), rows.which).output();
-  return aten::PrivateToCopy::create(b, equal, DType::Float32, {}, {}, {}, false, {}).output();
+  return aten::EqTensor::create(b, b.constant(all), rows.which).output();
+}
+
+// Integers have no matrix product: rows times values that are chosen and summed one by one.
+constexpr int64_t kMostChosen = int64_t{1} << 20;
+
+/// What is added to each row, [rows, inner]: values [B, inner] of equal rows are summed.
+ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
+  ir::Value* meant = selection(b, rows);
+  const DType type = values->dtype();
+  if (type == DType::Float32) {
+    ir::Value* ones = aten::PrivateToCopy::create(b, meant, type, {}, {}, {}, false, {}).output();
+    return aten::Matmul::create(b, ones, values).output();
+  }
+  meant = aten::View::create(b, meant, ir::Ints{meant->dim(0), meant->dim(1), 1}).output();
+  ir::Value* zero = b.constant(Tensor::zeros(type, {}));
+  ir::Value* chosen = aten::WhereSelf::create(b, meant, values, zero).output();
+  return aten::SumDimIntList::create(b, chosen, ir::Ints{1}, false, type).output();
 }
 
 /// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
@@ -197,10 +213,14 @@ Result<bool> rewriteIndexPut(ir::Node* node) {
   const int64_t inner =
       op.self()->shape().empty() || op.self()->dim(0) == 0 ? 0 : op.self()->numElements() / op.self()->dim(0);
   if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return false;
-  if (op.accumulate() && op.self()->dtype() != DType::Float32) return false;
+  const DType type = op.self()->dtype();
+  if (op.accumulate() && type != DType::Float32 && type != DType::Int32 && type != DType::Int64) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   const auto rows = rowsOf(b, op.self(), indices);
   if (!rows) return false;
+  if (op.accumulate() && type != DType::Float32 &&
+      op.self()->numElements() > kMostChosen / std::max<int64_t>(rows->which->numElements(), 1))
+    return false;
   // Values in the shape that indexing gives, then with the indices' dimensions in front.
   const size_t joint = rows->joint.size();
   const Shape rest = rows->rest();
@@ -224,7 +244,7 @@ Result<bool> rewriteIndexPut(ir::Node* node) {
         aten::Reshape::create(b, values,
                               ir::Ints{replaced, values->numElements() / std::max<int64_t>(replaced, 1)})
             .output();
-    ir::Value* sums = aten::Matmul::create(b, selection(b, *rows), flat).output();
+    ir::Value* sums = sumsOf(b, *rows, flat);
     result =
         aten::AddTensor::create(b, table, aten::View::create(b, sums, table->shape()).output(), int64_t{1})
             .output();

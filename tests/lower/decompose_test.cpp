@@ -488,6 +488,15 @@ const Case kIndexing[] = {
            .output();
      },
      -1, 0.1},
+    {"put_accumulated_integers",  // three at one place
+     [](Network& n) {
+       return aten::IndexPut::create(
+                  n.b, n.input({3, 4, 2}, DType::Int32),
+                  {nullptr, n.numbers({5}, {1, 3, 1, 1, 0}), n.numbers({5}, {0, 1, 0, 0, 1})},
+                  n.input({3, 5}, DType::Int32), true)
+           .output();
+     },
+     -1, 0},
     {"index_copy",
      [](Network& n) {
        return aten::IndexCopy::create(n.b, n.input({2, 5, 3}), n.numbers({2}, {4, 1}), n.input({2, 2, 3}),
