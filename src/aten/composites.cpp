@@ -134,10 +134,13 @@ Result<Results> trapezoid(Composite& c) {
   Value* y = c.operand("y");
   if (y->rank() == 0 || y->dtype() != DType::Float32) return none();
   CARINA_TRY(const int64_t dim, wrapDim(c.arguments().integer("dim", -1), y->rank()));
-  if (y->dim(dim) < 2) return none();
+  const bool cumulative = c.node().opName().find("cumulative") != std::string_view::npos;
+  if (y->dim(dim) < 2) {  // no neighbours, no areas
+    if (cumulative) return none();
+    return Results{c.expand(c.number(0, y->dtype()), c.node().result()->shape())};
+  }
   Value* areas =
       MulScalar::create(c.b(), ofNeighbours(c, y, dim, false), c.arguments().real("dx", 1) / 2).output();
-  const bool cumulative = c.node().opName().find("cumulative") != std::string_view::npos;
   return Results{cumulative ? Cumsum::create(c.b(), areas, dim, std::nullopt).output()
                             : c.sum(areas, {dim}, false)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of lines with indices, unpooling, affine grids and samplers of volumes.
+// Pools of lines and volumes with indices, unpooling, affine grids and samplers of volumes.
 #include "aten/composite.hpp"
 #include "aten/geometry.hpp"
 #include "aten/sampling.hpp"
@@ -56,6 +56,37 @@ Result<Results> maxPoolLine(Composite& c) {
   return Results{c.reshape(pool.node()->result(0), g.output), c.reshape(pool.node()->result(1), g.output)};
 }
 
+/// Pools of planes, then of what they give along the depth. Indices number the elements of the volume; of
+/// equal elements the first in order counts both times.
+Result<Results> maxPoolVolume(Composite& c) {
+  if (c.node().result(1)->unused()) return none();
+  CARINA_TRY(const PoolGeometry g, poolGeometry(c.node()));
+  Value* x = c.operand("self");
+  const Shape spatial(x->shape().end() - 3, x->shape().end()), pooled(g.output.end() - 3, g.output.end());
+  const int64_t depth = spatial[0], plane = spatial[1] * spatial[2], places = pooled[1] * pooled[2];
+  if (depth * plane == 0 || g.output.empty()) return none();
+  const int64_t maps = x->numElements() / (depth * plane);
+  const auto pool = [&](Value* image, size_t at, bool alongDepth) {
+    const auto two = [&](const Ints& of, int64_t other) {
+      return alongDepth ? Ints{of[at], other} : Ints{of[at], of[at + 1]};
+    };
+    return MaxPool2dWithIndices::create(c.b(), image, two(g.kernel, 1), two(g.stride, 1), two(g.padding, 0),
+                                        two(g.dilation, 1), g.ceilMode)
+        .node();
+  };
+  const ir::Node* planes = pool(c.reshape(x, {maps, depth, spatial[1], spatial[2]}), 1, false);
+  const ir::Node* volume = pool(c.reshape(planes->result(0), {maps, 1, depth, places}), 0, true);
+  // An index of the second pool is depth * places + place.
+  Value* which = c.reshape(volume->result(1), {maps, pooled[0] * places});
+  Value* within =
+      Gather::create(c.b(), c.reshape(planes->result(1), {maps, depth * places}), which, int64_t{1}, false)
+          .output();
+  const auto number = [&](int64_t n) { return c.number(static_cast<double>(n), DType::Int64); };
+  Value* before = DivTensorMode::create(c.b(), which, number(places), "floor").output();
+  Value* indices = c.add(c.mul(before, number(plane)), within);
+  return Results{c.reshape(volume->result(0), g.output), c.reshape(indices, g.output)};
+}
+
 /// Zeros with the values put in by the numbers of their elements in a plane or volume.
 Result<Results> maxUnpool(Composite& c) {
   Value *values = c.operand("self"), *indices = c.operand("indices");
@@ -88,6 +119,7 @@ const std::map<std::string_view, Composition>& windowComposites() {
       {"aten.affine_grid_generator.default", affineGrid},
       {"aten.grid_sampler_3d.default", volumeSampler},
       {"aten.max_pool1d_with_indices.default", maxPoolLine},
+      {"aten.max_pool3d_with_indices.default", maxPoolVolume},
       {"aten.max_unpool2d.default", maxUnpool},
       {"aten.max_unpool3d.default", maxUnpool},
   };

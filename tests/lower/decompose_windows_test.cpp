@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools, resizing, padding and sampling in every rank, as what lowering has rules for.
+#include <cmath>
+
+#include "aten/composites.hpp"
 #include "decomposed_case.hpp"
 
 namespace carina::lower::test {
@@ -282,6 +285,47 @@ const Case kSampling[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Sampling, Windows, testing::ValuesIn(kSampling),
                          [](const auto& param) { return std::string(param.param.name); });
+
+/// Values that occur often, so that equal ones meet in a window.
+TEST(MaxPoolVolume, IndicesNumberTheVolume) {
+  const Ints kernel{2, 3, 2}, stride{1, 2, 3}, padding{1, 1, 0}, dilation{2, 1, 1};
+  for (const bool ceil : {false, true}) {
+    Network n;
+    const auto pool = aten::MaxPool3dWithIndices::create(n.b, n.input({2, 2, 5, 6, 7}), kernel, stride,
+                                                         padding, dilation, ceil);
+    n.graph.setOutputs(pool.node()->results());
+    Tensor volume = randomFloats({2, 2, 5, 6, 7}, 5);
+    for (float& value : volume.mutableAs<float>()) value = std::round(2 * value);
+    const auto expected = aten::execute(n.graph, {{volume}});
+    ASSERT_TRUE(expected.ok()) << expected.error().str();
+    ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+    for (const ir::Node* node : n.graph.nodes()) EXPECT_FALSE(ir::isa<aten::MaxPool3dWithIndices>(node));
+    const auto actual = aten::execute(n.graph, {{volume}});
+    ASSERT_TRUE(actual.ok()) << actual.error().str();
+    for (size_t i = 0; i < 2; ++i) {
+      ASSERT_EQ((*actual)[i].shape(), (*expected)[i].shape());
+      for (int64_t k = 0; k < (*expected)[i].numElements(); ++k)
+        ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k)) << i << " " << k;
+    }
+  }
+}
+
+TEST(Trapezoid, OfOnePointIsZero) {
+  Network n;
+  ir::NodeSpec spec;
+  spec.def = aten::findOperator("aten.trapezoid.dx");
+  spec.operands = {{n.input({3, 1})}};
+  spec.attributes = {1.0, int64_t{-1}};
+  spec.types = {{DType::Float32, {3}}};
+  const auto node = n.graph.create(std::move(spec));
+  ASSERT_TRUE(node.ok()) << node.error().str();
+  n.graph.setOutputs({(*node)->result()});
+  ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+  const auto zeros = aten::execute(n.graph, {{randomFloats({3, 1}, 5)}});
+  ASSERT_TRUE(zeros.ok()) << zeros.error().str();
+  EXPECT_EQ((*zeros)[0].shape(), (Shape{3}));
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ((*zeros)[0].realAt(i), 0.0);
+}
 
 }  // namespace
 }  // namespace carina::lower::test
