@@ -127,6 +127,26 @@ npu::Transpose hardwareTranspose(const ir::Ints& order) {
   CARINA_UNREACHABLE("not a permutation");
 }
 
+/// A sum of one element is its product with 1. The elementwise unit of U85 needs a quarter of what the pool's
+/// multipliers do (ethosu-architecture 4.1: four steps), and it takes blocks from the operation in front.
+bool isCopy(const npu::KernelOperation& op) {
+  const npu::Kernel& k = op.kernel;
+  return op.pool == npu::PoolMode::Sum && k.height == 1 && k.width == 1 && k.strideY == 1 && k.strideX == 1 &&
+         op.padding == npu::Padding{} && op.upscale == npu::Upscale::None &&
+         op.transpose == npu::Transpose::HWC && npu::elementBytes(op.ifm.type) <= 2;
+}
+
+void multiplyByOne(npu::KernelOperation& op) {
+  op.kind = npu::OperationKind::Elementwise;
+  op.pool = {};
+  op.elementwise.mode = npu::ElementwiseMode::Mul;
+  op.elementwise.ifm2Broadcast.scalar = true;
+  op.elementwise.scalar = 1;
+  op.ifm2 = npu::FeatureMap{};
+  op.ifm2->type = op.ifm.type;
+  op.ifm2->storage = npu::Storage::None;
+}
+
 void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target& target) {
   const npu_ir::Pool pool(const_cast<ir::Node*>(node));
   op.kind = npu::OperationKind::Pool;
@@ -171,6 +191,7 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
     // The index is the upper half of the accumulator.
     op.ofmScale = {1, 16, 0, npu::Rounding::TruncateToLower};
   }
+  if (target.isU85() && isCopy(op)) multiplyByOne(op);
 }
 
 /// A constant operand that fits the scalar register.
