@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions and ARGMAX along one axis.
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
 
 #include "compiler/legalizer.hpp"
+#include "npu/blockconfig.hpp"
+#include "npu/timing/output_rate.hpp"
 
 namespace carina::compiler {
 
@@ -28,6 +32,27 @@ struct AxisSplit {
   }
   Shape shape() const { return {outer, size, inner}; }
 };
+
+/// Whether comparing halves of columns [outer, size, inner] until one row is left takes fewer cycles than
+/// pooling them. Most lanes of the pool have nothing to do where few numbers lie inside; an elementwise
+/// operation takes some sixty cycles to start.
+bool halvesAreFaster(const Shape& columns, DType type, const npu::Target& target) {
+  constexpr double kStart = 64;
+  const int64_t outer = columns[0], size = columns[1], inner = columns[2];
+  npu::KernelOperation compare;
+  compare.kind = npu::OperationKind::Elementwise;
+  compare.elementwise.mode = npu::ElementwiseMode::Max;
+  compare.ifm.type = compare.ofm.type =
+      dtypeSize(type) == 1 ? npu::ElementType::Int8 : npu::ElementType::Int16;
+  auto taps = std::numeric_limits<int64_t>::max();
+  for (const npu::BlockShape& block : npu::microblocks(target))
+    taps = std::min(taps, ceilDiv(outer, block.h) * ceilDiv(inner, block.c) * std::max<int64_t>(size, 4));
+  const double pooled =
+      static_cast<double>(taps) * npu::timing::poolCyclesPerTap(target, compare.ifm.type) / target.cores;
+  const auto elements = static_cast<double>(outer * (size - 1) * inner);
+  const int steps = std::bit_width(static_cast<uint64_t>(size - 1));
+  return elements * npu::timing::outputCyclesPerElement(target, compare) + kStart * steps < pooled;
+}
 
 int64_t axisOf(const ir::Node* node) {
   return node->attributeAs<int64_t>(0);
@@ -133,13 +158,20 @@ Result<ir::Value*> Legalizer::columnExtremes(ir::Value* map, bool maximum) {
   const DType type = map->dtype();
   const ElementwiseMode mode = maximum ? ElementwiseMode::MAX : ElementwiseMode::MIN;
   const auto reduce = [&](ir::Value* part) -> Result<ir::Value*> {
-    if (dtypeSize(type) <= 2) return extremum(part, maximum);
-    // Halves are compared until one is left; the two halves of an odd number overlap.
+    if (dtypeSize(type) <= 2 && !halvesAreFaster(part->shape(), type, target_))
+      return extremum(part, maximum);
+    // Halves are compared until one is left; the two halves of an odd number overlap. Rows of single numbers
+    // lie along the channels.
     const int64_t outer = part->dim(0), inner = part->dim(2);
-    for (int64_t size = part->dim(1); size > 1;) {
+    if (inner == 1) part = npu_ir::createReshape(builder_, part, {1, outer, part->dim(1)});
+    const size_t axis = inner == 1 ? 2 : 1;
+    for (int64_t size = part->shape()[axis]; size > 1;) {
       const int64_t half = (size + 1) / 2;
-      ir::Value* a = npu_ir::createSlice(builder_, part, {0, 0, 0}, {outer, half, inner});
-      ir::Value* b = npu_ir::createSlice(builder_, part, {0, size - half, 0}, {outer, half, inner});
+      Shape start{0, 0, 0}, count = part->shape();
+      count[axis] = half;
+      ir::Value* a = npu_ir::createSlice(builder_, part, start, count);
+      start[axis] = size - half;
+      ir::Value* b = npu_ir::createSlice(builder_, part, start, count);
       part = npu_ir::createElementwise(builder_, mode, {a}, {b}, npu_ir::Rounding::NATURAL, {}, type);
       size = half;
     }
@@ -155,7 +187,7 @@ Status Legalizer::lowerReduceExtremum(ir::Node* node, bool maximum) {
   CARINA_TRY(ir::Value * result,
              columnExtremes(npu_ir::createReshape(builder_, value, split.shape()), maximum));
   const ir::Node* producer = result->producer();
-  const bool single = dtypeSize(value->dtype()) <= 2 && producer && npu_ir::hasOutputStage(producer);
+  const bool single = producer && ir::isa<npu_ir::Pool>(producer);
   define(node->result(), result,
          single ? std::vector<ir::Node*>{result->producer()} : std::vector<ir::Node*>{});
   return {};

@@ -127,26 +127,6 @@ npu::Transpose hardwareTranspose(const ir::Ints& order) {
   CARINA_UNREACHABLE("not a permutation");
 }
 
-/// A sum of one element is its product with 1. The elementwise unit of U85 needs a quarter of what the pool's
-/// multipliers do (ethosu-architecture 4.1: four steps), and it takes blocks from the operation in front.
-bool isCopy(const npu::KernelOperation& op) {
-  const npu::Kernel& k = op.kernel;
-  return op.pool == npu::PoolMode::Sum && k.height == 1 && k.width == 1 && k.strideY == 1 && k.strideX == 1 &&
-         op.padding == npu::Padding{} && op.upscale == npu::Upscale::None &&
-         op.transpose == npu::Transpose::HWC && npu::elementBytes(op.ifm.type) <= 2;
-}
-
-void multiplyByOne(npu::KernelOperation& op) {
-  op.kind = npu::OperationKind::Elementwise;
-  op.pool = {};
-  op.elementwise.mode = npu::ElementwiseMode::Mul;
-  op.elementwise.ifm2Broadcast.scalar = true;
-  op.elementwise.scalar = 1;
-  op.ifm2 = npu::FeatureMap{};
-  op.ifm2->type = op.ifm.type;
-  op.ifm2->storage = npu::Storage::None;
-}
-
 void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target& target) {
   const npu_ir::Pool pool(const_cast<ir::Node*>(node));
   op.kind = npu::OperationKind::Pool;
@@ -191,7 +171,6 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
     // The index is the upper half of the accumulator.
     op.ofmScale = {1, 16, 0, npu::Rounding::TruncateToLower};
   }
-  if (target.isU85() && isCopy(op)) multiplyByOne(op);
 }
 
 /// A constant operand that fits the scalar register.
@@ -359,6 +338,30 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
     op.accumulator = npu::AccumulatorFormat::Int48;
   }
   return op;
+}
+
+std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target) {
+  const npu::Kernel& k = op.kernel;
+  const bool unitScale = op.ofmScale.multiplier == 1 && op.ofmScale.shift == 0;
+  const bool isCopy = op.kind == npu::OperationKind::Pool &&
+                      op.pool == (target.isU85() ? npu::PoolMode::Sum : npu::PoolMode::Average) &&
+                      k.height == 1 && k.width == 1 && k.strideY == 1 && k.strideX == 1 &&
+                      !op.padding.any() && op.upscale == npu::Upscale::None &&
+                      op.transpose == npu::Transpose::HWC;
+  // 32-bit operands are shifted only, on U55 and U65 32-bit products as well (ethosu-numerics 5.1, 5.5).
+  const bool scales = npu::elementBytes(op.ifm.type) <= 2 &&
+                      (target.isU85() || unitScale || npu::elementBytes(op.ofm.type) <= 2);
+  if (!isCopy || !scales) return std::nullopt;
+  npu::KernelOperation product = op;
+  product.kind = npu::OperationKind::Elementwise;
+  product.pool = {};
+  product.elementwise.mode = npu::ElementwiseMode::Mul;
+  product.elementwise.ifm2Broadcast.scalar = true;
+  product.elementwise.scalar = 1;
+  product.ifm2 = npu::FeatureMap{};
+  product.ifm2->type = op.ifm.type;
+  if (target.isU85()) product.ifm2->storage = npu::Storage::None;
+  return product;
 }
 
 std::string operationKindText(const npu::KernelOperation& op) {

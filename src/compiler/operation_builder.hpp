@@ -3,6 +3,8 @@
 // streams and final addresses filled in.
 #pragma once
 
+#include <optional>
+
 #include "compiler/storage.hpp"
 #include "npu/operation.hpp"
 #include "npu/target.hpp"
@@ -12,6 +14,11 @@ namespace carina::compiler {
 /// Feature map bases are relative to the start of their buffers, regions are 0. On U85 the microblock is left
 /// unset. Convolutions get weights with no streams and the usual traversal.
 npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage, const npu::Target& target);
+
+/// A 1x1 average or sum, the copy of pooling, as a product with 1: the same results from the elementwise
+/// unit, which mostly needs fewer cycles. Nothing when `op` is something else, or the unit would not scale
+/// it.
+std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target);
 
 /// Which operand of the node each feature map of the operation is: U55 and U65 swap inputs so that only the
 /// second broadcasts. ifm2 null when there is none in memory.

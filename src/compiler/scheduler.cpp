@@ -3,8 +3,10 @@
 #include "compiler/scheduler.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
+#include "compiler/block_search.hpp"
 #include "compiler/emit.hpp"
 #include "compiler/operation_builder.hpp"
 #include "compiler/pass_links.hpp"
@@ -79,10 +81,26 @@ void Scheduler::addPasses() {
     Pass pass;
     pass.node = node;
     pass.isDma = !npu_ir::hasOutputStage(node);
-    if (!pass.isDma) pass.operation = buildOperation(node, result_.storage, target_);
+    if (!pass.isDma) {
+      pass.operation = buildOperation(node, result_.storage, target_);
+      chooseUnit(pass.operation);
+    }
     pass.canBeSparse = target_.isU85() && ir::isa<npu_ir::Conv>(node) && canBeSparse(node);
     result_.passes.push_back(std::move(pass));
   }
+}
+
+void Scheduler::chooseUnit(npu::KernelOperation& op) const {
+  const auto product = asProduct(op, target_);
+  if (!product) return;
+  npu::TimingContext context;
+  context.machine = &result_.machine;
+  context.ifm = context.ofm = fastArea();
+  const auto cycles = [&](npu::KernelOperation candidate) {
+    return chooseBlock(candidate, context).ok() ? npu::estimate(candidate, context).total
+                                                : std::numeric_limits<npu::Cycles>::max();
+  };
+  if (cycles(*product) <= cycles(op)) op = *product;
 }
 
 std::vector<LiveRange> Scheduler::passRanges() const {

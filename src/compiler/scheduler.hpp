@@ -54,6 +54,8 @@ class Scheduler {
   npu::Area fastArea() const { return mode().spilling() ? npu::Area::Cache : npu::Area::Arena; }
 
   void addPasses();
+  /// A copy becomes a pool or a product with 1, whichever takes fewer cycles.
+  void chooseUnit(npu::KernelOperation& op) const;
 
   /// First and last pass that touches each buffer; program inputs are there before the first pass, outputs
   /// after the last. Buffers that nothing touches have 0 bytes.

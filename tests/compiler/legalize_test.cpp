@@ -12,7 +12,10 @@
 namespace carina::test {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
+using testing::SizeIs;
 
 TEST(Legalize, RescaleClampAndTableJoinTheConvolution) {
   TosaBuilder b;
@@ -41,6 +44,21 @@ TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
   EXPECT_THAT(operations(pool(5, 1), "ethos-u85-256"), ElementsAre("npu.POOL", "npu.POOL"));
   EXPECT_THAT(operations(pool(3, 1), "ethos-u85-256"), ElementsAre("npu.POOL"));
   EXPECT_THAT(operations(pool(5, 3), "ethos-u85-256"), ElementsAre("npu.POOL"));
+}
+
+TEST(Legalize, MaximaOfSingleNumbersCompareHalves) {
+  const auto reduced = [](const Shape& shape, int64_t axis) {
+    TosaBuilder b;
+    return b.finish(
+        {tosa::ReduceMax::create(b.builder(), b.input(DType::Int8, shape), axis, tosa::NanMode::PROPAGATE)
+             .output()});
+  };
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u85-256"),
+              AllOf(SizeIs(7), Each("npu.ELEMENTWISE")));  // 33, 17, 9, 5, 3, 2, 1
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-128"), Each("npu.ELEMENTWISE"));
+  // Its pool takes no longer for lanes that have nothing to do.
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-32"), ElementsAre("npu.POOL"));
+  EXPECT_THAT(operations(reduced({65, 64}, 0), "ethos-u85-256"), ElementsAre("npu.POOL"));
 }
 
 TEST(Legalize, SaturationIsNotFusedAway) {

@@ -75,6 +75,19 @@ TEST(Operators, ReduceExtremaAndArgmax) {
   expectExact(b.finish(outputs), kFamilies);
 }
 
+TEST(Operators, ExtremaOfLongRows) {
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    TosaBuilder b;
+    ir::Value* x = b.input(type, {3, 40, 65});
+    std::vector<ir::Value*> outputs;
+    for (const int64_t axis : {1, 2}) {
+      outputs.push_back(tosa::ReduceMax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+      outputs.push_back(tosa::ReduceMin::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+    }
+    expectExact(b.finish(outputs), kFamilies);
+  }
+}
+
 TEST(Operators, MaximumMinimumNegateAbs) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});

@@ -129,11 +129,10 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
       double cycles = 0, decode = 0;
       int64_t steps = 1;
       switch (s.kind) {
-        case Class::Pool: {
-          const double factor = u55_32 ? 1.0 : static_cast<double>(s.ifmBits) / 2.0;
-          cycles = static_cast<double>(std::max<int64_t>(4, taps) * wh * z) * factor;
+        case Class::Pool:
+          cycles = static_cast<double>(std::max<int64_t>(4, taps) * wh * z) *
+                   timing::poolCyclesPerTap(target, op.ifm.type);
           break;
-        }
         case Class::Depthwise:
           steps = ceilDiv(taps, 4);
           decode = weightBound * static_cast<double>(steps * z);

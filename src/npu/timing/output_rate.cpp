@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output unit rates (output_rate.hpp).
+// Rates of the units (output_rate.hpp).
 #include "npu/timing/output_rate.hpp"
 
 #include <algorithm>
@@ -99,6 +99,11 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
   const bool extra = op.activation.table != Table::None || clampsBelowType(op) ||
                      op.transpose != Transpose::HWC || op.reverse != Reverse::None;
   return extra ? std::max(output, rates.activation[swapsWidth ? 1 : 0]) : output;
+}
+
+double poolCyclesPerTap(const Target& target, ElementType input) {
+  const bool smallest = !target.isU85() && target.macs == 32;
+  return smallest ? 1.0 : 4.0 * elementBytes(input);
 }
 
 }  // namespace carina::npu::timing
