@@ -18,8 +18,9 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   const bool programs = takes == Takes::NetworksAndPrograms;
   command
       .add_option("MODEL", options.model,
-                  programs ? "Network (.pt2, .tosa) or program (.pte, .tflite compiled for an Ethos-U, blob)"
-                           : "Network: .pt2 (torch.export.save) or .tosa")
+                  programs
+                      ? "Network (.pt2, quantized .tflite, .tosa) or program (.pte, compiled .tflite, blob)"
+                      : "Network: .pt2 (torch.export.save), quantized .tflite, or .tosa")
       ->required();
   command.add_option("--program", options.program,
                      "Which program of a .pt2 that holds several (see 'carina inspect')");

@@ -54,17 +54,24 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
     }
     return constant(std::move(result));
   }
+  return rescale(input, to, inputZero, outputZero, pairs, scale32, false);
+}
+
+ir::Value* Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                            std::span<const RescaleFactor> factors, bool scale32, bool doubleRound) {
+  const auto count = static_cast<int64_t>(factors.size());
   Tensor multiplier = Tensor::uninitialized(scale32 ? DType::Int32 : DType::Int16, {count});
   Tensor shift = Tensor::uninitialized(DType::Int8, {count});
   for (int64_t i = 0; i < count; ++i) {
-    multiplier.setIntegerAt(i, pairs[static_cast<size_t>(i)].multiplier);
-    shift.setIntegerAt(i, pairs[static_cast<size_t>(i)].shift);
+    multiplier.setIntegerAt(i, factors[static_cast<size_t>(i)].multiplier);
+    shift.setIntegerAt(i, factors[static_cast<size_t>(i)].shift);
   }
   ir::Builder b = builder();
-  return tosa::Rescale::create(b, input, constant(std::move(multiplier)), constant(std::move(shift)),
-                               zeroPoint(input, inputZero), scalar(to, outputZero), scale32,
-                               tosa::RoundingMode::SINGLE_ROUND, count > 1, false, false,
-                               {{to, input->shape()}})
+  return tosa::Rescale::create(
+             b, input, constant(std::move(multiplier)), constant(std::move(shift)),
+             zeroPoint(input, inputZero), scalar(to, outputZero), scale32,
+             doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, count > 1,
+             false, false, {{to, input->shape()}})
       .output();
 }
 

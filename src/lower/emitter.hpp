@@ -51,6 +51,9 @@ class Emitter {
   /// 32-bit ones.
   Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                              std::span<const double> factors);
+  /// The same with numbers that are known; `doubleRound` as TFLite rounds. Constants stay operands.
+  ir::Value* rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                     std::span<const RescaleFactor> factors, bool scale32, bool doubleRound);
 
   struct Window {
     std::vector<int64_t> stride, dilation;

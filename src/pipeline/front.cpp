@@ -6,10 +6,12 @@
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
+#include "lower_tfl/lower.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/carried.hpp"
+#include "tflite/graph_builder.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
@@ -91,6 +93,31 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
         .withRemedy("export an integer TOSA graph, or compile the .pt2 with --quantize int8");
   }
   dump(options, "read", front.quantized);
+  return front;
+}
+
+/// Every operator of a tfl graph as the file names it.
+std::vector<SourceNode> tfliteNodes(const ir::Graph& network) {
+  std::vector<SourceNode> nodes;
+  for (const ir::Node* node : network.nodes())
+    nodes.push_back({node->location()->name, std::string(node->opName()), "", node->location()->source});
+  return nodes;
+}
+
+Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) {
+  Front front;
+  front.isTosa = true;
+  ir::Graph network;
+  {
+    Stopwatch watch(times, "read");
+    CARINA_TRY(network, tflite::readNetwork(options.model));
+  }
+  dump(options, "read", network);
+  front.nodes = tfliteNodes(network);
+  Stopwatch watch(times, "lower");
+  auto lowered = lower_tfl::lowerToTosa(network);
+  if (!lowered) return std::move(lowered).error().inFile(options.model.string());
+  front.quantized = std::move(*lowered);
   return front;
 }
 
@@ -181,9 +208,10 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
   const std::string extension = options.model.extension().string();
   if (extension == ".pt2") return readPt2(options, times);
   if (extension == ".tosa") return readTosa(options, times);
+  if (extension == ".tflite") return readTflite(options, times);
   return fail("cannot tell from '{}' what kind of network this is", options.model.filename().string())
       .inFile(options.model.string())
-      .withRemedy("networks are read from .pt2 (torch.export.save) and .tosa files");
+      .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
 }
 
 }  // namespace carina::pipeline

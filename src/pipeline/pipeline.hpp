@@ -34,7 +34,7 @@ enum class ProgramIo : uint8_t { Float, Int8, Int16 };
 using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
 
 struct Options {
-  std::filesystem::path model;       // .pt2 or .tosa
+  std::filesystem::path model;       // .pt2, .tflite or .tosa
   std::string program;               // which program of a .pt2 with several; empty: the only one, or "model"
   std::string target;                // "ethos-u55-128", ... or "cpu"
   std::string systemConfig;          // empty: the target's default
@@ -104,14 +104,14 @@ struct SourceNode {
 /// Reads, decomposes and quantizes: the q/dq graph that partitioning starts from, and the float graph when
 /// there is one.
 struct Front {
-  std::vector<SourceNode> nodes;  // of a .pt2
+  std::vector<SourceNode> nodes;  // of a .pt2 or .tflite
   std::optional<ir::Graph> source;
   ir::Graph quantized;
   std::optional<quantize::Report> quantization;
   std::vector<std::string> keptFloat;  // source nodes that rules keep off the NPU
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
   std::vector<Diagnostic> warnings;
-  bool isTosa = false;  // `quantized` is a tosa graph
+  bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 /// Python classes by module path, "" for the root.

@@ -52,6 +52,7 @@ struct Tensor {
   bool isVariable = false;
   std::vector<float> scales;        // empty: not quantized; several: per channel
   std::vector<int64_t> zeroPoints;  // as many as scales in well-formed files
+  int32_t quantizedDimension = 0;   // that several scales belong to
   ByteSpan data;                    // of a constant; empty for what is computed
 
   std::string str() const;  // "int8[1,490]"
@@ -59,11 +60,20 @@ struct Tensor {
 /// Bytes of a tensor, or nothing when sizes are negative, overflow or the type has no DType.
 std::optional<int64_t> tensorBytes(const Tensor& tensor);
 
+/// An option of a built-in operator: "stride_w" = 2. Enumerators are their numbers, truth values 0 and 1;
+/// whole numbers have 32 bits, so that a double holds them all.
+struct Option {
+  std::string_view name;
+  double value = 0;
+  std::vector<int64_t> list;  // in place of a value
+};
+
 struct Operator {
   std::string name;  // "CONV_2D", or the code of a custom operator
   bool custom = false;
   int32_t version = 1;
   std::vector<int32_t> inputs, outputs;  // tensor indices, -1 = omitted
+  std::vector<Option> options;
   ByteSpan customOptions;
 };
 

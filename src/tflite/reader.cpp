@@ -4,7 +4,7 @@
 
 #include "base/file.hpp"
 #include "tflite/model.hpp"
-#include "tflite/schema.hpp"
+#include "tflite/options.hpp"
 
 namespace carina::tflite {
 namespace {
@@ -91,6 +91,7 @@ class Reader {
     if (const fb::Quantization* quantization = from.quantization()) {
       tensor.scales = copyVector(quantization->scale());
       tensor.zeroPoints = copyVector(quantization->zero_point());
+      tensor.quantizedDimension = quantization->quantized_dimension();
     }
     if (tensor.buffer >= buffers_.size())
       return fail("tensor '{}' names buffer {}, there are {}", tensor.name, tensor.buffer, buffers_.size());
@@ -111,6 +112,7 @@ class Reader {
     result.version = code->version();
     result.inputs = copyVector(from.inputs());
     result.outputs = copyVector(from.outputs());
+    result.options = optionsOf(from);
     result.customOptions = spanOf(from.custom_options());
     return result;
   }

@@ -27,9 +27,9 @@ std::string TfliteFile::bytes() const {
     }
     const auto name = builder.CreateString(tensor.name);
     const auto shape = builder.CreateVector(tensor.shape);
-    const auto scale = builder.CreateVector(std::vector<float>{0.5F});
-    const auto zero = builder.CreateVector(std::vector<int64_t>{-3});
-    const auto quantization = fb::CreateQuantization(builder, 0, 0, scale, zero);
+    const auto scale = builder.CreateVector(tensor.scales);
+    const auto zero = builder.CreateVector(tensor.zeroPoints);
+    const auto quantization = fb::CreateQuantization(builder, 0, 0, scale, zero, tensor.quantizedDimension);
     tensorTable.push_back(
         fb::CreateTensorEntry(builder, shape, static_cast<int8_t>(tensor.type), buffer, name, quantization));
   }
@@ -41,8 +41,9 @@ std::string TfliteFile::bytes() const {
     const auto narrow = static_cast<int8_t>(std::min(builtin, 127));
     codes.push_back(fb::CreateOperatorCode(builder, narrow, custom, 1, builtin));
     const auto ins = builder.CreateVector(op.inputs), outs = builder.CreateVector(op.outputs);
-    operatorTable.push_back(
-        fb::CreateOperatorEntry(builder, static_cast<uint32_t>(codes.size() - 1), ins, outs));
+    const Offset<void> options = op.options.make ? op.options.make(builder) : Offset<void>();
+    operatorTable.push_back(fb::CreateOperatorEntry(builder, static_cast<uint32_t>(codes.size() - 1), ins,
+                                                    outs, op.options.type, options));
   }
   std::vector<Offset<fb::MetadataEntry>> metadata;
   if (plan) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tflite/model.hpp"
+#include "tflite/schema.hpp"
 
 namespace carina::test {
 
@@ -17,11 +19,20 @@ struct TfliteFile {
     std::vector<int32_t> shape;
     std::string data;     // of a constant
     int32_t offset = -1;  // in the arena; -1: not planned
+    std::vector<float> scales = {0.5F};
+    std::vector<int64_t> zeroPoints = {-3};
+    int32_t quantizedDimension = 0;
+  };
+  /// The options of a built-in operator, made in the builder of the file.
+  struct Options {
+    tflite::fb::OperatorOptions type = tflite::fb::OperatorOptions::NONE;
+    std::function<flatbuffers::Offset<void>(flatbuffers::FlatBufferBuilder&)> make;
   };
   struct Operator {
     std::string custom;  // code of a custom operator; empty: `builtin`
     int32_t builtin = 0;
     std::vector<int32_t> inputs, outputs;
+    Options options = {};
   };
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
@@ -32,6 +43,15 @@ struct TfliteFile {
 
   std::string bytes() const;
 };
+
+/// Options from the fields of a schema's table: optionsOf(fb::SoftmaxOptionsT{...}).
+template <typename T>
+TfliteFile::Options optionsOf(const T& fields) {
+  using Table = typename T::TableType;
+  return {
+      tflite::fb::OperatorOptionsTraits<Table>::enum_value,
+      [fields](flatbuffers::FlatBufferBuilder& builder) { return Table::Pack(builder, &fields).Union(); }};
+}
 
 /// A file with one `ethos-u` operator: int8 input of `input` elements at `inputAt` of a scratch of
 /// `scratchBytes`, output likewise.

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower_tfl/lowering.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower_tfl/lower.hpp"
+#include "tosa/ops.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::lower_tfl {
+namespace {
+
+constexpr size_t kMostErrors = 20;
+constexpr lower::RescaleFactor kUnit{1 << 30, 30};
+
+const Rules& rules() {
+  static const Rules table = [] {
+    Rules all;
+    addWindowRules(all);
+    addArithmeticRules(all);
+    addFunctionRules(all);
+    addSoftmaxRules(all);
+    addReduceRules(all);
+    addMoveRules(all);
+    addResizeRules(all);
+    addLogicRules(all);
+    return all;
+  }();
+  return table;
+}
+
+/// What a value of the network is inside TOSA.
+Result<DType> tosaType(const ir::Value& value) {
+  switch (value.dtype()) {
+    case DType::Int8:
+    case DType::Int16:
+    case DType::Int32:
+    case DType::Bool:
+      return value.dtype();
+    case DType::Float32:
+    case DType::Float16:
+      return fail("'{}' is {}: the NPU computes in integers", value.name, ir::typeText(value.type))
+          .withRemedy(
+              "quantize the whole network when it is converted (representative data set, int8 operators, "
+              "inputs "
+              "and outputs), or export it as .pt2 and let Carina quantize it");
+    default:
+      return fail("'{}' is {}", value.name, ir::typeText(value.type))
+          .withRemedy(
+              "the NPU takes int8, int16, int32 and bool tensors; convert the network with int8 "
+              "activations");
+  }
+}
+
+std::string placeOf(const ir::Node& node) {
+  if (!node.location()) return std::string(node.opName());
+  return fmt::format("{} '{}'", node.location()->source, node.location()->name);
+}
+
+/// TFLite's shift as TOSA's, with its multiplier. Errors: beyond what RESCALE holds.
+Result<lower::RescaleFactor> tosaFactor(const Multiplier& factor, int bits) {
+  if (factor.value == 0) return lower::RescaleFactor{0, 62};  // the shift that takes any number
+  int shift = bits - factor.shift;
+  int64_t value = factor.value;
+  while (shift > 62) {
+    value /= 2;
+    --shift;
+  }
+  if (shift < 2) {
+    return fail("a factor of {} between its scales is too large",
+                std::ldexp(factor.value, factor.shift - bits))
+        .withRemedy("the scale of its result is far too small; quantize the network again");
+  }
+  return lower::RescaleFactor{static_cast<int32_t>(value), static_cast<int8_t>(shift)};
+}
+
+}  // namespace
+
+bool hasRule(const ir::OpDef& def) {
+  return rules().contains(&def);
+}
+
+Result<ir::Graph> lowerToTosa(const ir::Graph& network) {
+  return Lowering(network).run();
+}
+
+Result<ir::Graph> Lowering::run() {
+  std::vector<Diagnostic> problems;
+  const auto note = [&](Status status, const std::string& place) {
+    if (status.ok()) return;
+    const Error error = std::move(status).error().at(place);
+    problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
+  };
+  note(addInputs(), "input");
+  for (const ir::Node* node : source_.nodes()) {
+    if (problems.size() >= kMostErrors) break;
+    location_ = node->location();
+    emitter_.setLocation(location_);
+    note(lowerNode(*node), placeOf(*node));
+    // Those behind an operator that failed find something in its place, so that they are looked at too.
+    for (const ir::Value* result : node->results()) {
+      if (values_.contains(result)) continue;
+      const auto dtype = tosaType(*result);
+      values_[result] = target_.addInput({dtype ? *dtype : DType::Int8, result->shape()});
+    }
+  }
+  if (problems.empty()) note(addOutputs(), "output");
+  if (!problems.empty()) return Error(std::move(problems));
+  target_.eraseDeadNodes();
+  CARINA_RETURN_IF_ERROR(tosa::verify(target_, {.extensions = tosa::kIntegerExtensions}));
+  return std::move(target_);
+}
+
+Status Lowering::addInputs() {
+  std::vector<Diagnostic> problems;
+  for (const ir::Value* input : source_.inputs()) {
+    auto dtype = tosaType(*input);
+    if (!dtype) {
+      const Error error = std::move(dtype).error();
+      problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+    values_[input] = target_.addInput({dtype ? *dtype : DType::Int8, input->shape()}, input->name);
+    values_[input]->quantization = input->quantization;
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  return {};
+}
+
+Status Lowering::addOutputs() {
+  std::vector<ir::Value*> outputs;
+  for (const ir::Value* output : source_.outputs()) {
+    CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*output));
+    ir::Value* value = get(output);
+    const bool taken = std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+    if (value->isInput() || value->isConstant() || taken) {
+      value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
+    }
+    value->name = output->name;
+    value->quantization = output->quantization;
+    outputs.push_back(value);
+  }
+  target_.setOutputs(std::move(outputs));
+  return {};
+}
+
+Status Lowering::lowerNode(const ir::Node& node) {
+  for (const ir::Value* value : node.results()) {
+    CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*value));
+    if (value->rank() > tosa::kLevel8K.maxRank)
+      return fail("a result of {} dimensions, at most {} are possible", value->rank(),
+                  tosa::kLevel8K.maxRank);
+  }
+  for (const ir::Value* value : node.operands()) {
+    if (value->rank() > tosa::kLevel8K.maxRank)
+      return fail("an operand of {} dimensions, at most {} are possible", value->rank(),
+                  tosa::kLevel8K.maxRank);
+    // Constants that are no numbers to compute with (sizes, axes) may be of any type.
+    if (!value->isConstant()) {
+      CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*value));
+    }
+  }
+  const auto rule = rules().find(&node.def());
+  if (rule == rules().end()) {
+    return fail("{} has no integer form here", node.opName().substr(4))
+        .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
+  }
+  CARINA_RETURN_IF_ERROR(rule->second(*this, node));
+  for (const ir::Value* result : node.results()) {
+    ir::Value* value = values_.at(result);
+    if (value->type != ir::Type{result->dtype(), result->shape()}) {
+      return fail("the file gives result '{}' the type {}, the operator makes {}", result->name,
+                  ir::typeText(result->type), ir::typeText(value->type));
+    }
+    if (value->name.empty() && !value->isConstant()) value->name = result->name;
+  }
+  return {};
+}
+
+ir::Value* Lowering::get(const ir::Value* value) {
+  const auto known = values_.find(value);
+  if (known != values_.end()) return known->second;
+  CARINA_CHECK(value->isConstant(), "a value is used before it is made");
+  return values_[value] = emitter_.constant(value->constant());
+}
+
+ir::Value* Lowering::ranked(const ir::Value* value, int64_t rank) {
+  Shape shape = value->shape();
+  while (static_cast<int64_t>(shape.size()) < rank) shape.insert(shape.begin(), 1);
+  return emitter_.reshape(get(value), shape);
+}
+
+Result<Quantum> Lowering::quantumOf(const ir::Value* value) const {
+  if (!value->quantization) {
+    return fail("'{}' ({}) is not quantized", value->name, ir::typeText(value->type))
+        .withRemedy("quantize the network when it is converted");
+  }
+  if (value->quantization->perChannel())
+    return fail("'{}' has a scale per channel where one is needed", value->name)
+        .withRemedy("quantize it per tensor");
+  const int64_t zero = value->quantization->zeroPoints[0];
+  if (zero < integerMin(value->dtype()) || zero > integerMax(value->dtype()))
+    return fail("'{}' ({}) has zero point {}", value->name, ir::typeText(value->type), zero);
+  return Quantum{value->quantization->scales[0], zero};
+}
+
+Result<Quantum> Lowering::codesOf(const ir::Value* value, std::string_view what) const {
+  if (value->dtype() != DType::Int8 && value->dtype() != DType::Int16) {
+    return fail("its {} '{}' is {}, not int8 or int16", what, value->name, ir::typeText(value->type))
+        .withRemedy("convert the network with int8 activations");
+  }
+  CARINA_TRY(const Quantum quantum, quantumOf(value));
+  if (value->dtype() == DType::Int16 && quantum.zero != 0)
+    return fail("its {} '{}' is int16 with zero point {}", what, value->name, quantum.zero)
+        .withRemedy("int16 is symmetric: the zero point is 0");
+  return quantum;
+}
+
+Result<Quantum> Lowering::bytesOf(const ir::Value* value, std::string_view what) const {
+  if (value->dtype() != DType::Int8) {
+    return fail("its {} '{}' is {}, not int8", what, value->name, ir::typeText(value->type))
+        .withRemedy("convert the network with int8 activations");
+  }
+  return codesOf(value, what);
+}
+
+Result<ir::Value*> Lowering::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                                     std::span<const Multiplier> factors) {
+  std::vector<lower::RescaleFactor> pairs;
+  for (const Multiplier& factor : factors) {
+    CARINA_TRY(const lower::RescaleFactor pair, tosaFactor(factor, 31));
+    pairs.push_back(pair);
+  }
+  return emitter_.rescale(input, to, inputZero, outputZero, pairs, true, true);
+}
+
+Result<ir::Value*> Lowering::rescale48(ir::Value* input, DType to, std::span<const Multiplier> factors) {
+  std::vector<lower::RescaleFactor> pairs;
+  for (const Multiplier& factor : factors) {
+    const int64_t reduced = std::min<int64_t>((int64_t{factor.value} + (1 << 15)) >> 16, 0x7fff);
+    CARINA_TRY(const lower::RescaleFactor pair,
+               tosaFactor({static_cast<int32_t>(reduced), factor.shift}, 15));
+    pairs.push_back(pair);
+  }
+  return emitter_.rescale(input, to, 0, 0, pairs, false, false);
+}
+
+ir::Value* Lowering::widened(ir::Value* input, int64_t zero, int shift) {
+  ir::Value* wide = emitter_.rescale(input, DType::Int32, zero, 0, std::array{kUnit}, true, false);
+  // A RESCALE that multiplies takes small numbers only.
+  return shift == 0 ? wide : shiftedLeft(wide, shift);
+}
+
+ir::Value* Lowering::shiftedLeft(ir::Value* value, int shift) {
+  return emitter_.binary(Binary::LeftShift, value, number(shift, value));
+}
+
+ir::Value* Lowering::narrowed(ir::Value* input, DType to, int64_t zero) {
+  return emitter_.rescale(input, to, 0, zero, std::array{kUnit}, true, false);
+}
+
+ir::Value* Lowering::number(int64_t value, const ir::Value* like) {
+  return emitter_.reshape(emitter_.scalar(DType::Int32, value), Shape(like->shape().size(), 1));
+}
+
+ir::Value* Lowering::highProduct(ir::Value* a, ir::Value* b, int shift) {
+  ir::Builder b2 = builder();
+  return tosa::Mul::create(b2, a, b, emitter_.scalar(DType::Int8, shift)).output();
+}
+
+ir::Value* Lowering::shiftedRight(ir::Value* a, ir::Value* b) {
+  ir::Builder b2 = builder();
+  return tosa::ArithmeticRightShift::create(b2, a, b, true).output();
+}
+
+Result<CodeRange> Lowering::activation(tfl::Activation activation, const ir::Value* output) const {
+  CodeRange range{integerMin(output->dtype()), integerMax(output->dtype())};
+  if (activation == tfl::Activation::NONE) return range;
+  CARINA_TRY(const Quantum quantum, quantumOf(output));
+  const auto limit = [&](float x) {
+    const double code = std::round(x / quantum.single()) + static_cast<double>(quantum.zero);
+    return static_cast<int64_t>(
+        std::clamp(code, static_cast<double>(range.low), static_cast<double>(range.high)));
+  };
+  switch (activation) {
+    case tfl::Activation::RELU:
+      return CodeRange{limit(0), range.high};
+    case tfl::Activation::RELU6:
+      return CodeRange{limit(0), limit(6)};
+    case tfl::Activation::RELU_N1_TO_1:
+      return CodeRange{limit(-1), limit(1)};
+    default:
+      break;
+  }
+  return fail("a fused activation of kind {}", static_cast<int64_t>(activation))
+      .withRemedy("fused are NONE, RELU, RELU6 and RELU_N1_TO_1; make others operators of their own");
+}
+
+ir::Value* Lowering::clamped(ir::Value* value, const CodeRange& range) {
+  if (range.low <= integerMin(value->dtype()) && range.high >= integerMax(value->dtype())) return value;
+  return emitter_.clamp(value, range.low, range.high);
+}
+
+}  // namespace carina::lower_tfl

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one lowering: what each value of the network has become, and the tools that the rules share.
+// TensorFlow Lite is channel-last as TOSA is: values keep their shapes.
+#pragma once
+
+#include <array>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "lower/emitter.hpp"
+#include "lower_tfl/fixed_point.hpp"
+#include "tfl/ops.hpp"
+
+namespace carina::lower_tfl {
+
+using lower::Binary;
+using lower::Emitter;
+using lower::Reduce;
+using lower::Unary;
+
+/// Scale and zero point of a value with one of each. Scales are float32 in files: kernels differ in where
+/// they round to float32 and where they do not.
+struct Quantum {
+  double scale = 1;
+  int64_t zero = 0;
+  float single() const { return static_cast<float>(scale); }
+};
+
+/// Codes that an activation leaves, first to last.
+struct CodeRange {
+  int64_t low = 0, high = 0;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
+  Result<ir::Graph> run();
+
+  // For the rules
+  Emitter& emit() { return emitter_; }
+  ir::Builder builder() { return ir::Builder(target_, nullptr, location_); }
+
+  /// The value as it stands in the TOSA graph; constants are entered when they are first asked for.
+  ir::Value* get(const ir::Value* value);
+  /// The same under a shape with leading ones up to `rank`.
+  ir::Value* ranked(const ir::Value* value, int64_t rank);
+  void define(const ir::Value* value, ir::Value* tosa) { values_[value] = tosa; }
+
+  /// Errors: no quantization (a float network, or plain integers), a scale per channel, or a zero point
+  /// outside of the type.
+  Result<Quantum> quantumOf(const ir::Value* value) const;
+  /// 8 or 16 bits, quantized. `what` names the value in the message: "input".
+  Result<Quantum> codesOf(const ir::Value* value, std::string_view what) const;
+  /// int8 alone.
+  Result<Quantum> bytesOf(const ir::Value* value, std::string_view what) const;
+
+  /// One factor, or one per index of the last dimension; TFLite's two roundings.
+  Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                             std::span<const Multiplier> factors);
+  Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
+                             const Multiplier& factor) {
+    return rescale(input, to, inputZero, outputZero, std::span(&factor, 1));
+  }
+  /// 48-bit sums by 16-bit multipliers, rounded once: TFLite's way with int16 activations.
+  Result<ir::Value*> rescale48(ir::Value* input, DType to, std::span<const Multiplier> factors);
+  /// input - zero as int32, times 2^shift.
+  ir::Value* widened(ir::Value* input, int64_t zero, int shift = 0);
+  ir::Value* shiftedLeft(ir::Value* value, int shift);
+  /// Whole numbers to a narrower type: + zero, saturated.
+  ir::Value* narrowed(ir::Value* input, DType to, int64_t zero);
+  /// An int32 number as a constant that broadcasts against `like`.
+  ir::Value* number(int64_t value, const ir::Value* like);
+  /// round(a * b / 2^31) of int32 values.
+  ir::Value* highProduct(ir::Value* a, ir::Value* b, int shift = 31);
+  /// round(a / 2^b), half up.
+  ir::Value* shiftedRight(ir::Value* a, ir::Value* b);
+
+  /// Limits of a fused activation in the codes of `output`. Errors: an activation that has none (TANH,
+  /// SIGN_BIT).
+  Result<CodeRange> activation(tfl::Activation activation, const ir::Value* output) const;
+  ir::Value* clamped(ir::Value* value, const CodeRange& range);
+
+ private:
+  Status addInputs();
+  Status addOutputs();
+  Status lowerNode(const ir::Node& node);
+
+  const ir::Graph& source_;
+  ir::Graph target_;
+  Emitter emitter_;
+  ir::LocationRef location_;
+  std::unordered_map<const ir::Value*, ir::Value*> values_;
+};
+
+/// How one operator is lowered; errors get the node's place added. The rule defines all results.
+using Rule = Status (*)(Lowering&, const ir::Node&);
+using Rules = std::unordered_map<const ir::OpDef*, Rule>;
+
+void addWindowRules(Rules& rules);
+void addArithmeticRules(Rules& rules);
+void addFunctionRules(Rules& rules);
+void addSoftmaxRules(Rules& rules);
+void addReduceRules(Rules& rules);
+void addMoveRules(Rules& rules);
+void addResizeRules(Rules& rules);
+void addLogicRules(Rules& rules);
+
+}  // namespace carina::lower_tfl

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of two operands, and conversions between quantizations.
+#include <algorithm>
+
+#include "lower_tfl/lowering.hpp"
+
+namespace carina::lower_tfl {
+namespace {
+
+int64_t commonRank(const ir::Node& node) {
+  return node.result()->rank();
+}
+
+/// Bits that operands gain before they are scaled, so that scaling rounds little away.
+int headroom(DType dtype) {
+  return dtype == DType::Int8 ? 20 : 15;
+}
+
+/// Unquantized int32 operands.
+template <typename Op>
+Status integers(Lowering& lowering, const ir::Node& node, Binary binary) {
+  const Op op = ir::dynCast<Op>(&node);
+  if (op.fusedActivationFunction() != tfl::Activation::NONE)
+    return fail("a fused activation on int32 numbers").withRemedy("leave it out");
+  const int64_t rank = std::max<int64_t>(commonRank(node), 1);
+  ir::Value* value =
+      lowering.emit().binary(binary, lowering.ranked(op.x(), rank), lowering.ranked(op.y(), rank));
+  lowering.define(op.output(), lowering.emit().reshape(value, op.output()->shape()));
+  return {};
+}
+
+/// ADD and SUB: both operands in units of half the larger scale / 2^headroom.
+template <typename Op>
+Status lowerSum(Lowering& lowering, const ir::Node& node) {
+  const Op op = ir::dynCast<Op>(&node);
+  constexpr bool kSub = std::is_same_v<Op, tfl::Sub>;
+  if (op.x()->dtype() == DType::Int32) return integers<Op>(lowering, node, kSub ? Binary::Sub : Binary::Add);
+  CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
+  CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second operand"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
+  CARINA_TRY(const CodeRange range, lowering.activation(op.fusedActivationFunction(), op.output()));
+  const int left = headroom(op.x()->dtype());
+  double factorX = 0, factorY = 0, factorOut = 0;
+  if constexpr (kSub) {
+    // The kernel of SUB computes these in float32.
+    const float twice = 2 * std::max(x.single(), y.single());
+    factorX = static_cast<double>(x.single() / twice);
+    factorY = static_cast<double>(y.single() / twice);
+    factorOut = static_cast<double>(twice / (static_cast<float>(1 << left) * to.single()));
+  } else {
+    const double twice = 2 * std::max(x.scale, y.scale);
+    factorX = x.scale / twice;
+    factorY = y.scale / twice;
+    factorOut = twice / ((1 << left) * to.scale);
+  }
+  const auto operand = [&](const ir::Value* value, const Quantum& quantum, double factor) {
+    ir::Value* wide = lowering.widened(lowering.ranked(value, commonRank(node)), quantum.zero, left);
+    return lowering.rescale(wide, DType::Int32, 0, 0, quantizeMultiplier(factor));
+  };
+  CARINA_TRY(ir::Value * a, operand(op.x(), x, factorX));
+  CARINA_TRY(ir::Value * b, operand(op.y(), y, factorY));
+  ir::Value* sum = lowering.emit().binary(kSub ? Binary::Sub : Binary::Add, a, b);
+  CARINA_TRY(ir::Value * codes,
+             lowering.rescale(sum, op.output()->dtype(), 0, to.zero, quantizeMultiplier(factorOut)));
+  lowering.define(op.output(), lowering.clamped(codes, range));
+  return {};
+}
+
+Status lowerMul(Lowering& lowering, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::Mul>(&node);
+  if (op.x()->dtype() == DType::Int32) return integers<tfl::Mul>(lowering, node, Binary::Mul);
+  CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
+  CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second operand"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
+  CARINA_TRY(const CodeRange range, lowering.activation(op.fusedActivationFunction(), op.output()));
+  ir::Value* a = lowering.widened(lowering.ranked(op.x(), commonRank(node)), x.zero);
+  ir::Value* b = lowering.widened(lowering.ranked(op.y(), commonRank(node)), y.zero);
+  CARINA_TRY(ir::Value * codes,
+             lowering.rescale(lowering.emit().binary(Binary::Mul, a, b), op.output()->dtype(), 0, to.zero,
+                              quantizeMultiplier(x.scale * y.scale / to.scale)));
+  lowering.define(op.output(), lowering.clamped(codes, range));
+  return {};
+}
+
+Status lowerSquaredDifference(Lowering& lowering, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::SquaredDifference>(&node);
+  CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
+  CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second operand"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
+  const int left = op.x()->dtype() == DType::Int8 ? 7 : 0;
+  const double twice = 2 * std::max(x.scale, y.scale);
+  const auto operand = [&](const ir::Value* value, const Quantum& quantum) {
+    ir::Value* wide = lowering.widened(lowering.ranked(value, commonRank(node)), quantum.zero, left);
+    return lowering.rescale(wide, DType::Int32, 0, 0, quantizeMultiplier(quantum.scale / twice));
+  };
+  CARINA_TRY(ir::Value * a, operand(op.x(), x));
+  CARINA_TRY(ir::Value * b, operand(op.y(), y));
+  ir::Value* difference = lowering.emit().binary(Binary::Sub, a, b);
+  // The kernel multiplies 2^(2 left) and the scale in float32.
+  const double unit = static_cast<double>(static_cast<float>(1 << (2 * left)) * to.single());
+  CARINA_TRY(ir::Value * codes,
+             lowering.rescale(lowering.emit().binary(Binary::Mul, difference, difference),
+                              op.output()->dtype(), 0, to.zero, quantizeMultiplier(twice * twice / unit)));
+  lowering.define(op.output(), codes);
+  return {};
+}
+
+/// The codes themselves are compared: operands and result have one quantization, as converters see to.
+template <Binary kBinary>
+Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
+  const ir::Value* output = node.result();
+  const int64_t rank = std::max<int64_t>(commonRank(node), 1);
+  ir::Value* a = lowering.ranked(node.operand(0), rank);
+  ir::Value* b = lowering.ranked(node.operand(1), rank);
+  Emitter& emit = lowering.emit();
+  if (output->dtype() == DType::Int32) {
+    lowering.define(output, emit.reshape(emit.binary(kBinary, a, b), output->shape()));
+    return {};
+  }
+  CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
+  for (const ir::Value* operand : node.operands()) {
+    CARINA_TRY(const Quantum from, lowering.codesOf(operand, "operand"));
+    if (from.zero != to.zero || from.single() != to.single())
+      return fail("'{}' and '{}' have different quantizations", operand->name, output->name)
+          .withRemedy("give both operands and the result one scale and zero point");
+  }
+  ir::Value* codes = lowering.narrowed(emit.binary(kBinary, lowering.widened(a, 0), lowering.widened(b, 0)),
+                                       output->dtype(), 0);
+  lowering.define(output, emit.reshape(codes, output->shape()));
+  return {};
+}
+
+/// Positive numbers by one factor, negative ones (times alpha) by another.
+Result<ir::Value*> twoSided(Lowering& lowering, ir::Value* wide, ir::Value* alpha, const Multiplier& positive,
+                            const Multiplier& negative, const ir::Value* output) {
+  CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
+  Emitter& emit = lowering.emit();
+  ir::Value* zero = lowering.number(0, wide);
+  ir::Value* above = emit.binary(Binary::Maximum, wide, zero);
+  ir::Value* below = emit.binary(Binary::Minimum, wide, zero);
+  if (alpha) below = emit.binary(Binary::Mul, below, alpha);
+  CARINA_TRY(above, lowering.rescale(above, DType::Int32, 0, 0, positive));
+  CARINA_TRY(below, lowering.rescale(below, DType::Int32, 0, 0, negative));
+  return lowering.narrowed(emit.binary(Binary::Add, above, below), output->dtype(), to.zero);
+}
+
+Status lowerPrelu(Lowering& lowering, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::Prelu>(&node);
+  CARINA_TRY(const Quantum x, lowering.codesOf(op.input(), "input"));
+  CARINA_TRY(const Quantum slope, lowering.codesOf(op.alpha(), "alpha"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
+  ir::Value* wide = lowering.widened(lowering.ranked(op.input(), commonRank(node)), x.zero);
+  ir::Value* alpha = lowering.widened(lowering.ranked(op.alpha(), commonRank(node)), slope.zero);
+  CARINA_TRY(ir::Value * codes, twoSided(lowering, wide, alpha, quantizeMultiplier(x.scale / to.scale),
+                                         quantizeMultiplier(x.scale * slope.scale / to.scale), op.output()));
+  lowering.define(op.output(), codes);
+  return {};
+}
+
+/// int16: int8 goes through a table.
+Status lowerWideLeakyRelu(Lowering& lowering, const tfl::LeakyRelu& op) {
+  CARINA_TRY(const Quantum x, lowering.codesOf(op.input(), "input"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
+  const float alpha = static_cast<float>(op.alpha());
+  if (!(alpha >= 0)) {
+    return fail("alpha {} on int16 numbers", op.alpha()).withRemedy("alpha must not be negative");
+  }
+  CARINA_TRY(
+      ir::Value * codes,
+      twoSided(lowering, lowering.widened(lowering.get(op.input()), x.zero), nullptr,
+               quantizeMultiplier(static_cast<double>(x.single() / to.single())),
+               quantizeMultiplier(static_cast<double>(x.single() * alpha / to.single())), op.output()));
+  lowering.define(op.output(), codes);
+  return {};
+}
+
+Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
+  const ir::Value *input = node.operand(0), *output = node.result();
+  CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
+  CARINA_TRY(const Quantum to, lowering.quantumOf(output));
+  if (output->dtype() != DType::Int8 && output->dtype() != DType::Int16 && output->dtype() != DType::Int32)
+    return fail("its result is {}", ir::typeText(output->type));
+  CARINA_TRY(ir::Value * codes, lowering.rescale(lowering.get(input), output->dtype(), from.zero, to.zero,
+                                                 quantizeMultiplier(from.scale / to.scale)));
+  lowering.define(output, codes);
+  return {};
+}
+
+Status lowerAbsOfWide(Lowering& lowering, const ir::Value* input, const ir::Value* output) {
+  CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
+  ir::Value* size = lowering.emit().unary(Unary::Abs, lowering.widened(lowering.get(input), from.zero));
+  const Multiplier factor = quantizeMultiplier(static_cast<double>(from.single() / to.single()));
+  CARINA_TRY(ir::Value * codes, lowering.rescale(size, output->dtype(), 0, to.zero, factor));
+  lowering.define(output, codes);
+  return {};
+}
+
+template <tfl::Activation kActivation>
+Status lowerRelu(Lowering& lowering, const ir::Node& node) {
+  const ir::Value *input = node.operand(0), *output = node.result();
+  CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
+  CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
+  CARINA_TRY(const CodeRange range, lowering.activation(kActivation, output));
+  ir::Value* codes = lowering.get(input);
+  if (from.zero != to.zero || from.single() != to.single()) {
+    const Multiplier factor = quantizeMultiplier(static_cast<double>(from.single() / to.single()));
+    CARINA_TRY(codes, lowering.rescale(codes, output->dtype(), from.zero, to.zero, factor));
+  }
+  lowering.define(output, lowering.clamped(codes, range));
+  return {};
+}
+
+Status lowerAbsRule(Lowering& lowering, const ir::Node& node) {
+  return lowerAbsOfWide(lowering, node.operand(0), node.result());
+}
+Status lowerLeakyReluRule(Lowering& lowering, const ir::Node& node) {
+  return lowerWideLeakyRelu(lowering, ir::dynCast<tfl::LeakyRelu>(&node));
+}
+
+}  // namespace
+
+void addArithmeticRules(Rules& rules) {
+  rules[&tfl::Add::def()] = lowerSum<tfl::Add>;
+  rules[&tfl::Sub::def()] = lowerSum<tfl::Sub>;
+  rules[&tfl::Mul::def()] = lowerMul;
+  rules[&tfl::SquaredDifference::def()] = lowerSquaredDifference;
+  rules[&tfl::Minimum::def()] = lowerExtremum<Binary::Minimum>;
+  rules[&tfl::Maximum::def()] = lowerExtremum<Binary::Maximum>;
+  rules[&tfl::Prelu::def()] = lowerPrelu;
+  rules[&tfl::Quantize::def()] = lowerQuantize;
+  rules[&tfl::Abs::def()] = lowerAbsRule;
+  rules[&tfl::LeakyRelu::def()] = lowerLeakyReluRule;
+  rules[&tfl::Relu::def()] = lowerRelu<tfl::Activation::RELU>;
+  rules[&tfl::Relu6::def()] = lowerRelu<tfl::Activation::RELU6>;
+  rules[&tfl::ReluN1To1::def()] = lowerRelu<tfl::Activation::RELU_N1_TO_1>;
+}
+
+}  // namespace carina::lower_tfl

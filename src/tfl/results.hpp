@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last step of a check: what the file says of a result against what follows from the operands.
+#pragma once
+
+#include "ir/graph.hpp"
+
+namespace carina::tfl::check {
+
+inline Status resultShape(const ir::Node& node, const Shape& shape, size_t i = 0) {
+  if (i >= node.results().size()) return fail("result {} is missing", i);
+  const ir::Value* result = node.result(i);
+  if (result->shape() == shape) return {};
+  return fail("the file gives result '{}' the shape {}, from the operands follows {}", result->name,
+              shapeText(result->shape()), shapeText(shape));
+}
+
+inline Status resultCount(const ir::Node& node, size_t count) {
+  if (node.results().size() == count) return {};
+  return fail("{} results, {} follow from the operands", node.results().size(), count);
+}
+
+inline Status rankIs(const ir::Value* value, int64_t rank, std::string_view what) {
+  if (value->rank() == rank) return {};
+  return fail("{} has shape {}, {} dimensions are needed", what, shapeText(value->shape()), rank);
+}
+
+}  // namespace carina::tfl::check

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tflite/graph_builder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/file.hpp"
+#include "tfl/ops.hpp"
+#include "tflite/vela.hpp"
+
+namespace carina::tflite {
+namespace {
+
+constexpr size_t kMostErrors = 20;
+
+/// Two elements per byte, the first in the low bits.
+carina::Tensor unpackInt4(const Shape& shape, ByteSpan bytes) {
+  carina::Tensor tensor = carina::Tensor::uninitialized(DType::Int8, shape);
+  const auto values = tensor.mutableAs<int8_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto byte = static_cast<int8_t>(bytes[i / 2]);
+    values[i] = static_cast<int8_t>(i % 2 == 0 ? static_cast<int8_t>(byte << 4) >> 4 : byte >> 4);
+  }
+  return tensor;
+}
+
+Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
+  if (tensor.scales.empty()) return std::optional<ir::Quantization>();
+  ir::Quantization result;
+  for (float scale : tensor.scales) {
+    if (!std::isfinite(scale) || scale <= 0) return fail("tensor '{}' has scale {}", tensor.name, scale);
+    result.scales.push_back(scale);
+  }
+  result.zeroPoints = tensor.zeroPoints;
+  if (result.zeroPoints.size() == 1) result.zeroPoints.resize(result.scales.size(), result.zeroPoints[0]);
+  if (result.zeroPoints.empty()) result.zeroPoints.resize(result.scales.size(), 0);
+  const bool perChannel = result.scales.size() > 1;
+  // Some converters give a bias the dimension of its filter.
+  const int32_t axis = tensor.shape.size() == 1 ? 0 : tensor.quantizedDimension;
+  const auto count = static_cast<int64_t>(result.scales.size());
+  const bool fits = !perChannel || (axis >= 0 && static_cast<size_t>(axis) < tensor.shape.size() &&
+                                    tensor.shape[static_cast<size_t>(axis)] == count);
+  if (!fits || result.zeroPoints.size() != result.scales.size()) {
+    return fail("tensor '{}' of shape {} has {} scales and {} zero points along dimension {}", tensor.name,
+                shapeText(tensor.shape), tensor.scales.size(), tensor.zeroPoints.size(), axis);
+  }
+  if (perChannel) result.axis = axis;
+  return std::optional(std::move(result));
+}
+
+/// An option as the attribute asks for it.
+Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& option) {
+  if (def.kind == ir::AttributeKind::Real) return ir::Attribute(option.value);
+  if (def.kind == ir::AttributeKind::Ints) return ir::Attribute(option.list);
+  const auto number = static_cast<int64_t>(option.value);
+  if (def.kind == ir::AttributeKind::Bool) return ir::Attribute(number != 0);
+  if (def.kind == ir::AttributeKind::Enum &&
+      (number < 0 || number >= static_cast<int64_t>(def.enumerators.size())))
+    return fail("option {} has the unknown value {}", def.name, number);
+  return ir::Attribute(number);
+}
+
+class Builder {
+ public:
+  Builder(const Subgraph& source, std::shared_ptr<const void> owner)
+      : source_(source),
+        owner_(std::move(owner)),
+        graph_(source.name.empty() ? "main" : source.name),
+        values_(source.tensors.size()) {}
+
+  Result<ir::Graph> build() {
+    for (const int32_t input : source_.inputs) note(addInput(input), "");
+    for (size_t i = 0; i < source_.operators.size() && errors_.size() < kMostErrors; ++i) {
+      const Operator& op = source_.operators[i];
+      const bool named = !op.outputs.empty() && op.outputs[0] >= 0;
+      note(addOperator(op, i),
+           fmt::format("operator {} ({}){}", i, op.name,
+                       named ? fmt::format(" '{}'", tensor(op.outputs[0]).name) : std::string()));
+    }
+    if (!errors_.empty()) return Error(std::move(errors_));
+    std::vector<ir::Value*> outputs;
+    for (const int32_t output : source_.outputs) {
+      CARINA_TRY(ir::Value * value, valueOf(output));
+      outputs.push_back(value);
+    }
+    if (outputs.empty()) return fail("the network has no output");
+    graph_.setOutputs(std::move(outputs));
+    return std::move(graph_);
+  }
+
+ private:
+  const Tensor& tensor(int32_t index) const { return source_.tensors[static_cast<size_t>(index)]; }
+  ir::Value*& slot(int32_t index) { return values_[static_cast<size_t>(index)]; }
+
+  void note(Status status, const std::string& place) {
+    if (status.ok()) return;
+    const Error error = std::move(status).error().at(place);
+    errors_.insert(errors_.end(), error.diagnostics().begin(), error.diagnostics().end());
+  }
+
+  std::string uniqueName(int32_t index) {
+    const std::string& given = tensor(index).name;
+    if (!given.empty() && names_.insert(given).second) return given;
+    std::string name = fmt::format("{}#{}", given.empty() ? "tensor" : given, index);
+    while (!names_.insert(name).second) name += "'";
+    return name;
+  }
+
+  Result<ir::Type> typeOf(int32_t index) const {
+    const Tensor& from = tensor(index);
+    const auto dtype = from.type == TensorType::Int4 ? DType::Int8 : toDType(from.type);
+    if (!dtype) return fail("tensor '{}' is {}, which has no place on an NPU", from.name, from.str());
+    for (const int64_t size : from.shape) {
+      if (size < 0) {
+        return fail("tensor '{}' has the open shape {}", from.name, shapeText(from.shape))
+            .withRemedy("convert the network with fixed sizes");
+      }
+      // Lists of axes and the like may be empty.
+      if (size == 0 && *dtype != DType::Int32 && *dtype != DType::Int64)
+        return fail("tensor '{}' is empty: {}", from.name, from.str());
+    }
+    const auto count = checkedNumElements(from.shape);
+    if (!count || *count > INT32_MAX || from.shape.size() > 8)
+      return fail("tensor '{}' has the impossible shape {}", from.name, shapeText(from.shape));
+    return ir::Type{*dtype, from.shape};
+  }
+
+  Status describe(int32_t index, ir::Value* value) {
+    value->name = uniqueName(index);
+    CARINA_TRY(value->quantization, quantizationOf(tensor(index)));
+    slot(index) = value;
+    return {};
+  }
+
+  Status addInput(int32_t index) {
+    CARINA_TRY(ir::Type type, typeOf(index));
+    if (slot(index)) return fail("tensor '{}' is an input twice", tensor(index).name);
+    return describe(index, graph_.addInput(std::move(type)));
+  }
+
+  Result<ir::Value*> valueOf(int32_t index) {
+    if (slot(index)) return slot(index);
+    const Tensor& from = tensor(index);
+    CARINA_TRY(const ir::Type type, typeOf(index));
+    const int64_t count = numElements(type.shape);
+    if (from.isVariable) {
+      return fail("tensor '{}' keeps its values from run to run", from.name)
+          .withRemedy("give the state to the network as an input and take it as an output");
+    }
+    if (from.data.empty() && count > 0)
+      return fail("tensor '{}' is used, but nothing makes it before", from.name);
+    const bool packed = from.type == TensorType::Int4;
+    const int64_t bytes = packed ? (count + 1) / 2 : count * dtypeSize(type.dtype);
+    if (static_cast<int64_t>(from.data.size()) < bytes) {
+      return fail("tensor '{}' needs {} bytes, {} are stored", from.name, bytes, from.data.size());
+    }
+    const ByteSpan data = from.data.first(static_cast<size_t>(bytes));
+    ir::Value* value = graph_.addConstant(
+        packed ? unpackInt4(type.shape, data) : carina::Tensor::borrow(type.dtype, type.shape, data, owner_));
+    CARINA_RETURN_IF_ERROR(describe(index, value));
+    return value;
+  }
+
+  Status addOperator(const Operator& op, size_t index) {
+    // Whatever becomes of the operator, those behind it find its results.
+    auto node = makeNode(op, index);
+    if (node) return {};
+    for (const int32_t output : op.outputs) {
+      if (output < 0 || slot(output)) continue;
+      auto type = typeOf(output);
+      if (type) note(describe(output, graph_.addInput(std::move(*type))), "");
+    }
+    return std::move(node).error();
+  }
+
+  Result<ir::Node*> makeNode(const Operator& op, size_t index) {
+    const ir::OpDef* def = op.custom ? nullptr : tfl::findOperator("tfl." + op.name);
+    if (!def) {
+      return fail("{} {} is not known here", op.custom ? "the custom operator" : "the operator", op.name)
+          .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
+    }
+    ir::NodeSpec spec;
+    spec.def = def;
+    CARINA_TRY(spec.operands, operandsOf(op, *def));
+    for (const ir::AttributeDef& attribute : def->attributes) {
+      const auto option = std::find_if(op.options.begin(), op.options.end(),
+                                       [&](const Option& o) { return o.name == attribute.name; });
+      Result<ir::Attribute> value = option == op.options.end()
+                                        ? ir::parseAttribute(attribute, attribute.defaultText)
+                                        : attributeOf(attribute, *option);
+      if (!value) return std::move(value).error();
+      spec.attributes.push_back(std::move(*value));
+    }
+    for (const int32_t output : op.outputs) {
+      if (output < 0 || slot(output)) return fail("a result is missing or made twice");
+      CARINA_TRY(ir::Type type, typeOf(output));
+      spec.types.push_back(std::move(type));
+    }
+    if (op.outputs.empty()) return fail("the operator has no result");
+    spec.location = std::make_shared<ir::Location>(
+        ir::Location{tensor(op.outputs[0]).name, "", fmt::format("operator {} ({})", index, op.name)});
+    CARINA_TRY(ir::Node * node, graph_.create(std::move(spec)));
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      CARINA_RETURN_IF_ERROR(describe(op.outputs[i], node->result(i)));
+    if (def->verify) CARINA_RETURN_IF_ERROR(def->verify(*node));
+    return node;
+  }
+
+  Result<std::vector<std::vector<ir::Value*>>> operandsOf(const Operator& op, const ir::OpDef& def) {
+    std::vector<std::vector<ir::Value*>> groups;
+    size_t next = 0;
+    for (const ir::OperandDef& operand : def.operands) {
+      std::vector<ir::Value*>& group = groups.emplace_back();
+      const bool variadic = operand.arity == ir::Arity::Variadic;
+      while (next < op.inputs.size() && (variadic || group.empty())) {
+        const int32_t index = op.inputs[next++];
+        if (index < 0) {
+          if (operand.arity != ir::Arity::Optional) return fail("operand '{}' is omitted", operand.name);
+          break;
+        }
+        CARINA_TRY(ir::Value * value, valueOf(index));
+        group.push_back(value);
+      }
+      if (operand.arity == ir::Arity::One && group.empty())
+        return fail("operand '{}' is missing", operand.name);
+    }
+    if (next < op.inputs.size()) return fail("{} operands, {} are known", op.inputs.size(), next);
+    return groups;
+  }
+
+  const Subgraph& source_;
+  std::shared_ptr<const void> owner_;
+  ir::Graph graph_;
+  std::vector<ir::Value*> values_;  // by tensor
+  std::set<std::string> names_;
+  std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const void>& owner) {
+  if (!npuCalls(model).empty()) {
+    return fail("the model is compiled for an Ethos-U already")
+        .withRemedy("compile the network that it was made of; this one runs: carina run");
+  }
+  return Builder(model.subgraphs.front(), owner).build();
+}
+
+Result<ir::Graph> readNetwork(const std::filesystem::path& path) {
+  CARINA_TRY(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  auto model = readModel(file->bytes());
+  if (!model) return std::move(model).error().inFile(path.string());
+  auto graph = buildGraph(*model, file);
+  if (!graph) return std::move(graph).error().inFile(path.string());
+  return graph;
+}
+
+}  // namespace carina::tflite

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small networks of one operator each (tests/data/tflite), made at random, beside what the reference kernels
+// of TensorFlow Lite for Microcontrollers gave for them: every number must be the same, in the TOSA
+// interpreter and on the NPU model.
+#include <gtest/gtest.h>
+
+#include "base/npy.hpp"
+#include "lower_tfl/lower.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+#include "tflite/graph_builder.hpp"
+#include "tosa/interpreter.hpp"
+
+namespace carina {
+namespace {
+
+std::vector<std::filesystem::path> networks() {
+  return test::filesIn(test::dataDir() / "tflite", ".tflite");
+}
+
+std::vector<Tensor> arrays(const NamedTensors& all, const std::string& prefix) {
+  std::vector<Tensor> found;
+  while (const Tensor* next = findTensor(all, prefix + std::to_string(found.size()))) found.push_back(*next);
+  return found;
+}
+
+class TfliteGolden : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
+  const std::filesystem::path file = GetParam();
+  auto network = tflite::readNetwork(file);
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  auto tosa = lower_tfl::lowerToTosa(*network);
+  ASSERT_TRUE(tosa.ok()) << tosa.error().str();
+  auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
+  ASSERT_TRUE(data.ok()) << data.error().str();
+  const auto outputs = tosa::interpret(*tosa, arrays(*data, "in"));
+  ASSERT_TRUE(outputs.ok()) << outputs.error().str();
+  const std::vector<Tensor> expected = arrays(*data, "out");
+  ASSERT_EQ(outputs->size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ((*outputs)[i].shape(), expected[i].shape());
+    for (int64_t k = 0; k < expected[i].numElements(); ++k)
+      ASSERT_EQ((*outputs)[i].integerAt(k), expected[i].integerAt(k)) << "output " << i << " element " << k;
+  }
+}
+
+TEST_P(TfliteGolden, TheNpuAgrees) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    pipeline::Options options;
+    options.model = GetParam();
+    options.target = target;
+    auto build = pipeline::build(options);
+    ASSERT_TRUE(build.ok()) << target << ": " << build.error().str();
+    EXPECT_TRUE(build->partitioned.wholly);
+    const auto samples = pipeline::verificationSamples(*build, {});
+    ASSERT_TRUE(samples.ok()) << samples.error().str();
+    const auto result = pipeline::verify(*build, *samples);
+    ASSERT_TRUE(result.ok()) << target << ": " << result.error().str();
+    EXPECT_TRUE(result->ok()) << target;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, TfliteGolden, testing::ValuesIn(networks()),
+                         [](const auto& param) { return param.param.stem().string(); });
+
+}  // namespace
+}  // namespace carina
