@@ -311,30 +311,19 @@ Result<bool> rewriteConstantLike(ir::Node* node) {
   return true;
 }
 
-/// floor(x / y), trunc(x / y) of float tensors, and x less y times one of them.
-Result<bool> rewriteWholeDivision(ir::Node* node) {
-  const bool cut = ir::isa<aten::FmodTensor>(node), floored = ir::isa<aten::FloorDivide>(node);
-  const bool remainder = cut || ir::isa<aten::RemainderTensor>(node);
+/// Division without a rounding mode.
+Result<bool> rewriteUnroundedDivision(ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(node);
-  if ((!remainder && !floored && !mode) || isQuantizedWhole(*node)) return false;
+  if (!mode || mode.roundingMode() || isQuantizedWhole(*node)) return false;
   ir::Value* x = node->operands()[0];
   ir::Value* y = node->operands()[1];
   if (x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* quotient = aten::DivTensor::create(b, x, y).output();
-  const std::string rounding = mode ? mode.roundingMode().value_or("") : cut ? "trunc" : "floor";
-  if (rounding == "floor")
-    quotient = aten::Floor::create(b, quotient).output();
-  else if (rounding == "trunc")
-    quotient = aten::Trunc::create(b, quotient).output();
-  if (remainder)
-    quotient =
-        aten::SubTensor::create(b, x, aten::MulTensor::create(b, quotient, y).output(), int64_t{1}).output();
-  replaceNode(node, quotient);
+  replaceNode(node, aten::DivTensor::create(b, x, y).output());
   return true;
 }
 
-/// The same with a number as divisor.
+/// floor(x / y), trunc(x / y) of a float tensor and a number.
 Result<bool> rewriteWholeDivisionByNumber(ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivScalarMode>(node);
   const auto floored = ir::dynCast<aten::FloorDivideScalar>(node);
@@ -410,7 +399,7 @@ bool isQuantizedWhole(const ir::Node& node) {
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
                                    rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm,
-                                   rewriteCompareNumber, rewriteConstantLike, rewriteWholeDivision,
+                                   rewriteCompareNumber, rewriteConstantLike, rewriteUnroundedDivision,
                                    rewriteWholeDivisionByNumber, rewriteCosineSimilarity, rewriteNanToNum});
 }
 

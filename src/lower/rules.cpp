@@ -14,6 +14,7 @@ Rule findRule(const ir::OpDef& def) {
     Rules all;
     addQuantizeRules(all);
     addPointwiseRules(all);
+    addDivisionRules(all);
     addFunctionRules(all);
     addConvolutionRules(all);
     addPoolRules(all);
@@ -69,6 +70,31 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
     same.data.push_back(std::move(data));
   }
   return same;
+}
+
+Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
+  Pair pair;
+  for (size_t i = 0; i < 2; ++i) {
+    CARINA_TRY(pair.reals[i], lowering.plainReal(node.operands()[i]));
+  }
+  if (pair.reals[0].data.dtype() != pair.reals[1].data.dtype()) {
+    return fail("operands quantized to {} and {}", dtypeName(pair.reals[0].data.dtype()),
+                dtypeName(pair.reals[1].data.dtype()))
+        .withRemedy("quantize both operands to the same type");
+  }
+  // The broadcast shape of the operands: comparisons have it in their result too.
+  pair.aligned = lowering.align({pair.reals[0].data, pair.reals[1].data}, node.result()->shape());
+  return pair;
+}
+
+Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit) {
+  std::array<ir::Value*, 2> values{};
+  for (size_t i = 0; i < 2; ++i) {
+    const Real& real = pair.reals[i];
+    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, real.zeroPoint, 0,
+                                                  std::array{real.scale() / unit}));
+  }
+  return values;
 }
 
 void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale) {

@@ -12,6 +12,7 @@ using Rules = std::unordered_map<const ir::OpDef*, Rule>;
 
 void addQuantizeRules(Rules& rules);     // quantize, dequantize, clamps
 void addPointwiseRules(Rules& rules);    // add, mul, maximum, comparisons, where
+void addDivisionRules(Rules& rules);     // whole quotients and remainders
 void addFunctionRules(Rules& rules);     // one operand, any function: TABLE
 void addConvolutionRules(Rules& rules);  // convolutions, linear
 void addPoolRules(Rules& rules);
@@ -30,6 +31,18 @@ struct SameCodes {
 };
 Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
                             const ir::Value* result);
+
+/// Two quantized operands of one type, aligned, ready to be brought to int32.
+struct Pair {
+  std::array<Real, 2> reals;
+  Lowering::Aligned aligned;
+};
+Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node);
+/// Both operands as int32 in units of `unit`.
+Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit);
+
+/// floor(x / y) of floats, or x / y cut off towards zero.
+Status lowerWholeQuotient(Lowering& lowering, const ir::Node& node, bool cut);
 
 /// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring
 /// back.

@@ -8,38 +8,6 @@
 namespace carina::lower {
 namespace {
 
-/// Two quantized operands of one type, aligned, ready to be brought to int32.
-struct Pair {
-  std::array<Real, 2> reals;
-  Lowering::Aligned aligned;
-};
-
-Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
-  Pair pair;
-  for (size_t i = 0; i < 2; ++i) {
-    CARINA_TRY(pair.reals[i], lowering.plainReal(node.operands()[i]));
-  }
-  if (pair.reals[0].data.dtype() != pair.reals[1].data.dtype()) {
-    return fail("operands quantized to {} and {}", dtypeName(pair.reals[0].data.dtype()),
-                dtypeName(pair.reals[1].data.dtype()))
-        .withRemedy("quantize both operands to the same type");
-  }
-  // The broadcast shape of the operands: comparisons have it in their result too.
-  pair.aligned = lowering.align({pair.reals[0].data, pair.reals[1].data}, node.result()->shape());
-  return pair;
-}
-
-/// Both operands as int32 in units of `unit`.
-Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit) {
-  std::array<ir::Value*, 2> values{};
-  for (size_t i = 0; i < 2; ++i) {
-    const Real& real = pair.reals[i];
-    CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, real.zeroPoint, 0,
-                                                  std::array{real.scale() / unit}));
-  }
-  return values;
-}
-
 /// Both operands of an integer operator in one type and layout.
 Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) {
   std::vector<Stored> data;
@@ -273,10 +241,11 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   return {};
 }
 
-/// Quotients cut off towards zero; other modes are made of them.
+/// Quotients of integers cut off towards zero; other modes are made of them.
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
-  if (lowering.isReal(node.result()) || ir::dynCast<aten::DivTensorMode>(&node).roundingMode() != "trunc")
-    return fail("{} of these operands", node.opName()).withRemedy("leave it to the CPU");
+  const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
+  if (lowering.isReal(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
+  if (mode != "trunc") return fail("{} of these operands", node.opName()).withRemedy("leave it to the CPU");
   return integerArithmetic(lowering, node, Binary::IntDiv);
 }
 

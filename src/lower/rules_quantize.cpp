@@ -109,6 +109,22 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// Where a code stands for a number outside of a function's domain, some of those that are rounded to it may
+/// lie inside (acosh of 1.2, rounded to 0): the mean of what the function gives for them, NaN where it never
+/// is a number.
+double meanOfNumbers(const std::function<double(double)>& function, double centre, double width) {
+  constexpr int kPoints = 32;
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < kPoints; ++i) {
+    const double y = function(centre + width * ((i + 0.5) / kPoints - 0.5));
+    if (!std::isfinite(y)) continue;
+    sum += y;
+    ++count;
+  }
+  return sum / count;
+}
+
 }  // namespace
 
 bool isClampRule(const ir::Node& node) {
@@ -211,13 +227,17 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
     return fail("a function from {} to {} codes", dtypeName(from), dtypeName(codes.dtype))
         .withRemedy("quantize its input and output to the same type, int8 or int16");
   }
-  const auto value = [&](int64_t code) {
-    double x =
-        (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
-    for (const auto& function : real.functions) x = function(x);
+  const auto function = [&](double x) {
+    for (const auto& step : real.functions) x = step(x);
     if (real.low) x = std::max(x, *real.low);
     if (real.high) x = std::min(x, *real.high);
-    return codes.quantize(x);
+    return x;
+  };
+  const auto value = [&](int64_t code) {
+    const double x =
+        (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
+    const double y = function(x);
+    return codes.quantize(std::isnan(y) ? meanOfNumbers(function, x, real.scale()) : y);
   };
   if (from == DType::Int8) {
     Tensor table = Tensor::uninitialized(DType::Int8, {256});

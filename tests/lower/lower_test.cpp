@@ -664,5 +664,28 @@ const Case kWide[] = {
 INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(kWide),
                          [](const auto& param) { return std::string(param.param.name); });
 
+/// acosh has no value below 1, but numbers above 1 are rounded to the code of 0 as well.
+TEST(Lower, CodesAtTheEdgeOfADomainStandForWhatLiesInside) {
+  Network n;
+  n.graph.setOutputs({aten::Acosh::create(n.b, n.input({1, 2, 4})).output()});
+  quantize::Options options;
+  options.observer = quantize::ObserverKind::MinMax;
+  const quantize::Sample sample{
+      Tensor::from(Shape{1, 2, 4}, std::vector<float>{1, 2, 10, 100, 500, 700, 900, 1000})};
+  auto quantized = quantize::quantize(std::move(n.graph), options, std::array{sample});
+  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
+  auto partitioned = partition::partition(std::move(quantized->graph), {});
+  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  const ir::Node* lookup = nullptr;
+  for (const ir::Node* node : partitioned->delegates.at(0).tosa.nodes()) {
+    if (ir::isa<tosa::Table>(node)) lookup = node;
+  }
+  ASSERT_NE(lookup, nullptr);
+  const Tensor& table = lookup->operands()[1]->constant();
+  // Code -128 is what lies between 0 and 1.96: acosh gives up to 1.3 there, in steps of 7.6 / 255.
+  EXPECT_GT(table.integerAt(0), -128 + 10);
+  EXPECT_LT(table.integerAt(0), table.integerAt(1));
+}
+
 }  // namespace
 }  // namespace carina::lower::test

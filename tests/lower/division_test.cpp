@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole quotients and remainders: what the simulation gives for the same codes.
+#include "lower_case.hpp"
+
+namespace carina::lower::test {
+namespace {
+
+class Division : public testing::TestWithParam<Case> {};
+
+TEST_P(Division, EqualsFakeQuantInInt8) {
+  check(GetParam(), {});
+}
+
+TEST_P(Division, EqualsFakeQuantIn16x8) {
+  quantize::Options options;
+  options.precision = quantize::Precision::Int16x8;
+  check(GetParam(), options);
+}
+
+/// Constant divisors between 0.5 and 2.5.
+Value* constant(Network& n, bool anyPositive, bool anyNegative) {
+  std::vector<float> values;
+  for (int i = 0; i < 28; ++i) {
+    const bool minus = anyNegative && (!anyPositive || i % 3 == 0);
+    values.push_back((minus ? -1.0f : 1.0f) * (0.5f + static_cast<float>(i * i % 29) / 14));
+  }
+  return n.graph.addConstant(Tensor::from({4, 1, 7}, values));
+}
+Value* positive(Network& n) {
+  return constant(n, true, false);
+}
+Value* negative(Network& n) {
+  return constant(n, false, true);
+}
+Value* ofBothSigns(Network& n) {
+  return constant(n, true, true);
+}
+/// Between 0.3 and 1.3, computed.
+Value* gate(Network& n) {
+  Value* sigmoid = aten::Sigmoid::create(n.b, n.input({1, 5, 7})).output();
+  return aten::AddScalar::create(n.b, sigmoid, 0.3, int64_t{1}).output();
+}
+Value* dividend(Network& n) {
+  return n.input({4, 5, 7});
+}
+
+const Case kQuotients[] = {
+    {"floor_by_positive",
+     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), positive(n)).output(); }},
+    {"floor_by_negative",
+     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), negative(n)).output(); }},
+    {"floor_by_both_signs",
+     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), ofBothSigns(n)).output(); }},
+    {"mode_floor",
+     [](Network& n) { return aten::DivTensorMode::create(n.b, dividend(n), positive(n), "floor").output(); }},
+    {"mode_trunc_by_positive",
+     [](Network& n) { return aten::DivTensorMode::create(n.b, dividend(n), positive(n), "trunc").output(); }},
+    {"mode_trunc_by_both_signs",
+     [](Network& n) {
+       return aten::DivTensorMode::create(n.b, dividend(n), ofBothSigns(n), "trunc").output();
+     }},
+    {"remainder_by_positive",
+     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), positive(n)).output(); }, -1,
+     0.02},
+    {"remainder_by_negative",
+     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), negative(n)).output(); }, -1,
+     0.02},
+    {"remainder_by_both_signs",
+     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), ofBothSigns(n)).output(); }, -1,
+     0.02},
+    {"fmod_by_positive",
+     [](Network& n) { return aten::FmodTensor::create(n.b, dividend(n), positive(n)).output(); }, -1, 0.02},
+    {"floor_by_computed",
+     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), gate(n)).output(); }},
+    {"fmod_by_both_signs",
+     [](Network& n) { return aten::FmodTensor::create(n.b, dividend(n), ofBothSigns(n)).output(); }, -1,
+     0.02},
+};
+INSTANTIATE_TEST_SUITE_P(Quotients, Division, testing::ValuesIn(kQuotients),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+/// A number divided by itself is 1, whatever its codes are: the quotient is not a hair below.
+TEST(Division, OfEqualNumbersIsOne) {
+  for (const auto precision : {quantize::Precision::Int8, quantize::Precision::Int16x8}) {
+    const Case same{"same",
+                    [](Network& n) {
+                      Value* y = gate(n);
+                      return aten::FloorDivide::create(n.b, y, y).output();
+                    },
+                    -1, 0, 0};
+    quantize::Options options;
+    options.precision = precision;
+    check(same, options);
+  }
+}
+
+}  // namespace
+}  // namespace carina::lower::test
