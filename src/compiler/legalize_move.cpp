@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kMaxCopies = 4096;
 /// Convolutions interleave up to this many planes, or take them apart, in runs of kRun elements.
 constexpr int64_t kMaxPlanes = 16, kRun = 8;
+/// Copies that may take the place of one pool.
+constexpr int64_t kFewCopies = 8;
+
 /// Up to here every position is reversed, or every repetition written, by a copy of its own.
 constexpr int64_t kMaxRun = 64;
 
@@ -48,8 +51,13 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
     if (inRuns(box[1], box[0])) return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
     if (inRuns(box[0], box[1])) return npu_ir::createReshape(builder_, takenApart(value, box[0]), shape);
   }
-  if (u85() && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
-    // One operation when what remains are three axes: the output writer permutes.
+  // The output writer of U85 permutes three axes. That takes a pool, and the pool twice as many steps for 16
+  // bits as for 8. Copies by the elementwise unit are faster where rows stay whole, or where few of them move
+  // 16-bit elements one by one: an operation for each index of a third axis.
+  const bool wholeRows = source.back() == 1 && target.back() == 1;
+  const bool fewCopies = box.size() == 2 || *std::min_element(box.begin(), box.end()) <= kFewCopies;
+  const bool copied = wholeRows || (value->dtype() == DType::Int16 && fewCopies);
+  if (u85() && !copied && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
     std::vector<size_t> order(box.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return source[a] > source[b]; });

@@ -115,7 +115,7 @@ TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
 TEST(Legalize, SumsOfManyAtOneScaleArePooled) {
   const auto built = [](const ir::Ints& kernel, DType type, bool twice) {
     TosaBuilder b;
-    ir::Value* sums = b.sums(b.input(DType::Int8, {1, 8, 8, 4}), kernel, {8, 8}, 9);
+    ir::Value* sums = b.sums(b.input(DType::Int8, {1, 8, 8, 4}), kernel, kernel, 9);
     std::vector<ir::Value*> results{b.rescale(sums, type, 1518500250, 36, 0, type == DType::Int8 ? 3 : 0)};
     if (twice) results.push_back(sums);
     return b.finish(results);
@@ -180,6 +180,21 @@ TEST(Interleave, OtherTranspositionsAreCopies) {
   EXPECT_THAT(kinds(transposition({1, 3, 5, 7}, {0, 2, 3, 1})), Each("npu.POOL"));
   EXPECT_THAT(kinds(transposition({1, 3, 5, 8}, {0, 2, 3, 1}, DType::Int16)), Each("npu.POOL"));
   EXPECT_THAT(kinds(transposition({1, 5, 7, 3}, {0, 3, 1, 2})), Each("npu.POOL"));
+}
+
+TEST(Transpose, OnU85CopiesTakeWholeRowsAndWideElements) {
+  const auto permutes = [](const ir::Graph& tosa) {
+    return find<npu_ir::Pool>(legalized(tosa, "ethos-u85-256")).transpose() != ir::Ints{0, 1, 2};
+  };
+  const auto count = [](const ir::Graph& tosa) { return operations(tosa, "ethos-u85-256").size(); };
+  EXPECT_TRUE(permutes(transposition({17, 9, 12}, {2, 0, 1})));
+  EXPECT_FALSE(permutes(transposition({17, 9, 12}, {1, 0, 2})));
+  EXPECT_EQ(count(transposition({17, 9, 12}, {1, 0, 2})), 1u);
+  EXPECT_FALSE(permutes(transposition({17, 12}, {1, 0}, DType::Int16)));
+  EXPECT_EQ(count(transposition({17, 12}, {1, 0}, DType::Int16)), 1u);
+  // One copy for each index of the shortest axis, if these are few.
+  EXPECT_EQ(count(transposition({17, 3, 12}, {1, 2, 0}, DType::Int16)), 3u);
+  EXPECT_TRUE(permutes(transposition({17, 9, 12}, {2, 1, 0}, DType::Int16)));
 }
 
 TEST(Interleave, TheWayBackIsOneConvolutionPerPlane) {

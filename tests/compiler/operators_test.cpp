@@ -188,6 +188,19 @@ TEST(Operators, ReverseTileAndCasts) {
   expectExact(b.finish(outputs), kFamilies);
 }
 
+TEST(Operators, TransposesOfThreeAxes) {
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    for (const Shape& shape : {Shape{17, 3, 12}, Shape{9, 10, 11}}) {
+      TosaBuilder b;
+      ir::Value* x = b.input(type, shape);
+      std::vector<ir::Value*> outputs;
+      ir::Ints perms{0, 1, 2};
+      while (std::next_permutation(perms.begin(), perms.end())) outputs.push_back(b.transpose(x, perms));
+      expectExact(b.finish(outputs), kFamilies);
+    }
+  }
+}
+
 TEST(Operators, NearestResize) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
