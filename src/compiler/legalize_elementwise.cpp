@@ -16,8 +16,10 @@ using npu_ir::Rounding;
 namespace {
 
 /// Scale of an operand as attributes: unit scales in their shortest form.
-ir::Ints scaleOf(int64_t multiplier, int64_t shift) {
-  reduceScale(multiplier, shift, Rounding::NATURAL);
+ir::Ints scaleOf(int64_t multiplier, int64_t shift, bool doubleRound) {
+  // The first of two roundings stands at a fixed bit: such numbers stay as they are.
+  const bool whole = shift < 62 && multiplier % (int64_t{1} << shift) == 0;
+  if (!doubleRound || whole) reduceScale(multiplier, shift, Rounding::NATURAL);
   return {multiplier, shift};
 }
 
@@ -43,6 +45,26 @@ Result<std::optional<Legalizer::Operand>> Legalizer::rescaledOperand(const ir::V
   }
   return std::optional<Operand>(
       Operand{source, numbers.inputZeroPoint, numbers.multipliers[0], numbers.shifts[0]});
+}
+
+Result<std::optional<Legalizer::Operand>> Legalizer::doublyRescaledOperand(const ir::Value* value) {
+  const std::optional<Operand> none;
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  if (!rescale || rescale.input()->dtype() != DType::Int32 || value->dtype() != DType::Int32) return none;
+  const RescaleNumbers numbers = rescaleNumbers(rescale);
+  const auto shifted = ir::producerAs<tosa::LogicalLeftShift>(rescale.input());
+  if (!shifted || numbers.perChannel() || numbers.inputZeroPoint != 0 || numbers.outputZeroPoint != 0 ||
+      numbers.rounding != Rounding::DOUBLE_SYMMETRIC)
+    return none;
+  const ir::Value* amount = shifted.input2();
+  CARINA_TRY(std::optional<Operand> operand, rescaledOperand(shifted.input1()));
+  if (!operand || !operand->unit() || !amount->isConstant() || amount->numElements() != 1) return none;
+  const int64_t bits = npu_ir::operandPreShift(operand->value->dtype());
+  if (constantValue(amount) != bits || numbers.shifts[0] < bits) return none;
+  operand->multiplier = numbers.multipliers[0];
+  operand->shift = numbers.shifts[0] - bits;
+  operand->doubleRound = true;
+  return operand;
 }
 
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
@@ -132,8 +154,9 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     }
   }
   ir::Value* result = npu_ir::createElementwise(
-      builder_, mode, {x.value, x.zeroPoint, scaleOf(x.multiplier, x.shift)},
-      {y.value, y.zeroPoint, scaleOf(y.multiplier, y.shift)}, Rounding::NATURAL, stage, type);
+      builder_, mode, {x.value, x.zeroPoint, scaleOf(x.multiplier, x.shift, x.doubleRound)},
+      {y.value, y.zeroPoint, scaleOf(y.multiplier, y.shift, y.doubleRound)},
+      x.doubleRound || y.doubleRound ? Rounding::DOUBLE_SYMMETRIC : Rounding::NATURAL, stage, type);
   if (nodes) nodes->push_back(result->producer());
   return npu_ir::createReshape(builder_, result, out);
 }
@@ -165,6 +188,10 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   if (sum || extremum) {
     CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
     CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (sum && !a && !b) {
+      CARINA_TRY(a, doublyRescaledOperand(node->operand(0)));
+      CARINA_TRY(b, doublyRescaledOperand(node->operand(1)));
+    }
     if (a && b && a->value->dtype() == b->value->dtype()) {
       const auto consumer = consumingRescale(output);
       const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&
@@ -180,7 +207,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
         const int64_t ka = factor(*a), kb = factor(*b);
         const int64_t fixed = int64_t{1} << (a->bits() == 8 ? 19 : 14);
         const auto below = [fixed](const Operand& o) {
-          return o.multiplier < fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40;
+          return o.multiplier <= fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40;
         };
         if (ka > 0 && kb > 0) {
           const int64_t common = std::min(std::countr_zero(static_cast<uint64_t>(ka)),

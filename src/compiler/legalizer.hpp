@@ -191,11 +191,14 @@ class Legalizer {
     ir::Value* value = nullptr;
     int64_t zeroPoint = 0;
     int64_t multiplier = 1, shift = 0;
+    bool doubleRound = false;  // scaled as TFLite scales operands of sums: see npu_ir.hpp
     bool unit() const { return shift < 62 && multiplier == int64_t{1} << shift; }
     int64_t bits() const { return 8 * dtypeSize(value->dtype()); }
   };
   /// What a RESCALE to int32 reads, when an elementwise operation may read it directly.
   Result<std::optional<Operand>> rescaledOperand(const ir::Value* value);
+  /// The same of TFLite's way: a number shifted up, then rescaled by a RESCALE that rounds twice.
+  Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the

@@ -14,10 +14,10 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-/// ethosu-numerics 2, dbl = 0.
-int64_t scaled(Wide value, int64_t multiplier, int64_t shift, Rounding rounding) {
+/// ethosu-numerics 2. `early`: bits by which the first of two roundings comes before the point (dbl).
+int64_t scaled(Wide value, int64_t multiplier, int64_t shift, Rounding rounding, int64_t early = 0) {
   Wide round = shift > 0 ? Wide{1} << (shift - 1) : 0;
-  const Wide extra = shift > 31 ? Wide{1} << 30 : 0;
+  const Wide extra = shift > 31 - early ? Wide{1} << (30 - early) : 0;
   switch (rounding) {
     case Rounding::DOUBLE_SYMMETRIC:
       round += value >= 0 ? extra : -extra;
@@ -307,8 +307,9 @@ class Interpreter {
     const auto read = [](const Tensor& t, int64_t y, int64_t x, int64_t c) {
       return Map{t}.at(t.dim(0) == 1 ? 0 : y, t.dim(1) == 1 ? 0 : x, t.dim(2) == 1 ? 0 : c);
     };
-    const auto operand = [&op](int64_t value, const ir::Ints& scale) {
-      return scaled(value, scale[0], scale[1], op.operandRounding());
+    const int64_t early = npu_ir::operandPreShift(op.ifm()->dtype());
+    const auto operand = [&](int64_t value, const ir::Ints& scale) {
+      return scaled(value, scale[0], scale[1], op.operandRounding(), early);
     };
     return forEachElement(node->result(), [&](int64_t y, int64_t x, int64_t c) {
       const int64_t rawA = read(a, y, x, c) - op.ifmZp();

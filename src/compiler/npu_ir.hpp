@@ -52,6 +52,11 @@ ir::Value* createDepthwise(ir::Builder& builder, ir::Value* ifm, ir::Value* weig
 /// computed dim transpose[i].
 ir::Value* createPool(ir::Builder& builder, ir::Value* ifm, PoolMode mode, const Window& window,
                       const OutputStage& stage, DType type, ir::Ints transpose = {0, 1, 2});
+/// Bits below the point where operands of sums are rounded first by DOUBLE_SYMMETRIC, as the hardware does it
+/// for TFLite: 20 for 8-bit operands, 15 for 16-bit ones.
+constexpr int64_t operandPreShift(DType type) {
+  return type == DType::Int8 || type == DType::UInt8 ? 20 : 15;
+}
 /// An operand of an elementwise operation: value, zero point and scale (multiplier, shift).
 struct ElementwiseOperand {
   ir::Value* value = nullptr;

@@ -198,8 +198,12 @@ npu::Broadcast broadcastOf(const npu::FeatureMap& map, const npu::FeatureMap& of
           false};
 }
 
-npu::Scale hardwareScale(const ir::Ints& scale, npu_ir::Rounding rounding) {
-  return {static_cast<uint32_t>(scale[0]), static_cast<uint8_t>(scale[1]), 0, hardware(rounding)};
+/// On U55 and U65 the place of the first of two roundings is implied.
+npu::Scale operandScale(const ir::Ints& scale, const npu_ir::Elementwise& node, bool u85) {
+  const bool twice = u85 && node.operandRounding() == npu_ir::Rounding::DOUBLE_SYMMETRIC;
+  const int64_t preShift = twice ? npu_ir::operandPreShift(node.ifm()->dtype()) : 0;
+  return {static_cast<uint32_t>(scale[0]), static_cast<uint8_t>(scale[1]), static_cast<uint8_t>(preShift),
+          hardware(node.operandRounding())};
 }
 
 /// U55 and U65 scale operands of ADD and SUB in one of three ways (ethosu-numerics 5.2).
@@ -208,8 +212,8 @@ void setOperandScaling(npu::KernelOperation& op, const npu_ir::Elementwise& node
   const auto unshifted = [](const ir::Ints& s) { return s[1] == 0 && s[0] <= 0xffff; };
   if (unshifted(node.ifmScale()) && unshifted(node.ifm2Scale())) {
     ew.operandScaling = npu::OperandScaling::Both16;
-    ew.ifmScale = hardwareScale(node.ifmScale(), node.operandRounding());
-    ew.ifm2Scale = hardwareScale(node.ifm2Scale(), node.operandRounding());
+    ew.ifmScale = operandScale(node.ifmScale(), node, false);
+    ew.ifm2Scale = operandScale(node.ifm2Scale(), node, false);
     return;
   }
   // One operand is shifted by a fixed amount; the scale register belongs to the other one.
@@ -220,7 +224,7 @@ void setOperandScaling(npu::KernelOperation& op, const npu_ir::Elementwise& node
   const bool second = isFixed(node.ifm2Scale());
   CARINA_CHECK(second || isFixed(node.ifmScale()), "operand scales that the hardware does not have");
   ew.operandScaling = second ? npu::OperandScaling::OperandA32 : npu::OperandScaling::OperandB32;
-  ew.ifmScale = hardwareScale(second ? node.ifmScale() : node.ifm2Scale(), node.operandRounding());
+  ew.ifmScale = operandScale(second ? node.ifmScale() : node.ifm2Scale(), node, false);
   ew.ifm2Scale = {};
 }
 
@@ -255,8 +259,8 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
   const bool extremum = ew.mode() == ElementwiseMode::MIN || ew.mode() == ElementwiseMode::MAX;
   op.globalScale = target.isU85() || !extremum;
   if (target.isU85()) {
-    op.elementwise.ifmScale = hardwareScale(ew.ifmScale(), ew.operandRounding());
-    op.elementwise.ifm2Scale = hardwareScale(ew.ifm2Scale(), ew.operandRounding());
+    op.elementwise.ifmScale = operandScale(ew.ifmScale(), ew, true);
+    op.elementwise.ifm2Scale = operandScale(ew.ifm2Scale(), ew, true);
   } else if ((ew.mode() == ElementwiseMode::ADD || ew.mode() == ElementwiseMode::SUB) &&
              npu::elementBytes(op.ifm.type) <= 2) {
     setOperandScaling(op, ew);

@@ -2,15 +2,25 @@
 // tfl -> tosa: operators of quantized TensorFlow Lite networks with the arithmetic of its reference kernels.
 #pragma once
 
+#include <vector>
+
 #include "ir/graph.hpp"
 
 namespace carina::lower_tfl {
 
-/// `network`: a graph of the tfl dialect whose nodes passed their checks. The result has the same inputs and
-/// outputs, names included (TOSA knows no unsigned numbers: uint8 ones travel as the int8 with the same
-/// bits). RESCALEs round twice where TensorFlow Lite does. Errors: every node that cannot be expressed, with
-/// its place, the reason and what to change.
-Result<ir::Graph> lowerToTosa(const ir::Graph& network);
+/// A network as TOSA: the same inputs and outputs, names and quantization included.
+struct Lowered {
+  ir::Graph tosa;
+  /// Which inputs (outputs) are float in the network, and quantized (dequantized) first (last) thing in it: the
+  /// graph's are the integers.
+  std::vector<bool> floatInputs, floatOutputs;
+
+  bool floatEdges() const;
+};
+
+/// `network`: a graph of the tfl dialect whose nodes passed their checks. RESCALEs round twice where TensorFlow
+/// Lite does. Errors: every node that cannot be expressed, with its place, the reason and what to change.
+Result<Lowered> lowerToTosa(const ir::Graph& network);
 
 /// Whether an operator has a rule, for lists of operators.
 bool hasRule(const ir::OpDef& def);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower_tfl/lower.hpp"
 #include "tosa/ops.hpp"
 #include "tosa/tosa.hpp"
 
@@ -81,11 +80,18 @@ bool hasRule(const ir::OpDef& def) {
   return rules().contains(&def);
 }
 
-Result<ir::Graph> lowerToTosa(const ir::Graph& network) {
+bool Lowered::floatEdges() const {
+  const auto any = [](const std::vector<bool>& which) {
+    return std::find(which.begin(), which.end(), true) != which.end();
+  };
+  return any(floatInputs) || any(floatOutputs);
+}
+
+Result<Lowered> lowerToTosa(const ir::Graph& network) {
   return Lowering(network).run();
 }
 
-Result<ir::Graph> Lowering::run() {
+Result<Lowered> Lowering::run() {
   std::vector<Diagnostic> problems;
   const auto note = [&](Status status, const std::string& place) {
     if (status.ok()) return;
@@ -109,35 +115,80 @@ Result<ir::Graph> Lowering::run() {
   if (!problems.empty()) return Error(std::move(problems));
   target_.eraseDeadNodes();
   CARINA_RETURN_IF_ERROR(tosa::verify(target_, {.extensions = tosa::kIntegerExtensions}));
-  return std::move(target_);
+  return Lowered{std::move(target_), std::move(floatInputs_), std::move(floatOutputs_)};
 }
+
+namespace {
+
+/// The integer value that a float input becomes: what all of its uses quantize it to. Null when one does not.
+const ir::Value* quantizedInput(const ir::Value* input) {
+  const ir::Value* quantized = nullptr;
+  for (const ir::Use& use : input->uses()) {
+    const auto quantize = ir::dynCast<tfl::Quantize>(use.node);
+    if (!quantize) return nullptr;
+    const ir::Value* result = quantize.output();
+    if (quantized && (quantized->type != result->type || quantized->quantization != result->quantization))
+      return nullptr;
+    quantized = result;
+  }
+  return quantized;
+}
+
+/// The integer value that a float output is made of, null when it is not dequantized last thing.
+const ir::Value* dequantizedOutput(const ir::Value* output) {
+  const auto dequantize = ir::producerAs<tfl::Dequantize>(output);
+  return dequantize && output->uses().empty() ? dequantize.input() : nullptr;
+}
+
+}  // namespace
 
 Status Lowering::addInputs() {
   std::vector<Diagnostic> problems;
   for (const ir::Value* input : source_.inputs()) {
-    auto dtype = tosaType(*input);
-    if (!dtype) {
-      const Error error = std::move(dtype).error();
+    if (auto status = addInput(input); !status.ok()) {
+      const Error error = std::move(status).error();
       problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
+      values_[input] = target_.addInput({DType::Int8, input->shape()}, input->name);
     }
-    values_[input] = target_.addInput({dtype ? *dtype : DType::Int8, input->shape()}, input->name);
-    values_[input]->quantization = input->quantization;
   }
   if (!problems.empty()) return Error(std::move(problems));
+  return {};
+}
+
+Status Lowering::addInput(const ir::Value* input) {
+  const ir::Value* codes = input->dtype() == DType::Float32 ? quantizedInput(input) : nullptr;
+  floatInputs_.push_back(codes != nullptr);
+  if (!codes) codes = input;
+  CARINA_TRY(const DType dtype, tosaType(*codes));
+  if (floatInputs_.back()) {
+    CARINA_TRY([[maybe_unused]] const Quantum quantum, codesOf(codes, "input"));
+  }
+  ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
+  value->quantization = codes->quantization;
+  values_[input] = value;
+  if (floatInputs_.back()) {
+    for (const ir::Use& use : input->uses()) values_[use.node->result()] = value;
+  }
   return {};
 }
 
 Status Lowering::addOutputs() {
   std::vector<ir::Value*> outputs;
   for (const ir::Value* output : source_.outputs()) {
-    CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*output));
-    ir::Value* value = get(output);
+    const ir::Value* codes = dequantizedOutput(output);
+    floatOutputs_.push_back(codes != nullptr);
+    if (!codes) codes = output;
+    CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*codes));
+    if (floatOutputs_.back()) {
+      CARINA_TRY([[maybe_unused]] const Quantum quantum, codesOf(codes, "result"));
+    }
+    ir::Value* value = get(codes);
     const bool taken = std::find(outputs.begin(), outputs.end(), value) != outputs.end();
     if (value->isInput() || value->isConstant() || taken) {
       value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
     }
     value->name = output->name;
-    value->quantization = output->quantization;
+    value->quantization = codes->quantization;
     outputs.push_back(value);
   }
   target_.setOutputs(std::move(outputs));
@@ -145,6 +196,12 @@ Status Lowering::addOutputs() {
 }
 
 Status Lowering::lowerNode(const ir::Node& node) {
+  // Conversions from and to float at the network's edges are the program's, not the NPU's.
+  if (values_.contains(node.result())) return {};
+  if (ir::isa<tfl::Dequantize>(&node) && node.result()->isGraphOutput() && dequantizedOutput(node.result())) {
+    values_[node.result()] = get(node.operand(0));
+    return {};
+  }
   for (const ir::Value* value : node.results()) {
     CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*value));
     if (value->rank() > tosa::kLevel8K.maxRank)

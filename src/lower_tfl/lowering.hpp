@@ -11,6 +11,7 @@
 #include "ir/graph.hpp"
 #include "lower/emitter.hpp"
 #include "lower_tfl/fixed_point.hpp"
+#include "lower_tfl/lower.hpp"
 #include "tfl/ops.hpp"
 
 namespace carina::lower_tfl {
@@ -36,7 +37,7 @@ struct CodeRange {
 class Lowering {
  public:
   explicit Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
-  Result<ir::Graph> run();
+  Result<Lowered> run();
 
   // For the rules
   Emitter& emit() { return emitter_; }
@@ -84,6 +85,7 @@ class Lowering {
 
  private:
   Status addInputs();
+  Status addInput(const ir::Value* input);
   Status addOutputs();
   Status lowerNode(const ir::Node& node);
 
@@ -92,6 +94,7 @@ class Lowering {
   Emitter emitter_;
   ir::LocationRef location_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
+  std::vector<bool> floatInputs_, floatOutputs_;
 };
 
 /// How one operator is lowered; errors get the node's place added. The rule defines all results.

@@ -86,13 +86,36 @@ Emitter::Window windowOf(Emitter& emit, ir::Value*& input, const tfl::WindowAxis
   return window;
 }
 
+/// The PAD in front of a convolution without padding of its own, when it adds rows and columns of zeros that
+/// each window sees in part only: [top, bottom, left, right]; none: no numbers.
+template <typename Op>
+ir::Ints paddingBefore(const Op& op) {
+  const auto pad = ir::producerAs<tfl::Pad>(op.input());
+  if (!pad || op.padding() != tfl::Padding::VALID || pad.input()->quantization != op.input()->quantization)
+    return {};
+  const auto paddings = tfl::paddingsOf(pad.paddings(), pad.input()->shape());
+  if (!paddings || paddings->size() != 8) return {};
+  const ir::Ints& p = *paddings;
+  const int64_t height = op.filter()->dim(1), width = op.filter()->dim(2);
+  const bool fits = p[0] == 0 && p[1] == 0 && p[6] == 0 && p[7] == 0 && std::max(p[2], p[3]) < height &&
+                    std::max(p[4], p[5]) < width;
+  return fits ? ir::Ints(p.begin() + 2, p.begin() + 6) : ir::Ints();
+}
+
+/// The window over `input`, which becomes the convolution's, or that of a PAD which the window takes over.
 template <typename Op>
 Emitter::Window convolutionWindow(Lowering& lowering, const Op& op, ir::Value*& input) {
-  const auto axis = [&](int64_t dim, int64_t stride, int64_t dilation) {
-    return *tfl::windowAxis(op.padding(), op.input()->dim(dim), op.filter()->dim(dim), stride, dilation);
-  };
-  return windowOf(lowering.emit(), input, axis(1, op.strideH(), op.dilationHFactor()),
-                  axis(2, op.strideW(), op.dilationWFactor()), {op.strideH(), op.strideW()},
+  tfl::WindowAxis height = *tfl::windowAxis(op.padding(), op.input()->dim(1), op.filter()->dim(1),
+                                            op.strideH(), op.dilationHFactor());
+  tfl::WindowAxis width = *tfl::windowAxis(op.padding(), op.input()->dim(2), op.filter()->dim(2),
+                                           op.strideW(), op.dilationWFactor());
+  input = lowering.get(op.input());
+  if (const ir::Ints pad = paddingBefore(op); !pad.empty()) {
+    input = lowering.get(ir::producerAs<tfl::Pad>(op.input()).input());
+    height = {height.outputs, pad[0], height.after + pad[1]};
+    width = {width.outputs, pad[2], width.after + pad[3]};
+  }
+  return windowOf(lowering.emit(), input, height, width, {op.strideH(), op.strideW()},
                   {op.dilationHFactor(), op.dilationWFactor()});
 }
 
@@ -113,7 +136,7 @@ Status lowerConv(Lowering& lowering, const ir::Node& node) {
              filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), channels, 0, false));
   CARINA_TRY(const Quantum from, lowering.codesOf(op.input(), "input"));
   Emitter& emit = lowering.emit();
-  ir::Value* input = lowering.get(op.input());
+  ir::Value* input = nullptr;
   const Emitter::Window window = convolutionWindow(lowering, op, input);
   const int64_t groups = op.input()->dim(3) / depth, each = channels / groups;
   std::vector<ir::Value*> parts;
@@ -140,7 +163,7 @@ Status lowerDepthwiseConv(Lowering& lowering, const ir::Node& node) {
              filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), shape[3], 3, false));
   CARINA_TRY(const Quantum from, lowering.codesOf(op.input(), "input"));
   Emitter& emit = lowering.emit();
-  ir::Value* input = lowering.get(op.input());
+  ir::Value* input = nullptr;
   const Emitter::Window window = convolutionWindow(lowering, op, input);
   const int64_t depth = op.input()->dim(3);
   ir::Value* weight = emit.constant(filter.codes.reshaped({shape[1], shape[2], depth, shape[3] / depth}));

@@ -1,31 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way: front, partition, compile, assemble; and the files it ends in.
+#include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "ir/printer.hpp"
+#include "npu/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "tflite/vela_writer.hpp"
 #include "tosa_io/tosa_writer.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-/// A tosa graph as a program graph of one delegate call.
-partition::Partitioned wrapTosa(ir::Graph tosa) {
+/// Code limits and type of a quantized value, as quantize and dequantize nodes say them.
+struct CodesOf {
+  explicit CodesOf(const ir::Value& value)
+      : scale(value.quantization->scales[0]),
+        zero(value.quantization->zeroPoints[0]),
+        low(integerMin(value.dtype())),
+        high(integerMax(value.dtype())),
+        dtype(value.dtype()) {}
+  double scale;
+  int64_t zero, low, high;
+  DType dtype;
+};
+
+/// A tosa graph as a program graph of one delegate call. `floatInputs` and `floatOutputs`: see Front.
+partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatInputs,
+                                const std::vector<bool>& floatOutputs) {
   partition::Partitioned result;
   result.graph = ir::Graph(tosa.name);
+  ir::Builder builder(result.graph);
+  const auto isFloat = [](const std::vector<bool>& which, size_t i) { return i < which.size() && which[i]; };
   ir::NodeSpec spec;
   spec.def = &partition::delegateCallDef();
   spec.operands.emplace_back();
-  for (const ir::Value* input : tosa.inputs()) {
-    spec.operands.back().push_back(result.graph.addInput(input->type, input->name));
+  for (size_t i = 0; i < tosa.inputs().size(); ++i) {
+    const ir::Value* input = tosa.inputs()[i];
+    const bool real = isFloat(floatInputs, i);
+    ir::Value* value =
+        result.graph.addInput(real ? ir::Type{DType::Float32, input->shape()} : input->type, input->name);
+    if (real) {
+      const CodesOf codes(*input);
+      value = aten::QuantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low, codes.high,
+                                              codes.dtype)
+                  .output();
+    }
+    spec.operands.back().push_back(value);
   }
   for (const ir::Value* output : tosa.outputs()) spec.types.push_back(output->type);
   auto call = result.graph.create(std::move(spec));
   CARINA_CHECK(call.ok(), "a delegate call takes any operands");
-  for (size_t i = 0; i < tosa.outputs().size(); ++i) (*call)->result(i)->name = tosa.outputs()[i]->name;
-  result.graph.setOutputs((*call)->results());
+  std::vector<ir::Value*> outputs;
+  for (size_t i = 0; i < tosa.outputs().size(); ++i) {
+    ir::Value* value = (*call)->result(i);
+    if (isFloat(floatOutputs, i)) {
+      const CodesOf codes(*tosa.outputs()[i]);
+      value = aten::DequantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low,
+                                                codes.high, codes.dtype, std::nullopt)
+                  .output();
+    }
+    value->name = tosa.outputs()[i]->name;
+    outputs.push_back(value);
+  }
+  result.graph.setOutputs(std::move(outputs));
   (*call)->setRegion(0, tosa.clone());
   result.delegates.push_back({*call, std::move(tosa)});
   result.wholly = true;
@@ -46,6 +86,34 @@ Status compileDelegates(Build& build) {
     build.compiled.push_back(std::move(*compiled));
   }
   return {};
+}
+
+/// The one delegate as a model with an `ethos-u` operator.
+Result<std::string> tfliteModel(const Build& build) {
+  const ir::Graph& graph = build.graph();
+  const bool whole = graph.numNodes() == 1 && graph.firstNode()->is(partition::delegateCallDef());
+  if (!whole) {
+    return fail("some of the network is left to the CPU, a .tflite holds the NPU's part alone")
+        .withRemedy("write a .pte, or, where only inputs and outputs are converted, give --io int8");
+  }
+  const compiler::CompiledProgram& compiled = build.compiled.front();
+  const ir::Graph& tosa = build.partitioned.delegates.front().tosa;
+  CARINA_TRY(const std::vector<uint8_t> payload,
+             npu::buildPayload(*compiled.machine.target, compiled.commands));
+  tflite::NpuModel model;
+  model.name = tosa.name;
+  model.payload = std::as_bytes(std::span(payload));
+  model.constants = compiled.constants;
+  model.arenaBytes = compiled.arenaBytes;
+  model.fastScratchBytes = compiled.cacheBytes;
+  const auto place = [](const compiler::IoTensor& io, const ir::Value& value) {
+    return tflite::PlacedTensor{io.name, {io.dtype, io.shape}, value.quantization, io.offset};
+  };
+  for (size_t i = 0; i < compiled.inputs.size(); ++i)
+    model.inputs.push_back(place(compiled.inputs[i], *tosa.inputs()[i]));
+  for (size_t i = 0; i < compiled.outputs.size(); ++i)
+    model.outputs.push_back(place(compiled.outputs[i], *tosa.outputs()[i]));
+  return tflite::writeNpuModel(model);
 }
 
 }  // namespace
@@ -75,7 +143,7 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   const std::string file = options.model.string();
 
   if (front.isTosa) {
-    build.partitioned = wrapTosa(std::move(front.quantized));
+    build.partitioned = wrapTosa(std::move(front.quantized), front.floatInputs, front.floatOutputs);
   } else {
     if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
       return std::move(status).error().inFile(file);
@@ -101,10 +169,13 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
     return files.add(output, bytes);
   }
-  if (extension != ".tosa" && extension != ".bin") {
+  if (extension != ".tosa" && extension != ".bin" && extension != ".tflite") {
     return fail("cannot tell from '{}' what to write", output.filename().string())
         .inFile(output.string())
-        .withRemedy("outputs are .pte (program), .tosa (TOSA graph) and .bin (raw delegate blob)");
+        .withRemedy(
+            "outputs are .pte (program), .tflite (model with an ethos-u operator), .tosa (TOSA graph) and "
+            ".bin "
+            "(raw delegate blob)");
   }
   if (build.partitioned.delegates.size() != 1) {
     return fail("the network has {} NPU parts, a {} file holds one", build.partitioned.delegates.size(),
@@ -115,6 +186,12 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
   if (extension == ".tosa") {
     CARINA_TRY(const std::string bytes, tosa_io::writeTosa(build.partitioned.delegates.front().tosa));
     return files.add(output, bytes);
+  }
+  if (build.compiled.empty()) return fail("target cpu has no NPU part to write").inFile(output.string());
+  if (extension == ".tflite") {
+    auto bytes = tfliteModel(build);
+    if (!bytes) return std::move(bytes).error().inFile(output.string());
+    return files.add(output, *bytes);
   }
   CARINA_TRY(const pte::DelegateBlob contents, delegateBlob(build.compiled.front()));
   const pte::ByteVector blob = pte::buildDelegateBlob(contents);

@@ -117,7 +117,23 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   Stopwatch watch(times, "lower");
   auto lowered = lower_tfl::lowerToTosa(network);
   if (!lowered) return std::move(lowered).error().inFile(options.model.string());
-  front.quantized = std::move(*lowered);
+  const bool floatEdges = lowered->floatEdges();
+  front.quantized = std::move(lowered->tosa);
+  if (options.inputs == ProgramIo::Float) front.floatInputs = std::move(lowered->floatInputs);
+  if (options.outputs == ProgramIo::Float) front.floatOutputs = std::move(lowered->floatOutputs);
+  const bool asked =
+      (options.quantization != Quantization::Default && options.quantization != Quantization::None) ||
+      !options.quantizeConfig.empty() || !options.calibration.empty();
+  if (asked) {
+    front.warnings.push_back(
+        {"the network comes quantized: --quantize, --quantize-config and --calibrate change "
+         "nothing in it",
+         "", options.model.string(), ""});
+  }
+  if (!floatEdges && (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float)) {
+    front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
+                              options.model.string(), ""});
+  }
   return front;
 }
 

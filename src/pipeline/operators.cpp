@@ -98,6 +98,16 @@ class Lister {
     if (at != index_.end()) list_.operators[at->second].refusals.push_back(refusal);
   }
 
+  void addUnservable(const ir::Node& node, const Diagnostic& why) {
+    const auto at = find(node);
+    if (!at) return;
+    OperatorPlace& op = list_.operators[*at];
+    npu_[*at] = false;
+    cpu_[*at] = true;
+    op.refusals.push_back({op.op, op.node, op.modulePath, why.message, why.remedy});
+    op.missing.push_back("networks of this kind have no CPU part");
+  }
+
   void finish() {
     for (size_t i = 0; i < list_.operators.size(); ++i) {
       list_.operators[i].place = npu_[i]   ? (cpu_[i] ? Place::Both : Place::Npu)
@@ -118,6 +128,16 @@ class Lister {
   std::vector<bool> npu_, cpu_;
 };
 
+/// The operators of a network that came as TOSA or became it: there is no CPU part, what the NPU does not
+/// take runs nowhere.
+void listLowered(const ir::Graph& tosa, const npu::Target& target, Lister& lister) {
+  lister.addPart(tosa);
+  for (const ir::Node* node : tosa.nodes()) {
+    if (!node->location()) continue;
+    if (const auto why = compiler::supports(*node, target)) lister.addUnservable(*node, *why);
+  }
+}
+
 using MakeFront = std::function<Result<Front>(const Options&, std::vector<StageTime>&)>;
 
 Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront) {
@@ -130,6 +150,17 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   }
   std::vector<StageTime> times;
   CARINA_TRY(Front front, makeFront(options, times));
+  OperatorList list;
+  list.target = options.target;
+  list.quantization = quantizationOf(options);
+  Lister lister(front.nodes, list);
+  if (front.isTosa && !front.nodes.empty() && machine) {
+    listLowered(front.quantized, *machine->target, lister);
+    lister.finish();
+    list.parts = 1;
+    list.wholly = list.count(Place::Cpu) == 0;
+    return list;
+  }
   if (front.isTosa) {
     return fail("a TOSA graph runs wholly on the NPU or not at all")
         .inFile(options.model.string())
@@ -137,10 +168,6 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   }
   if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
     return std::move(status).error().inFile(options.model.string());
-  OperatorList list;
-  list.target = options.target;
-  list.quantization = quantizationOf(options);
-  Lister lister(front.nodes, list);
   CARINA_TRY(partition::Partitioned partitioned,
              partitionFor(options, machine ? machine->target : nullptr, front));
   for (const partition::Delegate& delegate : partitioned.delegates) {

@@ -112,6 +112,8 @@ struct Front {
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
   std::vector<Diagnostic> warnings;
   bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
+  /// Of such a graph: inputs and outputs that the program has as float. Empty: none.
+  std::vector<bool> floatInputs, floatOutputs;
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 /// Python classes by module path, "" for the root.
@@ -125,9 +127,9 @@ Result<Build> build(const Options& options);
 /// From a quantized network to a program. `times`: of the stages before.
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times);
 
-/// The program as a file of the kind that the extension of `output` names: .pte, .tosa (the one delegate's
-/// graph), .bin (the one delegate's blob). Errors: unknown extension, more or less than one delegate for the
-/// latter two.
+/// The program as a file of the kind that the extension of `output` names: .pte, .tflite (a model with one
+/// `ethos-u` operator), .tosa (the one delegate's graph), .bin (the one delegate's blob). Errors: unknown
+/// extension, more or less than one delegate for the latter three, or something beside it for .tflite.
 Status writeOutput(const Build& build, const std::filesystem::path& output);
 /// The same, to appear with other files.
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files);

@@ -10,6 +10,8 @@
 #include "npu/disassembler.hpp"
 #include "npu/stream.hpp"
 #include "pipeline/command_streams.hpp"
+#include "pipeline/file_kind.hpp"
+#include "tflite/vela.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -117,6 +119,14 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   return part;
 }
 
+/// Whether the file is compiled before it is profiled.
+bool isNetwork(ByteSpan bytes, const std::filesystem::path& file) {
+  const FileKind kind = fileKind(bytes, file);
+  if (kind != FileKind::Tflite) return kind == FileKind::Archive || kind == FileKind::Tosa;
+  const auto model = tflite::readModel(bytes);
+  return model.ok() && tflite::npuCalls(*model).empty();
+}
+
 }  // namespace
 
 Profile profileBuild(const Build& build) {
@@ -184,8 +194,7 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
 Result<Profile> profile(const Options& options) {
   {
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
-    const FileKind kind = fileKind(mapped->bytes(), options.model);
-    if (kind != FileKind::Archive && kind != FileKind::Tosa) return profileProgram(options.model, options);
+    if (!isNetwork(mapped->bytes(), options.model)) return profileProgram(options.model, options);
   }
   if (options.target.empty() || options.target == "cpu") {
     return fail("a profile is of an NPU").withRemedy("name one with --target (see 'carina targets')");

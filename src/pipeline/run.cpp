@@ -5,11 +5,14 @@
 
 #include "base/file.hpp"
 #include "device/tflite_runner.hpp"
+#include "lower_tfl/lower.hpp"
 #include "pipeline/batch.hpp"
 #include "pipeline/bundle_cases.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/pipeline.hpp"
+#include "tflite/graph_builder.hpp"
+#include "tflite/vela.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
@@ -112,11 +115,33 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
   return result;
 }
 
-Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arrays) {
-  CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(options.file));
+Result<RunResult> interpretGraph(const RunOptions& options, const NamedTensors& arrays,
+                                 const ir::Graph& graph) {
   const std::vector<Port> ports = inputPorts(graph);
   return runAll(options, arrays, ports,
                 [&](std::span<const Tensor> inputs) { return tosa::interpret(graph, inputs); });
+}
+
+Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arrays) {
+  CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(options.file));
+  return interpretGraph(options, arrays, graph);
+}
+
+/// A compiled model on its NPU; a network by the interpreter of the TOSA graph that it lowers to.
+Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
+  auto model = tflite::readModel(bytes);
+  if (!model) return std::move(model).error().inFile(options.file.string());
+  if (!tflite::npuCalls(*model).empty()) return runProgram<device::TfliteRunner>(options, bytes, arrays);
+  CARINA_TRY(const ir::Graph network, tflite::readNetwork(options.file));
+  auto graph = lower_tfl::lowerToTosa(network);
+  if (!graph) return std::move(graph).error().inFile(options.file.string());
+  if (graph->floatEdges()) {
+    return fail("the network has float inputs or outputs, the interpreter computes in integers")
+        .inFile(options.file.string())
+        .withRemedy(
+            "compile it and run the program: carina compile NETWORK.tflite -o PROGRAM.pte --target T");
+  }
+  return interpretGraph(options, arrays, graph->tosa);
 }
 
 }  // namespace
@@ -147,7 +172,7 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
     case FileKind::Program:
       return runProgram<device::Runner>(options, bytes, arrays);
     case FileKind::Tflite:
-      return runProgram<device::TfliteRunner>(options, bytes, arrays);
+      return runTfliteFile(options, bytes, arrays);
     case FileKind::Bundle:
       return runBundle(options, bytes, arrays);
     case FileKind::Tosa:
@@ -158,7 +183,8 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   return fail("a {} cannot be run", fileKindName(kind))
       .inFile(options.file.string())
       .withRemedy(
-          "what runs: .pte and .bpte programs, .tflite models compiled for an Ethos-U, .tosa graphs; compile "
+          "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs; "
+          "compile "
           "a "
           "network first");
 }

@@ -52,6 +52,8 @@ Front cloneOf(const Front& front) {
   copy.nodes = front.nodes;
   copy.quantized = front.quantized.clone();
   copy.isTosa = front.isTosa;
+  copy.floatInputs = front.floatInputs;
+  copy.floatOutputs = front.floatOutputs;
   copy.keptFloat = front.keptFloat;
   copy.inputs = front.inputs;
   copy.outputs = front.outputs;

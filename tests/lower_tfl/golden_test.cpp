@@ -34,7 +34,7 @@ TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
   ASSERT_TRUE(tosa.ok()) << tosa.error().str();
   auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
   ASSERT_TRUE(data.ok()) << data.error().str();
-  const auto outputs = tosa::interpret(*tosa, arrays(*data, "in"));
+  const auto outputs = tosa::interpret(tosa->tosa, arrays(*data, "in"));
   ASSERT_TRUE(outputs.ok()) << outputs.error().str();
   const std::vector<Tensor> expected = arrays(*data, "out");
   ASSERT_EQ(outputs->size(), expected.size());
