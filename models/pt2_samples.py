@@ -67,6 +67,26 @@ class Writes(nn.Module):
         return y, z, w
 
 
+class Copies(nn.Module):
+    """Writes into what may be a view or a copy, as the strides tell."""
+
+    def forward(self, x):
+        y = x + 1
+        a = y.transpose(0, 1).reshape(-1)  # a copy
+        a.mul_(2)
+        b = y.reshape(2, 6)  # a view
+        b.neg_()
+        c = y.t().contiguous()  # a copy
+        c.zero_()
+        d = y.contiguous()  # y itself
+        d.add_(10)
+        e = y[:, 1:3].flatten()  # a copy
+        e.sub_(5)
+        f = y[1:].flatten(0)  # a view
+        f.mul_(0.5)
+        return y, a, b, c, d, e, f
+
+
 class Inplace(nn.Module):
     """What torchvision's networks and hand-written layers compute in place."""
 
@@ -168,6 +188,7 @@ def main():
     save_flat(os.path.join(out_dir, "state_flat.pt2"), program)
     grid = torch.arange(12.0).reshape(3, 4)
     save(out_dir, "writes", Writes(), (grid,))
+    save(out_dir, "copies", Copies(), (grid,))
     save(out_dir, "inplace", Inplace(), (torch.linspace(-1, 1, 16).reshape(1, 4, 2, 2),))
     save(out_dir, "counter", Counter(), (torch.tensor([1.0, 2.0, 3.0]),))
     save(out_dir, "counter_decomposed", Counter(), (torch.tensor([1.0, 2.0, 3.0]),), decompose=True)

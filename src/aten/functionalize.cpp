@@ -53,7 +53,8 @@ struct Sight {
 
 class Functionalizer {
  public:
-  explicit Functionalizer(ir::Graph& graph) : graph_(graph) {}
+  Functionalizer(ir::Graph& graph, const std::unordered_set<const ir::Value*>& copies)
+      : graph_(graph), copies_(copies) {}
 
   Status run() {
     std::vector<ir::Node*> written, views;
@@ -67,7 +68,7 @@ class Functionalizer {
       }
       bool alias = false;
       for (size_t i = 0; i < node->results().size(); ++i) {
-        if (!isAlias(*node, i)) continue;
+        if (!isAlias(*node, i) || copies_.contains(node->result(i))) continue;
         alias = true;
         remember(node->result(i), {originalOperand_, node, i});
       }
@@ -297,6 +298,7 @@ class Functionalizer {
   }
 
   ir::Graph& graph_;
+  const std::unordered_set<const ir::Value*>& copies_;
   ir::Value* originalOperand_ = nullptr;  // operand 0 of the node at hand before it was renewed
   std::unordered_map<ir::Value*, Sight> views_;
   std::unordered_map<ir::Value*, Version> versions_;
@@ -305,15 +307,15 @@ class Functionalizer {
 
 }  // namespace
 
-Status functionalize(ir::Graph& graph) {
+Status functionalize(ir::Graph& graph, const std::unordered_set<const ir::Value*>& copies) {
   bool writes = false;
   for (ir::Node* node : graph.nodes()) {
     writes |= node->def().has(ir::kInPlace);
     for (const auto& region : node->regions()) {
-      if (region) CARINA_RETURN_IF_ERROR(functionalize(*region));
+      if (region) CARINA_RETURN_IF_ERROR(functionalize(*region, copies));
     }
   }
-  return writes ? Functionalizer(graph).run() : Status();
+  return writes ? Functionalizer(graph, copies).run() : Status();
 }
 
 }  // namespace carina::aten

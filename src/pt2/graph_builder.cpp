@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "pt2/build_node.hpp"
+#include "pt2/copies.hpp"
 #include "pt2/refusals.hpp"
 
 namespace carina::pt2 {
@@ -158,8 +159,22 @@ class GraphBuilder {
       const bool region = isGradRegion(node.target) || isAutocastRegion(node.target);
       auto status = region ? inlineRegion(node, scope, depth) : buildNode(node, scope);
       if (!status.ok()) return std::move(status).error().at(where(node));
+      if (!region) noteCopy(node, scope);
     }
     return {};
+  }
+
+  void noteCopy(const NodeDocument& node, const Scope& scope) {
+    if (node.inputs.empty() || node.outputs.size() != 1 || node.inputs[0].value.tag != Tag::Tensor ||
+        node.outputs[0].tag != Tag::Tensor)
+      return;
+    const auto& tensors = scope.document.tensors;
+    const std::string& name = node.outputs[0].names[0];
+    const auto from = tensors.find(node.inputs[0].value.names[0]), to = tensors.find(name);
+    if (from == tensors.end() || to == tensors.end() || !copied(node.target, from->second, to->second))
+      return;
+    if (const auto value = scope.values.find(name); value != scope.values.end())
+      built_.copies.insert(value->second);
   }
 
   /// The arguments after the subgraph are bound to its inputs in order.

@@ -3,6 +3,8 @@
 // functional.
 #pragma once
 
+#include <unordered_set>
+
 #include "pt2/document.hpp"
 #include "pt2/exported_program.hpp"
 #include "pt2/state_dict.hpp"
@@ -20,9 +22,11 @@ struct BuiltProgram {
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
-  /// Name in the graph of each state tensor's value, "" when it was not read. Passes may replace the values, names stay.
+  /// Name in the graph of each state tensor's value, "" when it was not read. Passes may replace the values,
+  /// names stay.
   std::vector<std::string> stateNames;
   std::vector<SignatureWrite> writes;
+  std::unordered_set<const ir::Value*> copies;  // results of views that PyTorch made as copies
   /// Constants whose storage another, different view shares: writing them cannot be expressed.
   std::vector<const ir::Value*> sharedStorage;
 };

@@ -93,7 +93,7 @@ class Resolver {
   Status run(StatePolicy policy, std::vector<ExposedBuffer>& exposed) {
     CARINA_RETURN_IF_ERROR(collect());
     carryNewContents();
-    CARINA_RETURN_IF_ERROR(aten::functionalize(program_.graph));
+    CARINA_RETURN_IF_ERROR(aten::functionalize(program_.graph, program_.copies));
     const size_t results = userOutputs_.size();
     const std::vector<size_t> state = observable(results);
     if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);

@@ -59,9 +59,9 @@ TEST_P(Sample, ComputesWhatTorchComputed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pt2, Sample,
-                         ::testing::Values("state", "state_pickled", "state_flat", "writes", "inplace",
-                                           "numbers", "numbers_decomposed", "modes", "constants_inf",
-                                           "tied_embedding"),
+                         ::testing::Values("state", "state_pickled", "state_flat", "writes", "copies",
+                                           "inplace", "numbers", "numbers_decomposed", "modes",
+                                           "constants_inf", "tied_embedding"),
                          [](const auto& sample) { return sample.param; });
 
 TEST(Container, AllThreeGenerationsGiveTheSameGraph) {
