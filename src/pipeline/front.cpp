@@ -137,6 +137,20 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   return front;
 }
 
+/// What the program leaves out of the network's results, for those who count its outputs.
+void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
+                   std::vector<Diagnostic>& warnings) {
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const pt2::ProgramOutput& output = program.outputs[i];
+    if (output.graphOutput) continue;
+    warnings.push_back(
+        {fmt::format("result {} is {} and no tensor: the program leaves it out, and what comes "
+                     "behind it moves up",
+                     i, output.constant),
+         "", options.model.string(), ""});
+  }
+}
+
 Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   ir::Graph graph;
   ModuleClasses classes;
@@ -148,6 +162,7 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
     graph = std::move(program.graph);
     classes = std::move(program.moduleClasses);
     warnings = std::move(program.warnings);
+    warnOfNumbers(program, options, warnings);
   }
   dump(options, "read", graph);
   auto front = frontOf(options, std::move(graph), times, std::move(classes));
