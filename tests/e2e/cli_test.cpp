@@ -94,6 +94,14 @@ TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
   EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
 }
 
+TEST_F(Cli, ResultsThatAreNoTensorsAreNamed) {
+  const std::string file = (test::dataDir() / "pt2" / "state.pt2").string();
+  const Outcome compiled = run("compile " + file + " --target cpu -o " + path("m.pte"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("result 2 is 7 and no tensor"));
+  EXPECT_THAT(compiled.err, HasSubstr("result 3 is None and no tensor"));
+}
+
 TEST_F(Cli, BadRulesAreRefusedWithTheirPlace) {
   writeText("rules.json", R"({ "rules": [ { "op": "conv2d", "precision": "int4" } ] })");
   expectRefused(model("digits8.pt2"),
