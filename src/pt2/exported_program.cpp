@@ -10,6 +10,7 @@
 #include "pt2/graph_builder.hpp"
 #include "pt2/refusals.hpp"
 #include "pt2/state_writes.hpp"
+#include "pt2/unused_nodes.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -50,7 +51,7 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   CARINA_TRY(program.model, archive.chooseModel(options.model));
   CARINA_TRY(const ZipArchive::Contents text, archive.graph(program.model));
   CARINA_TRY(const JsonText json, JsonText::parse(asText(text.bytes)));
-  CARINA_TRY(const ProgramDocument document, readProgramDocument(json.root()));
+  CARINA_TRY(ProgramDocument document, readProgramDocument(json.root()));
   program.torchVersion = document.torchVersion;
   program.schemaMajor = document.schemaMajor;
   program.schemaMinor = document.schemaMinor;
@@ -60,6 +61,7 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
                      document.schemaMajor, kNewestMinor),
          "Compare results with torch.", "", ""});
   }
+  eraseUnusedNodes(document.graph);
   CARINA_RETURN_IF_ERROR(checkServable(document));
   CARINA_TRY(BuiltProgram built, buildGraph(document, archive, program.model));
   CARINA_RETURN_IF_ERROR(resolveWrites(built, options.state, program.exposedBuffers, program.warnings));

@@ -179,6 +179,18 @@ class Checker {
     }
   }
 
+  /// Fourier transforms: their results are complex.
+  bool spectrum(const NodeDocument& node) {
+    const std::string base = baseName(node.target);
+    if (!hasPrefix(base, "fft_") && !hasPrefix(base, "_fft_") && base != "stft" && base != "istft")
+      return false;
+    add(where(node), fmt::format("{} computes with complex numbers, which are not supported", base),
+        "Compute it with real numbers: one product (torch.matmul, or conv1d over frames) with a constant "
+        "matrix "
+        "of cosines and sines gives real and imaginary parts.");
+    return true;
+  }
+
   /// Whether the target is an operator that the table knows.
   bool target(const NodeDocument& node) {
     constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
@@ -207,6 +219,7 @@ class Checker {
           number ? std::string(kDataRemedy) : "Call program.run_decompositions() before saving.");
       return false;
     }
+    if (spectrum(node)) return false;
     const std::string_view name = operatorName(node.target);
     if (aten::findOperator(name)) return true;
     if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {

@@ -116,6 +116,9 @@ TEST(Malformed, Graphs) {
                      .replace("model.json", "torch.ops.aten.mul.Tensor", "torch.ops.aten.mool.Tensor"),
                  "the operator aten.mool.Tensor is unknown");
   EXPECT_REFUSED(EditedArchive("modes.pt2")
+                     .replace("model.json", "torch.ops.aten.mul.Tensor", "torch.ops.aten.fft_rfft.default"),
+                 "fft_rfft computes with complex numbers");
+  EXPECT_REFUSED(EditedArchive("modes.pt2")
                      .replace("model.json", "torch.ops.aten.mul.Tensor", "torch.ops.mine.mul.default"),
                  "mine.mul.default is a custom operator");
   EXPECT_REFUSED(EditedArchive("modes.pt2")

@@ -209,5 +209,30 @@ TEST(Weights, NanIsReadAsItIs) {
   EXPECT_TRUE(std::isnan(stateNamed(*program, "fc.weight").value->constant().realAt(0)));
 }
 
+/// Dice that nobody looks at are not thrown; those that a result depends on are refused.
+TEST(Samples, UnusedRandomNumbers) {
+  const auto withDice = [](const std::string& reader) {
+    test::EditedArchive archive("numbers.pt2");
+    archive.replace("model.json", "\"nodes\": [",
+                    "\"nodes\": [{\"target\": \"torch.ops.aten.rand.default\", \"inputs\": [{\"name\": "
+                    "\"size\", \"arg\": "
+                    "{\"as_ints\": []}, \"kind\": 1}], \"outputs\": [{\"as_tensor\": {\"name\": \"dice\"}}], "
+                    "\"metadata\": {}, "
+                    "\"is_hop_single_tensor_return\": null, \"name\": \"dice\"}, ");
+    archive.replace("model.json", "\"tensor_values\": {",
+                    "\"tensor_values\": {\"dice\": {\"dtype\": 7, \"sizes\": [], \"requires_grad\": false, "
+                    "\"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": [], \"storage_offset\": "
+                    "{\"as_int\": 0}, \"layout\": 7}, ");
+    if (!reader.empty())
+      archive.replace("model.json", "{\"as_tensor\": {\"name\": \"" + reader + "\"}}",
+                      "{\"as_tensor\": {\"name\": \"dice\"}}");
+    return archive;
+  };
+  const auto unused = withDice("").read();
+  ASSERT_TRUE(unused.ok()) << unused.error().str();
+  EXPECT_EQ(ir::print(unused->graph), ir::print(readSample("numbers").graph));
+  EXPECT_NE(withDice("rsub").error().find("rand gives random numbers"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace carina::pt2
