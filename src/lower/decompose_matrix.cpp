@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with a constant matrix become linear, whose weight is quantized per output channel and encoded for
-// the NPU; those of vectors and sums of products become products of matrices.
+// the NPU; those of vectors, sums of products, and layers with computed weights become products of matrices.
 #include <algorithm>
 
+#include "aten/conv_op.hpp"
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 
 namespace carina::lower {
 namespace {
+
+// Computed kernels of more taps stay convolutions, for the CPU.
+constexpr int64_t kMostTaps = 256;
 
 bool isMatrix(const ir::Value* value) {
   return value->isConstant() && value->rank() == 2 && value->dtype() == DType::Float32;
@@ -140,11 +144,61 @@ Result<bool> rewriteComputedLinear(ir::Node* node) {
   return true;
 }
 
+/// A convolution whose kernel is computed (dynamic and modulated convolutions, correlation with a template)
+/// is a product per group: kernels [Cout / groups, Cin / groups * kh * kw] by windows of the image
+/// [Cin / groups * kh * kw, positions].
+Result<bool> rewriteComputedKernel(ir::Node* node) {
+  const auto conv = aten::asConvolution(node);
+  if (!conv || conv->transposed || conv->spatialRank() > 2 || becomesConstant(conv->weight) ||
+      isQuantizedWhole(*node) || conv->input->dtype() != DType::Float32 || node->result()->numElements() == 0)
+    return false;
+  const bool isLine = conv->spatialRank() == 1;
+  // A line is an image of one row.
+  const auto both = [&](ir::Ints dims, int64_t first) {
+    if (isLine) dims.insert(dims.begin(), first);
+    return dims;
+  };
+  const Shape &weight = conv->weight->shape(), &input = conv->input->shape();
+  const int64_t batch = input.size() == weight.size() ? input[0] : 1;
+  const int64_t perGroup = weight[0] / conv->groups;
+  const ir::Ints kernel = both({weight.begin() + 2, weight.end()}, 1);
+  const int64_t inside = weight[1] * kernel[0] * kernel[1];
+  const int64_t positions = node->result()->numElements() / (batch * weight[0]);
+  if (kernel[0] * kernel[1] > kMostTaps) return false;
+
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const int64_t rows = isLine ? 1 : input[input.size() - 2];
+  ir::Value* image =
+      aten::View::create(b, conv->input, ir::Ints{batch, conv->inputChannels(), rows, input.back()}).output();
+  const ir::Ints before = both(conv->padBefore, 0), after = both(conv->padAfter, 0);
+  if (before != ir::Ints{0, 0} || after != ir::Ints{0, 0}) {
+    image = aten::ConstantPadNd::create(b, image, ir::Ints{before[1], after[1], before[0], after[0]}, 0.0)
+                .output();
+  }
+  ir::Value* windows =
+      aten::Im2col::create(b, image, kernel, both(conv->dilation, 1), ir::Ints{0, 0}, both(conv->stride, 1))
+          .output();
+  windows = aten::View::create(b, windows, ir::Ints{batch, conv->groups, inside, positions}).output();
+  ir::Value* kernels =
+      aten::View::create(b, conv->weight, ir::Ints{1, conv->groups, perGroup, inside}).output();
+  ir::Value* sums = aten::Matmul::create(b, kernels, windows).output();
+  sums = aten::View::create(b, sums, node->result()->shape()).output();
+  if (conv->bias) {
+    ir::Ints perChannel(weight.size() - 1, 1);
+    perChannel[0] = weight[0];
+    ir::Value* bias = aten::View::create(b, conv->bias, perChannel).output();
+    sums = aten::AddTensor::create(b, sums, bias, int64_t{1}).output();
+  }
+  replaceNode(node, sums);
+  return true;
+}
+
 }  // namespace
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm,
-                                   rewriteBaddbmm, rewriteVectors, rewriteAddbmm, rewriteComputedLinear});
+  rewrites.insert(rewrites.end(),
+                  {rewriteProduct<aten::Mm>, rewriteProduct<aten::Matmul>, rewriteAddmm, rewriteBaddbmm,
+                   rewriteVectors, rewriteAddbmm, rewriteComputedLinear, rewriteComputedKernel});
 }
 
 }  // namespace carina::lower

@@ -251,6 +251,20 @@ const Case kSampling[] = {
            .output();
      },
      -1, 0.2},
+    {"kernels_of_the_network",
+     [](Network& n) {
+       return aten::Conv2d::create(n.b, n.input({2, 4, 6, 5}), n.input({6, 2, 3, 2}), n.weight({6}),
+                                   Ints{2, 1}, Ints{1, 2}, Ints{1, 2}, int64_t{2})
+           .output();
+     },
+     -1, 0.2},
+    {"one_kernel_per_channel_of_a_line",
+     [](Network& n) {
+       return aten::Conv1dPadding::create(n.b, n.input({5, 9}), n.input({5, 1, 4}), nullptr, Ints{1}, "same",
+                                          Ints{1}, int64_t{5})
+           .output();
+     },
+     -1, 0.2},
     {"reflection_pad3d",
      [](Network& n) {
        return aten::ReflectionPad3d::create(n.b, n.input({2, 3, 4, 5}), Ints{2, 1, 0, 3, 1, 2}).output();
