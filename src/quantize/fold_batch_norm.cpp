@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "aten/conv_op.hpp"
+#include "aten/movement.hpp"
 #include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
@@ -81,17 +82,48 @@ Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale,
   return result;
 }
 
-/// The batch norm's producer when the norm can go into its weights: a convolution or linear that nobody else
-/// reads.
+/// Elements from one index of dimension `dim` to the next, in a dense tensor.
+int64_t strideOf(const Shape& shape, int64_t dim) {
+  int64_t stride = 1;
+  for (size_t d = static_cast<size_t>(dim) + 1; d < shape.size(); ++d) stride *= shape[d];
+  return stride;
+}
+
+/// Where a node only gives its operand another shape or order, the dimension of the operand that dimension
+/// `dim` of the result is.
+std::optional<int64_t> sameDimBefore(const ir::Node& node, int64_t dim) {
+  const auto moves = aten::movements(node);
+  if (!moves.ok() || !*moves || (*moves)->size() != 1) return std::nullopt;
+  const aten::Movement& move = (**moves)[0];
+  const Shape& operand = node.operands()[move.operand]->shape();
+  const bool reshapes = move.isReshape(operand);
+  if (!reshapes && (move.shape != move.result || move.offset != 0 ||
+                    node.result()->numElements() != node.operands()[move.operand]->numElements()))
+    return std::nullopt;
+  const int64_t stride = reshapes ? strideOf(move.result, dim) : move.strides[static_cast<size_t>(dim)];
+  for (int64_t d = 0; d < static_cast<int64_t>(operand.size()); ++d) {
+    if (operand[static_cast<size_t>(d)] == node.result()->dim(dim) && strideOf(operand, d) == stride)
+      return d;
+  }
+  return std::nullopt;
+}
+
+/// The convolution or linear in whose weights the norm can go: it makes what the norm reads, maybe in another
+/// shape or order (a linear layer with one more dimension than the norm takes), and nobody else reads it.
 std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
-  if (!norm.input->hasOneUse() || !norm.input->producer()) return std::nullopt;
-  auto target = asWeighted(*norm.input->producer());
-  if (!target || target->weight->dtype() != DType::Float32) return std::nullopt;
-  // The norm's channels are dimension 1: of a linear with further dimensions that is not the features, and of
-  // a convolution without batch dimension not the channels.
-  const int64_t batched = ir::isa<aten::Linear>(target->node) ? 2 : target->weight->rank();
-  if (norm.input->rank() != batched) return std::nullopt;
-  return target;
+  int64_t channels = 1;  // of the norm; of a convolution without batch dimension these are not the channels
+  for (const ir::Value* value = norm.input; value->hasOneUse() && value->producer();
+       value = value->producer()->operands()[0]) {
+    const ir::Node& node = *value->producer();
+    if (const auto target = asWeighted(node)) {
+      const bool fits = target->weight->dtype() == DType::Float32 && target->channelDim() == channels;
+      return fits ? target : std::nullopt;
+    }
+    const auto before = sameDimBefore(node, channels);
+    if (!before) break;
+    channels = *before;
+  }
+  return std::nullopt;
 }
 
 void foldInto(const WeightedOp& target, const BatchNormOp& norm, const Affine& affine) {

@@ -283,6 +283,38 @@ TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
   }
 }
 
+/// LevIT's layers: linear over [N, tokens, channels], normed as [N * tokens, channels] or [N, channels,
+/// tokens].
+TEST(Quantize, BatchNormFoldingThroughShapesAndOrders) {
+  Network n;
+  const auto normed = [&](Value* x) {
+    return aten::BatchNorm::create(n.b, x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1),
+                                   n.constant({4}, 0.5f, 3), false, 0.1, 1e-5, false)
+        .output();
+  };
+  Value* x = aten::Linear::create(n.b, n.input({2, 4, 3}), n.constant({4, 3}, -1, 1), nullptr).output();
+  x = normed(aten::FlattenUsingInts::create(n.b, x, int64_t{0}, int64_t{1}).output());
+  x = aten::View::create(n.b, x, Ints{2, 4, 4}).output();
+  x = aten::Linear::create(n.b, x, n.constant({4, 4}, -1, 1), n.constant({4}, -1, 1)).output();
+  x = normed(aten::TransposeInt::create(n.b, x, int64_t{1}, int64_t{2}).output());
+  const std::vector<Tensor> inputs{ramp({2, 4, 3}, -1, 2)};
+  // The third norm's channels are the tokens: no place in weights.
+  n.done(normed(aten::TransposeInt::create(
+                    n.b, aten::Linear::create(n.b, x, n.constant({4, 4}, -1, 1), nullptr).output(),
+                    int64_t{0}, int64_t{0})
+                    .output()));
+  const auto before = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(foldBatchNorms(n.graph).ok());
+  size_t depthwise = 0;
+  for (ir::Node* node : n.graph.nodes()) depthwise += ir::isa<aten::Convolution>(node) ? 1 : 0;
+  EXPECT_EQ(depthwise, 1u);
+  const auto after = aten::execute(n.graph, inputs);
+  ASSERT_TRUE(before.ok() && after.ok());
+  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
+    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  }
+}
+
 TEST(Quantize, SmallWeightsOfLargeInputsKeepTheirCodes) {
   Network n;
   Value* x = n.input({3, 8});
