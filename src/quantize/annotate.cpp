@@ -52,8 +52,8 @@ bool isPlainAverage(const ir::Node& node) {
 
 class Annotator {
  public:
-  Annotator(const ir::Graph& graph, const Assignment& assignment, const Options& options)
-      : assignment_(assignment), options_(options) {
+  Annotator(const ir::Graph& graph, const Assignment& assignment, const Options& options, const Reads& apart)
+      : assignment_(assignment), options_(options), apart_(apart) {
     for (ir::Value* input : graph.inputs()) visitInput(input);
     for (ir::Node* node : graph.nodes()) visit(*node);
     for (ir::Value* output : graph.outputs()) visitOutput(output);
@@ -200,7 +200,8 @@ class Annotator {
       ir::Value* value = node.operands()[i];
       if (!value || value->dtype() != DType::Float32 || isWeightOperand(node, i) || staysUnquantized(*value))
         continue;
-      const size_t slot = readSlot(value, entry.settings, rank);
+      const size_t slot = apart_.count({&node, i}) != 0 ? addSlot(value, false, entry.settings, rank)
+                                                        : readSlot(value, entry.settings, rank);
       if (!slots_[slot].form.made) slots_[slot].form.readers.push_back({&node, static_cast<uint32_t>(i)});
       reads_[{&node, i}] = slot;
       touched.push_back(slot);
@@ -267,6 +268,7 @@ class Annotator {
 
   const Assignment& assignment_;
   const Options& options_;
+  const Reads& apart_;
   Sets sets_;
   std::vector<Slot> slots_;
   std::unordered_map<const ir::Value*, size_t> made_;
@@ -611,8 +613,9 @@ std::optional<WeightedOp> asWeighted(const ir::Node& node) {
   return weighted;
 }
 
-Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options) {
-  return Annotator(graph, assignment, options).finish();
+Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options,
+                    const Reads& apart) {
+  return Annotator(graph, assignment, options, apart).finish();
 }
 
 }  // namespace carina::quantize

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ struct Group {
   std::optional<size_t> widened;
 };
 
+/// Operands of nodes, by flat index.
+using Reads = std::set<std::pair<const ir::Node*, size_t>>;
+
 /// Which values get quantize/dequantize nodes and which of them have one range together.
 struct Annotation {
   std::vector<Group> groups;  // in order of their first form
@@ -72,8 +76,10 @@ struct Annotation {
 /// biases, results that go only into a clamp of the same precision (the clamp's result stands for both), and
 /// results of functions that go only into another function, or are only scaled in front of a product.
 /// A value is quantized as the operator that makes it says; readers of another precision get a form of their
-/// own. Constants, program inputs and results of float operators are quantized as their readers say.
-Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options);
+/// own, and so do the reads of `apart` in any case (see joins.hpp). Constants, program inputs and results of
+/// float operators are quantized as their readers say.
+Annotation annotate(const ir::Graph& graph, const Assignment& assignment, const Options& options,
+                    const Reads& apart = {});
 
 /// The constant weight and bias of a convolution or linear; weightAxis is the dimension of its output
 /// channels.

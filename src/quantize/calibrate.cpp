@@ -13,13 +13,10 @@
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "quantize/ranges.hpp"
 
 namespace carina::quantize {
 namespace {
-
-Range unite(const Range& a, const Range& b) {
-  return {std::min(a.min, b.min), std::max(a.max, b.max)};
-}
 
 /// What one sample showed.
 struct Seen {

@@ -9,13 +9,10 @@
 
 #include "base/check.hpp"
 #include "quantize/observer_kernels.hpp"
+#include "quantize/ranges.hpp"
 
 namespace carina::quantize {
 namespace {
-
-Range unite(const Range& a, const Range& b) {
-  return {std::min(a.min, b.min), std::max(a.max, b.max)};
-}
 
 /// Width of a bin, computed in double as the search does.
 double binWidth(const Range& range) {

@@ -15,6 +15,7 @@
 #include "quantize/calibrate.hpp"
 #include "quantize/fit_weights.hpp"
 #include "quantize/insert.hpp"
+#include "quantize/joins.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -207,6 +208,8 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
+  CARINA_TRY(const Reads apart, narrowOperands(graph, annotation, samples.front()));
+  if (!apart.empty()) annotation = annotate(graph, assignment, options, apart);
   LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
   CARINA_TRY(const std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
