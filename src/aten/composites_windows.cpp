@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of lines and volumes with indices, unpooling, affine grids and samplers of volumes.
+#include <array>
+#include <cmath>
+
 #include "aten/composite.hpp"
 #include "aten/geometry.hpp"
 #include "aten/sampling.hpp"
@@ -41,6 +44,37 @@ Result<Results> volumeSampler(Composite& c) {
   return Results{
       GridSampler::create(c.b(), input, grid, sampling.interpolation, sampling.padding, sampling.alignCorners)
           .output()};
+}
+
+/// What decompositions leave of resizing: sizes, and maybe the factors that led to them.
+Result<Results> resized(Composite& c) {
+  const ir::OpDef* vec =
+      findOperator(std::string(c.node().opName().substr(0, c.node().opName().rfind('.'))) + ".vec");
+  const Ints size = c.arguments().ints("output_size");
+  Value* x = c.node().operands()[0];
+  if (!vec || size.size() > 3 || x->rank() != static_cast<int64_t>(size.size()) + 2) return none();
+  static constexpr std::array<std::string_view, 3> kScales{"scales_d", "scales_h", "scales_w"};
+  ir::Reals factors;
+  for (size_t i = 0; i < size.size(); ++i) {
+    const std::string_view name = size.size() == 1 ? "scales" : kScales[i + 3 - size.size()];
+    const double factor = c.arguments().given(name) ? c.arguments().real(name) : 0;
+    const auto rows = static_cast<double>(x->dim(static_cast<int64_t>(i) + 2));
+    if (std::floor(rows * factor) == static_cast<double>(size[i])) factors.push_back(factor);
+  }
+  const bool byFactors = factors.size() == size.size();
+  ir::NodeSpec spec;
+  spec.def = vec;
+  spec.operands = {{x}};
+  for (const ir::AttributeDef& attribute : vec->attributes) {
+    if (attribute.name == "align_corners")
+      spec.attributes.emplace_back(c.arguments().boolean("align_corners"));
+    else if (attribute.name == "scale_factors")
+      spec.attributes.push_back(byFactors ? ir::Attribute(factors) : ir::Attribute());
+    else
+      spec.attributes.push_back(byFactors ? ir::Attribute() : ir::Attribute(size));
+  }
+  spec.types = {c.node().result()->type};
+  return Results{c.b().create(std::move(spec))->result()};
 }
 
 /// A line is an image one row high, in which elements have the same numbers.
@@ -116,12 +150,24 @@ Result<Results> maxUnpool(Composite& c) {
 
 const std::map<std::string_view, Composition>& windowComposites() {
   static const std::map<std::string_view, Composition> table{
+      {"aten._upsample_bicubic2d_aa.default", resized},
+      {"aten._upsample_bilinear2d_aa.default", resized},
+      {"aten._upsample_nearest_exact1d.default", resized},
+      {"aten._upsample_nearest_exact2d.default", resized},
+      {"aten._upsample_nearest_exact3d.default", resized},
       {"aten.affine_grid_generator.default", affineGrid},
       {"aten.grid_sampler_3d.default", volumeSampler},
       {"aten.max_pool1d_with_indices.default", maxPoolLine},
       {"aten.max_pool3d_with_indices.default", maxPoolVolume},
       {"aten.max_unpool2d.default", maxUnpool},
       {"aten.max_unpool3d.default", maxUnpool},
+      {"aten.upsample_bicubic2d.default", resized},
+      {"aten.upsample_bilinear2d.default", resized},
+      {"aten.upsample_linear1d.default", resized},
+      {"aten.upsample_nearest1d.default", resized},
+      {"aten.upsample_nearest2d.default", resized},
+      {"aten.upsample_nearest3d.default", resized},
+      {"aten.upsample_trilinear3d.default", resized},
   };
   return table;
 }

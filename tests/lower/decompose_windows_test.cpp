@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools, resizing, padding and sampling in every rank, as what lowering has rules for.
+#include <algorithm>
 #include <cmath>
 
 #include "aten/composites.hpp"
@@ -322,6 +323,38 @@ TEST(MaxPoolVolume, IndicesNumberTheVolume) {
         ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k)) << i << " " << k;
     }
   }
+}
+
+/// 5 rows by 1.3 are 6, and not the rows that the sizes alone would give.
+TEST(Resizing, ByTheFormThatDecompositionsLeave) {
+  const auto resized = [](std::vector<ir::Attribute> attributes) {
+    Network n;
+    ir::NodeSpec spec;
+    spec.def = aten::findOperator("aten.upsample_nearest2d.default");
+    spec.operands = {{n.input({1, 2, 5, 4})}};
+    spec.attributes = std::move(attributes);
+    spec.types = {{DType::Float32, {1, 2, 6, 4}}};
+    const auto node = n.graph.create(std::move(spec));
+    n.graph.setOutputs({(*node)->result()});
+    EXPECT_TRUE(aten::replaceComposites(n.graph).ok());
+    return (*aten::execute(n.graph, {{randomFloats({1, 2, 5, 4}, 5)}}))[0];
+  };
+  const auto expected = [](std::optional<Ints> sizes, std::optional<Reals> factors) {
+    Network n;
+    n.graph.setOutputs(
+        {aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), std::move(sizes), std::move(factors))
+             .output()});
+    return (*aten::execute(n.graph, {{randomFloats({1, 2, 5, 4}, 5)}}))[0];
+  };
+  const Tensor bySizes = expected(Ints{6, 4}, std::nullopt),
+               byFactors = expected(std::nullopt, Reals{1.3, 1.0});
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    const auto x = a.as<float>(), y = b.as<float>();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  EXPECT_TRUE(same(resized({Ints{6, 4}, {}, {}}), bySizes));
+  EXPECT_TRUE(same(resized({Ints{6, 4}, 1.3, 1.0}), byFactors));
+  EXPECT_FALSE(same(bySizes, byFactors));
 }
 
 TEST(Trapezoid, OfOnePointIsZero) {
