@@ -13,10 +13,20 @@
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "quantize/gains.hpp"
 #include "quantize/ranges.hpp"
 
 namespace carina::quantize {
 namespace {
+
+/// Of factors of rows, those of the rows that have something to multiply.
+Range rangeOfBusy(std::span<const float> gains, double eps) {
+  Range range;
+  for (float gain : gains) {
+    if (!isIdle(gain, eps)) range = unite(range, {gain, gain});
+  }
+  return range;
+}
 
 /// What one sample showed.
 struct Seen {
@@ -105,11 +115,12 @@ class Reach {
     high_.add(extent.max);
   }
 
-  Range withRoom(Range range, Precision precision, const Range& possible) const {
+  /// A range that was `cut` on purpose gets no values back that lie beyond it.
+  Range withRoom(Range range, Precision precision, const Range& possible, bool cut) const {
     if (low_.count < 2) return range;
     const bool wide = precision == Precision::Int16x8;
     const double room = wide ? kRoom16 : std::min(kMostRoom8, kRoom8 / std::sqrt(low_.count));
-    if (wide) range = unite(range, seen_);
+    if (wide && !cut) range = unite(range, seen_);
     // Where the observer has cut the range, values beyond it cost less than coarser codes. Nor need it pass
     // 0.
     const double bins = 2 * (static_cast<double>(seen_.max) - seen_.min) / HistogramObserver::kBins;
@@ -157,9 +168,14 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     return annotation.groups[g].observer.kind == ObserverKind::MovingAverage;
   };
   std::vector<Range> constants(groups);  // of groups that are averaged
+  std::vector<std::optional<double>> gains(groups);
   for (size_t g = 0; g < groups; ++g) {
     const Group& group = annotation.groups[g];
-    observers.push_back(makeObserver(group.observer, levelsOf(group)));
+    if (group.observer.kind == ObserverKind::Histogram) gains[g] = epsOfGain(group);
+    if (gains[g])
+      observers.push_back(std::make_unique<GainObserver>(levelsOf(group), *gains[g]));
+    else
+      observers.push_back(makeObserver(group.observer, levelsOf(group)));
     if (group.widened) continue;
     for (const Form& form : group.forms) {
       if (!form.value->isConstant()) continue;
@@ -196,7 +212,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
         Range extent;
         for (const Tensor& tensor : sample.groups[g]) {
           if (!averages(g)) observers[g]->observe(tensor.as<float>());
-          extent = unite(extent, rangeOf(tensor.as<float>()));
+          extent = unite(extent,
+                         gains[g] ? rangeOfBusy(tensor.as<float>(), *gains[g]) : rangeOf(tensor.as<float>()));
         }
         if (averages(g) && !extent.empty()) observers[g]->observe(std::array{extent.min, extent.max});
         reaches[g].add(extent);
@@ -211,7 +228,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     ranges[g] = unite(observers[g]->range(), constants[g]);
     const Group& group = annotation.groups[g];
     if (roomForOthers && group.observer.kind == ObserverKind::Histogram)
-      ranges[g] = reaches[g].withRoom(ranges[g], group.precision, possibleValues(group));
+      ranges[g] =
+          reaches[g].withRoom(ranges[g], group.precision, possibleValues(group), gains[g].has_value());
   });
   for (size_t g = 0; g < groups; ++g) {
     if (const auto from = annotation.groups[g].widened) ranges[g] = ranges[*from];

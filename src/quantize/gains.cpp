@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/gains.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "aten/ops.hpp"
+#include "quantize/ranges.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr double kBinsPerOctave = 16;
+/// Of the variance a row would have to have, this part or less is nothing.
+constexpr double kIdle = 0x1p-9;
+
+double varianceOf(float gain, double eps) {
+  const double r = gain;
+  return std::max(1 / (r * r) - eps, 0.0);
+}
+
+}  // namespace
+
+std::optional<double> epsOfGain(const Group& group) {
+  if (group.forms.size() != 1 || !group.forms[0].made) return std::nullopt;
+  const ir::Value& value = *group.forms[0].value;
+  const auto root = ir::producerAs<aten::Rsqrt>(&value);
+  const auto& uses = value.uses();
+  if (!root || value.isGraphOutput() || !std::all_of(uses.begin(), uses.end(), [](const ir::Use& use) {
+        return ir::isa<aten::MulTensor>(use.node);
+      }))
+    return std::nullopt;
+  const auto shifted = ir::producerAs<aten::AddScalar>(root.node()->operands()[0]);
+  if (!shifted || ir::scalarReal(shifted.alpha()) != 1) return std::nullopt;
+  const double eps = ir::scalarReal(shifted.other());
+  const ir::Value* mean = shifted.self();
+  while (mean->producer() && scalingOf(*mean->producer())) mean = mean->producer()->operands()[0];
+  if (!ir::producerAs<aten::MeanDim>(mean) || !(eps > 0)) return std::nullopt;
+  return eps;
+}
+
+bool isIdle(float gain, double eps) {
+  return varianceOf(gain, eps) < kIdle * eps;
+}
+
+void GainObserver::observe(std::span<const float> values) {
+  for (float gain : values) {
+    if (!(gain > 0) || !std::isfinite(gain)) continue;
+    seen_ = unite(seen_, {gain, gain});
+    Bin& bin = bins_[static_cast<int>(std::floor(std::log2(gain) * kBinsPerOctave))];
+    const double variance = varianceOf(gain, eps_), r = gain;
+    bin.rows += variance;
+    bin.first += variance * r;
+    bin.second += variance * r * r;
+    bin.largest = std::max(bin.largest, gain);
+  }
+}
+
+Range GainObserver::range() const {
+  Bin above;
+  for (const auto& [key, bin] : bins_) {
+    above.rows += bin.rows;
+    above.first += bin.first;
+    above.second += bin.second;
+  }
+  if (!(above.rows > 0)) return seen_;
+  double below = 0, least = 0;
+  Range best;
+  for (const auto& [key, bin] : bins_) {
+    above.rows -= bin.rows;
+    above.first -= bin.first;
+    above.second -= bin.second;
+    below += bin.rows;
+    const double end = bin.largest, step = end / (levels_ - 1);
+    const double cut = std::max(above.second - 2 * end * above.first + end * end * above.rows, 0.0);
+    const double cost = below * step * step / 12 + cut;
+    if (!best.empty() && cost >= least) continue;
+    least = cost;
+    best = {seen_.min, bin.largest};
+  }
+  return best;
+}
+
+}  // namespace carina::quantize

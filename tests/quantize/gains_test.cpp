@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors of normalisations whose rows may be silent.
+#include "quantize/gains.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "aten/executor.hpp"
+#include "quantize/quantize.hpp"
+#include "small_network.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr double kEps = 1e-5;
+
+float gainOf(double deviation) {
+  return static_cast<float>(1 / std::sqrt(deviation * deviation + kEps));
+}
+
+TEST(Gains, SilentRowsTakeNoCodes) {
+  GainObserver observer(256, kEps);
+  observer.observe(std::array{gainOf(0), gainOf(1), gainOf(2), gainOf(0.5), gainOf(0)});
+  EXPECT_EQ(observer.range().max, gainOf(0.5));
+  EXPECT_EQ(observer.range().min, gainOf(2));
+  EXPECT_TRUE(isIdle(gainOf(0), kEps));
+  EXPECT_TRUE(isIdle(gainOf(1e-4), kEps));
+  EXPECT_FALSE(isIdle(gainOf(1e-3), kEps));
+}
+
+/// One quiet row among many is worth less than the codes of the others.
+TEST(Gains, QuietRowsAreCutWhereThatCostsLess) {
+  GainObserver observer(256, 1e-12);
+  for (int i = 0; i < 1000; ++i) observer.observe(std::array{gainOf(1)});
+  observer.observe(std::array{gainOf(0.003)});
+  EXPECT_LT(observer.range().max, gainOf(0.003) / 2);
+  EXPECT_GE(observer.range().max, gainOf(1));
+}
+
+TEST(Gains, AllRowsSilent) {
+  GainObserver observer(256, kEps);
+  observer.observe(std::array{gainOf(0)});
+  EXPECT_EQ(observer.range().max, gainOf(0));
+}
+
+/// RMS norm of rows of which one is silent.
+TEST(Gains, ANormKeepsTheOtherRows) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    Network n;
+    Value* x = n.input({4, 8});
+    Value* mean =
+        aten::MeanDim::create(n.b, aten::MulTensor::create(n.b, x, x).output(), Ints{1}, true, std::nullopt)
+            .output();
+    Value* gain =
+        aten::Rsqrt::create(n.b, aten::AddScalar::create(n.b, mean, 1e-12, int64_t{1}).output()).output();
+    n.done(aten::MulTensor::create(n.b, x, gain).output());
+    Tensor input = ramp({4, 8}, -2, 2);
+    for (int64_t i = 8; i < 16; ++i) input.mutableAs<float>()[static_cast<size_t>(i)] = 0;
+    const ir::Graph source = n.graph.clone();
+    Options options;
+    options.precision = precision;
+    options.roomForOthers = true;
+    const auto result = quantize(std::move(n.graph), options, std::vector<Sample>{{input}, {input}});
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    const auto expected = aten::execute(source, std::array{input});
+    const auto actual = aten::execute(result->graph, std::array{input});
+    ASSERT_TRUE(expected.ok() && actual.ok());
+    Sqnr sqnr;
+    sqnr.add((*expected)[0], (*actual)[0]);
+    EXPECT_GT(sqnr.decibels(), precision == Precision::Int8 ? 35 : 60);  // 0 with the silent row's factor
+  }
+}
+
+}  // namespace
+}  // namespace carina::quantize
