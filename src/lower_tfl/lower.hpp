@@ -22,7 +22,7 @@ struct Lowered {
 /// Lite does. Errors: every node that cannot be expressed, with its place, the reason and what to change.
 Result<Lowered> lowerToTosa(const ir::Graph& network);
 
-/// Whether an operator has a rule, for lists of operators.
+/// Whether an operator may stand in a network, for lists of operators.
 bool hasRule(const ir::OpDef& def);
 
 }  // namespace carina::lower_tfl

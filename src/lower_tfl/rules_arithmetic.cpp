@@ -176,8 +176,12 @@ Status lowerWideLeakyRelu(Lowering& lowering, const tfl::LeakyRelu& op) {
 
 Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   const ir::Value *input = node.operand(0), *output = node.result();
-  CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
+  const bool wide = input->dtype() == DType::Int32;
+  CARINA_TRY(const Quantum from, wide ? lowering.quantumOf(input) : lowering.codesOf(input, "input"));
   CARINA_TRY(const Quantum to, lowering.quantumOf(output));
+  if (wide && (from.zero != 0 || output->dtype() == DType::Int32))
+    return fail("it converts '{}' ({}) with zero point {} to {}", input->name, ir::typeText(input->type),
+                from.zero, dtypeName(output->dtype()));
   if (output->dtype() != DType::Int8 && output->dtype() != DType::Int16 && output->dtype() != DType::Int32)
     return fail("its result is {}", ir::typeText(output->type));
   CARINA_TRY(ir::Value * codes, lowering.rescale(lowering.get(input), output->dtype(), from.zero, to.zero,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "base/file.hpp"
 #include "tfl/ops.hpp"
@@ -76,7 +77,7 @@ class Builder {
       const bool named = !op.outputs.empty() && op.outputs[0] >= 0;
       note(addOperator(op, i),
            fmt::format("operator {} ({}){}", i, op.name,
-                       named ? fmt::format(" '{}'", tensor(op.outputs[0]).name) : std::string()));
+                       named ? fmt::format(" '{}'", firstName(tensor(op.outputs[0]).name)) : std::string()));
     }
     if (!errors_.empty()) return Error(std::move(errors_));
     std::vector<ir::Value*> outputs;
@@ -99,10 +100,17 @@ class Builder {
     errors_.insert(errors_.end(), error.diagnostics().begin(), error.diagnostics().end());
   }
 
+  /// Converters name what became one operator after all that went into it, joined by ';': the first will do.
+  static std::string_view firstName(const std::string& name) {
+    return std::string_view(name).substr(0, name.find(';'));
+  }
+
   std::string uniqueName(int32_t index) {
-    const std::string& given = tensor(index).name;
-    if (!given.empty() && names_.insert(given).second) return given;
-    std::string name = fmt::format("{}#{}", given.empty() ? "tensor" : given, index);
+    const std::string& whole = tensor(index).name;
+    for (const std::string_view given : {firstName(whole), std::string_view(whole)}) {
+      if (!given.empty() && names_.emplace(given).second) return std::string(given);
+    }
+    std::string name = fmt::format("{}#{}", whole.empty() ? "tensor" : firstName(whole), index);
     while (!names_.insert(name).second) name += "'";
     return name;
   }
@@ -198,11 +206,11 @@ class Builder {
       spec.types.push_back(std::move(type));
     }
     if (op.outputs.empty()) return fail("the operator has no result");
-    spec.location = std::make_shared<ir::Location>(
-        ir::Location{tensor(op.outputs[0]).name, "", fmt::format("operator {} ({})", index, op.name)});
     CARINA_TRY(ir::Node * node, graph_.create(std::move(spec)));
     for (size_t i = 0; i < op.outputs.size(); ++i)
       CARINA_RETURN_IF_ERROR(describe(op.outputs[i], node->result(i)));
+    node->setLocation(std::make_shared<ir::Location>(
+        ir::Location{node->result()->name, "", fmt::format("operator {} ({})", index, op.name)}));
     if (def->verify) CARINA_RETURN_IF_ERROR(def->verify(*node));
     return node;
   }

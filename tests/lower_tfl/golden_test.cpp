@@ -6,8 +6,10 @@
 
 #include "base/npy.hpp"
 #include "lower_tfl/lower.hpp"
+#include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tosa/interpreter.hpp"
 
@@ -59,6 +61,32 @@ TEST_P(TfliteGolden, TheNpuAgrees) {
     ASSERT_TRUE(result.ok()) << target << ": " << result.error().str();
     EXPECT_TRUE(result->ok()) << target;
   }
+}
+
+TEST_P(TfliteGolden, ACompiledModelRuns) {
+  auto data = readArrays(std::filesystem::path(GetParam()).replace_extension(".npz"));
+  ASSERT_TRUE(data.ok()) << data.error().str();
+  NamedTensors inputs;
+  for (const auto& [name, tensor] : *data) {
+    if (name.starts_with("in")) inputs.emplace_back(name, tensor);
+  }
+  pipeline::Options options;
+  options.model = GetParam();
+  options.target = "ethos-u55-128";
+  const auto build = pipeline::build(options);
+  ASSERT_TRUE(build.ok()) << build.error().str();
+  const test::TempDir folder;
+  const std::filesystem::path file = folder.path() / "compiled.tflite";
+  const Status written = pipeline::writeOutput(*build, file);
+  ASSERT_TRUE(written.ok()) << written.error().str();
+  pipeline::RunOptions run;
+  run.file = file;
+  const auto result = pipeline::runFile(run, inputs);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  ASSERT_TRUE(result->program.has_value());
+  const std::vector<Tensor> expected = arrays(*data, "out"), outputs = arrays(result->outputs, "out");
+  ASSERT_EQ(outputs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(outputs[i], expected[i]) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, TfliteGolden, testing::ValuesIn(networks()),

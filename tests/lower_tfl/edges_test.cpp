@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks whose inputs and outputs are float: the program converts them, or --io leaves that out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "pipeline/operators.hpp"
+#include "pipeline/run.hpp"
+#include "support/temp_dir.hpp"
+#include "tflite/file_builder.hpp"
+
+namespace carina {
+namespace {
+
+using tflite::TensorType;
+
+constexpr int32_t kAdd = 0, kDequantize = 6, kQuantize = 114;
+
+/// y = x + x on int8 codes of scale 0.5, between float tensors.
+std::filesystem::path floatNetwork(const test::TempDir& folder) {
+  test::TfliteFile file;
+  file.tensors = {{"x", TensorType::Float32, {1, 4}, "", -1, {}, {}},
+                  {"codes", TensorType::Int8, {1, 4}, "", -1, {0.5F}, {0}},
+                  {"sum", TensorType::Int8, {1, 4}, "", -1, {1.0F}, {0}},
+                  {"y", TensorType::Float32, {1, 4}, "", -1, {}, {}}};
+  file.operators = {{"", kQuantize, {0}, {1}},
+                    {"", kAdd, {1, 1}, {2}, test::optionsOf(tflite::fb::AddOptionsT())},
+                    {"", kDequantize, {2}, {3}}};
+  file.inputs = {0};
+  file.outputs = {3};
+  const std::filesystem::path path = folder.path() / "network.tflite";
+  std::ofstream(path, std::ios::binary) << file.bytes();
+  return path;
+}
+
+Result<NamedTensors> ran(const std::filesystem::path& model, pipeline::ProgramIo io, const Tensor& input,
+                         const std::filesystem::path& program) {
+  pipeline::Options options;
+  options.model = model;
+  options.target = "ethos-u55-128";
+  options.inputs = options.outputs = io;
+  CARINA_TRY(const pipeline::Build build, pipeline::build(options));
+  CARINA_RETURN_IF_ERROR(pipeline::writeOutput(build, program));
+  pipeline::RunOptions run;
+  run.file = program;
+  CARINA_TRY(const pipeline::RunResult result, pipeline::runFile(run, {{"in0", input}}));
+  return result.outputs;
+}
+
+TEST(TfliteEdges, FloatInputsAreQuantizedByTheProgram) {
+  const test::TempDir folder;
+  const auto model = floatNetwork(folder);
+  const auto result =
+      ran(model, pipeline::ProgramIo::Float,
+          Tensor::from<float>({1, 4}, std::vector<float>{0, 1, -3.5F, 100}), folder.path() / "p.pte");
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const Tensor expected = Tensor::from<float>({1, 4}, std::vector<float>{0, 2, -7, 127});
+  EXPECT_EQ(result->front().second, expected);
+}
+
+TEST(TfliteEdges, TheIntegersThemselves) {
+  const test::TempDir folder;
+  const auto model = floatNetwork(folder);
+  const Tensor input = Tensor::from<int8_t>({1, 4}, std::vector<int8_t>{0, 2, -7, 127});
+  for (const char* name : {"p.pte", "p.tflite"}) {
+    const auto result = ran(model, pipeline::ProgramIo::Int8, input, folder.path() / name);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    EXPECT_EQ(result->front().second, Tensor::from<int8_t>({1, 4}, std::vector<int8_t>{0, 2, -7, 127}));
+  }
+  const auto refused = ran(model, pipeline::ProgramIo::Float, Tensor::zeros(DType::Float32, {1, 4}),
+                           folder.path() / "q.tflite");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().str(), testing::HasSubstr("give --io int8"));
+}
+
+TEST(TfliteEdges, OperatorsAreListed) {
+  const test::TempDir folder;
+  pipeline::Options options;
+  options.model = floatNetwork(folder);
+  options.target = "ethos-u85-256";
+  const auto list = pipeline::listOperators(options);
+  ASSERT_TRUE(list.ok()) << list.error().str();
+  ASSERT_EQ(list->operators.size(), 3u);
+  EXPECT_EQ(list->operators[1].op, "tfl.ADD");
+  EXPECT_EQ(list->operators[1].node, "sum");
+  EXPECT_EQ(list->operators[1].place, pipeline::Place::Npu);
+  EXPECT_TRUE(list->wholly);
+}
+
+}  // namespace
+}  // namespace carina
