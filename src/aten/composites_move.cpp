@@ -250,6 +250,21 @@ Result<Results> filled(Composite& c) {
   return Results{c.expand(c.number(c.arguments().real("value"), x->dtype()), x->shape())};
 }
 
+/// Negative padding that takes all of the tensor away leaves the value alone.
+Result<Results> padOfNothing(Composite& c) {
+  const Value* x = c.operand("self");
+  const Ints pad = c.arguments().ints("pad");
+  const bool constant = !c.arguments().has("mode") || c.arguments().text("mode", "constant") == "constant";
+  bool nothing = false;
+  for (size_t i = 0; constant && i + 1 < pad.size(); i += 2) {
+    const int64_t kept = x->dim(x->rank() - 1 - static_cast<int64_t>(i / 2)) + std::min<int64_t>(pad[i], 0) +
+                         std::min<int64_t>(pad[i + 1], 0);
+    nothing |= kept <= 0;
+  }
+  if (!nothing) return none();
+  return Results{c.expand(c.number(c.arguments().real("value"), x->dtype()), c.node().result()->shape())};
+}
+
 Result<Results> zeroed(Composite& c) {
   Value* x = c.operand("self");
   return Results{c.expand(c.number(0, x->dtype()), x->shape())};
@@ -278,6 +293,7 @@ const std::map<std::string_view, Composition>& movingComposites() {
       {"aten.diag_embed.default", diagEmbed},
       {"aten.diagflat.default", diag},
       {"aten.diagonal_scatter.default", diagonalScatter},
+      {"aten.constant_pad_nd.default", padOfNothing},
       {"aten.dsplit.array", split},
       {"aten.dsplit.int", split},
       {"aten.dstack.default", joined},
@@ -290,6 +306,7 @@ const std::map<std::string_view, Composition>& movingComposites() {
       {"aten.hstack.default", joined},
       {"aten.meshgrid.default", meshgrid},
       {"aten.meshgrid.indexing", meshgrid},
+      {"aten.pad.default", padOfNothing},
       {"aten.put.default", put},
       {"aten.ravel.default", raveled},
       {"aten.rot90.default", rotated},

@@ -357,6 +357,31 @@ TEST(Resizing, ByTheFormThatDecompositionsLeave) {
   EXPECT_FALSE(same(bySizes, byFactors));
 }
 
+TEST(Padding, ThatTakesAllAwayIsTheValue) {
+  Network n;
+  Value* x = n.input({1, 3, 1});
+  n.graph.setOutputs({aten::Pad::create(n.b, x, Ints{2, -1, 1, 0}, "constant", 0.5).output(),
+                      aten::ConstantPadNd::create(n.b, x, Ints{-1, 3}, 0.25).output(),
+                      aten::ConstantPadNd::create(n.b, x, Ints{1, 0, -1, -1}, 0.25).output()});
+  const std::vector<Tensor> input{randomFloats({1, 3, 1}, 5)};
+  const auto expected = aten::execute(n.graph, input);
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+  for (const ir::Node* node : n.graph.nodes()) {
+    EXPECT_FALSE(ir::isa<aten::Pad>(node));
+    if (ir::isa<aten::ConstantPadNd>(node)) {
+      EXPECT_EQ(node->result()->shape(), (Shape{1, 1, 2}));
+    }
+  }
+  const auto actual = aten::execute(n.graph, input);
+  ASSERT_TRUE(actual.ok()) << actual.error().str();
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ((*actual)[i].shape(), (*expected)[i].shape());
+    for (int64_t k = 0; k < (*expected)[i].numElements(); ++k)
+      EXPECT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k)) << i << " " << k;
+  }
+}
+
 TEST(Trapezoid, OfOnePointIsZero) {
   Network n;
   ir::NodeSpec spec;
