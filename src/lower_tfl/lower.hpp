@@ -11,15 +11,16 @@ namespace carina::lower_tfl {
 /// A network as TOSA: the same inputs and outputs, names and quantization included.
 struct Lowered {
   ir::Graph tosa;
-  /// Which inputs (outputs) are float in the network, and quantized (dequantized) first (last) thing in it: the
-  /// graph's are the integers.
+  /// Which inputs (outputs) are float in the network, and quantized (dequantized) first (last) thing in it:
+  /// the graph's are the integers.
   std::vector<bool> floatInputs, floatOutputs;
 
   bool floatEdges() const;
 };
 
-/// `network`: a graph of the tfl dialect whose nodes passed their checks. RESCALEs round twice where TensorFlow
-/// Lite does. Errors: every node that cannot be expressed, with its place, the reason and what to change.
+/// `network`: a graph of the tfl dialect whose nodes passed their checks. RESCALEs round twice where
+/// TensorFlow Lite does. Errors: every node that cannot be expressed, with its place, the reason and what to
+/// change.
 Result<Lowered> lowerToTosa(const ir::Graph& network);
 
 /// Whether an operator may stand in a network, for lists of operators.

@@ -20,6 +20,7 @@ const Rules& rules() {
     addArithmeticRules(all);
     addFunctionRules(all);
     addSoftmaxRules(all);
+    addRecurrentRules(all);
     addReduceRules(all);
     addMoveRules(all);
     addResizeRules(all);

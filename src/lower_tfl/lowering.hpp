@@ -105,6 +105,7 @@ void addWindowRules(Rules& rules);
 void addArithmeticRules(Rules& rules);
 void addFunctionRules(Rules& rules);
 void addSoftmaxRules(Rules& rules);
+void addRecurrentRules(Rules& rules);
 void addReduceRules(Rules& rules);
 void addMoveRules(Rules& rules);
 void addResizeRules(Rules& rules);

@@ -88,11 +88,7 @@ int64_t sigmoidEntry(int64_t i) {
   return i >= 255 ? 65535 : std::llround(exact(at) + missed / 2);
 }
 
-/// Input codes in units of 1 / (3 * 4096): TFLite's 16-bit multiplier and right shift.
-struct WideInput {
-  int64_t multiplier = 3;
-  int shift = 0;
-};
+/// Input codes as LOGISTIC (no left shift) and TANH (at most one) read them.
 WideInput wideInput(double scale, int mostLeftShift) {
   int exponent = 0;
   if (std::frexp(static_cast<float>(scale), &exponent) == 0.5F) {
@@ -109,16 +105,13 @@ WideInput wideInput(double scale, int mostLeftShift) {
   return input;
 }
 
+}  // namespace
+
 /// TFLite's own interpolation, between entries of the logistic function that are further apart than those of
 /// a TABLE: in 32-bit arithmetic. tanh(x) = 2 * logistic(2 * x) - 1.
-Result<ir::Value*> wideSigmoid(Lowering& lowering, const ir::Value* input, double scale, bool tanh) {
-  const WideInput scaled = wideInput(scale, tanh ? 1 : 0);
-  if (scaled.multiplier > 32767) {
-    return fail("its input has scale {}, too large for TensorFlow Lite's kernel", scale)
-        .withRemedy("quantize the network again: values beyond 16 make no difference");
-  }
+ir::Value* wideSigmoid(Lowering& lowering, ir::Value* input, const WideInput& scaled, bool tanh) {
   Emitter& emit = lowering.emit();
-  ir::Value* x = lowering.widened(lowering.get(input), 0);
+  ir::Value* x = lowering.widened(input, 0);
   const auto number = [&](int64_t value) { return lowering.number(value, x); };
   x = emit.binary(Binary::Mul, x, number(scaled.multiplier));
   if (scaled.shift > 0) x = lowering.shiftedRight(x, number(scaled.shift));
@@ -146,6 +139,8 @@ Result<ir::Value*> wideSigmoid(Lowering& lowering, const ir::Value* input, doubl
   return lowering.narrowed(fine, DType::Int16, 0);
 }
 
+namespace {
+
 template <bool kTanh>
 Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
   const ir::Value *input = node.operand(0), *output = node.result();
@@ -159,8 +154,12 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
                 to.scale, to.zero, wanted, zero);
   }
   if (wide) {
-    CARINA_TRY(ir::Value * result, wideSigmoid(lowering, input, from.scale, kTanh));
-    lowering.define(output, result);
+    const WideInput scaled = wideInput(from.scale, kTanh ? 1 : 0);
+    if (scaled.multiplier > 32767) {
+      return fail("its input has scale {}, too large for TensorFlow Lite's kernel", from.scale)
+          .withRemedy("quantize the network again: values beyond 16 make no difference");
+    }
+    lowering.define(output, wideSigmoid(lowering, lowering.get(input), scaled, kTanh));
     return {};
   }
   // Input codes as Q4; what lies beyond is saturated.

@@ -14,4 +14,14 @@ Tensor interpolatedTable(Function function, const Quantum& from, const Quantum& 
 /// int8 codes through a table of 256 int32 numbers >= 0: tables of their bytes, put together.
 ir::Value* wideLookup(Lowering& lowering, ir::Value* codes, const std::array<int32_t, 256>& entries);
 
+/// int16 codes in units of 1 / (3 * 4096): (code * multiplier) / 2^shift, rounded.
+struct WideInput {
+  int64_t multiplier = 3;
+  int shift = 0;
+};
+/// LOGISTIC (or TANH) of int16 codes as int16 with 15 fraction bits. TFLite interpolates between entries of
+/// the logistic function that are further apart than those of a TABLE: done in 32-bit arithmetic. tanh(x) = 2
+/// * logistic(2 * x) - 1.
+ir::Value* wideSigmoid(Lowering& lowering, ir::Value* input, const WideInput& scaled, bool tanh);
+
 }  // namespace carina::lower_tfl

@@ -21,6 +21,7 @@ Status depthwiseConv2d(const ir::Node& node);
 Status fullyConnected(const ir::Node& node);
 Status gather(const ir::Node& node);
 Status logical(const ir::Node& node);
+Status lstm(const ir::Node& node);
 Status mirrorPad(const ir::Node& node);
 Status pack(const ir::Node& node);
 Status pad(const ir::Node& node);

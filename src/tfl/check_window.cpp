@@ -113,6 +113,32 @@ Status batchMatmul(const ir::Node& node) {
   return resultShape(node, shape);
 }
 
+Status lstm(const ir::Node& node) {
+  const auto op = ir::dynCast<UnidirectionalSequenceLstm>(&node);
+  CARINA_RETURN_IF_ERROR(rankIs(op.input(), 3, "the input"));
+  CARINA_RETURN_IF_ERROR(rankIs(op.output(), 3, "the result"));
+  for (const ir::Value* needed :
+       {op.inputToInputWeights(), op.recurrentToInputWeights(), op.inputGateBias()}) {
+    if (!needed) return fail("its input and forget gates are coupled").withRemedy("use the standard LSTM");
+  }
+  for (const ir::Value* variant :
+       {op.cellToInputWeights(), op.cellToForgetWeights(), op.cellToOutputWeights(), op.projectionWeights(),
+        op.projectionBias(), op.inputLayerNorm(), op.forgetLayerNorm(), op.cellLayerNorm(),
+        op.outputLayerNorm()}) {
+    if (variant) {
+      return fail("it has peepholes, a projection or layer norms ('{}')", variant->name)
+          .withRemedy("use the standard LSTM");
+    }
+  }
+  const int64_t batch = op.input()->dim(op.timeMajor() ? 1 : 0), units = op.output()->dim(2);
+  for (const ir::Value* state : {op.outputState(), op.cellState()}) {
+    if (state->numElements() != batch * units)
+      return fail("a state of shape {} for {} sequences and {} units", shapeText(state->shape()), batch,
+                  units);
+  }
+  return resultShape(node, {op.input()->dim(0), op.input()->dim(1), units});
+}
+
 Status pool2d(const ir::Node& node) {
   const AveragePool2d op(const_cast<ir::Node*>(&node));  // both pools have the same attributes
   const ir::Value* input = node.operand(0);

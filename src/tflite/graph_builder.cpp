@@ -147,11 +147,17 @@ class Builder {
     return describe(index, graph_.addInput(std::move(type)));
   }
 
-  Result<ir::Value*> valueOf(int32_t index) {
+  /// `isState`: an operator starts from zeros there in each run.
+  Result<ir::Value*> valueOf(int32_t index, bool isState = false) {
     if (slot(index)) return slot(index);
     const Tensor& from = tensor(index);
     CARINA_TRY(const ir::Type type, typeOf(index));
     const int64_t count = numElements(type.shape);
+    if (from.isVariable && isState) {
+      CARINA_RETURN_IF_ERROR(
+          describe(index, graph_.addConstant(carina::Tensor::zeros(type.dtype, type.shape))));
+      return slot(index);
+    }
     if (from.isVariable) {
       return fail("tensor '{}' keeps its values from run to run", from.name)
           .withRemedy("give the state to the network as an input and take it as an output");
@@ -227,7 +233,8 @@ class Builder {
           if (operand.arity != ir::Arity::Optional) return fail("operand '{}' is omitted", operand.name);
           break;
         }
-        CARINA_TRY(ir::Value * value, valueOf(index));
+        const bool isState = operand.name == "output_state" || operand.name == "cell_state";
+        CARINA_TRY(ir::Value * value, valueOf(index, isState));
         group.push_back(value);
       }
       if (operand.arity == ir::Arity::One && group.empty())
