@@ -71,10 +71,15 @@ class Builder {
         values_(source.tensors.size()) {}
 
   Result<ir::Graph> build() {
+    for (const Operator& op : source_.operators) {
+      for (const int32_t output : op.outputs) {
+        if (output >= 0) results_.insert(firstName(tensor(output).name));
+      }
+    }
     for (const int32_t input : source_.inputs) note(addInput(input), "");
     for (size_t i = 0; i < source_.operators.size() && errors_.size() < kMostErrors; ++i) {
       const Operator& op = source_.operators[i];
-      const bool named = !op.outputs.empty() && op.outputs[0] >= 0;
+      const bool named = !op.outputs.empty() && op.outputs[0] >= 0 && !tensor(op.outputs[0]).name.empty();
       note(addOperator(op, i),
            fmt::format("operator {} ({}){}", i, op.name,
                        named ? fmt::format(" '{}'", firstName(tensor(op.outputs[0]).name)) : std::string()));
@@ -105,10 +110,12 @@ class Builder {
     return std::string_view(name).substr(0, name.find(';'));
   }
 
-  std::string uniqueName(int32_t index) {
+  /// Constants leave the names that results have to those.
+  std::string uniqueName(int32_t index, bool isConstant) {
     const std::string& whole = tensor(index).name;
     for (const std::string_view given : {firstName(whole), std::string_view(whole)}) {
-      if (!given.empty() && names_.emplace(given).second) return std::string(given);
+      const bool taken = given.empty() || (isConstant && results_.count(given) != 0);
+      if (!taken && names_.emplace(given).second) return std::string(given);
     }
     std::string name = fmt::format("{}#{}", whole.empty() ? "tensor" : firstName(whole), index);
     while (!names_.insert(name).second) name += "'";
@@ -135,7 +142,7 @@ class Builder {
   }
 
   Status describe(int32_t index, ir::Value* value) {
-    value->name = uniqueName(index);
+    value->name = uniqueName(index, value->isConstant());
     CARINA_TRY(value->quantization, quantizationOf(tensor(index)));
     slot(index) = value;
     return {};
@@ -249,6 +256,7 @@ class Builder {
   ir::Graph graph_;
   std::vector<ir::Value*> values_;  // by tensor
   std::set<std::string> names_;
+  std::set<std::string_view> results_;  // first names of what operators make
   std::vector<Diagnostic> errors_;
 };
 
