@@ -122,6 +122,36 @@ int64_t readFineTable(const FineTable& table, int64_t code) {
   return std::clamp(sum, kLowest, kHighest);
 }
 
+int64_t readProductTable(const ProductTable& table, int64_t code) {
+  const auto product = static_cast<double>(code * readTable(table.table, code));
+  return std::clamp(static_cast<int64_t>(std::floor(product * table.factor + 0.5)), kLowest, kHighest);
+}
+
+std::optional<ProductTable> productTable(const std::function<double(int64_t)>& function, int64_t tolerance) {
+  if (!(std::abs(function(0)) < 0.5)) return std::nullopt;
+  const auto slope = [&](int64_t code) { return function(code) / static_cast<double>(code); };
+  std::vector<double> slopes(kEntries);
+  double largest = 0;
+  for (size_t i = 0; i < slopes.size(); ++i) {
+    const int64_t code = kLowest + static_cast<int64_t>(i) * kStep;
+    slopes[i] = code == 0 ? (slope(1) + slope(-1)) / 2 : slope(code);
+    largest = std::max(largest, std::abs(slopes[i]));
+  }
+  if (!(largest > 0) || !std::isfinite(largest)) return std::nullopt;
+  ProductTable result;
+  result.factor = largest / static_cast<double>(kHighest);
+  result.table = tableOf([&](int64_t i) {
+    return static_cast<int64_t>(std::nearbyint(slopes[static_cast<size_t>(i)] / result.factor));
+  });
+  const auto limit = static_cast<double>(kHighest);
+  for (int64_t code = kLowest; code <= kHighest; ++code) {
+    const double wanted = std::nearbyint(std::clamp(function(code), -limit, limit));
+    const double error = wanted - static_cast<double>(readProductTable(result, code));
+    if (!(std::abs(error) <= static_cast<double>(tolerance))) return std::nullopt;
+  }
+  return result;
+}
+
 FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tolerance) {
   FineTable result;
   std::vector<int64_t> wanted(kCodes + 1);  // the last entry is that of code 32768

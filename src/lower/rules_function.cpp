@@ -273,6 +273,48 @@ Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// Whether arithmetic may take the place of a table whose lines would round the corners of a function: for
+/// 16-bit codes that are quantized again right behind it.
+bool takesArithmetic(const Real& real, const ir::Node& node) {
+  const auto& uses = node.result()->uses();
+  return real.plain() && real.data.dtype() == DType::Int16 && real.zeroPoint == 0 && !uses.empty() &&
+         !node.result()->isGraphOutput() && std::all_of(uses.begin(), uses.end(), [](const ir::Use& use) {
+           return ir::isa<aten::QuantizePerTensor>(use.node);
+         });
+}
+
+/// x + 3 as int32, in these units: 6 is the largest 16-bit code.
+constexpr double kSixth = 6.0 / 32767;
+Result<ir::Value*> plusThree(Lowering& lowering, const Real& real) {
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value* const value,
+             emit.rescale(real.data.value, DType::Int32, 0, 0, std::array{real.scale() / kSixth}));
+  ir::Value* three = emit.reshape(emit.scalar(DType::Int32, 16384), Shape(value->shape().size(), 1));
+  return emit.binary(Binary::Add, value, three);
+}
+
+Status lowerHardsigmoid(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
+  CARINA_TRY(ir::Value* const value, plusThree(lowering, real));
+  lowering.define(node.result(), Real{{value, real.data.layout}, {kSixth / 6}, 0, true, {}, {}, 0.0, 1.0});
+  return {};
+}
+
+/// x * clamp(x + 3, 0, 6) / 6.
+Status lowerHardswish(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value * gate, plusThree(lowering, real));
+  CARINA_TRY(gate, emit.rescale(gate, DType::Int16, 0, 0, std::array{1.0}));
+  gate = emit.clamp(gate, 0, integerMax(DType::Int16));
+  defineAccumulator(lowering, node.result(),
+                    {emit.binary(Binary::Mul, real.data.value, gate), real.data.layout},
+                    real.scale() * kSixth / 6);
+  return {};
+}
+
 Status lowerFloor(Lowering& l, const ir::Node& n) {
   return lowerWholeNumber(l, n, [](int) { return int64_t{0}; });
 }
@@ -290,6 +332,8 @@ void addFunctionRules(Rules& rules) {
   rules[&aten::Floor::def()] = lowerFloor;
   rules[&aten::Ceil::def()] = lowerCeil;
   rules[&aten::Round::def()] = lowerRound;
+  rules[&aten::Hardsigmoid::def()] = lowerHardsigmoid;
+  rules[&aten::Hardswish::def()] = lowerHardswish;
   rules[&aten::Gelu::def()] = lowerGelu;
   rules[&aten::LeakyRelu::def()] = lowerLeakyRelu;
   rules[&aten::Elu::def()] = lowerElu;

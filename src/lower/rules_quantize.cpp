@@ -233,12 +233,13 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
     if (real.high) x = std::min(x, *real.high);
     return x;
   };
-  const auto value = [&](int64_t code) {
+  const auto exact = [&](int64_t code) {
     const double x =
         (static_cast<float>(code) - static_cast<float>(real.zeroPoint)) * static_cast<float>(real.scale());
     const double y = function(x);
-    return codes.quantize(std::isnan(y) ? meanOfNumbers(function, x, real.scale()) : y);
+    return std::isnan(y) ? meanOfNumbers(function, x, real.scale()) : y;
   };
+  const auto value = [&](int64_t code) { return codes.quantize(exact(code)); };
   if (from == DType::Int8) {
     Tensor table = Tensor::uninitialized(DType::Int8, {256});
     for (int64_t i = 0; i < 256; ++i) table.setIntegerAt(i, value(i - 128));
@@ -250,6 +251,15 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
   };
   CARINA_TRY(ir::Value * result, read(real.data.value, tables.table));
   if (tables.pieces.empty()) return Stored{result, real.data.layout};
+  if (real.zeroPoint == 0 && codes.zeroPoint == 0) {
+    const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
+    if (const auto product = productTable(unrounded, kTableTolerance)) {
+      CARINA_TRY(ir::Value* const slope, read(real.data.value, product->table));
+      ir::Value* scaled = emitter_.binary(Binary::Mul, real.data.value, slope);
+      CARINA_TRY(result, emitter_.rescale(scaled, DType::Int16, 0, 0, std::array{product->factor}));
+      return Stored{result, real.data.layout};
+    }
+  }
   const auto widened = [&](ir::Value* narrow) {
     return emitter_.rescale(narrow, DType::Int32, 0, 0, std::array{1.0});
   };
