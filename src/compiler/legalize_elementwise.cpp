@@ -67,6 +67,18 @@ Result<std::optional<Legalizer::Operand>> Legalizer::doublyRescaledOperand(const
   return operand;
 }
 
+std::optional<Legalizer::Operand> Legalizer::numberBeside(const Operand& other, const ir::Value* value) {
+  const DType type = other.value->dtype();
+  if (!value->isConstant() || value->numElements() != 1 || value->dtype() != DType::Int32)
+    return std::nullopt;
+  if (other.doubleRound || (type != DType::Int8 && type != DType::Int16)) return std::nullopt;
+  const int64_t number = constantValue(value), bits = other.bits() - 2;
+  if (number == integerMin(DType::Int32)) return std::nullopt;  // a multiplier has 31 bits
+  Tensor code = Tensor::zeros(type, Shape(other.value->shape().size(), 1));
+  code.setIntegerAt(0, number < 0 ? -(int64_t{1} << bits) : int64_t{1} << bits);
+  return Operand{constant(std::move(code)), 0, std::abs(number), bits};
+}
+
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
   if (!value->hasOneUse()) return std::nullopt;
   const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
@@ -192,6 +204,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
       CARINA_TRY(a, doublyRescaledOperand(node->operand(0)));
       CARINA_TRY(b, doublyRescaledOperand(node->operand(1)));
     }
+    if (sum && a && !b) b = numberBeside(*a, node->operand(1));
+    if (sum && b && !a) a = numberBeside(*b, node->operand(0));
     if (a && b && a->value->dtype() == b->value->dtype()) {
       const auto consumer = consumingRescale(output);
       const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&

@@ -283,21 +283,32 @@ bool takesArithmetic(const Real& real, const ir::Node& node) {
          });
 }
 
-/// x + 3 as int32, in these units: 6 is the largest 16-bit code.
-constexpr double kSixth = 6.0 / 32767;
-Result<ir::Value*> plusThree(Lowering& lowering, const Real& real) {
+/// Of hardswish's gate: 6 is the largest 16-bit code.
+constexpr double kGateScale = 6.0 / 32767;
+
+/// x + 3 as int32. The operand with the larger scale has exactly 14 fraction bits: such sums are one
+/// operation on Ethos-U55 too.
+struct PlusThree {
+  ir::Value* value = nullptr;
+  double scale = 1;
+};
+Result<PlusThree> plusThree(Lowering& lowering, const Real& real) {
+  constexpr int64_t kThree = 16384;  // in gate codes
   Emitter& emit = lowering.emit();
+  const double unit = std::ldexp(std::max(real.scale(), kGateScale), -14);
   CARINA_TRY(ir::Value* const value,
-             emit.rescale(real.data.value, DType::Int32, 0, 0, std::array{real.scale() / kSixth}));
-  ir::Value* three = emit.reshape(emit.scalar(DType::Int32, 16384), Shape(value->shape().size(), 1));
-  return emit.binary(Binary::Add, value, three);
+             emit.rescale(real.data.value, DType::Int32, 0, 0, std::array{real.scale() / unit}));
+  ir::Value* code = emit.reshape(emit.scalar(DType::Int16, kThree), Shape(value->shape().size(), 1));
+  CARINA_TRY(ir::Value* const three, emit.rescale(code, DType::Int32, 0, 0, std::array{kGateScale / unit}));
+  return PlusThree{emit.binary(Binary::Add, value, three), unit};
 }
 
 Status lowerHardsigmoid(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
   if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
-  CARINA_TRY(ir::Value* const value, plusThree(lowering, real));
-  lowering.define(node.result(), Real{{value, real.data.layout}, {kSixth / 6}, 0, true, {}, {}, 0.0, 1.0});
+  CARINA_TRY(const PlusThree sum, plusThree(lowering, real));
+  lowering.define(node.result(),
+                  Real{{sum.value, real.data.layout}, {sum.scale / 6}, 0, true, {}, {}, 0.0, 1.0});
   return {};
 }
 
@@ -306,12 +317,13 @@ Status lowerHardswish(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
   if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
   Emitter& emit = lowering.emit();
-  CARINA_TRY(ir::Value * gate, plusThree(lowering, real));
-  CARINA_TRY(gate, emit.rescale(gate, DType::Int16, 0, 0, std::array{1.0}));
+  CARINA_TRY(const PlusThree sum, plusThree(lowering, real));
+  CARINA_TRY(ir::Value * gate,
+             emit.rescale(sum.value, DType::Int16, 0, 0, std::array{sum.scale / kGateScale}));
   gate = emit.clamp(gate, 0, integerMax(DType::Int16));
   defineAccumulator(lowering, node.result(),
                     {emit.binary(Binary::Mul, real.data.value, gate), real.data.layout},
-                    real.scale() * kSixth / 6);
+                    real.scale() * kGateScale / 6);
   return {};
 }
 

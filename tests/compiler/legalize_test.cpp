@@ -83,6 +83,22 @@ TEST(Legalize, QuantizedAddIsOneOperation) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
 
+TEST(Legalize, AddingANumberIsOneOperation) {
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    for (const int64_t number : {1 << 20, -12345}) {
+      TosaBuilder b;
+      ir::Value* x = b.input(type, {1, 8, 8, 4});
+      const int64_t factor = type == DType::Int8 ? 19 : 14;  // what U55 gives one operand
+      ir::Value* sum = b.binary<tosa::Add>(
+          b.rescale(x, DType::Int32, 1 << 30, 30 - factor),
+          b.constant(Tensor::from<int32_t>({1, 1, 1, 1}, {static_cast<int32_t>(number)})));
+      const ir::Graph graph = b.finish({b.rescale(sum, type, 1 << 30, 30 + factor)});
+      EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE")) << number;
+      EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE")) << number;
+    }
+  }
+}
+
 TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});

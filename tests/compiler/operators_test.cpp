@@ -88,6 +88,24 @@ TEST(Operators, ExtremaOfLongRows) {
   }
 }
 
+TEST(Operators, NumbersAddedToScaledOperands) {
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    const int64_t factor = type == DType::Int8 ? 19 : 14;
+    TosaBuilder b;
+    ir::Value* x = b.input(type, {1, 8, 8, 4});
+    std::vector<ir::Value*> outputs;
+    for (const int64_t number : {1 << 28, 77, 0, -12345, -(1 << 27)}) {
+      for (const int64_t multiplier : {1 << 30, 1234567890}) {
+        ir::Value* scaled = b.rescale(x, DType::Int32, multiplier, 30 - factor);
+        ir::Value* constant = b.reshape(b.scalar(DType::Int32, number), {1, 1, 1, 1});
+        outputs.push_back(b.rescale(b.binary<tosa::Add>(scaled, constant), type, 1 << 30, 31 + factor));
+        outputs.push_back(b.rescale(b.binary<tosa::Sub>(constant, scaled), type, 1 << 30, 31 + factor));
+      }
+    }
+    expectExact(b.finish(outputs), kFamilies);
+  }
+}
+
 TEST(Operators, MaximumMinimumNegateAbs) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});

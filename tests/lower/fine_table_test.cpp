@@ -60,6 +60,29 @@ TEST(FineTable, APoleComesWithinReach) {
   EXPECT_LE(fine, 64);
 }
 
+TEST(ProductTable, TakesWhatBendsLessThanItsProduct) {
+  // silu over [-40, 40] whose results are cut at 2: one table is some 20 codes off.
+  const auto silu = [](int64_t q) {
+    const double x = static_cast<double>(q) * 40 / 32767;
+    return x / (1 + std::exp(-x)) / 2 * 32767;
+  };
+  const auto rounded = [&](int64_t q) { return code(silu(q)); };
+  EXPECT_FALSE(fineTable(rounded, 12).pieces.empty());
+  const auto product = productTable(silu, 12);
+  ASSERT_TRUE(product);
+  for (int64_t q = -32768; q <= 32767; ++q)
+    ASSERT_LE(std::abs(readProductTable(*product, q) - rounded(q)), 12);
+}
+
+TEST(ProductTable, NeedsARootAtZeroAndNoSteps) {
+  EXPECT_FALSE(productTable([](int64_t q) { return static_cast<double>(q) + 100; }, 16));
+  EXPECT_FALSE(
+      productTable([](int64_t q) { return 8000 * std::floor(static_cast<double>(q) / 10'000); }, 16));
+  EXPECT_FALSE(productTable([](int64_t q) { return q == 0 ? 0 : 3e6 / static_cast<double>(q); }, 16));
+  EXPECT_FALSE(productTable([](int64_t) { return 0.0; }, 16));
+  EXPECT_FALSE(productTable([](int64_t q) { return q < 0 ? -INFINITY : static_cast<double>(q); }, 16));
+}
+
 TEST(FineTable, WhatCannotBeTabulatedEndsSomewhere) {
   const auto f = [](int64_t q) { return q * 7919 % 30'011; };
   EXPECT_LE(fineTable(f, 16).pieces.size(), kMostPieces);
