@@ -117,6 +117,7 @@ class Verifier {
     CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
     cpu_.emplace(std::move(cpu));
     result_.wholly = build_.partitioned.wholly;
+    result_.delegates = build_.compiled.size();
     for (const ir::Value* output : build_.graph().outputs()) {
       const ir::Value* source = quantizedSource(*output);
       result_.outputs.emplace_back().name = !output->name.empty() ? output->name

@@ -46,6 +46,7 @@ struct Verification {
   size_t samples = 0;
   std::vector<CpuResult> cpu;  // nodes that CPU kernels compute, quantize and dequantize included
   bool wholly = false;         // everything but quantize and dequantize runs on the NPU
+  size_t delegates = 0;        // parts on the NPU
   std::vector<LayerResult> layers;
   std::vector<AccuracyResult> accuracy;
   std::vector<OutputResult> outputs;
