@@ -7,6 +7,7 @@
 
 #include "pipeline/operators.hpp"
 #include "pipeline/run.hpp"
+#include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 #include "tflite/file_builder.hpp"
 
@@ -86,6 +87,23 @@ TEST(TfliteEdges, OperatorsAreListed) {
   EXPECT_EQ(list->operators[1].node, "sum");
   EXPECT_EQ(list->operators[1].place, pipeline::Place::Npu);
   EXPECT_TRUE(list->wholly);
+}
+
+/// The hardware scales operands of sums as TensorFlow Lite does; see npu_ir.hpp.
+TEST(TfliteSums, AreOneOperation) {
+  for (const char* name : {"add8_3", "add16_3", "sub8_3", "sub16_3"}) {
+    for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+      pipeline::Options options;
+      options.model = test::dataDir() / "tflite" / (std::string(name) + ".tflite");
+      options.target = target;
+      const auto build = pipeline::build(options);
+      ASSERT_TRUE(build.ok()) << build.error().str();
+      int64_t kernels = 0;
+      for (const auto& operation : build->compiled.front().operations)
+        kernels += !operation.kind.starts_with("DMA");
+      EXPECT_EQ(kernels, 1) << name << " on " << target;
+    }
+  }
 }
 
 }  // namespace
