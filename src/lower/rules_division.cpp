@@ -63,7 +63,7 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
   const double unit = std::ldexp(perUnit, -shift);
   CARINA_TRY(auto values, inUnits(lowering, pair, unit));
   CARINA_TRY(ir::Value* const inverse, reciprocal(lowering, y, pair.aligned.values[1]));
-  auto& [a, b] = values;
+  ir::Value *&a = values[0], *&b = values[1];
 
   Emitter& emit = lowering.emit();
   const auto number = [&](int64_t n) {
