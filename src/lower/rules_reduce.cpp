@@ -228,9 +228,11 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const int64_t dim = wrapped(op.dim(), rank), extent = op.self()->dim(dim);
   CARINA_TRY(const Real input, lowering.plainReal(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;
-  if ((!wide && input.data.dtype() != DType::Int8) || extent > kMostKernelArea) {
-    return fail("a running sum over {} elements of {}", extent, dtypeName(input.data.dtype()))
-        .withRemedy("quantize it to int8, or sum over fewer elements");
+  if (!wide && input.data.dtype() != DType::Int8)
+    return fail("a running sum of {}", dtypeName(input.data.dtype())).withRemedy("quantize it to int8");
+  if (extent > kMostKernelArea) {
+    return fail("a running sum over {} elements > {}", extent, kMostKernelArea)
+        .withRemedy("sum parts of the dimension, and add the last sum of each to the next");
   }
   std::vector<int> order;
   for (int64_t d = 0; d < rank; ++d) {

@@ -579,6 +579,17 @@ TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
   EXPECT_NE(partitioned->refusals[0].remedy.find("merge dimensions"), std::string::npos);
 }
 
+TEST(RunningSums, BeyondTheKernelsAreaAreRefusedWithTheLimit) {
+  Network network;
+  network.graph.setOutputs(
+      {aten::Cumsum::create(network.b, network.input({2, 4097}), int64_t{1}, std::nullopt).output()});
+  auto partitioned = quantizeAndPartition(std::move(network.graph));
+  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  ASSERT_FALSE(partitioned->refusals.empty());
+  EXPECT_NE(partitioned->refusals[0].reason.find("4097 elements > 4096"), std::string::npos)
+      << partitioned->refusals[0].reason;
+}
+
 /// Groups of a transposed convolution share the scales of the weight's channels.
 const Case kGroups[] = {
     {"conv_transpose_groups",
