@@ -20,10 +20,10 @@ namespace carina::quantize {
 namespace {
 
 /// Of factors of rows, those of the rows that have something to multiply.
-Range rangeOfBusy(std::span<const float> gains, double eps) {
+Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
   Range range;
-  for (float gain : gains) {
-    if (!isIdle(gain, eps)) range = unite(range, {gain, gain});
+  for (float value : values) {
+    if (!gain.isIdle(value)) range = unite(range, {value, value});
   }
   return range;
 }
@@ -168,10 +168,10 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     return annotation.groups[g].observer.kind == ObserverKind::MovingAverage;
   };
   std::vector<Range> constants(groups);  // of groups that are averaged
-  std::vector<std::optional<double>> gains(groups);
+  std::vector<std::optional<Gain>> gains(groups);
   for (size_t g = 0; g < groups; ++g) {
     const Group& group = annotation.groups[g];
-    if (group.observer.kind == ObserverKind::Histogram) gains[g] = epsOfGain(group);
+    if (group.observer.kind == ObserverKind::Histogram) gains[g] = gainOf(group);
     if (gains[g])
       observers.push_back(std::make_unique<GainObserver>(levelsOf(group), *gains[g]));
     else

@@ -11,47 +11,54 @@ namespace carina::quantize {
 namespace {
 
 constexpr double kBinsPerOctave = 16;
-/// Of the variance a row would have to have, this part or less is nothing.
+/// Of what a row would have to have, this part or less is nothing.
 constexpr double kIdle = 0x1p-9;
 
-double varianceOf(float gain, double eps) {
-  const double r = gain;
-  return std::max(1 / (r * r) - eps, 0.0);
+/// What stands beside eps: the mean square, or the size.
+double besideEps(const Gain& gain, float value) {
+  const double r = value;
+  return std::max((gain.root ? 1 / (r * r) : 1 / r) - gain.eps, 0.0);
 }
 
 }  // namespace
 
-std::optional<double> epsOfGain(const Group& group) {
-  if (group.forms.size() != 1 || !group.forms[0].made) return std::nullopt;
-  const ir::Value& value = *group.forms[0].value;
-  const auto root = ir::producerAs<aten::Rsqrt>(&value);
-  const auto& uses = value.uses();
-  if (!root || value.isGraphOutput() || !std::all_of(uses.begin(), uses.end(), [](const ir::Use& use) {
-        return ir::isa<aten::MulTensor>(use.node);
-      }))
-    return std::nullopt;
-  const auto shifted = ir::producerAs<aten::AddScalar>(root.node()->operands()[0]);
-  if (!shifted || ir::scalarReal(shifted.alpha()) != 1) return std::nullopt;
-  const double eps = ir::scalarReal(shifted.other());
-  const ir::Value* mean = shifted.self();
-  while (mean->producer() && scalingOf(*mean->producer())) mean = mean->producer()->operands()[0];
-  if (!ir::producerAs<aten::MeanDim>(mean) || !(eps > 0)) return std::nullopt;
-  return eps;
+double Gain::energy(float gain) const {
+  const double size = besideEps(*this, gain);
+  return root ? size : size * size;
 }
 
-bool isIdle(float gain, double eps) {
-  return varianceOf(gain, eps) < kIdle * eps;
+bool Gain::isIdle(float gain) const {
+  return gain > 0 && besideEps(*this, gain) < kIdle * eps;
+}
+
+std::optional<Gain> gainOf(const Group& group) {
+  if (group.forms.size() != 1 || !group.forms[0].made) return std::nullopt;
+  const ir::Value& value = *group.forms[0].value;
+  const auto& uses = value.uses();
+  const bool root = static_cast<bool>(ir::producerAs<aten::Rsqrt>(&value));
+  if ((!root && !ir::producerAs<aten::Reciprocal>(&value)) || value.isGraphOutput() ||
+      !std::all_of(uses.begin(), uses.end(),
+                   [](const ir::Use& use) { return ir::isa<aten::MulTensor>(use.node); }))
+    return std::nullopt;
+  const auto shifted = ir::producerAs<aten::AddScalar>(value.producer()->operands()[0]);
+  if (!shifted || ir::scalarReal(shifted.alpha()) != 1) return std::nullopt;
+  const Gain gain{root, ir::scalarReal(shifted.other())};
+  const ir::Value* mean = shifted.self();
+  while (mean->producer() && scalingOf(*mean->producer())) mean = mean->producer()->operands()[0];
+  if ((root && !ir::producerAs<aten::MeanDim>(mean)) || !(gain.eps > 0)) return std::nullopt;
+  return gain;
 }
 
 void GainObserver::observe(std::span<const float> values) {
   for (float gain : values) {
-    if (!(gain > 0) || !std::isfinite(gain)) continue;
+    if (!std::isfinite(gain)) continue;
     seen_ = unite(seen_, {gain, gain});
+    if (!(gain > 0)) continue;
     Bin& bin = bins_[static_cast<int>(std::floor(std::log2(gain) * kBinsPerOctave))];
-    const double variance = varianceOf(gain, eps_), r = gain;
-    bin.rows += variance;
-    bin.first += variance * r;
-    bin.second += variance * r * r;
+    const double energy = gain_.energy(gain), r = gain;
+    bin.rows += energy;
+    bin.first += energy * r;
+    bin.second += energy * r * r;
     bin.largest = std::max(bin.largest, gain);
   }
 }
@@ -63,7 +70,7 @@ Range GainObserver::range() const {
     above.first += bin.first;
     above.second += bin.second;
   }
-  if (!(above.rows > 0)) return seen_;
+  if (!(above.rows > 0) || !(seen_.min > 0)) return seen_;
   double below = 0, least = 0;
   Range best;
   for (const auto& [key, bin] : bins_) {

@@ -14,34 +14,48 @@ namespace carina::quantize {
 namespace {
 
 constexpr double kEps = 1e-5;
+constexpr Gain kNorm{true, kEps};
 
-float gainOf(double deviation) {
+float factorOf(double deviation) {
   return static_cast<float>(1 / std::sqrt(deviation * deviation + kEps));
 }
 
 TEST(Gains, SilentRowsTakeNoCodes) {
-  GainObserver observer(256, kEps);
-  observer.observe(std::array{gainOf(0), gainOf(1), gainOf(2), gainOf(0.5), gainOf(0)});
-  EXPECT_EQ(observer.range().max, gainOf(0.5));
-  EXPECT_EQ(observer.range().min, gainOf(2));
-  EXPECT_TRUE(isIdle(gainOf(0), kEps));
-  EXPECT_TRUE(isIdle(gainOf(1e-4), kEps));
-  EXPECT_FALSE(isIdle(gainOf(1e-3), kEps));
+  GainObserver observer(256, kNorm);
+  observer.observe(std::array{factorOf(0), factorOf(1), factorOf(2), factorOf(0.5), factorOf(0)});
+  EXPECT_EQ(observer.range().max, factorOf(0.5));
+  EXPECT_EQ(observer.range().min, factorOf(2));
+  EXPECT_TRUE(kNorm.isIdle(factorOf(0)));
+  EXPECT_TRUE(kNorm.isIdle(factorOf(1e-4)));
+  EXPECT_FALSE(kNorm.isIdle(factorOf(1e-3)));
 }
 
 /// One quiet row among many is worth less than the codes of the others.
 TEST(Gains, QuietRowsAreCutWhereThatCostsLess) {
-  GainObserver observer(256, 1e-12);
-  for (int i = 0; i < 1000; ++i) observer.observe(std::array{gainOf(1)});
-  observer.observe(std::array{gainOf(0.003)});
-  EXPECT_LT(observer.range().max, gainOf(0.003) / 2);
-  EXPECT_GE(observer.range().max, gainOf(1));
+  GainObserver observer(256, Gain{true, 1e-12});
+  for (int i = 0; i < 1000; ++i) observer.observe(std::array{factorOf(1)});
+  observer.observe(std::array{factorOf(0.003)});
+  EXPECT_LT(observer.range().max, factorOf(0.003) / 2);
+  EXPECT_GE(observer.range().max, factorOf(1));
 }
 
 TEST(Gains, AllRowsSilent) {
-  GainObserver observer(256, kEps);
-  observer.observe(std::array{gainOf(0)});
-  EXPECT_EQ(observer.range().max, gainOf(0));
+  GainObserver observer(256, kNorm);
+  observer.observe(std::array{factorOf(0)});
+  EXPECT_EQ(observer.range().max, factorOf(0));
+}
+
+/// Linear attention divides by a sum that may be 0; other quotients may be negative.
+TEST(Gains, Quotients) {
+  const Gain quotient{false, 1e-15};
+  GainObserver observer(256, quotient);
+  observer.observe(std::array{1e15F, 0.5F, 2.0F});
+  EXPECT_EQ(observer.range().max, 2.0F);
+  EXPECT_TRUE(quotient.isIdle(1e15F));
+  observer.observe(std::array{-1.0F});
+  EXPECT_EQ(observer.range().min, -1.0F);
+  EXPECT_EQ(observer.range().max, 1e15F);
+  EXPECT_FALSE(quotient.isIdle(-1.0F));
 }
 
 /// RMS norm of rows of which one is silent.
