@@ -61,8 +61,7 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
         .withRemedy("divide by larger numbers");
   }
   const double unit = std::ldexp(perUnit, -shift);
-  CARINA_TRY(const auto values, inUnits(lowering, pair, unit));
-  ir::Value *a = values[0], *b = values[1];
+  CARINA_TRY(auto values, inUnits(lowering, pair, unit));
   CARINA_TRY(ir::Value* const inverse, reciprocal(lowering, y, pair.aligned.values[1]));
   ir::Value *&a = values[0], *&b = values[1];
 
