@@ -9,14 +9,18 @@
 namespace carina::npu::model {
 namespace {
 
-/// TFLite's int16 logistic table: round(65536 * sigmoid(i / 24)), the last entry 65535.
-const std::array<int64_t, 257>& sigmoidTable() {
-  static const std::array<int64_t, 257> table = [] {
-    std::array<int64_t, 257> t{};
+/// TFLite's int16 logistic table: 65536 * sigmoid(i / 24), moved half of the way by which a line to the next
+/// entry misses the curve's middle; the last entry is 65535.
+const std::array<int64_t, 256>& sigmoidTable() {
+  static const std::array<int64_t, 256> table = [] {
+    const auto sigmoid = [](double i) { return 65536.0 / (1.0 + std::exp(-i / 24.0)); };
+    std::array<int64_t, 256> t{};
     for (size_t i = 0; i < t.size(); ++i) {
-      t[i] =
-          std::min<int64_t>(std::llround(65536.0 / (1.0 + std::exp(-static_cast<double>(i) / 24.0))), 65535);
+      const auto at = static_cast<double>(i);
+      const double missed = sigmoid(at + 0.5) - (sigmoid(at) + sigmoid(at + 1)) / 2;
+      t[i] = std::llround(sigmoid(at) + missed / 2);
     }
+    t.back() = 65535;
     return t;
   }();
   return table;

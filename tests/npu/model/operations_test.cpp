@@ -167,6 +167,17 @@ DmaOperation dmaOf(const FeatureMap& from, const FeatureMap& to, uint64_t length
   return dma;
 }
 
+TEST(ModelOperations, TanhOfU55ReadsTheTableOfTensorFlowLite) {
+  // 4 / 24, 8 / 24 and -4 / 24 in units of 1 / (3 * 4096): at entries that are not the nearest to the curve.
+  SmallProgram program("ethos-u55-128");
+  KernelOperation op = program.copy(1, 1, 3, ElementType::Int16, {2 * 4 << 8, 2 * 8 << 8, -(2 * 4 << 8)});
+  op.ofmScale = {1, 1, 0, Rounding::Natural};
+  op.activation.table = Table::Tanh;
+  program.add(op);
+  ASSERT_EQ(program.run(), "");
+  EXPECT_EQ(program.values(op.ofm), (std::vector<int64_t>{35493 - 32768, 38180 - 32768, 32768 - 35493}));
+}
+
 TEST(ModelOperations, U65DmaLeavesGaps) {
   SmallProgram program("ethos-u65-256");
   const FeatureMap from = program.map(1, 1, 8, ElementType::Int8, {1, 2, 3, 4, 5, 6, 7, 8});
