@@ -1,0 +1,965 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the TensorFlow Lite networks of one operator in tests/data/tflite.
+
+usage: tflite_operators.py OUT_DIR [--inputs] [CASE_SEED ...]
+
+Writes CASE_SEED.tflite, such as conv8_3.tflite, for each network named: a case of the table CASES and a number that
+seeds its sizes, scales, zero points, options and weights. Without names it makes those of tests/data/tflite, byte for
+byte. --inputs also writes CASE_SEED.npz, over one that is there, with random inputs in0, ... for the network. The
+results out0, ... in tests/data/tflite are not made here: they are what the reference kernels of TensorFlow Lite for
+Microcontrollers, which are no part of this repository, give for these inputs.
+
+Needs NumPy, FlatBuffers and its compiler (Debian: python3-numpy, python3-flatbuffers, flatbuffers-compiler). The
+compiler is run on src/tflite/tflite_schema.fbs.
+
+A case draws its random numbers in a fixed order: another order makes other networks.
+"""
+import argparse
+import importlib
+import subprocess
+import sys
+import tempfile
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import flatbuffers
+import numpy as np
+
+SCHEMA = Path(__file__).resolve().parent.parent / "src" / "tflite" / "tflite_schema.fbs"
+
+# Numbers of TensorFlow Lite's format that the schema has no names for.
+TENSOR_TYPES = {"i32": 2, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
+SAME_PADDING = 0
+VALID_PADDING = 1
+NO_ACTIVATION, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
+# fmt: off
+OPERATORS = {
+    "ADD": 0, "AVERAGE_POOL_2D": 1, "CONCATENATION": 2, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "DEPTH_TO_SPACE": 5,
+    "FULLY_CONNECTED": 9, "LOGISTIC": 14, "MAX_POOL_2D": 17, "MUL": 18, "RELU": 19, "RELU6": 21, "RESHAPE": 22,
+    "RESIZE_BILINEAR": 23, "SOFTMAX": 25, "SPACE_TO_DEPTH": 26, "TANH": 28, "PAD": 34, "GATHER": 36,
+    "BATCH_TO_SPACE_ND": 37, "SPACE_TO_BATCH_ND": 38, "TRANSPOSE": 39, "MEAN": 40, "SUB": 41, "SQUEEZE": 43,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": 44, "STRIDED_SLICE": 45, "SPLIT": 49, "PRELU": 54, "MAXIMUM": 55, "ARG_MAX": 56,
+    "MINIMUM": 57, "LESS": 58, "PADV2": 60, "GREATER": 61, "GREATER_EQUAL": 62, "LESS_EQUAL": 63, "SLICE": 65,
+    "TRANSPOSE_CONV": 67, "EXPAND_DIMS": 70, "EQUAL": 71, "NOT_EQUAL": 72, "SUM": 74, "RSQRT": 76, "REDUCE_MAX": 82,
+    "PACK": 83, "LOGICAL_OR": 84, "LOGICAL_AND": 86, "UNPACK": 88, "REDUCE_MIN": 89, "RESIZE_NEAREST_NEIGHBOR": 97,
+    "LEAKY_RELU": 98, "SQUARED_DIFFERENCE": 99, "MIRROR_PAD": 100, "ABS": 101, "SPLIT_V": 102, "ELU": 111,
+    "QUANTIZE": 114, "HARD_SWISH": 117, "SELECT_V2": 123, "BATCH_MATMUL": 126, "BROADCAST_TO": 130,
+}
+# fmt: on
+WIDEST_SHORT_CODE = 127
+NO_TENSOR = -1
+
+NUMPY_TYPES = {"i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
+INPUT_SEED = 7
+
+
+class Quantization(NamedTuple):
+    """What codes stand for; scale is a number or an array with one for each index along axis."""
+
+    scale: object
+    zero_point: int = 0
+    axis: int = 0
+
+
+class Tensor(NamedTuple):
+    type: str
+    shape: list
+    quantization: Quantization
+    data: np.ndarray
+
+
+class Operator(NamedTuple):
+    name: str
+    inputs: list
+    outputs: list
+    options: str
+    fields: dict
+
+
+class Network:
+    """Tensors, known by their index, and the operators between them."""
+
+    def __init__(self):
+        self.tensors = []
+        self.operators = []
+        self.inputs = []
+        self.outputs = []
+        self.variables = set()
+
+    def tensor(self, type_, shape, quantization=None, data=None):
+        self.tensors.append(Tensor(type_, [int(size) for size in shape], quantization, data))
+        return len(self.tensors) - 1
+
+    def input(self, type_, shape, quantization=None):
+        index = self.tensor(type_, shape, quantization)
+        self.inputs.append(index)
+        return index
+
+    def output(self, type_, shape, quantization=None):
+        index = self.tensor(type_, shape, quantization)
+        self.outputs.append(index)
+        return index
+
+    def constant(self, type_, values, quantization=None):
+        data = np.asarray(values, NUMPY_TYPES[type_])
+        return self.tensor(type_, data.shape, quantization, data)
+
+    def variable(self, type_, shape, quantization=None):
+        index = self.tensor(type_, shape, quantization)
+        self.variables.add(index)
+        return index
+
+    def operator(self, name, inputs, outputs, options="", **fields):
+        """options: a table of the schema without the "Options" at its end; fields: those of this table."""
+        self.operators.append(Operator(name, inputs, outputs, options, fields))
+
+
+class Draw:
+    """The random numbers of one network."""
+
+    def __init__(self, case, seed):
+        self.rng = np.random.default_rng(zlib.crc32(f"{case}{seed}".encode()))
+
+    def number(self, low, high):
+        """An integer from low to high - 1."""
+        return int(self.rng.integers(low, high))
+
+    def numbers(self, low, high, shape):
+        return self.rng.integers(low, high, shape)
+
+    def real(self, low, high):
+        return float(self.rng.uniform(low, high))
+
+    def flag(self):
+        return bool(self.rng.integers(0, 2))
+
+    def one_of(self, values):
+        return self.rng.choice(values).item()
+
+    def scale(self, low=0.002, high=0.2):
+        return float(np.float32(np.exp(self.rng.uniform(np.log(low), np.log(high)))))
+
+    def zero_point(self, type_):
+        return self.number(-128, 128) if type_ == "i8" else 0
+
+    def quantization(self, type_):
+        scale = self.scale()
+        return Quantization(scale, self.zero_point(type_))
+
+    def weight_scales(self, count):
+        return np.array([self.scale(0.001, 0.02) for _ in range(count)], np.float32)
+
+    def activation(self):
+        return self.one_of([NO_ACTIVATION, NO_ACTIVATION, RELU, RELU_N1_TO_1, RELU6])
+
+    def type(self):
+        return self.one_of(["i8", "i8", "i16"])
+
+
+def convolved_size(size, kernel, stride, padding, dilation=1):
+    if padding == SAME_PADDING:
+        return -(-size // stride)
+    return (size - ((kernel - 1) * dilation + 1)) // stride + 1
+
+
+def bias(net, draw, type_, count, scale):
+    values = draw.numbers(-2000, 2000, count)
+    return net.constant("i32" if type_ == "i8" else "i64", values, Quantization(scale))
+
+
+def bias_or_none(net, draw, type_, count, scale):
+    return bias(net, draw, type_, count, scale) if draw.number(0, 4) else NO_TENSOR
+
+
+def add_convolution(net, inputs, output, depth_multiplier=None, **fields):
+    """Depthwise if it has a depth_multiplier."""
+    if depth_multiplier is None:
+        net.operator("CONV_2D", inputs, [output], "Conv2D", **fields)
+    else:
+        fields["depth_multiplier"] = depth_multiplier
+        net.operator("DEPTHWISE_CONV_2D", inputs, [output], "DepthwiseConv2D", **fields)
+
+
+def convolution(net, draw, type_, depthwise=False, groups=1):
+    height = draw.number(3, 12)
+    width = draw.number(3, 12)
+    channels = draw.number(1, 9) * groups
+    filters = draw.number(1, 20) * groups
+    kernel_h = draw.number(1, 4)
+    kernel_w = draw.number(1, 4)
+    dilation = draw.one_of([1, 1, 2])
+    stride_h = draw.number(1, 4) if dilation == 1 else 1
+    stride_w = draw.number(1, 4) if dilation == 1 else 1
+    padding = draw.number(0, 2)
+    if dilation > 1 and padding == VALID_PADDING:
+        height += 4
+        width += 4
+    scale = draw.scale()
+    multiplier = draw.number(1, 3)
+    if depthwise:
+        filters = channels * multiplier
+    scales = draw.weight_scales(filters if draw.flag() else 1)
+    x = net.input(type_, [1, height, width, channels], Quantization(scale, draw.zero_point(type_)))
+    depth = 1 if depthwise else channels // groups
+    shape = (1, kernel_h, kernel_w, filters) if depthwise else (filters, kernel_h, kernel_w, depth)
+    weights = net.constant("i8", draw.numbers(-127, 128, shape), Quantization(scales, 0, 3 if depthwise else 0))
+    biases = bias_or_none(net, draw, type_, filters, scales * np.float32(scale))
+    spread = scale * float(scales.mean()) * np.sqrt(kernel_h * kernel_w * depth) * 70 * 70 / 60
+    if type_ == "i16":
+        spread *= 256 / 200
+    result_scale = spread * draw.real(0.5, 2)
+    result_shape = [
+        1,
+        convolved_size(height, kernel_h, stride_h, padding, dilation),
+        convolved_size(width, kernel_w, stride_w, padding, dilation),
+        filters,
+    ]
+    y = net.output(type_, result_shape, Quantization(result_scale, draw.zero_point(type_)))
+    add_convolution(
+        net,
+        [x, weights, biases],
+        y,
+        multiplier if depthwise else None,
+        padding=padding,
+        stride_w=stride_w,
+        stride_h=stride_h,
+        dilation_w_factor=dilation,
+        dilation_h_factor=dilation,
+        fused_activation_function=draw.activation(),
+    )
+
+
+def padded_convolution(net, draw):
+    """A convolution, depthwise or not, of what PAD made larger."""
+    quantization = draw.quantization("i8")
+    height = draw.number(5, 12)
+    width = draw.number(5, 12)
+    channels = draw.number(1, 6)
+    top = draw.number(0, 3)
+    bottom = draw.number(0, 3)
+    left = draw.number(0, 3)
+    right = draw.number(0, 3)
+    kernel = 3
+    stride = draw.number(1, 3)
+    depthwise = draw.flag()
+    filters = channels if depthwise else 7
+    x = net.input("i8", [1, height, width, channels], quantization)
+    height += top + bottom
+    width += left + right
+    padded = net.tensor("i8", [1, height, width, channels], quantization)
+    amounts = net.constant("i32", [[0, 0], [top, bottom], [left, right], [0, 0]])
+    net.operator("PAD", [x, amounts], [padded])
+    shape = (1, kernel, kernel, filters) if depthwise else (filters, kernel, kernel, channels)
+    weights = net.constant("i8", draw.numbers(-127, 128, shape), Quantization(0.01))
+    bias_scale = np.float32(0.01) * np.float32(quantization.scale)
+    biases = net.constant("i32", draw.numbers(-500, 500, filters), Quantization(bias_scale))
+    result_height = convolved_size(height, kernel, stride, VALID_PADDING)
+    result_width = convolved_size(width, kernel, stride, VALID_PADDING)
+    result_quantization = Quantization(quantization.scale * 5, draw.zero_point("i8"))
+    y = net.output("i8", [1, result_height, result_width, filters], result_quantization)
+    fields = {"padding": VALID_PADDING, "stride_w": stride, "stride_h": stride}
+    add_convolution(net, [padded, weights, biases], y, 1 if depthwise else None, **fields)
+
+
+def fully_connected(net, draw):
+    type_ = draw.type()
+    batch = draw.number(1, 4)
+    channels = draw.number(1, 70)
+    filters = draw.number(1, 40)
+    scale = draw.scale()
+    scales = draw.weight_scales(filters if draw.flag() else 1)
+    x = net.input(type_, [batch, channels], Quantization(scale, draw.zero_point(type_)))
+    weights = net.constant("i8", draw.numbers(-127, 128, (filters, channels)), Quantization(scales))
+    biases = bias_or_none(net, draw, type_, filters, scales * np.float32(scale))
+    result_scale = scale * float(scales.mean()) * np.sqrt(channels) * 80
+    y = net.output(type_, [batch, filters], Quantization(result_scale, draw.zero_point(type_)))
+    activation = draw.activation()
+    net.operator("FULLY_CONNECTED", [x, weights, biases], [y], "FullyConnected", fused_activation_function=activation)
+
+
+def transposed_convolution(net, draw):
+    type_ = draw.type()
+    height = draw.number(1, 6)
+    width = draw.number(1, 6)
+    channels = draw.number(1, 6)
+    filters = draw.number(1, 9)
+    kernel_h = draw.number(1, 5)
+    kernel_w = draw.number(1, 5)
+    stride = draw.number(1, 4)
+    padding = draw.number(0, 2)
+    scale = draw.scale()
+    scales = draw.weight_scales(filters)
+    if padding == SAME_PADDING:
+        shape = [1, height * stride, width * stride, filters]
+    else:
+        shape = [1, (height - 1) * stride + kernel_h, (width - 1) * stride + kernel_w, filters]
+    x = net.input(type_, [1, height, width, channels], Quantization(scale, draw.zero_point(type_)))
+    values = draw.numbers(-127, 128, (filters, kernel_h, kernel_w, channels))
+    weights = net.constant("i8", values, Quantization(scales))
+    result_shape = net.constant("i32", shape)
+    biases = bias(net, draw, type_, filters, scales * np.float32(scale))
+    result_scale = scale * float(scales.mean()) * np.sqrt(channels * kernel_h * kernel_w) * 80
+    y = net.output(type_, shape, Quantization(result_scale, draw.zero_point(type_)))
+    fields = {"padding": padding, "stride_w": stride, "stride_h": stride}
+    net.operator("TRANSPOSE_CONV", [result_shape, weights, x, biases], [y], "TransposeConv", **fields)
+
+
+def broadcast_shapes(draw):
+    """Two shapes and the one that both stretch to."""
+    shape = [draw.number(1, 3), draw.number(1, 6), draw.number(1, 6), draw.number(1, 20)]
+    channels_only = [1, 1, 1, shape[3]]
+    one_channel = shape[:3] + [1]
+    pairs = [(shape, channels_only), (shape, [1, 1, 1, 1]), (channels_only, shape), (shape, one_channel)]
+    choice = draw.number(0, 6)
+    left, right = pairs[choice] if choice < len(pairs) else (shape, shape)
+    return left, right, shape
+
+
+def scale_of_result(operator, type_, left, right):
+    """A scale with which few results saturate."""
+    if operator == "MUL":
+        return left * right * (60 if type_ == "i8" else 16000)
+    if operator == "SQUARED_DIFFERENCE":
+        return max(left, right) ** 2 * (200 if type_ == "i8" else 40000)
+    return max(left, right) * 1.5
+
+
+def binary(net, draw, operator, type_, options="", same=False):
+    """same: the operator wants one quantization for all its tensors."""
+    left_shape, right_shape, shape = broadcast_shapes(draw)
+    left = draw.quantization(type_)
+    right = draw.quantization(type_) if draw.number(0, 3) else left
+    if same:
+        right = left
+    x = net.input(type_, left_shape, left)
+    if draw.number(0, 3):
+        y = net.input(type_, right_shape, right)
+    else:
+        limits = np.iinfo(NUMPY_TYPES[type_])
+        y = net.constant(type_, draw.numbers(limits.min, limits.max + 1, right_shape), right)
+    if same:
+        result = left
+    else:
+        scale = scale_of_result(operator, type_, left.scale, right.scale) * draw.real(0.6, 1.6)
+        result = Quantization(scale, draw.zero_point(type_))
+    z = net.output(type_, shape, result)
+    fields = {"fused_activation_function": draw.activation()} if options else {}
+    net.operator(operator, [x, y], [z], options, **fields)
+
+
+def arithmetic_i32(net, draw):
+    shape = [2, 3, 4]
+    x = net.input("i32", shape)
+    y = net.input("i32", [1, 3, 1] if draw.flag() else shape)
+    z = net.output("i32", shape)
+    operator = draw.one_of(["ADD", "SUB", "MUL"])
+    net.operator(operator, [x, y], [z], operator.capitalize())
+
+
+def logical(net, draw):
+    shape = [2, 5]
+    x = net.input("bool", shape)
+    y = net.input("bool", shape)
+    z = net.output("bool", shape)
+    net.operator(draw.one_of(["LOGICAL_AND", "LOGICAL_OR"]), [x, y], [z])
+
+
+def comparison(net, draw):
+    left_shape, right_shape, shape = broadcast_shapes(draw)
+    left = draw.quantization("i8")
+    right = draw.quantization("i8")
+    x = net.input("i8", left_shape, left)
+    y = net.input("i8", right_shape, left if draw.flag() else right)
+    z = net.output("bool", shape)
+    operators = ["LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"]
+    net.operator(draw.one_of(operators), [x, y], [z])
+
+
+def select(net, draw):
+    shape = [1, 4, 5, 6]
+    quantization = draw.quantization("i8")
+    condition = net.input("bool", shape)
+    x = net.input("i8", shape, quantization)
+    y = net.input("i8", shape, quantization)
+    z = net.output("i8", shape, quantization)
+    net.operator("SELECT_V2", [condition, x, y], [z])
+
+
+def pool(net, draw, operator, type_):
+    height = draw.number(2, 14)
+    width = draw.number(2, 14)
+    channels = draw.number(1, 18)
+    kernel_h = draw.number(1, min(height, 5) + 1)
+    kernel_w = draw.number(1, min(width, 5) + 1)
+    stride_h = draw.number(1, 4)
+    stride_w = draw.number(1, 4)
+    padding = draw.number(0, 2)
+    quantization = draw.quantization(type_)
+    result_height = convolved_size(height, kernel_h, stride_h, padding)
+    result_width = convolved_size(width, kernel_w, stride_w, padding)
+    x = net.input(type_, [1, height, width, channels], quantization)
+    y = net.output(type_, [1, result_height, result_width, channels], quantization)
+    net.operator(
+        operator,
+        [x],
+        [y],
+        "Pool2D",
+        padding=padding,
+        stride_w=stride_w,
+        stride_h=stride_h,
+        filter_width=kernel_w,
+        filter_height=kernel_h,
+        fused_activation_function=draw.activation(),
+    )
+
+
+def unary(net, draw, operator, type_, source=None, result=None, options="", **fields):
+    """source, result: quantizations, drawn where they are not given."""
+    shape = [1, draw.number(1, 6), draw.number(1, 6), draw.number(1, 60)]
+    x = net.input(type_, shape, source or draw.quantization(type_))
+    y = net.output(type_, shape, result or draw.quantization(type_))
+    net.operator(operator, [x], [y], options, **fields)
+
+
+def softmax_i8(net, draw):
+    beta = draw.one_of([1.0, 1.0, 0.5, 2.0])
+    unary(net, draw, "SOFTMAX", "i8", result=Quantization(1 / 256, -128), options="Softmax", beta=beta)
+
+
+def softmax_i16(net, draw):
+    source = Quantization(draw.real(1e-4, 2e-3))
+    unary(net, draw, "SOFTMAX", "i16", source, Quantization(1 / 32768), "Softmax", beta=1.0)
+
+
+def curve_i16(net, draw, operator, scales):
+    """LOGISTIC or TANH, whose kernels shift where the scale is a power of two."""
+    unary(net, draw, operator, "i16", Quantization(draw.one_of(scales)), Quantization(1 / 32768))
+
+
+def hard_swish(net, draw):
+    scale = draw.scale(0.01, 0.1)
+    source = Quantization(scale, draw.zero_point("i8"))
+    result_scale = scale * draw.real(0.5, 1.0)
+    unary(net, draw, "HARD_SWISH", "i8", source, Quantization(result_scale, draw.zero_point("i8")))
+
+
+def leaky_relu_i8(net, draw):
+    alpha = draw.real(0, 1)
+    unary(net, draw, "LEAKY_RELU", "i8", options="LeakyRelu", alpha=alpha)
+
+
+def leaky_relu_i16(net, draw):
+    scale = draw.scale(1e-5, 1e-3)
+    result = Quantization(scale * draw.one_of([1.0, 0.7, 1.3]))
+    alpha = draw.real(0, 1)
+    unary(net, draw, "LEAKY_RELU", "i16", Quantization(scale), result, "LeakyRelu", alpha=alpha)
+
+
+def relu(net, draw):
+    type_ = draw.type()
+    scale = draw.scale()
+    draw.number(0, 2)  # not used, but the numbers below come after it
+    source = Quantization(scale, draw.zero_point(type_))
+    result_scale = scale * draw.real(0.5, 2)
+    unary(net, draw, "RELU", type_, source, Quantization(result_scale, draw.zero_point(type_)))
+
+
+def relu6(net, draw):
+    quantization = draw.quantization("i8")
+    unary(net, draw, "RELU6", "i8", quantization, quantization)
+
+
+def rsqrt(net, draw):
+    unary(net, draw, "RSQRT", "i8", Quantization(draw.scale(), -128))
+
+
+def quantize(net, draw):
+    """From codes to other codes."""
+    shape = [1, 3, 4, 7]
+    source_type = draw.type()
+    result_type = draw.type()
+    scale = draw.scale() if source_type == "i8" else draw.scale(1e-5, 1e-3)
+    x = net.input(source_type, shape, Quantization(scale, draw.zero_point(source_type)))
+    result_scale = scale * draw.real(0.3, 3)
+    if source_type != result_type:
+        result_scale *= 256 if result_type == "i8" else 1 / 256
+    y = net.output(result_type, shape, Quantization(result_scale, draw.zero_point(result_type)))
+    net.operator("QUANTIZE", [x], [y])
+
+
+def prelu(net, draw):
+    channels = draw.number(1, 20)
+    shape = [1, 4, 5, channels]
+    x = net.input("i8", shape, draw.quantization("i8"))
+    slopes = draw.numbers(-128, 128, [1, 1, channels])
+    alpha = net.constant("i8", slopes, Quantization(0.01, draw.zero_point("i8")))
+    y = net.output("i8", shape, draw.quantization("i8"))
+    net.operator("PRELU", [x, alpha], [y])
+
+
+def without_axes(shape, axes, keep):
+    if keep:
+        return [1 if axis in axes else size for axis, size in enumerate(shape)]
+    return [size for axis, size in enumerate(shape) if axis not in axes]
+
+
+def reduction(net, draw, operator, type_):
+    shape = [draw.number(1, 3), draw.number(1, 9), draw.number(1, 9), draw.number(1, 20)]
+    axes = [1, 2]
+    if draw.flag():
+        count = draw.number(1, 4)
+        axes = sorted(draw.rng.choice(4, count, replace=False).tolist())
+    keep = draw.flag()
+    source = draw.quantization(type_)
+    result = source
+    if operator in ("MEAN", "SUM"):
+        draw.quantization(type_)  # not used, but the numbers below come after it
+        scale = source.scale * draw.real(0.4, 1.5) * (10 if operator == "SUM" else 1)
+        result = Quantization(scale, draw.zero_point(type_))
+    x = net.input(type_, shape, source)
+    constant = net.constant("i32", axes)
+    y = net.output(type_, without_axes(shape, axes, keep), result)
+    net.operator(operator, [x, constant], [y], "Reducer", keep_dims=keep)
+
+
+def arg_max(net, draw):
+    shape = [draw.number(1, 3), draw.number(1, 9), draw.number(2, 20)]
+    axis = draw.number(0, 3)
+    x = net.input("i8", shape, draw.quantization("i8"))
+    constant = net.constant("i32", [axis])
+    y = net.output("i32", without_axes(shape, [axis], keep=False))
+    net.operator("ARG_MAX", [x, constant], [y])
+
+
+def batch_matmul(net, draw):
+    type_ = draw.type()
+    batch = draw.number(1, 4)
+    rows = draw.number(1, 9)
+    inner = draw.number(1, 20)
+    columns = draw.number(1, 9)
+    adj_x = draw.flag()
+    adj_y = draw.flag()
+    left = draw.quantization(type_)
+    x = net.input(type_, [batch, inner, rows] if adj_x else [batch, rows, inner], left)
+    right = draw.quantization(type_)
+    y = net.input(type_, [batch, columns, inner] if adj_y else [batch, inner, columns], right)
+    scale = left.scale * right.scale * np.sqrt(inner) * (70 if type_ == "i8" else 18000)
+    z = net.output(type_, [batch, rows, columns], Quantization(scale, draw.zero_point(type_)))
+    net.operator("BATCH_MATMUL", [x, y], [z], "BatchMatMul", adj_x=adj_x, adj_y=adj_y)
+
+
+def lstm(net, draw):
+    batch = draw.number(1, 3)
+    steps = draw.number(2, 5)
+    inputs = draw.number(2, 9)
+    units = draw.number(2, 9)
+    scale = draw.scale(0.01, 0.05)
+    hidden_scale = float(np.float32(1 / 128 * draw.real(0.6, 1)))
+    time_major = draw.flag()
+    first_sizes = [steps, batch] if time_major else [batch, steps]
+    x = net.input("i8", first_sizes + [inputs], Quantization(scale, draw.zero_point("i8")))
+    hidden_quantization = Quantization(hidden_scale, draw.number(-20, 20))
+    scales = [draw.scale(0.002, 0.02) for _ in range(8)]
+    tensors = [x]
+    for weight_scale in scales[:4]:
+        tensors.append(net.constant("i8", draw.numbers(-127, 128, (units, inputs)), Quantization(weight_scale)))
+    for weight_scale in scales[4:]:
+        tensors.append(net.constant("i8", draw.numbers(-127, 128, (units, units)), Quantization(weight_scale)))
+    tensors += [NO_TENSOR] * 3  # peepholes
+    for weight_scale in scales[:4]:
+        bias_scale = np.float32(weight_scale) * np.float32(scale)
+        tensors.append(net.constant("i32", draw.numbers(-3000, 3000, units), Quantization(bias_scale)))
+    tensors += [NO_TENSOR] * 2  # projection
+    tensors.append(net.variable("i8", [batch, units], hidden_quantization))
+    tensors.append(net.variable("i16", [batch, units], Quantization(2.0 ** -draw.number(9, 14))))
+    tensors += [NO_TENSOR] * 4  # layer norms
+    y = net.output("i8", first_sizes + [units], hidden_quantization)
+    net.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        tensors,
+        [y],
+        "UnidirectionalSequenceLstm",
+        fused_activation_function=TANH,
+        time_major=time_major,
+        cell_clip=draw.one_of([0.0, 0.0, 2.5]),
+    )
+
+
+def move(net, draw, operator, shape, result_shape, constants=(), options="", **fields):
+    """An operator of fixed sizes that only moves codes; constants are its further inputs."""
+    quantization = draw.quantization("i8")
+    x = net.input("i8", shape, quantization)
+    y = net.output("i8", result_shape, quantization)
+    further = [net.constant("i32", values) for values in constants]
+    net.operator(operator, [x] + further, [y], options, **fields)
+
+
+def slice_(net, draw):
+    move(net, draw, "SLICE", [1, 6, 7, 8], [1, 3, 4, 5], constants=[[0, 2, 1, 3], [1, 3, 4, -1]])
+
+
+def depth_to_space(net, draw):
+    move(net, draw, "DEPTH_TO_SPACE", [1, 3, 4, 12], [1, 6, 8, 3], options="DepthToSpace", block_size=2)
+
+
+def space_to_depth(net, draw):
+    move(net, draw, "SPACE_TO_DEPTH", [1, 6, 8, 3], [1, 3, 4, 12], options="SpaceToDepth", block_size=2)
+
+
+def space_to_batch(net, draw):
+    blocks_and_padding = [[2, 2], [[0, 1], [1, 1]]]
+    move(net, draw, "SPACE_TO_BATCH_ND", [1, 5, 8, 3], [4, 3, 5, 3], blocks_and_padding)
+
+
+def batch_to_space(net, draw):
+    blocks_and_crops = [[2, 2], [[0, 1], [1, 1]]]
+    move(net, draw, "BATCH_TO_SPACE_ND", [4, 3, 5, 3], [1, 5, 8, 3], blocks_and_crops)
+
+
+def reshape(net, draw):
+    move(net, draw, "RESHAPE", [1, 4, 6], [2, 12], [[2, 12]], "Reshape", new_shape=[2, 12])
+
+
+def squeeze(net, draw):
+    move(net, draw, "SQUEEZE", [1, 4, 1, 6], [4, 6], options="Squeeze", squeeze_dims=[0, 2])
+
+
+def expand_dims(net, draw):
+    move(net, draw, "EXPAND_DIMS", [4, 6], [4, 1, 6], constants=[[1]])
+
+
+def broadcast_to(net, draw):
+    move(net, draw, "BROADCAST_TO", [1, 3, 1, 5], [2, 3, 4, 5], constants=[[2, 3, 4, 5]])
+
+
+def concatenation(net, draw):
+    quantization = draw.quantization("i8")
+    axis = draw.number(1, 4)
+    shape = [1, 3, 4, 5]
+    inputs = []
+    total = 0
+    for _ in range(draw.number(2, 5)):
+        shape[axis] = draw.number(1, 5)
+        total += shape[axis]
+        inputs.append(net.input("i8", shape, quantization))
+    shape[axis] = total
+    y = net.output("i8", shape, quantization)
+    net.operator("CONCATENATION", inputs, [y], "Concatenation", axis=axis if draw.flag() else axis - len(shape))
+
+
+def pad(net, draw, operator):
+    quantization = draw.quantization("i8")
+    shape = [1, 3, 4, 5]
+    amounts = draw.numbers(0, 3, (4, 2))
+    amounts[0] = 0
+    inputs = [net.input("i8", shape, quantization), net.constant("i32", amounts)]
+    if operator == "PADV2":
+        inputs.append(net.constant("i8", [draw.number(-100, 100)], quantization))
+    y = net.output("i8", shape + amounts.sum(1), quantization)
+    if operator == "MIRROR_PAD":
+        net.operator(operator, inputs, [y], "MirrorPad", mode=draw.number(0, 2))
+    else:
+        net.operator(operator, inputs, [y])
+
+
+def strided_slice(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [1, 6, 7, 8]
+    begin = [0, 0, 0, 0]
+    end = list(shape)
+    strides = [1, 1, 1, 1]
+    result_shape = [1, 0, 0, 0]
+    for axis in range(1, 4):
+        strides[axis] = draw.one_of([1, 1, 2, 3, -1])
+        if strides[axis] > 0:
+            begin[axis] = draw.number(0, 3)
+            end[axis] = draw.number(begin[axis] + 1, shape[axis] + 1)
+            result_shape[axis] = len(range(begin[axis], end[axis], strides[axis]))
+        else:
+            begin[axis] = shape[axis] - 1
+            end[axis] = -shape[axis] - 1
+            result_shape[axis] = shape[axis]
+    x = net.input("i8", shape, quantization)
+    y = net.output("i8", result_shape, quantization)
+    constants = [net.constant("i32", values) for values in (begin, end, strides)]
+    net.operator("STRIDED_SLICE", [x] + constants, [y], "StridedSlice")
+
+
+def transpose(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [2, 3, 4, 5]
+    order = draw.rng.permutation(4).tolist()
+    x = net.input("i8", shape, quantization)
+    y = net.output("i8", [shape[axis] for axis in order], quantization)
+    net.operator("TRANSPOSE", [x, net.constant("i32", order)], [y])
+
+
+def split(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [1, 4, 6, 8]
+    x = net.input("i8", shape, quantization)
+    axis = draw.number(1, 4)
+    shape[axis] //= 2
+    halves = [net.output("i8", shape, quantization) for _ in range(2)]
+    net.operator("SPLIT", [net.constant("i32", [axis]), x], halves, "Split", num_splits=2)
+
+
+def split_v(net, draw):
+    quantization = draw.quantization("i8")
+    sizes = [1, 3, 2]
+    x = net.input("i8", [1, 4, 6, 8], quantization)
+    parts = [net.output("i8", [1, 4, size, 8], quantization) for size in sizes]
+    inputs = [x, net.constant("i32", sizes), net.constant("i32", [2])]
+    net.operator("SPLIT_V", inputs, parts, "SplitV", num_splits=len(sizes))
+
+
+def pack(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [3, 4]
+    inputs = [net.input("i8", shape, quantization) for _ in range(3)]
+    axis = draw.number(0, 3)
+    shape.insert(axis, len(inputs))
+    y = net.output("i8", shape, quantization)
+    net.operator("PACK", inputs, [y], "Pack", values_count=len(inputs), axis=axis)
+
+
+def unpack(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [3, 4, 5]
+    x = net.input("i8", shape, quantization)
+    axis = draw.number(0, 3)
+    count = shape.pop(axis)
+    outputs = [net.output("i8", shape, quantization) for _ in range(count)]
+    net.operator("UNPACK", [x], outputs, "Unpack", num=count, axis=axis)
+
+
+def gather(net, draw):
+    quantization = draw.quantization("i8")
+    shape = [5, 4, 6]
+    x = net.input("i8", shape, quantization)
+    axis = draw.number(0, 3)
+    size = shape[axis]
+    shape[axis] = 3
+    y = net.output("i8", shape, quantization)
+    indices = net.constant("i32", draw.numbers(0, size, 3))
+    net.operator("GATHER", [x, indices], [y], "Gather", axis=axis)
+
+
+def resize(net, draw, operator, options):
+    quantization = draw.quantization("i8")
+    height = draw.number(1, 7)
+    width = draw.number(1, 7)
+    channels = draw.number(1, 9)
+    whole = draw.number(0, 4) != 0
+    factor = draw.one_of([1, 2, 4])
+    result_height = height * factor if whole else draw.number(1, 12)
+    result_width = width * factor if whole else draw.number(1, 12)
+    mode = draw.number(0, 3)
+    corners = mode == 1
+    if corners and whole:
+        result_height = (height - 1) * factor + 1
+        result_width = (width - 1) * factor + 1
+    x = net.input("i8", [1, height, width, channels], quantization)
+    y = net.output("i8", [1, result_height, result_width, channels], quantization)
+    sizes = net.constant("i32", [result_height, result_width])
+    net.operator(operator, [x, sizes], [y], options, align_corners=corners, half_pixel_centers=mode == 2)
+
+
+class Case(NamedTuple):
+    """tested: the seeds of the networks in tests/data/tflite."""
+
+    tested: tuple
+    make: object
+
+
+CASES = {
+    "conv8": Case((3, 4), partial(convolution, type_="i8")),
+    "conv16": Case((3, 4), partial(convolution, type_="i16")),
+    "convgroup": Case((3, 4), partial(convolution, type_="i8", groups=2)),
+    "dw8": Case((3, 4), partial(convolution, type_="i8", depthwise=True)),
+    "dw16": Case((3, 4), partial(convolution, type_="i16", depthwise=True)),
+    "padconv": Case((), padded_convolution),
+    "fc": Case((3, 4), fully_connected),
+    "tconv": Case((3, 4), transposed_convolution),
+    "add8": Case((3, 4), partial(binary, operator="ADD", type_="i8", options="Add")),
+    "add16": Case((3, 4), partial(binary, operator="ADD", type_="i16", options="Add")),
+    "sub8": Case((3, 4), partial(binary, operator="SUB", type_="i8", options="Sub")),
+    "sub16": Case((3, 4), partial(binary, operator="SUB", type_="i16", options="Sub")),
+    "mul8": Case((3, 4), partial(binary, operator="MUL", type_="i8", options="Mul")),
+    "mul16": Case((3, 4), partial(binary, operator="MUL", type_="i16", options="Mul")),
+    "maxi": Case((3, 4), partial(binary, operator="MAXIMUM", type_="i8", same=True)),
+    "maxi16": Case((), partial(binary, operator="MAXIMUM", type_="i16", same=True)),
+    "mini": Case((3, 4), partial(binary, operator="MINIMUM", type_="i8", same=True)),
+    "sqd8": Case((3, 4), partial(binary, operator="SQUARED_DIFFERENCE", type_="i8")),
+    "sqd16": Case((3, 4), partial(binary, operator="SQUARED_DIFFERENCE", type_="i16")),
+    "arith32": Case((), arithmetic_i32),
+    "logic": Case((), logical),
+    "cmp": Case((3, 4), comparison),
+    "select": Case((3,), select),
+    "avg8": Case((3, 4), partial(pool, operator="AVERAGE_POOL_2D", type_="i8")),
+    "avg16": Case((3, 4), partial(pool, operator="AVERAGE_POOL_2D", type_="i16")),
+    "max8": Case((3, 4), partial(pool, operator="MAX_POOL_2D", type_="i8")),
+    "max16": Case((3, 4), partial(pool, operator="MAX_POOL_2D", type_="i16")),
+    "softmax8": Case((3, 4), softmax_i8),
+    "softmax16": Case((3, 4), softmax_i16),
+    "logistic8": Case((3, 4), partial(unary, operator="LOGISTIC", type_="i8", result=Quantization(1 / 256, -128))),
+    "logistic16": Case((3, 4), partial(curve_i16, operator="LOGISTIC", scales=[2**-12, 2**-13, 3e-4, 1e-3, 2e-4])),
+    "tanh8": Case((3, 4), partial(unary, operator="TANH", type_="i8", result=Quantization(1 / 128))),
+    "tanh16": Case((3, 4), partial(curve_i16, operator="TANH", scales=[2**-12, 2**-11, 2**-13, 3e-4, 1e-3])),
+    "hswish": Case((3, 4), hard_swish),
+    "leaky8": Case((3, 4), leaky_relu_i8),
+    "leaky16": Case((3, 4), leaky_relu_i16),
+    "relu": Case((3,), relu),
+    "relu6": Case((3, 4), relu6),
+    "elu": Case((3, 4), partial(unary, operator="ELU", type_="i8")),
+    "abs8": Case((3, 4), partial(unary, operator="ABS", type_="i8")),
+    "abs16": Case((), partial(unary, operator="ABS", type_="i16")),
+    "rsqrt": Case((3, 4), rsqrt),
+    "quant": Case((3,), quantize),
+    "prelu": Case((3,), prelu),
+    "mean8": Case((3, 4), partial(reduction, operator="MEAN", type_="i8")),
+    "mean16": Case((3, 4), partial(reduction, operator="MEAN", type_="i16")),
+    "sum8": Case((3, 4), partial(reduction, operator="SUM", type_="i8")),
+    "sum16": Case((), partial(reduction, operator="SUM", type_="i16")),
+    "rmax": Case((3, 4), partial(reduction, operator="REDUCE_MAX", type_="i8")),
+    "rmin": Case((3, 4), partial(reduction, operator="REDUCE_MIN", type_="i8")),
+    "argmax": Case((3, 4), arg_max),
+    "bmm": Case((3, 4), batch_matmul),
+    "lstm": Case((1, 4), lstm),
+    "concat": Case((3, 4), concatenation),
+    "pad": Case((3, 4), partial(pad, operator="PAD")),
+    "padv2": Case((), partial(pad, operator="PADV2")),
+    "mirror": Case((3, 4), partial(pad, operator="MIRROR_PAD")),
+    "sslice": Case((3, 4), strided_slice),
+    "slic": Case((3,), slice_),
+    "transpose": Case((3, 4), transpose),
+    "split": Case((3,), split),
+    "splitv": Case((3,), split_v),
+    "pack": Case((3, 4), pack),
+    "unpack": Case((3,), unpack),
+    "gather": Case((3, 4), gather),
+    "d2s": Case((3,), depth_to_space),
+    "s2d": Case((3,), space_to_depth),
+    "s2b": Case((), space_to_batch),
+    "b2s": Case((3,), batch_to_space),
+    "bilinear": Case((3, 4), partial(resize, operator="RESIZE_BILINEAR", options="ResizeBilinear")),
+    "nearest": Case((3, 4), partial(resize, operator="RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighbor")),
+    "reshape": Case((3,), reshape),
+    "squeeze": Case((), squeeze),
+    "expand": Case((), expand_dims),
+    "bcast": Case((3,), broadcast_to),
+}
+
+
+class Writer:
+    """Writes networks with the classes that flatc makes of the schema, in folder."""
+
+    def __init__(self, folder):
+        subprocess.run(["flatc", "--python", "--gen-object-api", "-o", folder, SCHEMA], check=True)
+        sys.path.insert(0, folder)
+        self.option_numbers = self.generated("OperatorOptions")
+
+    @staticmethod
+    def generated(name, class_name=None):
+        return getattr(importlib.import_module(f"carina.tflite.fb.{name}"), class_name or name)
+
+    def table(self, name, /, **fields):
+        """fields: as the schema spells them, stride_w; flatc makes strideW of it."""
+        table = self.generated(name, name + "T")()
+        for field, value in fields.items():
+            first, *rest = field.split("_")
+            attribute = first + "".join(word.capitalize() for word in rest)
+            if not hasattr(table, attribute):
+                raise AttributeError(f"{name} has no field {field}")
+            setattr(table, attribute, value)
+        return table
+
+    def quantization(self, quantization):
+        scales = [float(scale) for scale in np.atleast_1d(quantization.scale).astype(np.float32)]
+        zero_points = [quantization.zero_point] * len(scales)
+        return self.table("Quantization", scale=scales, zero_point=zero_points, quantized_dimension=quantization.axis)
+
+    def tensor(self, network, index, buffers):
+        tensor = network.tensors[index]
+        entry = self.table("TensorEntry", shape=tensor.shape, type=TENSOR_TYPES[tensor.type], name=f"t{index}")
+        entry.isVariable = index in network.variables
+        if tensor.data is not None:
+            entry.buffer = len(buffers)
+            buffers.append(self.table("BufferEntry", data=list(tensor.data.tobytes())))
+        if tensor.quantization is not None:
+            entry.quantization = self.quantization(tensor.quantization)
+        return entry
+
+    def operator_code(self, operator):
+        code = OPERATORS[operator.name]
+        return self.table("OperatorCode", short_builtin_code=min(code, WIDEST_SHORT_CODE), builtin_code=code, version=1)
+
+    def operator(self, operator, code):
+        entry = self.table("OperatorEntry", code=code, inputs=operator.inputs, outputs=operator.outputs)
+        if operator.options:
+            options = operator.options + "Options"
+            entry.builtinOptions = self.table(options, **operator.fields)
+            entry.builtinOptionsType = getattr(self.option_numbers, options)
+        return entry
+
+    def write(self, network, path):
+        buffers = [self.table("BufferEntry")]  # the first is the one of tensors without data
+        subgraph = self.table("SubgraphEntry", name="main", inputs=network.inputs, outputs=network.outputs)
+        subgraph.tensors = [self.tensor(network, index, buffers) for index in range(len(network.tensors))]
+        subgraph.operators = [self.operator(operator, code) for code, operator in enumerate(network.operators)]
+        root = self.table(
+            "Root", version=3, description="generated", subgraphs=[subgraph], buffers=buffers, metadata=[]
+        )
+        root.operatorCodes = [self.operator_code(operator) for operator in network.operators]
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(root.Pack(builder), b"TFL3")
+        path.write_bytes(builder.Output())
+
+
+def random_input(rng, tensor):
+    if tensor.type == "bool":
+        return rng.integers(0, 2, tensor.shape).astype(np.bool_)
+    limits = np.iinfo(NUMPY_TYPES[tensor.type])
+    return rng.integers(limits.min, limits.max + 1, tensor.shape).astype(NUMPY_TYPES[tensor.type])
+
+
+def random_inputs(network):
+    rng = np.random.default_rng(INPUT_SEED)
+    return {f"in{i}": random_input(rng, network.tensors[index]) for i, index in enumerate(network.inputs)}
+
+
+def make(case, seed):
+    network = Network()
+    CASES[case].make(network, Draw(case, seed))
+    return network
+
+
+def case_and_seed(name):
+    case, _, seed = name.rpartition("_")
+    if case not in CASES or not seed.isdecimal():
+        raise argparse.ArgumentTypeError(f"{name} is not one of the cases, _ and a number")
+    return case, int(seed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("out_dir", type=Path)
+    parser.add_argument("networks", nargs="*", type=case_and_seed, metavar="CASE_SEED")
+    parser.add_argument("--inputs", action="store_true", help="also write CASE_SEED.npz with random inputs")
+    arguments = parser.parse_args()
+    tested = [(case, seed) for case in CASES for seed in CASES[case].tested]
+    arguments.out_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        writer = Writer(folder)
+        for case, seed in arguments.networks or tested:
+            network = make(case, seed)
+            writer.write(network, arguments.out_dir / f"{case}_{seed}.tflite")
+            if arguments.inputs:
+                np.savez_compressed(arguments.out_dir / f"{case}_{seed}.npz", **random_inputs(network))
+
+
+if __name__ == "__main__":
+    main()
