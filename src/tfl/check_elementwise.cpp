@@ -22,7 +22,8 @@ Status broadcasting(const ir::Node& node, const std::vector<const ir::Value*>& o
 
 Status sameType(const ir::Value* a, const ir::Value* b) {
   if (a->dtype() == b->dtype()) return {};
-  return fail("operands {} and {} differ in type", ir::typeText(a->type), ir::typeText(b->type));
+  return fail("{} and {} are of different types", ir::typeText(a->type), ir::typeText(b->type))
+      .withRemedy("let a QUANTIZE convert one of them");
 }
 
 }  // namespace
