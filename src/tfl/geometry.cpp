@@ -33,7 +33,7 @@ Result<ir::Ints> constantInts(const ir::Value* value, std::string_view what) {
 
 Result<int64_t> axisOf(int64_t axis, int64_t rank) {
   const auto normal = normalizeDim(axis, rank);
-  if (!normal) return fail("axis {} does not exist in {} dimensions", axis, rank);
+  if (!normal || rank == 0) return fail("axis {} does not exist in {} dimensions", axis, rank);
   return *normal;
 }
 

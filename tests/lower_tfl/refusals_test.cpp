@@ -55,6 +55,22 @@ TEST(TfliteRefusals, AConvolutionLowers) {
   EXPECT_EQ(problems(convolution().bytes()), "");
 }
 
+TEST(TfliteRefusals, AxesOfNumbersWithoutDimensions) {
+  TfliteFile file;
+  constexpr int32_t kConcatenation = 2, kGather = 36, kUnpack = 88;
+  file.tensors = {{"x", TensorType::Int8, {}, ""}, {"y", TensorType::Int8, {}, ""}};
+  file.tensors.push_back({"i", TensorType::Int32, {1}, bytesOf<int32_t>({0})});
+  file.inputs = {0};
+  file.outputs = {1};
+  const std::string expected = "axis 0 does not exist in 0 dimensions";
+  file.operators = {{"", kUnpack, {0}, {1}, test::optionsOf(fb::UnpackOptionsT{})}};
+  EXPECT_THAT(problems(file.bytes()), HasSubstr(expected));
+  file.operators = {{"", kConcatenation, {0, 0}, {1}, test::optionsOf(fb::ConcatenationOptionsT{})}};
+  EXPECT_THAT(problems(file.bytes()), HasSubstr(expected));
+  file.operators = {{"", kGather, {0, 2}, {1}, test::optionsOf(fb::GatherOptionsT{})}};
+  EXPECT_THAT(problems(file.bytes()), HasSubstr(expected));
+}
+
 TEST(TfliteRefusals, FloatNetworks) {
   TfliteFile file = convolution();
   for (TfliteFile::Tensor& tensor : file.tensors) {
