@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of operators that move elements.
 #include <algorithm>
+#include <numeric>
 
 #include "tfl/check.hpp"
 #include "tfl/geometry.hpp"
@@ -156,12 +157,11 @@ Status transpose(const ir::Node& node) {
   CARINA_TRY(const ir::Ints permutation, constantInts(node.operand(1), "permutation"));
   ir::Ints sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
+  ir::Ints all(input.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  if (sorted != all) return fail("{} is no order of {} dimensions", shapeText(permutation), input.size());
   Shape shape;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted.size() != input.size() || sorted[i] != static_cast<int64_t>(i))
-      return fail("{} is no order of {} dimensions", shapeText(permutation), input.size());
-    shape.push_back(input[static_cast<size_t>(permutation[i])]);
-  }
+  for (const int64_t axis : permutation) shape.push_back(input[static_cast<size_t>(axis)]);
   return resultShape(node, shape);
 }
 

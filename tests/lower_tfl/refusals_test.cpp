@@ -71,6 +71,22 @@ TEST(TfliteRefusals, AxesOfNumbersWithoutDimensions) {
   EXPECT_THAT(problems(file.bytes()), HasSubstr(expected));
 }
 
+TEST(TfliteRefusals, OrdersOfOtherDimensions) {
+  constexpr int32_t kTranspose = 39;
+  for (const std::vector<int32_t>& order :
+       std::vector<std::vector<int32_t>>{{1'000'000, 0}, {0, -1}, {1, 1}, {0}, {2, 1, 0}}) {
+    TfliteFile file;
+    const auto size = static_cast<int32_t>(order.size());
+    file.tensors = {{"x", TensorType::Int8, {2, 3}, ""},
+                    {"order", TensorType::Int32, {size}, bytesOf<int32_t>(order)},
+                    {"y", TensorType::Int8, {3, 2}, ""}};
+    file.operators = {{"", kTranspose, {0, 1}, {2}}};
+    file.inputs = {0};
+    file.outputs = {2};
+    EXPECT_THAT(problems(file.bytes()), HasSubstr("is no order of 2 dimensions"));
+  }
+}
+
 TEST(TfliteRefusals, FloatNetworks) {
   TfliteFile file = convolution();
   for (TfliteFile::Tensor& tensor : file.tensors) {
