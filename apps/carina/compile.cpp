@@ -42,7 +42,9 @@ void addCompile(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("compile", "Compile a network to a program");
   flags->build.declare(*command);
-  command->add_option("-o,--output", flags->output, "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob)")
+  command
+      ->add_option("-o,--output", flags->output,
+                   "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob)")
       ->required();
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");

@@ -293,7 +293,8 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
       allowed = 0;
       return;
     }
-    // Weights that come from memory are all read by the first block. The kernel of a RESIZE is its whole input.
+    // Weights that come from memory are all read by the first block. The kernel of a RESIZE is its whole
+    // input.
     if ((op.weightsFromIfm2 && !primary) || op.kind == npu::OperationKind::Resize) {
       allowed = 0;
       return;
