@@ -44,6 +44,7 @@ int32_t twoOverOnePlus(int32_t a) {
 
 Multiplier quantizeMultiplier(double real) {
   if (real == 0) return {};
+  if (!std::isfinite(real)) return {kMost, 31};
   Multiplier result;
   auto rounded = static_cast<int64_t>(std::round(std::frexp(real, &result.shift) * 2147483648.0));
   if (rounded == int64_t{1} << 31) {

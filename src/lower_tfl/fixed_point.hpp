@@ -13,7 +13,7 @@ struct Multiplier {
   int32_t value = 0;
   int shift = 0;
 };
-/// Rounded half away from zero; factors below 2^-32 become 0. `real` finite and >= 0.
+/// Rounded half away from zero; factors below 2^-32 become 0, one that is no number the largest. `real` >= 0.
 Multiplier quantizeMultiplier(double real);
 
 /// round(a * b / 2^31), half up; the one product that overflows saturates.

@@ -2,7 +2,6 @@
 #include "tflite/graph_builder.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string_view>
 
@@ -30,7 +29,9 @@ Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
   if (tensor.scales.empty()) return std::optional<ir::Quantization>();
   ir::Quantization result;
   for (float scale : tensor.scales) {
-    if (!std::isfinite(scale) || scale <= 0) return fail("tensor '{}' has scale {}", tensor.name, scale);
+    if (!(scale >= 0x1p-60F && scale <= 0x1p60F))
+      return fail("tensor '{}' has scale {}", tensor.name, scale)
+          .withRemedy("scales between 2^-60 and 2^60 can be computed with");
     result.scales.push_back(scale);
   }
   result.zeroPoints = tensor.zeroPoints;

@@ -22,6 +22,7 @@ TEST(FixedPoint, MultipliersAreNearest) {
   }
   EXPECT_EQ(quantizeMultiplier(0).value, 0);
   EXPECT_EQ(quantizeMultiplier(1e-12).value, 0);
+  EXPECT_EQ(quantizeMultiplier(INFINITY).shift, 31);
 }
 
 TEST(FixedPoint, RoundsHalvesAsGemmlowpDoes) {

@@ -132,6 +132,9 @@ TEST(TfliteRefusals, ShapesThatDoNotFit) {
   file.tensors[3].scales = {0};
   refused(file, "has scale 0");
   file = convolution();
+  file.tensors[3].scales = {1e30F};
+  refused(file, "has scale 1e+30");
+  file = convolution();
   file.tensors[3].zeroPoints = {300};
   refused(file, "zero point 300");
   file = convolution();
@@ -141,7 +144,7 @@ TEST(TfliteRefusals, ShapesThatDoNotFit) {
 
 TEST(TfliteRefusals, WhatIsOutOfRange) {
   TfliteFile file = convolution();
-  file.tensors[3].scales = {1e-30F};
+  file.tensors[3].scales = {1e-15F};
   EXPECT_THAT(problems(file.bytes()), HasSubstr("between its scales is too large"));
   fb::Conv2DOptionsT options;  // stride 0
   file = convolution();
