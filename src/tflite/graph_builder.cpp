@@ -152,6 +152,10 @@ class Builder {
   Status addInput(int32_t index) {
     CARINA_TRY(ir::Type type, typeOf(index));
     if (slot(index)) return fail("tensor '{}' is an input twice", tensor(index).name);
+    if (numElements(type.shape) == 0) {
+      return fail("the input '{}' has no elements: shape {}", tensor(index).name, shapeText(type.shape))
+          .withRemedy("convert the network with an input of at least one element");
+    }
     return describe(index, graph_.addInput(std::move(type)));
   }
 

@@ -87,6 +87,13 @@ TEST(TfliteRefusals, OrdersOfOtherDimensions) {
   }
 }
 
+TEST(TfliteRefusals, InputsWithoutElements) {
+  TfliteFile file;
+  file.tensors = {{"x", TensorType::Int8, {0, 7}, ""}};
+  file.inputs = file.outputs = {0};
+  EXPECT_THAT(problems(file.bytes()), HasSubstr("the input 'x' has no elements"));
+}
+
 TEST(TfliteRefusals, FloatNetworks) {
   TfliteFile file = convolution();
   for (TfliteFile::Tensor& tensor : file.tensors) {
