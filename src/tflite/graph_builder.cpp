@@ -89,6 +89,7 @@ class Builder {
     std::vector<ir::Value*> outputs;
     for (const int32_t output : source_.outputs) {
       CARINA_TRY(ir::Value * value, valueOf(output));
+      CARINA_RETURN_IF_ERROR(hasElements(value->shape(), "output", output));
       outputs.push_back(value);
     }
     if (outputs.empty()) return fail("the network has no output");
@@ -149,13 +150,17 @@ class Builder {
     return {};
   }
 
+  /// Of what goes in and out; lists of axes in between may be empty.
+  Status hasElements(const Shape& shape, std::string_view what, int32_t index) const {
+    if (numElements(shape) > 0) return {};
+    return fail("the {} '{}' has no elements: shape {}", what, tensor(index).name, shapeText(shape))
+        .withRemedy("convert the network without it");
+  }
+
   Status addInput(int32_t index) {
     CARINA_TRY(ir::Type type, typeOf(index));
     if (slot(index)) return fail("tensor '{}' is an input twice", tensor(index).name);
-    if (numElements(type.shape) == 0) {
-      return fail("the input '{}' has no elements: shape {}", tensor(index).name, shapeText(type.shape))
-          .withRemedy("convert the network with an input of at least one element");
-    }
+    CARINA_RETURN_IF_ERROR(hasElements(type.shape, "input", index));
     return describe(index, graph_.addInput(std::move(type)));
   }
 

@@ -87,11 +87,13 @@ TEST(TfliteRefusals, OrdersOfOtherDimensions) {
   }
 }
 
-TEST(TfliteRefusals, InputsWithoutElements) {
+TEST(TfliteRefusals, EdgesWithoutElements) {
   TfliteFile file;
-  file.tensors = {{"x", TensorType::Int8, {0, 7}, ""}};
+  file.tensors = {{"x", TensorType::Int32, {0, 7}, ""}, {"y", TensorType::Int8, {4}, ""}};
   file.inputs = file.outputs = {0};
   EXPECT_THAT(problems(file.bytes()), HasSubstr("the input 'x' has no elements"));
+  file.inputs = {1};  // and x a constant
+  EXPECT_THAT(problems(file.bytes()), HasSubstr("the output 'x' has no elements"));
 }
 
 TEST(TfliteRefusals, FloatNetworks) {
