@@ -88,6 +88,14 @@ TEST(Operators, ExtremaOfLongRows) {
   }
 }
 
+TEST(Operators, ExtremaOfOneElement) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {3, 1, 5});
+  expectExact(b.finish({tosa::ReduceMax::create(b.builder(), x, 1, tosa::NanMode::PROPAGATE).output(),
+                        tosa::ReduceMin::create(b.builder(), x, 1, tosa::NanMode::PROPAGATE).output()}),
+              kFamilies);
+}
+
 TEST(Operators, NumbersAddedToScaledOperands) {
   for (const DType type : {DType::Int8, DType::Int16}) {
     const int64_t factor = type == DType::Int8 ? 19 : 14;
