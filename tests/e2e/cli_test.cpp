@@ -139,27 +139,6 @@ TEST_F(Cli, CompilesAndRuns) {
   EXPECT_EQ(findTensor(*results, "out0")->shape(), (Shape{200, 10}));
 }
 
-TEST_F(Cli, PagesShowTodaysOutput) {
-  const Outcome compiled = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
-                               path("digits8.pte") + calibrate("digits8"));
-  ASSERT_EQ(compiled.status, 0) << compiled.err;
-  const Outcome ran = run("run " + path("digits8.pte") + " --input " + model("digits8_eval.npz"));
-  ASSERT_EQ(ran.status, 0) << ran.err;
-  // The first line holds paths, that of the run the time of this machine.
-  const auto figures = [](const std::string& output) { return output.substr(output.find('\n') + 1); };
-  const std::filesystem::path root = test::modelFile("").parent_path().parent_path();
-  for (const char* page : {"README.md", "docs/tutorial.md", "docs/commands/compile.md"}) {
-    EXPECT_THAT(contents(root / page), HasSubstr(figures(compiled.out))) << page;
-  }
-  for (const char* page : {"README.md", "docs/tutorial.md"}) {
-    EXPECT_THAT(contents(root / page), HasSubstr(figures(ran.out))) << page;
-  }
-  const Outcome verified =
-      run("verify " + model("digits8.pt2") + " --target ethos-u55-128" + calibrate("digits8"));
-  ASSERT_EQ(verified.status, 0) << verified.err;
-  EXPECT_THAT(contents(root / "docs/commands/verify.md"), HasSubstr(verified.out));
-}
-
 TEST_F(Cli, ProfilesNetworksAndPrograms) {
   const Outcome network =
       run("profile " + model("digits8.pt2") + " --target ethos-u85-128" + calibrate("digits8") + " --json " +
