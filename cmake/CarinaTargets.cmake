@@ -24,13 +24,22 @@ function(carina_test name)
   gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# carina_fuzz(NAME SOURCES file... DEPS target...): a libFuzzer program, or, without CARINA_FUZZ, nothing.
+# carina_fuzz(NAME SOURCES file... DEPS target...): with CARINA_FUZZ a libFuzzer program; otherwise the test fuzz.NAME, which
+# replays the committed corpus fuzz/corpus/NAME (less its ending _fuzz), where there is one.
 function(carina_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  string(REGEX REPLACE "_fuzz$" "" stem "${name}")
+  set(corpus "${PROJECT_SOURCE_DIR}/fuzz/corpus/${stem}")
   if(CARINA_FUZZ)
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_DEPS})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  elseif(CARINA_TESTS AND IS_DIRECTORY "${corpus}")
+    add_executable(${name}_replay ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/fuzz/replay.cpp")
+    target_link_libraries(${name}_replay PRIVATE ${ARG_DEPS})
+    target_compile_options(${name}_replay PRIVATE -O1)
+    add_test(NAME fuzz.${name} COMMAND ${name}_replay "${corpus}")
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS conformance TIMEOUT 600)
   endif()
 endfunction()
 

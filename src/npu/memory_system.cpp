@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -84,8 +85,13 @@ class IniFile {
     if (!text) return byDefault;
     char* end = nullptr;
     const double value = std::strtod(text->c_str(), &end);
-    if (text->empty() || *end != '\0') return fail("{} = {} is not a number", key, *text).inFile(path_).at(section);
-    return std::max(value, least);
+    if (text->empty() || *end != '\0' || !std::isfinite(value)) {
+      return fail("{} = {} is not a number", key, *text).inFile(path_).at(section);
+    }
+    if (value < least) {
+      return fail("{} = {} is too small; expected at least {}", key, *text, least).inFile(path_).at(section);
+    }
+    return value;
   }
 
   const std::string& path() const { return path_; }
