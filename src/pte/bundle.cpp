@@ -33,7 +33,8 @@ bool isPermutation(std::vector<uint8_t> order, size_t rank) {
   return order.size() == rank;
 }
 
-Result<BundleValue> readItem(const bundle::ItemEntry& from) {
+Result<BundleValue> readItem(const bundle::ItemEntry& from, Copier& copy) {
+  CARINA_RETURN_IF_ERROR(copy.room<BundleValue>());
   if (from.item_type() != bundle::Item::NONE && from.item() == nullptr) return fail("value without content");
   switch (from.item_type()) {
     case bundle::Item::NONE:
@@ -46,8 +47,9 @@ Result<BundleValue> readItem(const bundle::ItemEntry& from) {
       return BundleValue(from.item_as_DoubleItem()->value());
     case bundle::Item::TensorItem: {
       const bundle::TensorItem& item = *from.item_as_TensorItem();
-      BundleTensor tensor{static_cast<ScalarType>(item.scalar_type()), copyVector(item.sizes()),
-                          copyVector(item.dim_order()), copyBytes(spanOf(item.data()))};
+      BundleTensor tensor{static_cast<ScalarType>(item.scalar_type()), copy.vector(item.sizes()),
+                          copy.vector(item.dim_order()), copy.bytes(spanOf(item.data()))};
+      CARINA_RETURN_IF_ERROR(copy.status());
       const auto bytes = bytesOf(tensor);
       if (!bytes || *bytes != static_cast<int64_t>(tensor.bytes.size())) {
         return fail("{}{} holds {} bytes", scalarTypeName(tensor.type),
@@ -63,10 +65,10 @@ Result<BundleValue> readItem(const bundle::ItemEntry& from) {
 }
 
 Result<std::vector<BundleValue>> readItems(const flatbuffers::Vector<Offset<bundle::ItemEntry>>* from,
-                                           std::string_view what) {
+                                           std::string_view what, Copier& copy) {
   std::vector<BundleValue> values;
   for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) {
-    auto value = readItem(*from->Get(i));
+    auto value = readItem(*from->Get(i), copy);
     if (!value) return std::move(value).error().at(fmt::format("{} {}", what, i));
     values.push_back(std::move(*value));
   }
@@ -178,23 +180,28 @@ Result<Bundle> readBundle(ByteSpan file) {
         .withRemedy("the file was cut or overwritten; export it again");
   }
   const bundle::BundleRoot& root = *bundle::GetBundleRoot(aligned.bytes().data());
+  Copier copy(file.size());
   Bundle result;
   result.version = root.version();
   for (uint32_t i = 0; root.suites() != nullptr && i < root.suites()->size(); ++i) {
     const bundle::SuiteEntry* from = root.suites()->Get(i);
-    BundleSuite suite{textOf(from->method()), {}};
+    CARINA_RETURN_IF_ERROR(copy.room<BundleSuite>());
+    BundleSuite suite{copy.text(from->method()), {}};
     for (uint32_t k = 0; from->cases() != nullptr && k < from->cases()->size(); ++k) {
       const auto place = [&](std::string_view what) {
         return fmt::format("suite {}, case {}, {}", i, k, what);
       };
       BundleCase entry;
-      CARINA_TRY(entry.inputs, readItems(from->cases()->Get(k)->inputs(), place("input")));
-      CARINA_TRY(entry.expected, readItems(from->cases()->Get(k)->expected(), place("expected output")));
+      CARINA_RETURN_IF_ERROR(copy.room<BundleCase>());
+      CARINA_TRY(entry.inputs, readItems(from->cases()->Get(k)->inputs(), place("input"), copy));
+      CARINA_TRY(entry.expected,
+                 readItems(from->cases()->Get(k)->expected(), place("expected output"), copy));
       suite.cases.push_back(std::move(entry));
     }
     result.suites.push_back(std::move(suite));
   }
-  result.program = copyBytes(spanOf(root.program()));
+  result.program = copy.bytes(spanOf(root.program()));
+  CARINA_RETURN_IF_ERROR(copy.status());
   if (result.program.empty()) return fail("the bundle holds no program");
   return result;
 }

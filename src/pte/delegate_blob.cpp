@@ -84,7 +84,7 @@ Result<std::vector<BlobIo>> parseIos(ByteSpan bytes) {
       return fail("entry {} has elements of {} bytes", i, ios[i].elementBytes);
     int64_t total = 8;
     for (int32_t size : ios[i].shape) {
-      if (size < 0 || __builtin_mul_overflow(total, size, &total))
+      if (size <= 0 || __builtin_mul_overflow(total, size, &total))
         return fail("the shape of entry {} is out of range", i);
     }
   }

@@ -6,24 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
+#include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "pte/program.hpp"
 #include "pte/schema.hpp"
 
 namespace carina::pte {
-
-inline std::string textOf(const flatbuffers::String* string) {
-  return string != nullptr ? string->str() : std::string();
-}
-
-/// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front of
-/// them.
-template <typename T>
-std::vector<T> copyVector(const flatbuffers::Vector<T>* from) {
-  std::vector<T> items(from != nullptr ? from->size() : 0);
-  if (!items.empty()) std::memcpy(items.data(), from->Data(), items.size() * sizeof(T));
-  return items;
-}
 
 inline ByteVector copyBytes(ByteSpan bytes) {
   return ByteVector(bytes.begin(), bytes.end());
@@ -33,6 +22,55 @@ inline ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()};
 }
+
+/// Copies what a FlatBuffer of a file describes. Its parts may be shared, so that a small file can describe
+/// far more than it holds: the copies may take kBytesPerByte for each byte of the file and no more. What
+/// comes after is empty, and status() an error.
+class Copier {
+ public:
+  static constexpr size_t kBytesPerByte = 64, kFreeBytes = size_t{1} << 20;
+  explicit Copier(size_t fileBytes) : left_(kBytesPerByte * fileBytes + kFreeBytes) {}
+
+  /// For an object of a list, before it is made.
+  template <typename T>
+  Status room() {
+    take(sizeof(T));
+    return status();
+  }
+  Status status() const {
+    if (!spent_) return {};
+    return Error(
+               fail("what the file describes has more than {} times its size: parts of it are used again and "
+                    "again",
+                    kBytesPerByte))
+        .withRemedy("no exporter writes such files; export the network again");
+  }
+
+  std::string text(const flatbuffers::String* from) {
+    return from != nullptr && take(from->size()) ? from->str() : std::string();
+  }
+  std::string text(ByteSpan from) { return take(from.size()) ? std::string(asText(from)) : std::string(); }
+  /// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front
+  /// of them.
+  template <typename T>
+  std::vector<T> vector(const flatbuffers::Vector<T>* from) {
+    if (from == nullptr || from->size() == 0 || !take(from->size() * sizeof(T))) return {};
+    std::vector<T> items(from->size());
+    std::memcpy(items.data(), from->Data(), items.size() * sizeof(T));
+    return items;
+  }
+  ByteVector bytes(ByteSpan from) { return take(from.size()) ? copyBytes(from) : ByteVector(); }
+
+ private:
+  bool take(size_t bytes) {
+    spent_ = spent_ || bytes > left_;
+    if (!spent_) left_ -= bytes;
+    return !spent_;
+  }
+
+  size_t left_;
+  bool spent_ = false;
+};
 
 /// Bytes at an address that FlatBuffers' scalars may be read from: the bytes themselves where they lie well,
 /// else a copy.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/file.hpp"
 #include "format/pte_schema.hpp"
 #include "pte/flat_bytes.hpp"
 #include "pte/program.hpp"
@@ -114,11 +113,11 @@ class Container {
   FileLayout layout_;
 };
 
-Tensor readTensor(const fb::TensorValue& from) {
+Tensor readTensor(const fb::TensorValue& from, Copier& copy) {
   Tensor tensor;
   tensor.type = static_cast<ScalarType>(from.scalar_type());
-  tensor.sizes = copyVector(from.sizes());
-  tensor.dimOrder = copyVector(from.dim_order());
+  tensor.sizes = copy.vector(from.sizes());
+  tensor.dimOrder = copy.vector(from.dim_order());
   tensor.dynamism = static_cast<ShapeDynamism>(from.dynamism());
   tensor.requiresGrad = from.requires_grad();
   tensor.layout = from.layout();
@@ -129,12 +128,12 @@ Tensor readTensor(const fb::TensorValue& from) {
                    allocation->offset_low() | static_cast<uint64_t>(allocation->offset_high()) << 32};
   }
   if (const auto* extra = from.extra())
-    tensor.extra = ExtraTensorInfo{extra->mutable_index(), textOf(extra->name()), extra->location() != 0,
+    tensor.extra = ExtraTensorInfo{extra->mutable_index(), copy.text(extra->name()), extra->location() != 0,
                                    extra->device_type(), extra->device_index()};
   return tensor;
 }
 
-Result<Value> readValue(const fb::EValue& from) {
+Result<Value> readValue(const fb::EValue& from, Copier& copy) {
   if (from.content_type() != fb::Content::NONE && from.content() == nullptr)
     return fail("value without content");
   switch (from.content_type()) {
@@ -149,38 +148,38 @@ Result<Value> readValue(const fb::EValue& from) {
     case fb::Content::DoubleValue:
       return Value(from.content_as_DoubleValue()->value());
     case fb::Content::StringValue:
-      return Value(textOf(from.content_as_StringValue()->value()));
+      return Value(copy.text(from.content_as_StringValue()->value()));
     case fb::Content::IntListValue:
-      return Value(IntList{copyVector(from.content_as_IntListValue()->items())});
+      return Value(IntList{copy.vector(from.content_as_IntListValue()->items())});
     case fb::Content::DoubleListValue:
-      return Value(DoubleList{copyVector(from.content_as_DoubleListValue()->items())});
+      return Value(DoubleList{copy.vector(from.content_as_DoubleListValue()->items())});
     case fb::Content::BoolListValue:
-      return Value(BoolList{copyVector(from.content_as_BoolListValue()->items())});
+      return Value(BoolList{copy.vector(from.content_as_BoolListValue()->items())});
     case fb::Content::TensorListValue:
-      return Value(TensorList{copyVector(from.content_as_TensorListValue()->items())});
+      return Value(TensorList{copy.vector(from.content_as_TensorListValue()->items())});
     case fb::Content::OptionalTensorListValue:
-      return Value(OptionalTensorList{copyVector(from.content_as_OptionalTensorListValue()->items())});
+      return Value(OptionalTensorList{copy.vector(from.content_as_OptionalTensorListValue()->items())});
     case fb::Content::TensorValue: {
       const fb::TensorValue& tensor = *from.content_as_TensorValue();
       if (tensor.storage_offset() != 0)
         return fail("tensor with a storage offset of {}", tensor.storage_offset())
             .withRemedy("such programs are not supported");
-      return Value(readTensor(tensor));
+      return Value(readTensor(tensor, copy));
     }
   }
   return fail("value of unknown type {}", static_cast<int>(from.content_type()));
 }
 
-Result<Instruction> readInstruction(const fb::InstructionEntry& from) {
+Result<Instruction> readInstruction(const fb::InstructionEntry& from, Copier& copy) {
   if (from.action() == nullptr) return fail("instruction without content");
   switch (from.action_type()) {
     case fb::Action::Kernel: {
       const auto* call = from.action_as_Kernel();
-      return Instruction(KernelCall{call->op(), copyVector(call->arguments())});
+      return Instruction(KernelCall{call->op(), copy.vector(call->arguments())});
     }
     case fb::Action::DelegateInvoke: {
       const auto* call = from.action_as_DelegateInvoke();
-      return Instruction(DelegateCall{call->delegate(), copyVector(call->arguments())});
+      return Instruction(DelegateCall{call->delegate(), copy.vector(call->arguments())});
     }
     case fb::Action::Move:
       return Instruction(MoveCall{from.action_as_Move()->from(), from.action_as_Move()->to()});
@@ -195,81 +194,91 @@ Result<Instruction> readInstruction(const fb::InstructionEntry& from) {
   return fail("instruction of unknown type {}", static_cast<int>(from.action_type()));
 }
 
-Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntry& from) {
+Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntry& from, Copier& copy) {
   Delegate delegate;
-  delegate.id = textOf(from.id());
+  delegate.id = copy.text(from.id());
   if (from.processed() == nullptr) return fail("delegate {} has no data", delegate.id);
   const uint32_t index = from.processed()->index();
   if (from.processed()->location() == static_cast<int8_t>(schema::kLocationSegment)) {
     CARINA_TRY(const ByteSpan blob, container.segment(index));
     delegate.inSegment = true;
-    delegate.blob = copyBytes(blob);
+    delegate.blob = copy.bytes(blob);
   } else {
     const auto* inlineData = container.root().delegate_data();
     if (inlineData == nullptr || index >= inlineData->size())
       return fail("delegate {} names data {} that do not exist", delegate.id, index);
-    delegate.blob = copyBytes(spanOf(inlineData->Get(index)->bytes()));
+    delegate.blob = copy.bytes(spanOf(inlineData->Get(index)->bytes()));
   }
   for (uint32_t i = 0; from.specs() != nullptr && i < from.specs()->size(); ++i) {
+    CARINA_RETURN_IF_ERROR(copy.room<CompileSpec>());
     const auto* spec = from.specs()->Get(i);
-    delegate.specs.push_back({textOf(spec->key()), std::string(asText(spanOf(spec->value())))});
+    delegate.specs.push_back({copy.text(spec->key()), copy.text(spanOf(spec->value()))});
   }
   return delegate;
 }
 
-std::vector<Frame> readFrames(const flatbuffers::Vector<flatbuffers::Offset<fb::Frame>>* from) {
+std::vector<Frame> readFrames(const flatbuffers::Vector<flatbuffers::Offset<fb::Frame>>* from, Copier& copy) {
   std::vector<Frame> frames;
   for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) {
+    if (!copy.room<Frame>().ok()) break;
     const fb::Frame* frame = from->Get(i);
     frames.push_back(
-        {textOf(frame->filename()), frame->line(), textOf(frame->name()), textOf(frame->context())});
+        {copy.text(frame->filename()), frame->line(), copy.text(frame->name()), copy.text(frame->context())});
   }
   return frames;
 }
 
-Result<Method> readMethod(const Container& container, const fb::PlanEntry& from) {
+Result<Method> readMethod(const Container& container, const fb::PlanEntry& from, Copier& copy) {
   Method method;
-  method.name = textOf(from.name());
+  method.name = copy.text(from.name());
   if (from.container() != nullptr) {
-    method.inputStructure = textOf(from.container()->inputs());
-    method.outputStructure = textOf(from.container()->outputs());
+    method.inputStructure = copy.text(from.container()->inputs());
+    method.outputStructure = copy.text(from.container()->outputs());
   }
   for (uint32_t i = 0; from.values() != nullptr && i < from.values()->size(); ++i) {
-    auto value = readValue(*from.values()->Get(i));
+    CARINA_RETURN_IF_ERROR(copy.room<Value>());
+    auto value = readValue(*from.values()->Get(i), copy);
     if (!value) return std::move(value).error().at(fmt::format("method {}, value {}", method.name, i));
     method.values.push_back(std::move(*value));
   }
-  method.inputs = copyVector(from.inputs());
-  method.outputs = copyVector(from.outputs());
+  method.inputs = copy.vector(from.inputs());
+  method.outputs = copy.vector(from.outputs());
   for (uint32_t i = 0; from.chains() != nullptr && i < from.chains()->size(); ++i) {
+    CARINA_RETURN_IF_ERROR(copy.room<Chain>());
     const auto* entry = from.chains()->Get(i);
-    Chain chain{copyVector(entry->inputs()), copyVector(entry->outputs()), {}};
+    Chain chain{copy.vector(entry->inputs()), copy.vector(entry->outputs()), {}};
     for (uint32_t k = 0; entry->instructions() != nullptr && k < entry->instructions()->size(); ++k) {
-      auto instruction = readInstruction(*entry->instructions()->Get(k));
+      CARINA_RETURN_IF_ERROR(copy.room<Instruction>());
+      auto instruction = readInstruction(*entry->instructions()->Get(k), copy);
       if (!instruction)
         return std::move(instruction).error().at(fmt::format("method {}, instruction {}", method.name, k));
       chain.instructions.push_back(std::move(*instruction));
     }
     for (uint32_t k = 0; entry->stacktrace() != nullptr && k < entry->stacktrace()->size(); ++k) {
-      chain.stacktraces.push_back(readFrames(entry->stacktrace()->Get(k)->items()));
+      CARINA_RETURN_IF_ERROR(copy.room<std::vector<Frame>>());
+      chain.stacktraces.push_back(readFrames(entry->stacktrace()->Get(k)->items(), copy));
     }
     method.chains.push_back(std::move(chain));
   }
   for (uint32_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
+    CARINA_RETURN_IF_ERROR(copy.room<Operator>());
     const auto* entry = from.operators()->Get(i);
-    method.operators.push_back({textOf(entry->name()), textOf(entry->overload())});
+    method.operators.push_back({copy.text(entry->name()), copy.text(entry->overload())});
   }
   for (uint32_t i = 0; from.delegates() != nullptr && i < from.delegates()->size(); ++i) {
-    auto delegate = readDelegate(container, *from.delegates()->Get(i));
+    CARINA_RETURN_IF_ERROR(copy.room<Delegate>());
+    auto delegate = readDelegate(container, *from.delegates()->Get(i), copy);
     if (!delegate)
       return std::move(delegate).error().at(fmt::format("method {}, delegate {}", method.name, i));
     method.delegates.push_back(std::move(*delegate));
   }
-  method.pools = copyVector(from.buffer_sizes());
+  method.pools = copy.vector(from.buffer_sizes());
   for (uint32_t i = 0; from.buffer_devices() != nullptr && i < from.buffer_devices()->size(); ++i) {
+    CARINA_RETURN_IF_ERROR(copy.room<PoolDevice>());
     const auto* entry = from.buffer_devices()->Get(i);
     method.poolDevices.push_back({entry->index(), entry->device_type(), entry->device_index()});
   }
+  CARINA_RETURN_IF_ERROR(copy.status());
   return method;
 }
 
@@ -291,9 +300,9 @@ std::vector<int64_t> storedSizes(const Program& program, size_t count, bool plan
 }
 
 Result<std::vector<ByteVector>> readStored(const Container& container, const fb::Subsegments& from,
-                                           const Program& program, bool planned) {
+                                           const Program& program, bool planned, Copier& copy) {
   std::vector<ByteVector> stored;
-  const std::vector<uint64_t> offsets = copyVector(from.offsets());
+  const std::vector<uint64_t> offsets = copy.vector(from.offsets());
   stored.resize(offsets.size());
   if (offsets.size() <= 1) return stored;
   CARINA_TRY(const ByteSpan bytes, container.segment(from.segment()));
@@ -311,25 +320,28 @@ Result<std::vector<ByteVector>> readStored(const Container& container, const fb:
     if (size > room)
       return fail("stored tensor {} has {} bytes, its segment only {} after offset {}", i, size, room,
                   offset);
-    stored[i] = copyBytes(bytes.subspan(offset, size));
+    stored[i] = copy.bytes(bytes.subspan(offset, size));
+    CARINA_RETURN_IF_ERROR(copy.status());
   }
   return stored;
 }
 
-Status readConstants(Container& container, Program& program, FileLayout& layout) {
+Status readConstants(Container& container, Program& program, FileLayout& layout, Copier& copy) {
   const fb::Root& root = container.root();
   const fb::Subsegments* constants = root.constants();
   if (constants != nullptr && constants->offsets() != nullptr && constants->offsets()->size() > 0) {
-    CARINA_TRY(program.constants, readStored(container, *constants, program, false));
+    CARINA_TRY(program.constants, readStored(container, *constants, program, false, copy));
   } else if (const auto* buffers = root.constant_buffer(); buffers != nullptr && buffers->size() > 0) {
     layout.deprecatedConstants = true;
     program.constants.clear();
-    for (const fb::Storage* buffer : *buffers)
-      program.constants.push_back(copyBytes(spanOf(buffer->bytes())));
+    for (const fb::Storage* buffer : *buffers) {
+      CARINA_RETURN_IF_ERROR(copy.room<ByteVector>());
+      program.constants.push_back(copy.bytes(spanOf(buffer->bytes())));
+    }
     program.constants[0].clear();
   }
   if (const auto* segments = root.mutable_data(); segments != nullptr && segments->size() > 0) {
-    CARINA_TRY(program.mutableData, readStored(container, *segments->Get(0), program, true));
+    CARINA_TRY(program.mutableData, readStored(container, *segments->Get(0), program, true, copy));
   }
   return {};
 }
@@ -344,16 +356,20 @@ Result<Program> readProgram(ByteSpan file, FileLayout* layout) {
   if (root.version() != 0) return fail("program version {} is newer than this reader", root.version());
   Program program;
   if (root.plans() == nullptr || root.plans()->size() == 0) return fail("the program has no methods");
+  Copier copy(file.size());
   for (const fb::PlanEntry* plan : *root.plans()) {
-    CARINA_TRY(Method method, readMethod(container, *plan));
+    CARINA_RETURN_IF_ERROR(copy.room<Method>());
+    CARINA_TRY(Method method, readMethod(container, *plan, copy));
     program.methods.push_back(std::move(method));
   }
-  CARINA_RETURN_IF_ERROR(readConstants(container, program, found));
+  CARINA_RETURN_IF_ERROR(readConstants(container, program, found, copy));
   for (uint32_t i = 0; root.named_data() != nullptr && i < root.named_data()->size(); ++i) {
     const auto* entry = root.named_data()->Get(i);
     CARINA_TRY(const ByteSpan bytes, container.segment(entry->segment()));
-    program.namedData.push_back({textOf(entry->key()), copyBytes(bytes)});
+    CARINA_RETURN_IF_ERROR(copy.room<NamedData>());
+    program.namedData.push_back({copy.text(entry->key()), copy.bytes(bytes)});
   }
+  CARINA_RETURN_IF_ERROR(copy.status());
   if (layout != nullptr) *layout = found;
   return program;
 }

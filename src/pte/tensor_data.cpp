@@ -59,9 +59,12 @@ Result<Header> readHeader(ByteSpan file) {
   return header;
 }
 
-Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const data::DataEntry& from) {
+Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const data::DataEntry& from,
+                            Copier& copy) {
+  CARINA_RETURN_IF_ERROR(copy.room<DataEntry>());
   DataEntry entry;
-  entry.key = textOf(from.key());
+  entry.key = copy.text(from.key());
+  CARINA_RETURN_IF_ERROR(copy.status());
   if (entry.key.empty()) return fail("no key");
   if (root.segments() == nullptr || from.segment() >= root.segments()->size())
     return fail("names segment {}", from.segment());
@@ -70,10 +73,12 @@ Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const
     return fail("segment {} ({} bytes at {}) reaches beyond the {} bytes of segments", from.segment(),
                 segment->size(), segment->offset(), segments.size());
   }
-  entry.bytes = copyBytes(segments.subspan(segment->offset(), segment->size()));
+  entry.bytes = copy.bytes(segments.subspan(segment->offset(), segment->size()));
+  CARINA_RETURN_IF_ERROR(copy.status());
   if (from.layout() == nullptr) return entry;
   entry.layout = TensorLayout{static_cast<ScalarType>(from.layout()->scalar_type()),
-                              copyVector(from.layout()->sizes()), copyVector(from.layout()->dim_order())};
+                              copy.vector(from.layout()->sizes()), copy.vector(from.layout()->dim_order())};
+  CARINA_RETURN_IF_ERROR(copy.status());
   return entry;
 }
 
@@ -125,8 +130,10 @@ Result<TensorData> readTensorData(ByteSpan file) {
   const data::DataRoot& root = *data::GetDataRoot(aligned.bytes().data());
   if (root.version() != 0) return fail("tensor data version {} is newer than this reader", root.version());
   TensorData result;
+  Copier copy(file.size());
   for (uint32_t i = 0; root.entries() != nullptr && i < root.entries()->size(); ++i) {
-    auto entry = readEntry(file.subspan(header.base, header.segmentBytes), root, *root.entries()->Get(i));
+    auto entry =
+        readEntry(file.subspan(header.base, header.segmentBytes), root, *root.entries()->Get(i), copy);
     if (!entry) return std::move(entry).error().at(fmt::format("entry {}", i));
     result.entries.push_back(std::move(*entry));
   }

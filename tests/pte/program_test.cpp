@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/method_builder.hpp"
+#include "pte/shared_parts.hpp"
 #include "support/fixtures.hpp"
 
 namespace carina::pte {
@@ -233,6 +234,16 @@ TEST(DelegateBlob, ExternalBlocksAndErrors) {
   const auto repeated = parseDelegateBlob(twice);
   ASSERT_FALSE(repeated.ok());
   EXPECT_NE(repeated.error().str().find("twice"), std::string::npos) << repeated.error().str();
+}
+
+TEST(PteProgram, PartsThatAreUsedTooOftenAreNotCopied) {
+  for (const std::string& file : {SharedParts(5000).arguments(), SharedParts(5000).integers()}) {
+    const auto program = readProgram(std::as_bytes(std::span(file)));
+    ASSERT_FALSE(program.ok());
+    EXPECT_NE(program.error().str().find("64 times its size"), std::string::npos) << program.error().str();
+  }
+  const std::string small = SharedParts(50).integers();
+  EXPECT_TRUE(readProgram(std::as_bytes(std::span(small))).ok());
 }
 
 }  // namespace
