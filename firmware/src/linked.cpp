@@ -56,10 +56,7 @@ class Comparison {
 };
 
 bool setInputs(Session& session, const App& app, uint32_t sample) {
-  if (app.inputs.empty()) {
-    session.fillWithOnes();
-    return true;
-  }
+  if (app.inputs.empty()) return session.fillWithOnes();
   for (uint32_t i = 0; i < session.method().inputCount(); ++i) {
     const size_t bytes = session.method().input(i).tensor.bytes;
     const rt::Status status = session.method().setInput(i, sampleOf(app.inputs[i], bytes, sample));

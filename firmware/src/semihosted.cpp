@@ -82,20 +82,17 @@ bool findProgram(const App& app, const Arguments& arguments, rt::Bytes* program)
 
 bool readInputs(const Arguments& arguments) {
   rt::Method& method = session.method();
-  if (arguments.inputCount == 0) {
-    session.fillWithOnes();
-    return true;
-  }
+  if (arguments.inputCount == 0) return session.fillWithOnes();
   if (arguments.inputCount != method.inputCount()) {
     error(arguments.inputCount, " inputs given, the program has ", method.inputCount());
     return false;
   }
   for (uint32_t i = 0; i < method.inputCount(); ++i) {
-    const rt::Tensor& tensor = method.input(i).tensor;
+    rt::MutableBytes memory;
     size_t bytes = 0;
-    if (!host::readFile(arguments.inputs[i], rt::MutableBytes(tensor.as<uint8_t>(), tensor.bytes), &bytes) ||
-        bytes != tensor.bytes) {
-      error("cannot read ", arguments.inputs[i], ", or it does not have ", tensor.bytes, " bytes");
+    if (!session.inputMemory(i, &memory)) return false;
+    if (!host::readFile(arguments.inputs[i], memory, &bytes) || bytes != memory.size) {
+      error("cannot read ", arguments.inputs[i], ", or it does not have ", memory.size, " bytes");
       return false;
     }
   }

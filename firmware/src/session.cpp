@@ -16,15 +16,14 @@ using rt::ValueKind;
 
 namespace {
 
-void setOne(const Tensor& tensor) {
-  uint8_t* element = tensor.as<uint8_t>();
-  const size_t size = rt::elementSize(tensor.type);
+void setOne(rt::ScalarType type, rt::MutableBytes elements) {
+  const size_t size = rt::elementSize(type);
   uint64_t one = 1;
-  if (tensor.type == rt::ScalarType::Float32) one = 0x3f800000u;
-  if (tensor.type == rt::ScalarType::Float64) one = uint64_t{0x3ff00000u} << 32;
-  if (tensor.type == rt::ScalarType::Float16) one = 0x3c00u;
-  if (tensor.type == rt::ScalarType::BFloat16) one = 0x3f80u;
-  for (size_t i = 0; i < tensor.elements(); ++i, element += size) __builtin_memcpy(element, &one, size);
+  if (type == rt::ScalarType::Float32) one = 0x3f800000u;
+  if (type == rt::ScalarType::Float64) one = uint64_t{0x3ff00000u} << 32;
+  if (type == rt::ScalarType::Float16) one = 0x3c00u;
+  if (type == rt::ScalarType::BFloat16) one = 0x3f80u;
+  for (size_t at = 0; at < elements.size; at += size) __builtin_memcpy(elements.data + at, &one, size);
 }
 
 template <typename T>
@@ -142,8 +141,19 @@ bool Session::bindUnplanned() {
   return true;
 }
 
-void Session::fillWithOnes() {
-  for (uint32_t i = 0; i < method_.inputCount(); ++i) setOne(method_.input(i).tensor);
+bool Session::inputMemory(uint32_t index, rt::MutableBytes* bytes) {
+  const Status status = method_.inputMemory(index, bytes);
+  if (!status.ok()) error(status);
+  return status.ok();
+}
+
+bool Session::fillWithOnes() {
+  rt::MutableBytes bytes;
+  for (uint32_t i = 0; i < method_.inputCount(); ++i) {
+    if (!inputMemory(i, &bytes)) return false;
+    setOne(method_.input(i).tensor.type, bytes);
+  }
+  return true;
 }
 
 bool Session::infer() {

@@ -21,8 +21,10 @@ class Session final : public rt::Profiler {
   rt::Method& method() { return method_; }
   uint32_t inferences() const { return inferences_; }
 
-  /// Sets every element of every input to 1, as runners without input do.
-  void fillWithOnes();
+  /// Where an input lies, to be filled in place. False after printing why not.
+  bool inputMemory(uint32_t index, rt::MutableBytes* bytes);
+  /// Sets every element of every input to 1, as runners without input do. False after printing why not.
+  bool fillWithOnes();
   /// Prints up to App::printed elements of each output.
   void printOutputs() const;
 

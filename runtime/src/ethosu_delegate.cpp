@@ -23,6 +23,11 @@ struct State {
 
   uint32_t inputCount() const { return static_cast<uint32_t>(inputs.size / blob::kIoBytes); }
   uint32_t outputCount() const { return static_cast<uint32_t>(outputs.size / blob::kIoBytes); }
+  /// Of argument `i` of a call: inputs, then outputs.
+  const uint8_t* record(uint32_t i) const {
+    return i < inputCount() ? inputs.data + i * blob::kIoBytes
+                            : outputs.data + (i - inputCount()) * blob::kIoBytes;
+  }
 };
 
 int32_t word(const uint8_t* at) {
@@ -38,11 +43,12 @@ struct Io {
   uint32_t offset;
   size_t elements, bytes;
 
+  /// Shapes without elements are refused: what has nothing to move is no input or output of commands.
   static Status read(const uint8_t* record, uint32_t scratchBytes, Io* io) {
     size_t total = 1;
     for (size_t d = 0; d < blob::kIoRank; ++d) {
       io->shape[d] = word(record + 4 * d);
-      if (io->shape[d] < 0 || __builtin_mul_overflow(total, static_cast<size_t>(io->shape[d]), &total)) {
+      if (io->shape[d] <= 0 || __builtin_mul_overflow(total, static_cast<size_t>(io->shape[d]), &total)) {
         return failure(Code::CorruptDelegate, "the shape of a delegate input or output is out of range");
       }
     }
@@ -178,29 +184,72 @@ bool fits(ScalarType type, uint32_t elementBytes) {
   }
 }
 
-/// The tensor's innermost dimension is narrower in memory than in the arena (padding is dropped), or the
-/// arena holds two 4-bit values per byte (low half first, sign-extended).
-Status copyAdjusted(const uint8_t* source, const Io& io, const Tensor& tensor) {
-  size_t chunks = 1;
-  for (size_t d = 0; d + 1 < blob::kIoRank; ++d)
-    chunks *= io.shape[d] != 0 ? static_cast<size_t>(io.shape[d]) : 1;
-  const size_t from = static_cast<size_t>(io.shape[blob::kIoRank - 1]) * io.elementBytes;
-  if (tensor.bytes % chunks != 0 || from == 0)
-    return failure(Code::ShapeMismatch, "a delegate output does not fit its tensor");
-  const size_t to = tensor.bytes / chunks;
-  uint8_t* target = tensor.as<uint8_t>();
-  if (from >= to) {
-    for (size_t c = 0; c < chunks; ++c) memcpy(target + c * to, source + c * from, to);
+/// How the bytes of an output get from the arena to its tensor.
+enum class Copy : uint8_t {
+  Whole,    // as they are
+  Rows,     // the innermost dimension is narrower in memory than in the arena: padding is dropped
+  Nibbles,  // the arena holds two 4-bit values per byte, low half first, sign-extended
+};
+
+/// Innermost rows of the arena.
+struct Rows {
+  size_t count, bytes;
+  explicit Rows(const Io& io)
+      : count(io.elements / static_cast<size_t>(io.shape[blob::kIoRank - 1])), bytes(io.bytes / count) {}
+};
+
+/// Whether the call may bring `value` as input number `i`.
+Status checkInput(const Io& io, const Value& value, uint32_t i) {
+  if (value.kind != ValueKind::Tensor || !fits(value.tensor.type, io.elementBytes)) {
+    return failure(Code::TypeMismatch, "a delegate input is not of the integer type that the NPU expects", i);
+  }
+  if (value.tensor.bytes != io.bytes)
+    return failure(Code::ShapeMismatch, "a delegate input has another number of elements than its blob says",
+                   i);
+  return Status{};
+}
+
+/// Whether the call may store an output to `value`, its argument number `i`, and how.
+Status checkOutput(const Io& io, const Value& value, uint32_t i, Copy* copy) {
+  if (value.kind != ValueKind::Tensor)
+    return failure(Code::TypeMismatch, "a delegate output is no tensor", i);
+  const Tensor& tensor = value.tensor;
+  if (tensor.constant) return failure(Code::InvalidArgument, "a delegate writes to a constant", i);
+  *copy = Copy::Whole;
+  if (tensor.bytes == io.bytes) return Status{};
+  const Rows rows(io);
+  if (tensor.bytes != 0 && tensor.bytes < io.bytes && tensor.bytes % rows.count == 0) {
+    *copy = Copy::Rows;
     return Status{};
   }
-  if (to != 2 * from || io.elementBytes != 1 || tensor.type != ScalarType::Int8) {
-    return failure(Code::ShapeMismatch, "a delegate output does not fit its tensor");
+  // As many bytes as the arena has nibbles: no more than twice io.bytes, which lie in the arena.
+  if (io.elementBytes == 1 && tensor.type == ScalarType::Int8 && tensor.bytes % 2 == 0 &&
+      tensor.bytes / 2 == io.bytes) {
+    *copy = Copy::Nibbles;
+    return Status{};
   }
-  for (size_t i = 0; i < tensor.bytes; ++i) {
-    const uint32_t nibble = (source[i / 2] >> (i % 2 * 4)) & 0xfu;
-    target[i] = static_cast<uint8_t>(nibble >= 8 ? nibble + 0xf0u : nibble);
+  return failure(Code::ShapeMismatch, "a delegate output does not fit its tensor", i);
+}
+
+void copyOutput(Copy copy, const uint8_t* source, const Io& io, const Tensor& tensor) {
+  uint8_t* target = tensor.as<uint8_t>();
+  switch (copy) {
+    case Copy::Whole:
+      memcpy(target, source, tensor.bytes);
+      return;
+    case Copy::Rows: {
+      const Rows rows(io);
+      const size_t kept = tensor.bytes / rows.count;
+      for (size_t r = 0; r < rows.count; ++r) memcpy(target + r * kept, source + r * rows.bytes, kept);
+      return;
+    }
+    case Copy::Nibbles:
+      for (size_t i = 0; i < tensor.bytes; ++i) {
+        const uint32_t nibble = (source[i / 2] >> (i % 2 * 4)) & 0xfu;
+        target[i] = static_cast<uint8_t>(nibble >= 8 ? nibble + 0xf0u : nibble);
+      }
+      return;
   }
-  return Status{};
 }
 
 }  // namespace
@@ -250,14 +299,33 @@ Status EthosUDelegate::choose(Bytes payload, uint32_t* driver) const {
   return EthosUDriver::parse(payload, &stream, &configWord, &id);
 }
 
+Status EthosUDelegate::checkCall(const void* memory, Span<const Value> values,
+                                 Span<const int32_t> arguments) const {
+  const State& state = *static_cast<const State*>(memory);
+  if (arguments.size != size_t{state.inputCount()} + state.outputCount()) {
+    return failure(Code::ShapeMismatch,
+                   "a delegate is called with another number of arguments than its blob has");
+  }
+  Io io;
+  for (uint32_t i = 0; i < arguments.size; ++i) {
+    const Value& value = values[static_cast<size_t>(arguments[i])];
+    Copy unused = Copy::Whole;
+    CARINA_RT_TRY(Io::read(state.record(i), state.scratchBytes, &io));
+    CARINA_RT_TRY(i < state.inputCount() ? checkInput(io, value, i) : checkOutput(io, value, i, &unused));
+  }
+  return Status{};
+}
+
 Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int32_t> arguments,
                                Arena& temporary) {
   const State& state = *static_cast<const State*>(memory);
   if (drivers_.empty()) return failure(Code::InvalidState, "the delegate has no driver");
   EthosUDriver& driver = *drivers_[state.driver];
-  if (arguments.size != state.inputCount() + state.outputCount()) {
-    return failure(Code::ShapeMismatch,
-                   "a delegate is called with another number of arguments than its blob has");
+  // Once more: a move may have put other values to these places since the program was loaded.
+  CARINA_RT_TRY(checkCall(memory, values, arguments));
+  for (uint32_t i = 0; i < arguments.size; ++i) {
+    if (values[static_cast<size_t>(arguments[i])].tensor.data == nullptr)
+      return failure(Code::InvalidState, "a delegate input or output has no memory", i);
   }
   uint8_t* scratch = static_cast<uint8_t*>(temporary.allocate(state.scratchBytes, blob::kAlignment));
   if (scratch == nullptr)
@@ -265,18 +333,9 @@ Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int3
                    state.scratchBytes);
   Io io;
   for (uint32_t i = 0; i < state.inputCount(); ++i) {
-    const Value& value = values[static_cast<size_t>(arguments[i])];
-    CARINA_RT_TRY(Io::read(state.inputs.data + i * blob::kIoBytes, state.scratchBytes, &io));
-    if (value.kind != ValueKind::Tensor || !fits(value.tensor.type, io.elementBytes)) {
-      return failure(Code::TypeMismatch, "a delegate input is not of the integer type that the NPU expects",
-                     i);
-    }
-    if (value.tensor.elements() != io.elements)
-      return failure(Code::ShapeMismatch,
-                     "a delegate input has another number of elements than its blob says", i);
-    if (value.tensor.bytes == 0) continue;
-    if (value.tensor.data == nullptr) return failure(Code::InvalidState, "a delegate input has no memory", i);
-    memcpy(scratch + io.offset, value.tensor.data, value.tensor.bytes);
+    const Tensor& tensor = values[static_cast<size_t>(arguments[i])].tensor;
+    CARINA_RT_TRY(Io::read(state.record(i), state.scratchBytes, &io));
+    memcpy(scratch + io.offset, tensor.data, tensor.bytes);
   }
   const Region regions[] = {
       {const_cast<uint8_t*>(state.weights.data), state.weights.size, Access::Read},
@@ -287,22 +346,12 @@ Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int3
   cycles_ += driver.pmu().cycles;
   for (uint32_t i = 0; i < kMaxPmuCounters; ++i) events_[i] += driver.pmu().events[i];
   ++jobs_;
-  for (uint32_t i = 0; i < state.outputCount(); ++i) {
-    const uint32_t argument = state.inputCount() + i;
-    const Value& value = values[static_cast<size_t>(arguments[argument])];
-    CARINA_RT_TRY(Io::read(state.outputs.data + i * blob::kIoBytes, state.scratchBytes, &io));
-    if (value.kind != ValueKind::Tensor)
-      return failure(Code::TypeMismatch, "a delegate output is no tensor", argument);
-    const Tensor& tensor = value.tensor;
-    if (tensor.constant) return failure(Code::InvalidArgument, "a delegate writes to a constant", argument);
-    if (tensor.bytes == 0) continue;
-    if (tensor.data == nullptr)
-      return failure(Code::InvalidState, "a delegate output has no memory", argument);
-    if (tensor.bytes == io.bytes) {
-      memcpy(tensor.data, scratch + io.offset, tensor.bytes);
-    } else {
-      CARINA_RT_TRY(copyAdjusted(scratch + io.offset, io, tensor));
-    }
+  for (uint32_t i = state.inputCount(); i < arguments.size; ++i) {
+    const Value& value = values[static_cast<size_t>(arguments[i])];
+    Copy copy = Copy::Whole;
+    CARINA_RT_TRY(Io::read(state.record(i), state.scratchBytes, &io));
+    CARINA_RT_TRY(checkOutput(io, value, i, &copy));
+    copyOutput(copy, scratch + io.offset, io, value.tensor);
   }
   return Status{};
 }

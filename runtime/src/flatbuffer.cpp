@@ -31,6 +31,20 @@ void Walker::note(Code code, const char* what, uint32_t where) const {
   where_ = where;
 }
 
+void Walker::beginWork(size_t bytes) const {
+  stepsLeft_ = uint64_t{kStepsPerByte} * bytes + kFreeSteps;
+}
+
+void Walker::charge(size_t steps) const {
+  if (steps > stepsLeft_) {
+    note(Code::Unsupported,
+         "checking the program takes more steps than its size allows: parts of it are used too often", 0);
+    stepsLeft_ = 0;
+    return;
+  }
+  stepsLeft_ -= steps;
+}
+
 bool Walker::follow(uint32_t position, uint32_t* target) const {
   if (buffer_.size < 4 || position > buffer_.size - 4) {
     note(Code::Truncated, "an offset lies beyond the end", position);

@@ -51,6 +51,7 @@ bool addBlock(size_t bytes, size_t* total) {
 Status Method::require(const Program& program, uint32_t index, const Environment& environment,
                        Requirements* needs) {
   *needs = Requirements();
+  program.walker_.beginWork(program.size());
   PlanReader reader;
   CARINA_RT_TRY(reader.open(program, index));
   needs->poolCount = reader.poolCount();
@@ -91,15 +92,15 @@ Status Method::require(const Program& program, uint32_t index, const Environment
 
 Status Method::poolBytes(const Program& program, uint32_t index, uint32_t pool, size_t* bytes) {
   PlanReader reader;
-  CARINA_RT_TRY(reader.open(program, index));
+  CARINA_RT_TRY(reader.openPools(program, index));
   if (pool >= reader.poolCount()) return failure(Code::InvalidArgument, "a pool index is out of range", pool);
-  *bytes = reader.poolBytes(pool);
-  return Status{};
+  return reader.checkPool(pool, bytes);
 }
 
 Status Method::load(const Program& program, uint32_t index, const Environment& environment,
                     const Memory& memory) {
   program_ = nullptr;
+  program.walker_.beginWork(program.size());
   PlanReader reader;
   CARINA_RT_TRY(reader.open(program, index));
   if (!isAligned(memory.method.data, kMemoryAlignment) ||
@@ -163,6 +164,7 @@ Status Method::load(const Program& program, uint32_t index, const Environment& e
       return failure(Code::OutOfMemory, "temporary memory is smaller than a delegate's scratch", i);
     new (&delegates_[i]) Delegate{backend, state};
   }
+  CARINA_RT_TRY(checkDelegateCalls(reader.plan, reader.chains));
   inputs_ = reader.inputs;
   outputs_ = reader.outputs;
   chains_ = reader.chains;
@@ -175,21 +177,57 @@ Status Method::load(const Program& program, uint32_t index, const Environment& e
   return Status{};
 }
 
-Status Method::setInput(uint32_t index, Bytes bytes) {
+Status Method::checkDelegateCalls(const FbTable& plan, const FbVector& chains) const {
+  for (uint32_t c = 0; c < chains.count; ++c) {
+    const FbVector instructions = plan.tableAt(chains, c).tables(schema::kChainInstructions);
+    for (uint32_t i = 0; i < instructions.count; ++i) {
+      const FbTable entry = plan.tableAt(instructions, i);
+      if (static_cast<InstructionType>(entry.u8(schema::kInstructionType)) != InstructionType::Delegate)
+        continue;
+      const FbTable call = entry.table(schema::kInstructionContent);
+      const Delegate& delegate = delegates_[call.u32(schema::kCallTarget)];
+      CARINA_RT_TRY(delegate.backend->checkCall(delegate.state, values_, argumentsOf(call)));
+    }
+  }
+  return Status{};
+}
+
+Span<const int32_t> Method::argumentsOf(const FbTable& call) {
+  const FbVector arguments = call.vector(schema::kCallArguments, 4);
+  return Span<const int32_t>(reinterpret_cast<const int32_t*>(arguments.data), arguments.count);
+}
+
+Status Method::inputTensor(uint32_t index, Tensor** tensor) {
   if (program_ == nullptr) return failure(Code::InvalidState, "no method is loaded");
   if (index >= inputCount()) return failure(Code::InvalidArgument, "an input index is out of range", index);
-  Value& value = mutableInput(index);
+  Value& value = values_[static_cast<size_t>(inputs_.i32(index))];
   if (value.kind != ValueKind::Tensor)
-    return failure(Code::TypeMismatch, "the input is no tensor: set it through mutableInput()", index);
-  if (bytes.size != value.tensor.bytes)
-    return failure(Code::ShapeMismatch, "an input has another number of bytes than the program's", index);
-  if (value.tensor.planned) {
-    if (bytes.size != 0) memmove(value.tensor.data, bytes.data, bytes.size);
-  } else if (value.tensor.constant) {
+    return failure(Code::TypeMismatch, "the input is no tensor: its value was fixed by the export", index);
+  if (value.tensor.constant)
     return failure(Code::InvalidArgument, "the input is a constant of the program", index);
-  } else {
-    value.tensor.data = const_cast<uint8_t*>(bytes.data);
+  *tensor = &value.tensor;
+  return Status{};
+}
+
+Status Method::setInput(uint32_t index, Bytes bytes) {
+  Tensor* tensor = nullptr;
+  CARINA_RT_TRY(inputTensor(index, &tensor));
+  if (bytes.size != tensor->bytes)
+    return failure(Code::ShapeMismatch, "an input has another number of bytes than the program's", index);
+  if (!tensor->planned) {
+    tensor->data = const_cast<uint8_t*>(bytes.data);
+  } else if (bytes.size != 0) {
+    memmove(tensor->data, bytes.data, bytes.size);
   }
+  return Status{};
+}
+
+Status Method::inputMemory(uint32_t index, MutableBytes* bytes) {
+  Tensor* tensor = nullptr;
+  CARINA_RT_TRY(inputTensor(index, &tensor));
+  if (tensor->data == nullptr && tensor->bytes != 0)
+    return failure(Code::InvalidState, "an input has no memory: setInput() brings it", index);
+  *bytes = MutableBytes(tensor->as<uint8_t>(), tensor->bytes);
   return Status{};
 }
 
@@ -274,12 +312,11 @@ Status Method::isFalse(const Value& value, uint32_t instruction, bool* result) c
 }
 
 Status Method::runKernel(const FbTable& call, uint32_t instruction) {
-  const FbVector arguments = call.vector(schema::kCallArguments, 4);
+  const Span<const int32_t> arguments = argumentsOf(call);
   const uint32_t op = call.u32(schema::kCallTarget);
   const Text name = plan_.tableAt(operatorTable_, op).string(schema::kOperatorName);
   report(EventKind::KernelBegin, instruction, name);
-  KernelContext context(values_, reinterpret_cast<const int32_t*>(arguments.data), arguments.count,
-                        &temporary_);
+  KernelContext context(values_, arguments.data, static_cast<uint32_t>(arguments.size), &temporary_);
   Status status = operators_[op](context);
   if (!status.ok() && status.name == nullptr) {
     status.name = name.data;
@@ -290,14 +327,11 @@ Status Method::runKernel(const FbTable& call, uint32_t instruction) {
 }
 
 Status Method::runDelegate(const FbTable& call, uint32_t instruction) {
-  const FbVector arguments = call.vector(schema::kCallArguments, 4);
   const uint32_t index = call.u32(schema::kCallTarget);
   const Delegate& delegate = delegates_[index];
   const Text name = plan_.tableAt(delegateTable_, index).string(schema::kDelegateId);
   report(EventKind::DelegateBegin, instruction, name);
-  const Status status = delegate.backend->execute(
-      delegate.state, values_,
-      Span<const int32_t>(reinterpret_cast<const int32_t*>(arguments.data), arguments.count), temporary_);
+  const Status status = delegate.backend->execute(delegate.state, values_, argumentsOf(call), temporary_);
   report(EventKind::DelegateEnd, instruction, name);
   return status;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "format/delegate_blob.hpp"
 #include "format/pte_schema.hpp"
 
 namespace carina::rt {
@@ -25,6 +26,12 @@ bool tensorBytes(const int32_t* sizes, uint32_t rank, size_t element, size_t* by
   return total <= PTRDIFF_MAX;
 }
 
+// What counts as one step (Walker::charge()) where bytes are gone through: those of blobs, which backends
+// read when they prepare them, of initial values, which are copied, of names, which are compared.
+constexpr size_t kBlobBytesPerStep = 4;
+constexpr size_t kStoredBytesPerStep = 16;
+constexpr size_t kNameBytesPerStep = 16;
+
 bool isPermutation(const uint8_t* order, uint32_t rank) {
   uint32_t seen = 0;
   for (uint32_t d = 0; d < rank; ++d) {
@@ -36,28 +43,47 @@ bool isPermutation(const uint8_t* order, uint32_t rank) {
 
 }  // namespace
 
-Status PlanReader::open(const Program& program, uint32_t index) {
+Status PlanReader::charge(size_t steps) const {
+  program_->walker_.charge(steps);
+  return program_->walker_.status();
+}
+
+Status PlanReader::chargeSearch(size_t nameBytes) const {
+  return charge(program_->namedDataCount() * (1 + nameBytes / kNameBytesPerStep));
+}
+
+/// Two blocks of a blob may be named data.
+Status PlanReader::chargeBlob(const Bytes& blob) const {
+  CARINA_RT_TRY(chargeSearch(2 * carina::format::blob::kExternalKeyBytes));
+  return charge(blob.size / kBlobBytesPerStep);
+}
+
+Status PlanReader::openPools(const Program& program, uint32_t index) {
   program_ = &program;
   if (index >= program.methodCount()) return failure(Code::NotFound, "a method index is out of range", index);
   plan = program.plan(index);
+  pools = plan.vector(schema::kPlanBufferSizes, 8);
+  return program.walker_.status();
+}
+
+Status PlanReader::open(const Program& program, uint32_t index) {
+  CARINA_RT_TRY(openPools(program, index));
   values = plan.tables(schema::kPlanValues);
   inputs = plan.vector(schema::kPlanInputs, 4);
   outputs = plan.vector(schema::kPlanOutputs, 4);
   chains = plan.tables(schema::kPlanChains);
   operators = plan.tables(schema::kPlanOperators);
   delegates = plan.tables(schema::kPlanDelegates);
-  pools = plan.vector(schema::kPlanBufferSizes, 8);
   const Text name = plan.string(schema::kPlanName);
   CARINA_RT_TRY(program.walker_.status());
   if (name.data == nullptr || !values.present() || !inputs.present() || !outputs.present() ||
       !chains.present() || !pools.present()) {
     return failure(Code::Corrupt, "a method lacks a required part", plan.position());
   }
-  for (uint32_t i = 1; i < pools.count; ++i) {
-    const int64_t bytes = pools.i64(i);
-    if (bytes < 0 || static_cast<uint64_t>(bytes) > PTRDIFF_MAX) {
-      return failure(Code::Corrupt, "the size of a memory pool is out of range", i);
-    }
+  CARINA_RT_TRY(charge(pools.count));
+  for (uint32_t i = 0; i < poolCount(); ++i) {
+    size_t unused = 0;
+    CARINA_RT_TRY(checkPool(i, &unused));
   }
   for (uint32_t i = 0; i < values.count; ++i) {
     Value unused;
@@ -65,7 +91,12 @@ Status PlanReader::open(const Program& program, uint32_t index) {
   }
   CARINA_RT_TRY(checkIndices(inputs, values.count, "an input is not a value of the method"));
   CARINA_RT_TRY(checkIndices(outputs, values.count, "an output is not a value of the method"));
+  for (uint32_t i = 0; i < inputs.count; ++i) {
+    if (isConstant(static_cast<uint32_t>(inputs.i32(i))))
+      return failure(Code::Corrupt, "an input of the method is a constant of the program", i);
+  }
   for (uint32_t i = 0; i < operators.count; ++i) {
+    CARINA_RT_TRY(charge(1));
     const FbTable entry = plan.tableAt(operators, i);
     const size_t base = entry.string(schema::kOperatorName).size;
     const size_t overload = entry.string(schema::kOperatorOverload).size;
@@ -81,7 +112,16 @@ Status PlanReader::open(const Program& program, uint32_t index) {
   return program.walker_.status();
 }
 
+Status PlanReader::checkPool(uint32_t pool, size_t* bytes) const {
+  const int64_t stated = pools.i64(pool + 1);
+  if (stated < 0 || static_cast<uint64_t>(stated) > PTRDIFF_MAX)
+    return failure(Code::Corrupt, "the size of a memory pool is out of range", pool + 1);
+  *bytes = static_cast<size_t>(stated);
+  return Status{};
+}
+
 Status PlanReader::checkIndices(const FbVector& indices, uint32_t limit, const char* what) const {
+  CARINA_RT_TRY(charge(indices.count));
   for (uint32_t i = 0; i < indices.count; ++i) {
     if (static_cast<uint32_t>(indices.i32(i)) >= limit) return failure(Code::Corrupt, what, i);
   }
@@ -94,6 +134,7 @@ Status PlanReader::checkInstructions(const FbTable& chain) const {
   if (!instructions.present())
     return failure(Code::Corrupt, "a chain has no instructions vector", chain.position());
   for (uint32_t i = 0; i < instructions.count; ++i) {
+    CARINA_RT_TRY(charge(1));
     const FbTable entry = plan.tableAt(instructions, i);
     const FbTable call = entry.table(schema::kInstructionContent);
     const InstructionType type = static_cast<InstructionType>(entry.u8(schema::kInstructionType));
@@ -117,6 +158,7 @@ Status PlanReader::checkInstructions(const FbTable& chain) const {
       case InstructionType::Move:
         if (first >= values.count || second >= values.count)
           return failure(Code::Corrupt, "a move names no value", i);
+        CARINA_RT_TRY(checkMove(second, i));
         break;
       case InstructionType::JumpFalse:
         if (first >= values.count || second > instructions.count)
@@ -132,6 +174,35 @@ Status PlanReader::checkInstructions(const FbTable& chain) const {
   return Status{};
 }
 
+/// A move makes a value another one. Who calls the method has been told what its inputs and outputs are and
+/// where they lie, and that constants are not written, so these stay what they were when it was loaded.
+Status PlanReader::checkMove(uint32_t to, uint32_t instruction) const {
+  CARINA_RT_TRY(charge(size_t{inputs.count} + outputs.count));
+  if (contains(inputs, to))
+    return failure(Code::Unsupported, "a move overwrites an input of the method", instruction);
+  if (contains(outputs, to))
+    return failure(Code::Unsupported, "a move overwrites an output of the method; return a copy of the value",
+                   instruction);
+  if (isConstant(to)) return failure(Code::Corrupt, "a move overwrites a constant", instruction);
+  return program_->walker_.status();
+}
+
+bool PlanReader::contains(const FbVector& indices, uint32_t value) const {
+  for (uint32_t i = 0; i < indices.count; ++i) {
+    if (static_cast<uint32_t>(indices.i32(i)) == value) return true;
+  }
+  return false;
+}
+
+bool PlanReader::isConstant(uint32_t i) const {
+  const FbTable entry = plan.tableAt(values, i);
+  if (entry.u8(schema::kValueType) != static_cast<uint8_t>(ValueType::Tensor)) return false;
+  const FbTable content = entry.table(schema::kValueContent);
+  if (content.table(schema::kTensorAllocation).present()) return false;
+  return content.u32(schema::kTensorData) != 0 ||
+         content.table(schema::kTensorExtra).u8(schema::kExtraLocation) != 0;
+}
+
 bool PlanReader::isTensor(int64_t value) const {
   return value >= 0 && value < static_cast<int64_t>(values.count) &&
          plan.tableAt(values, static_cast<uint32_t>(value)).u8(schema::kValueType) ==
@@ -143,14 +214,15 @@ Status PlanReader::list(const FbTable& content, uint32_t i, uint32_t width, List
   CARINA_RT_TRY(program_->walker_.status());
   if (!items.present()) return failure(Code::Corrupt, "a list value has no items vector", i);
   *list = List{items.data, items.count};
-  return Status{};
+  // Strings and lists of bytes or numbers are not looked at.
+  return width == 1 ? Status{} : charge(items.count);
 }
 
 Status PlanReader::value(uint32_t i, Span<MutableBytes> memory, const NamedData* named, Value* value) const {
   const FbTable entry = plan.tableAt(values, i);
   const FbTable content = entry.table(schema::kValueContent);
   const ValueType type = static_cast<ValueType>(entry.u8(schema::kValueType));
-  CARINA_RT_TRY(program_->walker_.status());
+  CARINA_RT_TRY(charge(1));
   *value = Value{};
   if (type == ValueType::None || type == ValueType::Null) return Status{};
   if (!content.present()) return failure(Code::Corrupt, "a value has no content", i);
@@ -237,6 +309,7 @@ Status PlanReader::tensor(const FbTable& content, uint32_t i, Span<MutableBytes>
   tensor->sizes = reinterpret_cast<const int32_t*>(sizes.data);
   tensor->dimOrder = order.data;
   tensor->rank = static_cast<uint8_t>(sizes.count);
+  CARINA_RT_TRY(charge(sizes.count));
   if (!tensorBytes(tensor->sizes, tensor->rank, element, &tensor->bytes)) {
     return failure(Code::Corrupt, "a tensor's sizes are negative or too large", i);
   }
@@ -258,6 +331,7 @@ Status PlanReader::storedBytes(const FbTable& content, uint32_t i, const NamedDa
     if (key.size == 0)
       return failure(Code::Corrupt, "a tensor whose data are in another file has no name", i);
     if (named == nullptr) return Status{};
+    CARINA_RT_TRY(chargeSearch(key.size));
     if (!named->find(key, stored).ok())
       return failureNamed(Code::NotFound, "the data of a tensor are in another file, which was not given",
                           key.data, key.size, i);
@@ -302,7 +376,9 @@ Status PlanReader::tensorMemory(const FbTable& content, uint32_t i, Span<Mutable
   tensor->planned = true;
   if (memory.empty()) return Status{};
   tensor->data = memory[id - 1].data + static_cast<size_t>(offset);
-  if (hasStored && tensor->bytes != 0) memcpy(tensor->data, stored.data, tensor->bytes);
+  if (!hasStored || tensor->bytes == 0) return Status{};
+  CARINA_RT_TRY(charge(tensor->bytes / kStoredBytesPerStep));
+  memcpy(tensor->data, stored.data, tensor->bytes);
   return Status{};
 }
 
@@ -315,14 +391,17 @@ Status PlanReader::delegateBlob(uint32_t i, Bytes* blob) const {
   CARINA_RT_TRY(program_->walker_.status());
   if (id.size == 0 || !reference.present())
     return failure(Code::Corrupt, "a delegate without name or data", i);
-  if (location == schema::kLocationSegment) return program_->segment(index, blob);
+  if (location == schema::kLocationSegment) {
+    CARINA_RT_TRY(program_->segment(index, blob));
+    return chargeBlob(*blob);
+  }
   if (location != schema::kLocationInline || index >= program_->inlineData_.count) {
     return failure(Code::Corrupt, "a delegate's data do not exist", i);
   }
   const FbVector data = program_->root_.tableAt(program_->inlineData_, index).vector(schema::kInlineBytes, 1);
   CARINA_RT_TRY(program_->walker_.status());
   *blob = Bytes(data.data, data.count);
-  return Status{};
+  return chargeBlob(*blob);
 }
 
 }  // namespace carina::rt

@@ -11,8 +11,11 @@ namespace carina::rt {
 
 class PlanReader {
  public:
-  /// Verifies method `index`. Afterwards the accessors below only see what was checked.
+  /// Verifies method `index`. Afterwards the accessors below only see what was checked. Charges the program's
+  /// walker for all that it and the accessors go through; the caller began the work.
   Status open(const Program& program, uint32_t index);
+  /// Only what poolCount() and poolBytes() need.
+  Status openPools(const Program& program, uint32_t index);
 
   FbTable plan;
   FbVector values, inputs, outputs, chains, operators, delegates, pools;
@@ -24,6 +27,8 @@ class PlanReader {
   Status delegateBlob(uint32_t i, Bytes* blob) const;
   uint32_t poolCount() const { return pools.count > 0 ? pools.count - 1 : 0; }
   size_t poolBytes(uint32_t pool) const { return static_cast<size_t>(pools.i64(pool + 1)); }
+  /// The same where the size is yet to be verified.
+  Status checkPool(uint32_t pool, size_t* bytes) const;
 
  private:
   Status tensor(const FbTable& content, uint32_t i, Span<MutableBytes> memory, const NamedData* named,
@@ -35,7 +40,15 @@ class PlanReader {
   Status list(const FbTable& content, uint32_t i, uint32_t width, List* list) const;
   Status checkIndices(const FbVector& indices, uint32_t limit, const char* what) const;
   Status checkInstructions(const FbTable& chain) const;
+  Status checkMove(uint32_t to, uint32_t instruction) const;
+  bool contains(const FbVector& indices, uint32_t value) const;
+  /// Whether value `i` is a tensor that lies in the program or in another file, and is never written.
+  bool isConstant(uint32_t i) const;
   bool isTensor(int64_t value) const;
+  /// Steps of verification, see Walker::charge().
+  Status charge(size_t steps) const;
+  Status chargeSearch(size_t nameBytes) const;
+  Status chargeBlob(const Bytes& blob) const;
 
   const Program* program_ = nullptr;
 };

@@ -52,6 +52,9 @@ Status Program::load(Bytes file, Program* program) {
     if (size > file.size) return failure(Code::Truncated, "the program is longer than the file", 16);
     if (program->segmentBase_ > file.size)
       return failure(Code::Truncated, "the segments begin beyond the file", 24);
+    // Else data that the application fills could be the lists that were checked.
+    if (program->segmentBase_ != 0 && program->segmentBase_ < size)
+      return failure(Code::Corrupt, "the segments begin inside the program", 24);
     if (program->segmentBase_ != 0) segmentBytes = file.size - program->segmentBase_;
     if (length >= schema::kHeaderLength) {
       if (file.size < schema::kHeaderOffset + schema::kHeaderLength)
@@ -163,6 +166,7 @@ Status Program::mutableData(uint64_t index, Bytes* bytes) const {
 }
 
 Status Program::verify() const {
+  walker_.beginWork(used_);
   for (uint32_t i = 0; i < plans_.count; ++i) {
     PlanReader reader;
     CARINA_RT_TRY(reader.open(*this, i));

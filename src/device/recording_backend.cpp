@@ -59,6 +59,7 @@ Result<Tensor> copyOut(const rt::Tensor& tensor) {
   CARINA_TRY(const Runner::Io io, describe(tensor));
   Tensor out = Tensor::uninitialized(io.dtype, io.shape);
   if (tensor.bytes == 0) return out;
+  if (tensor.data == nullptr) return fail("a tensor has no memory");
   auto* target = reinterpret_cast<uint8_t*>(out.mutableBytes().data());
   const auto* source = static_cast<const uint8_t*>(tensor.data);
   if (isRowMajor(tensor)) {
@@ -73,7 +74,8 @@ Result<Tensor> copyOut(const rt::Tensor& tensor) {
   return out;
 }
 
-void copyIn(const Tensor& tensor, rt::Tensor& into) {
+void copyIn(const Tensor& tensor, const rt::Tensor& into) {
+  CARINA_CHECK(tensor.bytes().size() == into.bytes, "the tensors have as many bytes");
   if (into.bytes == 0) return;
   const auto* source = reinterpret_cast<const uint8_t*>(tensor.bytes().data());
   auto* target = static_cast<uint8_t*>(into.data);

@@ -14,8 +14,8 @@ namespace carina::device {
 
 /// A Carina tensor with the bytes of a runtime tensor, rearranged to row-major order.
 Result<Tensor> copyOut(const rt::Tensor& tensor);
-/// The reverse; types and shapes are equal.
-void copyIn(const Tensor& tensor, rt::Tensor& into);
+/// The reverse; types and shapes are equal, and the runtime tensor has memory.
+void copyIn(const Tensor& tensor, const rt::Tensor& into);
 /// Where a delegate's inputs lie: the memory that holds data before its commands run.
 std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob);
 /// Type and logical shape of a runtime tensor.
@@ -31,6 +31,10 @@ class RecordingBackend final : public rt::Backend {
   size_t stateBytes() const override { return delegate_.stateBytes(); }
   rt::Status prepare(rt::Bytes blob, const rt::NamedData& named, void* state,
                      size_t* temporaryBytes) override;
+  rt::Status checkCall(const void* state, rt::Span<const rt::Value> values,
+                       rt::Span<const int32_t> arguments) const override {
+    return delegate_.checkCall(state, values, arguments);
+  }
   rt::Status execute(void* state, rt::Span<rt::Value> values, rt::Span<const int32_t> arguments,
                      rt::Arena& temporary) override;
 

@@ -101,7 +101,7 @@ Status Runner::State::load() {
 
 Status Runner::State::describeIo() {
   for (uint32_t i = 0; i < method.inputCount(); ++i) {
-    rt::Value& value = method.mutableInput(i);
+    const rt::Value& value = method.input(i);
     if (value.kind != rt::ValueKind::Tensor) continue;  // numbers were fixed by the export
     CARINA_TRY(Io io, describe(value.tensor));
     inputs.push_back(std::move(io));
@@ -172,7 +172,11 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   State& state = *state_;
   CARINA_RETURN_IF_ERROR(checkInputs(inputs, state.inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    copyIn(inputs[i], state.method.mutableInput(state.tensorInputs[i]).tensor);
+    const uint32_t index = state.tensorInputs[i];
+    rt::MutableBytes memory;
+    if (const rt::Status status = state.method.inputMemory(index, &memory); !status.ok())
+      return asError(status);
+    copyIn(inputs[i], state.method.input(index).tensor);
   }
   state.recorder.clear();
   if (state.backend) state.backend->runs().clear();

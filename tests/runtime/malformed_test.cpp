@@ -5,6 +5,7 @@
 #include "format/delegate_blob.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/method_builder.hpp"
+#include "pte/shared_parts.hpp"
 #include "runtime/program_support.hpp"
 
 namespace carina::rt {
@@ -225,6 +226,8 @@ TEST(Malformed, DelegateBlobs) {
   refused("beyond the scratch arena", [](pte::DelegateBlob& b) { b.outputs[0].offset = -16; });
   refused("out of range",
           [](pte::DelegateBlob& b) { b.outputs[0].shape = {1 << 30, 1 << 30, 1 << 30, 1, 1, 1}; });
+  refused("out of range", [](pte::DelegateBlob& b) { b.outputs[0].shape = {0, 5, 1, 1, 1, 1 << 28}; });
+  refused("out of range", [](pte::DelegateBlob& b) { b.outputs[0].shape = {0, 1 << 30, 1 << 30, 16, 1, 1}; });
   refused("odd size", [](pte::DelegateBlob& b) { b.outputs[0].elementBytes = 3; });
   refused("neither COP1 nor COP2", [](pte::DelegateBlob& b) { b.payload[0] = std::byte{0}; });
   refused("ends inside", [](pte::DelegateBlob& b) { b.payload.resize(32); });
@@ -233,6 +236,96 @@ TEST(Malformed, DelegateBlobs) {
   pte::ByteVector unknown = good;
   std::memcpy(unknown.data() + 32, "cmd_dada", 8);
   EXPECT_NE(textOf(prepare(unknown)).find("unknown name"), std::string::npos);
+}
+
+/// What the call stores: 4 bytes in the arena, to a tensor of `sizes`.
+Status loadWithOutput(pte::ScalarType type, std::vector<int32_t> sizes) {
+  pte::Program program;
+  pte::MethodBuilder builder(program);
+  const ValueId x = builder.input(PteType::Int8, {4});
+  const ValueId d = builder.activation(type, sizes);
+  builder.delegate({"EthosUBackend", pte::buildDelegateBlob(goodBlob()), false,
+                    pte::ethosUCompileSpecs({"ethos-u55-128", "", "", false})},
+                   std::vector{x}, std::vector{d});
+  builder.output(d);
+  EXPECT_TRUE(builder.finish().ok());
+  return exercise(write(program));
+}
+
+TEST(Malformed, CallsThatDoNotFitTheirBlobAreFoundAtLoad) {
+  EXPECT_TRUE(loadWithOutput(PteType::Int8, {4}).ok());
+  EXPECT_TRUE(loadWithOutput(PteType::Int16, {2}).ok());
+  EXPECT_TRUE(loadWithOutput(PteType::Int8, {3}).ok()) << "padding is dropped";
+  EXPECT_TRUE(loadWithOutput(PteType::Int8, {8}).ok()) << "nibbles";
+  EXPECT_EQ(loadWithOutput(PteType::UInt8, {8}).code, Code::ShapeMismatch);
+  EXPECT_EQ(loadWithOutput(PteType::Int8, {5}).code, Code::ShapeMismatch);
+  EXPECT_EQ(loadWithOutput(PteType::Int8, {0}).code, Code::ShapeMismatch);
+  EXPECT_EQ(loadWithOutput(PteType::Int8, {1 << 10, 1 << 9}).code, Code::ShapeMismatch);
+}
+
+/// A method with an input, a constant, two activations and an output, and one move.
+Status withMove(size_t from, size_t to) {
+  pte::Program program;
+  pte::MethodBuilder builder(program);
+  const std::byte bytes[4] = {};
+  const ValueId input = builder.input(PteType::Int8, {4});
+  const ValueId constant = builder.constant(PteType::Int8, {4}, bytes);
+  const ValueId a = builder.activation(PteType::Int8, {4});
+  const ValueId b = builder.activation(PteType::Int8, {4});
+  const ValueId output = builder.activation(PteType::Int8, {4});
+  builder.kernel("aten::relu.out", {input, a});
+  builder.kernel("aten::relu.out", {input, b});
+  builder.kernel("aten::relu.out", {a, output});
+  builder.output(output);
+  EXPECT_TRUE(builder.finish().ok());
+  const ValueId ids[] = {input, constant, a, b, output};
+  program.methods[0].chains[0].instructions.emplace_back(
+      pte::MoveCall{static_cast<int32_t>(ids[from]), static_cast<int32_t>(ids[to])});
+  return exercise(write(program));
+}
+
+TEST(Malformed, MovesLeaveInputsOutputsAndConstantsAlone) {
+  constexpr size_t kInput = 0, kConstant = 1, kA = 2, kB = 3, kOutput = 4;
+  const auto moved = [](size_t from, size_t to) { return textOf(withMove(from, to)); };
+  EXPECT_NE(moved(kA, kInput).find("a move overwrites an input"), std::string::npos) << moved(kA, kInput);
+  EXPECT_NE(moved(kA, kOutput).find("a move overwrites an output"), std::string::npos);
+  EXPECT_NE(moved(kA, kConstant).find("a move overwrites a constant"), std::string::npos);
+  // Out of one of them it may go: the value is looked at again where it is used.
+  EXPECT_EQ(withMove(kA, kB).what, nullptr);
+  EXPECT_EQ(withMove(kConstant, kB).what, nullptr);
+  EXPECT_EQ(withMove(kOutput, kB).what, nullptr);
+}
+
+TEST(Malformed, ConstantsAreNoInputs) {
+  pte::Program program = sample();
+  pte::Method& method = program.methods[0];
+  for (size_t i = 0; i < method.values.size(); ++i) {
+    const auto* tensor = std::get_if<pte::Tensor>(&method.values[i]);
+    if (tensor != nullptr && tensor->dataIndex != 0) method.inputs.push_back(static_cast<int32_t>(i));
+  }
+  ASSERT_EQ(method.inputs.size(), 2u);
+  const Status status = exercise(write(program));
+  EXPECT_NE(textOf(status).find("an input of the method is a constant"), std::string::npos) << textOf(status);
+}
+
+TEST(Malformed, SegmentsDoNotBeginInsideTheProgram) {
+  std::string file = write(sample());
+  const uint64_t base = 16;
+  std::memcpy(file.data() + 8 + 16, &base, sizeof(base));  // segment_base_offset of the extended header
+  const Status status = exercise(file);
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_NE(textOf(status).find("segments begin inside"), std::string::npos) << textOf(status);
+}
+
+TEST(Malformed, PartsThatAreUsedTooOften) {
+  for (const std::string& file : {pte::SharedParts(3000).arguments(), pte::SharedParts(3000).integers(),
+                                  pte::SharedParts(3000).names()}) {
+    const Status status = exercise(file);
+    EXPECT_EQ(status.code, Code::Unsupported) << textOf(status);
+    EXPECT_NE(textOf(status).find("more steps than its size allows"), std::string::npos);
+  }
+  // In small numbers it is nothing to complain of.
+  EXPECT_EQ(exercise(pte::SharedParts(10).integers()).what, nullptr);
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ class PlusOne final : public Backend {
     *temporaryBytes = 32;
     return Status{};
   }
+  Status checkCall(const void*, Span<const Value>, Span<const int32_t> arguments) const override {
+    return arguments.size == 2 ? Status{} : failure(Code::ShapeMismatch, "one input and one output");
+  }
   Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override {
     ++calls;
     if (*static_cast<uint8_t*>(state) != 0x5a || temporary.allocate(32, 16) == nullptr)

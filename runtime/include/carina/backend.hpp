@@ -26,7 +26,13 @@ class Backend {
   /// Checks `blob` (untrusted) and fills `state`. `temporaryBytes` is what execute() takes from the temporary
   /// arena, aligned to 16. The blob stays valid as long as the state is used.
   virtual Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) = 0;
-  /// `arguments` are indices of `values`: the delegate's inputs, then its outputs.
+  /// Whether a call of the delegate with these arguments can succeed, with `values` as the program describes
+  /// them: asked for each call when a method is loaded. Inputs and outputs without planned memory have no
+  /// data yet.
+  virtual Status checkCall(const void* state, Span<const Value> values,
+                           Span<const int32_t> arguments) const = 0;
+  /// `arguments` are indices of `values`: the delegate's inputs, then its outputs. Values may be others than
+  /// checkCall() has seen: programs may move them.
   virtual Status execute(void* state, Span<Value> values, Span<const int32_t> arguments,
                          Arena& temporary) = 0;
 

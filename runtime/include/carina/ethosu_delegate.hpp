@@ -26,6 +26,7 @@ class EthosUDelegate final : public Backend {
   static constexpr size_t kStateBytes = 4 * sizeof(Bytes) + 8;
   size_t stateBytes() const override { return kStateBytes; }
   Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
+  Status checkCall(const void* state, Span<const Value> values, Span<const int32_t> arguments) const override;
   Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override;
 
   /// How many of a delegate call's arguments are inputs; `state` was prepared.

@@ -64,6 +64,14 @@ class Walker {
   FbTable root() const;
   const Bytes& buffer() const { return buffer_; }
 
+  /// Parts of a FlatBuffer may be shared, so that what a small one describes can be far larger than it is.
+  /// Whoever walks lists charges for what it looks at; more than kStepsPerByte for each of the `bytes` of the
+  /// file since beginWork() is noted as a contradiction.
+  static constexpr uint32_t kStepsPerByte = 16;
+  static constexpr uint32_t kFreeSteps = 4096;
+  void beginWork(size_t bytes) const;
+  void charge(size_t steps) const;
+
   /// The first contradiction met since construction.
   bool good() const { return what_ == nullptr; }
   Status status() const { return good() ? Status{} : failure(code_, what_, where_); }
@@ -79,6 +87,7 @@ class Walker {
   mutable const char* what_ = nullptr;
   mutable uint32_t where_ = 0;
   mutable Code code_ = Code::Corrupt;
+  mutable uint64_t stepsLeft_ = 0;
 };
 
 }  // namespace carina::rt

@@ -71,11 +71,12 @@ class Method {
   /// Inputs and outputs in program order. `index` is in range.
   const Value& input(uint32_t index) const { return values_[static_cast<size_t>(inputs_.i32(index))]; }
   const Value& output(uint32_t index) const { return values_[static_cast<size_t>(outputs_.i32(index))]; }
-  Value& mutableInput(uint32_t index) { return values_[static_cast<size_t>(inputs_.i32(index))]; }
 
   /// Copies `bytes` into the input's planned memory, or makes the input point at them when it has none (they
   /// stay valid until after execute()). The size is that of the tensor exactly.
   Status setInput(uint32_t index, Bytes bytes);
+  /// Where an input lies, for callers that fill it in place: its planned memory, or what setInput() gave.
+  Status inputMemory(uint32_t index, MutableBytes* bytes);
   /// Where an output without planned memory goes; Code::InvalidState for planned ones.
   Status bindOutput(uint32_t index, MutableBytes bytes);
 
@@ -92,6 +93,9 @@ class Method {
   };
   static constexpr size_t rounded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 
+  Status inputTensor(uint32_t index, Tensor** tensor);
+  Status checkDelegateCalls(const FbTable& plan, const FbVector& chains) const;
+  static Span<const int32_t> argumentsOf(const FbTable& call);
   Status runChain(const FbTable& chain);
   Status runKernel(const FbTable& call, uint32_t instruction);
   Status runDelegate(const FbTable& call, uint32_t instruction);
