@@ -15,9 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto archive = std::make_shared<const std::string>(writeZip(members));
   const auto tensors = pt2::readPickledTensors(asBytes(*archive), archive);
   if (!tensors.ok()) return 0;
-  for (const auto& tensor : *tensors) {
-    if (checkedNumElements(tensor.tensor.sizes).value_or(0) < (1 << 20))
-      (void)pt2::denseTensor(tensor.tensor);
-  }
+  Budget views(size_t{1} << 20);
+  for (const auto& tensor : *tensors) (void)pt2::denseTensor(tensor.tensor, views);
   return 0;
 }

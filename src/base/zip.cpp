@@ -1,126 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/zip.hpp"
 
-#include <minizip/ioapi.h>
-#include <minizip/unzip.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <unordered_set>
+
+#include "base/zip_directory.hpp"
 
 namespace carina {
 namespace {
 
 // Reading ---------------------------------------------------------------------------------------------
 
-/// What minizip sees as a file: bytes in memory and a position.
-struct MemoryFile {
-  ByteSpan bytes;
-  uint64_t position = 0;
-  bool failed = false;  // something was read past the end; minizip would take that for zeros
-};
+constexpr uint64_t kInflationBase = uint64_t{64} << 20, kInflationFactor = 64;
 
-voidpf openMemory(voidpf opaque, const void*, int) {
-  return opaque;
-}
-
-uLong readMemory(voidpf, voidpf stream, void* buffer, uLong size) {
-  auto& file = *static_cast<MemoryFile*>(stream);
-  const uint64_t n =
-      std::min<uint64_t>(size, file.bytes.size() - std::min<uint64_t>(file.position, file.bytes.size()));
-  if (n > 0) std::memcpy(buffer, file.bytes.data() + file.position, n);
-  file.position += n;
-  if (n < size) file.failed = true;
-  return static_cast<uLong>(n);
-}
-
-uLong writeMemory(voidpf, voidpf, const void*, uLong) {
-  return 0;
-}
-
-ZPOS64_T tellMemory(voidpf, voidpf stream) {
-  return static_cast<MemoryFile*>(stream)->position;
-}
-
-long seekMemory(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
-  auto& file = *static_cast<MemoryFile*>(stream);
-  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_END   ? file.bytes.size()
-                        : origin == ZLIB_FILEFUNC_SEEK_CUR ? file.position
-                                                           : 0;
-  if (offset > file.bytes.size() || base > file.bytes.size() - offset) return -1;
-  file.position = base + offset;
-  return 0;
-}
-
-int closeMemory(voidpf, voidpf) {
-  return 0;
-}
-int errorMemory(voidpf, voidpf stream) {
-  return static_cast<MemoryFile*>(stream)->failed ? -1 : 0;
-}
-
-class Unzipper {
- public:
-  explicit Unzipper(ByteSpan bytes) : file_{bytes} {
-    zlib_filefunc64_def functions{openMemory, readMemory,  writeMemory, tellMemory,
-                                  seekMemory, closeMemory, errorMemory, &file_};
-    handle_ = unzOpen2_64("archive", &functions);
-  }
-  ~Unzipper() {
-    if (handle_) unzClose(handle_);
-  }
-  Unzipper(const Unzipper&) = delete;
-  Unzipper& operator=(const Unzipper&) = delete;
-  unzFile get() const { return handle_; }
-
- private:
-  MemoryFile file_;
-  unzFile handle_ = nullptr;
-};
-
-constexpr size_t kMaxMembers = 1u << 20;
-
-/// Entry at the reader's current position.
-Result<ZipArchive::Member> currentMember(unzFile zip, uint64_t archiveSize) {
-  unz_file_info64 info{};
-  if (unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) {
-    return fail("the archive's directory is damaged");
-  }
-  std::string name(info.size_filename, '\0');
-  if (unzGetCurrentFileInfo64(zip, &info, name.data(), static_cast<uLong>(name.size()), nullptr, 0, nullptr,
-                              0) != UNZ_OK) {
-    return fail("the archive's directory is damaged");
-  }
+Result<ZipArchive::Member> memberOf(ZipEntry entry) {
+  const std::string& name = entry.name;
   if (name.empty() || name.find('\0') != std::string::npos)
     return fail("a member of the archive has an impossible name");
-  if ((info.flag & 1u) != 0) return fail("member '{}' is encrypted", name);
-  if (info.compression_method != 0 && info.compression_method != Z_DEFLATED) {
+  if ((entry.flags & 1u) != 0) return fail("member '{}' is encrypted", name);
+  if (entry.method != 0 && entry.method != Z_DEFLATED) {
     return fail("member '{}' uses compression method {}; only stored and deflated members can be read", name,
-                info.compression_method);
+                entry.method);
   }
-  int method = 0, level = 0;
-  if (unzOpenCurrentFile2(zip, &method, &level, 1) != UNZ_OK) {
-    return fail("the header of member '{}' is damaged or disagrees with the directory", name);
-  }
-  const uint64_t offset = unzGetCurrentFileZStreamPos64(zip);
-  unzCloseCurrentFile(zip);
-  if (offset > archiveSize || info.compressed_size > archiveSize - offset) {
-    return fail("member '{}' reaches beyond the end of the archive", name);
-  }
-  ZipArchive::Member member{std::move(name), info.uncompressed_size,       info.compressed_size,
-                            offset,          info.compression_method == 0, static_cast<uint32_t>(info.crc)};
-  if (member.stored && member.size != member.compressedSize) {
-    return fail("member '{}' is stored but has two sizes, {} and {}", member.name, member.size,
-                member.compressedSize);
+  const bool stored = entry.method == 0;
+  if (stored && entry.size != entry.compressedSize) {
+    return fail("member '{}' is stored but has two sizes, {} and {}", name, entry.size, entry.compressedSize);
   }
   // Deflate cannot expand more than 1032 times, so a larger claim is a lie (and would only exhaust memory).
-  if (!member.stored && member.size / 1032 > member.compressedSize + 1) {
-    return fail("member '{}' claims {} bytes, more than its {} compressed bytes can hold", member.name,
-                member.size, member.compressedSize);
+  if (!stored && entry.size / 1032 > entry.compressedSize + 1) {
+    return fail("member '{}' claims {} bytes, more than its {} compressed bytes can hold", name, entry.size,
+                entry.compressedSize);
   }
-  return member;
+  return ZipArchive::Member{std::move(entry.name), entry.size, entry.compressedSize,
+                            entry.dataOffset,      stored,     entry.crc};
 }
 
 Status checkOverlap(std::vector<const ZipArchive::Member*> byOffset) {
@@ -178,33 +93,20 @@ Status inflateInto(ByteSpan input, std::span<std::byte> output) {
 
 }  // namespace
 
-Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> owner) {
+Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                    std::shared_ptr<Budget> inflation) {
   ZipArchive archive;
   archive.bytes_ = bytes;
   archive.owner_ = std::move(owner);
-  // An archive without members is an end record alone, which minizip does not look for at offset 0.
-  static constexpr char kEmptyArchive[22] = {'P', 'K', 5, 6};
-  if (bytes.size() == sizeof kEmptyArchive &&
-      std::memcmp(bytes.data(), kEmptyArchive, sizeof kEmptyArchive) == 0) {
-    return archive;
-  }
-  const Unzipper zip(bytes);
-  if (!zip.get()) return fail("is not a zip archive, or its end is missing");
-  unz_global_info64 global{};
-  if (unzGetGlobalInfo64(zip.get(), &global) != UNZ_OK) return fail("the archive's directory is damaged");
-  if (global.number_entry == 0) return fail("the archive's directory is damaged");
-  std::unordered_set<std::string> names;
-  int state = unzGoToFirstFile(zip.get());
-  for (; state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
-    if (archive.members_.size() >= kMaxMembers)
-      return fail("the archive has more than {} members", kMaxMembers);
-    CARINA_TRY(Member member, currentMember(zip.get(), bytes.size()));
-    if (!names.insert(member.name).second) return fail("the archive has two members named '{}'", member.name);
+  archive.inflation_ =
+      inflation ? std::move(inflation)
+                : std::make_shared<Budget>(Budget::ofFile(bytes.size(), kInflationBase, kInflationFactor));
+  CARINA_TRY(std::vector<ZipEntry> entries, readZipDirectory(bytes));
+  for (ZipEntry& entry : entries) {
+    CARINA_TRY(Member member, memberOf(std::move(entry)));
+    if (!archive.index_.emplace(member.name, archive.members_.size()).second)
+      return fail("the archive has two members named '{}'", member.name);
     archive.members_.push_back(std::move(member));
-  }
-  if (state != UNZ_END_OF_LIST_OF_FILE || archive.members_.size() != global.number_entry) {
-    return fail("the archive's directory is damaged: {} of {} members can be read", archive.members_.size(),
-                global.number_entry);
   }
   std::vector<const Member*> members;
   for (const Member& member : archive.members_) members.push_back(&member);
@@ -213,9 +115,8 @@ Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> 
 }
 
 const ZipArchive::Member* ZipArchive::find(std::string_view name) const {
-  const auto it =
-      std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
-  return it == members_.end() ? nullptr : &*it;
+  const auto it = index_.find(std::string(name));
+  return it == index_.end() ? nullptr : &members_[it->second];
 }
 
 Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
@@ -223,6 +124,11 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
   if (member.stored) {
     CARINA_RETURN_IF_ERROR(checkCrc(member, raw));
     return Contents{raw, owner_};
+  }
+  if (!inflation_->take(member.size)) {
+    return fail("member '{}' inflates to {} bytes, more than an archive of this size may", member.name,
+                member.size)
+        .withRemedy("Write the archive again with members that are stored, not compressed.");
   }
   auto memory = std::make_shared<std::vector<std::byte>>(member.size);
   if (auto status = inflateInto(raw, *memory); !status) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/file.hpp"
 
@@ -35,10 +36,13 @@ class Reader {
   ByteSpan bytes_;
 };
 
+/// Symbols and sections whose names are longer go without: any number of them can name one long text.
+constexpr size_t kMaxName = 4096;
+
 /// Text up to the NUL at `offset` of a string table; empty when there is none.
 std::string_view stringAt(ByteSpan table, size_t offset) {
   if (offset >= table.size()) return {};
-  const std::string_view rest = asText(table.subspan(offset));
+  const std::string_view rest = asText(table.subspan(offset)).substr(0, kMaxName);
   const size_t end = rest.find('\0');
   return end == std::string_view::npos ? std::string_view{} : rest.substr(0, end);
 }
@@ -174,10 +178,14 @@ void readSections(const Reader& file, ElfImage& image) {
     return file.part(header(i, 16), header(i, 20));
   };
   const ByteSpan names = contents(namesIndex);
+  bool hasAttributes = false, hasSymbols = false;
   for (uint32_t i = 0; i < count; ++i) {
     image.sections.push_back({stringAt(names, header(i, 0)), header(i, 12), header(i, 16), header(i, 20)});
-    if (header(i, 4) == kAttributes) image.attributes = readAttributes(contents(i));
-    if (header(i, 4) == kSymbolTable) readSymbols(contents(i), contents(header(i, 24)), image);
+    // One of each is what linkers write; a thousand sections could share the bytes of one.
+    if (header(i, 4) == kAttributes && !std::exchange(hasAttributes, true))
+      image.attributes = readAttributes(contents(i));
+    if (header(i, 4) == kSymbolTable && !std::exchange(hasSymbols, true))
+      readSymbols(contents(i), contents(header(i, 24)), image);
   }
 }
 

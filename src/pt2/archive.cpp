@@ -33,10 +33,13 @@ Status expectText(const Archive& archive, const std::string& path, std::string_v
 }  // namespace
 
 Result<Archive> Archive::open(ByteSpan bytes, std::shared_ptr<const void> owner) {
+  constexpr uint64_t kJsonBase = uint64_t{8} << 20, kJsonFactor = 16;
   auto zip = ZipArchive::open(bytes, std::move(owner));
   if (!zip.ok()) return std::move(zip).error().withRemedy(kSave);
   Archive archive;
   archive.zip_ = std::move(*zip);
+  archive.fileBytes_ = bytes.size();
+  archive.json_ = std::make_shared<Budget>(Budget::ofFile(bytes.size(), kJsonBase, kJsonFactor));
   CARINA_RETURN_IF_ERROR(archive.recognise());
   return archive;
 }
@@ -95,16 +98,27 @@ Result<std::string> Archive::chooseModel(const std::string& wanted) const {
   }
   if (models_.size() == 1) return models_[0];
   if (has("model")) return std::string("model");
-  return fail("holds {} programs: {}", models_.size(), list)
-      .withRemedy("Choose one with --program NAME.");
+  return fail("holds {} programs: {}", models_.size(), list).withRemedy("Choose one with --program NAME.");
 }
 
-Result<ZipArchive::Contents> Archive::graph(const std::string& model) const {
+Result<JsonText> Archive::readJson(const ZipArchive::Member& member) const {
+  if (!json_->take(member.size)) {
+    return fail("'{}' is a text of {} bytes, more than an archive of {} bytes may hold", member.name,
+                member.size, fileBytes_)
+        .withRemedy(
+            "Write the archive again with members that are stored, not compressed, as torch.export.save "
+            "does.");
+  }
+  CARINA_TRY(const ZipArchive::Contents contents, zip_.read(member));
+  return JsonText::parse(asText(contents.bytes));
+}
+
+Result<JsonText> Archive::graph(const std::string& model) const {
   const std::string path =
       container_ == Container::FlatZip ? std::string(kFlatGraph) : "models/" + model + ".json";
   const ZipArchive::Member* member = find(path);
   if (!member) return fail("the archive has no '{}'", path);
-  return zip_.read(*member);
+  return readJson(*member);
 }
 
 }  // namespace carina::pt2

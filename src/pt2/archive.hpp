@@ -8,6 +8,7 @@
 
 #include "base/zip.hpp"
 #include "pt2/exported_program.hpp"
+#include "pt2/json.hpp"
 
 namespace carina::pt2 {
 
@@ -23,17 +24,25 @@ class Archive {
   Result<std::string> chooseModel(const std::string& wanted) const;
 
   /// The graph's JSON text.
-  Result<ZipArchive::Contents> graph(const std::string& model) const;
+  Result<JsonText> graph(const std::string& model) const;
+  /// A member as JSON. What a text becomes takes about twenty times its size, so texts have a budget of their
+  /// own: 8 MiB and 16 times the file in all.
+  Result<JsonText> readJson(const ZipArchive::Member& member) const;
 
   /// A member by its path below the root folder; null when there is none.
   const ZipArchive::Member* find(const std::string& path) const { return zip_.find(root_ + path); }
   Result<ZipArchive::Contents> read(const ZipArchive::Member& member) const { return zip_.read(member); }
+  /// Of the whole file, for archives within it.
+  const std::shared_ptr<Budget>& inflation() const { return zip_.inflation(); }
+  uint64_t fileBytes() const { return fileBytes_; }
 
  private:
   Status recognise();
   Status recogniseFolder(const std::string& root);
 
   ZipArchive zip_;
+  uint64_t fileBytes_ = 0;
+  std::shared_ptr<Budget> json_;
   std::string root_;  // "model/", "" for the flat generation
   Container container_ = Container::RawState;
   std::vector<std::string> models_;

@@ -12,7 +12,7 @@ using Tag = Argument::Tag;
 
 Result<std::string> tensorName(JsonValue value) {
   CARINA_TRY(const JsonObject object, JsonObject::of(value, "a tensor argument"));
-  CARINA_TRY(std::string name, object.getString("name"));
+  CARINA_TRY(std::string name, object.getName("name"));
   if (name.empty()) return fail("a tensor argument has an empty name");
   return name;
 }
@@ -88,7 +88,7 @@ Status readSymbols(JsonValue value, bool list, Tag constant, Argument& argument)
 
 Status readGraph(JsonValue value, Argument& argument) {
   CARINA_TRY(const JsonObject object, JsonObject::of(value, "a subgraph"));
-  CARINA_TRY(std::string name, object.getString("name"));
+  CARINA_TRY(std::string name, object.getName("name"));
   CARINA_TRY(const JsonValue text, object.get("graph"));
   CARINA_TRY(GraphDocument graph, readGraphDocument(text));
   argument.names.push_back(std::move(name));

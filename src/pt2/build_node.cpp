@@ -333,9 +333,11 @@ class NodeBuilder {
 }  // namespace
 
 std::string ValueNames::claim(const std::string& wanted) {
-  std::string name = wanted;
-  for (int i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
-  return name;
+  if (taken_.insert(wanted).second) return wanted;
+  for (int& number = lastNumber_[wanted];;) {
+    std::string name = fmt::format("{}_{}", wanted, ++number);
+    if (taken_.insert(name).second) return name;
+  }
 }
 
 Result<ir::Value*> findValue(const Scope& scope, const std::string& name) {

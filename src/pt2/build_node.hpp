@@ -18,6 +18,7 @@ class ValueNames {
 
  private:
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> lastNumber_;  // that a wanted name was given
 };
 
 /// What a node can refer to: the values of the (sub)graph it stands in.

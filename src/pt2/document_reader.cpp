@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON to the structures of document.hpp.
 #include <algorithm>
+#include <unordered_set>
 
 #include "pt2/document.hpp"
 #include "pt2/metadata.hpp"
@@ -19,7 +20,7 @@ Result<SymbolicSize> readSize(JsonValue value) {
   }
   if (tagged.tag != "as_expr") return fail("a size has the unknown tag '{}'", tagged.tag);
   CARINA_TRY(const JsonObject expression, JsonObject::of(tagged.value, "a symbolic size"));
-  CARINA_TRY(size.expression, expression.getString("expr_str"));
+  CARINA_TRY(size.expression, expression.getName("expr_str"));
   if (size.expression.empty()) return fail("a symbolic size has an empty expression");
   if (const auto hint = expression.find("hint")) {
     CARINA_TRY(const JsonTagged number, jsonTagged(*hint, "the hint of a symbolic size"));
@@ -53,16 +54,15 @@ Result<std::vector<Argument>> readArguments(const JsonObject& object, std::strin
 
 Result<NodeDocument> readNodeBody(const JsonObject& object, NodeDocument node) {
   CARINA_TRY(const JsonArray inputs, object.getArray("inputs"));
+  std::unordered_set<std::string> names;
   for (JsonValue item : inputs) {
     CARINA_TRY(const JsonObject input, JsonObject::of(item, "an input of the node"));
     NamedArgument argument;
-    CARINA_TRY(argument.name, input.getString("name"));
+    CARINA_TRY(argument.name, input.getName("name"));
     CARINA_TRY(const JsonValue value, input.get("arg"));
     CARINA_TRY(argument.value, readArgument(value));
-    const bool twice = !argument.name.empty() &&
-                       std::any_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](const NamedArgument& other) { return other.name == argument.name; });
-    if (twice) return fail("the argument '{}' is given twice", argument.name);
+    if (!argument.name.empty() && !names.insert(argument.name).second)
+      return fail("the argument '{}' is given twice", argument.name);
     node.inputs.push_back(std::move(argument));
   }
   CARINA_TRY(node.outputs, readArguments(object, "outputs"));
@@ -72,10 +72,9 @@ Result<NodeDocument> readNodeBody(const JsonObject& object, NodeDocument node) {
 Result<NodeDocument> readNode(JsonValue value, size_t index) {
   CARINA_TRY(const JsonObject object, JsonObject::of(value, fmt::format("node {}", index)));
   NodeDocument node;
-  CARINA_TRY(node.target, object.getString("target"));
-  if (const auto name = object.find("name")) {
-    CARINA_TRY(const std::string_view text, jsonString(*name, "the name of a node"));
-    node.name = text;
+  CARINA_TRY(node.target, object.getName("target"));
+  if (object.find("name")) {
+    CARINA_TRY(node.name, object.getName("name"));
   }
   auto body = readNodeBody(object, node);
   if (!body.ok())
@@ -98,10 +97,10 @@ Result<Spec> readNamed(const JsonObject& object, Spec spec, typename Spec::Kind 
   CARINA_TRY(const JsonObject argument, object.getObject("arg"));
   spec.argument.tag = Argument::Tag::Tensor;
   spec.argument.kind = "as_tensor";
-  CARINA_TRY(std::string name, argument.getString("name"));
+  CARINA_TRY(std::string name, argument.getName("name"));
   spec.argument.names.push_back(std::move(name));
   if (!key.empty()) {
-    CARINA_TRY(spec.target, object.getString(key));
+    CARINA_TRY(spec.target, object.getName(key));
   }
   return spec;
 }
@@ -131,7 +130,7 @@ Result<InputSpec> readInputSpec(JsonValue value) {
   }
   if (tagged.tag == "constant_input") {
     spec.kind = Kind::Constant;
-    CARINA_TRY(spec.target, object.getString("name"));
+    CARINA_TRY(spec.target, object.getName("name"));
     CARINA_TRY(const JsonValue constant, object.get("value"));
     CARINA_TRY(spec.argument, readArgument(constant));
     return spec;

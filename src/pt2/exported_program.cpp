@@ -29,6 +29,12 @@ void findState(BuiltProgram& built) {
   }
 }
 
+/// The text and its parsed form are gone when this returns.
+Result<ProgramDocument> readDocument(const Archive& archive, const std::string& model) {
+  CARINA_TRY(const JsonText json, archive.graph(model));
+  return readProgramDocument(json.root());
+}
+
 }  // namespace
 
 std::string_view containerText(Container container) {
@@ -49,9 +55,7 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   ExportedProgram program;
   program.container = archive.container();
   CARINA_TRY(program.model, archive.chooseModel(options.model));
-  CARINA_TRY(const ZipArchive::Contents text, archive.graph(program.model));
-  CARINA_TRY(const JsonText json, JsonText::parse(asText(text.bytes)));
-  CARINA_TRY(ProgramDocument document, readProgramDocument(json.root()));
+  CARINA_TRY(ProgramDocument document, readDocument(archive, program.model));
   program.torchVersion = document.torchVersion;
   program.schemaMajor = document.schemaMajor;
   program.schemaMinor = document.schemaMinor;

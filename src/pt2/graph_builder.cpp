@@ -24,7 +24,8 @@ class GraphBuilder {
   GraphBuilder(const ProgramDocument& program, const Archive& archive, const std::string& model)
       : program_(program),
         weights_(archive, model, StateDict::Section::Weights),
-        constants_(archive, model, StateDict::Section::Constants) {
+        constants_(archive, model, StateDict::Section::Constants),
+        viewBudget_(viewBudget(archive.fileBytes())) {
     built_.graph = ir::Graph(model);
   }
 
@@ -134,7 +135,7 @@ class GraphBuilder {
     const ViewKey key{stored.storage.data(), stored.type, stored.offset, stored.sizes, stored.strides};
     const bool shareable = !stored.storage.empty();
     if (const auto it = views_.find(key); shareable && it != views_.end()) return it->second;
-    CARINA_TRY(Tensor tensor, denseTensor(stored));
+    CARINA_TRY(Tensor tensor, denseTensor(stored, viewBudget_));
     const bool clash = fqn.empty() || documentNames_.contains(fqn);
     ir::Value* value = built_.graph.addConstant(std::move(tensor), names_.claim(clash ? argument : fqn));
     if (shareable) views_.emplace(key, value);
@@ -272,6 +273,7 @@ class GraphBuilder {
 
   const ProgramDocument& program_;
   StateDict weights_, constants_;
+  Budget viewBudget_;
   BuiltProgram built_;
   ValueNames names_;
   std::unordered_set<std::string> used_, writtenTargets_, documentNames_;

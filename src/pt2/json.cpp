@@ -80,7 +80,8 @@ Result<JsonText> JsonText::parse(std::string_view text) {
   JsonText result;
   result.parser_ = std::make_unique<simdjson::dom::parser>();
   // The parser keeps strings in buffers of its own, so the text is not needed afterwards.
-  const simdjson::padded_string padded(mayHoldNonFinite(text) ? quoteNonFinite(text) : std::string(text));
+  const simdjson::padded_string padded =
+      mayHoldNonFinite(text) ? simdjson::padded_string(quoteNonFinite(text)) : simdjson::padded_string(text);
   if (result.parser_->allocate(std::max<size_t>(padded.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
     return fail("the JSON text of {} bytes is too large", text.size());
   }
@@ -157,9 +158,11 @@ Result<bool> JsonObject::getBool(std::string_view key) const {
   return jsonBool(value, fmt::format("'{}' of {}", key, what_));
 }
 
-Result<std::string> JsonObject::getString(std::string_view key) const {
+Result<std::string> JsonObject::getName(std::string_view key) const {
+  constexpr size_t kMaxName = 4096;
   CARINA_TRY(const JsonValue value, get(key));
   CARINA_TRY(const std::string_view text, jsonString(value, fmt::format("'{}' of {}", key, what_)));
+  if (text.size() > kMaxName) return fail("'{}' of {} is longer than {} bytes", key, what_, kMaxName);
   return std::string(text);
 }
 

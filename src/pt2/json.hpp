@@ -49,7 +49,8 @@ class JsonObject {
   std::optional<JsonValue> find(std::string_view key) const;
   Result<int64_t> getInt(std::string_view key) const;
   Result<bool> getBool(std::string_view key) const;
-  Result<std::string> getString(std::string_view key) const;
+  /// A name: at most 4 KiB, because everything that a node becomes repeats its name.
+  Result<std::string> getName(std::string_view key) const;
   Result<JsonArray> getArray(std::string_view key) const;
   Result<JsonObject> getObject(std::string_view key) const;
   simdjson::dom::object entries() const { return object_; }

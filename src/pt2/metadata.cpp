@@ -8,6 +8,9 @@
 namespace carina::pt2 {
 namespace {
 
+/// Messages and reports repeat the path for every node that a module became, so it is cut behind this.
+constexpr size_t kMaxPath = 1024;
+
 /// Splits at `separator` outside of brackets, parentheses and quotes.
 std::vector<std::string_view> splitOutside(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -42,12 +45,12 @@ std::string plainPath(std::string_view path) {
   std::string plain;
   for (char c : path) {
     if (c == ']' || c == '\'' || c == '"') continue;
-    plain += c == '[' ? '.' : c;
+    if (c == '[') c = '.';
+    // x.['0'] and the like leave two dots
+    if (c == '.' && (plain.empty() || plain.back() == '.')) continue;
+    if (plain.size() == kMaxPath) return plain + "...";
+    plain += c;
   }
-  while (!plain.empty() && plain.front() == '.') plain.erase(plain.begin());
-  // x.['0'] and the like leave two dots
-  plain.erase(std::unique(plain.begin(), plain.end(), [](char a, char b) { return a == '.' && b == '.'; }),
-              plain.end());
   return plain;
 }
 
@@ -93,16 +96,18 @@ std::vector<ModuleClass> readModuleClasses(std::optional<JsonValue> metadata) {
 std::string sourceLineOf(std::string_view stackTrace) {
   std::string best, fallback;
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
-  for (size_t at = stackTrace.find(kFile); at != std::string_view::npos;
-       at = stackTrace.find(kFile, at + 1)) {
-    const std::string_view rest = stackTrace.substr(at + kFile.size());
-    const size_t quote = rest.find(kLine);
-    if (quote == std::string_view::npos) break;
-    const std::string_view file = rest.substr(0, quote);
-    const char* begin = rest.data() + quote + kLine.size();
+  while (!stackTrace.empty()) {  // a frame's place has a line of its own
+    const size_t length = std::min(stackTrace.find('\n'), stackTrace.size());
+    const std::string_view text = stackTrace.substr(0, length);
+    stackTrace.remove_prefix(std::min(length + 1, stackTrace.size()));
+    const size_t at = text.find(kFile), quote = text.rfind(kLine);
+    if (at == std::string_view::npos || quote == std::string_view::npos || quote < at + kFile.size())
+      continue;
+    const std::string_view file = text.substr(at + kFile.size(), quote - at - kFile.size());
     int line = 0;
-    const auto [end, error] = std::from_chars(begin, rest.data() + rest.size(), line);
-    if (error != std::errc() || file.find('\n') != std::string_view::npos) continue;
+    const char* begin = text.data() + quote + kLine.size();
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), line);
+    if (error != std::errc() || file.size() > kMaxPath) continue;
     (isTorchFile(file) ? fallback : best) = fmt::format("{}:{}", file, line);
   }
   return best.empty() ? fallback : best;

@@ -32,11 +32,11 @@ struct Global {
 };
 struct Storage {
   const ScalarType* type = nullptr;  // null: untyped, elements are bytes
-  std::string key;
+  Ref key = 0;                       // a string
   int64_t elements = 0;
 };
 struct View {
-  StoredTensor tensor;
+  std::unique_ptr<StoredTensor> tensor;  // a hundred bytes that few values need
 };
 using Value =
     std::variant<None, Mark, bool, int64_t, double, std::string, Tuple, List, Dict, Global, Storage, View>;
@@ -54,7 +54,10 @@ constexpr std::string_view kRemedy =
 class Reader {
  public:
   Reader(const ZipArchive& zip, std::string root, ByteSpan program)
-      : zip_(zip), root_(std::move(root)), program_(program) {}
+      : zip_(zip),
+        root_(std::move(root)),
+        program_(program),
+        work_(Budget::ofFile(std::min(program.size(), kMaxWorth), kBaseWork, kWorkFactor)) {}
 
   Result<std::vector<PickledTensor>> run() {
     CARINA_RETURN_IF_ERROR(execute());
@@ -69,13 +72,22 @@ class Reader {
       if (!name || !view)
         return fail("the pickle holds something that is not a named tensor").withRemedy(kRemedy);
       if (!names.insert(*name).second) return fail("the pickle names '{}' twice", *name);
-      tensors.push_back({*name, view->tensor});
+      CARINA_RETURN_IF_ERROR(spend(2 * view->tensor->sizes.size()));
+      tensors.push_back({*name, *view->tensor});
     }
     return tensors;
   }
 
  private:
   Error damaged() const { return fail("the pickle is damaged at byte {}", at_); }
+
+  /// For what an opcode copies out of values made before: opcodes are a byte long, and what they name can be
+  /// as long as the pickle.
+  Status spend(size_t units) {
+    if (work_.take(units)) return {};
+    return fail("the pickle of {} bytes repeats its own values too often (at byte {})", program_.size(), at_)
+        .withRemedy(kRemedy);
+  }
 
   // Reading bytes
   // ----------------------------------------------------------------------------------------------
@@ -150,7 +162,8 @@ class Reader {
       CARINA_TRY(const uint64_t opcode, takeUnsigned(1));
       if (opcode == '.') return {};
       CARINA_RETURN_IF_ERROR(step(static_cast<uint8_t>(opcode)));
-      if (values_.size() > kMaxValues) return fail("the pickle holds more than {} values", kMaxValues);
+      if (std::max({values_.size(), stack_.size(), memo_.size()}) > kMaxValues)
+        return fail("the pickle holds more than {} values", kMaxValues);
     }
   }
 
@@ -330,12 +343,12 @@ class Reader {
     const auto* key = as<std::string>(tuple->items[2]);
     const auto* elements = as<int64_t>(tuple->items[4]);
     if (!kind || *kind != "storage" || !type || !key || !elements || *elements < 0) return damaged();
-    Storage storage{nullptr, *key, *elements};
+    Storage storage{nullptr, tuple->items[2], *elements};
     if (type->name != "torch.storage UntypedStorage") {
       storage.type = scalarTypeByStorage(std::string_view(type->name).substr(type->name.find(' ') + 1));
       if (!storage.type) return damaged();
     }
-    push(std::move(storage));
+    push(storage);
     return {};
   }
 
@@ -345,6 +358,7 @@ class Reader {
     const auto* arguments = as<Tuple>(argumentsRef);
     const auto* function = as<Global>(functionRef);
     if (!arguments || !function) return damaged();
+    CARINA_RETURN_IF_ERROR(spend(arguments->items.size() + 1));
     const std::vector<Ref> items = arguments->items;
     const std::string name = function->name;
     if (name == "collections OrderedDict") return orderedDict(items);
@@ -373,6 +387,7 @@ class Reader {
     if (items.size() == 1) {
       const auto* pairs = as<List>(items[0]);
       if (!pairs) return damaged();
+      CARINA_RETURN_IF_ERROR(spend(pairs->items.size()));
       for (Ref ref : pairs->items) {
         const auto* pair = as<Tuple>(ref);
         const auto* list = as<List>(ref);
@@ -387,7 +402,8 @@ class Reader {
 
   Result<Shape> sizes(Ref ref) {
     const auto* tuple = as<Tuple>(ref);
-    if (!tuple) return damaged();
+    if (!tuple || tuple->items.size() > kMaxRank) return damaged();
+    CARINA_RETURN_IF_ERROR(spend(tuple->items.size()));
     Shape shape;
     for (Ref item : tuple->items) {
       const auto* size = as<int64_t>(item);
@@ -402,23 +418,25 @@ class Reader {
     const auto* storage = as<Storage>(items[0]);
     const auto* offset = as<int64_t>(items[1]);
     if (!storage || !offset) return damaged();
-    View view;
-    view.tensor.type = type ? type : storage->type;
-    if (!view.tensor.type) return damaged();
-    view.tensor.offset = *offset;
-    CARINA_TRY(view.tensor.sizes, sizes(items[2]));
-    CARINA_TRY(view.tensor.strides, sizes(items[3]));
+    auto view = std::make_unique<StoredTensor>();
+    view->type = type ? type : storage->type;
+    if (!view->type) return damaged();
+    view->offset = *offset;
+    CARINA_TRY(view->sizes, sizes(items[2]));
+    CARINA_TRY(view->strides, sizes(items[3]));
     CARINA_TRY(const ZipArchive::Contents contents, storageBytes(*storage));
-    view.tensor.storage = contents.bytes;
-    view.tensor.owner = contents.owner;
-    push(std::move(view));
+    view->storage = contents.bytes;
+    view->owner = contents.owner;
+    push(View{std::move(view)});
     return {};
   }
 
   /// Read once per storage, so that views of one storage are seen to share it.
   Result<ZipArchive::Contents> storageBytes(const Storage& storage) {
-    if (const auto it = storages_.find(storage.key); it != storages_.end()) return it->second;
-    const std::string name = root_ + "data/" + storage.key;
+    const auto& key = std::get<std::string>(values_[storage.key]);
+    CARINA_RETURN_IF_ERROR(spend(key.size()));
+    if (const auto it = storages_.find(key); it != storages_.end()) return it->second;
+    const std::string name = root_ + "data/" + key;
     const ZipArchive::Member* member = zip_.find(name);
     if (!member) return fail("the storage '{}' is missing", name);
     CARINA_TRY(ZipArchive::Contents contents, zip_.read(*member));
@@ -427,11 +445,15 @@ class Reader {
       return fail("the storage '{}' has {} bytes, {} elements of {} are announced", name,
                   contents.bytes.size(), storage.elements, storage.type ? storage.type->name : "bytes");
     }
-    storages_.emplace(storage.key, contents);
+    storages_.emplace(key, contents);
     return contents;
   }
 
-  static constexpr size_t kMaxValues = size_t{1} << 22;
+  static constexpr size_t kMaxValues = size_t{1} << 21;
+  static constexpr size_t kMaxRank = 64;
+  // Real pickles copy a fifth of a value per byte.
+  static constexpr uint64_t kBaseWork = uint64_t{1} << 16, kWorkFactor = 4;
+  static constexpr size_t kMaxWorth = size_t{8} << 20;
 
   const ZipArchive& zip_;
   std::string root_;  // "archive/"
@@ -441,13 +463,15 @@ class Reader {
   std::vector<Ref> stack_;
   std::unordered_map<uint64_t, Ref> memo_;
   std::unordered_map<std::string, ZipArchive::Contents> storages_;
+  Budget work_;
 };
 
 }  // namespace
 
-Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner) {
+Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                                      std::shared_ptr<Budget> inflation) {
   if (bytes.empty()) return std::vector<PickledTensor>{};
-  CARINA_TRY(const ZipArchive zip, ZipArchive::open(bytes, std::move(owner)));
+  CARINA_TRY(const ZipArchive zip, ZipArchive::open(bytes, std::move(owner), std::move(inflation)));
   if (zip.members().empty()) return fail("the torch.save() archive is empty");
   const std::string& first = zip.members().front().name;
   const size_t slash = first.find('/');

@@ -20,7 +20,8 @@ struct PickledTensor {
 
 /// `bytes`: a torch.save() zip whose pickle is a dict (or OrderedDict) from names to tensors or parameters.
 /// Two names may share a storage. An empty file is an empty dictionary. Errors name the opcode or function
-/// that is not understood.
-Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner);
+/// that is not understood. `inflation`: of the file that the archive lies in, null when it is one itself.
+Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                                      std::shared_ptr<Budget> inflation = nullptr);
 
 }  // namespace carina::pt2

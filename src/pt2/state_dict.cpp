@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pt2/state_dict.hpp"
 
-#include "base/file.hpp"
 #include "pt2/pickle.hpp"
 
 namespace carina::pt2 {
@@ -32,7 +31,7 @@ Status StateDict::loadPickled() {
     const ZipArchive::Member* member = archive_.find(path);
     if (!member) continue;
     CARINA_TRY(const ZipArchive::Contents contents, archive_.read(*member));
-    auto tensors = readPickledTensors(contents.bytes, contents.owner);
+    auto tensors = readPickledTensors(contents.bytes, contents.owner, archive_.inflation());
     if (!tensors.ok())
       return fail("in '{}': {}", path, tensors.error().message())
           .withRemedy(tensors.error().diagnostics()[0].remedy);
@@ -46,9 +45,9 @@ Status StateDict::loadConfig() {
   const std::string path = fmt::format("data/{0}/{1}_{0}_config.json", what(), model_);
   const ZipArchive::Member* member = archive_.find(path);
   if (!member) return {};
-  CARINA_TRY(const ZipArchive::Contents contents, archive_.read(*member));
-  auto json = JsonText::parse(asText(contents.bytes));
-  if (!json.ok()) return fail("'{}': {}", path, json.error().message());
+  auto json = archive_.readJson(*member);
+  if (!json.ok())
+    return fail("'{}': {}", path, json.error().message()).withRemedy(json.error().diagnostics()[0].remedy);
   CARINA_TRY(const JsonObject root, JsonObject::of(json->root(), path));
   CARINA_TRY(const JsonObject config, root.getObject("config"));
   for (const auto& [name, value] : config.entries()) {
@@ -61,7 +60,7 @@ Status StateDict::loadConfig() {
 Result<StateDict::Payload> StateDict::readPayload(JsonValue value) const {
   CARINA_TRY(const JsonObject object, JsonObject::of(value, "an entry of the weights table"));
   Payload payload;
-  CARINA_TRY(payload.path, object.getString("path_name"));
+  CARINA_TRY(payload.path, object.getName("path_name"));
   if (payload.path.empty() || payload.path.find('/') != std::string::npos ||
       payload.path.find("..") != std::string::npos) {
     return fail("the weights table names the impossible member '{}'", payload.path);

@@ -6,9 +6,6 @@
 namespace carina::pt2 {
 namespace {
 
-/// A view with stride 0 can be much larger than its storage; more than this is taken for a damaged file.
-constexpr int64_t kMaxExpandedBytes = int64_t{1} << 32;
-
 /// Whether the elements follow each other in row-major order; strides of dimensions of size 1 do not matter.
 bool isDense(const StoredTensor& stored) {
   int64_t expected = 1;
@@ -48,7 +45,7 @@ Tensor gather(const StoredTensor& stored, DType dtype) {
   return tensor;
 }
 
-Result<Tensor> denseView(const StoredTensor& stored, DType dtype) {
+Result<Tensor> denseView(const StoredTensor& stored, DType dtype, Budget& budget) {
   const int64_t size = dtypeSize(dtype);
   const auto available = static_cast<int64_t>(stored.storage.size()) / size;
   if (static_cast<int64_t>(stored.storage.size()) % size != 0) {
@@ -75,22 +72,33 @@ Result<Tensor> denseView(const StoredTensor& stored, DType dtype) {
                 shapeText(stored.sizes), stored.offset, available);
   }
   const auto bytes = checkedMul(*count, size);
-  if (isDense(stored)) {
+  const bool dense = isDense(stored);
+  // A bool is looked at byte by byte.
+  if (!bytes || ((!dense || dtype == DType::Bool) && !budget.take(static_cast<uint64_t>(*bytes)))) {
+    return fail("of shape {} is a view of {} bytes; such views would take too much memory together",
+                shapeText(stored.sizes), stored.storage.size())
+        .withRemedy(
+            "Give parameters and buffers a storage of their own (tensor.contiguous()) before export, or "
+            "compute "
+            "what is expanded in forward().");
+  }
+  if (dense) {
     const auto view =
         stored.storage.subspan(static_cast<size_t>(stored.offset * size), static_cast<size_t>(*bytes));
     return Tensor::borrow(dtype, stored.sizes, view, stored.owner);
-  }
-  if (!bytes || (*count > available && *bytes > kMaxExpandedBytes)) {
-    return fail("of shape {} would expand to an impossible size", shapeText(stored.sizes));
   }
   return gather(stored, dtype);
 }
 
 }  // namespace
 
-Result<Tensor> denseTensor(const StoredTensor& stored) {
+Budget viewBudget(uint64_t fileBytes) {
+  return Budget::ofFile(fileBytes, uint64_t{32} << 20, 16);
+}
+
+Result<Tensor> denseTensor(const StoredTensor& stored, Budget& budget) {
   CARINA_TRY(const DType dtype, supportedType(*stored.type));
-  CARINA_TRY(Tensor tensor, denseView(stored, dtype));
+  CARINA_TRY(Tensor tensor, denseView(stored, dtype, budget));
   if (dtype == DType::Bool) {
     for (uint8_t value : tensor.as<uint8_t>()) {
       if (value > 1) return fail("holds a bool that is neither 0 nor 1");

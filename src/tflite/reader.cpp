@@ -2,6 +2,7 @@
 // .tflite bytes to tflite::Model. The FlatBuffers verifier guards every access; indices are checked here.
 #include <cstring>
 
+#include "base/budget.hpp"
 #include "base/file.hpp"
 #include "tflite/model.hpp"
 #include "tflite/options.hpp"
@@ -32,7 +33,8 @@ ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
 
 class Reader {
  public:
-  explicit Reader(ByteSpan file) : file_(file) {}
+  explicit Reader(ByteSpan file)
+      : file_(file), copies_(Budget::ofFile(file.size(), kCopiesBase, kCopiesFactor)) {}
 
   Result<Model> read() {
     if (!isTflite(file_)) return fail("not a TensorFlow Lite model: the identifier TFL3 is missing");
@@ -56,6 +58,7 @@ class Reader {
     }
     for (uint32_t i = 0; root.metadata() != nullptr && i < root.metadata()->size(); ++i) {
       const fb::MetadataEntry* entry = root.metadata()->Get(i);
+      CARINA_RETURN_IF_ERROR(charge(kRecord, entry->name()));
       if (entry->buffer() >= buffers_.size())
         return fail("metadata {} names buffer {}, there are {}", i, entry->buffer(), buffers_.size());
       model.metadata.push_back({text(entry->name()), buffers_[entry->buffer()]});
@@ -81,14 +84,28 @@ class Reader {
     return {};
   }
 
-  Result<Tensor> readTensor(const fb::TensorEntry& from) const {
+  /// Tables, vectors and texts can be shared, so each is charged for before it is copied.
+  template <typename... Vectors>
+  Status charge(size_t record, const Vectors*... vectors) {
+    [[maybe_unused]] const auto bytes = [](const auto* vector) -> uint64_t {
+      return vector == nullptr ? 0 : uint64_t{vector->size()} * sizeof(*vector->Data());
+    };
+    if (copies_.take(record + (uint64_t{0} + ... + bytes(vectors)))) return {};
+    return Error(fail("too many parts of the file share their contents"))
+        .withRemedy("the file may have been made to exhaust memory; convert the network again");
+  }
+
+  Result<Tensor> readTensor(const fb::TensorEntry& from) {
+    const fb::Quantization* quantization = from.quantization();
+    CARINA_RETURN_IF_ERROR(charge(kRecord, from.name(), from.shape()));
+    if (quantization) CARINA_RETURN_IF_ERROR(charge(0, quantization->scale(), quantization->zero_point()));
     Tensor tensor;
     tensor.name = text(from.name());
     tensor.type = static_cast<TensorType>(from.type());
     for (const int32_t size : copyVector(from.shape())) tensor.shape.push_back(size);
     tensor.buffer = from.buffer();
     tensor.isVariable = from.is_variable();
-    if (const fb::Quantization* quantization = from.quantization()) {
+    if (quantization) {
       tensor.scales = copyVector(quantization->scale());
       tensor.zeroPoints = copyVector(quantization->zero_point());
       tensor.quantizedDimension = quantization->quantized_dimension();
@@ -99,13 +116,14 @@ class Reader {
     return tensor;
   }
 
-  static Result<Operator> readOperator(const fb::Root& root, const fb::OperatorEntry& from) {
+  Result<Operator> readOperator(const fb::Root& root, const fb::OperatorEntry& from) {
     const auto* codes = root.operator_codes();
     if (codes == nullptr || from.code() >= codes->size())
       return fail("operator code {} does not exist", from.code());
     const fb::OperatorCode* code = codes->Get(from.code());
     // Codes beyond 127 stand in the wider field only, older writers know the narrow one only.
     const int32_t builtin = std::max<int32_t>(code->short_builtin_code(), code->builtin_code());
+    CARINA_RETURN_IF_ERROR(charge(kRecord, from.inputs(), from.outputs(), code->custom_code()));
     Operator result;
     result.custom = builtin == kCustom;
     result.name = result.custom ? text(code->custom_code()) : builtinName(builtin);
@@ -113,6 +131,8 @@ class Reader {
     result.inputs = copyVector(from.inputs());
     result.outputs = copyVector(from.outputs());
     result.options = optionsOf(from);
+    for (const Option& option : result.options)
+      CARINA_RETURN_IF_ERROR(charge(option.list.size() * sizeof(int64_t)));
     result.customOptions = spanOf(from.custom_options());
     return result;
   }
@@ -126,7 +146,8 @@ class Reader {
     return {};
   }
 
-  Result<Subgraph> readSubgraph(const fb::Root& root, const fb::SubgraphEntry& from) const {
+  Result<Subgraph> readSubgraph(const fb::Root& root, const fb::SubgraphEntry& from) {
+    CARINA_RETURN_IF_ERROR(charge(kRecord, from.name(), from.inputs(), from.outputs()));
     Subgraph subgraph;
     subgraph.name = text(from.name());
     for (uint32_t i = 0; from.tensors() != nullptr && i < from.tensors()->size(); ++i) {
@@ -148,7 +169,11 @@ class Reader {
     return subgraph;
   }
 
+  static constexpr uint64_t kCopiesBase = uint64_t{1} << 20, kCopiesFactor = 32;
+  static constexpr size_t kRecord = 128;  // a tensor, an operator or the like without its contents
+
   ByteSpan file_;
+  Budget copies_;
   std::vector<ByteSpan> buffers_;
 };
 

@@ -7,8 +7,8 @@
 
 #include "tosa/ops.hpp"
 #include "tosa_0_80_generated.h"
+#include "tosa_io/wire_copies.hpp"
 #include "tosa_io/wire_graph.hpp"
-#include "tosa_io/wire_strings.hpp"
 
 namespace carina::tosa_io {
 namespace {
@@ -77,25 +77,30 @@ struct ElementInfo {
   DType dtype;
   bool isUnsigned;
   Shape shape;
+  ByteSpan data;  // of a constant
 };
 
 class BlockReader {
  public:
-  explicit BlockReader(const fb::TosaBasicBlock& source) : source_(source) {}
+  BlockReader(const fb::TosaBasicBlock& source, Copies& copies) : source_(source), copies_(copies) {}
 
   Result<WireBlock> read() {
-    block_.name = text(source_.name());
-    block_.inputs = texts(source_.inputs());
-    block_.outputs = texts(source_.outputs());
+    block_.name = copies_.text(source_.name());
+    block_.inputs = copies_.texts(source_.inputs());
+    block_.outputs = copies_.texts(source_.outputs());
     if (source_.tensors()) {
-      for (const auto* entry : *source_.tensors()) tensor(*entry);
+      for (const auto* entry : *source_.tensors()) {
+        tensor(*entry);
+        CARINA_RETURN_IF_ERROR(copies_.check());
+      }
     }
     if (source_.operators()) {
       for (const auto* entry : *source_.operators()) {
         auto status = operation(*entry);
         if (!status.ok()) {
-          const auto outputs = texts(entry->outputs());
-          return std::move(status).error().at(outputs.empty() ? fb::EnumNameOp(entry->op()) : outputs[0]);
+          const bool named = entry->outputs() && entry->outputs()->size() > 0;
+          return std::move(status).error().at(named ? entry->outputs()->Get(0)->str()
+                                                    : fb::EnumNameOp(entry->op()));
         }
       }
     }
@@ -105,7 +110,8 @@ class BlockReader {
  private:
   void tensor(const fb::TosaTensor& source) {
     WireTensor tensor;
-    tensor.name = text(source.name());
+    tensor.name = copies_.text(source.name());
+    copies_.charge(sizeof(WireTensor) + (source.shape() ? source.shape()->size() * sizeof(int64_t) : 0));
     if (source.shape()) tensor.shape.assign(source.shape()->begin(), source.shape()->end());
     tensor.dtype = elementType(source.type());
     tensor.typeName = fb::EnumNameDType(source.type());
@@ -115,7 +121,7 @@ class BlockReader {
     tensor.hasData = !tensor.data.empty();
     if (tensor.dtype) {
       const bool isUnsigned = source.type() == fb::DType::UINT8 || source.type() == fb::DType::UINT16;
-      elements_[tensor.name] = {*tensor.dtype, isUnsigned, tensor.shape};
+      elements_[tensor.name] = {*tensor.dtype, isUnsigned, tensor.shape, tensor.data};
     }
     block_.tensors.push_back(std::move(tensor));
   }
@@ -133,9 +139,12 @@ class BlockReader {
     op.op = fb::EnumNameOp(source.op());
     if (op.op.empty())
       return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
-    op.inputs = texts(source.inputs());
-    op.outputs = texts(source.outputs());
+    op.inputs = copies_.texts(source.inputs());
+    op.outputs = copies_.texts(source.outputs());
+    CARINA_RETURN_IF_ERROR(copies_.check());
     CARINA_RETURN_IF_ERROR(translate(source, op));
+    copies_.chargeLists(op);
+    CARINA_RETURN_IF_ERROR(copies_.check());
     if (source.op() == fb::Op::FULLY_CONNECTED) return fullyConnected(std::move(op));
     block_.operators.push_back(std::move(op));
     return {};
@@ -214,12 +223,12 @@ class BlockReader {
       }
       case Op::COND_IF: {
         CARINA_TRY(const auto* a, table<fb::CondIfAttribute>(source));
-        op.subGraphs = {text(a->then_branch()), text(a->else_branch())};
+        op.subGraphs = {copies_.text(a->then_branch()), copies_.text(a->else_branch())};
         return {};
       }
       case Op::WHILE_LOOP: {
         CARINA_TRY(const auto* a, table<fb::WhileLoopAttribute>(source));
-        op.subGraphs = {text(a->cond_branch()), text(a->body_branch())};
+        op.subGraphs = {copies_.text(a->cond_branch()), copies_.text(a->body_branch())};
         return {};
       }
       case Op::TRANSPOSE: {
@@ -243,7 +252,7 @@ class BlockReader {
         std::string bytes;
         if (a->implementation_attrs())
           bytes.assign(a->implementation_attrs()->begin(), a->implementation_attrs()->end());
-        op.attributes = {text(a->operator_name()), text(a->domain_name()), std::move(bytes)};
+        op.attributes = {copies_.text(a->operator_name()), copies_.text(a->domain_name()), std::move(bytes)};
         return {};
       }
       case Op::FFT2D: {
@@ -435,9 +444,7 @@ class BlockReader {
       tensor.shape = wide(info.shape);
       block_.tensors.push_back(std::move(tensor));
     };
-    const auto source = std::find_if(block_.tensors.begin(), block_.tensors.end(),
-                                     [&](const WireTensor& tensor) { return tensor.name == op.inputs[1]; });
-    const ByteSpan weightData = source == block_.tensors.end() ? ByteSpan() : source->data;
+    const ByteSpan weightData = weight.data;
     declare(result + "__input", input);
     declare(result + "__weight", weight, weightData);
     declare(result + "__product", output);
@@ -453,6 +460,7 @@ class BlockReader {
   }
 
   const fb::TosaBasicBlock& source_;
+  Copies& copies_;
   WireBlock block_;
   std::unordered_map<std::string, ElementInfo> elements_;
 };
@@ -469,12 +477,13 @@ Result<WireFile> readVersion080(ByteSpan bytes) {
   WireFile file;
   const fb::TosaGraph& graph = *fb::GetTosaGraph(bytes.data());
   if (!graph.regions()) return fail("the file has no regions");
+  Copies copies(bytes.size());
   for (const auto* region : *graph.regions()) {
     WireRegion& target = file.regions.emplace_back();
-    target.name = text(region->name());
+    target.name = copies.text(region->name());
     if (!region->blocks()) continue;
     for (const auto* block : *region->blocks()) {
-      CARINA_TRY(WireBlock read, BlockReader(*block).read());
+      CARINA_TRY(WireBlock read, BlockReader(*block, copies).read());
       target.blocks.push_back(std::move(read));
     }
   }

@@ -6,8 +6,8 @@
 #include "base/float16.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_1_x_generated.h"
+#include "tosa_io/wire_copies.hpp"
 #include "tosa_io/wire_graph.hpp"
-#include "tosa_io/wire_strings.hpp"
 
 namespace carina::tosa_io {
 namespace {
@@ -146,7 +146,8 @@ Result<Attributes> clampAttributes(const wire::TosaOperator& op, std::optional<D
 }
 
 /// In the order of the operator table. `inputType`: element type of the first operand.
-Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DType> inputType) {
+Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DType> inputType,
+                                Copies& copies) {
   switch (op.op()) {
     case wire::Op::CONV2D:
     case wire::Op::CONV3D:
@@ -195,7 +196,7 @@ Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DTyp
     case wire::Op::CUSTOM: {
       const auto& a = as<wire::CustomAttributes>(op);
       const ByteSpan bytes = byteSpan(a.implementation_attrs());
-      return Attributes{text(a.operator_name()), text(a.domain_name()),
+      return Attributes{copies.text(a.operator_name()), copies.text(a.domain_name()),
                         std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
     }
     default:
@@ -206,14 +207,14 @@ Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DTyp
 class Reader {
  public:
   Reader(ByteSpan bytes, const wire::TosaGraph& graph)
-      : bytes_(bytes), mayBeSnapshot_(graph.version()->draft()), graph_(graph) {}
+      : bytes_(bytes), mayBeSnapshot_(graph.version()->draft()), graph_(graph), copies_(bytes.size()) {}
 
   Result<WireFile> file() {
     WireFile file;
     if (!graph_.regions()) return fail("the file has no regions");
     for (const auto* region : *graph_.regions()) {
       WireRegion& target = file.regions.emplace_back();
-      target.name = text(region->name());
+      target.name = copies_.text(region->name());
       if (!region->blocks()) continue;
       for (const auto* source : *region->blocks()) {
         CARINA_TRY(WireBlock read, block(*source));
@@ -226,13 +227,14 @@ class Reader {
  private:
   Result<WireBlock> block(const wire::TosaBasicBlock& source) {
     WireBlock block;
-    block.name = text(source.name());
-    block.inputs = texts(source.inputs());
-    block.outputs = texts(source.outputs());
+    block.name = copies_.text(source.name());
+    block.inputs = copies_.texts(source.inputs());
+    block.outputs = copies_.texts(source.outputs());
     std::unordered_map<std::string, std::optional<DType>> types;
     if (source.tensors()) {
       for (const auto* entry : *source.tensors()) {
         CARINA_TRY(WireTensor tensor, this->tensor(*entry));
+        CARINA_RETURN_IF_ERROR(copies_.check());
         types[tensor.name] = tensor.dtype;
         block.tensors.push_back(std::move(tensor));
       }
@@ -240,11 +242,13 @@ class Reader {
     if (source.shapes()) {
       for (const auto* entry : *source.shapes()) {
         WireTensor tensor;
-        tensor.name = text(entry->name());
+        tensor.name = copies_.text(entry->name());
         tensor.shape = {int64_t{entry->rank()}};
         tensor.dtype = DType::Shape;
         tensor.data = byteSpan(entry->data());
         tensor.hasData = !tensor.data.empty() || entry->rank() == 0;
+        copies_.charge(sizeof(WireTensor));
+        CARINA_RETURN_IF_ERROR(copies_.check());
         block.tensors.push_back(std::move(tensor));
       }
     }
@@ -260,7 +264,8 @@ class Reader {
 
   Result<WireTensor> tensor(const wire::TosaTensor& source) {
     WireTensor tensor;
-    tensor.name = text(source.name());
+    tensor.name = copies_.text(source.name());
+    copies_.charge(sizeof(WireTensor) + (source.shape() ? source.shape()->size() * sizeof(int64_t) : 0));
     if (source.shape()) tensor.shape.assign(source.shape()->begin(), source.shape()->end());
     tensor.dtype = elementType(source.type());
     tensor.typeName = typeName(source.type());
@@ -284,9 +289,10 @@ class Reader {
     if (op.op.empty() || source.op() == wire::Op::UNKNOWN) {
       return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
     }
-    op.inputs = texts(source.inputs());
-    op.outputs = texts(source.outputs());
-    if (source.location()) op.location = text(source.location()->text());
+    op.inputs = copies_.texts(source.inputs());
+    op.outputs = copies_.texts(source.outputs());
+    CARINA_RETURN_IF_ERROR(copies_.check());
+    if (source.location()) op.location = copies_.text(source.location()->text());
     const ir::OpDef* def = tosa::findOperator("tosa." + op.op);
     const bool needsTable = (def && !def->attributes.empty()) || source.op() == wire::Op::COND_IF ||
                             source.op() == wire::Op::WHILE_LOOP;
@@ -297,22 +303,24 @@ class Reader {
     if (needsTable && !source.attribute()) return fail("{} has no attributes (AttributeMissing)", op.op);
     if (source.op() == wire::Op::COND_IF) {
       const auto& a = as<wire::CondIfAttributes>(source);
-      op.subGraphs = {text(a.then_graph()), text(a.else_graph())};
+      op.subGraphs = {copies_.text(a.then_graph()), copies_.text(a.else_graph())};
     } else if (source.op() == wire::Op::WHILE_LOOP) {
       const auto& a = as<wire::WhileLoopAttributes>(source);
-      op.subGraphs = {text(a.cond_graph()), text(a.body_graph())};
+      op.subGraphs = {copies_.text(a.cond_graph()), copies_.text(a.body_graph())};
     }
     std::optional<DType> inputType;
     if (!op.inputs.empty()) {
       if (auto it = types.find(op.inputs[0]); it != types.end()) inputType = it->second;
     }
-    CARINA_TRY(op.attributes, attributesOf(source, inputType));
+    CARINA_TRY(op.attributes, attributesOf(source, inputType, copies_));
+    copies_.chargeLists(op);
+    CARINA_RETURN_IF_ERROR(copies_.check());
     return op;
   }
 
   static std::string placeOf(const wire::TosaOperator& op) {
-    const auto outputs = texts(op.outputs());
-    return outputs.empty() ? std::string(wire::EnumNameOp(op.op())) : outputs[0];
+    if (!op.outputs() || op.outputs()->size() == 0) return wire::EnumNameOp(op.op());
+    return op.outputs()->Get(0)->str();
   }
 
   /// Development snapshots of 2024 say 1.1.0 draft but differ from what 1.1 became.
@@ -326,6 +334,7 @@ class Reader {
   ByteSpan bytes_;
   bool mayBeSnapshot_;
   const wire::TosaGraph& graph_;
+  Copies copies_;
 };
 
 }  // namespace

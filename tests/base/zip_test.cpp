@@ -182,6 +182,90 @@ TEST(Zip, DeflatedMembersAreInflated) {
   EXPECT_EQ(readText(*archive, "a"), plain);
 }
 
+/// An archive of one stored member whose sizes and offset stand in Zip64 fields, behind `prefix`.
+std::string zip64Archive(const std::string& name, const std::string& data, uint64_t claimed,
+                         const std::string& prefix) {
+  constexpr uint64_t kMax32 = 0xffffffffu;
+  std::string local, directory, end;
+  put(local, 0x04034b50, 4);
+  put(local, 45, 2);
+  put(local, 0, 4);  // flags, method
+  put(local, 0, 4);  // time
+  put(local, crcOf(data), 4);
+  put(local, kMax32, 4);
+  put(local, kMax32, 4);
+  put(local, name.size(), 2);
+  put(local, 20, 2);
+  local += name;
+  put(local, 1, 2);
+  put(local, 16, 2);
+  put(local, claimed, 8);
+  put(local, claimed, 8);
+  local += data;
+  put(directory, 0x02014b50, 4);
+  put(directory, 45, 2);
+  put(directory, 45, 2);
+  put(directory, 0, 4);
+  put(directory, 0, 4);
+  put(directory, crcOf(data), 4);
+  put(directory, kMax32, 4);
+  put(directory, kMax32, 4);
+  put(directory, name.size(), 2);
+  put(directory, 4 + 3 + 28, 2);
+  put(directory, 0, 2);
+  put(directory, 0, 2);
+  put(directory, 0, 6);
+  put(directory, kMax32, 4);
+  directory += name;
+  put(directory, 0x4246, 2);  // a field that means nothing stands in front
+  put(directory, 3, 2);
+  directory += "ZZZ";
+  put(directory, 1, 2);
+  put(directory, 24, 2);
+  put(directory, claimed, 8);
+  put(directory, claimed, 8);
+  put(directory, 0, 8);
+  put(end, 0x06054b50, 4);
+  put(end, 0, 4);
+  put(end, 1, 2);
+  put(end, 1, 2);
+  put(end, directory.size(), 4);
+  put(end, local.size(), 4);
+  put(end, 0, 2);
+  return prefix + local + directory + end;
+}
+
+TEST(Zip, SizesAndOffsetsComeFromZip64Fields) {
+  for (const std::string prefix : {"", "#!/bin/sh\n"}) {
+    const std::string text = zip64Archive("a", "hello", 5, prefix);
+    const auto archive = open(text);
+    ASSERT_TRUE(archive.ok()) << archive.error().str();
+    EXPECT_EQ(readText(*archive, "a"), "hello");
+  }
+  for (const uint64_t claim : {uint64_t{1} << 33, ~uint64_t{0}, ~uint64_t{0} - 40}) {
+    EXPECT_NE(errorOf(zip64Archive("a", "hello", claim, "")).find("reaches beyond the end"),
+              std::string::npos)
+        << claim;
+  }
+}
+
+TEST(Zip, InflationIsBounded) {
+  const std::string zeros(1 << 20, '\0');
+  const std::string packed = deflated(zeros);
+  std::vector<RawMember> members;
+  for (int i = 0; i < 3; ++i)
+    members.push_back({std::to_string(i), packed, 8, crcOf(zeros), zeros.size(), 0});
+  const std::string text = streamedArchive(members);
+  const auto archive = ZipArchive::open(asBytes(text), nullptr, std::make_shared<Budget>(zeros.size() * 2));
+  ASSERT_TRUE(archive.ok()) << archive.error().str();
+  EXPECT_TRUE(archive->read(archive->members()[0]).ok());
+  EXPECT_TRUE(archive->read(archive->members()[1]).ok());
+  const auto third = archive->read(archive->members()[2]);
+  ASSERT_FALSE(third.ok());
+  EXPECT_NE(third.error().str().find("inflates to 1048576 bytes"), std::string::npos) << third.error().str();
+  EXPECT_TRUE(open(text)->read(open(text)->members()[2]).ok());
+}
+
 TEST(Zip, LiesAreNoticed) {
   const std::string plain(3000, 'y');
   const std::string packed = deflated(plain);

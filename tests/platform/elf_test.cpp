@@ -131,6 +131,29 @@ TEST(Elf, Malformed) {
   EXPECT_THAT(errorOf(file), HasSubstr("end of the address space"));
 }
 
+TEST(Elf, SectionsThatShareASymbolTableAreReadOnce) {
+  std::string file = smallElf();
+  const size_t table = file.size(), names = table + 16, sections = names + 16;
+  file.resize(sections + 40 * 1000);
+  put32(file, table, 1);
+  put32(file, table + 4, 0x10000008);
+  file[table + 12] = 2;
+  file.replace(names + 1, 4, "main");
+  put32(file, 32, static_cast<uint32_t>(sections));
+  put16(file, 48, 1000);
+  for (size_t i = 0; i < 1000; ++i) {  // every one a symbol table with its names in section 1
+    const size_t at = sections + 40 * i;
+    put32(file, at + 4, i == 1 ? 3 : 2);
+    put32(file, at + 16, static_cast<uint32_t>(i == 1 ? names : table));
+    put32(file, at + 20, 16);
+    put32(file, at + 24, 1);
+  }
+  const auto image = readElf(asBytes(file));
+  ASSERT_TRUE(image.ok()) << image.error().str();
+  ASSERT_EQ(image->functions.size(), 1u);
+  EXPECT_EQ(image->functions[0].name, "main");
+}
+
 TEST(Elf, BuildAttributes) {
   const std::string file = smallElf(attributes(std::string("\5cortex-m55\0\6\25\7M\12\6\33\0\60\2", 22)));
   const auto image = readElf(asBytes(file));

@@ -26,7 +26,7 @@ TEST(Json, BareNonFiniteNumbersAreTakenForStrings) {
   EXPECT_TRUE(std::isnan(numbers[1]));
   EXPECT_EQ(numbers[2], 1.5);
   EXPECT_TRUE(std::isnan(numbers[3]));
-  EXPECT_EQ(*object->getString("c"), "Infinity \" NaN");
+  EXPECT_EQ(*object->getName("c"), "Infinity \" NaN");
   EXPECT_EQ(*jsonReal(*object->get("d"), "d"), 3.0);
 }
 

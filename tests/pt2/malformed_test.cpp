@@ -129,6 +129,12 @@ TEST(Malformed, Graphs) {
       "cannot take as_string");
 }
 
+TEST(Malformed, LongNames) {
+  EXPECT_REFUSED(
+      EditedArchive("modes.pt2").replace("model.json", "torch.ops.aten.mul.Tensor", std::string(5000, 'm')),
+      "longer than 4096 bytes");
+}
+
 TEST(Malformed, Shapes) {
   const std::string two = "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 4}]";
   EXPECT_REFUSED(

@@ -47,6 +47,21 @@ TEST(SourceLine, InnermostLineOutsideOfTorch) {
   EXPECT_EQ(sourceLineOf("File \"/x/torch/a.py\", line 3, in f"), "/x/torch/a.py:3");
 }
 
+TEST(ModulePath, LongPathsAreCut) {
+  const std::string dots(2000000, '.');
+  EXPECT_EQ(modulePathOf("1," + dots + "a.b" + dots + "c,C"), "a.b.c");
+  EXPECT_EQ(modulePathOf("1," + std::string(2000000, 'x') + ",C"), std::string(1024, 'x') + "...");
+}
+
+TEST(SourceLine, LongTracesTakeLinearTime) {
+  std::string frames;
+  for (int i = 0; i < 300000; ++i) frames += "File \"a";
+  EXPECT_EQ(sourceLineOf(frames), "");
+  frames.clear();
+  for (int i = 0; i < 300000; ++i) frames += "File \"a\n";
+  EXPECT_EQ(sourceLineOf(frames + "File \"b.py\", line 2, in f"), "b.py:2");
+}
+
 TEST(SourceLine, OddTextsGiveNothing) {
   for (const char* text :
        {"", "File \"", "File \"a.py\"", "File \"a.py\", line x", "File \"a\nb\", line 3"}) {

@@ -70,9 +70,20 @@ TEST(Pickle, ADictionaryOfTensors) {
   ASSERT_TRUE(tensors.ok()) << tensors.error().str();
   ASSERT_EQ(tensors->size(), 1u);
   EXPECT_EQ((*tensors)[0].name, "w");
-  const auto dense = denseTensor((*tensors)[0].tensor);
+  Budget budget(0);
+  const auto dense = denseTensor((*tensors)[0].tensor, budget);
   ASSERT_TRUE(dense.ok());
   EXPECT_EQ(dense->as<float>()[1], 2.0f);
+}
+
+TEST(Pickle, CopiesOfOneListAreBounded) {
+  // A list of 1,000 pairs in the memo, and 10,000 dictionaries made of it: ten million entries from 60 KB.
+  Pickle pickle;
+  pickle.raw("](");
+  for (int i = 0; i < 1000; ++i) pickle.raw("NN\x86");
+  pickle.raw("eq").raw(std::string(1, '\0')).raw("ccollections\nOrderedDict\nq\x01");
+  for (int i = 0; i < 10000; ++i) pickle.raw("h\x01h").raw(std::string(1, '\0')).raw("\x85R");
+  EXPECT_NE(errorOf(pickle.done()).find("repeats its own values"), std::string::npos);
 }
 
 TEST(Pickle, MemoizedParametersAreShared) {

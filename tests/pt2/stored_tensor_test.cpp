@@ -23,6 +23,11 @@ StoredTensor viewOf(int64_t n, Shape sizes, Shape strides, int64_t offset) {
   return stored;
 }
 
+Result<Tensor> denseTensor(const StoredTensor& stored) {
+  Budget budget = viewBudget(stored.storage.size());
+  return pt2::denseTensor(stored, budget);
+}
+
 std::string errorOf(const StoredTensor& stored) {
   const auto tensor = denseTensor(stored);
   return tensor.ok() ? "" : tensor.error().str();
@@ -57,6 +62,17 @@ RC_GTEST_PROP(DenseTensor, ElementsAreWhereTheStridesSay, ()) {
   RC_ASSERT(!denseTensor(viewOf(last, sizes, strides, offset)).ok());
 }
 
+TEST(DenseTensor, ViewsOfOneStorageShareABudget) {
+  Budget budget(100);
+  const StoredTensor expanded = viewOf(1, {3, 5}, {0, 0}, 0);  // 60 bytes
+  EXPECT_TRUE(pt2::denseTensor(expanded, budget).ok());
+  EXPECT_FALSE(pt2::denseTensor(expanded, budget).ok());
+  EXPECT_EQ(budget.left(), 40u);
+  EXPECT_TRUE(pt2::denseTensor(viewOf(1000, {1000}, {1}, 0), budget).ok())
+      << "what is borrowed costs nothing";
+  EXPECT_NE(errorOf(viewOf(1, {1 << 30}, {0}, 0)).find("too much memory"), std::string::npos);
+}
+
 TEST(DenseTensor, ImpossibleViewsAreRefused) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   EXPECT_NE(errorOf(viewOf(6, {7}, {1}, 0)).find("outside its storage of 6"), std::string::npos);
@@ -66,7 +82,7 @@ TEST(DenseTensor, ImpossibleViewsAreRefused) {
   EXPECT_NE(errorOf(viewOf(6, {-2}, {1}, 0)).find("impossible shape"), std::string::npos);
   EXPECT_NE(errorOf(viewOf(6, {kHuge, kHuge}, {0, 0}, 0)).find("impossible shape"), std::string::npos);
   EXPECT_NE(errorOf(viewOf(6, {3}, {kHuge}, 0)).find("outside"), std::string::npos);
-  EXPECT_NE(errorOf(viewOf(6, {kHuge}, {0}, 0)).find("impossible size"), std::string::npos);
+  EXPECT_NE(errorOf(viewOf(6, {kHuge}, {0}, 0)).find("too much memory"), std::string::npos);
   EXPECT_NE(errorOf(viewOf(6, {2, 3}, {1}, 0)).find("2 sizes but 1 strides"), std::string::npos);
   EXPECT_NE(errorOf(viewOf(0, {2}, {1}, 0)).find("fake tensors"), std::string::npos);
 }

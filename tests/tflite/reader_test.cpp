@@ -75,6 +75,31 @@ TEST(TfliteReader, RefusesWhatContradictsItself) {
   EXPECT_THAT(readModel(asBytes("PK\x03\x04 something else")).error().str(), HasSubstr("TFL3"));
 }
 
+TEST(TfliteReader, CopiesOfSharedVectorsAreBounded) {
+  // `count` tensors and operators that name one long text and one long vector.
+  const auto shared = [](uint32_t count) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto name = builder.CreateString(std::string(20000, 'n'));
+    const auto list = builder.CreateVector(std::vector<int32_t>(20000, 0));
+    const auto tensor = fb::CreateTensorEntry(builder, 0, 9, 0, name);
+    const auto op = fb::CreateOperatorEntry(builder, 0, list, list);
+    const auto one = builder.CreateVector(std::vector<int32_t>{0});
+    const auto subgraph = fb::CreateSubgraphEntry(builder, builder.CreateVector(std::vector(count, tensor)),
+                                                  one, one, builder.CreateVector(std::vector(count, op)));
+    const auto code = fb::CreateOperatorCode(builder, 0, 0, 1, 0);
+    const auto buffer = fb::CreateBufferEntry(builder);
+    builder.Finish(fb::CreateRoot(builder, 3, builder.CreateVector(&code, 1),
+                                  builder.CreateVector(&subgraph, 1), 0, builder.CreateVector(&buffer, 1)),
+                   "TFL3");
+    return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+  };
+  const auto few = read(shared(10));
+  EXPECT_TRUE(few.ok()) << few.error().str();
+  const auto many = read(shared(5000));
+  ASSERT_FALSE(many.ok());
+  EXPECT_THAT(many.error().str(), HasSubstr("share their contents"));
+}
+
 TEST(TfliteReader, DamagedFilesAreRefusedOrHarmless) {
   const std::string file = example().bytes();
   for (size_t length = 0; length < file.size(); ++length) {

@@ -14,6 +14,7 @@
 #include "tosa/interpreter.hpp"
 #include "tosa/vector_files.hpp"
 #include "tosa_0_80_generated.h"
+#include "tosa_1_x_generated.h"
 #include "tosa_io/tosa_reader.hpp"
 #include "tosa_io/tosa_writer.hpp"
 
@@ -196,6 +197,45 @@ TEST(TosaReader, Version080BecomesVersion1) {
   ASSERT_TRUE(results.ok()) << results.error().str();
   // sum = {2*1 + 1*2 + 10, 2*3 - 1 + 20} = {14, 25}; halved, less 4: {3, 9}; clamped to 5.
   EXPECT_EQ(valuesOf((*results)[0]), (std::vector<int64_t>{3, 5}));
+}
+
+/// `count` operators that share one list of texts.
+template <typename Name>
+std::vector<flatbuffers::Offset<flatbuffers::String>> sameName(flatbuffers::FlatBufferBuilder& builder,
+                                                               Name name) {
+  return std::vector<flatbuffers::Offset<flatbuffers::String>>(1000, builder.CreateString(name));
+}
+
+TEST(TosaReader, CopiesOfSharedTextsAreBounded) {
+  const std::string name(1000, 'n');
+  flatbuffers::FlatBufferBuilder newer, older;
+  {
+    const auto names = newer.CreateVector(sameName(newer, name));
+    const auto op = tosa_io::wire::CreateTosaOperator(newer, tosa_io::wire::Op::ADD, {}, 0, names, names);
+    const auto block =
+        tosa_io::wire::CreateTosaBasicBlock(newer, 0, newer.CreateVector(std::vector(size_t{1000}, op)));
+    const auto region = tosa_io::wire::CreateTosaRegion(newer, 0, newer.CreateVector(&block, 1));
+    const auto version = tosa_io::wire::CreateVersion(newer, 1, 0, 0, false);
+    tosa_io::wire::FinishTosaGraphBuffer(
+        newer, tosa_io::wire::CreateTosaGraph(newer, version, newer.CreateVector(&region, 1)));
+  }
+  {
+    const auto names = older.CreateVector(sameName(older, name));
+    const auto op =
+        tosa_io::wire080::CreateTosaOperator(older, tosa_io::wire080::Op::ADD, {}, 0, names, names);
+    const auto block =
+        tosa_io::wire080::CreateTosaBasicBlock(older, 0, older.CreateVector(std::vector(size_t{1000}, op)));
+    const auto region = tosa_io::wire080::CreateTosaRegion(older, 0, older.CreateVector(&block, 1));
+    const auto version = tosa_io::wire080::CreateVersion(older, 0, 80, 0, false);
+    tosa_io::wire080::FinishTosaGraphBuffer(
+        older, tosa_io::wire080::CreateTosaGraph(older, version, older.CreateVector(&region, 1)));
+  }
+  for (const auto* builder : {&newer, &older}) {
+    const ByteSpan bytes(reinterpret_cast<const std::byte*>(builder->GetBufferPointer()), builder->GetSize());
+    const auto graph = tosa_io::readTosa(bytes, nullptr);
+    ASSERT_FALSE(graph.ok());
+    EXPECT_NE(graph.error().str().find("share their contents"), std::string::npos) << graph.error().str();
+  }
 }
 
 TEST(TosaReader, DevelopmentVersionsAreRefused) {

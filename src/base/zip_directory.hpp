@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The central directory of a zip archive (APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3), Zip64 included.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+
+namespace carina {
+
+struct ZipEntry {
+  std::string name;
+  uint16_t flags = 0, method = 0;
+  uint32_t crc = 0;
+  uint64_t size = 0, compressedSize = 0;
+  uint64_t dataOffset = 0;  // behind the local header
+};
+
+/// All entries in the directory's order. Methods, lengths of names and, where the local header has them, sizes and
+/// checksums agree with the local headers, and each entry's data lies within `archive`. Bytes in front of the
+/// archive are allowed, as in self-extracting ones.
+Result<std::vector<ZipEntry>> readZipDirectory(ByteSpan archive);
+
+}  // namespace carina
