@@ -280,7 +280,6 @@ Status Legalizer::lowerMul(ir::Node* node) {
   CARINA_TRY(ir::Value * b, get(node->operand(1)));
   CARINA_TRY(ir::Value * result,
              elementwise(ElementwiseMode::MUL, Operand{a}, Operand{b}, stage, DType::Int32, &operations));
-  if (shift != 0) operations.clear();
   define(node->result(), result, std::move(operations));
   return {};
 }

@@ -84,7 +84,19 @@ RescaleNumbers Legalizer::channelNumbers(const ir::Node* operation, const Rescal
   return part;
 }
 
+bool Legalizer::narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers) {
+  if (!isElementwise(operation) ||
+      npu_ir::Elementwise(const_cast<ir::Node*>(operation)).mode() != ElementwiseMode::MUL)
+    return false;
+  const OutputStage stage = npu_ir::outputStage(operation);
+  return stage.multipliers == ir::Ints{1} && stage.shifts.size() == 1 && stage.shifts[0] > 0 &&
+         stage.zeroPoint == 0 && !stage.clamp && stage.tableKind == TableKind::NONE &&
+         stage.rounding == npu_ir::Rounding::NATURAL && dtypeSize(operation->result()->dtype()) == 4 &&
+         numbers.inputZeroPoint == 0 && dtypeSize(numbers.outputType) <= 2 && numbers.wholeFactor() == 1;
+}
+
 bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
+  if (narrowsProduct(operation, numbers)) return true;
   const OutputStage stage = npu_ir::outputStage(operation);
   if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
     return false;
@@ -157,6 +169,11 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
 
 void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   OutputStage stage = npu_ir::outputStage(operation);
+  if (narrowsProduct(operation, numbers)) {
+    stage.zeroPoint = numbers.outputZeroPoint;
+    npu_ir::setOutputStage(operation, stage);
+    return;
+  }
   stage.multipliers = numbers.multipliers;
   stage.shifts = numbers.shifts;
   if (const auto pre = preShift_.find(operation); pre != preShift_.end()) {

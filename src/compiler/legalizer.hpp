@@ -281,6 +281,8 @@ class Legalizer {
   // ----------------------------------------------------------------------------------
   /// The numbers for the channels that an operation computes.
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
+  /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
+  static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
   bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
   void fuse(ir::Node* operation, const RescaleNumbers& numbers);
 

@@ -385,6 +385,18 @@ Result<bool> rewriteNorm(ir::Node* node) {
               ->result(0);
       break;
     }
+    case OpId::RmsNorm: {
+      const auto op = ir::dynCast<aten::RmsNorm>(node);
+      ir::Ints dims;
+      for (size_t i = op.normalizedShape().size(); i > 0; --i) dims.push_back(-static_cast<int64_t>(i));
+      const double eps = op.eps().value_or(std::numeric_limits<float>::epsilon());
+      ir::Value* square = aten::MulTensor::create(b, op.input(), op.input()).output();
+      ir::Value* mean = aten::MeanDim::create(b, square, std::move(dims), true, std::nullopt).output();
+      ir::Value* shifted = aten::AddScalar::create(b, mean, eps, int64_t{1}).output();
+      result = aten::MulTensor::create(b, op.input(), aten::Rsqrt::create(b, shifted).output()).output();
+      if (op.weight()) result = aten::MulTensor::create(b, result, op.weight()).output();
+      break;
+    }
     case OpId::GroupNorm: {
       const auto op = ir::dynCast<aten::GroupNorm>(node);
       const int64_t n = op.input()->dim(0), c = op.input()->dim(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and the normalisations with statistics of the input, as reductions and pointwise operators. Every
-// intermediate gets a range of its own when the network is quantized.
+// Softmax as reductions and pointwise operators, each of which gets a range of its own when the network is
+// quantized. Normalisations become one of rows without weights (layer_norm or rms_norm) and pointwise
+// operators.
 #include <algorithm>
 #include <limits>
 
@@ -24,13 +25,14 @@ ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
   return aten::MulTensor::create(b, x, y).output();
 }
 
-/// (x - mean) / sqrt(var + eps) over dims, biased variance. The variance is that of the centred values, so
-/// their range is observed once and the square has a range of its own.
-ir::Value* normalized(ir::Builder& b, ir::Value* x, const ir::Ints& dims, double eps) {
-  ir::Value* centred = sub(b, x, meanOver(b, x, dims));
-  ir::Value* variance = meanOver(b, mul(b, centred, centred), dims);
-  ir::Value* shifted = aten::AddScalar::create(b, variance, eps, int64_t{1}).output();
-  return mul(b, centred, aten::Rsqrt::create(b, shifted).output());
+/// (x - mean) / sqrt(var + eps) over the last `count` dimensions, biased variance. It stays whole: no 8 or
+/// 16-bit codes hold the variances of rows that differ by orders of magnitude.
+ir::Value* normalized(ir::Builder& b, ir::Value* x, size_t count, double eps) {
+  const Shape& shape = x->shape();
+  return aten::LayerNorm::create(b, x, nullptr, nullptr,
+                                 ir::Ints(shape.end() - static_cast<std::ptrdiff_t>(count), shape.end()), eps,
+                                 false)
+      .output();
 }
 
 ir::Ints lastDims(int64_t rank, size_t count) {
@@ -80,26 +82,22 @@ template <typename Op>
 Result<bool> rewriteLayerNorm(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
   if (!op || isQuantizedWhole(*node)) return false;
+  if (std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias()) return false;
   for (size_t i = 1; i < node->results().size(); ++i) {
     if (!node->result(i)->unused()) return false;
   }
   ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* result =
-      normalized(b, op.input(), lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps());
+  ir::Value* result = normalized(b, op.input(), op.normalizedShape().size(), op.eps());
   replaceNode(node, scaledAndShifted(b, result, op.weight(), op.bias()));
   return true;
 }
 
 Result<bool> rewriteRmsNorm(ir::Node* node) {
   const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(node);
-  if (!op || isQuantizedWhole(*node)) return false;
+  if (!op || !op.weight() || isQuantizedWhole(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  const ir::Ints dims = lastDims(op.input()->rank(), op.normalizedShape().size());
-  const double eps = op.eps().value_or(std::numeric_limits<float>::epsilon());
-  ir::Value* square = meanOver(b, mul(b, op.input(), op.input()), dims);
-  ir::Value* inverse =
-      aten::Rsqrt::create(b, aten::AddScalar::create(b, square, eps, int64_t{1}).output()).output();
-  replaceNode(node, scaledAndShifted(b, mul(b, op.input(), inverse), op.weight(), nullptr));
+  ir::Value* result = aten::RmsNorm::create(b, op.input(), nullptr, op.normalizedShape(), op.eps()).output();
+  replaceNode(node, mul(b, result, op.weight()));
   return true;
 }
 
@@ -109,7 +107,7 @@ ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* 
   const Shape shape = x->shape();
   const int64_t inside = x->numElements() / (shape[0] * groups);
   ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside}).output();
-  ir::Value* result = aten::View::create(b, normalized(b, grouped, {2}, eps), shape).output();
+  ir::Value* result = aten::View::create(b, normalized(b, grouped, 1, eps), shape).output();
   const int64_t rank = x->rank();
   return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr,
                           bias ? perChannel(b, bias, rank) : nullptr);
@@ -140,20 +138,89 @@ Result<bool> rewriteInstanceNorm(ir::Node* node) {
   return true;
 }
 
-/// Batch norm by the statistics of the batch itself: over everything but the channels.
+/// Batch norm by the statistics of the batch itself: over everything but the channels, which go to the front.
 Result<bool> rewriteBatchStatistics(ir::Node* node) {
   const aten::BatchNorm op = ir::dynCast<aten::BatchNorm>(node);
   if (!op || (!op.training() && op.runningMean()) || isQuantizedWhole(*node)) return false;
   ir::Value* x = op.input();
-  ir::Ints dims;
-  for (int64_t d = 0; d < x->rank(); ++d) {
-    if (d != 1) dims.push_back(d);
-  }
+  ir::Ints swapped;
+  for (int64_t d = 0; d < x->rank(); ++d) swapped.push_back(d < 2 ? 1 - d : d);
   ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, scaledAndShifted(b, normalized(b, x, dims, op.eps()),
+  ir::Value* rows = aten::Permute::create(b, x, swapped).output();
+  rows = normalized(b, rows, static_cast<size_t>(x->rank()) - 1, op.eps());
+  replaceNode(node, scaledAndShifted(b, aten::Permute::create(b, rows, swapped).output(),
                                      op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
                                      op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr));
   return true;
+}
+
+/// What is subtracted from its own mean over `dims`: x of x - mean(x).
+ir::Value* centredOf(ir::Value* value, const ir::Ints& dims) {
+  const auto difference = ir::producerAs<aten::SubTensor>(value);
+  if (!difference || ir::scalarReal(difference.alpha()) != 1) return nullptr;
+  const auto mean = ir::producerAs<aten::MeanDim>(difference.other());
+  if (!mean || !mean.keepdim() || mean.self() != difference.self() || mean.dim() != dims) return nullptr;
+  return difference.self();
+}
+
+/// What the value is the square of.
+ir::Value* squaredOf(ir::Value* value) {
+  if (const auto product = ir::producerAs<aten::MulTensor>(value))
+    return product.self() == product.other() ? product.self() : nullptr;
+  if (const auto square = ir::producerAs<aten::Square>(value)) return square.self();
+  const auto power = ir::producerAs<aten::PowTensorScalar>(value);
+  return power && ir::scalarReal(power.exponent()) == 2 ? power.self() : nullptr;
+}
+
+/// What the value is one over the root of.
+ir::Value* inverseRootOf(ir::Value* value) {
+  if (const auto rsqrt = ir::producerAs<aten::Rsqrt>(value)) return rsqrt.self();
+  if (const auto power = ir::producerAs<aten::PowTensorScalar>(value))
+    return ir::scalarReal(power.exponent()) == -0.5 ? power.self() : nullptr;
+  const auto reciprocal = ir::producerAs<aten::Reciprocal>(value);
+  if (!reciprocal) return nullptr;
+  if (const auto root = ir::producerAs<aten::Sqrt>(reciprocal.self())) return root.self();
+  return nullptr;
+}
+
+/// Whether these are the last dimensions of a tensor, in ascending order.
+bool areLast(const ir::Ints& dims, int64_t rank) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t d = dims[i] < 0 ? dims[i] + rank : dims[i];
+    if (d != rank - static_cast<int64_t>(dims.size() - i)) return false;
+  }
+  return !dims.empty();
+}
+
+/// x * rsqrt(mean(x * x) + eps) in the network's own words, x maybe less its mean: a norm like those that
+/// PyTorch has operators for.
+Result<bool> rewriteSpelledNorm(ir::Node* node) {
+  const aten::MulTensor op = ir::dynCast<aten::MulTensor>(node);
+  if (!op || op.output()->dtype() != DType::Float32) return false;
+  for (const auto& [x, factor] : {std::pair(op.self(), op.other()), std::pair(op.other(), op.self())}) {
+    ir::Value* sum = inverseRootOf(factor);
+    if (!sum) continue;
+    const auto shifted = ir::producerAs<aten::AddScalar>(sum);
+    if (!shifted || ir::scalarReal(shifted.alpha()) != 1 || !(ir::scalarReal(shifted.other()) > 0)) continue;
+    const auto mean = ir::producerAs<aten::MeanDim>(shifted.self());
+    if (!mean || !mean.keepdim()) continue;
+    const ir::Ints dims = mean.dim().value_or(ir::Ints());
+    const ir::Value* squared = squaredOf(mean.self());
+    if (!areLast(dims, x->rank()) || !squared || squared->shape() != x->shape()) continue;
+    ir::Value* source = centredOf(x, dims);
+    ir::Builder b = ir::Builder::beforeNode(node);
+    const double eps = ir::scalarReal(shifted.other());
+    if (source && (squared == x || centredOf(mean.self()->producer()->operands()[0], dims) == source)) {
+      replaceNode(node, normalized(b, source, dims.size(), eps));
+      return true;
+    }
+    if (squared != x) continue;
+    const Shape& shape = x->shape();
+    ir::Ints last(shape.end() - static_cast<std::ptrdiff_t>(dims.size()), shape.end());
+    replaceNode(node, aten::RmsNorm::create(b, x, nullptr, std::move(last), eps).output());
+    return true;
+  }
+  return false;
 }
 
 /// Batch norm in evaluation whose parameters are computed: folding needs constants.
@@ -253,7 +320,7 @@ void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
                    rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
                    rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
                    rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
-                   rewriteComputedBatchNorm, rewriteVariance});
+                   rewriteComputedBatchNorm, rewriteVariance, rewriteSpelledNorm});
 }
 
 }  // namespace carina::lower

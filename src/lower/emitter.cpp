@@ -174,6 +174,20 @@ ir::Value* Emitter::binary(Binary op, ir::Value* a, ir::Value* b) {
   CARINA_UNREACHABLE("binary operator");
 }
 
+ir::Value* Emitter::product(ir::Value* a, ir::Value* b, int shift) {
+  ir::Builder builder_ = builder();
+  return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, shift)).output();
+}
+
+ir::Value* Emitter::shiftedRight(ir::Value* a, ir::Value* b) {
+  ir::Builder builder_ = builder();
+  return tosa::ArithmeticRightShift::create(builder_, a, b, true).output();
+}
+
+ir::Value* Emitter::number(int64_t value, const ir::Value* like) {
+  return reshape(scalar(DType::Int32, value), Shape(like->shape().size(), 1));
+}
+
 ir::Value* Emitter::unary(Unary op, ir::Value* input) {
   ir::Builder b = builder();
   switch (op) {
@@ -183,6 +197,8 @@ ir::Value* Emitter::unary(Unary op, ir::Value* input) {
       return tosa::LogicalNot::create(b, input).output();
     case Unary::BitwiseNot:
       return tosa::BitwiseNot::create(b, input).output();
+    case Unary::Clz:
+      return tosa::Clz::create(b, input).output();
     case Unary::Identity:
       return tosa::Identity::create(b, input).output();
   }

@@ -33,7 +33,7 @@ enum class Binary : uint8_t {
   LogicalRightShift,
   IntDiv,
 };
-enum class Unary : uint8_t { Abs, LogicalNot, BitwiseNot, Identity };
+enum class Unary : uint8_t { Abs, LogicalNot, BitwiseNot, Clz, Identity };
 enum class Reduce : uint8_t { Sum, Max, Min, All, Any };
 
 /// All functions take and return values of the graph being built; shapes are TOSA's (channel-last for feature
@@ -77,7 +77,13 @@ class Emitter {
   ir::Value* matmul(ir::Value* a, ir::Value* b, int64_t aZero, int64_t bZero);
 
   ir::Value* binary(Binary op, ir::Value* a, ir::Value* b);
+  /// a * b of int32 values, computed in 64 bits and shifted right by `shift`, rounded half up.
+  ir::Value* product(ir::Value* a, ir::Value* b, int shift);
+  /// a >> b of int32 values, rounded half up.
+  ir::Value* shiftedRight(ir::Value* a, ir::Value* b);
   ir::Value* unary(Unary op, ir::Value* input);
+  /// One int32 number of the rank of `like`.
+  ir::Value* number(int64_t value, const ir::Value* like);
   ir::Value* negate(ir::Value* input, int64_t inputZero, int64_t outputZero);
   ir::Value* clamp(ir::Value* input, int64_t low, int64_t high);
   ir::Value* select(ir::Value* condition, ir::Value* a, ir::Value* b);

@@ -19,6 +19,7 @@ Rule findRule(const ir::OpDef& def) {
     addConvolutionRules(all);
     addPoolRules(all);
     addReduceRules(all);
+    addNormRules(all);
     addMatmulRules(all);
     addViewRules(all);
     addMoveRules(all);

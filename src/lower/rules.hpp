@@ -17,6 +17,7 @@ void addFunctionRules(Rules& rules);     // one operand, any function: TABLE
 void addConvolutionRules(Rules& rules);  // convolutions, linear
 void addPoolRules(Rules& rules);
 void addReduceRules(Rules& rules);
+void addNormRules(Rules& rules);  // rows over the root of their mean square
 void addMatmulRules(Rules& rules);
 void addViewRules(Rules& rules);   // view, permute, expand and the like
 void addMoveRules(Rules& rules);   // cat, slice, pad, flip

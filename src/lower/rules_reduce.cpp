@@ -4,104 +4,14 @@
 
 #include "aten/ops.hpp"
 #include "lower/dims.hpp"
+#include "lower/reduction.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
 namespace {
 
-// A sum by convolution with ones: kernels that every Ethos-U takes.
-constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
-
-/// A tensor seen as [outer, reduced, inner] in storage.
-struct Reduction {
-  ir::Value* value = nullptr;
-  int64_t outer = 1, inner = 1;
-  Shape reduced;          // sizes of the reduced dimensions, in storage order
-  std::vector<int> kept;  // kept dimensions in storage order (outer ones, then inner ones)
-
-  int64_t count() const { return numElements(reduced); }
-};
-
-/// Brings the reduced dimensions next to each other. In channel-last storage H and W already are.
-Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<int>& dims) {
-  const std::vector<int> order = lowering.commonOrder({data});
-  const auto isReduced = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
-  // Kept dimensions in front of the first reduced one of size > 1 stay in front, the others follow.
-  const Shape shape = data.shape();
-  size_t first = 0;
-  while (first < order.size() && (!isReduced(order[first]) || shape[static_cast<size_t>(order[first])] == 1))
-    ++first;
-  std::vector<int> outer, reduced, inner;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (isReduced(order[i]))
-      reduced.push_back(order[i]);
-    else
-      (i < first ? outer : inner).push_back(order[i]);
-  }
-  Reduction result;
-  std::vector<int> sequence = outer;
-  sequence.insert(sequence.end(), reduced.begin(), reduced.end());
-  sequence.insert(sequence.end(), inner.begin(), inner.end());
-  result.value = lowering.ordered(data, sequence);
-  for (int d : outer) result.outer *= shape[static_cast<size_t>(d)];
-  for (int d : inner) result.inner *= shape[static_cast<size_t>(d)];
-  for (int d : reduced) result.reduced.push_back(shape[static_cast<size_t>(d)]);
-  result.kept = outer;
-  result.kept.insert(result.kept.end(), inner.begin(), inner.end());
-  return result;
-}
-
-/// The layout of a result without (or with size 1 for) the reduced dimensions.
-Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape& result) {
-  Shape keptShape = input;
-  std::vector<int> order = reduction.kept;
-  for (size_t d = 0; d < input.size(); ++d) {
-    if (std::find(order.begin(), order.end(), static_cast<int>(d)) == order.end()) {
-      keptShape[d] = 1;
-      order.push_back(static_cast<int>(d));
-    }
-  }
-  return *Layout::ordered(keptShape, order).viewed(result);
-}
-
-/// Sum of (code - zero) in int32 as [outer, inner]. int8: a convolution with ones, which removes the zero
-/// point and needs no wide copy of the input.
-Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
-  Emitter& emit = lowering.emit();
-  const int64_t count = r.count();
-  const auto ones = [&](const Shape& shape) {
-    Tensor tensor = Tensor::uninitialized(DType::Int8, shape);
-    const auto values = tensor.mutableAs<int8_t>();
-    std::fill(values.begin(), values.end(), int8_t{1});
-    return emit.constant(std::move(tensor));
-  };
-  const auto zeros = [&](int64_t channels) { return emit.constant(Tensor::zeros(DType::Int32, {channels})); };
-  if (r.value->dtype() == DType::Int8) {
-    if (r.inner == 1 && count <= kMostChannels) {
-      ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
-      return emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-    }
-    // Height and width of the window: the first reduced size > 1, and the rest.
-    int64_t height = 1;
-    for (int64_t size : r.reduced) {
-      if (size > 1) {
-        height = size;
-        break;
-      }
-    }
-    const int64_t width = count / height;
-    if (r.outer == 1 && height <= kMostKernelHeight && count <= kMostKernelArea) {
-      ir::Value* image = emit.reshape(r.value, {1, height, width, r.inner});
-      return emit.depthwiseConv2d(image, ones({height, width, r.inner, 1}), zeros(r.inner), zero, 0,
-                                  {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-    }
-  }
-  ir::Value* value = emit.reshape(r.value, {r.outer, count, r.inner});
-  if (value->dtype() != DType::Int32) {
-    CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
-  }
-  return emit.reduce(Reduce::Sum, value, 1);
-}
+/// Most elements that a running sum adds up: the area of a kernel that every Ethos-U takes.
+constexpr int64_t kMostSummed = 4096;
 
 Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims,
                       bool mean) {
@@ -230,8 +140,8 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const bool wide = input.data.dtype() == DType::Int16;
   if (!wide && input.data.dtype() != DType::Int8)
     return fail("a running sum of {}", dtypeName(input.data.dtype())).withRemedy("quantize it to int8");
-  if (extent > kMostKernelArea) {
-    return fail("a running sum over {} elements > {}", extent, kMostKernelArea)
+  if (extent > kMostSummed) {
+    return fail("a running sum over {} elements > {}", extent, kMostSummed)
         .withRemedy("sum parts of the dimension, and add the last sum of each to the next");
   }
   std::vector<int> order;

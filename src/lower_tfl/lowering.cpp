@@ -319,17 +319,15 @@ ir::Value* Lowering::narrowed(ir::Value* input, DType to, int64_t zero) {
 }
 
 ir::Value* Lowering::number(int64_t value, const ir::Value* like) {
-  return emitter_.reshape(emitter_.scalar(DType::Int32, value), Shape(like->shape().size(), 1));
+  return emitter_.number(value, like);
 }
 
 ir::Value* Lowering::highProduct(ir::Value* a, ir::Value* b, int shift) {
-  ir::Builder b2 = builder();
-  return tosa::Mul::create(b2, a, b, emitter_.scalar(DType::Int8, shift)).output();
+  return emitter_.product(a, b, shift);
 }
 
 ir::Value* Lowering::shiftedRight(ir::Value* a, ir::Value* b) {
-  ir::Builder b2 = builder();
-  return tosa::ArithmeticRightShift::create(b2, a, b, true).output();
+  return emitter_.shiftedRight(a, b);
 }
 
 Result<CodeRange> Lowering::activation(tfl::Activation activation, const ir::Value* output) const {

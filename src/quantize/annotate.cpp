@@ -123,10 +123,21 @@ class Annotator {
       return false;
     if (scalingOf(producer) && isProduct(reader)) return true;
     if (!isFunction(reader) || givesWholeNumbers(reader)) return false;
+    // A product reads codes, at whatever scale: a function in front of the scaling needs its own.
+    if (!scalingOf(producer) && isScaledIntoProduct(&reader)) return false;
     // Every int8 code has an entry. Of 16-bit codes every 128th has: a range of its own in between serves
     // them better, but for the epsilon in front of a root.
     return assignment_.of(reader).settings.precision == Precision::Int8 ||
            (ir::isa<aten::AddScalar>(&producer) && ir::isa<aten::Rsqrt>(&reader));
+  }
+
+  /// Whether the node, and maybe others behind it, do nothing but scale what a product reads.
+  bool isScaledIntoProduct(const ir::Node* node) const {
+    while (scalingOf(*node) && fusedIntoReader(*node->result())) {
+      node = node->result()->uses()[0].node;
+      if (isProduct(*node)) return true;
+    }
+    return false;
   }
 
   bool staysUnquantized(const ir::Value& value) const {
@@ -461,6 +472,14 @@ Role roleOf(const ir::Node& node) {
     case OpId::PrivateLogSoftmax:
     case OpId::LogSoftmaxInt:
       return Role::Own;
+
+    // Weights are operators of their own (lower::decompose).
+    case OpId::LayerNorm:
+    case OpId::RmsNorm:
+      return std::all_of(node.operands().begin() + 1, node.operands().end(),
+                         [](const ir::Value* weight) { return !weight; })
+                 ? Role::Own
+                 : Role::Float;
 
     case OpId::AvgPool1d:
     case OpId::AvgPool2d:

@@ -76,6 +76,14 @@ Range possibleResults(const ir::Value& value) {
     case aten::OpId::PrivateSoftmax:
     case aten::OpId::SoftmaxInt:
       return {0, 1};
+    case aten::OpId::LayerNorm:
+    case aten::OpId::RmsNorm: {
+      // Where one element of n has all that there is.
+      const auto inputs = value.producer()->operands()[0]->numElements();
+      const auto& shape = value.producer()->attributeAs<ir::Ints>(0);
+      const float most = std::sqrt(static_cast<float>(std::min(numElements(shape), inputs)));
+      return {-most, most};
+    }
     case aten::OpId::Tanh:
     case aten::OpId::Sin:
     case aten::OpId::Cos:

@@ -72,6 +72,20 @@ TEST(Legalize, SaturationIsNotFusedAway) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
 }
 
+TEST(Legalize, ShiftedProductsAreSaturatedInPlace) {
+  const auto narrowed = [](int64_t multiplier, DType type) {
+    TosaBuilder b;
+    ir::Value* product = b.mul(b.input(DType::Int32, {1, 8, 8, 4}), b.input(DType::Int32, {1, 8, 8, 4}), 20);
+    return b.finish({b.rescale(product, type, multiplier, 30)});
+  };
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    EXPECT_THAT(operations(narrowed(1 << 30, DType::Int8), target), ElementsAre("npu.ELEMENTWISE"));
+    EXPECT_THAT(operations(narrowed(1 << 30, DType::Int16), target), ElementsAre("npu.ELEMENTWISE"));
+    // The product is rounded already: another factor rounds once more.
+    EXPECT_THAT(operations(narrowed(1 << 29, DType::Int16), target), SizeIs(2));
+  }
+}
+
 TEST(Legalize, QuantizedAddIsOneOperation) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});

@@ -158,7 +158,8 @@ TEST(Operators, ThirtyTwoBitMultiplyAndShift) {
   ir::Value* s = tosa::ArithmeticRightShift::create(b.builder(), x, amounts, true).output();
   ir::Value* l = tosa::LogicalLeftShift::create(b.builder(), y, amounts).output();
   ir::Value* r = b.rescalePerChannel(x, DType::Int8, 38, 4);
-  expectExact(b.finish({p, s, l, r}), kFamilies);
+  ir::Value* narrow = b.rescale(b.mul(x, y, 45), DType::Int8, 1 << 30, 30, 0, 7);
+  expectExact(b.finish({p, s, l, r, narrow}), kFamilies);
 }
 
 TEST(Operators, TransposedConvolution) {

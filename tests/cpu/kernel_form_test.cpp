@@ -228,6 +228,16 @@ const Case kCases[] = {
                                           Ints{2, 1, 1}, int64_t{1})
            .output();
      }},
+    {"rms_norm",
+     {3, 2, 6},
+     [](ir::Builder& b, Value* x) {
+       return aten::RmsNorm::create(b, x, weight(b, {2, 6}), Ints{2, 6}, 1e-3).output();
+     }},
+    {"layer_norm_without_weights",
+     {3, 2, 6},
+     [](ir::Builder& b, Value* x) {
+       return aten::LayerNorm::create(b, x, nullptr, nullptr, Ints{2, 6}, 1e-5, false).output();
+     }},
     {"max_pool1d",
      {1, 2, 9},
      [](ir::Builder& b, Value* x) {
@@ -321,9 +331,8 @@ const Case kCases[] = {
      }},
     {"pad_reflect",
      {1, 2, 5, 5},
-     [](ir::Builder& b, Value* x) {
-       return aten::Pad::create(b, x, Ints{1, 2, 1, 0}, "reflect", std::nullopt).output();
-     }},
+     [](ir::Builder& b,
+        Value* x) { return aten::Pad::create(b, x, Ints{1, 2, 1, 0}, "reflect", std::nullopt).output(); }},
     {"tile", {2, 3}, [](ir::Builder& b, Value* x) { return aten::Tile::create(b, x, Ints{2}).output(); }},
     {"broadcast_to",
      {1, 3},

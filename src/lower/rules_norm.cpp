@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation of rows, (x - mean) / sqrt(variance + eps) and x / sqrt(mean(x^2) + eps), without weights.
+//
+// Rows may differ by orders of magnitude (outlier tokens), and their squares by twice as many: no tensor of
+// 8 or 16-bit codes holds the variances of all of them. They are computed in 32 bits and, for 16-bit codes,
+// with an exponent per row (block floating point). With d = M * (x - mean) as integers:
+//
+//   c = d / 2^s                        s per row, so that |c| <= 2^18 (8-bit codes: s = 0, |c| <= 2^14)
+//   V = sum(c^2 / 2^q)                 q so that V <= 2^30 whatever the row holds
+//   W = V + E / 4^s                    E = eps in units of V
+//   u = W * 4^h in [2^29, 2^31)        h per row
+//   y = c * 2^h * sqrt(n / 2^q) / sqrt(u)
+//
+// where n is the length of a row, and a table gives 1 / sqrt(u) to 2^-14. The result is within a code (of 16
+// bits: two) of what real arithmetic gives for the codes of x.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "aten/ops.hpp"
+#include "lower/fine_table.hpp"
+#include "lower/reduction.hpp"
+#include "lower/rules.hpp"
+
+namespace carina::lower {
+namespace {
+
+constexpr int kEnergyBits = 30, kEpsBits = 29;          // of V and of E
+constexpr int kCentredBits8 = 14, kCentredBits16 = 18;  // of c
+constexpr int64_t kMostCount = 65535;                   // elements of a row: their 16-bit sum fits 32 bits
+
+/// What a norm does with its rows.
+struct Norm {
+  std::vector<int> dims;
+  double eps = 0;
+  bool centred = false;
+};
+
+/// The rows as integers M * (x - mean), or M * x, and the numbers that were chosen for them.
+struct Rows {
+  ir::Value* codes = nullptr;  // x as [outer, n] or [outer, n, inner]
+  ir::Value* scaled = nullptr;
+  Shape perRow;       // 1 in the place of n
+  int64_t count = 1;  // n
+  int64_t zero = 0;
+  int64_t factor = 1;  // M
+  double scale = 1;    // of one unit
+};
+
+int bitsOf(int64_t number) {
+  return static_cast<int>(std::bit_width(static_cast<uint64_t>(number)));
+}
+
+Result<ir::Value*> widened(Emitter& emit, ir::Value* codes, int64_t zero) {
+  return emit.rescale(codes, DType::Int32, zero, 0, std::array{1.0});
+}
+
+/// x * number as int32. The number is a code of its own: Ethos-U multiplies those without widening x first.
+Result<ir::Value*> times(Emitter& emit, const Rows& rows) {
+  CARINA_TRY(ir::Value* const wide, widened(emit, rows.codes, rows.zero));
+  if (rows.factor == 1) return wide;
+  ir::Value* factor =
+      emit.reshape(emit.scalar(rows.codes->dtype(), rows.factor), Shape(wide->shape().size(), 1));
+  constexpr RescaleFactor kUnit{1 << 30, 30};
+  ir::Value* number = emit.rescale(factor, DType::Int32, 0, 0, std::array{kUnit}, true, false);
+  return emit.binary(Binary::Mul, wide, number);
+}
+
+Result<Rows> rowsOf(Lowering& lowering, const Real& real, const Norm& norm, const Reduction& reduction) {
+  Emitter& emit = lowering.emit();
+  const bool wide = real.data.dtype() == DType::Int16;
+  Rows rows;
+  rows.count = reduction.count();
+  rows.zero = real.zeroPoint;
+  // 9 or 17 bits of x - mean and 6 or 14 of its fraction; where a row's length divides M, the fraction is
+  // exact.
+  const int64_t most = wide ? int64_t{1} << 14 : int64_t{1} << 6;
+  rows.factor = rows.count <= most ? most / rows.count * rows.count : most;
+  rows.scale = real.scale() / static_cast<double>(rows.factor);
+  Shape shape{reduction.outer, rows.count};
+  rows.perRow = {reduction.outer, 1};
+  if (reduction.inner != 1) {
+    shape.push_back(reduction.inner);
+    rows.perRow.push_back(reduction.inner);
+  }
+  rows.codes = emit.reshape(reduction.value, shape);
+  CARINA_TRY(rows.scaled, times(emit, rows));
+  if (!norm.centred) return rows;
+  CARINA_TRY(ir::Value * sum, summed(lowering, reduction, rows.zero));
+  const double perElement = static_cast<double>(rows.factor) / static_cast<double>(rows.count);
+  CARINA_TRY(ir::Value* const mean,
+             emit.rescale(emit.reshape(sum, rows.perRow), DType::Int32, 0, 0, std::array{perElement}));
+  rows.scaled = emit.binary(Binary::Sub, rows.scaled, mean);
+  return rows;
+}
+
+/// At least the largest |x - mean| or |x| of each row, in codes, and at most twice that.
+Result<ir::Value*> extentOf(Emitter& emit, const Rows& rows, bool centred) {
+  const auto reduced = [&](Reduce op, ir::Value* codes) {
+    return widened(emit, emit.reduce(op, codes, 1), 0);
+  };
+  if (centred) {
+    CARINA_TRY(ir::Value* const top, reduced(Reduce::Max, rows.codes));
+    CARINA_TRY(ir::Value* const bottom, reduced(Reduce::Min, rows.codes));
+    return emit.binary(Binary::Sub, top, bottom);
+  }
+  CARINA_TRY(ir::Value* const wide, widened(emit, rows.codes, 0));
+  CARINA_TRY(ir::Value* const sizes,
+             emit.rescale(emit.unary(Unary::Abs, wide), DType::Int16, 0, 0, std::array{1.0}));
+  return reduced(Reduce::Max, sizes);
+}
+
+/// max(a - b, least) of int32 values.
+ir::Value* differenceAtLeast(Emitter& emit, ir::Value* a, ir::Value* b, int64_t least) {
+  ir::Value* difference = emit.binary(Binary::Sub, a, b);
+  return emit.binary(Binary::Maximum, difference, emit.number(least, difference));
+}
+
+/// sqrt(2^29 / u) for u in [2^29, 2^31), in units of 1 / kRootOne.
+constexpr double kRootOne = 32767;
+Result<ir::Value*> inverseRoot(Emitter& emit, ir::Value* u) {
+  // The whole range of codes stands for that of u.
+  constexpr int64_t kMiddle = 5 * (int64_t{1} << 28);
+  constexpr double kStep = 3 * 0x1p28 / 0x1p15;
+  const auto value = [](int64_t code) {
+    const double at = static_cast<double>(kMiddle) + kStep * static_cast<double>(code);
+    return static_cast<int64_t>(std::nearbyint(kRootOne * std::sqrt(0x1p29 / at)));
+  };
+  constexpr int64_t kNoPieces = 65536;
+  static const Tensor table = fineTable(value, kNoPieces).table;
+  ir::Value* offset = emit.binary(Binary::Sub, u, emit.number(kMiddle, u));
+  CARINA_TRY(ir::Value* const code, emit.rescale(offset, DType::Int16, 0, 0, std::array{1 / kStep}));
+  CARINA_TRY(ir::Value* const root,
+             emit.rescale(emit.table(code, table), DType::Int16, 0, 0, std::array{0x1p-7}));
+  return widened(emit, root, 0);
+}
+
+/// y = product(c, product(root, multiplier, shift) << h, outerShift) * 2^extra in codes of the result.
+struct Gain {
+  int64_t multiplier = 0;
+  int shift = 0, outerShift = 0, extra = 0;
+};
+
+/// `gain`: of c * 2^h * root in codes of the result. `bits`: of the factor before it is shifted by h.
+Gain gainOf(double gain, int bits, int centredBits) {
+  Gain result;
+  result.shift = 45 - bits;  // the multiplier has 30 bits, the root 15
+  const int shift = std::min(bits - 1 - std::ilogb(gain * kRootOne), 62);
+  result.multiplier = std::llround(std::ldexp(gain, shift + result.shift));
+  // The product has up to 31 + centredBits bits.
+  result.outerShift = std::max(shift, centredBits + 1);
+  result.extra = result.outerShift - shift;
+  return result;
+}
+
+Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
+  const ir::Value* input = node.operands()[0];
+  CARINA_TRY(const Real real, lowering.plainReal(input));
+  const bool wide = real.data.dtype() == DType::Int16;
+  const std::optional<Codes> to = lowering.codesAfter(node.result());
+  if ((!wide && real.data.dtype() != DType::Int8) || !to ||
+      (to->dtype != DType::Int8 && to->dtype != DType::Int16)) {
+    return fail("{} is not quantized to 8 or 16 bits on both sides", node.opName())
+        .withRemedy("quantize the network with this operator included");
+  }
+  if (wide && real.zeroPoint != 0) {
+    return fail("{} of 16-bit codes with zero point {}", node.opName(), real.zeroPoint)
+        .withRemedy("quantize 16-bit tensors symmetrically");
+  }
+  Emitter& emit = lowering.emit();
+  const Reduction reduction = reductionOf(lowering, real.data, norm.dims);
+  if (reduction.count() > kMostCount) {
+    return fail("{} over {} elements > {}", node.opName(), reduction.count(), kMostCount)
+        .withRemedy("normalise parts of the tensor");
+  }
+  CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));
+  const auto number = [&](int64_t value) { return emit.number(value, rows.scaled); };
+
+  const int centredBits = wide ? kCentredBits16 : kCentredBits8, lengthBits = bitsOf(rows.count - 1);
+  // E has 29 bits. One exponent for all rows: where eps is more than that, it is beyond all of V, whose last
+  // bits go. Else the least s grows, for which only rows that are nothing beside eps have too few bits.
+  int q = std::max(lengthBits + 2 * centredBits - kEnergyBits, 0), least = 0;
+  const double unit = rows.scale * rows.scale / static_cast<double>(rows.count);
+  const auto units = [&] { return norm.eps / std::ldexp(unit, q + 2 * least); };
+  while (units() > 0x1p29 && std::max(q, least) < 30) ++(wide ? least : q);
+  if (units() > 0x1p29) {
+    return fail("eps {} of {} is beyond all values of its input", norm.eps, node.opName())
+        .withRemedy("leave it to the CPU, or calibrate with samples as the network sees them");
+  }
+  const auto eps = std::max<int64_t>(std::llround(units()), 1);
+
+  ir::Value* c = rows.scaled;
+  ir::Value* epsOfRow = number(eps);
+  if (wide) {
+    CARINA_TRY(ir::Value* const extent, extentOf(emit, rows, norm.centred));
+    const int excess = 32 + bitsOf(rows.factor - 1) - centredBits;
+    ir::Value* shift = differenceAtLeast(emit, number(excess), emit.unary(Unary::Clz, extent), least);
+    c = emit.shiftedRight(c, shift);
+    if (eps > 1) {
+      if (least > 0) shift = emit.binary(Binary::Sub, shift, number(least));
+      epsOfRow = emit.shiftedRight(emit.shiftedRight(epsOfRow, shift), shift);
+    }
+  }
+  ir::Value* energy = emit.reduce(Reduce::Sum, emit.product(c, c, q), 1);
+  energy = emit.binary(Binary::Add, energy, epsOfRow);
+  // h = (clz - 1) / 2, rounded down.
+  ir::Value* zeros = emit.unary(Unary::Clz, energy);
+  ir::Value* h = emit.shiftedRight(emit.binary(Binary::Sub, zeros, number(2)), number(1));
+  for (int i = 0; i < 2; ++i) energy = emit.binary(Binary::LeftShift, energy, h);
+
+  // Rows that are not all zeros have V >= 2^(18 - lengthBits), h <= (14 + lengthBits) / 2 in 16 bits.
+  const int factorBits = wide ? 31 - (14 + lengthBits) / 2 : 15;
+  const Gain gain = gainOf(
+      std::sqrt(static_cast<double>(rows.count) * std::ldexp(1.0, -q) * 0x1p-29) / (kRootOne * to->scale),
+      factorBits, centredBits);
+  CARINA_TRY(ir::Value * factor, inverseRoot(emit, energy));
+  factor = emit.product(factor, number(gain.multiplier), gain.shift);
+  factor = emit.binary(Binary::LeftShift, factor, h);
+  ir::Value* product = emit.product(c, factor, gain.outerShift);
+  CARINA_TRY(ir::Value* const codes,
+             emit.rescale(product, to->dtype, 0, to->zeroPoint, std::array{std::ldexp(1.0, gain.extra)}));
+  lowering.define(node.result(), Real{{codes, Layout::ordered(input->shape(), reduction.order)},
+                                      {to->scale},
+                                      to->zeroPoint,
+                                      false,
+                                      {},
+                                      {},
+                                      {},
+                                      {}});
+  return {};
+}
+
+std::vector<int> lastDims(int64_t rank, size_t count) {
+  std::vector<int> dims;
+  for (int64_t d = rank - static_cast<int64_t>(count); d < rank; ++d) dims.push_back(static_cast<int>(d));
+  return dims;
+}
+
+Status refuseWeights(const ir::Node& node) {
+  return fail("{} with weights between quantize nodes", node.opName())
+      .withRemedy("quantize the normed rows, their product and their sum one by one");
+}
+
+Status lowerLayerNorm(Lowering& lowering, const ir::Node& node) {
+  const aten::LayerNorm op = ir::dynCast<aten::LayerNorm>(&node);
+  if (op.weight() || op.bias()) return refuseWeights(node);
+  return lowerRows(lowering, node,
+                   {lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps(), true});
+}
+
+Status lowerRmsNorm(Lowering& lowering, const ir::Node& node) {
+  const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(&node);
+  if (op.weight()) return refuseWeights(node);
+  return lowerRows(lowering, node,
+                   {lastDims(op.input()->rank(), op.normalizedShape().size()),
+                    op.eps().value_or(std::numeric_limits<float>::epsilon()), false});
+}
+
+}  // namespace
+
+void addNormRules(Rules& rules) {
+  rules[&aten::LayerNorm::def()] = lowerLayerNorm;
+  rules[&aten::RmsNorm::def()] = lowerRmsNorm;
+}
+
+}  // namespace carina::lower
