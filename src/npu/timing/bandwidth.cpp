@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "npu/timing/calibration.hpp"
+
 namespace carina::npu::timing {
 namespace {
 
@@ -30,22 +32,24 @@ double portBandwidth(const Target& target, const MemoryTiming& memory) {
   return std::max(target.axiBytes() * memory.ports * memory.clockScale, 1e-4);
 }
 
-double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel) {
+double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run) {
   const double port = portBandwidth(target, memory);
   if (!target.isU85()) return port;
   const bool write = channel == Channel::Write;
   const double outstanding = (write ? memory.maxWrites : memory.maxReads) * memory.ports * 0.8;
+  const int64_t length = std::clamp<int64_t>(run, 1, memory.burst);
   double utilised = outstanding;
   if (!write) {
-    const int32_t limit = readBuffers(target)[static_cast<size_t>(channel)] / std::max(memory.burst / 16, 1);
-    utilised = std::min<double>(limit, outstanding);
+    const int64_t entries = std::max<int64_t>((length + 15) / 16, 1);
+    const int64_t limit = readBuffers(target)[static_cast<size_t>(channel)] / entries;
+    utilised = std::min(static_cast<double>(limit), outstanding);
   }
   const double latency = std::max(write ? memory.writeLatency : memory.readLatency, 1);
-  return std::max(std::min(port, memory.burst * utilised / latency * 0.8), 1e-4);
+  return std::max(std::min(port, static_cast<double>(length) * utilised / latency * 0.8), 1e-4);
 }
 
-int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
-                       int64_t elements, BlockShape block, int32_t burst, bool write) {
+Transfer mapTransfer(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
+                     int64_t elements, BlockShape block, int32_t burst, bool write) {
   const int64_t bits = elementBytes(map.type) * 8;
   const int64_t cores = target.isU85() ? 1 : std::max(target.cores, 1);
   int64_t runBits;
@@ -63,7 +67,9 @@ int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t widt
     }
   }
   const int64_t run = std::clamp<int64_t>(runBits / 8, 1, burst);
-  return elements * bits / 8 * burst / run;
+  const int64_t bytes = elements * bits / 8;
+  const bool exact = kExactBytes && target.family != Family::U55;
+  return {exact ? bytes : bytes * burst / run, run};
 }
 
 }  // namespace carina::npu::timing

@@ -15,12 +15,19 @@ enum class Channel : uint8_t { Mem2Mem, IfmStream, Weights, FastWeights, Ifm, Sc
 
 /// Bytes per NPU cycle of a memory's ports together.
 double portBandwidth(const Target& target, const MemoryTiming& memory);
-/// Bytes per NPU cycle that one channel can draw: limited by its read buffers and the outstanding
-/// transactions (U85); the port bandwidth on U55/U65.
-double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel);
+/// Bytes per NPU cycle that one channel can draw with accesses of `run` bytes (at most a burst): limited by
+/// its read buffers and the outstanding transactions (U85); the port bandwidth on U55/U65.
+double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run);
 
-/// Bytes moved for `elements` of a map when it is accessed block by block: short runs cost whole bursts.
-int64_t effectiveBytes(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
-                       int64_t elements, BlockShape block, int32_t burst, bool write);
+/// A transfer through a port: bytes that move, in accesses of `run` bytes each.
+struct Transfer {
+  int64_t bytes = 0;
+  int64_t run = 1;
+};
+
+/// What moves for `elements` of a map when it is accessed block by block. On U55 short runs cost whole
+/// bursts; on U65 and U85 their bytes.
+Transfer mapTransfer(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
+                     int64_t elements, BlockShape block, int32_t burst, bool write);
 
 }  // namespace carina::npu::timing

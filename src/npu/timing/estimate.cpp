@@ -6,12 +6,14 @@
 #include "npu/blockconfig.hpp"
 #include "npu/timing.hpp"
 #include "npu/timing/bandwidth.hpp"
+#include "npu/timing/calibration.hpp"
 #include "npu/timing/output_rate.hpp"
 
 namespace carina::npu {
 namespace {
 
 using timing::Channel;
+using timing::Transfer;
 
 int64_t ceilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -97,6 +99,21 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
   return s;
 }
 
+/// MAC steps of one microblock for `taps` taps, `perStep` of them in a step.
+double tapSteps(const Target& target, int64_t taps, int64_t perStep) {
+  const int64_t counted =
+      target.isU85() && timing::kU85RealTaps ? std::max(taps, perStep) : roundUp(taps, perStep);
+  return static_cast<double>(counted) / static_cast<double>(perStep);
+}
+
+/// U85, depth-first: MAC cycles of one microblock and tap for an average input block, of eight channels each.
+double depthFirstSteps(const Shapes& s) {
+  int64_t depth = roundUp(s.ifmDepth, timing::kU85DepthPadding);
+  if (s.sparse) depth = roundUp(ceilDiv(depth, 2), timing::kU85DepthPadding);
+  const int64_t blocks = ceilDiv(s.ifmDepth, std::max(s.ifmBlock.c, 1));
+  return static_cast<double>(depth) / 8.0 / static_cast<double>(blocks);
+}
+
 struct MacCycles {
   double block = 0;          // MAC unit, per OFM block
   double weights = 0;        // of which the weight decoder alone would need
@@ -135,29 +152,30 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
           break;
         case Class::Depthwise:
           steps = ceilDiv(taps, 4);
-          decode = weightBound * static_cast<double>(steps * z);
-          cycles =
-              std::max(weightBound, static_cast<double>(4 * wh * bytes)) * static_cast<double>(steps * z);
+          decode = weightBound * tapSteps(target, taps, 4) * static_cast<double>(z);
+          cycles = std::max(weightBound, static_cast<double>(4 * wh * bytes)) * tapSteps(target, taps, 4) *
+                   static_cast<double>(z);
           total.decodeBound = weightBound > static_cast<double>(4 * wh * bytes);
           break;
         default:
           if (s.partKernel) {
-            steps = ceilDiv(taps, s.ifmBits == 16 ? 2 : 4);
-            const auto repeat = static_cast<double>(steps * z * ifmSteps);
+            const int64_t tapsPerStep = s.ifmBits == 16 ? 2 : 4;
+            steps = ceilDiv(taps, tapsPerStep);
+            // Sparse weights leave every second depth step out, but never the only one.
+            const int64_t depthSteps = u85 && s.sparse ? ceilDiv(ifmSteps, 2) : ifmSteps;
+            const double repeat = tapSteps(target, taps, tapsPerStep) * static_cast<double>(z * depthSteps);
             decode = weightBound * repeat;
             cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
             total.decodeBound = weightBound > static_cast<double>(4 * wh);
-            if (u85 && s.sparse) cycles /= 2;
           } else {
             steps = taps;
             const auto repeat = static_cast<double>(steps * z);
             decode = weightBound * repeat;
-            const double multiply = u85 ? static_cast<double>(s.ifmBlock.c) / 8.0 * static_cast<double>(wh)
-                                        : static_cast<double>(4 * wh);
+            const double multiply =
+                u85 ? depthFirstSteps(s) * static_cast<double>(wh) : static_cast<double>(4 * wh);
             cycles = std::max(weightBound, multiply) * repeat;
             total.decodeBound = weightBound > multiply;
             if (u85) cycles *= static_cast<double>(bytes);
-            if (u85 && s.sparse) cycles /= 2;
           }
           break;
       }
@@ -191,8 +209,13 @@ class PortLoad {
  public:
   PortLoad(const Machine& machine, OperationCost& cost) : machine_(machine), cost_(cost) {}
 
-  void read(Area area, int64_t bytes, Channel channel) { add(area, bytes, channel); }
-  void write(Area area, int64_t bytes) { add(area, bytes, Channel::Write); }
+  void read(Area area, Transfer transfer, Channel channel) { add(area, transfer, channel); }
+  void write(Area area, Transfer transfer) { add(area, transfer, Channel::Write); }
+  /// `bytes` that lie one behind the other, in whole bursts.
+  void read(Area area, int64_t bytes, Channel channel) {
+    add(area, {bytes, machine_.timing(area).burst}, channel);
+  }
+  void write(Area area, int64_t bytes) { add(area, {bytes, machine_.timing(area).burst}, Channel::Write); }
 
   void finish() {
     for (size_t port = 0; port < 2; ++port) {
@@ -208,14 +231,15 @@ class PortLoad {
   int64_t weightBytes(size_t port) const { return weights_[port]; }
 
  private:
-  void add(Area area, int64_t bytes, Channel channel) {
+  void add(Area area, Transfer transfer, Channel channel) {
+    const int64_t bytes = transfer.bytes;
     const uint8_t port = machine_.memory.port(area);
     PortTraffic& traffic = cost_.traffic[port];
     (channel == Channel::Write ? traffic.writeBytes : traffic.readBytes) += bytes;
     if (channel == Channel::Weights || channel == Channel::FastWeights) weights_[port] += bytes;
-    channels_[port][static_cast<size_t>(channel)] +=
-        std::floor(static_cast<double>(bytes) /
-                   timing::channelBandwidth(*machine_.target, machine_.system.ports[port], channel));
+    channels_[port][static_cast<size_t>(channel)] += std::floor(
+        static_cast<double>(bytes) /
+        timing::channelBandwidth(*machine_.target, machine_.system.ports[port], channel, transfer.run));
   }
 
   const Machine& machine_;
@@ -230,6 +254,18 @@ bool inMemory(const FeatureMap& map) {
 
 int64_t storedDepth(const FeatureMap& map, int64_t depth) {
   return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth;
+}
+
+/// The depth that goes through a port: bytes of a brick beyond the map's depth do not, where bytes are exact.
+int64_t movedDepth(const Target& target, const FeatureMap& map, int64_t depth) {
+  return timing::kExactBytes && target.family != Family::U55 ? depth : storedDepth(map, depth);
+}
+
+/// How often the input is read for `outputBlocks` output depth blocks: U85 keeps its first depth steps.
+double depthReads(const Target& target, int64_t outputBlocks, int64_t depthSteps) {
+  if (!target.isU85()) return static_cast<double>(outputBlocks);
+  const int64_t again = depthSteps - std::min(depthSteps, timing::kU85ResidentDepthSteps);
+  return static_cast<double>(depthSteps + (outputBlocks - 1) * again) / static_cast<double>(depthSteps);
 }
 
 }  // namespace
@@ -284,7 +320,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
                              BlockShape clipped, BlockShape full, bool write) {
     const MemoryTiming& memory = machine.timing(area);
     const int64_t bytes =
-        timing::effectiveBytes(target, map, width, depth, clipped.elements(), full, memory.burst, write);
+        timing::mapTransfer(target, map, width, depth, clipped.elements(), full, memory.burst, write).bytes;
     return (write ? memory.writeLatency : memory.readLatency) +
            std::floor(static_cast<double>(bytes) / timing::portBandwidth(target, memory));
   };
@@ -328,7 +364,9 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   double macBlock = 0, outBlock = 0, weightBlock = 0;
   bool commandBound = false, outputBound = false, decodeBound = false;
   if (elementwise || s.kind == Class::Resize) {
-    const int64_t n = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
+    const bool realDepth = elementwise && target.isU85() && timing::kU85RealElementwiseDepth;
+    const int64_t depth = realDepth ? op.ofm.depth : storedDepth(op.ofm, op.ofm.depth);
+    const int64_t n = int64_t{op.ofm.height} * op.ofm.width * depth;
     const auto blockElements = static_cast<double>(std::max<int64_t>(s.ofmBlockFull.elements(), 1));
     double perElement = rate;
     if (s.kind == Class::Resize) {
@@ -394,28 +432,30 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
         w = b.w ? 1 : w;
         c = b.c ? 1 : c;
       }
-      const int64_t elements = h * w * storedDepth(map, c);
-      load.read(area,
-                timing::effectiveBytes(target, map, w, c, elements, s.ofmBlockFull,
-                                       machine.timing(area).burst, false),
-                Channel::IfmStream);
+      const int64_t elements = h * w * movedDepth(target, map, c);
+      load.read(
+          area,
+          timing::mapTransfer(target, map, w, c, elements, s.ofmBlockFull, machine.timing(area).burst, false),
+          Channel::IfmStream);
     };
     input(op.ifm, context.ifm, op.elementwise.ifmBroadcast);
     if (binary) input(*op.ifm2, context.ifm2, op.elementwise.ifm2Broadcast);
   } else if (s.readsIfm && inMemory(op.ifm)) {
     int64_t elements;
     if (s.kind == Class::Resize) {
-      elements = s.ifmHeight * s.ifmWidth * storedDepth(op.ifm, s.ifmDepth);
+      elements = s.ifmHeight * s.ifmWidth * movedDepth(target, op.ifm, s.ifmDepth);
     } else {
       const int64_t repeats = nb(op.kernel.width, 8) * nb(op.kernel.height, 8);
       const bool reduces = s.kind == Class::Conv || s.kind == Class::ReduceSum;
-      elements = int64_t{s.ifmBlock.h} * s.ifmBlock.w * storedDepth(op.ifm, s.ifmDepth) * repeats *
-                 nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w) *
-                 (reduces ? nb(op.ofm.depth, s.ofmBlock.c) : 1);
+      const int64_t once = int64_t{s.ifmBlock.h} * s.ifmBlock.w * movedDepth(target, op.ifm, s.ifmDepth) *
+                           repeats * nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
+      const double reads =
+          reduces ? depthReads(target, nb(op.ofm.depth, s.ofmBlock.c), nb(s.ifmDepth, s.ifmBlock.c)) : 1.0;
+      elements = static_cast<int64_t>(static_cast<double>(once) * reads);
     }
     load.read(context.ifm,
-              timing::effectiveBytes(target, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
-                                     machine.timing(context.ifm).burst, false),
+              timing::mapTransfer(target, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
+                                  machine.timing(context.ifm).burst, false),
               s.kind == Class::Resize ? Channel::IfmStream : Channel::Ifm);
   }
   if (!elementwise && op.ifm2 && inMemory(*op.ifm2) &&
@@ -424,9 +464,9 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     load.read(context.ifm2, elements * elementBytes(op.ifm2->type), Channel::IfmStream);
   }
   if (writes) {
-    const int64_t elements = int64_t{op.ofm.height} * op.ofm.width * storedDepth(op.ofm, op.ofm.depth);
-    load.write(context.ofm, timing::effectiveBytes(target, op.ofm, op.ofm.width, op.ofm.depth, elements,
-                                                   s.ofmBlockFull, machine.timing(context.ofm).burst, true));
+    const int64_t elements = int64_t{op.ofm.height} * op.ofm.width * movedDepth(target, op.ofm, op.ofm.depth);
+    load.write(context.ofm, timing::mapTransfer(target, op.ofm, op.ofm.width, op.ofm.depth, elements,
+                                                s.ofmBlockFull, machine.timing(context.ofm).burst, true));
   }
   if (op.weights) {
     const int64_t refetch = nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
@@ -479,10 +519,11 @@ OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<co
 
 Cycles transferCycles(const Machine& machine, int64_t bytes, Area from, Area to) {
   const MemoryTiming &source = machine.timing(from), &destination = machine.timing(to);
-  const double read =
-      static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, source, Channel::Mem2Mem);
+  const double read = static_cast<double>(bytes) /
+                      timing::channelBandwidth(*machine.target, source, Channel::Mem2Mem, source.burst);
   const double write =
-      static_cast<double>(bytes) / timing::channelBandwidth(*machine.target, destination, Channel::Write);
+      static_cast<double>(bytes) /
+      timing::channelBandwidth(*machine.target, destination, Channel::Write, destination.burst);
   return std::max(static_cast<Cycles>(read) + source.readLatency,
                   static_cast<Cycles>(write) + destination.writeLatency);
 }
@@ -507,17 +548,19 @@ OperationCost estimate(const DmaOperation& op, const Machine& machine) {
   if (!op.source.internal) {
     const MemoryTiming& memory = machine.timing(area(op.source));
     load.read(area(op.source), moved(memory), Channel::Mem2Mem);
-    read = static_cast<Cycles>(static_cast<double>(moved(memory)) /
-                               timing::channelBandwidth(*machine.target, memory, Channel::Mem2Mem)) +
+    read = static_cast<Cycles>(
+               static_cast<double>(moved(memory)) /
+               timing::channelBandwidth(*machine.target, memory, Channel::Mem2Mem, memory.burst)) +
            memory.readLatency;
   }
   if (op.source.indexed || op.destination.indexed) load.read(Area::Arena, count * 4, Channel::Mem2Mem);
   if (!op.destination.internal) {
     const MemoryTiming& memory = machine.timing(area(op.destination));
     load.write(area(op.destination), moved(memory));
-    write = static_cast<Cycles>(static_cast<double>(moved(memory)) /
-                                timing::channelBandwidth(*machine.target, memory, Channel::Write)) +
-            memory.writeLatency;
+    write =
+        static_cast<Cycles>(static_cast<double>(moved(memory)) /
+                            timing::channelBandwidth(*machine.target, memory, Channel::Write, memory.burst)) +
+        memory.writeLatency;
   }
   load.finish();
   cost.npu = std::max(read, write);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "npu/model/exact.hpp"
+#include "npu/timing/calibration.hpp"
 
 namespace carina::npu::timing {
 namespace {
@@ -103,7 +104,7 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
 
 double poolCyclesPerTap(const Target& target, ElementType input) {
   const bool smallest = !target.isU85() && target.macs == 32;
-  return smallest ? 1.0 : 4.0 * elementBytes(input);
+  return smallest ? 1.0 : kPoolCyclesPerTapAndByte * elementBytes(input);
 }
 
 }  // namespace carina::npu::timing

@@ -13,7 +13,10 @@ namespace {
 
 using namespace npu;
 
-// U85-256, DRAM_Mid, Dedicated: 3x3 convolution 28x28x1 -> 26x26x32, part-kernel, 2:4 sparse: 6418 cycles.
+// U85-256, DRAM_Mid, Dedicated: 3x3 convolution 28x28x1 -> 26x26x32, part-kernel, 2:4 sparse. The public
+// estimator gives 6418 cycles: 312 per block for the multipliers, 612 to fill. By measurements nine taps are
+// not rounded up to twelve, a single depth step is not halved, and rows of 28 bytes move as they are:
+// docs/npu-model.md.
 TEST(Timing, WorkedConvolutionOnU85) {
   const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
   ASSERT_TRUE(machine.ok());
@@ -37,12 +40,12 @@ TEST(Timing, WorkedConvolutionOnU85) {
   context.scaleBytes = 320;
   EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{6, 28, 16}));
   const OperationCost cost = estimate(op, context);
-  EXPECT_EQ(cost.npu, 6418);
-  EXPECT_EQ(cost.mac, 312 * 13);
+  EXPECT_EQ(cost.mac, 312 * 2 * 9 / 12 * 13);
   EXPECT_EQ(cost.output, 416 * 13);
-  EXPECT_EQ(cost.fill, 612);
+  EXPECT_EQ(cost.fill, 500 + 28 * 6 / 12);
   EXPECT_EQ(cost.drain, 84);
-  EXPECT_EQ(cost.bound, BoundBy::Output);
+  EXPECT_EQ(cost.npu, cost.mac + 416 + cost.fill + cost.drain);
+  EXPECT_EQ(cost.bound, BoundBy::Mac);
   EXPECT_EQ(cost.macs, 26 * 26 * 32 * 9);
 }
 
@@ -89,7 +92,8 @@ TEST(Timing, ChainsHideBehindTheMultipliers) {
   EXPECT_LE(cycles(true), cycles(false) + 100);  // one block for both
 }
 
-// U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM: mac 1456 per block, two blocks.
+// U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM, two blocks. The public estimator gives 1456 cycles per
+// block for the multipliers, four for each tap; measured pools take one.
 TEST(Timing, WorkedPoolOnU85) {
   const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
   ASSERT_TRUE(machine.ok());
@@ -110,11 +114,11 @@ TEST(Timing, WorkedPoolOnU85) {
   context.ifm = context.ofm = Area::Cache;
   EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{26, 28, 16}));
   const OperationCost cost = estimate(op, context);
-  EXPECT_EQ(cost.mac, 1456 * 2);
+  EXPECT_EQ(cost.mac, 1456 / 4 * 2);
   EXPECT_EQ(cost.output, 676 * 2);
   EXPECT_EQ(cost.fill, 370);
   EXPECT_EQ(cost.drain, 116);
-  EXPECT_EQ(cost.npu, 3588 + 370 + 116);
+  EXPECT_EQ(cost.npu, cost.output + 1456 / 4 + 370 + 116);
 }
 
 // U55-128: 3x3 convolution 13x13x32 -> 11x11x64: block 5x12x16 has IB_END 10 and AB_START 14; 11x6x16 does
