@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 to affine integers. The arithmetic is that of ExecuTorch's kernels: a float32 reciprocal, one
-// multiplication, rounding half to even, zero point added to the integer.
+// float32 to affine integers: a float32 reciprocal, one multiplication, rounding half to even, zero point
+// added to the integer. The reciprocal is PyTorch's, float(1 / scale). ExecuTorch's kernels take 1 /
+// float(scale), which is the same for scales that float32 holds; for others the compiler writes one that
+// gives the same where there is one.
 #include "carina/kernels.hpp"
 #include "channels.hpp"
 #include "helium.hpp"
@@ -80,7 +82,7 @@ Status checkRange(ScalarType type, Range range, int64_t zeroPoint) {
 
 Status quantizeBlock(const Tensor& input, const Tensor& output, size_t from, size_t count, double scale,
                      int64_t zeroPoint, Range range) {
-  const float inverse = 1.0f / static_cast<float>(scale);
+  const float inverse = static_cast<float>(1.0 / scale);
   const float* source = input.as<const float>() + from;
   switch (output.type) {
     case ScalarType::Int8:

@@ -59,7 +59,7 @@ class Emitter {
   static pte::ScalarType typeOf(const ir::Value& value) { return pte::fromDType(value.dtype()); }
 
   static pte::QuantParams params(double scale, int64_t zeroPoint, int64_t low, int64_t high, DType dtype) {
-    return {static_cast<double>(static_cast<float>(scale)), zeroPoint, low, high, pte::fromDType(dtype)};
+    return {scale, zeroPoint, low, high, pte::fromDType(dtype)};
   }
 
   std::optional<ValueId> emitQuantization() {
@@ -70,8 +70,10 @@ class Emitter {
                                kKernels);
     }
     if (const auto dq = ir::dynCast<aten::DequantizePerTensor>(&node_)) {
+      // The executor's factor, whatever precision the kernel multiplies in.
+      const auto scale = static_cast<double>(static_cast<float>(dq.scale()));
       return builder_.dequantize(valueOf_(dq.input()),
-                                 params(dq.scale(), dq.zeroPoint(), dq.quantMin(), dq.quantMax(), dq.dtype()),
+                                 params(scale, dq.zeroPoint(), dq.quantMin(), dq.quantMax(), dq.dtype()),
                                  kKernels);
     }
     return std::nullopt;

@@ -73,7 +73,7 @@ quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& s
   for (size_t i = 0; i < result.size(); ++i) {
     const ir::Value& input = *graph.inputs()[i];
     if (!isFloat(result[i].dtype()) || isFloat(input.dtype()) || !input.quantization) continue;
-    const auto inverse = 1.0f / static_cast<float>(input.quantization->scales.front());
+    const auto inverse = static_cast<float>(1.0 / input.quantization->scales.front());
     const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
     Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
     const auto low = static_cast<float>(integerMin(input.dtype())),

@@ -2,6 +2,8 @@
 #include "pte/method_builder.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace carina::pte {
@@ -125,12 +127,26 @@ namespace {
 constexpr std::string_view prefix(QuantKernels kernels) {
   return kernels == QuantKernels::CortexM ? "cortex_m::" : "quantized_decomposed::";
 }
+
+/// PyTorch multiplies by float(1 / scale), ExecuTorch's kernels by 1 / float(scale). A scale that float32
+/// does not hold makes these differ by a bit, and values between two codes with them. One of its neighbours
+/// in float32 mostly gives PyTorch's number in both ways. (The reciprocal of the upper half of a binade has
+/// neighbours to spare; of the lower, every second number has none.)
+double scaleForKernels(double scale) {
+  const auto nearest = static_cast<float>(scale), wanted = static_cast<float>(1.0 / scale);
+  if (1.0f / nearest == wanted) return scale;
+  for (float towards : {0.0f, std::numeric_limits<float>::infinity()}) {
+    const float neighbour = std::nextafter(nearest, towards);
+    if (1.0f / neighbour == wanted) return static_cast<double>(neighbour);
+  }
+  return scale;
+}
 }  // namespace
 
 ValueId MethodBuilder::quantize(ValueId from, const QuantParams& params, QuantKernels kernels) {
   const Tensor source = tensor(from);
   const ValueId out = activation(params.type, source.sizes, source.dimOrder);
-  const ValueId scale = real(params.scale);
+  const ValueId scale = real(scaleForKernels(params.scale));
   std::vector<ValueId> arguments = {from, scale};
   for (int64_t value : {params.zeroPoint, params.min, params.max, static_cast<int64_t>(params.type)})
     arguments.push_back(integer(value));

@@ -147,6 +147,25 @@ TEST(Kernels, QuantizeUsesTheReciprocal) {
   EXPECT_GT(differences, 10);
 }
 
+TEST(Kernels, QuantizeTakesPyTorchsReciprocalOfScalesThatFloat32DoesNotHold) {
+  // float(1 / scale) = 7950.303, 1 / float(scale) = 7950.3027.
+  const double scale = 0.0001257813678624687;
+  const float inverse = static_cast<float>(1.0 / scale);
+  ASSERT_NE(inverse, 1.0f / static_cast<float>(scale));
+  int differences = 0;
+  for (int code = 1; code < 32767; ++code) {
+    const float value = static_cast<float>((code + 0.5) * scale);
+    const float expected = std::nearbyintf(value * inverse);
+    if (expected == std::nearbyintf(value * (1.0f / static_cast<float>(scale)))) continue;
+    ++differences;
+    Call call = quantizeCall({value}, scale, 0, -32767, 32767);
+    call.tensor(ScalarType::Int16, {1}, std::vector<int16_t>(1));
+    ASSERT_TRUE(call.run(kernels::quantizePerTensor).ok());
+    ASSERT_EQ(call.out<int16_t>()[0], static_cast<int16_t>(expected)) << code;
+  }
+  EXPECT_GT(differences, 10);
+}
+
 RC_GTEST_PROP(Kernels, QuantizeMatchesTheFormula, ()) {
   const auto raw = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-2000000, 2000000));
   const float scale = static_cast<float>(*rc::gen::inRange(1, 4000)) / 977.0f;
