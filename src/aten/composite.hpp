@@ -83,5 +83,7 @@ using Composition = Result<Results> (*)(Composite&);
 const std::map<std::string_view, Composition>& movingComposites();
 /// Pools of lines, unpooling, grids of positions.
 const std::map<std::string_view, Composition>& windowComposites();
+/// Fake quantization, as quantize and dequantize.
+const std::map<std::string_view, Composition>& fakeQuantization();
 
 }  // namespace carina::aten::composite

@@ -411,7 +411,7 @@ const std::map<std::string_view, Composition>& computing() {
 }
 
 Composition compositionOf(std::string_view op) {
-  for (const auto* table : {&computing(), &movingComposites(), &windowComposites()}) {
+  for (const auto* table : {&computing(), &movingComposites(), &windowComposites(), &fakeQuantization()}) {
     if (const auto known = table->find(op); known != table->end()) return known->second;
   }
   return nullptr;

@@ -11,4 +11,8 @@ namespace carina::aten {
 /// (functionalize.hpp). Composites whose further results are used, and forms that PyTorch would refuse, stay.
 Status replaceComposites(ir::Graph& graph);
 
+/// An operator of the table (findOperator), or one that exists only until replaceComposites(); null when it
+/// is neither.
+const ir::OpDef* findReadable(std::string_view name);
+
 }  // namespace carina::aten

@@ -7,6 +7,7 @@
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 #include "lower/dims.hpp"
+#include "lower/lowering.hpp"
 
 namespace carina::lower {
 namespace {
@@ -390,10 +391,11 @@ ir::Value* expandedFrom(const ir::Value* value) {
 }
 
 bool isQuantizedWhole(const ir::Node& node) {
-  return std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
-    return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) ||
-                       ir::producerAs<aten::DequantizePerChannel>(operand));
-  });
+  return findRule(node.def()) &&
+         std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
+           return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) ||
+                              ir::producerAs<aten::DequantizePerChannel>(operand));
+         });
 }
 
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {

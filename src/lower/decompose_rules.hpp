@@ -43,8 +43,8 @@ Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 void replaceNode(ir::Node* node, ir::Value* value);
 /// A float32 constant of one element and rank `rank`.
 ir::Value* number(ir::Builder& builder, double value, int64_t rank);
-/// Whether the node's input comes straight out of a dequantize node: the network was quantized with this
-/// operator whole, and what it would become has no quantization of its own.
+/// Whether an operand comes straight out of a dequantize node and the operator has a form in TOSA: the
+/// network was quantized with this operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
 
 /// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows picked by constant indices.

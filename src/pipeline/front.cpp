@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and quantizing a network.
 #include <random>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
 #include "lower_tfl/lower.hpp"
+#include "partition/unlowered.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/carried.hpp"
+#include "quantize/fold_batch_norm.hpp"
+#include "quantize/inside.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
@@ -170,6 +176,50 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   return front;
 }
 
+/// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
+/// with codes inside. Where that does not help, they stay as they are.
+Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph,
+                                  const quantize::Settings& settings) {
+  CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
+  std::unordered_set<const ir::Node*> closed;
+  for (const partition::Unit& unit : partition::findUnits(graph).units) {
+    if (partition::isClosed(unit)) closed.insert(unit.nodes.begin(), unit.nodes.end());
+  }
+  CARINA_RETURN_IF_ERROR(
+      quantize::foldBatchNormsOf(graph, [&](const ir::Node& node) { return closed.count(&node) != 0; }));
+  std::vector<partition::Unit> units = partition::unloweredUnits(graph);
+  std::vector<quantize::Sample> samples;
+  if (!units.empty() && !options.calibration.empty()) {
+    CARINA_TRY(samples, readSamples(options, graph));
+  }
+  while (!units.empty()) {
+    std::unordered_map<const ir::Value*, ir::Value*> mapping;
+    ir::Graph trial = graph.clone(&mapping);
+    std::unordered_map<const ir::Node*, size_t> unitOf;  // of nodes of `trial`
+    std::unordered_set<const ir::Node*> nodes;
+    for (size_t u = 0; u < units.size(); ++u) {
+      for (const ir::Node* node : units[u].nodes) {
+        if (node->results().empty()) continue;
+        const ir::Node* copy = mapping.at(node->result())->producer();
+        unitOf.emplace(copy, u);
+        if (!partition::isQuantize(*node) && !partition::isDequantize(*node)) nodes.insert(copy);
+      }
+    }
+    CARINA_RETURN_IF_ERROR(quantize::quantizeInside(trial, nodes, settings, samples));
+    CARINA_RETURN_IF_ERROR(partition::separateDequantizes(trial));
+    std::set<size_t> failed;
+    for (const partition::Unit& unit : partition::unloweredUnits(trial)) {
+      for (const ir::Node* node : unit.nodes) {
+        if (const auto from = unitOf.find(node); from != unitOf.end()) failed.insert(from->second);
+      }
+    }
+    if (failed.empty()) return trial;
+    for (auto u = failed.rbegin(); u != failed.rend(); ++u)
+      units.erase(units.begin() + static_cast<std::ptrdiff_t>(*u));
+  }
+  return graph;
+}
+
 }  // namespace
 
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
@@ -190,20 +240,28 @@ Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<Stage
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
+    CARINA_RETURN_IF_ERROR(quantize::settleParameters(graph));
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
     front.source = graph.clone();
     front.quantized = std::move(graph);
     return front;
   }
+  const bool carried = quantize::carriesQuantization(graph);
   {
     Stopwatch watch(times, "decompose");
-    if (quantize::carriesQuantization(graph)) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
+    if (carried) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
     if (auto status = lower::decompose(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
   dump(options, "decompose", graph);
 
+  if (carried && options.target != "cpu") {
+    Stopwatch watch(times, "quantize");
+    front.source = graph.clone();
+    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options));
+    dump(options, "quantize", graph);
+  }
   if (!quantizes) {
     front.quantized = std::move(graph);
     return front;

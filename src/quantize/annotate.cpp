@@ -78,7 +78,10 @@ class Annotator {
       }
     }
     for (const auto& [use, slot] : reads_) annotation.readIn[use] = groupOfSet.at(sets_.find(slot));
-    for (Group& group : annotation.groups) findWidened(annotation, group);
+    for (Group& group : annotation.groups) {
+      findWidened(annotation, group);
+      group.carriedScale = carriedScaleOf(group);
+    }
     return annotation;
   }
 
@@ -140,8 +143,16 @@ class Annotator {
     return false;
   }
 
+  /// A result of arithmetic that only quantize nodes of the network read.
+  bool hasCarriedCodes(const ir::Value& value) const {
+    const auto& uses = value.uses();
+    return value.producer() && !isFunction(*value.producer()) && !uses.empty() && !value.isGraphOutput() &&
+           std::all_of(uses.begin(), uses.end(),
+                       [](const ir::Use& use) { return ir::isa<aten::QuantizePerTensor>(use.node); });
+  }
+
   bool staysUnquantized(const ir::Value& value) const {
-    return fusedIntoClamp(value) || fusedIntoReader(value);
+    return fusedIntoClamp(value) || fusedIntoReader(value) || hasCarriedCodes(value);
   }
 
   size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank) {
@@ -275,6 +286,23 @@ class Annotator {
     if (made != annotation.madeIn.end() && annotation.groups[made->second].precision == Precision::Int8) {
       group.widened = made->second;
     }
+  }
+
+  static std::optional<double> carriedScaleOf(const Group& group) {
+    if (group.precision != Precision::Int16x8) return std::nullopt;
+    double scale = 0;
+    for (const Form& form : group.forms) {
+      const ir::Node* node = form.value->producer();
+      if (const auto carried = ir::dynCast<aten::DequantizePerTensor>(node); carried && !form.made) {
+        const bool narrow = carried.input()->dtype() == DType::Int8;
+        if (!narrow && (carried.input()->dtype() != DType::Int16 || carried.zeroPoint() != 0))
+          return std::nullopt;
+        scale = std::max(scale, narrow ? carried.scale() * 0x1p-7 : carried.scale());
+      } else if (!form.made || !node || roleOf(*node) != Role::Shared) {
+        return std::nullopt;
+      }
+    }
+    return scale > 0 ? std::optional(scale) : std::nullopt;
   }
 
   const Assignment& assignment_;

@@ -55,6 +55,9 @@ struct Group {
   /// The group in which the only value is made in int8, when this is its int16 form: every code of the one is
   /// a code of the other, 2^7 times as large.
   std::optional<size_t> widened;
+  /// The scale of codes that the network brings, when the group holds only int16 forms of those and what is
+  /// moved or picked from them: every int8 code is one of these, 2^7 times as large.
+  std::optional<double> carriedScale;
 };
 
 /// Operands of nodes, by flat index.
@@ -74,7 +77,8 @@ struct Annotation {
 
 /// All float32 values that operators with a role read or write, except: convolution and linear weights and
 /// biases, results that go only into a clamp of the same precision (the clamp's result stands for both), and
-/// results of functions that go only into another function, or are only scaled in front of a product.
+/// results of functions that go only into another function, or are only scaled in front of a product, and
+/// results of arithmetic that only quantize nodes of the network read.
 /// A value is quantized as the operator that makes it says; readers of another precision get a form of their
 /// own, and so do the reads of `apart` in any case (see joins.hpp). Constants, program inputs and results of
 /// float operators are quantized as their readers say.

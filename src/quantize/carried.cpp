@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "quantize/constant_cones.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -14,24 +14,97 @@ constexpr int64_t kShift = 128;  // from uint8 codes to int8 codes
 // Constants
 // ----------------------------------------------------------------------------------------------------
 
-/// The value of a quantize node whose operands are all constants.
-Status foldQuantize(ir::Graph& graph, ir::Node* node) {
-  const auto& operands = node->operands();
-  if (!std::all_of(operands.begin(), operands.end(),
-                   [](const ir::Value* v) { return !v || v->isConstant(); })) {
-    return {};
+bool isQuantize(const ir::Node* node) {
+  return ir::isa<aten::QuantizePerTensor>(node) || ir::isa<aten::QuantizePerChannel>(node) ||
+         ir::isa<aten::QuantizePerTensorByTensor>(node) || ir::isa<aten::QuantizePerTensorByTensor2>(node);
+}
+
+bool isDequantize(const ir::Node* node) {
+  return ir::isa<aten::DequantizePerTensor>(node) || ir::isa<aten::DequantizePerChannel>(node) ||
+         ir::isa<aten::DequantizePerTensorByTensor>(node) ||
+         ir::isa<aten::DequantizePerTensorByTensor2>(node);
+}
+
+/// Codes of constants, and scales and zero points that are computed from constants, become constants.
+Status foldParameters(ir::Graph& graph) {
+  const ConstantCones cones(graph);
+  for (ir::Node* node : graph.nodes()) {
+    if (isQuantize(node) && cones.isKnown(node->result())) {
+      CARINA_TRY(Tensor codes, cones.contentsOf(node->result()));
+      graph.replaceAllUses(node->result(), graph.addConstant(std::move(codes), node->result()->name));
+    } else if (isQuantize(node) || isDequantize(node)) {
+      for (size_t i = 1; i < node->operands().size(); ++i) {
+        const ir::Value* operand = node->operands()[i];
+        if (!operand || operand->isConstant() || !cones.isKnown(operand)) continue;
+        CARINA_TRY(Tensor contents, cones.contentsOf(operand));
+        node->setOperand(i, graph.addConstant(std::move(contents)));
+      }
+    }
   }
-  ir::Graph alone("constant");
-  std::unordered_map<const ir::Value*, ir::Value*> mapping;
-  for (ir::Value* operand : operands) {
-    if (operand) mapping[operand] = alone.addConstant(operand->constant());
-  }
-  CARINA_TRY(ir::Node* const copy, ir::cloneNode(*node, alone, mapping));
-  alone.setOutputs({copy->result()});
-  CARINA_TRY(const std::vector<Tensor> codes, aten::execute(alone, {}));
-  graph.replaceAllUses(node->result(), graph.addConstant(codes[0], node->result()->name));
-  graph.erase(node);
+  graph.eraseDeadNodes();
   return {};
+}
+
+/// The number that a parameter of one element holds.
+std::optional<double> numberIn(const ir::Value* value) {
+  if (!value->isConstant() || value->numElements() != 1) return std::nullopt;
+  return value->constant().realAt(0);
+}
+
+struct Parameters {
+  double scale = 1;
+  int64_t zeroPoint = 0, low = 0, high = 0;
+};
+
+template <typename Op>
+std::optional<Parameters> parametersOf(const Op& op) {
+  const auto scale = numberIn(op.scale()), zeroPoint = numberIn(op.zeroPoint());
+  if (!scale || !zeroPoint) return std::nullopt;
+  Parameters p{*scale, static_cast<int64_t>(*zeroPoint)};
+  if constexpr (std::is_same_v<std::decay_t<decltype(op.quantMin())>, ir::Value*>) {
+    const auto low = numberIn(op.quantMin()), high = numberIn(op.quantMax());
+    if (!low || !high) return std::nullopt;
+    p.low = static_cast<int64_t>(*low), p.high = static_cast<int64_t>(*high);
+  } else {
+    p.low = op.quantMin(), p.high = op.quantMax();
+  }
+  return p;
+}
+
+/// quantize and dequantize nodes whose scale and zero point are tensors that hold one constant.
+template <typename Op>
+void replaceByNumbers(ir::Graph& graph, ir::Node* node) {
+  const Op op = ir::dynCast<Op>(node);
+  const auto p = op ? parametersOf(op) : std::nullopt;
+  if (!p) return;
+  ir::Builder builder = ir::Builder::beforeNode(node);
+  ir::Value* result = nullptr;
+  if constexpr (std::is_same_v<Op, aten::QuantizePerTensorByTensor> ||
+                std::is_same_v<Op, aten::QuantizePerTensorByTensor2>) {
+    result = aten::QuantizePerTensor::create(builder, op.input(), p->scale, p->zeroPoint, p->low, p->high,
+                                             op.dtype())
+                 .output();
+  } else {
+    result = aten::DequantizePerTensor::create(builder, op.input(), p->scale, p->zeroPoint, p->low, p->high,
+                                               op.dtype(), op.outDtype())
+                 .output();
+  }
+  graph.replaceAllUses(node->result(), result);
+  result->name = std::move(node->result()->name);
+  graph.erase(node);
+}
+
+void replaceByNumbers(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (ir::isa<aten::QuantizePerTensorByTensor>(node))
+      replaceByNumbers<aten::QuantizePerTensorByTensor>(graph, node);
+    else if (ir::isa<aten::QuantizePerTensorByTensor2>(node))
+      replaceByNumbers<aten::QuantizePerTensorByTensor2>(graph, node);
+    else if (ir::isa<aten::DequantizePerTensorByTensor>(node))
+      replaceByNumbers<aten::DequantizePerTensorByTensor>(graph, node);
+    else if (ir::isa<aten::DequantizePerTensorByTensor2>(node))
+      replaceByNumbers<aten::DequantizePerTensorByTensor2>(graph, node);
+  }
 }
 
 // Linear
@@ -77,7 +150,9 @@ ir::Value* unflattenedRows(const ir::Value* rows) {
 void rewriteProduct(ir::Graph& graph, ir::Node* node, ir::Value* rows, ir::Value* product, ir::Value* bias) {
   ir::Value* weight = transposedOf(product);
   if (!weight || !isDequantizedConstant(weight) || rows->rank() != 2) return;
-  if (bias && (!isDequantizedConstant(bias) || bias->rank() != 1 || bias->dim(0) != weight->dim(0))) return;
+  if (bias && ((!bias->isConstant() && !isDequantizedConstant(bias)) || bias->rank() != 1 ||
+               bias->dim(0) != weight->dim(0)))
+    return;
   ir::Builder builder = ir::Builder::beforeNode(node);
   ir::Value* result = node->result();
   ir::Value* input = unflattenedRows(rows);
@@ -186,12 +261,15 @@ void narrowDequantize(ir::Graph& graph, const aten::DequantizePerTensor& d) {
 
 }  // namespace
 
+Status settleParameters(ir::Graph& graph) {
+  CARINA_RETURN_IF_ERROR(foldParameters(graph));
+  replaceByNumbers(graph);
+  graph.eraseUnusedConstants();
+  return {};
+}
+
 Status normalizeCarried(ir::Graph& graph) {
-  for (ir::Node* node : graph.nodes()) {
-    if (ir::isa<aten::QuantizePerTensor>(node) || ir::isa<aten::QuantizePerChannel>(node)) {
-      CARINA_RETURN_IF_ERROR(foldQuantize(graph, node));
-    }
-  }
+  CARINA_RETURN_IF_ERROR(settleParameters(graph));
   restoreLinears(graph);
   std::vector<aten::QuantizePerTensor> quantizes;
   for (ir::Node* node : graph.nodes()) {

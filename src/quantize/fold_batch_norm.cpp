@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1
 // convolution.
+#include "quantize/fold_batch_norm.hpp"
+
 #include <cmath>
 
 #include "aten/conv_op.hpp"
@@ -168,8 +170,9 @@ void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
 
 }  // namespace
 
-Status foldBatchNorms(ir::Graph& graph) {
+Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
   for (ir::Node* node : graph.nodes()) {
+    if (!wanted(*node)) continue;
     const auto norm = asBatchNorm(node);
     if (!norm || norm->input->dtype() != DType::Float32 || norm->input->rank() < 2) continue;
     bool extraResults = false;
@@ -183,6 +186,10 @@ Status foldBatchNorms(ir::Graph& graph) {
   }
   graph.eraseUnusedConstants();
   return {};
+}
+
+Status foldBatchNorms(ir::Graph& graph) {
+  return foldBatchNormsOf(graph, [](const ir::Node&) { return true; });
 }
 
 }  // namespace carina::quantize

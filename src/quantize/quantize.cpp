@@ -3,7 +3,6 @@
 #include "quantize/quantize.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "quantize/bias_correction.hpp"
 #include "quantize/calibrate.hpp"
 #include "quantize/fit_weights.hpp"
+#include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
 
@@ -22,7 +22,9 @@ namespace {
 
 bool isQuantizationNode(const ir::Node* node) {
   return ir::isa<aten::QuantizePerTensor>(node) || ir::isa<aten::DequantizePerTensor>(node) ||
-         ir::isa<aten::QuantizePerChannel>(node) || ir::isa<aten::DequantizePerChannel>(node);
+         ir::isa<aten::QuantizePerChannel>(node) || ir::isa<aten::DequantizePerChannel>(node) ||
+         ir::isa<aten::QuantizePerTensorByTensor>(node) || ir::isa<aten::DequantizePerTensorByTensor>(node) ||
+         ir::isa<aten::QuantizePerTensorByTensor2>(node) || ir::isa<aten::DequantizePerTensorByTensor2>(node);
 }
 
 /// What a graph that came with quantize nodes says about its tensors.
@@ -90,77 +92,6 @@ void nameValues(ir::Graph& graph) {
   }
 }
 
-std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Range>& ranges) {
-  std::vector<QParams> params;
-  for (size_t g = 0; g < ranges.size(); ++g) {
-    const Group& group = annotation.groups[g];
-    params.push_back(activationParams(ranges[g], group.precision, group.scheme));
-  }
-  // |code - zero point| of int8 is at most 255, and 255 * 2^7 fits 16 bits.
-  for (size_t g = 0; g < ranges.size(); ++g) {
-    if (const auto from = annotation.groups[g].widened) params[g].scale = params[*from].scale * 0x1p-7;
-  }
-  return params;
-}
-
-/// asin, acos and atanh take [-1, 1]. Where rounding carries the outermost codes past it, whose function is
-/// NaN, the codes get a power of two as scale: -1 then is a code of its own, and the last one stays below 1.
-void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
-  for (const ir::Node* node : graph.nodes()) {
-    if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
-    const auto group = annotation.groupOfOperand(*node, 0);
-    if (!group || annotation.groups[*group].widened) continue;
-    QParams& q = params[*group];
-    const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
-    const double high = static_cast<double>(q.codes.max - q.zeroPoint) * q.scale;
-    const bool past = low < -1 || high > 1;
-    if (!past || low < -1 - q.scale || high > 1 + q.scale) continue;
-    if (q.codes.dtype != DType::Int8) {
-      q.scale = 0x1p-15;
-    } else if (q.zeroPoint == q.codes.min || q.zeroPoint == q.codes.max) {
-      q.scale = 0x1p-8;
-    } else {
-      q.scale = 0x1p-7;
-      q.zeroPoint = 0;
-    }
-  }
-}
-
-/// Scale of the codes that a product reads: of the value, or of what is only scaled to make it.
-std::optional<double> scaleRead(const ir::Value* value, const Annotation& annotation,
-                                const std::vector<QParams>& params) {
-  double factor = 1;
-  while (value) {
-    if (const auto group = annotation.groupOf(value)) return params[*group].scale * factor;
-    const auto scaling = value->producer() ? scalingOf(*value->producer()) : std::nullopt;
-    if (!scaling) return std::nullopt;
-    factor *= *scaling;
-    value = value->producer()->operands()[0];
-  }
-  return std::nullopt;
-}
-
-/// Raises the scales of 16-bit products by up to 2^-14 of themselves so that input scales / output scale is a
-/// number of 15 bits: the 48-bit sums are rescaled by no finer one. (Layers do this with their weights'
-/// scales.)
-void shortenProducts(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
-  for (const ir::Node* node : graph.nodes()) {
-    if (!isProduct(*node)) continue;
-    const auto made = annotation.madeIn.find(node->result());
-    if (made == annotation.madeIn.end()) continue;
-    QParams& q = params[made->second];
-    const Group& group = annotation.groups[made->second];
-    if (group.precision != Precision::Int16x8 || group.widened) continue;
-    const auto a = scaleRead(node->operands()[0], annotation, params);
-    const auto b = scaleRead(node->operands()[1], annotation, params);
-    if (!a || !b) continue;
-    int exponent = 0;
-    const double mantissa = std::frexp(*a * *b / q.scale, &exponent);
-    const double product = std::ldexp(std::floor(std::ldexp(mantissa, 15) + 0x1p-6), exponent - 15);
-    q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
-  }
-}
-
 /// The float value that a dequantized one stands for: what was quantized first.
 const ir::Value* quantizedSource(const ir::Value& value) {
   const ir::Value* source = nullptr;
@@ -213,9 +144,7 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
   CARINA_TRY(const std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
-  std::vector<QParams> params = paramsOf(annotation, ranges);
-  shortenProducts(graph, annotation, params);
-  keepToDomains(graph, annotation, params);
+  const std::vector<QParams> params = groupParams(graph, annotation, ranges);
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
   if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
   if (options.correctBiases) correctBiases(graph, inputs, codes);

@@ -125,6 +125,52 @@ TEST(Carried, DecomposedLinearIsRestored) {
   }
 }
 
+TEST(Carried, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
+  QuantizedNetwork n;
+  Value* rows = aten::View::create(n.b, n.both(n.input({2, 3, 4}), kInt8), Ints{6, 4}).output();
+  Value* scales =
+      n.graph.addConstant(Tensor::from(Shape{5}, std::vector<float>{.01f, .02f, .03f, .04f, .05f}));
+  Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Int64, Shape{5}));
+  Value* weight = aten::DequantizePerChannel::create(n.b, n.codes({5, 4}, DType::Int8, -127, 127), scales,
+                                                     zeros, 0, -127, 127, DType::Int8, std::nullopt)
+                      .output();
+  weight = aten::Permute::create(n.b, weight, Ints{1, 0}).output();
+  Value* y = aten::Addmm::create(n.b, n.constant({5}, -1, 1), rows, weight, int64_t{1}, int64_t{1}).output();
+  n.done(n.both(aten::View::create(n.b, y, Ints{2, 3, 5}).output(), kInt8));
+  expectSameAfter(n, {ramp({2, 3, 4}, -2, 2)});
+  EXPECT_EQ(count(n.graph, aten::Linear::def()), 1u);
+  EXPECT_EQ(count(n.graph, aten::Permute::def()), 0u);
+}
+
+TEST(Carried, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
+  QuantizedNetwork n;
+  Value* scale = n.graph.addConstant(Tensor::scalar(0.02f));
+  Value* half = aten::MulScalar::create(n.b, scale, 0.5).output();  // computed, as weights' scales may be
+  Value* zero = n.graph.addConstant(Tensor::scalar(int64_t{-8}));
+  const auto both = [&](Value* x, Value* by) {
+    Value* q = aten::QuantizePerTensorByTensor::create(n.b, x, by, zero, -128, 127, DType::Int8).output();
+    return aten::DequantizePerTensorByTensor::create(n.b, q, by, zero, -128, 127, DType::Int8, std::nullopt)
+        .output();
+  };
+  n.done(both(n.relu(both(n.input({1, 40}), scale)), half));
+  expectSameAfter(n, {ramp({1, 40}, -3, 3)});
+  EXPECT_EQ(count(n.graph, aten::QuantizePerTensor::def()), 2u);
+  EXPECT_EQ(count(n.graph, aten::DequantizePerTensor::def()), 2u);
+  EXPECT_EQ(count(n.graph, aten::MulScalar::def()), 0u);
+}
+
+TEST(Carried, ScalesThatArriveWithTheInputStayTensors) {
+  QuantizedNetwork n;
+  Value* x = n.input({1, 40});
+  Value* scale = n.input({});
+  Value* zero = n.graph.addConstant(Tensor::scalar(int64_t{0}));
+  Value* q = aten::QuantizePerTensorByTensor::create(n.b, x, scale, zero, -128, 127, DType::Int8).output();
+  n.done(aten::DequantizePerTensorByTensor::create(n.b, q, scale, zero, -128, 127, DType::Int8, std::nullopt)
+             .output());
+  expectSameAfter(n, {ramp({1, 40}, -3, 3), Tensor::scalar(0.05f)});
+  EXPECT_EQ(count(n.graph, aten::QuantizePerTensorByTensor::def()), 1u);
+}
+
 TEST(Carried, ProductsOfActivationsStay) {
   QuantizedNetwork n;
   Value* a = n.both(n.input({3, 4}), kInt8);

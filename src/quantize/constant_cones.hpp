@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of a graph that depend on constants only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace carina::quantize {
+
+/// Knows the graph as it was when it was looked at; values made later are unknown.
+class ConstantCones {
+ public:
+  explicit ConstantCones(const ir::Graph& graph);
+
+  /// A constant, or computed from constants by operators that the executor has.
+  bool isKnown(const ir::Value* value) const { return value->isConstant() || known_.count(value) != 0; }
+  /// The nodes that a known value is computed by, in program order.
+  std::vector<const ir::Node*> nodesOf(const ir::Value* value) const;
+
+  /// A result that stands for what a node would compute; nothing to compute it.
+  using Replacement = std::function<std::optional<Tensor>(const ir::Node& node)>;
+  /// The contents of a known value. Nodes with one result may be replaced.
+  Result<Tensor> contentsOf(const ir::Value* value, const Replacement& replacement = nullptr) const;
+
+ private:
+  std::unordered_set<const ir::Value*> known_;
+  std::unordered_map<const ir::Node*, size_t> order_;
+};
+
+}  // namespace carina::quantize

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/inside.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "aten/movement.hpp"
+#include "aten/ops.hpp"
+#include "quantize/annotate.hpp"
+#include "quantize/assign.hpp"
+#include "quantize/calibrate.hpp"
+#include "quantize/constant_cones.hpp"
+#include "quantize/fit_weights.hpp"
+#include "quantize/group_params.hpp"
+#include "quantize/insert.hpp"
+#include "quantize/ranges.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using Nodes = std::unordered_set<const ir::Node*>;
+
+// Weights that come as codes
+// -------------------------------------------------------------------------------------------------------
+
+/// The codes of a weight with a scale and zero point for all of them, or for each output channel.
+struct Grid {
+  Tensor codes;  // int8
+  std::vector<float> scales;
+  std::vector<int64_t> zeroPoints;
+};
+
+bool movesElements(const ir::Node& node) {
+  if (ir::isa<aten::Cat>(&node) || ir::isa<aten::Stack>(&node)) return true;
+  const auto moves = aten::movements(node);
+  return moves.ok() && moves->has_value();
+}
+
+/// For each element of a dequantize node's result: its code, its scale or its zero point.
+enum class Part : uint8_t { Code, Scale, ZeroPoint };
+
+std::optional<Tensor> partOf(const ir::Node& node, Part part) {
+  const auto whole = ir::dynCast<aten::DequantizePerTensor>(&node);
+  const auto channels = ir::dynCast<aten::DequantizePerChannel>(&node);
+  if (!whole && !channels) return std::nullopt;
+  const Tensor& codes = node.operands()[0]->constant();
+  Tensor result = Tensor::uninitialized(DType::Float32, codes.shape());
+  const auto values = result.mutableAs<float>();
+  int64_t inner = codes.numElements();
+  if (channels) {
+    const auto axis = normalizeDim(channels.axis(), codes.rank());
+    inner = 1;
+    for (int64_t d = axis.value_or(0) + 1; d < codes.rank(); ++d) inner *= codes.dim(d);
+  }
+  const int64_t count = channels ? channels.scales()->numElements() : 1;
+  for (int64_t i = 0; i < codes.numElements(); ++i) {
+    const int64_t c = i / inner % count;
+    double value = 0;
+    if (part == Part::Code)
+      value = static_cast<double>(codes.integerAt(i));
+    else if (part == Part::Scale)
+      value = channels ? channels.scales()->constant().realAt(c) : whole.scale();
+    else if (whole)
+      value = static_cast<double>(whole.zeroPoint());
+    else if (channels.zeroPoints())
+      value = static_cast<double>(channels.zeroPoints()->constant().integerAt(c));
+    values[static_cast<size_t>(i)] = static_cast<float>(value);
+  }
+  return result;
+}
+
+/// Whether the elements of each output channel (dimension 0) are all the same.
+bool isUniform(std::span<const float> values, size_t channels) {
+  const size_t inner = values.size() / channels;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != values[i / inner * inner]) return false;
+  }
+  return true;
+}
+
+/// The grid of a weight that is moved and joined together from dequantized constants; nothing when there is
+/// none of int8 codes along its output channels.
+Result<std::optional<Grid>> gridOf(const ConstantCones& cones, const ir::Value* weight) {
+  std::optional<Grid> none;
+  for (const ir::Node* node : cones.nodesOf(weight)) {
+    const bool leaf = ir::isa<aten::DequantizePerTensor>(node) || ir::isa<aten::DequantizePerChannel>(node);
+    if (leaf && (!node->operands()[0]->isConstant() || node->operands()[0]->dtype() != DType::Int8))
+      return none;
+    if (!leaf && !movesElements(*node)) return none;
+    for (const ir::Value* operand : node->operands()) {
+      if (operand && operand->isConstant() && isFloat(operand->dtype()) && !leaf) return none;
+    }
+  }
+  const auto partsOf = [&](Part part) {
+    return cones.contentsOf(weight, [part](const ir::Node& node) { return partOf(node, part); });
+  };
+  CARINA_TRY(const Tensor codes, partsOf(Part::Code));
+  CARINA_TRY(const Tensor scales, partsOf(Part::Scale));
+  CARINA_TRY(const Tensor zeros, partsOf(Part::ZeroPoint));
+  const auto channels = static_cast<size_t>(weight->rank() > 0 ? weight->dim(0) : 0);
+  if (channels == 0 || codes.numElements() == 0) return none;
+  const auto scale = scales.as<float>(), zero = zeros.as<float>();
+  if (!isUniform(scale, channels) || !isUniform(zero, channels)) return none;
+  Grid grid{Tensor::uninitialized(DType::Int8, codes.shape()), {}, {}};
+  for (int64_t i = 0; i < codes.numElements(); ++i)
+    grid.codes.setIntegerAt(i, static_cast<int64_t>(codes.realAt(i)));
+  const size_t inner = scale.size() / channels;
+  for (size_t c = 0; c < channels; ++c) {
+    grid.scales.push_back(scale[c * inner]);
+    grid.zeroPoints.push_back(static_cast<int64_t>(zero[c * inner]));
+  }
+  return std::optional(std::move(grid));
+}
+
+ir::Value* dequantized(ir::Builder& builder, const Grid& grid) {
+  const auto channels = static_cast<int64_t>(grid.scales.size());
+  return aten::DequantizePerChannel::create(builder, builder.constant(grid.codes),
+                                            builder.constant(Tensor::from(Shape{channels}, grid.scales)),
+                                            builder.constant(Tensor::from(Shape{channels}, grid.zeroPoints)),
+                                            int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8,
+                                            std::nullopt)
+      .output();
+}
+
+/// A float weight [O, K] as [2 O, K]: codes at absmax / 127 of each row, then codes at 1/254 of that of what
+/// these leave.
+Grid inTwoParts(const Tensor& weight) {
+  const int64_t channels = weight.dim(0), inner = weight.numElements() / std::max<int64_t>(channels, 1);
+  const auto values = weight.as<float>();
+  Grid grid{Tensor::uninitialized(DType::Int8, {2 * channels, inner}), {}, {}};
+  grid.scales.resize(static_cast<size_t>(2 * channels));
+  grid.zeroPoints.assign(static_cast<size_t>(2 * channels), 0);
+  const auto codes = grid.codes.mutableAs<int8_t>();
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto row = values.subspan(static_cast<size_t>(c * inner), static_cast<size_t>(inner));
+    const Range range = rangeOf(row);
+    const double coarse = symmetricQParams(range.min, range.max, kInt8Weight, kEpsTiny).scale;
+    const auto fine = static_cast<float>(coarse / 254);
+    grid.scales[static_cast<size_t>(c)] = static_cast<float>(coarse);
+    grid.scales[static_cast<size_t>(channels + c)] = fine;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const double code = std::clamp(std::nearbyint(row[i] / coarse), -127.0, 127.0);
+      const double rest = std::clamp(std::nearbyint((row[i] - code * coarse) / fine), -127.0, 127.0);
+      codes[static_cast<size_t>(c * inner) + i] = static_cast<int8_t>(code);
+      codes[static_cast<size_t>((channels + c) * inner) + i] = static_cast<int8_t>(rest);
+    }
+  }
+  return grid;
+}
+
+/// The numbers that a grid of [O, K] stands for.
+Tensor realOf(const Grid& grid) {
+  Tensor result = Tensor::uninitialized(DType::Float32, grid.codes.shape());
+  const auto to = result.mutableAs<float>();
+  const size_t inner = to.size() / grid.scales.size();
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] = static_cast<float>(grid.codes.as<int8_t>()[i]) * grid.scales[i / inner];
+  return result;
+}
+
+/// A vector with as many zeros behind it.
+Tensor withZeros(const Tensor& bias) {
+  Tensor result = Tensor::zeros(DType::Float32, {2 * bias.numElements()});
+  const auto from = bias.as<float>();
+  std::copy(from.begin(), from.end(), result.mutableAs<float>().begin());
+  return result;
+}
+
+// Made-up codes
+// ------------------------------------------------------------------------------------------------------------
+
+constexpr size_t kMadeUpSamples = 8;
+
+/// Codes around the zero point that reach about as far as codes do that a range was chosen for: ends of the
+/// range are three deviations away. Rows are of different magnitude, as tokens are. Every fourth sample takes
+/// all codes alike.
+Tensor madeUpCodes(const aten::DequantizePerTensor& d, size_t sample, std::mt19937& random) {
+  Tensor codes = Tensor::uninitialized(d.input()->dtype(), d.input()->shape());
+  const double low = static_cast<double>(d.quantMin()), high = static_cast<double>(d.quantMax()),
+               zero = std::clamp(static_cast<double>(d.zeroPoint()), low, high);
+  const int64_t row = codes.rank() > 0 ? std::max<int64_t>(codes.dim(codes.rank() - 1), 1) : 1;
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> even(0, 1);
+  double magnitude = 1;
+  for (int64_t i = 0; i < codes.numElements(); ++i) {
+    if (i % row == 0) magnitude = sample % 2 == 0 ? 1 : std::exp2(-2 * even(random));
+    const double x = normal(random) * magnitude / 3;
+    double code = x > 0 ? zero + x * (high - zero) : zero + x * (zero - low);
+    if (sample % 4 == 3) code = low + even(random) * (high - low);
+    codes.setIntegerAt(i, static_cast<int64_t>(std::nearbyint(std::clamp(code, low, high))));
+  }
+  return codes;
+}
+
+/// The graph with the dequantize nodes in front of the nodes cut off from what makes their codes, and inputs
+/// that give these codes instead.
+class Cut {
+ public:
+  Cut(ir::Graph& graph, const Nodes& nodes) : graph_(graph), inputs_(graph.inputs().size()) {
+    std::unordered_map<const ir::Value*, ir::Value*> inputs;
+    for (ir::Node* node : graph.nodes()) {
+      const auto d = ir::dynCast<aten::DequantizePerTensor>(node);
+      const auto& uses = node->result()->uses();
+      if (!d || d.input()->isConstant() || !isInteger(d.input()->dtype()) ||
+          std::none_of(uses.begin(), uses.end(),
+                       [&](const ir::Use& use) { return nodes.count(use.node) != 0; }))
+        continue;
+      ir::Value*& input = inputs[d.input()];
+      if (!input) {
+        input = graph.addInput(d.input()->type);
+        sources_.push_back(d);
+      }
+      joined_.emplace_back(node, d.input());
+      node->setOperand(0, input);
+    }
+  }
+
+  /// Values for all inputs: those of the network itself are zero.
+  std::vector<Sample> samples() const {
+    std::mt19937 random(1);
+    std::vector<Sample> samples(kMadeUpSamples);
+    for (size_t s = 0; s < samples.size(); ++s) {
+      for (size_t i = 0; i < inputs_; ++i)
+        samples[s].push_back(Tensor::zeros(graph_.inputs()[i]->dtype(), graph_.inputs()[i]->shape()));
+      for (const auto& d : sources_) samples[s].push_back(madeUpCodes(d, s, random));
+    }
+    return samples;
+  }
+
+  /// Whether the network's codes in front of the nodes have 16 bits.
+  bool isWide() const {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [](const auto& d) { return d.quantMax() - d.quantMin() > 255; });
+  }
+
+  void join() {
+    for (const auto& [node, codes] : joined_) node->setOperand(0, codes);
+    while (graph_.inputs().size() > inputs_) graph_.removeInput(graph_.inputs().size() - 1);
+  }
+
+ private:
+  ir::Graph& graph_;
+  size_t inputs_;
+  std::vector<aten::DequantizePerTensor> sources_;
+  std::vector<std::pair<ir::Node*, ir::Value*>> joined_;
+};
+
+// The pass
+// -----------------------------------------------------------------------------------------------------------------
+
+class Inside {
+ public:
+  Inside(ir::Graph& graph, Nodes nodes, const Settings& settings) : graph_(graph), nodes_(std::move(nodes)) {
+    static_cast<Settings&>(options_) = settings;
+    options_.precision = Precision::Int16x8;
+    options_.scheme = Scheme::Symmetric;
+  }
+
+  Status run(std::span<const Sample> samples) {
+    CARINA_RETURN_IF_ERROR(foldConstantOperands());
+    refineWeights();
+    assign();
+    const Annotation annotation = annotate(graph_, assignment_, options_);
+    CARINA_TRY(const std::vector<Range> ranges, observe(annotation, samples));
+    const std::vector<QParams> params = groupParams(graph_, annotation, ranges);
+    LayerCodes codes = roundWeights(graph_, annotation, assignment_, params);
+    insertQuantization(graph_, annotation, assignment_, ranges, params, std::move(codes));
+    for (const auto& [node, grid] : grids_) {
+      ir::Builder builder = ir::Builder::beforeNode(node);
+      node->setOperandGroup(WeightedOp::kWeightOperand, std::array{dequantized(builder, grid)});
+    }
+    graph_.eraseDeadNodes();
+    return {};
+  }
+
+ private:
+  /// Float weights of linear layers, which recurrent layers and attention have: the network's quantizer has
+  /// left them as they are, and 8 bits are not enough to be as near. Each becomes the rows of a coarse grid
+  /// and, behind them, rows of what that leaves, on a finer one; a sum puts the results together.
+  void refineWeights() {
+    std::unordered_map<const ir::Value*, std::pair<ir::Value*, Grid>> refined;
+    std::unordered_map<const ir::Value*, ir::Value*> biases;
+    for (ir::Node* node : graph_.nodes()) {
+      const auto linear = ir::dynCast<aten::Linear>(node);
+      if (!linear || nodes_.count(node) == 0 || hasGrid(node) || !asWeighted(*node)) continue;
+      const int64_t channels = linear.weight()->dim(0);
+      auto [known, isNew] = refined.try_emplace(linear.weight());
+      auto& [weight, grid] = known->second;
+      if (isNew) {
+        grid = inTwoParts(linear.weight()->constant());
+        weight = graph_.addConstant(realOf(grid), linear.weight()->name);
+      }
+      ir::Value* bias = nullptr;
+      if (linear.bias()) {
+        ir::Value*& wide = biases[linear.bias()];
+        if (!wide) wide = graph_.addConstant(withZeros(linear.bias()->constant()), linear.bias()->name);
+        bias = wide;
+      }
+      ir::Builder b = ir::Builder::beforeNode(node);
+      ir::Value* both = aten::Linear::create(b, linear.input(), weight, bias).output();
+      const auto part = [&](int64_t i) {
+        ir::Value* rows =
+            aten::SliceTensor::create(b, both, int64_t{-1}, i * channels, (i + 1) * channels, int64_t{1})
+                .output();
+        nodes_.insert(rows->producer());
+        return rows;
+      };
+      ir::Value *coarse = part(0), *fine = part(1);
+      ir::Value* sum = aten::AddTensor::create(b, coarse, fine, int64_t{1}).output();
+      nodes_.insert(both->producer());
+      nodes_.insert(sum->producer());
+      grids_.emplace_back(both->producer(), grid);
+      graph_.replaceAllUses(node->result(), sum);
+      sum->name = std::move(node->result()->name);
+      nodes_.erase(node);
+      graph_.erase(node);
+    }
+  }
+
+  bool hasGrid(const ir::Node* node) const {
+    return std::any_of(grids_.begin(), grids_.end(), [&](const auto& entry) { return entry.first == node; });
+  }
+
+  /// Dequantized constants, and what is computed from them, become float constants; weights keep their grids
+  /// in mind.
+  Status foldConstantOperands() {
+    const ConstantCones cones(graph_);
+    std::unordered_map<const ir::Value*, ir::Value*> folded;
+    for (ir::Node* node : graph_.nodes()) {
+      // What computes constants is folded where they are used.
+      if (nodes_.count(node) == 0 || (!node->results().empty() && cones.isKnown(node->result()))) continue;
+      for (size_t i = 0; i < node->operands().size(); ++i) {
+        ir::Value* operand = node->operands()[i];
+        if (!operand || operand->isConstant() || operand->dtype() != DType::Float32 ||
+            !cones.isKnown(operand))
+          continue;
+        std::optional<Grid> grid;
+        if (i == WeightedOp::kWeightOperand) {
+          CARINA_TRY(grid, gridOf(cones, operand));
+        }
+        ir::Value*& constant = folded[operand];
+        if (!constant) {
+          CARINA_TRY(Tensor contents, cones.contentsOf(operand));
+          constant = graph_.addConstant(std::move(contents), operand->name);
+        }
+        node->setOperand(i, constant);
+        if (!grid) continue;
+        const auto layer = asWeighted(*node);
+        if (layer && layer->weightAxis == 0) grids_.emplace_back(node, std::move(*grid));
+      }
+    }
+    return {};
+  }
+
+  void assign() {
+    for (const ir::Node* node : graph_.nodes()) {
+      NodeSettings& entry = assignment_.nodes[node];
+      entry.settings = options_;
+      if (nodes_.count(node) == 0) entry.settings.precision = Precision::Float;
+    }
+  }
+
+  Result<std::vector<Range>> observe(const Annotation& annotation, std::span<const Sample> samples) {
+    const auto over = [&](std::span<const Sample> shown) {
+      LayerInputs inputs(graph_, annotation, {}, shown.size());
+      return calibrate(graph_, annotation, shown, true, inputs, nullptr);
+    };
+    Cut cut(graph_, nodes_);
+    auto possible = over(cut.samples());
+    cut.join();
+    if (!possible.ok() || samples.empty()) return possible;
+    CARINA_TRY(std::vector<Range> ranges, over(samples));
+    // Codes of the network's own width have none to spare.
+    for (size_t g = 0; g < ranges.size() && !cut.isWide(); ++g)
+      ranges[g] = widened(ranges[g], (*possible)[g]);
+    return ranges;
+  }
+
+  /// Few samples do not show how far others reach: with int8 ends two bits are there for that.
+  static Range widened(const Range& observed, const Range& possible) {
+    const float most = 4 * std::max(std::abs(observed.min), std::abs(observed.max));
+    return unite(observed, {std::clamp(possible.min, -most, most), std::clamp(possible.max, -most, most)});
+  }
+
+  ir::Graph& graph_;
+  Nodes nodes_;
+  Options options_;
+  Assignment assignment_;
+  std::vector<std::pair<ir::Node*, Grid>> grids_;
+};
+
+}  // namespace
+
+Status quantizeInside(ir::Graph& graph, const Nodes& nodes, const Settings& settings,
+                      std::span<const Sample> samples) {
+  return Inside(graph, nodes, settings).run(samples);
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that come quantized around operators with inner values: these get 16-bit codes.
+#include "quantize/inside.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "aten/executor.hpp"
+#include "small_network.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr double kScale = 0.02;
+
+struct Inside : Network {
+  Value* both(Value* x, double scale = kScale) {
+    Value* q = aten::QuantizePerTensor::create(b, x, scale, 0, -128, 127, DType::Int8).output();
+    return dequantized(q, scale);
+  }
+  Value* dequantized(Value* q, double scale) {
+    return aten::DequantizePerTensor::create(b, q, scale, 0, -128, 127, DType::Int8, std::nullopt).output();
+  }
+  /// RMS norm in its parts, between quantized ends.
+  void rmsNorm() {
+    Value* x = both(input({4, 16}));
+    Value* square = aten::MulTensor::create(b, x, x).output();
+    Value* mean = aten::MeanDim::create(b, square, Ints{1}, true, std::nullopt).output();
+    Value* inverse =
+        aten::Rsqrt::create(b, aten::AddScalar::create(b, mean, 1e-6, int64_t{1}).output()).output();
+    done(both(aten::MulTensor::create(b, x, inverse).output()));
+  }
+  std::unordered_set<const ir::Node*> operators() const {
+    std::unordered_set<const ir::Node*> found;
+    for (const ir::Node* node : graph.nodes()) {
+      if (!ir::isa<aten::QuantizePerTensor>(node) && !ir::isa<aten::DequantizePerTensor>(node) &&
+          !ir::isa<aten::DequantizePerChannel>(node))
+        found.insert(node);
+    }
+    return found;
+  }
+};
+
+std::vector<aten::QuantizePerTensor> wideQuantizes(const ir::Graph& graph) {
+  std::vector<aten::QuantizePerTensor> found;
+  for (const auto& q : quantizes(graph)) {
+    if (q.dtype() == DType::Int16) found.push_back(q);
+  }
+  return found;
+}
+
+/// The largest difference of the graph's first output before and after.
+double worstChange(Inside& network, const Tensor& input, std::span<const Sample> samples) {
+  const auto before = aten::execute(network.graph, {&input, 1});
+  const Status status = quantizeInside(network.graph, network.operators(), Settings{}, samples);
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(network.graph.inputs().size(), 1u);
+  const auto after = aten::execute(network.graph, {&input, 1});
+  EXPECT_TRUE(before.ok() && after.ok());
+  double worst = 0;
+  for (int64_t i = 0; i < (*before)[0].numElements(); ++i)
+    worst = std::max(worst, std::abs((*before)[0].realAt(i) - (*after)[0].realAt(i)));
+  return worst;
+}
+
+TEST(QuantizeInside, InnerValuesGetWideCodesAndTheEndsKeepTheirs) {
+  for (const bool calibrated : {false, true}) {
+    Inside n;
+    n.rmsNorm();
+    const Tensor input = ramp({4, 16}, -2.5f, 2.5f);
+    const std::vector<Sample> samples(calibrated ? 1 : 0, Sample{input});
+    EXPECT_LE(worstChange(n, input, samples), 1.001 * kScale);
+    size_t narrow = 0;
+    for (const auto& q : quantizes(n.graph)) {
+      if (q.dtype() != DType::Int8) continue;
+      ++narrow;
+      EXPECT_EQ(q.scale(), kScale);
+    }
+    EXPECT_EQ(narrow, 2u);
+    EXPECT_GE(wideQuantizes(n.graph).size(), 3u);  // the input's codes widened, mean square, reciprocal root
+  }
+}
+
+TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {
+  Inside n;
+  n.rmsNorm();
+  ASSERT_TRUE(quantizeInside(n.graph, n.operators(), Settings{}, {}).ok());
+  size_t widened = 0;
+  for (const auto& q : wideQuantizes(n.graph)) {
+    if (!ir::producerAs<aten::DequantizePerTensor>(q.input())) continue;
+    ++widened;
+    EXPECT_EQ(q.scale(), kScale / 128);
+    EXPECT_EQ(q.zeroPoint(), 0);
+  }
+  EXPECT_GT(widened, 0u);
+}
+
+TEST(QuantizeInside, WeightsThatComeAsCodesKeepThem) {
+  Inside n;
+  // The rows of two quantized matrices, one behind the other and turned round: the codes are those of both.
+  const auto codes = [&](int64_t step) {
+    Tensor tensor = Tensor::uninitialized(DType::Int8, {3, 8});
+    for (int64_t i = 0; i < 24; ++i) tensor.setIntegerAt(i, i * step % 101 - 50);
+    return n.graph.addConstant(std::move(tensor));
+  };
+  Value* first = n.dequantized(codes(7), 0.01);
+  Value* second = n.dequantized(codes(13), 0.03);
+  Value* weight = aten::Cat::create(n.b, std::vector<Value*>{second, first}, int64_t{0}).output();
+  Value* x = n.both(n.input({4, 8}));
+  Value* y = aten::Linear::create(n.b, x, weight, n.constant({6}, -1, 1)).output();
+  n.done(n.both(aten::MulTensor::create(n.b, y, aten::Sigmoid::create(n.b, y).output()).output(), 0.05));
+  EXPECT_LE(worstChange(n, ramp({4, 8}, -2.5f, 2.5f), {}), 1.001 * 0.05);
+  const ir::Node* layer = nullptr;
+  for (const ir::Node* node : n.graph.nodes()) {
+    if (ir::isa<aten::Linear>(node)) layer = node;
+  }
+  ASSERT_TRUE(layer);
+  const auto grid = ir::producerAs<aten::DequantizePerChannel>(layer->operands()[1]);
+  ASSERT_TRUE(grid);
+  EXPECT_EQ(grid.input()->constant().integerAt(0), -50);
+  EXPECT_EQ(grid.input()->constant().integerAt(1), 13 - 50);
+  EXPECT_EQ(grid.input()->constant().integerAt(25), 7 - 50);
+  EXPECT_FLOAT_EQ(static_cast<float>(grid.scales()->constant().realAt(0)), 0.03f);
+  EXPECT_FLOAT_EQ(static_cast<float>(grid.scales()->constant().realAt(5)), 0.01f);
+}
+
+}  // namespace
+}  // namespace carina::quantize
