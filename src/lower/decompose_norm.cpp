@@ -81,8 +81,7 @@ Result<bool> rewriteLogSoftmax(ir::Node* node) {
 template <typename Op>
 Result<bool> rewriteLayerNorm(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node)) return false;
-  if (std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias()) return false;
+  if (!op || (std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias())) return false;
   for (size_t i = 1; i < node->results().size(); ++i) {
     if (!node->result(i)->unused()) return false;
   }
@@ -94,7 +93,7 @@ Result<bool> rewriteLayerNorm(ir::Node* node) {
 
 Result<bool> rewriteRmsNorm(ir::Node* node) {
   const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(node);
-  if (!op || !op.weight() || isQuantizedWhole(*node)) return false;
+  if (!op || !op.weight()) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* result = aten::RmsNorm::create(b, op.input(), nullptr, op.normalizedShape(), op.eps()).output();
   replaceNode(node, mul(b, result, op.weight()));
