@@ -34,6 +34,7 @@ set(CARINA_RUNTIME_SOURCES
   src/c_api.cpp
   src/ethosu_delegate.cpp
   src/ethosu_driver.cpp
+  src/ethosu_validator.cpp
   src/flatbuffer.cpp
   src/kernel.cpp
   src/method.cpp

@@ -26,6 +26,8 @@ Status execute(Flags flags) {
   image.plan.semihosted = flags.io == "semihosting";
   image.plan.programByFile = flags.program == "semihosting";
   image.source.poll = flags.wait == "poll";
+  // Nobody knows who wrote the program that an image reads.
+  if (image.plan.programByFile) image.source.validate = true;
   image.source.timeoutMilliseconds = static_cast<uint32_t>(flags.timeout * 1000);
   if (image.plan.programByFile && !image.plan.semihosted) {
     return fail("a program that is read by semihosting needs a command line that names it")
@@ -95,6 +97,9 @@ void addFirmware(CLI::App& app, Run& run) {
       ->add_option("--timeout", flags->timeout,
                    "Seconds that one NPU job may take on the device (default 60; 0: for ever)")
       ->check(CLI::Range(0.0, 86400.0));
+  command->add_flag("--validate-commands", image.source.validate,
+                    "Check before each NPU job that its commands keep to their memory; always done with "
+                    "--program semihosting");
   command
       ->add_option("--stack", image.plan.stackBytes,
                    "Bytes of stack (default 4096; 8192 with CPU kernels beside quantize and dequantize)")

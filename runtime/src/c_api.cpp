@@ -6,6 +6,7 @@
 #include <new>
 
 #include "carina/carina.h"
+#include "carina/ethosu_validator.hpp"
 #include "carina/kernels.hpp"
 #include "carina/runtime.hpp"
 
@@ -62,6 +63,7 @@ DriverOptions optionsFrom(const carina_npu_options* from) {
   options.hasAttributes = from->has_attributes != 0;
   options.attributes.queue = from->queue;
   memcpy(options.attributes.region, from->region, sizeof(from->region));
+  options.validate = reinterpret_cast<decltype(options.validate)>(from->validator);
   return options;
 }
 
@@ -168,6 +170,9 @@ carina_status carina_program_find_method(const carina_program* program, const ch
   return toC(programOf(program).findMethod(name, index));
 }
 
+carina_validator carina_stream_validator(void) {
+  return reinterpret_cast<carina_validator>(&validateStream);
+}
 carina_status carina_npu_open(carina_npu* npu, const carina_device* device, const carina_npu_options* options,
                               void* fast_scratch, size_t fast_scratch_bytes) {
   const MutableBytes fast(static_cast<uint8_t*>(fast_scratch), fast_scratch_bytes);

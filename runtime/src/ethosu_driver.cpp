@@ -127,6 +127,7 @@ Status EthosUDriver::start(Bytes payload, Span<const Region> regions) {
   if (busy_) return failure(Code::InvalidState, "a job is under way");
   if (regions.size > kMaxRegions) return failure(Code::InvalidArgument, "a job has at most 8 regions");
   CARINA_RT_TRY(check(payload, &stream_));
+  if (options_.validate != nullptr) CARINA_RT_TRY(options_.validate(info_.config, stream_, regions));
   uint64_t addresses[kMaxRegions] = {};
   uint64_t queue = 0;
   if (!device_.map(stream_.data, stream_.size * 4, Access::Read, &queue))

@@ -48,6 +48,7 @@ constexpr Member kMembers[] = {
     {"kernel.cpp", "executor"},
     {"status.cpp", "error texts"},
     {"ethosu_driver.cpp", "Ethos-U driver"},
+    {"ethosu_validator.cpp", "command validation"},
     {"ethosu_delegate.cpp", "EthosU delegate"},
 };
 

@@ -30,9 +30,10 @@ std::string driverText(const Plan& plan, const SourceOptions& options) {
   const rt::DriverOptions driver = device::driverOptions(*plan.machine);
   const rt::RegionAttributes& attributes = driver.attributes;
   return fmt::format(
-      "{{true, true, {}, {}, {{{}, {{{}}}}}}}",
+      "{{true, true, {}, {}, {{{}, {{{}}}}}, {}}}",
       options.timeoutMilliseconds == 0 ? "Device::kForever" : fmt::format("{}", options.timeoutMilliseconds),
-      driver.hasAttributes, attributes.queue, fmt::join(attributes.region, ", "));
+      driver.hasAttributes, attributes.queue, fmt::join(attributes.region, ", "),
+      options.validate ? "validateStream" : "nullptr");
 }
 
 std::string timingText(const Plan& plan, size_t port) {
@@ -58,7 +59,8 @@ std::string description(const Plan& plan, const SourceOptions& options) {
   std::string text = fmt::format("// Made by `carina firmware` from {} for {}.\n",
                                  literal(options.programName), plan.platform->name);
   text +=
-      "#include \"carina/kernel_list.hpp\"\n#include \"firmware/app.hpp\"\n\n"
+      "#include \"carina/ethosu_validator.hpp\"\n#include \"carina/kernel_list.hpp\"\n"
+      "#include \"firmware/app.hpp\"\n\n"
       "using namespace carina::firmware;\nusing namespace carina::rt;\n\nextern \"C\" {\n";
   if (!plan.programByFile) text += "extern const uint8_t appProgram[];\n";
   for (size_t i = 0; i < plan.inputs.size(); ++i)

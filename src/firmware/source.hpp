@@ -16,6 +16,7 @@ struct SourceOptions {
   std::string core;                      // "cortex-m33"
   bool poll = false;                     // the NPU's status instead of its interrupt
   uint32_t timeoutMilliseconds = 60000;  // of one NPU job; 0: none
+  bool validate = false;                 // commands are checked against their memory before each NPU job
   double tolerance = 0;                  // absolute, for float outputs against expected ones
   uint32_t printed = 1000;               // elements of each output that the image prints
 };

@@ -358,6 +358,31 @@ TEST_F(Firmware, FilesBySemihosting) {
   }
 }
 
+TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
+  CARINA_NEED_VIRTUAL_PLATFORM();
+  prepare("dense", "ethos-u55-128", "", 1);
+  auto file = MappedFile::open(program());
+  ASSERT_TRUE(file.ok());
+  std::vector<std::byte> bytes((*file)->bytes().begin(), (*file)->bytes().end());
+  // The address of the first OFM: NPU_SET_OFM_BASE0, then a word.
+  const std::byte command[] = {std::byte{0x10}, std::byte{0x40}, std::byte{0}, std::byte{0}};
+  const auto at = std::search(bytes.begin(), bytes.end(), std::begin(command), std::end(command));
+  ASSERT_NE(at, bytes.end());
+  *(at + 7) = std::byte{0x0f};
+  ASSERT_TRUE(writeFile(folder_ / "hostile.pte", bytes).ok());
+  ImageOptions options = imageOptions(program(), "corstone-300");
+  options.plan.semihosted = options.plan.programByFile = true;
+  for (const bool validate : {false, true}) {
+    options.source.validate = validate;
+    const Ran honest = run(options, "-m x.pte -o out");
+    EXPECT_EQ(honest.outcome.exitCode, 0) << honest.text;
+    const Ran ran = run(options, "-m hostile.pte -o out");
+    EXPECT_EQ(ran.outcome.exitCode, 1);
+    EXPECT_THAT(ran.text, HasSubstr(validate ? "E [carina] corrupt delegate: an OFM outside its region"
+                                             : "E [carina] device fault: the NPU accessed memory outside"));
+  }
+}
+
 TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
   CARINA_NEED_VIRTUAL_PLATFORM();
   prepare("dense", "ethos-u55-128", "", 1);

@@ -96,14 +96,20 @@ typedef struct carina_device {
   void (*invalidate)(void* context, void* data, size_t bytes);
 } carina_device;
 
+/* Checks that the commands of a job keep to its memory, before the NPU gets them: for programs that nobody
+ * vouches for. About 6 KiB of code, linked only where this is called. */
+typedef void (*carina_validator)(void);
+carina_validator carina_stream_validator(void);
+
 typedef struct carina_npu_options {
   uint8_t secure, privileged;
   uint32_t timeout_milliseconds; /* of one job; 0xffffffff: none */
   uint8_t has_attributes;        /* whether the next two are set; else those of Shared_Sram */
   uint8_t queue, region[8];      /* QCONFIG, REGIONCFG: 0..3 */
+  carina_validator validator;    /* carina_stream_validator(), or NULL: commands are not looked at */
 } carina_npu_options;
 
-/* `options` may be NULL: secure, privileged, no time limit. `fast_scratch` (aligned to 16, may be NULL) is
+/* `options` may be NULL: secure, privileged, a minute per job. `fast_scratch` (aligned to 16, may be NULL) is
  * the on-chip memory of Dedicated_Sram programs. The device's functions and context outlive the NPU. */
 carina_status carina_npu_open(carina_npu* npu, const carina_device* device, const carina_npu_options* options,
                               void* fast_scratch, size_t fast_scratch_bytes);

@@ -24,13 +24,23 @@ struct RegionAttributes {
   static constexpr RegionAttributes dedicatedSram() { return {3, {3, 3, 0, 0, 0, 0, 0, 0}}; }
 };
 
+/// One buffer of a job: region i of the command stream is regions[i].
+struct Region {
+  uint8_t* data = nullptr;
+  size_t bytes = 0;
+  Access access = Access::Read;
+};
+
 struct DriverOptions {
   bool secure = true;
   bool privileged = true;
-  uint32_t timeoutMilliseconds = Device::kForever;  // for one job
+  uint32_t timeoutMilliseconds = 60000;  // for one job; Device::kForever: none
   /// Memory attributes of regions; the product's default (Shared_Sram) when not set.
   bool hasAttributes = false;
   RegionAttributes attributes;
+  /// Looks at the commands of each job before the NPU gets them: validateStream() (ethosu_validator.hpp) for
+  /// programs that nobody vouches for. Null: an NPU reads and writes wherever the commands say.
+  Status (*validate)(uint32_t config, Span<const uint32_t> stream, Span<const Region> regions) = nullptr;
 };
 
 /// What CONFIG and ID of the hardware say.
@@ -55,13 +65,6 @@ struct FaultReport {
   bool endReached() const { return (status & (1u << 5)) != 0; }
   /// 0 command, 1 IFM, 2 weights, 3 scales, 4 DMA read, 8 OFM, 9 DMA write.
   uint32_t channel() const { return (status >> 12) & 0xfu; }
-};
-
-/// One buffer of a job: region i of the command stream is regions[i].
-struct Region {
-  uint8_t* data = nullptr;
-  size_t bytes = 0;
-  Access access = Access::Read;
 };
 
 constexpr uint32_t kMaxRegions = 8;

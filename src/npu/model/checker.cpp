@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "format/ethosu_extents.hpp"
 #include "npu/blockconfig.hpp"
 #include "npu/model/trouble.hpp"
 
@@ -48,6 +49,25 @@ Axes memoryShape(const KernelOperation& op) {
   return {h, w, c};
 }
 
+/// The map as what lies at its addresses.
+format::EthosUMap placedMap(const FeatureMap& map, Axes axes) {
+  format::EthosUMap placed;
+  std::copy(map.base.begin(), map.base.end(), placed.base);
+  placed.height = axes.h;
+  placed.width = axes.w;
+  placed.depth = axes.c;
+  placed.height0 = map.height0;
+  placed.height1 = map.height1;
+  placed.width0 = map.width0;
+  placed.strideY = map.strideY;
+  placed.strideX = map.strideX;
+  placed.strideC = map.strideC;
+  placed.elementBytes = elementBytes(map.type);
+  placed.brick = map.layout == Layout::NHCWB16;
+  placed.stacked = map.storage == Storage::Tiles3x1;
+  return placed;
+}
+
 }  // namespace
 
 void Checker::assumeInitialized(uint8_t region, uint64_t offset, uint64_t length) {
@@ -73,37 +93,12 @@ std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
   std::vector<Use> uses;
   const auto add = [&](const FeatureMap& map, Axes axes, bool write, const char* what) {
     if (!inMemory(map)) return;
-    const int64_t bytes = elementBytes(map.type);
-    const bool stacked = map.storage == Storage::Tiles3x1;
+    const format::EthosUMap placed = placedMap(map, axes);
     for (size_t t = 0; t < 4; ++t) {
-      int64_t rows, columns;
-      if (stacked) {
-        columns = axes.w;
-        rows = t == 0   ? std::min<int64_t>(axes.h, map.height0)
-               : t == 1 ? std::min<int64_t>(axes.h, map.height1) - map.height0
-               : t == 2 ? axes.h - map.height1
-                        : 0;
-      } else {
-        const bool right = t % 2 == 1;
-        const int64_t split = right ? map.height1 : map.height0;
-        columns = right ? axes.w - map.width0 : std::min<int64_t>(axes.w, map.width0);
-        rows = t >= 2 ? axes.h - split : std::min<int64_t>(axes.h, split);
-      }
-      if (rows <= 0 || columns <= 0) continue;
-      int64_t low = 0, high = 0;
-      const auto axis = [&](int64_t count, int64_t stride) {
-        ((count - 1) * stride < 0 ? low : high) += (count - 1) * stride;
-      };
-      axis(rows, map.strideY);
-      axis(columns, map.strideX);
-      if (map.layout == Layout::NHWC) {
-        axis(axes.c, bytes);
-      } else {
-        axis((axes.c + 15) / 16, map.strideC);
-        high += ((axes.c - 1) % 16) * bytes;
-      }
-      uses.push_back({map.region, map.base[t] + static_cast<uint64_t>(low),
-                      map.base[t] + static_cast<uint64_t>(high + bytes - 1), write, what});
+      format::EthosURange range;
+      if (!placed.tile(t, &range)) continue;
+      uses.push_back(
+          {map.region, static_cast<uint64_t>(range.first), static_cast<uint64_t>(range.last), write, what});
     }
   };
   const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
@@ -155,27 +150,28 @@ std::vector<Checker::Use> Checker::usesOf(const DmaOperation& op) const {
   // lies behind, up to the next multiple, counts as moved with the rest.
   const uint64_t unit = target_.family == Family::U55 ? 16 : 1;
   const uint64_t moved = (op.length + unit - 1) / unit * unit;
-  const auto add = [&](const DmaEnd& end, bool write, bool strided, const char* what) {
-    int64_t low = 0, high = 0;
-    if (target_.family == Family::U65) {
-      const auto length = static_cast<int64_t>(op.length);
-      high = (inner * outer - 1) * length +
-             (strided ? (inner * outer - 1) * end.stride0 + (outer - 1) * end.stride1 : 0);
-    } else {
-      const int64_t steps = end.indexed ? op.indexMax : inner - 1;
-      ((steps * end.stride0) < 0 ? low : high) += steps * end.stride0;
-      (((outer - 1) * end.stride1) < 0 ? low : high) += (outer - 1) * end.stride1;
-    }
-    uses.push_back({end.internal ? kInternal : end.region, end.address + static_cast<uint64_t>(low),
-                    end.address + static_cast<uint64_t>(high) + moved - 1, write, what});
+  const auto push = [&](int32_t space, const format::EthosURange& range, bool write, const char* what) {
+    uses.push_back(
+        {space, static_cast<uint64_t>(range.first), static_cast<uint64_t>(range.last), write, what});
   };
-  add(op.source, false, op.dimensions >= 2, "DMA source");
-  add(op.destination, true, op.destinationDimensions >= 2, "DMA destination");
+  const auto add = [&](const DmaEnd& end, bool write, uint8_t ownDimensions, const char* what) {
+    int64_t steps = inner, step = end.stride0, group = end.stride1;
+    if (target_.family == Family::U65) {
+      // Strides are gaps behind runs; a side without strides streams on.
+      step = static_cast<int64_t>(op.length) + (ownDimensions >= 2 ? end.stride0 : 0);
+      group = inner * step + (ownDimensions >= 3 ? end.stride1 : 0);
+    } else if (end.indexed) {
+      steps = op.indexMax + 1;
+    }
+    push(end.internal ? kInternal : end.region,
+         format::ethosuDmaRange(end.address, moved, steps, outer, step, group), write, what);
+  };
+  add(op.source, false, op.dimensions, "DMA source");
+  add(op.destination, true, op.destinationDimensions, "DMA destination");
   if (op.source.indexed || op.destination.indexed) {
-    const auto count = static_cast<uint64_t>(inner * outer);
-    uses.push_back({op.indexRegion, op.indexAddress,
-                    op.indexAddress + count * 4 + static_cast<uint64_t>((outer - 1) * op.indexSkip1) - 1,
-                    false, "DMA indices"});
+    push(op.indexRegion,
+         format::ethosuDmaRange(op.indexAddress, 4, inner, outer, 4, inner * 4 + op.indexSkip1), false,
+         "DMA indices");
   }
   return uses;
 }
