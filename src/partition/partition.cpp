@@ -33,6 +33,8 @@ class Partitioner {
         onNpu_[u] = false;
       else if (auto reason = keptOff(unit))
         refuse(u, std::move(*reason));
+      else if (auto leaves = leavesInFloat(unit))
+        refuse(u, std::move(*leaves));
     }
     std::vector<Placed> parts;
     while (!place(parts)) {
@@ -85,6 +87,22 @@ class Partitioner {
       if (!reason) reason = Reason{node->where(), std::string(kOnRequest), "drop the request"};
     }
     return reason;
+  }
+
+  /// A float result of the program that no dequantize node makes: no lowering needs to be tried.
+  static std::optional<Reason> leavesInFloat(const Unit& unit) {
+    const auto leaves = [](const ir::Value* result) {
+      return isFloat(result->dtype()) && result->isGraphOutput();
+    };
+    for (const ir::Node* node : unit.nodes) {
+      if (isDequantize(*node) || std::none_of(node->results().begin(), node->results().end(), leaves))
+        continue;
+      const auto part = extract(unit.nodes, "part");
+      if (part.ok()) continue;
+      const Diagnostic& why = part.error().diagnostics().front();
+      return Reason{node->where(), why.message, why.remedy};
+    }
+    return std::nullopt;
   }
 
   std::vector<std::string> unmatched() const {

@@ -37,12 +37,46 @@ Names leftInFloat(const ir::Graph& graph) {
   return names;
 }
 
+/// The concatenations that the quantizer leaves in float because their parts are unlike (quantize/joins.hpp),
+/// and what moves their results.
+Names joinedInFloat(const ir::Graph& graph) {
+  Names names;
+  std::set<const ir::Node*> joined;
+  for (const ir::Node* node : graph.nodes()) {
+    if (!node->location() || quantize::roleOf(*node) != quantize::Role::Shared) continue;
+    const auto& operands = node->operands();
+    const auto& uses = node->result(0)->uses();
+    const auto made = [&](const ir::Value* operand, auto test) {
+      return operand && operand->producer() && test(*operand->producer());
+    };
+    const bool joins =
+        operands.size() > 1 && node->results().size() == 1 &&
+        std::all_of(operands.begin(), operands.end(),
+                    [&](const ir::Value* operand) { return made(operand, partition::isDequantize); }) &&
+        std::none_of(uses.begin(), uses.end(),
+                     [](const ir::Use& use) { return partition::isQuantize(*use.node); });
+    const bool moves = !operands.empty() && made(operands[0], [&](const ir::Node& producer) {
+      return joined.count(&producer) != 0;
+    });
+    if (!joins && !moves) continue;
+    joined.insert(node);
+    names.emplace(node->location()->name, std::string(node->opName()));
+  }
+  return names;
+}
+
 /// A value that is not quantized is the fault of the network's quantizer, or of an operator that no NPU
 /// computes.
-void explainFloat(partition::Partitioned& partitioned, const Names& floats) {
+void explainFloat(partition::Partitioned& partitioned, const Names& floats, const Names& joined) {
   for (partition::Refusal& refusal : partitioned.refusals) {
     const bool unquantized = refusal.reason.find("is not quantized") != std::string::npos ||
                              refusal.reason.find("without a quantize node") != std::string::npos;
+    if (unquantized && joined.count({refusal.node, refusal.op}) != 0) {
+      refusal.reason =
+          "it joins parts of very different ranges, which keep their codes and are joined in float";
+      refusal.remedy = "--io-outputs int8, or a rule with precision int16x8 for it, keeps it on the NPU";
+      continue;
+    }
     if (!unquantized || floats.count({refusal.node, refusal.op}) == 0) continue;
     refusal.reason = fmt::format("{} has no integer form: it computes in float", refusal.op);
     refusal.remedy = "replace it in the network by operators that docs/operators.md lists for the NPU";
@@ -71,6 +105,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
                                    front.keptFloat.end());
   for (const SourceNode& node : front.nodes) partitioning.sourceOps.emplace(node.name, node.op);
   const Names floats = leftInFloat(front.quantized);
+  const Names joined = front.quantization ? joinedInFloat(front.quantized) : Names();
   auto partitioned = partition::partition(std::move(front.quantized), partitioning);
   if (!partitioned) return std::move(partitioned).error().inFile(options.model.string());
   for (const std::string& request : partitioned->unmatched) {
@@ -80,7 +115,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
         .withRemedy(fmt::format("'carina ops --target {} {}' lists operators, names and modules",
                                 options.target, options.model.filename().string()));
   }
-  explainFloat(*partitioned, floats);
+  explainFloat(*partitioned, floats, joined);
   explainRequests(*partitioned, front.keptFloat, options);
   return partitioned;
 }

@@ -9,12 +9,15 @@
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "quantize/ranges.hpp"
+#include "quantize/recurrence.hpp"
 
 namespace carina::quantize {
 namespace {
 
-/// Less than a thirty-second of the codes.
-constexpr float kNarrow = 8;
+/// A part with less than a range of 1 / so many of the whole is unlike the others.
+constexpr float kNarrow = 8, kNarrow16 = 64;
+/// With fewer codes a part is as good as lost.
+constexpr double kScarce = 16;
 
 bool isConcatenation(const ir::Node& node) {
   if (!aten::isOperator(&node)) return false;
@@ -33,6 +36,8 @@ bool isConcatenation(const ir::Node& node) {
 class Parts {
  public:
   Parts(const ir::Graph& graph, const Annotation& annotation) : annotation_(annotation) {
+    // Steps of a recurrence have one range, whatever joins them.
+    for (const auto& [one, other] : successiveValues(graph)) parent_[find(other)] = find(one);
     for (const ir::Node* node : graph.nodes()) {
       if (roleOf(*node) != Role::Shared || isConcatenation(*node)) continue;
       const ir::Value* first = nullptr;
@@ -107,33 +112,146 @@ float span(const Range& range) {
   return range.empty() ? 0 : std::max(range.max, 0.0f) - std::min(range.min, 0.0f);
 }
 
+Range wholeOf(const ir::Node& node, const std::unordered_map<const ir::Value*, Range>& ranges) {
+  Range whole;
+  for (const ir::Value* operand : node.operands()) whole = unite(whole, ranges.at(operand));
+  return whole;
+}
+
+/// The nodes that only move elements of float results to the program's results.
+std::unordered_set<const ir::Node*> movesToResults(const ir::Graph& graph, const Annotation& annotation) {
+  std::unordered_set<const ir::Node*> moves;
+  for (const ir::Node* node = graph.lastNode(); node; node = node->previous()) {
+    if (roleOf(*node) != Role::Shared || (!isConcatenation(*node) && !node->def().has(ir::kView))) continue;
+    const auto& results = node->results();
+    const bool leaves = std::all_of(results.begin(), results.end(), [&](const ir::Value* result) {
+      const auto& uses = result->uses();
+      return annotation.madeIn.count(result) != 0 &&
+             std::all_of(uses.begin(), uses.end(),
+                         [&](const ir::Use& use) { return moves.count(use.node) != 0; });
+    });
+    if (leaves) moves.insert(node);
+  }
+  return moves;
+}
+
+/// Whether the network itself asks for the concatenation, and not an operator that became several.
+bool isOfTheNetwork(const ir::Node& node, const SourceOps& sources) {
+  const auto source = sources.find(node.location());
+  if (source == sources.end()) return true;
+  const auto names = {"aten.cat.", "aten.concat", "aten.stack.", "aten.hstack.", "aten.vstack."};
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return source->second.starts_with(name); });
+}
+
+/// Concatenations of unlike parts whose result leaves as float, and what is behind them.
+std::vector<const ir::Node*> joinedAfterwards(const ir::Graph& graph, const Assignment& assignment,
+                                              const Annotation& annotation, const Options& options,
+                                              const Joins& joins, Parts& parts) {
+  std::vector<const ir::Node*> result;
+  if (options.outputs && options.outputs->precision) return result;
+  const std::unordered_set<const ir::Node*> moves = movesToResults(graph, annotation);
+  std::unordered_set<const ir::Node*> inFloat;
+  const auto joinsUnlike = [&](const ir::Node& node) {
+    if (!isConcatenation(node) || assignment.of(node).named || !isOfTheNetwork(node, options.sourceOps))
+      return false;
+    const Precision precision = annotation.groups[annotation.madeIn.at(node.result())].precision;
+    const float narrow = precision == Precision::Int8 ? kNarrow : kNarrow16;
+    const float whole = span(wholeOf(node, joins.ranges));
+    const ir::Value* widest = *std::max_element(node.operands().begin(), node.operands().end(),
+                                                [&](const ir::Value* a, const ir::Value* b) {
+                                                  return span(joins.ranges.at(a)) < span(joins.ranges.at(b));
+                                                });
+    return std::any_of(node.operands().begin(), node.operands().end(), [&](const ir::Value* operand) {
+      const float part = span(joins.ranges.at(operand));
+      return part > 0 && part * narrow < whole && parts.find(operand) != parts.find(widest);
+    });
+  };
+  for (const ir::Node* node : graph.nodes()) {
+    if (moves.count(node) == 0) continue;
+    const bool behind = std::any_of(
+        node->operands().begin(), node->operands().end(),
+        [&](const ir::Value* operand) { return operand && inFloat.count(operand->producer()) != 0; });
+    if (!behind && !joinsUnlike(*node)) continue;
+    inFloat.insert(node);
+    result.push_back(node);
+  }
+  return result;
+}
+
 }  // namespace
 
-Result<Reads> narrowOperands(const ir::Graph& graph, const Annotation& annotation, const Sample& sample) {
-  Reads narrow;
+Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, const Annotation& annotation,
+                      const Options& options, const Sample& sample) {
+  Joins joins;
+  for (const ir::Node* node : graph.nodes()) {
+    if (!isConcatenation(*node) || annotation.madeIn.count(node->result()) == 0) continue;
+    for (const ir::Value* operand : node->operands()) {
+      joins.ranges[operand] = operand->isConstant() ? rangeOf(operand->constant().as<float>()) : Range{};
+    }
+  }
+  if (joins.ranges.empty()) return joins;
   Parts parts(graph, annotation);
   const std::vector<Candidate> found = candidates(graph, annotation, parts);
-  if (found.empty()) return narrow;
-
   std::unordered_map<const ir::Value*, Range> ofPart;
   std::unordered_map<size_t, Range> ofGroup;
   for (const Candidate& candidate : found) ofPart[candidate.part], ofGroup[candidate.group];
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
   CARINA_TRY(const auto outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+    const auto operand = value.isConstant() ? joins.ranges.end() : joins.ranges.find(&value);
     const auto made = annotation.madeIn.find(&value);
-    if (made == annotation.madeIn.end()) return;
-    const auto group = ofGroup.find(made->second);
-    if (group == ofGroup.end()) return;
+    const auto group = made == annotation.madeIn.end() ? ofGroup.end() : ofGroup.find(made->second);
+    if (operand == joins.ranges.end() && group == ofGroup.end()) return;
     const Range seen = rangeOf(tensor.as<float>());
+    if (operand != joins.ranges.end()) operand->second = seen;
+    if (group == ofGroup.end()) return;
     group->second = unite(group->second, seen);
     if (const auto part = ofPart.find(parts.find(&value)); part != ofPart.end())
       part->second = unite(part->second, seen);
   }));
+  joins.afterwards = joinedAfterwards(graph, assignment, annotation, options, joins, parts);
+  const std::unordered_set<const ir::Node*> inFloat(joins.afterwards.begin(), joins.afterwards.end());
   for (const Candidate& candidate : found) {
-    if (span(ofPart[candidate.part]) * kNarrow < span(ofGroup[candidate.group]))
-      narrow.insert({candidate.node, candidate.operand});
+    if (inFloat.count(candidate.node) == 0 &&
+        span(ofPart[candidate.part]) * kNarrow < span(ofGroup[candidate.group]))
+      joins.apart.insert({candidate.node, candidate.operand});
   }
-  return narrow;
+  return joins;
+}
+
+std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& annotation,
+                                    const std::vector<QParams>& params, const Joins& joins) {
+  std::vector<Diagnostic> warnings;
+  for (const ir::Node* node : graph.nodes()) {
+    const auto made =
+        isConcatenation(*node) ? annotation.madeIn.find(node->result()) : annotation.madeIn.end();
+    if (made == annotation.madeIn.end()) continue;
+    const QParams& q = params[made->second];
+    const ir::Value* least = nullptr;
+    size_t scarce = 0;
+    for (const ir::Value* operand : node->operands()) {
+      const auto seen = joins.ranges.find(operand);
+      if (seen == joins.ranges.end() || span(seen->second) == 0 || span(seen->second) >= kScarce * q.scale)
+        continue;
+      ++scarce;
+      if (!least || span(seen->second) < span(joins.ranges.at(least))) least = operand;
+    }
+    if (!least) continue;
+    const Range& range = joins.ranges.at(least);
+    std::string name = least->name.empty() ? "a constant" : least->name;
+    if (scarce > 1) name += fmt::format(" and {} more", scarce - 1);
+    warnings.push_back(
+        {fmt::format(
+             "leaves {} of its {} parts few codes: {} ({:.3g} to {:.3g}) has {:.1f} of {}, beside values "
+             "that need a scale of {:.3g}",
+             scarce, node->operands().size(), name, range.min, range.max, span(range) / q.scale,
+             q.codes.max - q.codes.min + 1, q.scale),
+         "give it and its readers precision int16x8 in a --quantize-config file, bring the parts to one "
+         "magnitude "
+         "before, or return them one by one",
+         "", node->where()});
+  }
+  return warnings;
 }
 
 }  // namespace carina::quantize

@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenations give what they join one range. That is right where the parts are alike; a part of [0, 1]
-// beside one of [0, 500] is left with one code. Nothing is lost where only the concatenation reads it, which
-// hands on the common codes anyway. But where computations read the same values too (YOLO: boxes and classes
-// are parts of one sigmoid), they need its own codes: the concatenation then reads the part in a form of its
-// own.
+// beside one of [0, 500] is left with one code.
+//
+// Where computations read the same values too (YOLO: boxes and classes are parts of one sigmoid), they need
+// codes of their own: the concatenation then reads the part in a form of its own. Where the result only
+// leaves the program as float, the parts are joined after they are dequantized, and each keeps its range.
 #pragma once
+
+#include <unordered_map>
 
 #include "base/result.hpp"
 #include "quantize/annotate.hpp"
 
 namespace carina::quantize {
 
-/// The operands of concatenations that are to be read in a form of their own: those that share their range
-/// with values which computations read, and have less than 1/8 of the range of the whole in the sample (in
-/// int8 only: 16 bits have codes enough). The network runs only if there are operands that could be such.
-Result<Reads> narrowOperands(const ir::Graph& graph, const Annotation& annotation, const Sample& sample);
+struct Joins {
+  /// Operands that are to be read in a form of their own: those that share their range with values which
+  /// computations read, and have less than 1/8 of the range of the whole (int8 only).
+  Reads apart;
+  /// Concatenations of unlike parts, and what moves their elements on to the program's results: to be left in
+  /// float. In int8 a part is unlike with less than 1/8 of the range of the whole, in int16 with less than
+  /// 1/64.
+  std::vector<const ir::Node*> afterwards;
+  /// What the parts of concatenations hold in the sample.
+  std::unordered_map<const ir::Value*, Range> ranges;
+};
+
+/// Looks at the concatenations of the graph. The network runs only if there are any.
+Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, const Annotation& annotation,
+                      const Options& options, const Sample& sample);
+
+/// A warning for each concatenation that leaves some part fewer than 16 codes, with the part and their
+/// number.
+std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& annotation,
+                                    const std::vector<QParams>& params, const Joins& joins);
 
 }  // namespace carina::quantize

@@ -139,17 +139,22 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
-  CARINA_TRY(const Reads apart, narrowOperands(graph, annotation, samples.front()));
-  if (!apart.empty()) annotation = annotate(graph, assignment, options, apart);
+  CARINA_TRY(const Joins joins, joinsOf(graph, assignment, annotation, options, samples.front()));
+  for (const ir::Node* node : joins.afterwards)
+    assignment.nodes.at(node).settings.precision = Precision::Float;
+  if (!joins.apart.empty() || !joins.afterwards.empty())
+    annotation = annotate(graph, assignment, options, joins.apart);
   LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
   CARINA_TRY(const std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
   const std::vector<QParams> params = groupParams(graph, annotation, ranges);
+  std::vector<Diagnostic> warnings = std::move(assignment.warnings);
+  const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
+  warnings.insert(warnings.end(), scarce.begin(), scarce.end());
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
   if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
   if (options.correctBiases) correctBiases(graph, inputs, codes);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
-  std::vector<Diagnostic> warnings = std::move(assignment.warnings);
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
   return Quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),
                    std::move(assignment.keptFloat)};

@@ -27,19 +27,48 @@ Sample samples() {
   return {ramp({1, 8, 6}, -3, 3)};
 }
 
-Result<Reads> narrow(const ir::Graph& graph, const Options& options = {}) {
-  return narrowOperands(graph, annotate(graph, assign(graph, options), options), samples());
+Result<Joins> joins(const ir::Graph& graph, const Options& options = {}) {
+  const Assignment assignment = assign(graph, options);
+  return joinsOf(graph, assignment, annotate(graph, assignment, options), options, samples());
+}
+
+/// The options of a program that returns integers: nothing is joined in float.
+Options integerOutputs() {
+  Options options;
+  options.outputs = BoundarySettings{Precision::Int8, {}, {}};
+  return options;
+}
+
+Sqnr errorOf(const ir::Graph& source, const Quantized& quantized, int64_t last) {
+  const auto expected = aten::execute(source, samples());
+  const auto actual = aten::execute(quantized.graph, samples());
+  EXPECT_TRUE(expected.ok() && actual.ok());
+  // The last columns, which hold the classes.
+  const Shape& shape = (*expected)[0].shape();
+  Tensor a = Tensor::zeros(DType::Float32, {shape[1], last}), b = a;
+  for (int64_t row = 0; row < shape[1]; ++row) {
+    for (int64_t column = 0; column < last; ++column) {
+      const int64_t from = (row + 1) * shape[2] - last + column;
+      const auto to = static_cast<size_t>(row * last + column);
+      a.mutableAs<float>()[to] = static_cast<float>((*expected)[0].realAt(from));
+      b.mutableAs<float>()[to] = static_cast<float>((*actual)[0].realAt(from));
+    }
+  }
+  Sqnr sqnr;
+  sqnr.add(a, b);
+  return sqnr;
 }
 
 TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
   Network n = head(400);
-  const auto found = narrow(n.graph);
+  const auto found = joins(n.graph, integerOutputs());
   ASSERT_TRUE(found.ok()) << found.error().str();
   const ir::Node* cat = n.graph.outputs()[0]->producer();
-  EXPECT_EQ(*found, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
+  EXPECT_EQ(found->apart, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
+  EXPECT_TRUE(found->afterwards.empty());
 
   const ir::Graph source = n.graph.clone();
-  const auto result = quantize(std::move(n.graph), {}, std::array{samples()});
+  const auto result = quantize(std::move(n.graph), integerOutputs(), std::array{samples()});
   ASSERT_TRUE(result.ok()) << result.error().str();
   const auto expected = aten::execute(source, samples());
   const auto actual = aten::execute(result->graph, samples());
@@ -51,18 +80,18 @@ TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
 
 TEST(Joins, PartsThatAreAlikeHaveOneRange) {
   Network n = head(4);
-  const auto found = narrow(n.graph);
+  const auto found = joins(n.graph, integerOutputs());
   ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->empty());
+  EXPECT_TRUE(found->apart.empty());
 }
 
 TEST(Joins, SixteenBitsHaveCodesEnough) {
   Network n = head(400);
-  Options options;
-  options.precision = Precision::Int16x8;
-  const auto found = narrow(n.graph, options);
+  Options options = integerOutputs();
+  options.precision = options.outputs->precision.emplace(Precision::Int16x8);
+  const auto found = joins(n.graph, options);
   ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->empty());
+  EXPECT_TRUE(found->apart.empty());
 }
 
 /// Nobody but the concatenation reads the narrow part: codes of its own would only be given up one step
@@ -72,9 +101,63 @@ TEST(Joins, APartOfTheWholeAloneHasItsCodes) {
   Value* small = aten::Sigmoid::create(n.b, n.input({1, 8, 6})).output();
   Value* large = aten::MulTensor::create(n.b, n.graph.inputs()[0], n.constant({1, 8, 1}, 50, 100)).output();
   n.done(aten::Cat::create(n.b, std::vector<Value*>{small, large}, int64_t{2}).output());
-  const auto found = narrow(n.graph);
+  const auto found = joins(n.graph, integerOutputs());
   ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->empty());
+  EXPECT_TRUE(found->apart.empty());
+}
+
+/// What leaves as float is joined there, in both precisions, and what only moves it comes after that.
+TEST(Joins, UnlikePartsOfAFloatResultAreJoinedAfterwards) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    Network n = head(400);
+    n.done(aten::TransposeInt::create(n.b, n.graph.outputs()[0], int64_t{0}, int64_t{1}).output());
+    n.done(aten::TransposeInt::create(n.b, n.graph.outputs()[0], int64_t{0}, int64_t{1}).output());
+    Options options;
+    options.precision = precision;
+    const auto found = joins(n.graph, options);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found->afterwards.size(), 3u);
+    EXPECT_TRUE(found->apart.empty());
+    const ir::Graph source = n.graph.clone();
+    const auto result = quantize(std::move(n.graph), options, std::array{samples()});
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    EXPECT_TRUE(result->warnings.empty()) << result->warnings[0].message;
+    EXPECT_GT(errorOf(source, *result, 4).decibels(), precision == Precision::Int8 ? 40 : 80);
+    for (const ir::Use& use :
+         ir::dynCast<aten::Cat>(
+             result->graph.outputs()[0]->producer()->operands()[0]->producer()->operands()[0]->producer())
+             .output()
+             ->uses())
+      EXPECT_FALSE(ir::isa<aten::QuantizePerTensor>(use.node));
+  }
+}
+
+TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
+  Network like = head(4);
+  const auto found = joins(like.graph);
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->afterwards.empty());
+  Network n = head(400);
+  Options options;
+  Rule rule;
+  rule.pattern = "cat";
+  rule.overrides.precision = Precision::Int16x8;
+  options.rules = {rule};
+  const auto named = joins(n.graph, options);
+  ASSERT_TRUE(named.ok());
+  EXPECT_TRUE(named->afterwards.empty());
+}
+
+/// What cannot be kept apart is said, with the part and the codes it has left.
+TEST(Joins, PartsWithFewCodesAreNamed) {
+  Network n = head(4000);
+  const auto result = quantize(std::move(n.graph), integerOutputs(), std::array{samples()});
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  ASSERT_EQ(result->warnings.size(), 1u);
+  EXPECT_NE(result->warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
+      << result->warnings[0].message;
+  EXPECT_NE(result->warnings[0].message.find("has 0.1 of 256"), std::string::npos)
+      << result->warnings[0].message;
 }
 
 }  // namespace
