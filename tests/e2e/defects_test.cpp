@@ -30,6 +30,7 @@ struct Row {
   double beyondOneCode = 1000;
   Quantization quantization = Quantization::Default;
   const char* target = "ethos-u85-256";
+  int64_t first = 0;  // of the elements that are compared with torch's result
 };
 
 // In alphabetical order. Networks that compile are run by the NPU model as well, which must give what the
@@ -37,8 +38,9 @@ struct Row {
 constexpr Row kRows[] = {
     {"fakequant", Outcome::WhollyOnNpu, "", 30, 1},
     {"kv_mutable", Outcome::Refused, "Make it an input of forward() and return its new value"},
-    {"llama_outlier_token", Outcome::Compiles},
-    {"ln_outlier_row", Outcome::Compiles},
+    {"llama_outlier_token", Outcome::WhollyOnNpu, "", 12},
+    {"llama_outlier_token", Outcome::WhollyOnNpu, "", 44, 1000, Quantization::Int16x8},
+    {"ln_outlier_row", Outcome::WhollyOnNpu, "", 44, 1000, Quantization::Int16x8},
     {"pt2e_decomposed_linear", Outcome::WhollyOnNpu, "", 20, 1},
     {"pt2e_gru", Outcome::WhollyOnNpu, "", 20, 1},
     {"pt2e_int16_quantize", Outcome::Compiles, "", 60, 0},
@@ -46,10 +48,12 @@ constexpr Row kRows[] = {
     {"pt2e_rms", Outcome::WhollyOnNpu, "", 20, 1},
     {"pt2e_sdpa", Outcome::WhollyOnNpu, "", 20, 1},
     {"q_tensor_overload", Outcome::WhollyOnNpu, "", 30, 1},
-    {"tanh_sdpa", Outcome::Compiles},
+    {"tanh_sdpa", Outcome::WhollyOnNpu, "", 33},
     {"uint8_in", Outcome::Compiles},
     {"vmap", Outcome::Refused, "program.run_decompositions()"},
-    {"yolo_cat", Outcome::Compiles},
+    // The boxes fill the first 4 of 14 rows of 2,100; the scores are what had no codes left.
+    {"yolo_cat", Outcome::Compiles, "", 30, 1000, Quantization::Default, "ethos-u85-256", 4 * 2100},
+    {"yolo_cat", Outcome::Compiles, "", 45, 1000, Quantization::Int16x8, "ethos-u55-128", 4 * 2100},
 };
 
 std::filesystem::path folderOf(const std::filesystem::path& fixtures) {
@@ -87,7 +91,7 @@ void compareWithTorch(const Row& row, const Build& build, const NamedTensors& in
     const double quantum = quantumOf(*build.graph().outputs()[o]);
     int64_t beyond = 0;
     double signal = 0, noise = 0;
-    for (int64_t i = 0; i < expected->numElements(); ++i) {
+    for (int64_t i = row.first; i < expected->numElements(); ++i) {
       const double difference = actual.realAt(i) - expected->realAt(i);
       beyond += std::abs(difference) > (row.beyondOneCode == 0 ? 0 : 1.001 * quantum);
       signal += expected->realAt(i) * expected->realAt(i);
@@ -137,8 +141,10 @@ TEST_P(Defects, AreMended) {
     EXPECT_GE(output.program.decibels(), row.decibels) << output.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Defects, testing::ValuesIn(kRows),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Defects, testing::ValuesIn(kRows), [](const auto& test) {
+  const bool wide = test.param.quantization == Quantization::Int16x8;
+  return std::string(test.param.name) + (wide ? "_16x8" : "");
+});
 
 TEST(DefectTable, HasEveryFile) {
   CARINA_NEED_FIXTURES(fixtures);
