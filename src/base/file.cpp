@@ -72,7 +72,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const fs::path& path)
   }
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return fail("cannot read: {}", systemMessage(errno)).inFile(name);
-  if (S_ISDIR(info.st_mode)) return fail("is a directory, a file is needed").inFile(name);
+  if (S_ISDIR(info.st_mode)) return fail("is a folder, a file is needed").inFile(name);
   if (!S_ISREG(info.st_mode)) return fail("is not a regular file").inFile(name);
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(name, {}));
   const auto size = static_cast<size_t>(info.st_size);

@@ -67,7 +67,7 @@ TEST(MappedFile, ErrorsNameFileAndReason) {
   EXPECT_NE(missing.error().str().find("missing.pt2: cannot open: No such file"), std::string::npos);
   const auto directory = MappedFile::open(folder.path());
   ASSERT_FALSE(directory.ok());
-  EXPECT_NE(directory.error().str().find("is a directory"), std::string::npos);
+  EXPECT_NE(directory.error().str().find("is a folder"), std::string::npos);
   EXPECT_FALSE(MappedFile::open("/dev/null").ok());
 }
 
