@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock system configurations and memory modes (ethosu-architecture 2.1, 2.2) and the vela.ini grammar for others.
+// Stock system configurations and memory modes (ethosu-architecture 2.1, 2.2) and the vela.ini grammar for
+// others.
 #include <INIReader.h>
 #include <fmt/ranges.h>
 
@@ -54,6 +55,8 @@ const std::vector<MemoryMode>& memoryModes() {
   return modes;
 }
 
+const std::string kSystemSection = "System_Config.", kModeSection = "Memory_Mode.";
+
 /// The keys of one section, those of the sections it inherits from first.
 class IniFile {
  public:
@@ -62,6 +65,7 @@ class IniFile {
     const std::string_view text = asText(file->bytes());
     IniFile ini;
     ini.path_ = path.string();
+    ini.text_ = text;
     ini.reader_ = std::make_unique<INIReader>(text.data(), text.size());
     if (ini.reader_->ParseError() != 0) {
       return fail("line {} is not 'key = value' or '[section]'", ini.reader_->ParseError()).inFile(ini.path_);
@@ -70,6 +74,23 @@ class IniFile {
   }
 
   bool has(const std::string& section) const { return reader_->HasSection(section); }
+
+  /// What the file's sections that begin with `kind` describe: "A, B"; "none" without any.
+  std::string described(std::string_view kind) const {
+    std::vector<std::string_view> names;
+    std::string_view text = text_;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+      const size_t close = line.find(']');
+      if (!line.starts_with('[') || close == std::string_view::npos) continue;
+      const std::string_view section = line.substr(1, close - 1);
+      if (section.starts_with(kind)) names.push_back(section.substr(kind.size()));
+    }
+    return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  }
 
   /// Value of a key, looked up along the `inherit` chain (at most 8 long: longer is a cycle).
   std::optional<std::string> get(std::string section, const std::string& key) const {
@@ -80,7 +101,8 @@ class IniFile {
     return std::nullopt;
   }
 
-  Result<double> number(const std::string& section, const std::string& key, double byDefault, double least) const {
+  Result<double> number(const std::string& section, const std::string& key, double byDefault,
+                        double least) const {
     auto text = get(section, key);
     if (!text) return byDefault;
     char* end = nullptr;
@@ -97,19 +119,20 @@ class IniFile {
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  std::string path_, text_;
   std::unique_ptr<INIReader> reader_;
 };
 
 std::optional<MemoryKind> memoryKindFromName(std::string_view name) {
-  for (MemoryKind kind : {MemoryKind::Sram, MemoryKind::Dram, MemoryKind::OnChipFlash, MemoryKind::OffChipFlash}) {
+  for (MemoryKind kind :
+       {MemoryKind::Sram, MemoryKind::Dram, MemoryKind::OnChipFlash, MemoryKind::OffChipFlash}) {
     if (memoryKindName(kind) == name) return kind;
   }
   return std::nullopt;
 }
 
-Result<int32_t> smallCount(const IniFile& ini, const std::string& section, const std::string& key, double byDefault,
-                           double least) {
+Result<int32_t> smallCount(const IniFile& ini, const std::string& section, const std::string& key,
+                           double byDefault, double least) {
   CARINA_TRY(const double value, ini.number(section, key, byDefault, least));
   return static_cast<int32_t>(std::min(value, 1e6));
 }
@@ -118,8 +141,10 @@ Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, 
   const std::string name = ini.get(section, portKey).value_or("Sram");
   auto kind = memoryKindFromName(name);
   if (!kind) {
-    return fail("{} = {} is not a memory", portKey, name).inFile(ini.path()).at(section).withRemedy(
-        "memories: Sram, Dram, OnChipFlash, OffChipFlash");
+    return fail("{} = {} is not a memory", portKey, name)
+        .inFile(ini.path())
+        .at(section)
+        .withRemedy("memories: Sram, Dram, OnChipFlash, OffChipFlash");
   }
   MemoryTiming timing;
   timing.kind = *kind;
@@ -134,7 +159,7 @@ Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, 
 }
 
 Result<SystemConfig> readSystemConfig(const IniFile& ini, const std::string& name, Family family) {
-  const std::string section = "System_Config." + name;
+  const std::string section = kSystemSection + name;
   SystemConfig config;
   config.name = name;
   config.family = family;
@@ -145,12 +170,15 @@ Result<SystemConfig> readSystemConfig(const IniFile& ini, const std::string& nam
 }
 
 Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
-  const std::string section = "Memory_Mode." + name;
+  const std::string section = kModeSection + name;
   const auto port = [&](const char* key) -> Result<uint8_t> {
     const std::string value = ini.get(section, key).value_or("Axi0");
     if (value == "Axi0") return uint8_t{0};
     if (value == "Axi1") return uint8_t{1};
-    return fail("{} = {} is not a port", key, value).inFile(ini.path()).at(section).withRemedy("ports: Axi0, Axi1");
+    return fail("{} = {} is not a port", key, value)
+        .inFile(ini.path())
+        .at(section)
+        .withRemedy("ports: Axi0, Axi1");
   };
   MemoryMode mode;
   mode.name = name;
@@ -163,11 +191,23 @@ Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
   return mode;
 }
 
+/// A file that is given but describes nothing that is asked for would be a mistake without a word.
+Status checkUsed(const IniFile& ini, const std::string& system, const std::string& mode) {
+  if (ini.has(kSystemSection + system) || ini.has(kModeSection + mode)) return {};
+  return fail("describes neither the system configuration {} nor the memory mode {}: it would not be used",
+              system, mode)
+      .inFile(ini.path())
+      .withRemedy(fmt::format(
+          "name what is in it with --system-config ({}) or --memory-mode ({}), or leave out --config",
+          ini.described(kSystemSection), ini.described(kModeSection)));
+}
+
 Status checkMemories(const Machine& machine) {
   const MemoryKind cache = machine.timing(Area::Cache).kind;
   if (cache != MemoryKind::Sram) {
     return fail("memory mode {} puts the cache into {}", machine.memory.name, memoryKindName(cache))
-        .withRemedy("the cache must be Sram; swap the ports of the memory mode or of the system configuration");
+        .withRemedy(
+            "the cache must be Sram; swap the ports of the memory mode or of the system configuration");
   }
   const MemoryKind arena = machine.timing(Area::Arena).kind;
   if (arena != MemoryKind::Sram && arena != MemoryKind::Dram) {
@@ -182,24 +222,32 @@ Status checkMemories(const Machine& machine) {
 
 std::string_view memoryKindName(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::Sram: return "Sram";
-    case MemoryKind::Dram: return "Dram";
-    case MemoryKind::OnChipFlash: return "OnChipFlash";
-    case MemoryKind::OffChipFlash: return "OffChipFlash";
+    case MemoryKind::Sram:
+      return "Sram";
+    case MemoryKind::Dram:
+      return "Dram";
+    case MemoryKind::OnChipFlash:
+      return "OnChipFlash";
+    case MemoryKind::OffChipFlash:
+      return "OffChipFlash";
   }
   return "";
 }
 
-std::span<const SystemConfig> stockSystemConfigs() { return systemConfigs(); }
-std::span<const MemoryMode> stockMemoryModes() { return memoryModes(); }
+std::span<const SystemConfig> stockSystemConfigs() {
+  return systemConfigs();
+}
+std::span<const MemoryMode> stockMemoryModes() {
+  return memoryModes();
+}
 
 bool supportsMemoryMode(const Target& target, const MemoryMode& mode) {
   // The U55's second port only reads, so its arena cannot lie there.
   return target.family != Family::U55 || (mode.arenaPort == 0 && mode.cachePort == 0);
 }
 
-Result<Machine> makeMachine(std::string_view targetName, std::string_view systemName, std::string_view modeName,
-                            const std::filesystem::path& iniFile) {
+Result<Machine> makeMachine(std::string_view targetName, std::string_view systemName,
+                            std::string_view modeName, const std::filesystem::path& iniFile) {
   Machine machine;
   CARINA_TRY(machine.target, findTarget(targetName));
   const Target& target = *machine.target;
@@ -212,23 +260,25 @@ Result<Machine> makeMachine(std::string_view targetName, std::string_view system
     ini = std::move(file);
   }
 
-  if (ini && ini->has("System_Config." + system)) {
+  if (ini && ini->has(kSystemSection + system)) {
     CARINA_TRY(machine.system, readSystemConfig(*ini, system, target.family));
   } else {
     const auto& configs = systemConfigs();
-    auto it = std::find_if(configs.begin(), configs.end(), [&](const auto& config) { return config.name == system; });
+    auto it = std::find_if(configs.begin(), configs.end(),
+                           [&](const auto& config) { return config.name == system; });
     if (it == configs.end() || it->family != target.family) {
       std::vector<std::string_view> names;
       for (const auto& config : configs) {
         if (config.family == target.family) names.push_back(config.name);
       }
       return fail("{} has no system configuration '{}'", target.name, system)
-          .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", fmt::join(names, ", ")));
+          .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
+                                  fmt::join(names, ", ")));
     }
     machine.system = *it;
   }
 
-  if (ini && ini->has("Memory_Mode." + mode)) {
+  if (ini && ini->has(kModeSection + mode)) {
     CARINA_TRY(machine.memory, readMemoryMode(*ini, mode));
   } else {
     const auto& modes = memoryModes();
@@ -241,9 +291,12 @@ Result<Machine> makeMachine(std::string_view targetName, std::string_view system
       if (supportsMemoryMode(target, known)) names.push_back(known.name);
     }
     return fail("{} has no memory mode '{}'", target.name, mode)
-        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", fmt::join(names, ", ")));
+        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
+                                fmt::join(names, ", ")));
   }
-  CARINA_RETURN_IF_ERROR(checkMemories(machine));
+  if (auto status = checkMemories(machine); !status.ok())
+    return std::move(status).error().inFile(ini ? ini->path() : std::string());
+  if (ini) CARINA_RETURN_IF_ERROR(checkUsed(*ini, system, mode));
   return machine;
 }
 
