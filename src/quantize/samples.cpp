@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/array_fit.hpp"
 #include "quantize/quantize.hpp"
 
 namespace carina::quantize {
@@ -29,6 +30,28 @@ Status checkFinite(const Tensor& tensor, const std::string& name) {
   return {};
 }
 
+/// The array in the input's type. Integers for a float input are what a camera gives and not what the network
+/// was trained on: ranges of 0 to 255 where it sees -2 to 2 would ruin it without a word.
+Result<Tensor> typedAs(const Tensor& array, const std::string& name, const ir::Value& input, size_t index) {
+  if (array.dtype() == input.dtype()) return array;
+  if (isFloat(array.dtype()) == isFloat(input.dtype())) {
+    if (isFloat(array.dtype())) return convert(array, input.dtype());
+    auto whole = convertIntegers(array, input.dtype());
+    if (!whole.ok()) {
+      return std::move(whole).error().at(name).withRemedy(fmt::format(
+          "input {} ('{}') is {}: give values of that type", index, input.name, dtypeName(input.dtype())));
+    }
+    return whole;
+  }
+  Error error = fail("{} holds {}, but input {} ('{}') is {}", name, dtypeName(array.dtype()), index,
+                     input.name, dtypeName(input.dtype()));
+  return std::move(error).withRemedy(isFloat(input.dtype())
+                                         ? "give what the network is given when it runs, after all "
+                                           "preprocessing, as float32 (of images often "
+                                           "(x / 255 - mean) / deviation)"
+                                         : "give the integers that the network takes");
+}
+
 /// Every calibN belongs to an input.
 Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
   constexpr std::string_view kPrefix = "calib";
@@ -51,13 +74,12 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
   const Tensor* stacked = findTensor(arrays, stackedName);
   const Tensor* single = stacked ? nullptr : findTensor(arrays, singleName);
   if (!stacked && !single) {
-    return fail("no calibration data for input {} ({})", index, input.name)
-        .withRemedy("give an .npz with " + stackedName + " (samples along a leading axis) or " + singleName +
-                    " to --calibrate");
+    return fail("no calibration data for input {} ({}, {})", index, input.name, ir::typeText(input.type))
+        .withRemedy(fmt::format("it is {} (samples along a leading axis) or {} (one sample); {}", stackedName,
+                                singleName, heldArrays(arrays, stackedName, input.shape())));
   }
   const std::string& name = stacked ? stackedName : singleName;
   const Tensor& array = stacked ? *stacked : *single;
-  CARINA_RETURN_IF_ERROR(checkFinite(array, name));
   Shape expected = input.shape();
   if (stacked) {
     // A batch of one may serve as the sample axis: [64, 1, 28, 28] holds 64 samples for an input [1, 1, 28,
@@ -71,15 +93,18 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
     if (!fits(0) && !batchOfOne) {
       return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()),
                   index, shapeText(expected))
+          .withRemedy(layoutRemedy(array.shape(), expected))
           .withRemedy("stack the samples along a leading axis");
     }
     if (array.dim(0) == 0) return fail("{} holds no sample", name).withRemedy("give at least one sample");
   } else if (array.shape() != expected) {
     return fail("{} has shape {}, but input {} has {}", name, shapeText(array.shape()), index,
                 shapeText(expected))
+        .withRemedy(layoutRemedy(array.shape(), expected))
         .withRemedy("give the sample in the input's shape");
   }
-  const Tensor typed = array.dtype() == input.dtype() ? array : convert(array, input.dtype());
+  CARINA_TRY(const Tensor typed, typedAs(array, name, input, index));
+  CARINA_RETURN_IF_ERROR(checkFinite(typed, name));
   std::vector<Tensor> samples;
   if (!stacked) {
     samples.push_back(typed);

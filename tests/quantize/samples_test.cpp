@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration samples: types that are refused, signs of wrong ones, and how near to float a network comes on
+// them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "quantize/accuracy.hpp"
+#include "quantize/sample_doubts.hpp"
+#include "small_network.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class SampleData : public testing::Test {
+ protected:
+  SampleData() { n_.done(n_.relu(n_.input({1, 4}))); }
+  std::string problem(const Tensor& array) {
+    const auto samples = samplesFromArrays(n_.graph, {{"calib0", array}});
+    return samples.ok() ? std::string() : samples.error().str();
+  }
+  std::vector<Diagnostic> doubts(const Tensor& array, std::vector<Tensor> examples = {}) {
+    const auto samples = samplesFromArrays(n_.graph, {{"calib0", array}});
+    return doubtsAbout(n_.graph, *samples, examples);
+  }
+  Network n_;
+};
+
+/// Values of a ramp, rounded.
+Tensor whole(const Shape& shape, float low, float high) {
+  Tensor tensor = ramp(shape, low, high);
+  for (float& value : tensor.mutableAs<float>()) value = std::nearbyint(value);
+  return tensor;
+}
+
+TEST_F(SampleData, TypesOfAnotherKindAreRefused) {
+  const Tensor floats = ramp({5, 1, 4}, 0, 1);
+  EXPECT_EQ(problem(floats), "");
+  EXPECT_EQ(problem(convert(floats, DType::Float64)), "");
+  for (DType type : {DType::UInt8, DType::Int64, DType::Bool})
+    EXPECT_THAT(problem(convert(floats, type)), HasSubstr("but input 0 ('x0') is f32"));
+
+  Network whole;
+  ir::Value* indices = whole.graph.addInput({DType::Int8, {1, 4}}, "indices");
+  whole.done(indices);
+  const auto read = [&](const Tensor& array) { return samplesFromArrays(whole.graph, {{"calib0", array}}); };
+  EXPECT_FALSE(read(floats).ok());
+  EXPECT_TRUE(read(convert(floats, DType::Int64)).ok());
+  Tensor large = Tensor::zeros(DType::Int64, {1, 1, 4});
+  large.setIntegerAt(2, 128);
+  const auto refused = read(large);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().str(), HasSubstr("calib0: value 128 does not fit i8"));
+}
+
+TEST_F(SampleData, OneValueEverywhereIsDoubted) {
+  const auto found = doubts(Tensor::zeros(DType::Float32, {5, 1, 4}));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].place, "input 0 ('x0')");
+  EXPECT_THAT(found[0].message, HasSubstr("is 0 everywhere"));
+  EXPECT_THAT(doubts(ramp({5, 1, 4}, 0, 1)), IsEmpty());
+}
+
+TEST_F(SampleData, BytesAreDoubtedWhereTheExampleIsOfAnotherKind) {
+  const Tensor bytes = whole({5, 1, 4}, 0, 255);
+  const auto found = doubts(bytes, {ramp({1, 4}, -2, 2.5f)});
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].message, HasSubstr("whole numbers from 0 to 255"));
+  EXPECT_THAT(found[0].message, HasSubstr("between -2 and 2.5"));
+  EXPECT_THAT(doubts(bytes), IsEmpty());
+  EXPECT_THAT(doubts(bytes, {whole({1, 4}, 0, 255)}), IsEmpty());
+  EXPECT_THAT(doubts(bytes, {Tensor::zeros(DType::Float32, {1, 4})}), IsEmpty());  // says nothing
+  EXPECT_THAT(doubts(ramp({5, 1, 4}, 0, 254.5f), {ramp({1, 4}, -2, 2)}), IsEmpty());
+  EXPECT_THAT(doubts(whole({5, 1, 4}, 0, 7), {ramp({1, 4}, 0, 0.5f)}), IsEmpty());  // classes, counts
+}
+
+TEST_F(SampleData, AccuracyIsThatOfTheSimulation) {
+  const auto samples = samplesFromArrays(n_.graph, {{"calib0", ramp({6, 1, 4}, -1, 1)}});
+  const auto quantized = quantize(std::move(n_.graph), {}, *samples);
+  ASSERT_TRUE(quantized.ok());
+  const auto accuracy = estimateAccuracy(*quantized, *samples, 4);
+  ASSERT_TRUE(accuracy.ok() && accuracy->has_value());
+  EXPECT_EQ((*accuracy)->samples, 4u);
+  EXPECT_EQ((*accuracy)->outputs, 1u);
+  EXPECT_GT((*accuracy)->decibels, 30);
+  EXPECT_LT((*accuracy)->decibels, 80);
+  EXPECT_FALSE(estimateAccuracy(*quantized, {}, 4)->has_value());
+}
+
+}  // namespace
+}  // namespace carina::quantize
