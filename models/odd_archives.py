@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes archives that Carina must refuse with the true reason.
 
-usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, cond.pt2
+usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, cond.pt2,
+vmap.pt2, deform.pt2
 
-Needs torch >= 2.9 (Debian: python3-torch).
+Needs torch >= 2.9 and torchvision (Debian: python3-torch, python3-torchvision).
 """
 import os
 import sys
 
 import torch
+import torchvision
 from torch import nn
 
 
@@ -47,6 +49,27 @@ class Cond(nn.Module):
         return torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v - 1, (x,))
 
 
+class Vmap(nn.Module):
+    """torch.vmap stays in the archive as a region between calls of torch._functorch."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(3, 4, 2))
+
+    def forward(self, x):
+        first, second = (torch.vmap(lambda w: x @ w)(self.w * k) for k in (1, 2))
+        return first + second
+
+
+class Deform(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torchvision.ops.DeformConv2d(1, 1, 1)
+
+    def forward(self, x):
+        return self.conv(x.reshape(1, 1, 2, 4), torch.zeros(1, 2, 2, 4))
+
+
 def main():
     out_dir = sys.argv[1]
     torch.manual_seed(3)
@@ -58,6 +81,8 @@ def main():
         "dynamic": torch.export.export(Linear(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}}),
         "complex": torch.export.export(Complex(), (x,)),
         "custom": torch.export.export(Custom(), (x,)),
+        "vmap": torch.export.export(Vmap().eval(), (x,)),
+        "deform": torch.export.export(Deform().eval(), (x,)),
         "nan_weights": torch.export.export(nan, (x,)),
         "cond": torch.export.export(Cond(), (x,)),
     }

@@ -155,7 +155,7 @@ class Checker {
       }
       const size_t before = diagnostics_.size();
       if (!consequence) this->node(graph, node);
-      if (consequence || diagnostics_.size() > before) {
+      if (consequence || diagnostics_.size() > before || isTransform(node)) {
         for (const Argument& output : node.outputs) tainted.insert(output.names.begin(), output.names.end());
       }
     }
@@ -191,6 +191,17 @@ class Checker {
     return true;
   }
 
+  static bool isTransform(const NodeDocument& node) { return hasPrefix(node.target, "torch._functorch."); }
+
+  /// A transform of torch.func is left of which every operator below it takes part: one hint stands for all.
+  void transform(const NodeDocument& node) {
+    if (transformed_) return;
+    transformed_ = true;
+    add(where(node),
+        fmt::format("torch.vmap or another transform of torch.func is not resolved ({})", node.target),
+        "Call program.run_decompositions() before saving.");
+  }
+
   /// Whether the target is an operator that the table knows.
   bool target(const NodeDocument& node) {
     constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
@@ -210,6 +221,10 @@ class Checker {
       }
       return false;
     }
+    if (isTransform(node)) {
+      transform(node);
+      return false;
+    }
     if (!hasPrefix(node.target, kOps)) {
       const bool number = hasPrefix(node.target, "_operator.") || hasPrefix(node.target, "math.") ||
                           hasPrefix(node.target, "torch.sym_");
@@ -225,6 +240,14 @@ class Checker {
     if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {
       add(where(node), fmt::format("the operator {} is unknown", name),
           "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");
+    } else if (hasPrefix(name, "torchvision.")) {
+      add(where(node), fmt::format("{} is an operator of torchvision, which is not supported", name),
+          baseName(node.target) == "deform_conv2d"
+              ? "Replace it by operators of torch: torch.nn.functional.grid_sample for each tap, and a "
+                "convolution."
+              : "Replace it by operators of torch, or leave this part out of the network and compute it on "
+                "its "
+                "outputs.");
     } else {
       add(where(node), fmt::format("{} is a custom operator", name),
           "Replace it by operators of torch, or register a decomposition and call "
@@ -328,7 +351,7 @@ class Checker {
   }
 
   const ProgramDocument& program_;
-  bool dynamic_ = false;
+  bool dynamic_ = false, transformed_ = false;
   std::vector<Diagnostic> diagnostics_;
 };
 
