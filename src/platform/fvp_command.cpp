@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <sstream>
 
 #include "platform/hardware.hpp"
 
@@ -125,6 +126,23 @@ class Parser {
     return {};
   }
 
+  /// Options of the FVPs' own model of the NPU, behind one parameter.
+  void npuArguments(const std::string& name, const std::string& value) {
+    std::istringstream words(value);
+    bool isUnknown = false;  // the option before the word, whose value the word may be
+    for (std::string word; words >> word;) {
+      if (word == "--fast" || word == "-F") {
+        command_.options.timingAdapters = false;
+        isUnknown = false;
+      } else if (isUnknown && word.front() != '-') {
+        command_.unknown.back() += " " + word;
+      } else {
+        command_.unknown.push_back(fmt::format("{} {}", name, word));
+        isUnknown = true;
+      }
+    }
+  }
+
   Status parameter(const std::string& text) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) return fail("'{}' is no name=value", text).at("-C");
@@ -140,8 +158,7 @@ class Parser {
       macs_ = numberOf<int>(value).value_or(-1);
       if (macs_ <= 0) return fail("'{}' is no number of MACs", value).at(name);
     } else if (is("ethosu.extra_args")) {
-      options.timingAdapters =
-          value.find("--fast") == std::string::npos && value.find("-F") == std::string::npos;
+      npuArguments(name, value);
     } else if (is("uart0.out_file")) {
       command_.uartFile = value == "-" ? "" : value;
     } else if (is("uart0.in_file")) {

@@ -73,6 +73,16 @@ TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
   EXPECT_EQ(command->options.machine.target->name, "ethos-u65-256");
 }
 
+TEST_F(FvpCommandTest, UnknownArgumentsOfTheNpuAreNamed) {
+  const auto command =
+      parse("FVP_Corstone_SSE-300_Ethos-U55",
+            {"-C", "ethosu.extra_args=\"--pmu-trace out.csv --fast --deep\"", "-a", image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_FALSE(command->options.timingAdapters);
+  EXPECT_THAT(command->unknown,
+              ElementsAre("ethosu.extra_args --pmu-trace out.csv", "ethosu.extra_args --deep"));
+}
+
 TEST_F(FvpCommandTest, Mistakes) {
   const auto refusal = [&](const std::vector<std::string>& arguments) {
     const auto command = parse("FVP_Corstone_SSE-320", arguments);
