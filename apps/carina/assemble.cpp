@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "npu/assembler.hpp"
+#include "option_values.hpp"
 
 namespace carina::app {
 namespace {
@@ -15,6 +16,7 @@ struct Flags {
 };
 
 Status assemble(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   CARINA_TRY(const auto file, MappedFile::open(flags.input));
   auto assembly = npu::assemble(asText(file->bytes()));
   if (!assembly) return std::move(assembly).error().inFile(flags.input.string());
@@ -32,6 +34,7 @@ void addAssemble(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("assemble", "Turn the text of carina inspect --commands back to a command stream");
   command->add_option("FILE", flags->input, "Text: a driver payload (.payload) or bare commands (.stream)")
+      ->transform(inputFile())
       ->required();
   command->add_option("-o,--output", flags->output, "Where the bytes go")->required();
   command->callback([flags, &run] {

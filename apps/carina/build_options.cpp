@@ -2,14 +2,27 @@
 #include "build_options.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "console.hpp"
+#include "option_values.hpp"
 
 namespace carina::app {
 namespace {
+
 const std::vector<std::string> kStages{"read", "decompose", "quantize",  "tosa",
                                        "npu",  "schedule",  "operations"};
+
+/// Two flags that exclude each other and set or clear `value`.
+void addSwitch(CLI::App& command, const std::string& on, const std::string& off, bool& value,
+               const std::string& whatOn, const std::string& whatOff) {
+  CLI::Option* set = command.add_flag_callback(
+      on, [&value] { value = true; }, whatOn);
+  command
+      .add_flag_callback(
+          off, [&value] { value = false; }, whatOff)
+      ->excludes(set);
+}
+
 }  // namespace
 
 void BuildOptions::declare(CLI::App& command, Takes takes) {
@@ -21,6 +34,7 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
                   programs
                       ? "Network (.pt2, quantized .tflite, .tosa) or program (.pte, compiled .tflite, blob)"
                       : "Network: .pt2 (torch.export.save), quantized .tflite, or .tosa")
+      ->transform(inputFile())
       ->required();
   command.add_option("--program", options.program,
                      "Which program of a .pt2 that holds several (see 'carina inspect')");
@@ -29,6 +43,7 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
         .add_option("--target", options.target,
                     programs ? "NPU variant (see 'carina targets'); of a program: its own"
                              : "NPU variant, or cpu (see 'carina targets')")
+        ->transform(targetName())
         ->required(!programs);
     command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
     command.add_option("--memory-mode", options.memoryMode,
@@ -37,20 +52,21 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   command
       .add_option("--config", options.configFile,
                   "vela.ini with further system configurations and memory modes")
+      ->transform(inputFile())
       ->check(CLI::ExistingFile);
-  static const std::map<std::string, Quantization> kQuantization{
-      {"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}};
-  command
-      .add_option("--quantize", options.quantization,
-                  "int8 (default), int16x8, none (default for target cpu)")
-      ->transform(CLI::CheckedTransformer(kQuantization).description(""));
+  addChoice<Quantization, Quantization>(
+      command, "--quantize", options.quantization,
+      {{"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}},
+      "int8 (default), int16x8, none (default for target cpu)");
   command
       .add_option("--quantize-config", options.quantizeConfig,
                   "Mixed precision: rules by operator, node or module (JSON)")
+      ->transform(inputFile())
       ->check(CLI::ExistingFile);
-  command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...");
-  command.add_flag("--per-channel,!--per-tensor", options.perChannel,
-                   "Weights get one scale per output channel (default), or one per tensor");
+  command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...")
+      ->transform(inputFile());
+  addSwitch(command, "--per-channel", "--per-tensor", options.perChannel,
+            "Weights get one scale per output channel (default)", "Weights get one scale per tensor");
   command
       .add_option("--observer", observer,
                   "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
@@ -60,17 +76,16 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
         return settings.ok() ? "" : settings.error().str();
       });
   command.add_flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
-  command.add_flag("--fit-weights,!--no-fit-weights", options.fitWeights,
-                   "Round weights so that layers keep their results (default), or each to nearest");
-  command.add_flag("--bias-correction,!--no-bias-correction", options.correctBiases,
-                   "Take the mean error of rounded weights off the biases (default), or not");
-  static const std::map<std::string, ProgramIo> kIo{
+  addSwitch(command, "--fit-weights", "--no-fit-weights", options.fitWeights,
+            "Round weights so that layers keep their results (default)", "Round each weight to nearest");
+  addSwitch(command, "--bias-correction", "--no-bias-correction", options.correctBiases,
+            "Take the mean error of rounded weights off the biases (default)",
+            "Leave the biases as they are");
+  const std::vector<std::pair<std::string, ProgramIo>> kIo{
       {"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}};
-  const auto asIo = CLI::CheckedTransformer(kIo).description("");
-  command.add_option("--io", io, "Program inputs and outputs: float (default), int8 or int16")
-      ->transform(asIo);
-  command.add_option("--io-inputs", inputs, "The same for inputs only")->transform(asIo);
-  command.add_option("--io-outputs", outputs, "The same for outputs only")->transform(asIo);
+  addChoice(command, "--io", io, kIo, "Program inputs and outputs: float (default), int8 or int16");
+  addChoice(command, "--io-inputs", inputs, kIo, "The same for inputs only");
+  addChoice(command, "--io-outputs", outputs, kIo, "The same for outputs only");
   command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
   command
       .add_option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
@@ -81,22 +96,21 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
       .add_option("--cpu-module", options.cpuModules,
                   "Keep a module and what is below it on the CPU (with * and ?)")
       ->delimiter(',');
-  static const std::map<std::string, compiler::Optimize> kOptimize{
-      {"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}};
-  command
-      .add_option("--optimize", options.optimize,
-                  "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe")
-      ->transform(CLI::CheckedTransformer(kOptimize).description(""));
+  addChoice<compiler::Optimize, compiler::Optimize>(
+      command, "--optimize", options.optimize,
+      {{"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}},
+      "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe");
   command
       .add_option("--arena-size", options.arenaLimit,
-                  "Bytes that the arena may take; layers run stripe by stripe where that makes it fit")
-      ->check(CLI::PositiveNumber);
+                  "Bytes that the arena may take (256K, 1.5M, ...); layers run stripe by stripe where that "
+                  "makes it fit")
+      ->transform(byteCount());
   command
       .add_option("--dump-after", dumpStages,
                   "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
                   "schedule, operations")
       ->delimiter(',')
-      ->check(CLI::IsMember(kStages));
+      ->check(oneOf(kStages));
   command.add_flag("-v,--verbose", verbose, "Say how long each stage took");
 }
 

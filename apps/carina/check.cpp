@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "option_values.hpp"
 
 namespace carina::app {
 namespace {
@@ -38,9 +39,13 @@ void addCheck(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       app.add_subcommand("check", "Say what a program needs to run, and what would fail and why");
-  command->add_option("FILE", flags->file, "Program: .pte or .bpte of any maker")->required();
-  command->add_option("--tensor-data", flags->tensorData,
-                      "Files (.ptd) with data that the program refers to by name");
+  command->add_option("FILE", flags->file, "Program: .pte or .bpte of any maker")
+      ->transform(inputFile())
+      ->required();
+  command
+      ->add_option("--tensor-data", flags->tensorData,
+                   "Files (.ptd) with data that the program refers to by name")
+      ->transform(inputFile());
   command->add_flag("--json", flags->json, "Print JSON instead of text");
   command->callback([flags, &run] { run = [flags] { return check(*flags); }; });
 }

@@ -2,6 +2,7 @@
 // carina compile: a network to a program.
 #include <memory>
 
+#include "base/output_path.hpp"
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
@@ -14,25 +15,36 @@ struct Flags {
   BuildOptions build;
   std::filesystem::path output;
   std::filesystem::path report;
+  bool requireNpu = false;
 };
 
 /// Program and report appear together, or neither does.
 Status write(const pipeline::Build& build, const Flags& flags) {
   OutputFiles files;
   CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, files));
-  if (!flags.report.empty()) CARINA_RETURN_IF_ERROR(report::addReport(build, flags.report, files));
+  if (!flags.report.empty())
+    CARINA_RETURN_IF_ERROR(report::addReport(build, flags.output, flags.report, files));
   return files.commit();
 }
 
+/// What the names of the outputs tell is said before anything is compiled.
+Status checkOutputs(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
+  return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
+}
+
 int compile(const Flags& flags) {
+  if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
+  options.estimateAccuracy = true;
+  options.requireNpu = flags.requireNpu;
   auto build = pipeline::build(options);
   if (!build) return report(build.error());
   warn(build->warnings);
   if (auto status = write(*build, flags); !status.ok()) return report(status.error());
   fmt::print("{}", report::summary(*build, flags.output));
-  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(*build));
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build->times));
   return 0;
 }
 
@@ -48,6 +60,8 @@ void addCompile(CLI::App& app, Run& run) {
       ->required();
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");
+  command->add_flag("--require-npu", flags->requireNpu,
+                    "Fail, and write nothing, unless the whole network runs on the NPU");
   command->callback([flags, &run] { run = [flags] { return compile(*flags); }; });
 }
 

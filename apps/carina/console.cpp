@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "base/output_path.hpp"
+
 namespace carina::app {
 
 int report(const Error& error) {
@@ -15,6 +17,13 @@ int report(const Error& error) {
 
 void warn(std::span<const Diagnostic> warnings) {
   for (const Diagnostic& warning : warnings) fmt::print(stderr, "carina: warning: {}\n", warning.str());
+}
+
+Status checkOutputs(std::initializer_list<std::filesystem::path> outputs) {
+  for (const std::filesystem::path& output : outputs) {
+    if (!output.empty()) CARINA_RETURN_IF_ERROR(checkOutputPath(output));
+  }
+  return {};
 }
 
 std::function<void(size_t, size_t)> progressBar(std::string label) {

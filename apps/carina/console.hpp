@@ -2,7 +2,9 @@
 // What the command line says and how: diagnostics on stderr, progress bars on terminals only.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,10 @@ int report(const Error& error);
 
 /// Prints every warning as "carina: warning: ..." on stderr.
 void warn(std::span<const Diagnostic> warnings);
+
+/// What can be said about outputs before the work: folders that are missing, files that are folders. Empty
+/// names do not count.
+Status checkOutputs(std::initializer_list<std::filesystem::path> outputs);
 
 /// A progress bar on stderr that redraws itself; silent when stderr is not a terminal. The line is cleared at
 /// the end.

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "firmware/image.hpp"
+#include "option_values.hpp"
 #include "report/image_summary.hpp"
 
 namespace carina::app {
@@ -37,6 +38,7 @@ Status execute(Flags flags) {
     return fail("--input and --expected are linked into the image, --io semihosting reads files")
         .withRemedy("leave out one of them");
   }
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.json}));
   if (!flags.input.empty()) {
     CARINA_TRY(image.plan.inputs, readArrays(flags.input));
   }
@@ -59,7 +61,7 @@ void addFirmware(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   firmware::ImageOptions& image = flags->image;
   CLI::App* command = app.add_subcommand("firmware", "Build a bare-metal image for one program");
-  command->add_option("FILE", image.program, "Program: .pte")->required();
+  command->add_option("FILE", image.program, "Program: .pte")->transform(inputFile())->required();
   command
       ->add_option("--platform", image.plan.platform,
                    "corstone-300 (Ethos-U55, U65) or corstone-320 (Ethos-U85)")
@@ -73,10 +75,14 @@ void addFirmware(CLI::App& app, Run& run) {
                       "cortex-m33 (default; runs on M33, M55, M85 and emulators) or cortex-m55 "
                       "(MVE)");
   command->add_option("--method", image.plan.method, "Method of the program; default: the first");
-  command->add_option("--input", flags->input,
-                      "Inputs to link in (.npz): in0, in1, ...; many samples behind one more axis");
-  command->add_option("--expected", flags->expected,
-                      "Outputs that the image compares with (.npz): out0, out1, ...");
+  command
+      ->add_option("--input", flags->input,
+                   "Inputs to link in (.npz): in0, in1, ...; many samples behind one more axis")
+      ->transform(inputFile());
+  command
+      ->add_option("--expected", flags->expected,
+                   "Outputs that the image compares with (.npz): out0, out1, ...")
+      ->transform(inputFile());
   command
       ->add_option("--tolerance", image.source.tolerance,
                    "Absolute, for float outputs; default 0: bytes are equal")
@@ -86,13 +92,13 @@ void addFirmware(CLI::App& app, Run& run) {
   command
       ->add_option("--io", flags->io,
                    "linked (default), or semihosting: files named on the image's command line")
-      ->check(CLI::IsMember({"linked", "semihosting"}));
+      ->check(oneOf({"linked", "semihosting"}));
   command
       ->add_option("--program", flags->program,
                    "linked (default), or semihosting: the image reads the program")
-      ->check(CLI::IsMember({"linked", "semihosting"}));
+      ->check(oneOf({"linked", "semihosting"}));
   command->add_option("--wait", flags->wait, "How the image waits for the NPU: interrupt (default) or poll")
-      ->check(CLI::IsMember({"interrupt", "poll"}));
+      ->check(oneOf({"interrupt", "poll"}));
   command
       ->add_option("--timeout", flags->timeout,
                    "Seconds that one NPU job may take on the device (default 60; 0: for ever)")
@@ -101,8 +107,11 @@ void addFirmware(CLI::App& app, Run& run) {
                     "Check before each NPU job that its commands keep to their memory; always done with "
                     "--program semihosting");
   command
-      ->add_option("--stack", image.plan.stackBytes,
-                   "Bytes of stack (default 4096; 8192 with CPU kernels beside quantize and dequantize)")
+      ->add_option(
+          "--stack", image.plan.stackBytes,
+          fmt::format("Bytes of stack (default {}; {} with CPU kernels beside quantize and dequantize)",
+                      firmware::kStack, firmware::kStackOfKernels))
+      ->transform(byteCount())
       ->check(CLI::Range(1024, 1 << 20));
   command->add_option("--keep", image.keep,
                       "Folder for the generated sources, the linker script and its map");

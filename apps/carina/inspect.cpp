@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "console.hpp"
+#include "option_values.hpp"
 
 namespace carina::app {
 namespace {
@@ -45,6 +46,7 @@ void addInspect(CLI::App& app, Run& run) {
       ->add_option("FILE", flags->file,
                    "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy, a delegate blob, a driver payload, "
                    "bare commands")
+      ->transform(inputFile())
       ->required();
   auto* commands = command->add_flag("--commands", flags->options.commandsOnly,
                                      "Only the command streams, as text for carina assemble");
@@ -53,7 +55,8 @@ void addInspect(CLI::App& app, Run& run) {
                  "Check the command streams instead of showing them; exit 1 when there are findings")
       ->excludes(commands);
   command->add_option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
-  command->add_option("--target", flags->options.target, "NPU of a file of bare commands, which do not say");
+  command->add_option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
+      ->transform(targetName());
   command->callback([flags, &run] {
     run = [flags] {
       const Status status = flags->check ? check(*flags) : show(*flags);

@@ -8,6 +8,7 @@
 #include "console.hpp"
 #include "pipeline/operators.hpp"
 #include "report/operators.hpp"
+#include "report/summary.hpp"
 
 namespace carina::app {
 namespace {
@@ -32,6 +33,8 @@ int ops(const Flags& flags) {
   if (flags.build.options.model.empty()) return table(flags.build.options.target);
   auto list = pipeline::listOperators(flags.build.finish());
   if (!list) return report(list.error());
+  warn(list->warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(list->times));
   fmt::print("{}", flags.json ? report::operatorsJson(*list) : report::operatorsText(*list));
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "report/summary.hpp"
 
 namespace carina::app {
 namespace {
@@ -19,7 +20,10 @@ struct Flags {
 };
 
 Status execute(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json, flags.trace}));
   CARINA_TRY(const pipeline::Profile profile, pipeline::profile(flags.build.finish()));
+  warn(profile.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   OutputFiles files;
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile)));
   if (!flags.trace.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));

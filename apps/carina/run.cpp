@@ -8,6 +8,7 @@
 #include "base/npy.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "option_values.hpp"
 #include "report/run_stats.hpp"
 #include "run_platform.hpp"
 
@@ -49,13 +50,19 @@ Result<int> execute(Flags flags) {
         .withRemedy("leave it out, or give an .elf file");
   flags.run.progress = progressBar("running");
   flags.run.profile = !flags.etdump.empty();
+  if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(pipeline::checkArraysOutput(flags.output));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json, flags.etdump}));
   NamedTensors arrays;
   if (!flags.input.empty()) {
     CARINA_TRY(arrays, readArrays(flags.input));
+    flags.run.arraysFile = flags.input;
   }
   CARINA_TRY(const pipeline::RunResult result, pipeline::runFile(flags.run, arrays));
   OutputFiles files;
-  if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.output, formatNpz(result.outputs)));
+  if (!flags.output.empty()) {
+    CARINA_TRY(const std::string bytes, pipeline::arraysFile(flags.output, result.outputs));
+    CARINA_RETURN_IF_ERROR(files.add(flags.output, bytes));
+  }
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
   if (!flags.etdump.empty())
     CARINA_RETURN_IF_ERROR(files.add(flags.etdump, pte::writeEtDump(result.profile)));
@@ -81,17 +88,22 @@ void addRun(CLI::App& app, Run& run) {
   command
       ->add_option("FILE", flags->run.file,
                    "Program: .pte, .bpte, .tflite compiled for an Ethos-U; graph: .tosa; firmware: .elf")
+      ->transform(inputFile())
       ->required();
-  command->add_option("--input", flags->input,
-                      "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples");
+  command
+      ->add_option("--input", flags->input,
+                   "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples")
+      ->transform(inputFile());
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
   command->add_option("--json", flags->json, "Where statistics go");
   command->add_option("--etdump", flags->etdump,
                       "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
   command->add_option("--method", flags->run.method,
                       "Method of the program; default: the first, or every one with test cases of a .bpte");
-  command->add_option("--target", flags->run.target,
-                      "NPU to run on; default: the one the program was compiled for");
+  command
+      ->add_option("--target", flags->run.target,
+                   "NPU to run on; default: the one the program was compiled for")
+      ->transform(targetName());
   command->add_option("--system-config", flags->run.systemConfig,
                       "Memories and clock to count cycles with; default: the program's, or the image's");
   command->add_option("--memory-mode", flags->run.memoryMode,
@@ -99,9 +111,12 @@ void addRun(CLI::App& app, Run& run) {
   command
       ->add_option("--config", flags->run.configFile,
                    "vela.ini with further system configurations and memory modes")
+      ->transform(inputFile())
       ->check(CLI::ExistingFile);
-  command->add_option("--tensor-data", flags->run.tensorData,
-                      "Files (.ptd) with data that the program refers to by name");
+  command
+      ->add_option("--tensor-data", flags->run.tensorData,
+                   "Files (.ptd) with data that the program refers to by name")
+      ->transform(inputFile());
   command->add_flag("--check", flags->run.check,
                     "Look for mistakes in the command streams while they run; exit 1 when there are any");
   command
@@ -116,7 +131,7 @@ void addRun(CLI::App& app, Run& run) {
       ->add_option(
           "--platform", flags->platform.platform,
           "host (default): runtime and NPU model in this process; corstone-300, corstone-320: firmware")
-      ->check(CLI::IsMember({kHostPlatform, "corstone-300", "corstone-320"}));
+      ->check(oneOf({kHostPlatform, "corstone-300", "corstone-320"}));
   addPlatformOptions(*command, flags->platform);
   command->callback([flags, command, &run] {
     flags->onlyForFirmware = platformOptionGiven(*command);

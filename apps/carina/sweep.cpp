@@ -8,6 +8,8 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "option_values.hpp"
+#include "report/summary.hpp"
 
 namespace carina::app {
 namespace {
@@ -22,9 +24,12 @@ Status execute(const Flags& flags) {
   pipeline::SweepOptions options = flags.sweep;
   options.base = flags.build.finish();
   options.progress = progressBar("sweeping");
-  CARINA_TRY(const std::vector<pipeline::SweepRow> rows, pipeline::sweep(options));
-  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(writeFile(flags.json, report::sweepJson(rows)));
-  fmt::print("{}", report::sweepText(rows));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json}));
+  CARINA_TRY(const pipeline::Sweep sweep, pipeline::sweep(options));
+  warn(sweep.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(sweep.times));
+  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(writeFile(flags.json, report::sweepJson(sweep.rows)));
+  fmt::print("{}", report::sweepText(sweep.rows));
   return {};
 }
 
@@ -35,6 +40,7 @@ void addSweep(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("sweep", "Compare targets and memory modes for a network");
   flags->build.declare(*command, BuildOptions::Takes::NetworksForManyTargets);
   command->add_option("--targets", flags->sweep.targets, "NPU variants, separated by commas; default: all")
+      ->transform(targetName())
       ->delimiter(',');
   command
       ->add_option("--system-configs", flags->sweep.systemConfigs,

@@ -9,6 +9,8 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "option_values.hpp"
+#include "report/summary.hpp"
 #include "report/verification.hpp"
 
 namespace carina::app {
@@ -24,6 +26,7 @@ struct Flags {
 Result<pipeline::Verification> runVerification(const Flags& flags) {
   CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
   warn(build.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
   NamedTensors arrays;
   const std::filesystem::path& file = flags.input.empty() ? flags.build.options.calibration : flags.input;
   if (!file.empty()) {
@@ -48,8 +51,10 @@ void addVerify(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("verify", "Run float, simulation, TOSA and NPU side by side");
   flags->build.declare(*command);
-  command->add_option("--input", flags->input,
-                      "Samples (.npz): in0, ... or calib0, ...; default: the calibration data");
+  command
+      ->add_option("--input", flags->input,
+                   "Samples (.npz): in0, ... or calib0, ...; default: the calibration data")
+      ->transform(inputFile());
   command->add_option("--samples", flags->samples, "At most this many samples (default 8, 0: all)");
   command->add_flag("--layers", flags->layers, "One line per layer, also where nothing differs");
   command->callback([flags, &run] { run = [flags] { return verify(*flags); }; });

@@ -20,10 +20,6 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// An image without other kernels than quantize and dequantize uses a kilobyte of stack; the frames of all
-/// others are at most 1.5 KiB (the kit is built with a limit of 2).
-constexpr int64_t kStack = 4096, kStackOfKernels = 6144;
-
 class Planner {
  public:
   Planner(ByteSpan file, const PlanOptions& options) : file_(file), options_(options) {}

@@ -14,6 +14,11 @@
 
 namespace carina::firmware {
 
+/// Bytes of stack unless something else is asked for. An image without other kernels than quantize and
+/// dequantize uses a kilobyte of it; the frames of all others are at most 1.5 KiB (the kit is built with a
+/// limit of 2).
+constexpr int64_t kStack = 4096, kStackOfKernels = 6144;
+
 struct PlanOptions {
   std::string platform;        // "corstone-300"
   std::string method;          // empty: the first

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/array_fit.hpp"
+
 namespace carina::pipeline {
 namespace {
 
@@ -19,25 +21,19 @@ Result<Tensor> fitType(const Tensor& tensor, DType to) {
   if (isFloat(tensor.dtype()) && isFloat(to)) return convert(tensor, to);
   const bool fromWhole = isInteger(tensor.dtype()) || tensor.dtype() == DType::Bool;
   const bool toWhole = isInteger(to) || to == DType::Bool;
-  if (fromWhole && toWhole) {
-    for (int64_t i = 0; i < tensor.numElements(); ++i) {
-      const int64_t value = tensor.integerAt(i);
-      if (value < integerMin(to) || value > integerMax(to)) {
-        return fail("value {} does not fit {}", value, dtypeName(to));
-      }
-    }
-    return convert(tensor, to);
-  }
+  if (fromWhole && toWhole) return convertIntegers(tensor, to);
   return fail("holds {}, the program takes {}", dtypeName(tensor.dtype()), dtypeName(to))
-      .withRemedy(isFloat(tensor.dtype()) ? "quantize the values, or compile the program with --io float"
-                                          : "convert the array to float32, or compile the program with --io int8");
+      .withRemedy(isFloat(tensor.dtype())
+                      ? "quantize the values, or compile the program with --io float"
+                      : "convert the array to float32, or compile the program with --io int8");
 }
 
 }  // namespace
 
 std::optional<Stacking> stackingOf(const Shape& array, const Shape& one) {
   if (array == one) return Stacking::None;
-  if (array.size() == one.size() + 1 && std::equal(one.begin(), one.end(), array.begin() + 1)) return Stacking::NewAxis;
+  if (array.size() == one.size() + 1 && std::equal(one.begin(), one.end(), array.begin() + 1))
+    return Stacking::NewAxis;
   if (array.size() == one.size() && !one.empty() && one[0] == 1 &&
       std::equal(one.begin() + 1, one.end(), array.begin() + 1)) {
     return Stacking::BatchAxis;
@@ -49,7 +45,8 @@ Tensor slice(const Tensor& tensor, int64_t index) {
   const Shape shape(tensor.shape().begin() + 1, tensor.shape().end());
   const auto bytes = static_cast<size_t>(numElements(shape) * dtypeSize(tensor.dtype()));
   auto owner = std::make_shared<const Tensor>(tensor);
-  return Tensor::borrow(tensor.dtype(), shape, owner->bytes().subspan(static_cast<size_t>(index) * bytes, bytes), owner);
+  return Tensor::borrow(tensor.dtype(), shape,
+                        owner->bytes().subspan(static_cast<size_t>(index) * bytes, bytes), owner);
 }
 
 Tensor stack(std::span<const Tensor> tensors) {
@@ -75,13 +72,15 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
     const Tensor* array = inputArray(arrays, i);
     if (!array) {
       return fail("array '{}' is missing", name)
-          .withRemedy(fmt::format("it feeds program input {} ('{}', {})", i, port.name, ir::typeText(port.type)));
+          .withRemedy(fmt::format("it feeds program input {} ('{}', {}); {}", i, port.name,
+                                  ir::typeText(port.type), heldArrays(arrays, name, port.type.shape)));
     }
     const auto stacking = stackingOf(array->shape(), port.type.shape);
     if (!stacking) {
       return fail("has shape {}, program input {} ('{}') takes {}", shapeText(array->shape()), i, port.name,
                   shapeText(port.type.shape))
           .at(name)
+          .withRemedy(layoutRemedy(array->shape(), port.type.shape))
           .withRemedy("give one sample of that shape, or many behind one more leading axis");
     }
     if (*stacking != Stacking::None) {
@@ -107,9 +106,9 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
   return batch;
 }
 
-Result<NamedTensors> runBatch(const Batch& batch,
-                              const std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>& runOne,
-                              const std::function<void(size_t, size_t)>& progress) {
+Result<NamedTensors> runBatch(
+    const Batch& batch, const std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>& runOne,
+    const std::function<void(size_t, size_t)>& progress) {
   std::vector<std::vector<Tensor>> results;  // [output][sample]
   for (size_t n = 0; n < batch.samples.size(); ++n) {
     CARINA_TRY(std::vector<Tensor> outputs, runOne(batch.samples[n]));

@@ -2,6 +2,7 @@
 // The whole way: front, partition, compile, assemble; and the files it ends in.
 #include "aten/ops.hpp"
 #include "base/file.hpp"
+#include "base/output_path.hpp"
 #include "ir/printer.hpp"
 #include "npu/payload.hpp"
 #include "pipeline/assemble.hpp"
@@ -116,6 +117,67 @@ Result<std::string> tfliteModel(const Build& build) {
   return tflite::writeNpuModel(model);
 }
 
+/// What is asked for and means nothing for target cpu.
+void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings) {
+  const auto idle = [&](bool given, const char* option) {
+    if (given) warnings.push_back({"has no effect: target cpu has no NPU", "", "", option});
+  };
+  idle(!options.systemConfig.empty(), "--system-config");
+  idle(!options.memoryMode.empty(), "--memory-mode");
+  idle(!options.configFile.empty(), "--config");
+  idle(options.arenaLimit > 0, "--arena-size");
+  idle(options.optimize != compiler::Optimize::Performance, "--optimize");
+}
+
+/// Why an NPU has nothing to do, and what would change that.
+Diagnostic idleNpu(const Build& build) {
+  Diagnostic idle;
+  idle.file = build.options.model.string();
+  idle.message = fmt::format("nothing of the network runs on {}: ", build.options.target);
+  bool activations = false, weights = false;
+  for (const ir::Node* node : build.graph().nodes()) {
+    activations = activations || partition::isQuantize(*node);
+    weights = weights || partition::isDequantize(*node);
+  }
+  if (weights && !activations) {
+    idle.message += "only its weights are quantized, its activations are float";
+    idle.remedy =
+        "quantize the activations, too, or export the float network and let Carina quantize it (--calibrate)";
+  } else if (!activations && build.options.quantization == Quantization::None) {
+    idle.message += "it stays in float (--quantize none), and the NPU computes in integers";
+    idle.remedy = "leave out --quantize none and give --calibrate DATA.npz";
+  } else {
+    const auto& refusals = build.partitioned.refusals;
+    idle.message += refusals.empty() ? "it has no operator that computes" : refusals.front().reason;
+    idle.remedy = fmt::format("see every operator with 'carina ops {} --target {}'",
+                              build.options.model.filename().string(), build.options.target);
+  }
+  return idle;
+}
+
+/// With Options::requireNpu: what is left to the CPU is an error.
+Status checkWholly(const Build& build) {
+  constexpr size_t kMostNamed = 10;
+  const std::string file = build.options.model.string();
+  if (!build.machine) {
+    return fail("target cpu has no NPU").at("--require-npu").withRemedy("name an NPU with --target");
+  }
+  if (build.partitioned.delegates.empty()) return Error(idleNpu(build));
+  if (build.partitioned.wholly) return {};
+  std::vector<Diagnostic> problems;
+  for (const partition::Refusal& refusal : build.partitioned.refusals) {
+    if (problems.size() == kMostNamed) break;
+    problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason), refusal.remedy,
+                        file, refusal.node});
+  }
+  if (problems.empty()) {
+    problems.push_back({fmt::format("the network is in {} NPU parts with conversions between them",
+                                    build.partitioned.delegates.size()),
+                        "", file, ""});
+  }
+  return Error(std::move(problems));
+}
+
 }  // namespace
 
 Result<Build> build(const Options& options) {
@@ -153,6 +215,10 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
     CARINA_TRY(build.partitioned, partitionFor(options, target, front));
   }
   build.quantization = std::move(front.quantization);
+  build.accuracy = front.accuracy;
+  if (options.requireNpu) CARINA_RETURN_IF_ERROR(checkWholly(build));
+  if (!build.machine) warnOfIdleOptions(options, build.warnings);
+  if (build.machine && build.partitioned.delegates.empty()) build.warnings.push_back(idleNpu(build));
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
 
   Stopwatch watch(build.times, "assemble");
@@ -163,19 +229,23 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   return build;
 }
 
+Status checkOutput(const std::filesystem::path& output) {
+  CARINA_RETURN_IF_ERROR(checkOutputPath(output));
+  const std::string extension = output.extension().string();
+  if (extension == ".pte" || extension == ".tosa" || extension == ".bin" || extension == ".tflite") return {};
+  return fail("cannot tell from '{}' what to write", output.filename().string())
+      .inFile(output.string())
+      .withRemedy(
+          "outputs are .pte (program), .tflite (model with an ethos-u operator), .tosa (TOSA graph) and .bin "
+          "(raw delegate blob)");
+}
+
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
+  CARINA_RETURN_IF_ERROR(checkOutput(output));
   const std::string extension = output.extension().string();
   if (extension == ".pte") {
     CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
     return files.add(output, bytes);
-  }
-  if (extension != ".tosa" && extension != ".bin" && extension != ".tflite") {
-    return fail("cannot tell from '{}' what to write", output.filename().string())
-        .inFile(output.string())
-        .withRemedy(
-            "outputs are .pte (program), .tflite (model with an ethos-u operator), .tosa (TOSA graph) and "
-            ".bin "
-            "(raw delegate blob)");
   }
   if (build.partitioned.delegates.size() != 1) {
     return fail("the network has {} NPU parts, a {} file holds one", build.partitioned.delegates.size(),

@@ -164,7 +164,11 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::TensorData:
     case FileKind::Archive:
     case FileKind::Tosa:
+    case FileKind::Arrays:
     case FileKind::Array:
+    case FileKind::Firmware:
+    case FileKind::EtDump:
+    case FileKind::Json:
       return fail("a {} holds no command stream", fileKindName(kind));
     case FileKind::Unknown:
       break;

@@ -5,18 +5,21 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/file.hpp"
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
 #include "lower_tfl/lower.hpp"
 #include "partition/unlowered.hpp"
+#include "pipeline/file_kind.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/carried.hpp"
 #include "quantize/fold_batch_norm.hpp"
 #include "quantize/inside.hpp"
+#include "quantize/sample_doubts.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
@@ -86,6 +89,16 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
   auto samples = quantize::samplesFromArrays(graph, arrays);
   if (!samples) return std::move(samples).error().inFile(options.calibration.string());
   return samples;
+}
+
+/// Samples that are read without an error and are probably wrong.
+void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<const quantize::Sample> samples,
+                   std::vector<Diagnostic>& warnings) {
+  if (options.calibration.empty()) return;
+  for (Diagnostic& doubt : quantize::doubtsAbout(graph, samples, {})) {
+    doubt.file = options.calibration.string();
+    warnings.push_back(std::move(doubt));
+  }
 }
 
 Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
@@ -267,11 +280,16 @@ Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<Stage
     return front;
   }
   CARINA_TRY(auto samples, readSamples(options, graph));
+  warnOfSamples(options, graph, samples, front.warnings);
   Stopwatch watch(times, "quantize");
   auto quantized = quantize::quantize(std::move(graph), quantizer.options, samples, options.progress);
   if (!quantized) return std::move(quantized).error().inFile(options.model.string());
   if (options.measureSqnr) {
     CARINA_RETURN_IF_ERROR(quantize::measureSqnr(*quantized, samples, quantized->report));
+  }
+  if (options.estimateAccuracy) {
+    constexpr size_t kSamples = 4;
+    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(*quantized, samples, kSamples));
   }
   front.source = std::move(quantized->reference);
   front.quantized = std::move(quantized->graph);
@@ -294,11 +312,16 @@ std::vector<Port> inputPorts(const ir::Graph& graph) {
 }
 
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
-  const std::string extension = options.model.extension().string();
-  if (extension == ".pt2") return readPt2(options, times);
-  if (extension == ".tosa") return readTosa(options, times);
-  if (extension == ".tflite") return readTflite(options, times);
-  return fail("cannot tell from '{}' what kind of network this is", options.model.filename().string())
+  FileKind kind = FileKind::Unknown;
+  {
+    CARINA_TRY(const auto file, MappedFile::open(options.model));
+    kind = fileKind(file->bytes(), options.model);
+  }
+  if (kind == FileKind::Archive) return readPt2(options, times);
+  if (kind == FileKind::Tosa) return readTosa(options, times);
+  if (kind == FileKind::Tflite) return readTflite(options, times);
+  return (kind == FileKind::Unknown ? fail("cannot tell what kind of network this is")
+                                    : fail("is a {} and no network", fileKindName(kind)))
       .inFile(options.model.string())
       .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
 }

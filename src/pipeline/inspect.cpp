@@ -6,6 +6,8 @@
 #include "ir/printer.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
+#include "platform/elf.hpp"
+#include "platform/image_note.hpp"
 #include "pt2/exported_program.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
@@ -68,6 +70,23 @@ Result<std::string> archiveText(const std::filesystem::path& file) {
   return text;
 }
 
+/// What a firmware image is for, and what it loads where.
+Result<std::string> firmwareText(ByteSpan bytes) {
+  CARINA_TRY(const platform::ElfImage image, platform::readElf(bytes));
+  std::string text = fmt::format("firmware image (ELF for 32-bit Arm): entry {:#010x}\n", image.entry);
+  if (const auto note = platform::readImageNote(bytes)) {
+    text +=
+        fmt::format("  built by carina firmware for {}, {}, {}", note->platform, note->core, note->target);
+    if (!note->systemConfig.empty()) text += fmt::format(", {}, {}", note->systemConfig, note->memoryMode);
+    text += "\n";
+  }
+  if (!image.attributes.cpuName.empty()) text += fmt::format("  core {}\n", image.attributes.cpuName);
+  for (const platform::ElfSegment& segment : image.segments)
+    text += fmt::format("  {:>9} bytes at {:#010x}\n", segment.bytes.size(), segment.address);
+  text += fmt::format("  {} functions\n", image.functions.size());
+  return text;
+}
+
 Result<std::string> arraysText(const std::filesystem::path& file) {
   CARINA_TRY(const NamedTensors arrays, readArrays(file));
   std::string text;
@@ -82,7 +101,8 @@ Result<std::string> arraysText(const std::filesystem::path& file) {
 Result<std::string> contentText(const std::filesystem::path& file, ByteSpan bytes) {
   switch (fileKind(bytes, file)) {
     case FileKind::Archive:
-      return file.extension() == ".npz" ? arraysText(file) : archiveText(file);
+      return archiveText(file);
+    case FileKind::Arrays:
     case FileKind::Array:
       return arraysText(file);
     case FileKind::Tosa: {
@@ -103,6 +123,15 @@ Result<std::string> contentText(const std::filesystem::path& file, ByteSpan byte
     }
     case FileKind::DelegateBlob:
       return blobText(bytes);
+    case FileKind::Firmware:
+      return firmwareText(bytes);
+    case FileKind::EtDump:
+      return fail("is a profile for ExecuTorch's tools (ETDump)")
+          .withRemedy(
+              "executorch.devtools.Inspector(etdump_path=...) shows it; 'carina profile' shows a program's "
+              "operations");
+    case FileKind::Json:
+      return fail("is a JSON file, which is text").withRemedy("read it as it is");
     case FileKind::Payload:
     case FileKind::Unknown:
       break;
@@ -111,8 +140,8 @@ Result<std::string> contentText(const std::filesystem::path& file, ByteSpan byte
 }
 
 bool mayHoldCommands(FileKind kind) {
-  return kind != FileKind::Archive && kind != FileKind::Array && kind != FileKind::Tosa &&
-         kind != FileKind::TensorData;
+  return kind == FileKind::Program || kind == FileKind::Bundle || kind == FileKind::Tflite ||
+         kind == FileKind::DelegateBlob || kind == FileKind::Payload || kind == FileKind::Unknown;
 }
 
 /// The streams that the options ask for.

@@ -8,6 +8,7 @@
 #include "cpu/kernel_form.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
+#include "pipeline/stopwatch.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::pipeline {
@@ -138,28 +139,15 @@ void listLowered(const ir::Graph& tosa, const npu::Target& target, Lister& liste
   }
 }
 
-using MakeFront = std::function<Result<Front>(const Options&, std::vector<StageTime>&)>;
-
-Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront) {
-  Options options = given;
-  options.madeUpSamples = options.calibration.empty();
-  std::optional<npu::Machine> machine;
-  if (options.target != "cpu") {
-    CARINA_TRY(machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
-                                         options.configFile));
-  }
-  std::vector<StageTime> times;
-  CARINA_TRY(Front front, makeFront(options, times));
-  OperatorList list;
-  list.target = options.target;
-  list.quantization = quantizationOf(options);
+/// Fills in the list of a network that is read and quantized. `target` null: everything is on the CPU.
+Status placeOperators(const Options& options, const npu::Target* target, Front& front, OperatorList& list) {
   Lister lister(front.nodes, list);
-  if (front.isTosa && !front.nodes.empty() && machine) {
-    listLowered(front.quantized, *machine->target, lister);
+  if (front.isTosa && !front.nodes.empty() && target) {
+    listLowered(front.quantized, *target, lister);
     lister.finish();
     list.parts = 1;
     list.wholly = list.count(Place::Cpu) == 0;
-    return list;
+    return {};
   }
   if (front.isTosa) {
     return fail("a TOSA graph runs wholly on the NPU or not at all")
@@ -168,8 +156,7 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   }
   if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
     return std::move(status).error().inFile(options.model.string());
-  CARINA_TRY(partition::Partitioned partitioned,
-             partitionFor(options, machine ? machine->target : nullptr, front));
+  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, target, front));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));
     list.layoutChanges += borderTranspositions(delegate.tosa);
@@ -183,6 +170,30 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
     if (!node->is(partition::delegateCallDef())) lister.addCpuNode(*node);
   }
   lister.finish();
+  return {};
+}
+
+using MakeFront = std::function<Result<Front>(const Options&, std::vector<StageTime>&)>;
+
+Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront) {
+  Options options = given;
+  options.madeUpSamples = options.calibration.empty();
+  std::optional<npu::Machine> machine;
+  if (options.target != "cpu") {
+    CARINA_TRY(machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
+                                         options.configFile));
+  }
+  std::vector<StageTime> times;
+  CARINA_TRY(Front front, makeFront(options, times));
+  OperatorList list;
+  list.warnings = std::move(front.warnings);
+  list.target = options.target;
+  list.quantization = quantizationOf(options);
+  {
+    Stopwatch watch(times, "place");
+    CARINA_RETURN_IF_ERROR(placeOperators(options, machine ? machine->target : nullptr, front, list));
+  }
+  list.times = std::move(times);
   return list;
 }
 

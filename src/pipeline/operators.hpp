@@ -36,7 +36,9 @@ struct OperatorList {
   bool wholly = false;                   // see partition::Partitioned
   size_t conversions = 0;        // quantize, dequantize and integer conversions outside of the NPU parts
   int64_t conversionCycles = 0;  // estimate, CPU
-  size_t layoutChanges = 0;      // transpositions at the borders of NPU parts, done on the NPU
+  std::vector<Diagnostic> warnings;
+  std::vector<StageTime> times;
+  size_t layoutChanges = 0;  // transpositions at the borders of NPU parts, done on the NPU
 
   size_t count(Place place) const;
   int64_t cpuCycles() const;  // conversions included

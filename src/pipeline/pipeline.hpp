@@ -20,6 +20,7 @@
 #include "partition/partition.hpp"
 #include "pipeline/batch.hpp"
 #include "pte/method_builder.hpp"
+#include "quantize/accuracy.hpp"
 #include "quantize/quantize.hpp"
 
 namespace carina::pipeline {
@@ -50,8 +51,10 @@ struct Options {
   /// Without calibration data: quantize by noise, for questions that ranges do not decide.
   bool madeUpSamples = false;
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
-  bool symmetricIo = false;  // codes of program inputs and outputs have zero point 0
-  bool measureSqnr = false;  // fill in the SQNR of every tensor: runs the calibration samples once more
+  bool symmetricIo = false;       // codes of program inputs and outputs have zero point 0
+  bool measureSqnr = false;       // fill in the SQNR of every tensor: runs the calibration samples once more
+  bool estimateAccuracy = false;  // fill in Build::accuracy: runs some of the calibration samples once more
+  bool requireNpu = false;        // an error unless the network is wholly on the NPU
   /// What stays on the CPU: operators ("relu", "aten.add.Tensor"), node names and module paths (both with *
   /// and ?; a module includes what is below it).
   std::vector<std::string> cpuOps, cpuNames, cpuModules;
@@ -82,6 +85,7 @@ struct Build {
       source;  // the float aten graph as read and decomposed; none for quantized networks
   std::optional<ir::Graph> simulation;  // the aten graph with quantize and dequantize nodes; none for .tosa
   std::optional<quantize::Report> quantization;     // when the quantizer ran
+  std::optional<quantize::Accuracy> accuracy;       // of the simulation, with Options::estimateAccuracy
   partition::Partitioned partitioned;               // the q/dq graph with delegate calls
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
   pte::Program program;
@@ -108,7 +112,8 @@ struct Front {
   std::optional<ir::Graph> source;
   ir::Graph quantized;
   std::optional<quantize::Report> quantization;
-  std::vector<std::string> keptFloat;  // source nodes that rules keep off the NPU
+  std::optional<quantize::Accuracy> accuracy;  // with Options::estimateAccuracy, when the quantizer ran
+  std::vector<std::string> keptFloat;          // source nodes that rules keep off the NPU
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
   std::vector<Diagnostic> warnings;
   bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
@@ -133,6 +138,8 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
 Status writeOutput(const Build& build, const std::filesystem::path& output);
 /// The same, to appear with other files.
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files);
+/// Asked before anything is compiled: whether writeOutput could write there, as far as the name tells.
+Status checkOutput(const std::filesystem::path& output);
 
 /// Inputs of the graph as arrays must fit them.
 std::vector<Port> inputPorts(const ir::Graph& graph);

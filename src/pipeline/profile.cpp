@@ -11,6 +11,7 @@
 #include "npu/stream.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/stopwatch.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::pipeline {
@@ -127,6 +128,30 @@ bool isNetwork(ByteSpan bytes, const std::filesystem::path& file) {
   return model.ok() && tflite::npuCalls(*model).empty();
 }
 
+/// Every stream of a finished program on the time line of its machine.
+Status addStreams(std::span<const CommandStream> streams, const Options& options, Profile& profile) {
+  Stopwatch watch(profile.times, "time");
+  for (const CommandStream& stream : streams) {
+    if (!options.target.empty() && options.target != stream.target->name) {
+      return fail("the program was compiled for {}", stream.target->name)
+          .inFile(profile.file.string())
+          .withRemedy("profile the network itself for " + options.target);
+    }
+    const auto read = [&]() -> Result<ProfiledPart> {
+      CARINA_TRY(profile.machine,
+                 npu::makeMachine(stream.target->name,
+                                  options.systemConfig.empty() ? stream.systemConfig : options.systemConfig,
+                                  options.memoryMode.empty() ? stream.memoryMode : options.memoryMode,
+                                  options.configFile));
+      return profileStream(stream, profile.machine);
+    };
+    auto part = read();
+    if (!part) return std::move(part).error().inFile(profile.file.string());
+    profile.parts.push_back(std::move(*part));
+  }
+  return {};
+}
+
 }  // namespace
 
 Profile profileBuild(const Build& build) {
@@ -134,6 +159,8 @@ Profile profileBuild(const Build& build) {
   Profile profile;
   profile.file = build.options.model;
   profile.machine = *build.machine;
+  profile.warnings = build.warnings;
+  profile.times = build.times;
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;
     part.arenaBytes = compiled.arenaBytes;
@@ -162,27 +189,14 @@ Profile profileBuild(const Build& build) {
 }
 
 Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options) {
-  CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(file, options.target));
   Profile profile;
   profile.file = file;
-  for (const CommandStream& stream : streams) {
-    if (!options.target.empty() && options.target != stream.target->name) {
-      return fail("the program was compiled for {}", stream.target->name)
-          .inFile(file.string())
-          .withRemedy("profile the network itself for " + options.target);
-    }
-    const auto read = [&]() -> Result<ProfiledPart> {
-      CARINA_TRY(profile.machine,
-                 npu::makeMachine(stream.target->name,
-                                  options.systemConfig.empty() ? stream.systemConfig : options.systemConfig,
-                                  options.memoryMode.empty() ? stream.memoryMode : options.memoryMode,
-                                  options.configFile));
-      return profileStream(stream, profile.machine);
-    };
-    auto part = read();
-    if (!part) return std::move(part).error().inFile(file.string());
-    profile.parts.push_back(std::move(*part));
+  std::vector<CommandStream> streams;
+  {
+    Stopwatch watch(profile.times, "read");
+    CARINA_TRY(streams, commandStreams(file, options.target));
   }
+  CARINA_RETURN_IF_ERROR(addStreams(streams, options, profile));
   if (profile.parts.empty()) {
     return fail("nothing in this program runs on an Ethos-U")
         .inFile(file.string())
@@ -197,7 +211,11 @@ Result<Profile> profile(const Options& options) {
     if (!isNetwork(mapped->bytes(), options.model)) return profileProgram(options.model, options);
   }
   if (options.target.empty() || options.target == "cpu") {
-    return fail("a profile is of an NPU").withRemedy("name one with --target (see 'carina targets')");
+    return fail("{}", options.target.empty() ? "no NPU is named that the network would run on"
+                                             : "target cpu has no NPU, and a profile is of one")
+        .inFile(options.model.string())
+        .at("--target")
+        .withRemedy("name an NPU with --target (see 'carina targets')");
   }
   CARINA_TRY(const Build built, build(options));
   if (built.compiled.empty()) {

@@ -50,6 +50,8 @@ struct Profile {
   std::filesystem::path file;
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
+  std::vector<Diagnostic> warnings;  // of the compilation
+  std::vector<StageTime> times;
 };
 
 /// Of options.model: a network, which is compiled for options.target first, or a finished program.

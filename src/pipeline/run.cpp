@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "base/file.hpp"
+#include "base/npy.hpp"
+#include "base/output_path.hpp"
 #include "device/tflite_runner.hpp"
 #include "lower_tfl/lower.hpp"
 #include "pipeline/batch.hpp"
@@ -25,7 +27,8 @@ using RunOne = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>
 Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t samples) {
   if (labels.numElements() != static_cast<int64_t>(samples) || isFloat(labels.dtype()) || samples == 0) {
     return fail("holds {} {} values for {} samples", labels.numElements(), dtypeName(labels.dtype()), samples)
-        .at("labels");
+        .at("labels")
+        .withRemedy("give one integer per sample, or leave the array out");
   }
   const int64_t classes = output.numElements() / static_cast<int64_t>(samples);
   size_t correct = 0;
@@ -41,8 +44,9 @@ Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t s
 
 Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, std::span<const Port> ports,
                          const RunOne& runOne) {
+  const std::filesystem::path& source = options.arraysFile.empty() ? options.file : options.arraysFile;
   auto batch = makeBatch(arrays, ports);
-  if (!batch) return std::move(batch).error().inFile(options.file.string());
+  if (!batch) return std::move(batch).error().inFile(source.string());
   RunResult result;
   result.file = options.file;
   result.samples = batch->samples.size();
@@ -52,7 +56,9 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
   if (!outputs) return std::move(outputs).error().inFile(options.file.string());
   result.outputs = std::move(*outputs);
   if (const Tensor* labels = findTensor(arrays, "labels"); labels && !result.outputs.empty()) {
-    CARINA_TRY(result.correct, countCorrect(result.outputs.front().second, *labels, result.samples));
+    auto correct = countCorrect(result.outputs.front().second, *labels, result.samples);
+    if (!correct) return std::move(correct).error().inFile(source.string());
+    result.correct = *correct;
   }
   return result;
 }
@@ -146,6 +152,28 @@ Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const
 
 }  // namespace
 
+Status checkArraysOutput(const std::filesystem::path& output) {
+  CARINA_RETURN_IF_ERROR(checkOutputPath(output));
+  const std::string extension = output.extension().string();
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(output, ignored);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  if (special || extension == ".npz" || extension == ".npy") return {};
+  return fail("outputs are written as .npz or .npy")
+      .inFile(output.string())
+      .withRemedy("name it so (statistics as JSON go where --json says)");
+}
+
+Result<std::string> arraysFile(const std::filesystem::path& output, const NamedTensors& arrays) {
+  if (output.extension() != ".npy") return formatNpz(arrays);
+  if (arrays.size() != 1) {
+    return fail("a .npy file holds one array, the program has {} outputs", arrays.size())
+        .inFile(output.string())
+        .withRemedy("name it .npz");
+  }
+  return formatNpy(arrays.front().second);
+}
+
 std::vector<std::string> findingsOf(const device::RunStats& stats) {
   std::vector<std::string> texts;
   for (size_t call = 0; call < stats.delegates.size(); ++call) {
@@ -180,13 +208,20 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
     default:
       break;
   }
+  const std::string name = options.file.string();
+  if (kind == FileKind::Archive) {
+    return fail("is a network, not a program")
+        .inFile(name)
+        .withRemedy(fmt::format("compile it first: carina compile {} -o {} --target {} --calibrate DATA.npz",
+                                name, std::filesystem::path(options.file).replace_extension(".pte").string(),
+                                options.target.empty() ? "TARGET" : options.target));
+  }
   return fail("a {} cannot be run", fileKindName(kind))
-      .inFile(options.file.string())
+      .inFile(name)
       .withRemedy(
-          "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs; "
-          "compile "
-          "a "
-          "network first");
+          "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs, "
+          ".elf "
+          "firmware");
 }
 
 }  // namespace carina::pipeline

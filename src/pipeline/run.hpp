@@ -21,6 +21,7 @@ struct RunOptions {
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
   std::filesystem::path configFile;      // describes further ones of either; may be empty
+  std::filesystem::path arraysFile;      // where the arrays come from, for messages; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
   bool profile = false;                           // keep when everything of a program began and ended
   bool check = false;                             // look for mistakes in the command streams while they run
@@ -56,6 +57,11 @@ struct RunResult {
     return std::all_of(cases.begin(), cases.end(), [](const CaseResult& result) { return result.passed; });
   }
 };
+
+/// Whether outputs can be written under this name: .npz, .npy or a device or pipe. Asked before the run.
+Status checkArraysOutput(const std::filesystem::path& output);
+/// The bytes of such a file: an .npz, or the one array as .npy. Fails where there is not one.
+Result<std::string> arraysFile(const std::filesystem::path& output, const NamedTensors& arrays);
 
 /// What the checker found in the command streams of a run, call by call.
 std::vector<std::string> findingsOf(const device::RunStats& stats);

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
+
+#include "pipeline/stopwatch.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -18,6 +21,7 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
   std::vector<std::string> systems = options.systemConfigs;
   if (systems.empty()) systems.emplace_back();
   std::vector<npu::Machine> machines;
+  std::optional<Error> refusal;  // the first
   for (const std::string& name : targets) {
     CARINA_TRY(const npu::Target* target, npu::findTarget(name));
     std::vector<std::string> modes = options.memoryModes;
@@ -36,14 +40,12 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
           continue;
         }
         // A mode or system of another family is left out where several targets are compared.
-        if (targets.size() == 1) return std::move(machine).error();
+        if (!refusal) refusal = std::move(machine).error();
       }
     }
   }
-  if (machines.empty()) {
-    return fail("none of the targets has this system configuration and memory mode")
-        .withRemedy("see 'carina targets'");
-  }
+  // What one target does not have is said where there is one only; of several it is left out.
+  if (refusal && (machines.empty() || targets.size() == 1)) return std::move(*refusal);
   return machines;
 }
 
@@ -99,23 +101,28 @@ SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& mach
 
 }  // namespace
 
-Result<std::vector<SweepRow>> sweep(const SweepOptions& options) {
+Result<Sweep> sweep(const SweepOptions& options) {
   CARINA_TRY(const std::vector<npu::Machine> machines, machinesOf(options));
   Options reading = options.base;
   reading.target = std::string(machines.front().target->name);
-  std::vector<StageTime> times;
-  CARINA_TRY(const Front front, runFront(reading, times));
-  std::vector<SweepRow> rows(machines.size());
+  Sweep result;
+  CARINA_TRY(const Front front, runFront(reading, result.times));
+  result.warnings = front.warnings;
+  std::vector<SweepRow>& rows = result.rows;
+  rows.resize(machines.size());
   std::mutex mutex;
   size_t done = 0;
   if (options.progress) options.progress(0, machines.size());
-  oneapi::tbb::parallel_for(size_t{0}, machines.size(), [&](size_t i) {
-    rows[i] = rowOf(options.base, front, machines[i]);
-    const std::lock_guard<std::mutex> lock(mutex);
-    ++done;
-    if (options.progress) options.progress(done, machines.size());
-  });
-  return rows;
+  {
+    Stopwatch watch(result.times, "compile");
+    oneapi::tbb::parallel_for(size_t{0}, machines.size(), [&](size_t i) {
+      rows[i] = rowOf(options.base, front, machines[i]);
+      const std::lock_guard<std::mutex> lock(mutex);
+      ++done;
+      if (options.progress) options.progress(done, machines.size());
+    });
+  }
+  return result;
 }
 
 }  // namespace carina::pipeline

@@ -35,8 +35,14 @@ struct SweepRow {
   std::string problem;                       // why there is no result, "" when there is one
 };
 
+struct Sweep {
+  std::vector<SweepRow> rows;
+  std::vector<Diagnostic> warnings;  // of reading and quantizing the network
+  std::vector<StageTime> times;      // of reading it, and of all configurations together
+};
+
 /// One row per configuration that exists, in the order of the lists. Fails when the network cannot be read or
 /// quantized, or a name is unknown; what fails for one configuration only is its row's problem.
-Result<std::vector<SweepRow>> sweep(const SweepOptions& options);
+Result<Sweep> sweep(const SweepOptions& options);
 
 }  // namespace carina::pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary.hpp"
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +62,15 @@ std::string cpuLine(const pipeline::Build& build) {
   return text;
 }
 
+/// "about 31.2 dB against float (simulated, 4 calibration samples)"
+std::string accuracyText(const quantize::Accuracy& accuracy) {
+  const std::string near =
+      std::isinf(accuracy.decibels) ? "exact" : fmt::format("about {:.1f} dB", accuracy.decibels);
+  return fmt::format("{} against float{} (simulated, {} calibration sample{})", near,
+                     accuracy.outputs > 1 ? fmt::format(", worst of {} outputs", accuracy.outputs) : "",
+                     accuracy.samples, accuracy.samples == 1 ? "" : "s");
+}
+
 std::string layerTable(const compiler::CompiledProgram& part) {
   TextTable table({"operation", "kind", "block", "cycles", "share", "MACs", "MAC use"}, 3);
   for (const compiler::OperationRecord& record : part.operations) {
@@ -103,6 +113,8 @@ nlohmann::ordered_json toJson(const pipeline::Build& build) {
     }
     json["parts"].push_back({{"cycles", part.cycles}, {"operations", std::move(operations)}});
   }
+  if (build.accuracy && std::isfinite(build.accuracy->decibels))
+    json["output_sqnr_db"] = build.accuracy->decibels;
   if (build.quantization) json["quantization"] = quantizationJson(*build.quantization);
   json["cpu"] = nlohmann::ordered_json::array();
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
@@ -137,24 +149,26 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
     text += "  target  cpu\n";
   }
   text += fmt::format("  CPU     {}\n", cpuLine(build));
+  if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     text += fmt::format("          {} ({}): {}\n", refusal.node, refusal.op, refusal.reason);
   }
   return text;
 }
 
-std::string stageTimes(const pipeline::Build& build) {
+std::string stageTimes(std::span<const pipeline::StageTime> times) {
   std::string text;
   double total = 0;
-  for (const pipeline::StageTime& time : build.times) {
+  for (const pipeline::StageTime& time : times) {
     text += fmt::format("  {:<10} {:8.1f} ms\n", time.stage, 1e3 * time.seconds);
     total += time.seconds;
   }
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
-Status addReport(const pipeline::Build& build, const std::filesystem::path& folder, OutputFiles& files) {
-  CARINA_RETURN_IF_ERROR(files.add(folder / "summary.txt", summary(build, folder), true));
+Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
+                 const std::filesystem::path& folder, OutputFiles& files) {
+  CARINA_RETURN_IF_ERROR(files.add(folder / "summary.txt", summary(build, output), true));
   std::string layers;
   for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
   CARINA_RETURN_IF_ERROR(files.add(folder / "layers.txt", layers));

@@ -3,18 +3,21 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "pipeline/pipeline.hpp"
 
 namespace carina::report {
 
-/// Target, operations, cycles, memory by area, what stays on the CPU and why.
+/// Target, operations, cycles, memory by area, what stays on the CPU and why, how near to float it comes.
 std::string summary(const pipeline::Build& build, const std::filesystem::path& output);
 /// One line per pipeline stage with its wall time.
-std::string stageTimes(const pipeline::Build& build);
+std::string stageTimes(std::span<const pipeline::StageTime> times);
 
-/// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing).
-Status addReport(const pipeline::Build& build, const std::filesystem::path& folder, OutputFiles& files);
+/// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
+/// the program that they are of.
+Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
+                 const std::filesystem::path& folder, OutputFiles& files);
 
 }  // namespace carina::report

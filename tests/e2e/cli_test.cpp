@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as scripts see it: exit status, stdout, stderr, files.
+#include "cli.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
@@ -16,8 +15,6 @@
 #include "pte/bundle.hpp"
 #include "pte/program.hpp"
 #include "pte/tensor_data.hpp"
-#include "support/fixtures.hpp"
-#include "support/temp_dir.hpp"
 
 namespace carina {
 namespace {
@@ -25,57 +22,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-std::string model(const std::string& file) {
-  return test::modelFile(file).string();
-}
-std::string odd(const std::string& file) {
-  return (test::dataDir() / "odd" / file).string();
-}
-
-class Cli : public testing::Test {
- protected:
-  struct Outcome {
-    int status;
-    std::string out, err;
-  };
-
-  Outcome run(const std::string& arguments) const {
-    const std::string command =
-        std::string(CARINA_BINARY) + " " + arguments + " >" + path("stdout") + " 2>" + path("stderr");
-    const int state = std::system(command.c_str());
-    return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, contents(path("stdout")), contents(path("stderr"))};
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  void writeText(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-  }
-
-  /// Compiles `file` and expects status 1, one clear message, and nothing written.
-  void expectRefused(const std::string& file, const std::string& options, const std::string& message) const {
-    const Outcome result = run("compile " + file + " -o " + path("out.pte") + " " + options);
-    EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("carina: error: "));
-    EXPECT_THAT(result.err, HasSubstr(message));
-    EXPECT_THAT(result.out, IsEmpty());
-    EXPECT_FALSE(std::filesystem::exists(path("out.pte")));
-  }
-
-  std::string calibrate(const std::string& network) const {
-    return " --calibrate " + model(network + ".npz");
-  }
-
-  test::TempDir folder_;
-};
+using namespace test;
 
 TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
   writeText("rules.json", R"({ "rules": [ { "module": "classify", "precision": "int16x8" },
@@ -355,6 +302,14 @@ TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
   expectRefused(odd("complex.pt2"), options, "complex");
   expectRefused(odd("custom.pt2"), options, "odd.twice");
   expectRefused(odd("cond.pt2"), options, "cond");
+  expectRefused(odd("deform.pt2"), options,
+                "torchvision.deform_conv2d.default is an operator of torchvision");
+  // The many calls that two torch.vmap stand for are one reason.
+  EXPECT_EQ(run("compile " + odd("vmap.pt2") + " --target cpu -o " + path("v.pte")).err,
+            "carina: error: " + odd("vmap.pt2") +
+                ": lazy_load_decompositions: torch.vmap or another transform of torch.func is not resolved "
+                "(torch._functorch.predispatch.lazy_load_decompositions)\n"
+                "  Call program.run_decompositions() before saving.\n");
   expectRefused(odd("nan_weights.pt2"), options, "weight");
 }
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays into samples and results back into arrays.
+#include "pipeline/batch.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include "pipeline/batch.hpp"
 
 namespace carina::pipeline {
 namespace {
 
 Tensor counting(Shape shape) {
   Tensor tensor = Tensor::uninitialized(DType::Float32, std::move(shape));
-  for (size_t i = 0; i < static_cast<size_t>(tensor.numElements()); ++i) tensor.mutableAs<float>()[i] = static_cast<float>(i);
+  for (size_t i = 0; i < static_cast<size_t>(tensor.numElements()); ++i)
+    tensor.mutableAs<float>()[i] = static_cast<float>(i);
   return tensor;
 }
 
 const std::vector<Port> kImage{{"image", {DType::Float32, {1, 2, 3}}}};
 
-Result<std::vector<Tensor>> identity(std::span<const Tensor> inputs) { return std::vector<Tensor>(inputs.begin(), inputs.end()); }
+Result<std::vector<Tensor>> identity(std::span<const Tensor> inputs) {
+  return std::vector<Tensor>(inputs.begin(), inputs.end());
+}
 
 TEST(Batch, OneSampleStaysOne) {
   auto batch = makeBatch({{"in0", counting({1, 2, 3})}}, kImage);
@@ -63,10 +66,15 @@ TEST(Batch, SaysWhatDoesNotFit) {
     return batch.ok() ? std::string() : batch.error().diagnostics()[0].str();
   };
   EXPECT_EQ(message({{"other", counting({1})}}, kImage),
-            "array 'in0' is missing\n  it feeds program input 0 ('image', f32[1,2,3])");
-  EXPECT_EQ(message({{"in0", counting({2, 3, 1})}}, kImage),
-            "in0: has shape [2,3,1], program input 0 ('image') takes [1,2,3]\n"
+            "array 'in0' is missing\n  it feeds program input 0 ('image', f32[1,2,3]); the file holds other "
+            "f32[1]");
+  EXPECT_EQ(message({{"in0", counting({3, 2, 4})}}, kImage),
+            "in0: has shape [3,2,4], program input 0 ('image') takes [1,2,3]\n"
             "  give one sample of that shape, or many behind one more leading axis");
+  EXPECT_EQ(
+      message({{"in0", counting({2, 3, 1})}}, kImage),
+      "in0: has shape [2,3,1], program input 0 ('image') takes [1,2,3]\n"
+      "  the array looks channels-last (NHWC): transpose it, for example with numpy.moveaxis(x, -1, -3)");
   const std::vector<Port> two{{"a", {DType::Float32, {2}}}, {"b", {DType::Float32, {2}}}};
   EXPECT_EQ(message({{"in0", counting({3, 2})}, {"in1", counting({4, 2})}}, two),
             "in1: holds 4 samples, an earlier input 3");
@@ -75,7 +83,8 @@ TEST(Batch, SaysWhatDoesNotFit) {
 
 RC_GTEST_PROP(Batch, StackAndSliceAreInverse, ()) {
   const auto samples = *rc::gen::inRange<int64_t>(1, 6);
-  const Shape one = *rc::gen::container<Shape>(*rc::gen::inRange<size_t>(0, 4), rc::gen::inRange<int64_t>(1, 4));
+  const Shape one =
+      *rc::gen::container<Shape>(*rc::gen::inRange<size_t>(0, 4), rc::gen::inRange<int64_t>(1, 4));
   Shape all = one;
   all.insert(all.begin(), samples);
   const Tensor tensor = counting(all);

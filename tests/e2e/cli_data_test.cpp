@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration data, inputs and quantization: data that would ruin a network is said to, and what a program
+// does not do on the NPU.
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "cli.hpp"
+
+namespace carina {
+namespace {
+
+using test::model;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class CliData : public test::Cli {
+ protected:
+  void writeArray(const std::string& file, const std::string& name, const Tensor& tensor) const {
+    ASSERT_TRUE(writeFile(path(file), formatNpz({{name, tensor}})).ok());
+  }
+  Outcome compileDigits(const std::string& calibration, const std::string& more = "") const {
+    return run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+               " --calibrate " + path(calibration) + " " + more);
+  }
+  /// The calibration samples of digits8: f32[n,1,8,8].
+  static Tensor samples() {
+    auto arrays = readNpz(model("digits8.npz"));
+    return *findTensor(*arrays, "calib0");
+  }
+};
+
+TEST_F(CliData, BytesAreNoCalibrationOfAFloatNetwork) {
+  writeArray("u8.npz", "calib0", convert(samples(), DType::UInt8));
+  const Outcome result = compileDigits("u8.npz");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("u8.npz: calib0 holds u8, but input 0"), HasSubstr("is f32"),
+                                HasSubstr("after all preprocessing")));
+  EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
+}
+
+TEST_F(CliData, ConstantCalibrationIsDoubted) {
+  writeArray("zero.npz", "calib0", Tensor::zeros(DType::Float32, samples().shape()));
+  const Outcome result = compileDigits("zero.npz");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("zero.npz: input 0"), HasSubstr("is 0 everywhere")));
+  writeArray("real.npz", "calib0", samples());
+  EXPECT_THAT(compileDigits("real.npz").err, IsEmpty());
+}
+
+TEST_F(CliData, ArraysOfOtherNamesAndLayoutsAreRecognised) {
+  writeArray("key.npz", "x", samples());
+  EXPECT_THAT(compileDigits("key.npz").err, AllOf(HasSubstr("key.npz: no calibration data for input 0"),
+                                                  HasSubstr("; rename it to calib0?")));
+  ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("digits8"))
+                .status,
+            0);
+  EXPECT_THAT(run("run " + path("d.pte") + " --input " + path("key.npz")).err,
+              AllOf(HasSubstr("key.npz: array 'in0' is missing"), HasSubstr("; rename it to in0?")));
+
+  const auto count = samples().dim(0);
+  writeArray("nhwc.npz", "calib0", Tensor::zeros(DType::Float32, {count, 8, 8, 1}));
+  EXPECT_THAT(compileDigits("nhwc.npz").err, HasSubstr("looks channels-last (NHWC): transpose it"));
+  writeArray("nhwc_in.npz", "in0", Tensor::zeros(DType::Float32, {1, 8, 8, 1}));
+  EXPECT_THAT(run("run " + path("d.pte") + " --input " + path("nhwc_in.npz")).err,
+              AllOf(HasSubstr("nhwc_in.npz: in0: has shape"), HasSubstr("looks channels-last (NHWC)")));
+}
+
+TEST_F(CliData, CompileSaysHowNearToFloatItComes) {
+  const Outcome result = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
+                             path("d.pte") + calibrate("digits8"));
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, testing::ContainsRegex("quality about [0-9.]+ dB against float"));
+  EXPECT_THAT(run("compile " + model("digits8.pt2") + " --target cpu -o " + path("c.pte")).out,
+              Not(HasSubstr("quality")));
+}
+
+TEST_F(CliData, AnIdleNpuIsSaid) {
+  const std::string base =
+      "compile " + model("dense.pt2") + " --target ethos-u55-128 --quantize none -o " + path("d.pte");
+  const Outcome idle = run(base);
+  EXPECT_EQ(idle.status, 0) << idle.err;
+  EXPECT_THAT(idle.err,
+              AllOf(HasSubstr("carina: warning: " + model("dense.pt2") + ": nothing of the network runs on"),
+                    HasSubstr("leave out --quantize none")));
+  std::filesystem::remove(path("d.pte"));
+  const Outcome required = run(base + " --require-npu");
+  EXPECT_EQ(required.status, 1);
+  EXPECT_THAT(required.err,
+              HasSubstr("carina: error: " + model("dense.pt2") + ": nothing of the network runs on"));
+  EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
+}
+
+TEST_F(CliData, RequireNpuRefusesWhatTheCpuHasToDo) {
+  const std::string base =
+      "compile " + model("residual.pt2") + calibrate("residual") + " --require-npu -o " + path("r.pte");
+  const Outcome part = run(base + " --target ethos-u55-128 --cpu-op add");
+  EXPECT_EQ(part.status, 1);
+  EXPECT_THAT(part.err, HasSubstr("is left to the CPU: kept off the NPU on request"));
+  EXPECT_FALSE(std::filesystem::exists(path("r.pte")));
+  EXPECT_EQ(run(base + " --target cpu").status, 1);
+  EXPECT_FALSE(std::filesystem::exists(path("r.pte")));
+  const Outcome whole = run(base + " --target ethos-u55-128");
+  EXPECT_EQ(whole.status, 0) << whole.err;
+}
+
+}  // namespace
+}  // namespace carina
