@@ -228,12 +228,6 @@ class Cut {
     return samples;
   }
 
-  /// Whether the network's codes in front of the nodes have 16 bits.
-  bool isWide() const {
-    return std::any_of(sources_.begin(), sources_.end(),
-                       [](const auto& d) { return d.quantMax() - d.quantMin() > 255; });
-  }
-
   void join() {
     for (const auto& [node, codes] : joined_) node->setOperand(0, codes);
     while (graph_.inputs().size() > inputs_) graph_.removeInput(graph_.inputs().size() - 1);
@@ -245,6 +239,40 @@ class Cut {
   std::vector<aten::DequantizePerTensor> sources_;
   std::vector<std::pair<ir::Node*, ir::Value*>> joined_;
 };
+
+// Ranges
+// --------------------------------------------------------------------------------------------------------------------
+
+/// Where 16-bit codes of a function's result tell its arguments apart; nothing when everywhere.
+std::optional<Range> tellingArguments(const ir::Node& function, const Range& arguments) {
+  if (ir::isa<aten::Exp>(&function)) return Range{arguments.max - 12, arguments.max};  // e^-12 < 2^-17
+  if (ir::isa<aten::Sigmoid>(&function)) return Range{-12, 12};
+  if (ir::isa<aten::Tanh>(&function)) return Range{-6, 6};
+  return std::nullopt;
+}
+
+/// The range of a group without what its readers, functions all of them, cannot tell from its ends.
+Range telling(const Annotation& annotation, size_t g, const Range& range) {
+  const Group& group = annotation.groups[g];
+  if (group.carriedScale) return range;
+  Range needed;
+  for (const Form& form : group.forms) {
+    if (form.leaves || form.value->isConstant() || form.value->isGraphOutput()) return range;
+    for (const ir::Use& use : form.made ? form.value->uses() : form.readers) {
+      if (const auto arguments = tellingArguments(*use.node, range)) {
+        needed = unite(needed, *arguments);
+        continue;
+      }
+      const auto made = roleOf(*use.node) == Role::Shared && use.node->results().size() == 1
+                            ? annotation.madeIn.find(use.node->result())
+                            : annotation.madeIn.end();
+      if (made == annotation.madeIn.end() || made->second != g) return range;
+    }
+  }
+  if (needed.empty()) return range;
+  const Range cut{std::max(range.min, needed.min), std::min(range.max, needed.max)};
+  return cut.empty() ? range : cut;
+}
 
 // The pass
 // -----------------------------------------------------------------------------------------------------------------
@@ -262,7 +290,8 @@ class Inside {
     refineWeights();
     assign();
     const Annotation annotation = annotate(graph_, assignment_, options_);
-    CARINA_TRY(const std::vector<Range> ranges, observe(annotation, samples));
+    CARINA_TRY(std::vector<Range> ranges, observe(annotation, samples));
+    for (size_t g = 0; g < ranges.size(); ++g) ranges[g] = telling(annotation, g, ranges[g]);
     const std::vector<QParams> params = groupParams(graph_, annotation, ranges);
     LayerCodes codes = roundWeights(graph_, annotation, assignment_, params);
     insertQuantization(graph_, annotation, assignment_, ranges, params, std::move(codes));
@@ -371,15 +400,13 @@ class Inside {
     cut.join();
     if (!possible.ok() || samples.empty()) return possible;
     CARINA_TRY(std::vector<Range> ranges, over(samples));
-    // Codes of the network's own width have none to spare.
-    for (size_t g = 0; g < ranges.size() && !cut.isWide(); ++g)
-      ranges[g] = widened(ranges[g], (*possible)[g]);
+    for (size_t g = 0; g < ranges.size(); ++g) ranges[g] = widened(ranges[g], (*possible)[g]);
     return ranges;
   }
 
-  /// Few samples do not show how far others reach: with int8 ends two bits are there for that.
+  /// Few samples do not show how far others reach, and what is cut off costs more than a bit of all codes.
   static Range widened(const Range& observed, const Range& possible) {
-    const float most = 4 * std::max(std::abs(observed.min), std::abs(observed.max));
+    const float most = 2 * std::max(std::abs(observed.min), std::abs(observed.max));
     return unite(observed, {std::clamp(possible.min, -most, most), std::clamp(possible.max, -most, most)});
   }
 

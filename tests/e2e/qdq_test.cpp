@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that come quantized, in the manner of ExecuTorch's Arm quantizer (models/qdq_forms.py): wholly on
+// the NPU, with PyTorch's results.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include "aten/ops.hpp"
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// How far results may be from PyTorch's.
+struct Tolerance {
+  double beyondOneCode = 1;  // elements more than one code off, in thousandths
+  int64_t worst = 2;         // codes
+};
+
+/// Where the network's own codes have 16 bits, those of the values inside are no finer, and sums of 48 bits
+/// are rescaled by factors of 15 bits.
+Tolerance toleranceOf(const std::string& name) {
+  static const std::map<std::string, Tolerance, std::less<>> kOthers{
+      {"layer_norm_int16", {200, 6}}, {"lstm_int16", {300, 8}},           {"mlp_int16", {15, 2}},
+      {"softmax_int16", {150, 8}},    {"transformer_decomposed", {2, 2}}, {"transformer_int16", {40, 4}},
+  };
+  const auto found = kOthers.find(name);
+  return found == kOthers.end() ? Tolerance{} : found->second;
+}
+
+std::vector<std::string> forms() {
+  std::vector<std::string> names;
+  for (const auto& file : test::filesIn(test::dataDir() / "qdq", ".pt2"))
+    names.push_back(file.stem().string());
+  return names;
+}
+
+class QuantizedForms : public testing::TestWithParam<std::string> {
+ protected:
+  static std::filesystem::path file(std::string_view suffix) {
+    return test::dataDir() / "qdq" / (GetParam() + std::string(suffix));
+  }
+
+  static void compare(const Tensor& actual, const Tensor& expected, double quantum) {
+    ASSERT_EQ(actual.shape(), expected.shape());
+    ASSERT_GT(quantum, 0);
+    const Tolerance tolerance = toleranceOf(GetParam());
+    int64_t beyond = 0, worst = 0;
+    for (int64_t i = 0; i < expected.numElements(); ++i) {
+      const auto codes =
+          static_cast<int64_t>(std::nearbyint(std::abs(actual.realAt(i) - expected.realAt(i)) / quantum));
+      beyond += codes > 1 ? 1 : 0;
+      worst = std::max(worst, codes);
+    }
+    EXPECT_LE(1000.0 * static_cast<double>(beyond),
+              tolerance.beyondOneCode * static_cast<double>(expected.numElements()));
+    EXPECT_LE(worst, tolerance.worst);
+  }
+
+  static void run(const Build& built, const NamedTensors& arrays) {
+    NamedTensors inputs;
+    for (const auto& [name, tensor] : arrays) {
+      if (name.starts_with("in")) inputs.emplace_back(name, tensor);
+    }
+    const test::TempDir folder;
+    ASSERT_TRUE(writeOutput(built, folder / "program.pte").ok());
+    RunOptions options;
+    options.file = folder / "program.pte";
+    const auto result = runFile(options, inputs);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    for (size_t o = 0; o < result->outputs.size(); ++o) {
+      const auto made = ir::producerAs<aten::DequantizePerTensor>(built.graph().outputs()[o]);
+      ASSERT_TRUE(made);
+      const Tensor* expected = findTensor(arrays, fmt::format("out{}", o));
+      ASSERT_TRUE(expected);
+      compare(result->outputs[o].second, *expected, made.scale());
+    }
+  }
+};
+
+TEST_P(QuantizedForms, RunWhollyOnTheNpuWithPyTorchsResults) {
+  const auto arrays = readNpz(file(".npz"));
+  ASSERT_TRUE(arrays.ok());
+  // With and without samples to observe the values inside.
+  for (const auto& [target, calibrated] : {std::pair("ethos-u85-256", true), {"ethos-u55-128", false}}) {
+    SCOPED_TRACE(target);
+    Options options;
+    options.model = file(".pt2");
+    options.target = target;
+    if (calibrated) options.calibration = file(".npz");
+    const auto built = build(options);
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    EXPECT_TRUE(built->partitioned.wholly);
+    run(*built, *arrays);
+  }
+}
+
+TEST_P(QuantizedForms, GiveTheSameOnNpuAndTosa) {
+  const auto arrays = readNpz(file(".npz"));
+  ASSERT_TRUE(arrays.ok());
+  Options options;
+  options.model = file(".pt2");
+  options.target = "ethos-u65-256";
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto samples = verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  samples->resize(1);
+  const auto result = verify(*built, *samples);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  EXPECT_TRUE(result->ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QuantizedForms, testing::ValuesIn(forms()),
+                         [](const auto& test) { return test.param; });
+
+TEST(QuantizedFormsList, IsComplete) {
+  EXPECT_GE(forms().size(), 51u);
+}
+
+}  // namespace
+}  // namespace carina::pipeline
