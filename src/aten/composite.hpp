@@ -3,6 +3,7 @@
 // of it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -43,6 +44,11 @@ class Composite {
   Value* permute(Value* x, Ints order) { return Permute::create(builder_, x, std::move(order)).output(); }
   Value* expand(Value* x, const Shape& shape) {
     return x->shape() == shape ? x : Expand::create(builder_, x, shape, false).output();
+  }
+  /// Zeros around; `pads` from the last dimension to the first, two each.
+  Value* padded(Value* x, const Ints& pads) {
+    const bool any = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+    return any ? ConstantPadNd::create(builder_, x, pads, int64_t{0}).output() : x;
   }
   Value* slice(Value* x, int64_t dim, int64_t from, int64_t to) {
     return SliceTensor::create(builder_, x, dim, from, to, int64_t{1}).output();

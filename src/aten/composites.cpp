@@ -107,6 +107,19 @@ Result<Results> trilinear(Composite& c) {
   return Results{dims.empty() ? product : c.sum(product, dims, false)};
 }
 
+/// A weight of one dimension, or a bias that is only broadcast to one number per output; the usual forms
+/// stay.
+Result<Results> linear(Composite& c) {
+  Value *x = c.operand("input"), *weight = c.operand("weight"), *bias = c.operand("bias");
+  const bool vector = weight->rank() == 1;
+  if (!vector && (!bias || bias->shape() == Shape{weight->dim(0)})) return none();
+  if (!vector && bias->rank() <= 1)
+    return Results{Linear::create(c.b(), x, weight, c.expand(bias, {weight->dim(0)})).output()};
+  Value* product =
+      vector ? Matmul::create(c.b(), x, weight).output() : Linear::create(c.b(), x, weight, nullptr).output();
+  return Results{bias ? c.add(product, bias) : product};
+}
+
 // Differences
 // -------------------------------------------------------------------------------------------------------------
 
@@ -395,6 +408,7 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten.kron.default", kron},
       {"aten.l1_loss.default", elementLoss},
       {"aten.ldexp.Tensor", ldexp},
+      {"aten.linear.default", linear},
       {"aten.mse_loss.default", elementLoss},
       {"aten.msort.default", msort},
       {"aten.native_batch_norm.default", evaluatedBatchNorm},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of lines and volumes with indices, unpooling, affine grids and samplers of volumes.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -10,6 +11,8 @@
 namespace carina::aten::composite {
 namespace {
 
+// Kernels and the NPU's windows take no longer strides.
+constexpr int64_t kMostStride = 1 << 16;
 // Grids with more positions than this stay as they are.
 constexpr int64_t kMostPositions = int64_t{1} << 24;
 
@@ -44,6 +47,61 @@ Result<Results> volumeSampler(Composite& c) {
   return Results{
       GridSampler::create(c.b(), input, grid, sampling.interpolation, sampling.padding, sampling.alignCorners)
           .output()};
+}
+
+/// Which results of a convolution see the input along one dimension: the windows [first, first + count), and
+/// the padding that those need.
+struct Seen {
+  int64_t first = 0, count = 0, before = 0, after = 0, stride = 1;
+
+  Seen(const ConvGeometry& g, size_t axis, int64_t size, int64_t results) : stride(g.stride[axis]) {
+    const int64_t pad = g.padBefore[axis], extent = (g.kernel[axis] - 1) * g.dilation[axis] + 1;
+    first = std::max<int64_t>(0, ceilDiv(std::max<int64_t>(pad - extent + 1, 0), stride));
+    const int64_t last = std::min(results - 1, (size - 1 + pad) / stride);
+    count = std::max<int64_t>(last - first + 1, 0);
+    before = pad - first * stride;
+    after = std::max<int64_t>((count - 1) * stride + extent - size - before, 0);
+    if (count == 1)
+      stride = std::min(stride, size + before + after - extent + 1);  // to where a second one would begin
+  }
+};
+
+/// A convolution most of whose windows lie in the padding alone, where they give the bias: what sees the
+/// input is computed, zeros are put around it, the bias is added. Strides that lead far beyond the input
+/// become shorter.
+Result<Results> paddedConvolution(Composite& c) {
+  Value *x = c.operand("input"), *weight = c.operand("weight"), *bias = c.operand("bias");
+  CARINA_TRY(const ConvGeometry g, convGeometry(c.node()));
+  if (g.transposed || x->numElements() == 0 || weight->numElements() == 0) return none();
+  Ints stride, inner, outer;  // paddings from the last dimension to the first, as pad wants them
+  int64_t computed = 1, results = 1;
+  bool far = false;
+  for (size_t i = 0; i < g.spatial; ++i) {
+    const size_t fromEnd = g.spatial - i;
+    const int64_t out = g.output[g.output.size() - fromEnd];
+    const Seen seen(g, i, x->shape()[x->shape().size() - fromEnd], out);
+    stride.push_back(seen.stride);
+    far |= g.stride[i] > kMostStride;
+    inner.insert(inner.begin(), {seen.before, seen.after});
+    outer.insert(outer.begin(), {seen.first, out - seen.first - seen.count});
+    computed *= seen.count;
+    results *= out;
+  }
+  if (results / 4 <= computed && !far) return none();
+  const ir::Type type = c.node().result()->type;
+  Value* sum = nullptr;
+  if (computed == 0) {
+    sum = c.b().constant(Tensor::zeros(type.dtype, type.shape));
+  } else {
+    sum = Convolution::create(c.b(), c.padded(x, inner), weight, nullptr, stride, Ints(g.spatial, 0),
+                              g.dilation, false, Ints(g.spatial, 0), g.groups)
+              .output();
+    sum = c.padded(sum, outer);
+  }
+  if (!bias) return Results{sum};
+  Ints shape(g.spatial + 1, 1);
+  shape[0] = g.outChannels;
+  return Results{c.add(sum, c.reshape(bias, shape))};
 }
 
 /// What decompositions leave of resizing: sizes, and maybe the factors that led to them.
@@ -156,6 +214,10 @@ const std::map<std::string_view, Composition>& windowComposites() {
       {"aten._upsample_nearest_exact2d.default", resized},
       {"aten._upsample_nearest_exact3d.default", resized},
       {"aten.affine_grid_generator.default", affineGrid},
+      {"aten.conv1d.default", paddedConvolution},
+      {"aten.conv2d.default", paddedConvolution},
+      {"aten.conv3d.default", paddedConvolution},
+      {"aten.convolution.default", paddedConvolution},
       {"aten.grid_sampler_3d.default", volumeSampler},
       {"aten.max_pool1d_with_indices.default", maxPoolLine},
       {"aten.max_pool3d_with_indices.default", maxPoolVolume},

@@ -95,8 +95,8 @@ Result<ConvGeometry> convGeometry(const ir::Node& node) {
   if (g.outChannels % g.groups != 0) {
     return fail("{} output channels cannot be cut into {} groups", g.outChannels, g.groups);
   }
-  if (const ir::Value* bias = node.operand(2); bias && bias->numElements() != g.outChannels) {
-    return fail("the bias has {} elements for {} output channels", bias->numElements(), g.outChannels);
+  if (const ir::Value* bias = node.operand(2); bias && bias->shape() != Shape{g.outChannels}) {
+    return fail("a bias of shape {} for {} output channels", shapeText(bias->shape()), g.outChannels);
   }
   if (g.batched) g.output.push_back(input[0]);
   g.output.push_back(g.outChannels);

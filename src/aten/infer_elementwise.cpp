@@ -127,12 +127,31 @@ Types convertElementType(const ir::Node& node) {
   return cast(node);
 }
 
+namespace {
+
+/// The codes of quantize and dequantize nodes lie in their type, as PyTorch demands where such a node is
+/// made.
+Status checkCodes(const ir::Node& node) {
+  const Arguments arguments(node);
+  const auto dtype = arguments.dtype();
+  if (!dtype || !isInteger(*dtype) || !arguments.given("quant_min") || !arguments.given("quant_max"))
+    return {};
+  const int64_t low = arguments.integer("quant_min"), high = arguments.integer("quant_max");
+  if (low <= high && low >= integerMin(*dtype) && high <= integerMax(*dtype)) return {};
+  return fail("quant_min {} and quant_max {} are no range of {}", low, high, dtypeName(*dtype))
+      .withRemedy("quantize the network with a range that the type holds");
+}
+
+}  // namespace
+
 Types quantize(const ir::Node& node) {
   if (!isFloat(node.operand(0)->dtype())) return fail("only floating-point values can be quantized");
+  CARINA_RETURN_IF_ERROR(checkCodes(node));
   return cast(node);
 }
 
 Types dequantize(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkCodes(node));
   return one(Arguments(node).dtype("out_dtype").value_or(DType::Float32), node.operand(0)->shape());
 }
 

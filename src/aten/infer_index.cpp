@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result types of joining, indexing, scattering and creating tensors.
+#include <algorithm>
 #include <cmath>
 
 #include "aten/arguments.hpp"
@@ -81,7 +82,10 @@ Types sliceScatter(const ir::Node& node) {
   return one(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 
-Types index(const ir::Node& node) {
+namespace {
+
+/// Shape of self[indices], from operand 0 and the group of operands behind it.
+Result<Shape> indexedShape(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
   const auto indices = node.operandGroup(1);
   if (static_cast<int64_t>(indices.size()) > self->rank())
@@ -113,7 +117,42 @@ Types index(const ir::Node& node) {
   shape.insert(shape.end(), joint.begin(), joint.end());
   if (!adjacent) shape.insert(shape.end(), before.begin(), before.end());
   shape.insert(shape.end(), after.begin(), after.end());
-  return one(self->dtype(), std::move(shape));
+  return shape;
+}
+
+}  // namespace
+
+Types index(const ir::Node& node) {
+  CARINA_TRY(Shape shape, indexedShape(node));
+  return one(node.operand(0)->dtype(), std::move(shape));
+}
+
+Types indexPut(const ir::Node& node) {
+  const ir::Value* self = node.operand(0);
+  const auto indices = node.operandGroup(1);
+  const bool masked = std::any_of(indices.begin(), indices.end(), [](const ir::Value* index) {
+    return index && (index->dtype() == DType::Bool || index->dtype() == DType::UInt8);
+  });
+  if (!masked) {
+    CARINA_TRY(const Shape place, indexedShape(node));
+    const Shape& values = node.operand(2)->shape();
+    if (broadcastShapes(values, place) != place) {
+      return fail("values of shape {} do not fit the place of shape {} that the indices name",
+                  shapeText(values), shapeText(place));
+    }
+  }
+  return one(self->dtype(), self->shape());
+}
+
+/// One shift per dimension; without dimensions one shift, of the flattened tensor.
+Types roll(const ir::Node& node) {
+  const Arguments a(node);
+  const ir::Ints shifts = a.ints("shifts"), dims = a.ints("dims");
+  if (shifts.empty()) return fail("roll without shifts");
+  if (dims.empty() ? shifts.size() != 1 : dims.size() != shifts.size())
+    return fail("roll with {} shifts for {} dimensions", shifts.size(), dims.size());
+  for (const int64_t dim : dims) CARINA_RETURN_IF_ERROR(checkDim(dim, node.operand(0)->rank()));
+  return one(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 
 Types indexSelect(const ir::Node& node) {

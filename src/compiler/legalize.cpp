@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/legalizer.hpp"
+#include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
 
 namespace carina::compiler {
@@ -67,9 +68,8 @@ Status Legalizer::lower(ir::Node* node) {
           .withRemedy("quantize the network");
     }
   }
-  if (Status status = dispatch(node); !status.ok()) {
-    return std::move(status).error().at(node->where());
-  }
+  Status status = ir::rejectInvalidNodes(node->where(), [&] { return dispatch(node); });
+  if (!status.ok()) return std::move(status).error().at(node->where());
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "aten/movement.hpp"
 #include "aten/ops.hpp"
 #include "cpu/kernel_schema.hpp"
+#include "ir/extents.hpp"
 
 namespace carina::cpu {
 namespace {
@@ -201,6 +202,7 @@ class Emitter {
 }  // namespace
 
 std::vector<int32_t> sizesOf(const ir::Value& value) {
+  CARINA_CHECK(ir::checkExtents(value.type).ok(), "sizes fit 32 bits");  // graphs hold no other
   return {value.shape().begin(), value.shape().end()};
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/extents.hpp"
+
 namespace carina::ir {
 
 void Value::setConstant(Tensor tensor) {
@@ -11,7 +13,20 @@ void Value::setConstant(Tensor tensor) {
   constant_ = std::move(tensor);
 }
 
-// Node -------------------------------------------------------------------------------------------------------------
+Status checkExtents(const Type& type) {
+  const auto count = checkedNumElements(type.shape);
+  const bool large =
+      std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size > kMostElements; });
+  if (count && *count <= kMostElements && !large) return {};
+  const bool negative =
+      std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size < 0; });
+  if (negative) return fail("a tensor of shape {}: sizes cannot be negative", shapeText(type.shape));
+  return fail("a tensor of shape {}, which has more than 2^31-1 elements", shapeText(type.shape))
+      .withRemedy("make it smaller: no Ethos-U program can hold it");
+}
+
+// Node
+// -------------------------------------------------------------------------------------------------------------
 
 std::span<Value* const> Node::operandGroup(size_t i) const {
   CARINA_CHECK(i < groupEnds_.size(), "operand index beyond the operator's table");
@@ -43,7 +58,8 @@ void Node::setOperandGroup(size_t i, std::span<Value* const> values) {
   auto first = operands_.begin() + static_cast<std::ptrdiff_t>(begin);
   const auto oldSize = static_cast<std::ptrdiff_t>(groupEnds_[i] - begin);
   operands_.erase(first, first + oldSize);
-  operands_.insert(operands_.begin() + static_cast<std::ptrdiff_t>(begin), replacement.begin(), replacement.end());
+  operands_.insert(operands_.begin() + static_cast<std::ptrdiff_t>(begin), replacement.begin(),
+                   replacement.end());
   for (size_t g = i; g < groupEnds_.size(); ++g) {
     groupEnds_[g] = static_cast<uint32_t>(groupEnds_[g] + replacement.size() - static_cast<size_t>(oldSize));
   }
@@ -69,7 +85,8 @@ std::string Node::where() const {
   return location_->name + " (module " + location_->modulePath + ")";
 }
 
-// Graph ------------------------------------------------------------------------------------------------------------
+// Graph
+// ------------------------------------------------------------------------------------------------------------
 
 Graph::~Graph() {
   for (Node* node = first_; node;) {
@@ -93,7 +110,9 @@ void Graph::adopt(Graph&& other) noexcept {
   for (Node* node = first_; node; node = node->next_) node->graph_ = this;
 }
 
-Graph::Graph(Graph&& other) noexcept { adopt(std::move(other)); }
+Graph::Graph(Graph&& other) noexcept {
+  adopt(std::move(other));
+}
 
 Graph& Graph::operator=(Graph&& other) noexcept {
   if (this != &other) {
@@ -187,7 +206,8 @@ Status fillAttributes(NodeSpec& spec) {
   for (size_t i = 0; i < def.attributes.size(); ++i) {
     const AttributeDef& attribute = def.attributes[i];
     if (i >= spec.attributes.size()) {
-      if (attribute.defaultText.empty()) return fail("attribute '{}' of {} is missing", attribute.name, def.name);
+      if (attribute.defaultText.empty())
+        return fail("attribute '{}' of {} is missing", attribute.name, def.name);
       CARINA_TRY(Attribute value, parseAttribute(attribute, attribute.defaultText));
       spec.attributes.push_back(std::move(value));
     } else if (!attributeFits(attribute, spec.attributes[i])) {
@@ -231,7 +251,11 @@ Result<Node*> Graph::create(NodeSpec spec, Node* before) {
     spec.types = std::move(*inferred);
   }
   if (!resultCountFits(*spec.def, spec.types.size())) {
-    return fail("{} has {} results, got {} types", spec.def->name, spec.def->results.size(), spec.types.size());
+    return fail("{} has {} results, got {} types", spec.def->name, spec.def->results.size(),
+                spec.types.size());
+  }
+  for (const Type& type : spec.types) {
+    if (Status status = checkExtents(type); !status.ok()) return std::move(status).error().at(node->where());
   }
   for (size_t i = 0; i < spec.types.size(); ++i) {
     auto value = std::unique_ptr<Value>(new Value(Value::Kind::Result, std::move(spec.types[i])));
@@ -274,8 +298,9 @@ size_t Graph::eraseDeadNodes() {
   size_t erased = 0;
   for (Node* node = last_; node;) {
     Node* previous = node->previous_;
-    const bool dead = node->def_->has(kPure) && std::all_of(node->resultPointers_.begin(), node->resultPointers_.end(),
-                                                            [](const Value* value) { return value->unused(); });
+    const bool dead =
+        node->def_->has(kPure) && std::all_of(node->resultPointers_.begin(), node->resultPointers_.end(),
+                                              [](const Value* value) { return value->unused(); });
     if (dead) {
       erase(node);
       ++erased;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/op_view.hpp"
 
+#include "ir/invalid_node.hpp"
+
 namespace carina::ir {
+
+// One rewrite must not fill the memory before whoever runs it can look.
+constexpr size_t kMostNodes = 150'000;
 
 Result<Node*> Builder::tryCreate(NodeSpec spec) {
   if (!spec.location) spec.location = location_;
@@ -9,9 +14,22 @@ Result<Node*> Builder::tryCreate(NodeSpec spec) {
 }
 
 Node* Builder::create(NodeSpec spec) {
+  if (graph_->numNodes() >= kMostNodes) {
+    throw InvalidNode(
+        fail("it would make more than {} operators of the network", kMostNodes)
+            .withRemedy("make its tensors or its number of steps smaller, or split the network"));
+  }
+  const OpDef& def = *spec.def;
+  const bool located = spec.location || location_;
   auto node = tryCreate(std::move(spec));
-  if (!node) checkFailed(node.error().str().c_str(), __FILE__, __LINE__, "a rewrite built an invalid node");
-  return *node;
+  if (node) return *node;
+  std::vector<Diagnostic> problems = node.error().diagnostics();
+  for (Diagnostic& problem : problems) {
+    problem.message = fmt::format("cannot be expressed by {}: {}", def.name, problem.message);
+    if (!located) problem.place.clear();  // whoever runs the rewrite knows the place
+    if (problem.remedy.empty()) problem.remedy = "change the operator's arguments in the network";
+  }
+  throw InvalidNode(Error(std::move(problems)));
 }
 
 double scalarReal(const Attribute& value) {

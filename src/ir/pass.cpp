@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/pass.hpp"
 
+#include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
 
 namespace carina::ir {
 
+// Quantizing and compiling multiply what rewrites make: more operators than this take minutes, and their
+// commands more than the 16 MiB that a stream may have.
+constexpr size_t kMostNodes = 50'000;
+
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener) {
   for (const Pass& pass : passes) {
-    CARINA_RETURN_IF_ERROR(pass.run(graph));
+    CARINA_RETURN_IF_ERROR(rejectInvalidNodes(std::string(pass.name), [&] { return pass.run(graph); }));
     if (auto status = verify(graph); !status.ok()) {
       checkFailed(status.error().str().c_str(), __FILE__, __LINE__, "a pass left an invalid graph");
     }
@@ -20,9 +25,15 @@ Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int ro
   for (int round = 0; round < rounds; ++round) {
     bool changed = false;
     for (Node* node : graph.nodes()) {
+      const std::string place = node->where();
       for (const Rewrite& rewrite : rewrites) {
-        CARINA_TRY(const bool rewrote, rewrite(node));
+        CARINA_TRY(const bool rewrote, rejectInvalidNodes(place, [&] { return rewrite(node); }));
         if (rewrote) {
+          if (graph.numNodes() > kMostNodes) {
+            return fail("it would make more than {} operators of the network", kMostNodes)
+                .at(place)
+                .withRemedy("make its tensors or its number of steps smaller, or split the network");
+          }
           changed = true;
           break;  // `node` may be gone
         }

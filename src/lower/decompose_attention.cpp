@@ -10,6 +10,9 @@
 namespace carina::lower {
 namespace {
 
+// Of the table of scores of one head: with more, attention stays whole.
+constexpr int64_t kMostScores = int64_t{1} << 26;
+
 /// [L, S], true where column > row.
 ir::Value* future(ir::Builder& b, int64_t rows, int64_t columns) {
   Tensor mask = Tensor::zeros(DType::Bool, {rows, columns});
@@ -30,8 +33,9 @@ Result<bool> rewriteAttention(ir::Node* node) {
   if (!op || isQuantizedWhole(*node) || op.dropoutP() != 0) return false;
   if (op.attnMask() && op.attnMask()->dtype() != DType::Bool && op.attnMask()->dtype() != DType::Float32)
     return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
   const int64_t rank = op.query()->rank();
+  if (op.query()->dim(rank - 2) > kMostScores / op.key()->dim(rank - 2)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value *key = op.key(), *value = op.value();
   if (op.enableGqa() && rank > 2) {  // several query heads share a head of keys and values
     const auto repeated = [&](ir::Value* heads) {

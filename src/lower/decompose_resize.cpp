@@ -138,6 +138,9 @@ Result<bool> rewriteNearestRows(ir::Node* node) {
   return pickNearestRows(node);
 }
 
+// Of a matrix of a resize along one dimension: with more, the operator stays whole.
+constexpr int64_t kMostWeights = int64_t{1} << 24;
+
 /// x times the matrix of `taps` along dimension `dim`.
 ir::Value* weighted(ir::Builder& b, ir::Value* x, int64_t dim, const std::vector<aten::Taps>& taps) {
   const int64_t size = x->dim(dim), last = x->rank() - 1;
@@ -161,6 +164,9 @@ Result<bool> rewriteAsProducts(ir::Node* node) {
     return false;
   if (node->result()->dtype() != DType::Float32 || isQuantizedWhole(*node)) return false;
   if (bilinear && resizeAxes(*node).ok()) return false;
+  for (int64_t d = 2; d < node->result()->rank(); ++d) {
+    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostWeights) return false;
+  }
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "aten/ops.hpp"
+#include "ir/invalid_node.hpp"
 #include "lower/lower.hpp"
 #include "lower/quantize_rules.hpp"
 #include "tosa/tosa.hpp"
@@ -71,7 +72,7 @@ Result<ir::Graph> Lowering::run() {
                     [](const ir::Value* v) { return v->unused(); }))
       continue;
     emitter_.setLocation(node->location());
-    Status status = lowerNode(*node);
+    Status status = ir::rejectInvalidNodes(node->where(), [&] { return lowerNode(*node); });
     if (status.ok()) continue;
     const Error error = std::move(status).error().at(node->where());
     problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());

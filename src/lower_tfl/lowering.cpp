@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/invalid_node.hpp"
 #include "tosa/ops.hpp"
 #include "tosa/tosa.hpp"
 
@@ -105,7 +106,8 @@ Result<Lowered> Lowering::run() {
     if (problems.size() >= kMostErrors) break;
     location_ = node->location();
     emitter_.setLocation(location_);
-    note(lowerNode(*node), placeOf(*node));
+    const std::string place = placeOf(*node);
+    note(ir::rejectInvalidNodes(place, [&] { return lowerNode(*node); }), place);
     // Those behind an operator that failed find something in its place, so that they are looked at too.
     for (const ir::Value* result : node->results()) {
       if (values_.contains(result)) continue;

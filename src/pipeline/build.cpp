@@ -3,6 +3,7 @@
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "base/output_path.hpp"
+#include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "npu/payload.hpp"
 #include "pipeline/assemble.hpp"
@@ -192,7 +193,9 @@ Result<Build> build(const Options& options) {
   return buildFrom(std::move(front), options, std::move(times));
 }
 
-Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
+namespace {
+
+Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTime> times) {
   Build build;
   build.options = options;
   build.times = std::move(times);
@@ -227,6 +230,12 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
   build.program = std::move(assembled->program);
   build.computed = std::move(assembled->computed);
   return build;
+}
+
+}  // namespace
+
+Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
+  return ir::rejectInvalidNodes("", [&] { return makeBuild(std::move(front), options, std::move(times)); });
 }
 
 Status checkOutput(const std::filesystem::path& output) {

@@ -5,8 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "aten/empty_tensors.hpp"
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "ir/footprint.hpp"
+#include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
@@ -55,6 +58,19 @@ std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
     sample.push_back(std::move(tensor));
   }
   return {std::move(sample)};
+}
+
+// Of the tensors that are alive at once while the network runs in float. A program's would be a quarter.
+constexpr int64_t kMostMemory = int64_t{1} << 30;
+
+/// Calibration would fill this machine's memory with networks that no NPU has memory for.
+Status checkMemory(const ir::Graph& graph) {
+  const ir::Footprint most = ir::footprintOf(graph);
+  if (most.bytes <= kMostMemory) return {};
+  return fail("the network's tensors take {} MiB at once here, more than {} MiB", most.bytes >> 20,
+              kMostMemory >> 20)
+      .at(most.at ? most.at->where() : "inputs")
+      .withRemedy("make its tensors smaller, or split the network");
 }
 
 Diagnostic computedInFloat32(const Options& options, const std::vector<DType>& types) {
@@ -233,10 +249,10 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph,
   return graph;
 }
 
-}  // namespace
-
-Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes) {
+Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                        ModuleClasses classes) {
+  CARINA_RETURN_IF_ERROR(aten::removeEmptyTensors(graph));
+  CARINA_RETURN_IF_ERROR(checkMemory(graph));
   Front front;
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
     front.warnings.push_back(computedInFloat32(options, types));
@@ -267,6 +283,7 @@ Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<Stage
     if (auto status = lower::decompose(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
+  CARINA_RETURN_IF_ERROR(checkMemory(graph));
   dump(options, "decompose", graph);
 
   if (carried && options.target != "cpu") {
@@ -297,6 +314,16 @@ Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<Stage
   front.keptFloat = std::move(quantized->keptFloat);
   front.warnings.insert(front.warnings.end(), quantized->warnings.begin(), quantized->warnings.end());
   dump(options, "quantize", front.quantized);
+  return front;
+}
+
+}  // namespace
+
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                      ModuleClasses classes) {
+  auto front = ir::rejectInvalidNodes(
+      "", [&] { return makeFront(options, std::move(graph), times, std::move(classes)); });
+  if (!front) return std::move(front).error().inFile(options.model.string());
   return front;
 }
 

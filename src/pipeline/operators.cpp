@@ -6,6 +6,7 @@
 #include "cpu/cost.hpp"
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
+#include "ir/invalid_node.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
@@ -211,7 +212,7 @@ int64_t OperatorList::cpuCycles() const {
 }
 
 Result<OperatorList> listOperators(const Options& options) {
-  return listPlaces(options, runFront);
+  return ir::rejectInvalidNodes("", [&] { return listPlaces(options, runFront); });
 }
 
 Result<OperatorList> listOperators(const Options& options, ir::Graph graph) {

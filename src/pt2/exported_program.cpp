@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
 #include "pt2/archive.hpp"
 #include "pt2/document.hpp"
@@ -68,7 +69,9 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   eraseUnusedNodes(document.graph);
   CARINA_RETURN_IF_ERROR(checkServable(document));
   CARINA_TRY(BuiltProgram built, buildGraph(document, archive, program.model));
-  CARINA_RETURN_IF_ERROR(resolveWrites(built, options.state, program.exposedBuffers, program.warnings));
+  CARINA_RETURN_IF_ERROR(ir::rejectInvalidNodes(program.model, [&] {
+    return resolveWrites(built, options.state, program.exposedBuffers, program.warnings);
+  }));
   built.graph.eraseDeadNodes();
   CARINA_RETURN_IF_ERROR(ir::verify(built.graph));
   findState(built);

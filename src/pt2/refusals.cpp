@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "aten/composites.hpp"
+#include "ir/extents.hpp"
 #include "pt2/scalar_type.hpp"
 
 namespace carina::pt2 {
@@ -14,7 +15,6 @@ using Tag = Argument::Tag;
 
 constexpr size_t kMaxDiagnostics = 20;
 /// Large enough for every real tensor, small enough that arithmetic on shapes stays far from overflow.
-constexpr int64_t kMaxElements = int64_t{1} << 40;
 constexpr std::string_view kStaticRemedy =
     "Export without dynamic_shapes: with example inputs of the sizes that the device will see.";
 constexpr std::string_view kDataRemedy =
@@ -390,11 +390,12 @@ Result<ir::Type> typeOf(const TensorMeta& meta) {
     return fail("is not a dense tensor (layout {})", meta.layout).withRemedy("Call to_dense() before.");
   if (!meta.isStatic()) return fail("has a size that is known only when the program runs");
   Shape shape = meta.shape();
-  const auto count = checkedNumElements(shape);
-  const bool large =
-      std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxElements; });
-  if (!count || *count > kMaxElements || large) return fail("has the impossible shape {}", shapeText(shape));
-  return ir::Type{dtype, std::move(shape)};
+  ir::Type type{dtype, std::move(shape)};
+  if (const Status extents = ir::checkExtents(type); !extents.ok()) {
+    const Diagnostic& why = extents.error().diagnostics().front();
+    return fail("is {}", why.message).withRemedy(why.remedy);
+  }
+  return type;
 }
 
 }  // namespace carina::pt2

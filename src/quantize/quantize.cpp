@@ -72,6 +72,7 @@ Status checkConstants(const ir::Graph& graph) {
 /// are compared by name.
 void nameValues(ir::Graph& graph) {
   std::set<std::string, std::less<>> taken;
+  std::map<std::string, int> numbered;  // the number that the next value of a name gets
   for (const ir::Value* input : graph.inputs()) taken.insert(input->name);
   for (ir::Node* node : graph.nodes()) {
     for (const ir::Value* result : node->results()) taken.insert(result->name);
@@ -85,7 +86,8 @@ void nameValues(ir::Graph& graph) {
       const std::string base =
           node->location() && !node->location()->name.empty() ? node->location()->name + "." + op : op;
       std::string name = base;
-      for (int i = 1; taken.count(name) != 0; ++i) name = fmt::format("{}_{}", base, i);
+      for (int& next = numbered.try_emplace(base, 1).first->second; taken.count(name) != 0; ++next)
+        name = fmt::format("{}_{}", base, next);
       taken.insert(name);
       result->name = name;
     }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "ir/extents.hpp"
 #include "tosa/tosa.hpp"
 #include "tosa_io/wire_graph.hpp"
 
@@ -131,9 +132,10 @@ class BlockBuilder {
             .withRemedy("export with static shapes");
       }
     }
-    if (!checkedNumElements(tensor->shape))
-      return fail("tensor '{}' has impossible shape {}", name, shapeText(tensor->shape));
-    return ir::Type{*tensor->dtype, tensor->shape};
+    ir::Type type{*tensor->dtype, tensor->shape};
+    if (auto status = ir::checkExtents(type); !status.ok())
+      return std::move(status).error().at(fmt::format("tensor '{}'", name));
+    return type;
   }
 
   Status input(const std::string& name) {

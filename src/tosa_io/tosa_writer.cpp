@@ -225,7 +225,10 @@ class Writer {
 
   Offset<void> emptyAttributes() { return wire::CreateEmptyAttributes(builder_).Union(); }
 
+  /// Lists of 32-bit numbers: the verifier let no other pass.
   Offset<flatbuffers::Vector<int32_t>> ints(const ir::Ints& values) {
+    for (const int64_t value : values)
+      CARINA_CHECK(value >= INT32_MIN && value <= INT32_MAX, "a TOSA attribute is wider than 32 bits");
     return builder_.CreateVector(std::vector<int32_t>(values.begin(), values.end()));
   }
 
