@@ -2,6 +2,9 @@
 // Building, editing, copying and verifying graphs.
 #include <gtest/gtest.h>
 
+#include "ir/extents.hpp"
+#include "ir/footprint.hpp"
+#include "ir/invalid_node.hpp"
 #include "ir/pass.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
@@ -140,6 +143,46 @@ TEST(Passes, ListenersSeeEveryStage) {
   const Pass passes[] = {{"first", [](Graph&) { return Status(); }}, {"second", [](Graph&) { return Status(); }}};
   ASSERT_TRUE(runPasses(c.graph, passes, [&](std::string_view name, const Graph&) { seen.emplace_back(name); }).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
+}
+
+TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
+  Chain c;
+  c.first.node()->setLocation(std::make_shared<const Location>(Location{"add_1", "layer", ""}));
+  const Rewrite rewrite = [&](Node* node) -> Result<bool> {
+    Builder builder(c.graph);  // without a location: the place is that of the node which is rewritten
+    if (node == c.first.node()) toy::CatDefault::create(builder, {}, nullptr, {0}, std::nullopt);
+    return false;
+  };
+  const Status status = rewriteToFixpoint(c.graph, std::vector<Rewrite>{rewrite});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().diagnostics()[0].place, "add_1 (module layer)");
+  EXPECT_NE(status.error().message().find("cannot be expressed by toy.cat.default: nothing to infer from"), std::string::npos);
+}
+
+TEST(Graph, NoTensorIsLargerThanFilesCanSay) {
+  EXPECT_TRUE(checkExtents({DType::Int8, {2, 1 << 29}}).ok());
+  EXPECT_TRUE(checkExtents({DType::Int8, {0, INT32_MAX}}).ok());
+  EXPECT_FALSE(checkExtents({DType::Int8, {4, 1 << 29}}).ok());
+  EXPECT_FALSE(checkExtents({DType::Int8, {0, int64_t{1} << 31}}).ok());
+  EXPECT_FALSE(checkExtents({DType::Int8, {int64_t{1} << 62, 4}}).ok());
+  EXPECT_FALSE(checkExtents({DType::Int8, {-1}}).ok());
+  Graph graph;
+  Value* large = graph.addInput({DType::Float32, {1 << 16, 1 << 16}}, "large");
+  NodeSpec spec;
+  spec.def = &toy::Add::def();
+  spec.operands = {{large}, {large}};
+  EXPECT_FALSE(graph.create(std::move(spec)).ok());
+}
+
+TEST(Graph, FootprintIsWhatIsAliveAtOnce) {
+  Chain c;  // x, first, second: 8 bytes each; all three while the second node runs
+  const Footprint most = footprintOf(c.graph);
+  EXPECT_EQ(most.bytes, 24);
+  EXPECT_EQ(most.at, c.second.node());
+  Value* y = c.second.sum();
+  for (int i = 0; i < 10; ++i) y = toy::Add::create(c.build, y, c.one, toy::Mode::PLAIN, int64_t{1}).sum();
+  c.graph.setOutputs({y});
+  EXPECT_EQ(footprintOf(c.graph).bytes, 24);
 }
 
 }  // namespace
