@@ -39,6 +39,8 @@ void eraseAssertions(ir::Graph& graph);
 enum class FoldQuantization : uint8_t { No, Yes };
 Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 
+/// aten.to and its relatives: the same numbers in another type.
+bool isConversion(const ir::Node& node);
 /// Puts `value` in the place of the node's first result and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);
 /// A float32 constant of one element and rank `rank`.

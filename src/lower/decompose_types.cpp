@@ -211,6 +211,27 @@ Result<bool> rewriteClampTensor(ir::Node* node) {
   return true;
 }
 
+/// uint8 numbers are converted before they are moved: where a program's input is an image of bytes, the NPU
+/// takes those as they are.
+Result<bool> rewriteConversionOfMovedBytes(ir::Node* node) {
+  if (!isConversion(*node) || node->operands()[0]->dtype() != DType::UInt8) return false;
+  ir::Node* move = node->operands()[0]->producer();
+  const DType dtype = node->result()->dtype();
+  if (!move || !move->def().has(ir::kView) || move->operands().size() != 1 || move->results().size() != 1 ||
+      !move->result()->hasOneUse() || move->result()->isGraphOutput() || isConversion(*move) ||
+      (dtype != DType::Float32 && dtype != DType::Int32 && dtype != DType::Int64))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::NodeSpec spec;
+  spec.def = &move->def();
+  spec.location = move->location();
+  spec.operands = {{converted(b, move->operands()[0], dtype)}};
+  for (size_t i = 0; i < move->def().attributes.size(); ++i) spec.attributes.push_back(move->attribute(i));
+  spec.types = {{dtype, move->result()->shape()}};
+  replaceNode(node, b.create(std::move(spec))->result());
+  return true;
+}
+
 /// any and all of numbers ask whether they are other than zero.
 Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   const bool any = ir::isa<aten::Any>(node) || ir::isa<aten::AnyDim>(node) || ir::isa<aten::AnyDims>(node);
@@ -274,11 +295,16 @@ Result<bool> rewriteOneHot(ir::Node* node) {
 
 }  // namespace
 
+bool isConversion(const ir::Node& node) {
+  return ir::isa<aten::ToDtype>(&node) || ir::isa<aten::ToDtypeLayout>(&node) ||
+         ir::isa<aten::ToOther>(&node) || ir::isa<aten::PrivateToCopy>(&node) || ir::isa<aten::TypeAs>(&node);
+}
+
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(
       rewrites.end(),
-      {rewriteMixedTypes, rewriteIntegerAndNumber, rewriteClampTensor, rewriteAnyOfNumbers,
-       rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
+      {rewriteMixedTypes, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber, rewriteClampTensor,
+       rewriteAnyOfNumbers, rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
        rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
 }
 

@@ -75,6 +75,15 @@ ir::Value* Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64
       .output();
 }
 
+ir::Value* Emitter::lessHalf(ir::Value* bytes) {
+  ir::Builder b = builder();
+  return tosa::Rescale::create(b, bytes, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
+                               scalar(DType::Int8, -128), scalar(DType::Int8, 0), true,
+                               tosa::RoundingMode::SINGLE_ROUND, false, true, false,
+                               {{DType::Int8, bytes->shape()}})
+      .output();
+}
+
 ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                            int64_t weightZero, const Window& window) {
   ir::Builder b = builder();

@@ -55,6 +55,9 @@ class Emitter {
   ir::Value* rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                      std::span<const RescaleFactor> factors, bool scale32, bool doubleRound);
 
+  /// uint8 numbers, as TOSA's int8 tensors hold their bytes, less 128 as int8.
+  ir::Value* lessHalf(ir::Value* bytes);
+
   struct Window {
     std::vector<int64_t> stride, dilation;
     std::vector<int64_t> pad;  // before and after per dimension, outermost first

@@ -8,6 +8,7 @@
 
 #include "aten/ops.hpp"
 #include "ir/invalid_node.hpp"
+#include "lower/decompose_rules.hpp"
 #include "lower/lower.hpp"
 #include "lower/quantize_rules.hpp"
 #include "tosa/tosa.hpp"
@@ -30,6 +31,16 @@ Result<DType> boundaryType(const ir::Value& value) {
                   value.name, dtypeName(value.dtype()))
           .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
   }
+}
+
+}  // namespace
+
+namespace {
+
+/// Arithmetic of uint8 numbers wraps; what only reads them as numbers of another type can read int8 codes.
+bool isOnlyConverted(const ir::Value& value) {
+  return std::all_of(value.uses().begin(), value.uses().end(),
+                     [](const ir::Use& use) { return isConversion(*use.node); });
 }
 
 }  // namespace
@@ -90,6 +101,10 @@ Result<ir::Graph> Lowering::run() {
 
 Status Lowering::addInputs() {
   for (const ir::Value* input : source_.inputs()) {
+    if (input->dtype() == DType::UInt8 && isOnlyConverted(*input)) {
+      bytes_[input] = target_.addInput({DType::Int8, input->shape()}, input->name);
+      continue;
+    }
     CARINA_TRY(const DType dtype, boundaryType(*input));
     ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
     stored_[input] = {value, Layout::rowMajor(input->shape())};
@@ -163,6 +178,14 @@ Result<Real> Lowering::plainReal(const ir::Value* value) {
         .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
   }
   return found;
+}
+
+std::optional<Stored> Lowering::lessHalf(const ir::Value* value) {
+  const auto bytes = bytes_.find(value);
+  if (bytes == bytes_.end()) return std::nullopt;
+  Stored& codes = stored_[value];
+  if (!codes.value) codes = {emitter_.lessHalf(bytes->second), Layout::rowMajor(value->shape())};
+  return codes;
 }
 
 Result<Stored> Lowering::integers(const ir::Value* value) {

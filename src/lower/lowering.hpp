@@ -78,6 +78,8 @@ class Lowering {
   Result<Real> plainReal(const ir::Value* value);
   /// An integer or bool value. int64 is carried as int32.
   Result<Stored> integers(const ir::Value* value);
+  /// The numbers of a uint8 input less 128, as int8; nothing for other values.
+  std::optional<Stored> lessHalf(const ir::Value* value);
   /// The quantized constant behind a dequantize node; null when it is something else.
   const QuantizedConstant* quantizedConstant(const ir::Value* value) const;
   bool isReal(const ir::Value* value) const { return value->dtype() == DType::Float32; }
@@ -130,6 +132,7 @@ class Lowering {
   Emitter emitter_;
   std::unordered_map<const ir::Value*, Real> reals_;
   std::unordered_map<const ir::Value*, Stored> stored_;
+  std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
       reordered_;  // key: sequence, -1, shape

@@ -118,6 +118,18 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const ir::Value* result = node.result();
   const auto inside = [](DType t) { return t == DType::Int64 ? DType::Int32 : t; };
+  if (const auto codes = lowering.lessHalf(input)) {
+    if (lowering.isReal(result)) {
+      lowering.define(result, Real{*codes, {1.0}, -128, false, {}, {}, {}, {}});
+      return {};
+    }
+    if (inside(result->dtype()) == DType::Int32) {
+      CARINA_TRY(ir::Value* const numbers,
+                 lowering.emit().rescale(codes->value, DType::Int32, -128, 0, std::array{1.0}));
+      lowering.define(result, Stored{numbers, codes->layout});
+      return {};
+    }
+  }
   if (lowering.isReal(input) && lowering.isReal(result)) {
     CARINA_TRY(Real real, lowering.real(input));
     lowering.define(result, std::move(real));

@@ -66,10 +66,18 @@ int levelsOf(const Group& group) {
   return static_cast<int>(codes.max - codes.min + 1);
 }
 
+/// Whether the values are uint8 numbers, which have exact codes.
+bool areBytes(const ir::Value& value) {
+  const ir::Node* node = value.producer();
+  return node && roleOf(*node) == Role::Own && node->operands()[0] &&
+         node->operands()[0]->dtype() == DType::UInt8;
+}
+
 /// What the results of an operator cannot leave.
 Range possibleResults(const ir::Value& value) {
   constexpr float kAny = std::numeric_limits<float>::infinity();
   if (!value.producer() || !aten::isOperator(value.producer())) return {-kAny, kAny};
+  if (areBytes(value)) return {0, 255};
   switch (aten::opId(value.producer())) {
     case aten::OpId::Sigmoid:
     case aten::OpId::Hardsigmoid:
@@ -111,6 +119,14 @@ Range possibleValues(const Group& group) {
     }
   }
   return range;
+}
+
+/// The range of a group that is there whatever the samples hold.
+Range certainValues(const Group& group) {
+  const bool bytes = std::any_of(group.forms.begin(), group.forms.end(),
+                                 [](const Form& form) { return areBytes(*form.value); });
+  if (!bytes) return {};
+  return {0, group.precision == Precision::Int8 ? 255.0f : 32767 * 0x1p-7f};
 }
 
 /// How far the values of each sample reach, and so how far those of another one may.
@@ -233,7 +249,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
 
   std::vector<Range> ranges(groups);
   tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
-    ranges[g] = unite(observers[g]->range(), constants[g]);
+    ranges[g] = unite(unite(observers[g]->range(), constants[g]), certainValues(annotation.groups[g]));
     const Group& group = annotation.groups[g];
     if (roomForOthers && group.observer.kind == ObserverKind::Histogram)
       ranges[g] =

@@ -22,6 +22,7 @@ using Observer = std::function<void(const ir::Value& value, const Tensor& tensor
 /// another type, operators that have no meaning here (CUSTOM), and what the specification calls unpredictable
 /// (accumulator overflow, values out of RESCALE's range, indices out of range, division by zero, shifts out
 /// of range, endless loops).
+/// uint8 tensors are the bytes of int8 inputs.
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
                                       const Observer& observer = nullptr);
 

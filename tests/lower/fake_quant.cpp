@@ -29,6 +29,9 @@ Tensor randomCodes(const ir::Type& type, uint32_t seed) {
       case DType::Int8:
         tensor.setIntegerAt(i, static_cast<int8_t>(random()));
         break;
+      case DType::UInt8:
+        tensor.setIntegerAt(i, static_cast<uint8_t>(random()));
+        break;
       case DType::Int16:
         tensor.setIntegerAt(i, static_cast<int16_t>(random()));
         break;

@@ -15,7 +15,7 @@ namespace carina::lower::test {
 
 /// Float32 values from a normal distribution; the same for the same seed.
 Tensor randomFloats(const Shape& shape, uint32_t seed, float deviation = 1.0f);
-/// Any codes of an integer type (bool: 0 and 1; int32 and int64: 0..9).
+/// Any numbers of an integer type (bool: 0 and 1; int32 and int64: 0..9).
 Tensor randomCodes(const ir::Type& type, uint32_t seed);
 
 struct Comparison {

@@ -357,6 +357,22 @@ const Case kReductions[] = {
      [](Network& n) {
        return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({2, 3, 6, 5})).output();
      }},
+    {"bytes",  // an image as cameras give it
+     [](Network& n) {
+       Value* x = aten::Permute::create(n.b, n.input({1, 6, 6, 3}, DType::UInt8), Ints{0, 3, 1, 2}).output();
+       x = aten::ToDtype::create(n.b, x, DType::Float32, false, false, std::nullopt).output();
+       x = aten::DivScalar::create(n.b, x, 255.0).output();
+       return n.conv(x, {5, 3, 3, 3}, {1, 1}, {1, 1});
+     },
+     1},
+    {"bytes_as_integers",
+     [](Network& n) {
+       Value* x = n.input({2, 5}, DType::UInt8);
+       x = aten::ToDtype::create(n.b, x, DType::Int32, false, false, std::nullopt).output();
+       Value* y = aten::ToDtype::create(n.b, x, DType::Float32, false, false, std::nullopt).output();
+       return aten::MulScalar::create(n.b, y, 0.5).output();
+     },
+     0, 0},
     {"matmul_broadcast",
      [](Network& n) {
        return aten::Matmul::create(n.b, n.input({2, 3, 4, 6}), n.input({3, 6, 5})).output();
