@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host_device.hpp"
 
+#include <algorithm>
+
 namespace carina::device {
 
 bool HostDevice::map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) {
@@ -16,18 +18,25 @@ bool HostDevice::map(const void* host, size_t bytes, rt::Access access, uint64_t
   } else {
     memory_.map(*busAddress, std::span(static_cast<std::byte*>(const_cast<void*>(host)), bytes), true);
   }
-  mapped_.emplace(host, *busAddress);
+  mapped_.emplace(host, Mapping{*busAddress, bytes, access});
   return true;
 }
 
 void HostDevice::unmap(const void* host, size_t) {
   const auto entry = mapped_.find(host);
   if (entry == mapped_.end()) return;
-  memory_.unmap(entry->second);
+  memory_.unmap(entry->second.address);
   mapped_.erase(entry);
 }
 
 rt::Wait HostDevice::wait(uint32_t) {
+  uint64_t program = 0, memory = 0;
+  for (const auto& [host, mapping] : mapped_) {
+    memory += mapping.bytes;
+    if (mapping.access == rt::Access::Read) program += mapping.bytes;
+  }
+  npu_.setLimits(std::min(options_.maxRunWork, npu::runWorkFor(program, memory)),
+                 std::min(options_.maxOperationBytes, npu::operationBytesFor(memory)));
   npu_.run();
   stats_ = npu_.stats();
   fault_ = npu_.fault();

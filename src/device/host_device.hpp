@@ -14,14 +14,15 @@ namespace carina::device {
 class HostDevice final : public rt::Device {
  public:
   HostDevice(const npu::Machine& machine, const npu::ModelOptions& options)
-      : npu_(machine, memory_, options) {}
+      : options_(options), npu_(machine, memory_, options) {}
   ~HostDevice() = default;
 
   uint32_t read32(uint32_t offset) override { return npu_.read32(offset); }
   void write32(uint32_t offset, uint32_t value) override { npu_.write32(offset, value); }
   bool map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) override;
   void unmap(const void* host, size_t bytes) override;
-  /// Runs the model until it raises its interrupt; Timeout when it stops without.
+  /// Runs the model until it raises its interrupt; Timeout when it stops without. Its limits follow from what
+  /// is mapped (npu::runWorkFor()).
   rt::Wait wait(uint32_t milliseconds) override;
 
   npu::Npu& npu() { return npu_; }
@@ -31,9 +32,14 @@ class HostDevice final : public rt::Device {
   const std::vector<npu::Finding>& findings() const { return findings_; }
 
  private:
+  npu::ModelOptions options_;
   npu::MappedMemory memory_;
   npu::Npu npu_;
-  std::multimap<const void*, uint64_t> mapped_;
+  struct Mapping {
+    uint64_t address, bytes;
+    rt::Access access;
+  };
+  std::multimap<const void*, Mapping> mapped_;
   uint64_t next_ = kBase;
   npu::RunStats stats_;
   std::optional<npu::Fault> fault_;

@@ -96,6 +96,8 @@ struct ModelOptions {
   int64_t maxOperationWork = int64_t{1} << 40;   // multiply-accumulates or elements of one operation
   int64_t maxOperationBytes = int64_t{1} << 31;  // temporary memory of one operation
   int64_t maxCommands = int64_t{1} << 26;        // of one run: ends endless branch loops
+  int64_t maxRunWork =
+      int64_t{1} << 37;  // steps of one run, each about a nanosecond of one core: model/work.hpp
   /// For the checker: what may be read though no command wrote it. Read-only regions of runStream always may.
   std::vector<InitializedRange> initialized;
 };
@@ -114,6 +116,18 @@ struct RunResult {
   std::vector<Finding> findings;
   bool ok() const { return !fault; }
 };
+
+/// Limits for a job of a program that nobody vouches for, so that it ends in seconds: linear in
+/// `programBytes`, its commands and constants, and in `memoryBytes`, what it may read and write.
+constexpr int64_t runWorkFor(uint64_t programBytes, uint64_t memoryBytes) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes that count, so that nothing overflows
+  return (int64_t{1} << 33) + 1024 * static_cast<int64_t>(programBytes < kMost ? programBytes : kMost) +
+         64 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
+}
+constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  return (int64_t{1} << 27) + 8 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
+}
 
 /// One of the eight regions of a program; empty when unused.
 struct RegionBytes {
@@ -160,6 +174,8 @@ class Npu {
   const Machine& machine() const;
   /// Changes what the time line assumes about memories (the program's system config and memory mode).
   void setMachine(const Machine& machine);
+  /// ModelOptions::maxRunWork and maxOperationBytes, from the next run on.
+  void setLimits(int64_t runWork, int64_t operationBytes);
   /// For the checker, from the next run on: ModelOptions::initialized. Read-only regions always may be read.
   void setInitialized(std::vector<InitializedRange> ranges);
 

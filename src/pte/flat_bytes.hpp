@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.hpp"
 #include "base/file.hpp"
 #include "base/result.hpp"
 #include "base/tensor.hpp"
@@ -29,7 +30,7 @@ inline ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
 class Copier {
  public:
   static constexpr size_t kBytesPerByte = 64, kFreeBytes = size_t{1} << 20;
-  explicit Copier(size_t fileBytes) : left_(kBytesPerByte * fileBytes + kFreeBytes) {}
+  explicit Copier(size_t fileBytes) : budget_(Budget::ofFile(fileBytes, kFreeBytes, kBytesPerByte)) {}
 
   /// For an object of a list, before it is made.
   template <typename T>
@@ -63,12 +64,11 @@ class Copier {
 
  private:
   bool take(size_t bytes) {
-    spent_ = spent_ || bytes > left_;
-    if (!spent_) left_ -= bytes;
+    spent_ = spent_ || !budget_.take(bytes);
     return !spent_;
   }
 
-  size_t left_;
+  Budget budget_;
   bool spent_ = false;
 };
 

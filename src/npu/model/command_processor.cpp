@@ -2,6 +2,9 @@
 // The command processor (command_processor.hpp).
 #include "npu/model/command_processor.hpp"
 
+#include "npu/disassembler.hpp"
+#include "npu/model/work.hpp"
+
 namespace carina::npu::model {
 
 CommandProcessor::CommandProcessor(const Machine& machine, const ModelOptions& options)
@@ -24,6 +27,7 @@ void CommandProcessor::start(std::vector<uint32_t> words) {
   index_ = 0;
   running_ = true;
   stoppedByCommand_ = false;
+  work_ = 0;
   fault_.reset();
   stats_ = {};
   timeline_.reset();
@@ -41,6 +45,20 @@ CommandProcessor::Step CommandProcessor::fail(FaultKind kind, std::string reason
   fault_ = Fault{kind, offset, std::move(reason), channel};
   running_ = false;
   return Step::Faulted;
+}
+
+std::optional<std::string> CommandProcessor::spend(const Operation& operation) {
+  int64_t work = 0;
+  if (const auto* kernel = std::get_if<KernelOperation>(&operation)) work = workOf(*kernel);
+  if (const auto* dma = std::get_if<DmaOperation>(&operation)) work = workOf(*dma);
+  if (work <= options_.maxRunWork - work_) {
+    work_ += work;
+    return std::nullopt;
+  }
+  return fmt::format(
+      "{}: {:.3g} steps, and the model's limit for this run is {:.3g}, of which {:.3g} are spent",
+      describe(operation), static_cast<double>(work), static_cast<double>(options_.maxRunWork),
+      static_cast<double>(work_));
 }
 
 CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
@@ -69,6 +87,7 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   if (!decoded.ok()) return fail(FaultKind::Parse, decoded.error().message(), offset);
   const Operation& operation = *decoded;
   if (checker_) checker_->add(operation, offset, unset);
+  if (auto reason = spend(operation)) return fail(FaultKind::Limit, std::move(*reason), offset);
 
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
     if (Outcome failed = executor_.execute(*kernel, memory))

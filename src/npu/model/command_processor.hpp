@@ -45,11 +45,17 @@ class CommandProcessor {
   Checker* checker() { return checker_.get(); }
   Executor& executor() { return executor_; }
   void setMachine(const Machine& machine) { machine_ = machine; }
+  void setLimits(int64_t runWork, int64_t operationBytes) {
+    options_.maxRunWork = runWork;
+    executor_.setMaxOperationBytes(operationBytes);
+  }
   void setInitialized(std::vector<InitializedRange> ranges) { options_.initialized = std::move(ranges); }
   const Machine& machine() const { return machine_; }
 
  private:
   Step fail(FaultKind kind, std::string reason, uint32_t offset, uint8_t channel = 0);
+  /// Counts the work of `operation`; a reason when that is more than the run may take.
+  std::optional<std::string> spend(const Operation& operation);
 
   Machine machine_;
   ModelOptions options_;
@@ -59,6 +65,7 @@ class CommandProcessor {
   size_t index_ = 0;
   bool running_ = false, stoppedByCommand_ = false, masked_ = false;
   uint16_t interruptMask_ = 0;
+  int64_t work_ = 0;  // of this run
   std::optional<Fault> fault_;
   std::optional<Timeline> timeline_;
   std::unique_ptr<Checker> checker_;

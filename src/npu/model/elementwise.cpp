@@ -48,40 +48,39 @@ class Operand {
                      memory, Access::Read, Channel::Ifm, name);
   }
 
-  /// Values of OFM row y, minus the zero point.
-  void row(int64_t y, std::vector<int64_t>& scratch, int64_t* to) const {
-    const int64_t n = width_ * depth_;
+  /// Values of OFM row y, columns [x0, x1), minus the zero point.
+  void read(int64_t y, int64_t x0, int64_t x1, std::vector<int64_t>& scratch, int64_t* to) const {
+    const int64_t n = (x1 - x0) * depth_;
     if (scalar_) {
       std::fill_n(to, n, value_);
       return;
     }
     if (chain_ != nullptr) {
       if (flat_) {
-        const int64_t* from = chain_->values.data() + y * n;
+        const int64_t* from = chain_->values.data() + (y * width_ + x0) * depth_;
         for (int64_t i = 0; i < n; ++i) to[i] = from[i] - zeroPoint_;
         return;
       }
       const int64_t yy = chain_->height == 1 || broadcast_.h ? 0 : y;
-      for (int64_t x = 0; x < width_; ++x) {
+      for (int64_t x = x0; x < x1; ++x) {
         const int64_t xx = chain_->width == 1 || broadcast_.w ? 0 : x;
         for (int64_t c = 0; c < depth_; ++c) {
           const int64_t cc = chain_->depth == 1 || broadcast_.c ? 0 : c;
-          to[x * depth_ + c] =
-              chain_->values[static_cast<size_t>((yy * chain_->width + xx) * chain_->depth + cc)] -
-              zeroPoint_;
+          *to++ = chain_->values[static_cast<size_t>((yy * chain_->width + xx) * chain_->depth + cc)] -
+                  zeroPoint_;
         }
       }
       return;
     }
     const int64_t yy = broadcast_.h ? 0 : y;
     if (!broadcast_.w && !broadcast_.c) {
-      map_.readRow(yy, 0, width_, zeroPoint_, to);
+      map_.readRow(yy, x0, x1, zeroPoint_, to);
       return;
     }
-    const int64_t columns = map_.width(), channels = map_.depth();
-    scratch.resize(static_cast<size_t>(columns * channels));
-    map_.readRow(yy, 0, columns, zeroPoint_, scratch.data());
-    for (int64_t x = 0; x < width_; ++x) {
+    const int64_t first = broadcast_.w ? 0 : x0, last = broadcast_.w ? 1 : x1, channels = map_.depth();
+    scratch.resize(static_cast<size_t>((last - first) * channels));
+    map_.readRow(yy, first, last, zeroPoint_, scratch.data());
+    for (int64_t x = 0; x < x1 - x0; ++x) {
       const int64_t* from = scratch.data() + (broadcast_.w ? 0 : x) * channels;
       if (broadcast_.c) {
         std::fill_n(to + x * depth_, depth_, from[0]);
@@ -288,8 +287,8 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const int bits = elementBytes(op.ifm.type) * 8;
   if (!u85 && bits == 64)
     return trouble(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
-  const int64_t n = int64_t{op.ofm.width} * op.ofm.depth;
-  if (Outcome failed = checkLimits(n * op.ofm.height, n * 64)) return failed;
+  const int64_t width = op.ofm.width, depth = op.ofm.depth;
+  if (Outcome failed = checkLimits(width * depth * op.ofm.height, 0)) return failed;
 
   Operand first, second;
   if (Outcome failed = first.bind(op.ifm, e.ifmBroadcast, e.scalar, op, memory, chains_, "IFM"))
@@ -310,14 +309,21 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const int64_t truth = isSigned(op.ofm.type) ? -1 : elementMax(op.ofm.type);
   const Binary kernel{e.mode, op.ofmScale.rounding, op.ifm.type, truth};
 
-  const int64_t grain = std::max<int64_t>(1, 32768 / n);
-  forRange(op.ofm.height, grain, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> a(static_cast<size_t>(n)), b(static_cast<size_t>(binary ? n : 0)), scratch;
-    std::vector<int64_t> acc(static_cast<size_t>(n));
-    std::vector<std::byte> out;
-    for (int64_t y = begin; y < end; ++y) {
-      (swap ? second : first).row(y, scratch, a.data());
-      if (binary) (swap ? first : second).row(y, scratch, b.data());
+  // Pieces of rows that stay in the cache, in buffers that each thread keeps: rows may be as large as the
+  // map.
+  constexpr int64_t kPiece = 32768;
+  const int64_t columns = std::clamp<int64_t>(kPiece / depth, 1, width);
+  const int64_t pieces = (width + columns - 1) / columns;
+  const int64_t grain = std::max<int64_t>(1, kPiece / (columns * depth));
+  forRange(op.ofm.height * pieces, grain, [&](int64_t begin, int64_t end) {
+    thread_local std::vector<int64_t> a, b, acc, scratch;
+    thread_local std::vector<std::byte> out;
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t y = piece / pieces, x0 = piece % pieces * columns, x1 = std::min(x0 + columns, width);
+      const int64_t n = (x1 - x0) * depth;
+      for (std::vector<int64_t>* values : {&a, &b, &acc}) values->resize(static_cast<size_t>(n));
+      (swap ? second : first).read(y, x0, x1, scratch, a.data());
+      if (binary) (swap ? first : second).read(y, x0, x1, scratch, b.data());
       if (scaledU55) {
         switch (e.operandScaling) {
           case OperandScaling::Both16:
@@ -374,7 +380,7 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
             break;
         }
       }
-      emit(op, y * op.ofm.width, op.ofm.width, acc.data(), out);
+      emit(op, y * width + x0, x1 - x0, acc.data(), out);
     }
   });
   return std::nullopt;

@@ -136,7 +136,7 @@ Executor::Executor(const Target& target, const ModelOptions& options) : target_(
 
 void Executor::reset() {
   std::fill(internal_.begin(), internal_.end(), uint8_t{0});
-  for (ChainBuffer& chain : chains_) chain = {};
+  for (ChainBuffer& chain : chains_) chain.valid = false;  // its memory serves the next job
   kept_ = {};
   resultFlag_ = false;
 }

@@ -74,6 +74,8 @@ class Executor {
   /// Forgets tables, chaining buffers and accumulators (decoded weights stay).
   void reset();
 
+  void setMaxOperationBytes(int64_t bytes) { options_.maxOperationBytes = bytes; }
+
   Outcome execute(const KernelOperation& op, AddressMap& memory);
   Outcome execute(const DmaOperation& op, AddressMap& memory);
 

@@ -359,6 +359,9 @@ const Machine& Npu::machine() const {
 void Npu::setMachine(const Machine& machine) {
   state_->processor.setMachine(machine);
 }
+void Npu::setLimits(int64_t runWork, int64_t operationBytes) {
+  state_->processor.setLimits(runWork, operationBytes);
+}
 void Npu::setInitialized(std::vector<InitializedRange> ranges) {
   state_->processor.setInitialized(std::move(ranges));
 }

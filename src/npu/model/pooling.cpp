@@ -46,9 +46,11 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
   const int bits = target_.isU85() ? 30 : 31;
   const int64_t grain = std::clamp<int64_t>(32768 / std::max<int64_t>(channels, 1), 1, 4096);
   forRange(geometry.positions(), grain, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> acc(static_cast<size_t>(std::min(grain, end - begin) * channels));
-    std::vector<int32_t> narrow(static_cast<size_t>(channels));
-    std::vector<std::byte> out;
+    thread_local std::vector<int64_t> acc;
+    thread_local std::vector<int32_t> narrow;
+    thread_local std::vector<std::byte> out;
+    acc.resize(static_cast<size_t>(std::min(grain, end - begin) * channels));
+    narrow.resize(static_cast<size_t>(channels));
     for (int64_t first = begin; first < end; first += grain) {
       const int64_t count = std::min(grain, end - first);
       for (int64_t i = 0; i < count; ++i) {
@@ -145,8 +147,8 @@ Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
     const int64_t positions = int64_t{op.ofm.height} * op.ofm.width;
     const int64_t grain = std::clamp<int64_t>(32768 / op.ofm.depth, 1, 4096);
     forRange(positions, grain, [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> acc;
-      std::vector<std::byte> out;
+      thread_local std::vector<int64_t> acc;
+      thread_local std::vector<std::byte> out;
       for (int64_t first = begin; first < end; first += grain) {
         const int64_t count = std::min(grain, end - first);
         acc.assign(static_cast<size_t>(count * op.ofm.depth), 0);

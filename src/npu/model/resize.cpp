@@ -47,8 +47,9 @@ Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
   for (int64_t x = 0; x < op.ofm.width; ++x) across.push_back(tapOf(x, op.resizeX, columns));
   const int64_t nx = op.resizeX.numerator, ny = op.resizeY.numerator;
   forRange(op.ofm.height, 1, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> acc(static_cast<size_t>(op.ofm.width * depth));
-    std::vector<std::byte> out;
+    thread_local std::vector<int64_t> acc;
+    thread_local std::vector<std::byte> out;
+    acc.resize(static_cast<size_t>(op.ofm.width * depth));
     for (int64_t y = begin; y < end; ++y) {
       const Tap down = tapOf(y, op.resizeY, rows);
       for (int64_t x = 0; x < op.ofm.width; ++x) {

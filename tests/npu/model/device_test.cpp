@@ -180,6 +180,19 @@ TEST(ModelDevice, CountersFollowTheRun) {
   }
 }
 
+TEST(ModelDevice, TheWorkOfARunIsLimited) {
+  SmallProgram program("ethos-u55-128");
+  for (int i = 0; i < 8; ++i)
+    program.add(program.copy(8, 8, 16, ElementType::Int8, std::vector<int64_t>(1024, i)));
+  ModelOptions options;
+  EXPECT_EQ(program.run(options), "");
+  options.maxRunWork = 10000;  // each takes some thousands
+  const std::string fault = program.run(options);
+  EXPECT_NE(fault.find("of which"), std::string::npos) << fault;
+  EXPECT_GT(program.result().stats.kernelOperations, 0);
+  EXPECT_LT(program.result().stats.kernelOperations, 8);
+}
+
 TEST(ModelDevice, LimitsEndOversizedOperations) {
   SmallProgram program("ethos-u85-256");
   KernelOperation op = program.copy(1, 1, 1, ElementType::Int8, {1});
@@ -191,6 +204,13 @@ TEST(ModelDevice, LimitsEndOversizedOperations) {
   ModelOptions options;
   options.maxOperationWork = 1 << 20;
   EXPECT_NE(program.run(options).find("model limit"), std::string::npos);
+  // By default a larger one is not begun either, and the fault names it.
+  SmallProgram larger("ethos-u85-256");
+  op.ofm.depth = op.ifm.depth = 64;
+  larger.add(op);
+  const std::string fault = larger.run();
+  EXPECT_NE(fault.find("65536x65536x64"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("the model's limit for this run"), std::string::npos) << fault;
 }
 
 }  // namespace
