@@ -50,6 +50,8 @@ Error NpuHost::explain(const rt::Status& status) const {
                                 compiledTarget));
   }
   if (status.code == rt::Code::DeviceFault && device->fault()) {
+    // No fault of a device: the model would not come to an end in reasonable time.
+    if (device->fault()->kind == npu::FaultKind::Limit) return fail("{}", device->fault()->str());
     return fail("{}: {}", textOf(status), device->fault()->str());
   }
   return asError(status);
