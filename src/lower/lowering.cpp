@@ -60,7 +60,7 @@ Status checkRank(const ir::Value& value) {
   const int64_t most = tosa::kLevel8K.maxRank;
   if (value.rank() <= most) return {};
   return fail("a tensor of shape {}, whose rank {} > {}", shapeText(value.shape()), value.rank(), most)
-      .withRemedy("merge dimensions of it before the operator, or keep the operator on the CPU");
+      .withRemedy("merge dimensions of it before the operator");
 }
 
 Status checkRanks(const ir::Node& node) {
@@ -138,7 +138,7 @@ Status Lowering::lowerNode(const ir::Node& node) {
   const Rule rule = findRule(node.def());
   if (!rule) {
     return fail("{} has no form in TOSA", node.opName())
-        .withRemedy("leave it to the CPU, or replace it in the network by operators that have one");
+        .withRemedy("replace it in the network by operators that have one");
   }
   return rule(*this, node);
 }

@@ -186,7 +186,7 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   while (units() > 0x1p29 && std::max(q, least) < 30) ++(wide ? least : q);
   if (units() > 0x1p29) {
     return fail("eps {} of {} is beyond all values of its input", norm.eps, node.opName())
-        .withRemedy("leave it to the CPU, or calibrate with samples as the network sees them");
+        .withRemedy("calibrate with samples as the network sees them");
   }
   const auto eps = std::max<int64_t>(std::llround(units()), 1);
 

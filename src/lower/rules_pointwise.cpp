@@ -245,7 +245,7 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isReal(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
-  if (mode != "trunc") return fail("{} of these operands", node.opName()).withRemedy("leave it to the CPU");
+  if (mode != "trunc") return fail("{} of these operands", node.opName()).withRemedy("divide with rounding_mode='trunc', or real numbers");
   return integerArithmetic(lowering, node, Binary::IntDiv);
 }
 

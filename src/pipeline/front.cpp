@@ -206,9 +206,10 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
 }
 
 /// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
-/// with codes inside. Where that does not help, they stay as they are.
-Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph,
-                                  const quantize::Settings& settings) {
+/// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
+/// warning.
+Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Settings& settings,
+                                  std::vector<Diagnostic>& warnings) {
   CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
   std::unordered_set<const ir::Node*> closed;
   for (const partition::Unit& unit : partition::findUnits(graph).units) {
@@ -234,7 +235,14 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph,
         if (!partition::isQuantize(*node) && !partition::isDequantize(*node)) nodes.insert(copy);
       }
     }
-    CARINA_RETURN_IF_ERROR(quantize::quantizeInside(trial, nodes, settings, samples));
+    if (const Status status = quantize::quantizeInside(trial, nodes, settings, samples); !status.ok()) {
+      const Diagnostic& why = status.error().diagnostics().front();
+      warnings.push_back(
+          {fmt::format("operators that are quantized as a whole keep float values inside{}{}: {}",
+                       why.place.empty() ? "" : ", because of ", why.place, why.message),
+           why.remedy, options.model.string(), ""});
+      break;
+    }
     CARINA_RETURN_IF_ERROR(partition::separateDequantizes(trial));
     std::set<size_t> failed;
     for (const partition::Unit& unit : partition::unloweredUnits(trial)) {
@@ -289,7 +297,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   if (carried && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
-    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options));
+    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.warnings));
     dump(options, "quantize", graph);
   }
   if (!quantizes) {

@@ -129,8 +129,7 @@ Result<partition::Partitioned> partitionFor(const Options& options, const npu::T
   } else {
     partitioned.graph = std::move(front.quantized);
   }
-  // The codes of networks that come quantized are theirs.
-  if (front.quantization) partition::keepFloatInside(partitioned.graph);
+  partition::keepFloatInside(partitioned.graph);
   return partitioned;
 }
 

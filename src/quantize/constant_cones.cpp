@@ -6,6 +6,11 @@
 #include "aten/executor.hpp"
 
 namespace carina::quantize {
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 24;  // of a value that operators blow up
+
+}  // namespace
 
 ConstantCones::ConstantCones(const ir::Graph& graph) {
   for (const ir::Node* node : graph.nodes()) {
@@ -13,7 +18,9 @@ ConstantCones::ConstantCones(const ir::Graph& graph) {
     if (!node->def().has(ir::kPure) || !node->regions().empty() || !aten::canExecute(node->def())) continue;
     const auto& operands = node->operands();
     if (!std::all_of(operands.begin(), operands.end(),
-                     [&](const ir::Value* operand) { return !operand || isKnown(operand); }))
+                     [&](const ir::Value* operand) { return !operand || isKnown(operand); }) ||
+        std::any_of(node->results().begin(), node->results().end(),
+                    [](const ir::Value* result) { return result->numElements() > kMostElements; }))
       continue;
     known_.insert(node->results().begin(), node->results().end());
   }

@@ -44,6 +44,11 @@ std::optional<Tensor> partOf(const ir::Node& node, Part part) {
   const auto whole = ir::dynCast<aten::DequantizePerTensor>(&node);
   const auto channels = ir::dynCast<aten::DequantizePerChannel>(&node);
   if (!whole && !channels) return std::nullopt;
+  if (channels &&
+      (!channels.scales()->isConstant() || channels.scales()->numElements() == 0 ||
+       (channels.zeroPoints() && (!channels.zeroPoints()->isConstant() ||
+                                  channels.zeroPoints()->numElements() != channels.scales()->numElements()))))
+    return std::nullopt;
   const Tensor& codes = node.operands()[0]->constant();
   Tensor result = Tensor::uninitialized(DType::Float32, codes.shape());
   const auto values = result.mutableAs<float>();
@@ -135,7 +140,9 @@ Grid inTwoParts(const Tensor& weight) {
   for (int64_t c = 0; c < channels; ++c) {
     const auto row = values.subspan(static_cast<size_t>(c * inner), static_cast<size_t>(inner));
     const Range range = rangeOf(row);
-    const double coarse = symmetricQParams(range.min, range.max, kInt8Weight, kEpsTiny).scale;
+    const bool zero = range.min == 0 && range.max == 0;
+    const double coarse =
+        symmetricQParams(range.min, range.max, kInt8Weight, zero ? kEpsInt8 : kEpsTiny).scale;
     const auto fine = static_cast<float>(coarse / 254);
     grid.scales[static_cast<size_t>(c)] = static_cast<float>(coarse);
     grid.scales[static_cast<size_t>(channels + c)] = fine;
@@ -287,6 +294,8 @@ class Inside {
 
   Status run(std::span<const Sample> samples) {
     CARINA_RETURN_IF_ERROR(foldConstantOperands());
+    CARINA_RETURN_IF_ERROR(
+        checkWeights(graph_, [this](const ir::Node& node) { return nodes_.count(&node) != 0; }));
     refineWeights();
     assign();
     const Annotation annotation = annotate(graph_, assignment_, options_);

@@ -16,6 +16,7 @@
 #include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
+#include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -46,26 +47,6 @@ Report carriedReport(const ir::Graph& graph) {
                               {}});
   }
   return report;
-}
-
-Status checkConstants(const ir::Graph& graph) {
-  std::vector<Diagnostic> problems;
-  for (ir::Node* node : graph.nodes()) {
-    const auto op = asWeighted(*node);
-    if (!op) continue;
-    for (const ir::Value* value : {op->weight, op->bias}) {
-      if (!value || value->dtype() != DType::Float32) continue;
-      bool nonFinite = false;
-      rangeOf(value->constant().as<float>(), &nonFinite);
-      if (nonFinite) {
-        problems.push_back(
-            {fmt::format("{} holds NaN or infinite values", value->name.empty() ? "a weight" : value->name),
-             "check the trained model: such weights cannot be quantized", "", node->where()});
-      }
-    }
-  }
-  if (!problems.empty()) return Error(std::move(problems));
-  return {};
 }
 
 /// Names for the values that have none, after the source node and the operator: float and quantized values
@@ -133,7 +114,7 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
     return fail("quantization needs calibration samples")
         .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
-  CARINA_RETURN_IF_ERROR(checkConstants(graph));
+  CARINA_RETURN_IF_ERROR(checkWeights(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
   nameValues(graph);
   if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples));

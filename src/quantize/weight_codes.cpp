@@ -42,6 +42,26 @@ float withShortProduct(float scale, double factor) {
 
 }  // namespace
 
+Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
+  std::vector<Diagnostic> problems;
+  for (ir::Node* node : graph.nodes()) {
+    const auto op = wanted && !wanted(*node) ? std::nullopt : asWeighted(*node);
+    if (!op) continue;
+    for (const ir::Value* value : {op->weight, op->bias}) {
+      if (!value || value->dtype() != DType::Float32) continue;
+      bool nonFinite = false;
+      rangeOf(value->constant().as<float>(), &nonFinite);
+      if (nonFinite) {
+        problems.push_back(
+            {fmt::format("{} holds NaN or infinite values", value->name.empty() ? "a weight" : value->name),
+             "check the trained model: such weights cannot be quantized", "", node->where()});
+      }
+    }
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  return {};
+}
+
 Sqnr WeightCodes::sqnr(const Tensor& weight) const {
   Sqnr result;
   const auto values = weight.as<float>();

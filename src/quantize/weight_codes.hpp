@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,10 @@
 #include "quantize/sqnr.hpp"
 
 namespace carina::quantize {
+
+/// Fails on float weights and biases that hold NaN or infinite values, with the layers' places. `wanted`: the
+/// nodes that it looks at; none: all.
+Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted = nullptr);
 
 /// real = scale * code, with one scale per index along `axis`, or a single one.
 struct WeightCodes {

@@ -181,8 +181,8 @@ TEST_P(ExecuTorchGraphs, KeepTheirParameters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExecuTorchGraphs,
-                         testing::Values("add", "add_small", "cat", "cnn", "conv", "dwconv", "linear",
-                                         "maxpool", "mean", "sigmoid", "softmax"));
+                         testing::Values("add", "add_small", "cat", "cnn", "conv", "dwconv", "linear", "lstm",
+                                         "maxpool", "mean", "sigmoid", "softmax", "transformer"));
 
 }  // namespace
 }  // namespace carina::pipeline

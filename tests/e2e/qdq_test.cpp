@@ -118,6 +118,21 @@ TEST_P(QuantizedForms, GiveTheSameOnNpuAndTosa) {
   EXPECT_TRUE(result->ok());
 }
 
+TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloatInside) {
+  Options options;
+  options.model = test::dataDir() / "qdq" / "lstm.pt2";
+  options.target = "ethos-u85-256";
+  options.cpuOps = {"lstm"};
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_FALSE(built->partitioned.wholly);
+  for (const ir::Node* node : built->graph().nodes()) {
+    const auto q = ir::dynCast<aten::QuantizePerTensor>(node);
+    EXPECT_FALSE(q && q.dtype() == DType::Int16 && !ir::producerAs<aten::DequantizePerTensor>(q.input()))
+        << node->where();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, QuantizedForms, testing::ValuesIn(forms()),
                          [](const auto& test) { return test.param; });
 

@@ -96,6 +96,49 @@ TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {
   EXPECT_GT(widened, 0u);
 }
 
+/// A linear layer with float weights and what keeps it from being one operation.
+void addLayer(Inside& n, Tensor weight) {
+  Value* x = n.both(n.input({4, 8}));
+  Value* y =
+      aten::Linear::create(n.b, x, n.graph.addConstant(std::move(weight)), n.constant({6}, -1, 1)).output();
+  n.done(n.both(aten::MulTensor::create(n.b, y, aten::Sigmoid::create(n.b, y).output()).output(), 0.05));
+}
+
+TEST(QuantizeInside, FloatWeightsKeepMoreThanEightBits) {
+  Inside n;
+  addLayer(n, ramp({6, 8}, -0.7f, 0.9f));
+  const Tensor weight = ramp({6, 8}, -0.7f, 0.9f);
+  ASSERT_TRUE(quantizeInside(n.graph, n.operators(), Settings{}, {}).ok());
+  const ir::Node* layer = nullptr;
+  for (const ir::Node* node : n.graph.nodes()) {
+    if (ir::isa<aten::Linear>(node)) layer = node;
+  }
+  ASSERT_TRUE(layer);
+  const auto grid = ir::producerAs<aten::DequantizePerChannel>(layer->operands()[1]);
+  ASSERT_TRUE(grid);
+  ASSERT_EQ(grid.input()->shape(), (Shape{12, 8}));
+  for (int64_t i = 0; i < 48; ++i) {
+    const auto part = [&](int64_t at) {
+      return static_cast<double>(grid.input()->constant().integerAt(at)) *
+             grid.scales()->constant().realAt(at / 8);
+    };
+    EXPECT_NEAR(part(i) + part(48 + i), weight.realAt(i), 0.9 / 127 / 254);
+  }
+}
+
+TEST(QuantizeInside, WeightsThatAreZeroOrNoNumbers) {
+  Inside zero;
+  addLayer(zero, Tensor::zeros(DType::Float32, {6, 8}));
+  EXPECT_LE(worstChange(zero, ramp({4, 8}, -2.5f, 2.5f), {}), 1.001 * 0.05);
+  Inside n;
+  Tensor weight = ramp({6, 8}, -0.7f, 0.9f);
+  weight.mutableAs<float>()[7] = std::nanf("");
+  addLayer(n, std::move(weight));
+  const Status status = quantizeInside(n.graph, n.operators(), Settings{}, {});
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().str().find("NaN"), std::string::npos);
+}
+
 TEST(QuantizeInside, WeightsThatComeAsCodesKeepThem) {
   Inside n;
   // The rows of two quantized matrices, one behind the other and turned round: the codes are those of both.
