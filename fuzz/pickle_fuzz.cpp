@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {"archive/data/0", std::string(96, '\1')},
       {"archive/data/1", std::string(24, '\2')}};
   const auto archive = std::make_shared<const std::string>(writeZip(members));
+  (void)pt2::readPickledArguments(asBytes(*archive), archive);
   const auto tensors = pt2::readPickledTensors(asBytes(*archive), archive);
   if (!tensors.ok()) return 0;
   Budget views(size_t{1} << 20);

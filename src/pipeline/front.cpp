@@ -109,9 +109,9 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
 
 /// Samples that are read without an error and are probably wrong.
 void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<const quantize::Sample> samples,
-                   std::vector<Diagnostic>& warnings) {
+                   std::span<const Tensor> examples, std::vector<Diagnostic>& warnings) {
   if (options.calibration.empty()) return;
-  for (Diagnostic& doubt : quantize::doubtsAbout(graph, samples, {})) {
+  for (Diagnostic& doubt : quantize::doubtsAbout(graph, samples, examples)) {
     doubt.file = options.calibration.string();
     warnings.push_back(std::move(doubt));
   }
@@ -190,17 +190,20 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   ir::Graph graph;
   ModuleClasses classes;
   std::vector<Diagnostic> warnings;
+  std::vector<Tensor> examples;
   {
     Stopwatch watch(times, "read");
-    CARINA_TRY(pt2::ExportedProgram program,
-               pt2::readExportedProgram(options.model, {.model = options.program}));
+    pt2::ReadOptions reading{.model = options.program};
+    reading.examples = !options.calibration.empty();
+    CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
+    examples = std::move(program.examples);
     graph = std::move(program.graph);
     classes = std::move(program.moduleClasses);
     warnings = std::move(program.warnings);
     warnOfNumbers(program, options, warnings);
   }
   dump(options, "read", graph);
-  auto front = frontOf(options, std::move(graph), times, std::move(classes));
+  auto front = frontOf(options, std::move(graph), times, std::move(classes), examples);
   if (front) front->warnings.insert(front->warnings.begin(), warnings.begin(), warnings.end());
   return front;
 }
@@ -258,7 +261,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
 }
 
 Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                        ModuleClasses classes) {
+                        ModuleClasses classes, std::span<const Tensor> examples) {
   CARINA_RETURN_IF_ERROR(aten::removeEmptyTensors(graph));
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   Front front;
@@ -305,15 +308,20 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     return front;
   }
   CARINA_TRY(auto samples, readSamples(options, graph));
-  warnOfSamples(options, graph, samples, front.warnings);
+  warnOfSamples(options, graph, samples, examples, front.warnings);
   Stopwatch watch(times, "quantize");
   auto quantized = quantize::quantize(std::move(graph), quantizer.options, samples, options.progress);
-  if (!quantized) return std::move(quantized).error().inFile(options.model.string());
+  if (!quantized) {
+    return std::move(quantized)
+        .error()
+        .inFile(options.model.string())
+        .withRemedy("the float network cannot compute this: check the calibration data");
+  }
   if (options.measureSqnr) {
     CARINA_RETURN_IF_ERROR(quantize::measureSqnr(*quantized, samples, quantized->report));
   }
   if (options.estimateAccuracy) {
-    constexpr size_t kSamples = 4;
+    constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
     CARINA_TRY(front.accuracy, quantize::estimateAccuracy(*quantized, samples, kSamples));
   }
   front.source = std::move(quantized->reference);
@@ -328,9 +336,9 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
 }  // namespace
 
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes) {
+                      ModuleClasses classes, std::span<const Tensor> examples) {
   auto front = ir::rejectInvalidNodes(
-      "", [&] { return makeFront(options, std::move(graph), times, std::move(classes)); });
+      "", [&] { return makeFront(options, std::move(graph), times, std::move(classes), examples); });
   if (!front) return std::move(front).error().inFile(options.model.string());
   return front;
 }

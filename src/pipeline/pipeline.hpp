@@ -123,9 +123,9 @@ struct Front {
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 /// Python classes by module path, "" for the root.
 using ModuleClasses = std::map<std::string, std::string>;
-/// The same for an aten graph as it was exported.
+/// The same for an aten graph as it was exported. `examples`: inputs that it was exported with, or nothing.
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes = {});
+                      ModuleClasses classes = {}, std::span<const Tensor> examples = {});
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);

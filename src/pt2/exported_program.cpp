@@ -3,12 +3,14 @@
 
 #include <unordered_map>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
 #include "pt2/archive.hpp"
 #include "pt2/document.hpp"
 #include "pt2/graph_builder.hpp"
+#include "pt2/pickle.hpp"
 #include "pt2/refusals.hpp"
 #include "pt2/state_writes.hpp"
 #include "pt2/unused_nodes.hpp"
@@ -34,6 +36,26 @@ void findState(BuiltProgram& built) {
 Result<ProgramDocument> readDocument(const Archive& archive, const std::string& model) {
   CARINA_TRY(const JsonText json, archive.graph(model));
   return readProgramDocument(json.root());
+}
+
+/// The inputs that torch.export was called with, as far as the archive has them in a form that fits.
+std::vector<Tensor> readExamples(const Archive& archive, const std::string& model, const ir::Graph& graph) {
+  const ZipArchive::Member* member = archive.container() == Container::FlatZip
+                                         ? archive.find("serialized_example_inputs.pt")
+                                         : archive.find(fmt::format("data/sample_inputs/{}.pt", model));
+  if (!member) return {};
+  auto contents = archive.read(*member);
+  if (!contents.ok()) return {};
+  const auto stored = readPickledArguments(contents->bytes, contents->owner, archive.inflation());
+  if (!stored.ok() || stored->size() != graph.inputs().size()) return {};
+  Budget copies = Budget::ofFile(archive.fileBytes(), 1 << 20, 1);
+  std::vector<Tensor> examples;
+  for (size_t i = 0; i < stored->size(); ++i) {
+    auto tensor = denseTensor((*stored)[i], copies);
+    if (!tensor.ok() || tensor->shape() != graph.inputs()[i]->shape()) return {};
+    examples.push_back(std::move(*tensor));
+  }
+  return examples;
 }
 
 }  // namespace
@@ -76,6 +98,7 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   CARINA_RETURN_IF_ERROR(ir::verify(built.graph));
   findState(built);
   program.graph = std::move(built.graph);
+  if (options.examples) program.examples = readExamples(archive, program.model, program.graph);
   program.inputs = std::move(built.inputs);
   program.outputs = std::move(built.outputs);
   program.state = std::move(built.state);
@@ -88,7 +111,13 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
 Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path, const ReadOptions& options) {
   CARINA_TRY(const auto file, MappedFile::open(path));
   auto program = readExportedProgram(file->bytes(), file, options);
-  if (!program.ok()) return std::move(program).error().inFile(file->path());
+  if (!program.ok()) {
+    return std::move(program)
+        .error()
+        .inFile(file->path())
+        .withRemedy(
+            "Export the program again (torch.export.save), if possible with a recent version of torch.");
+  }
   for (Diagnostic& warning : program->warnings) warning.file = file->path();
   return program;
 }
@@ -96,7 +125,7 @@ Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path, c
 Result<std::vector<std::string>> modelNames(const std::filesystem::path& path) {
   CARINA_TRY(const auto file, MappedFile::open(path));
   auto archive = Archive::open(file->bytes(), file);
-  if (!archive.ok()) return std::move(archive).error().inFile(file->path());
+  if (!archive.ok()) return std::move(archive).error().inFile(file->path()).withRemedy(kDamagedRemedy);
   return archive->models();
 }
 

@@ -25,6 +25,7 @@ enum class StatePolicy : uint8_t {
 struct ReadOptions {
   std::string model;  // which program of an archive with several; empty: the only one, or "model"
   StatePolicy state = StatePolicy::Refuse;
+  bool examples = false;  // fill in ExportedProgram::examples
 };
 
 enum class Container : uint8_t {
@@ -78,6 +79,9 @@ struct ExportedProgram {
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
   std::vector<ExposedBuffer> exposedBuffers;
+  /// With ReadOptions::examples: what the program was exported with, a tensor per graph input. Empty when the
+  /// archive keeps none, or none that can be read and fits: nothing but messages depends on them.
+  std::vector<Tensor> examples;
   /// Python classes by module path ("" for the root): {"stem.0", "torch.nn.modules.conv.Conv2d"}.
   std::map<std::string, std::string> moduleClasses;
   /// What was left out without changing the results: writes to inputs, state that nothing reads.

@@ -78,7 +78,36 @@ class Reader {
     return tensors;
   }
 
+  Result<std::vector<StoredTensor>> arguments() {
+    CARINA_RETURN_IF_ERROR(execute());
+    if (stack_.size() != 1) return damaged();
+    std::vector<StoredTensor> tensors;
+    CARINA_RETURN_IF_ERROR(collect(stack_[0], 0, tensors));
+    return tensors;
+  }
+
  private:
+  /// Containers may hold each other, and one of them any number of times: depth and work are bounded.
+  Status collect(Ref ref, int depth, std::vector<StoredTensor>& tensors) {
+    constexpr int kMostDepth = 32;
+    if (depth > kMostDepth) return fail("the pickle nests its containers more than {} deep", kMostDepth);
+    CARINA_RETURN_IF_ERROR(spend(1));
+    if (const auto* view = as<View>(ref)) {
+      CARINA_RETURN_IF_ERROR(spend(2 * view->tensor->sizes.size()));
+      tensors.push_back(*view->tensor);
+      return {};
+    }
+    const auto* tuple = as<Tuple>(ref);
+    const auto* list = as<List>(ref);
+    if (tuple || list) {
+      for (const Ref item : tuple ? tuple->items : list->items)
+        CARINA_RETURN_IF_ERROR(collect(item, depth + 1, tensors));
+    } else if (const auto* dict = as<Dict>(ref)) {
+      for (const auto& [key, value] : dict->items) CARINA_RETURN_IF_ERROR(collect(value, depth + 1, tensors));
+    }
+    return {};
+  }
+
   Error damaged() const { return fail("the pickle is damaged at byte {}", at_); }
 
   /// For what an opcode copies out of values made before: opcodes are a byte long, and what they name can be
@@ -466,11 +495,11 @@ class Reader {
   Budget work_;
 };
 
-}  // namespace
-
-Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
-                                                      std::shared_ptr<Budget> inflation) {
-  if (bytes.empty()) return std::vector<PickledTensor>{};
+/// Hands the pickle of a torch.save() archive to `read`.
+template <typename Tensors>
+Result<Tensors> readTorchSave(ByteSpan bytes, std::shared_ptr<const void> owner,
+                              std::shared_ptr<Budget> inflation, Result<Tensors> (Reader::*read)()) {
+  if (bytes.empty()) return Tensors{};
   CARINA_TRY(const ZipArchive zip, ZipArchive::open(bytes, std::move(owner), std::move(inflation)));
   if (zip.members().empty()) return fail("the torch.save() archive is empty");
   const std::string& first = zip.members().front().name;
@@ -484,7 +513,20 @@ Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::share
   const ZipArchive::Member* program = zip.find(root + "data.pkl");
   if (!program) return fail("the torch.save() archive has no data.pkl");
   CARINA_TRY(const ZipArchive::Contents contents, zip.read(*program));
-  return Reader(zip, root, contents.bytes).run();
+  Reader reader(zip, root, contents.bytes);
+  return (reader.*read)();
+}
+
+}  // namespace
+
+Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                                      std::shared_ptr<Budget> inflation) {
+  return readTorchSave(bytes, std::move(owner), std::move(inflation), &Reader::run);
+}
+
+Result<std::vector<StoredTensor>> readPickledArguments(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                                       std::shared_ptr<Budget> inflation) {
+  return readTorchSave(bytes, std::move(owner), std::move(inflation), &Reader::arguments);
 }
 
 }  // namespace carina::pt2

@@ -24,4 +24,10 @@ struct PickledTensor {
 Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
                                                       std::shared_ptr<Budget> inflation = nullptr);
 
+/// `bytes`: a torch.save() zip of what torch.export was called with, (args, kwargs). The tensors in it in
+/// order, through tuples, lists and dictionaries; other arguments are left out. Errors and `inflation` as
+/// above.
+Result<std::vector<StoredTensor>> readPickledArguments(ByteSpan bytes, std::shared_ptr<const void> owner,
+                                                       std::shared_ptr<Budget> inflation = nullptr);
+
 }  // namespace carina::pt2

@@ -52,7 +52,8 @@ std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Samp
            "give samples of what the network will see", "", place});
       continue;
     }
-    if (i >= examples.size() || examples[i].dtype() != DType::Float32 || examples[i].numElements() == 0)
+    if (i >= examples.size() || examples[i].shape() != input.shape() ||
+        examples[i].dtype() != DType::Float32 || examples[i].numElements() == 0)
       continue;
     Values example;
     example.add(examples[i]);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calibration data, inputs and quantization: data that would ruin a network is said to, and what a program
 // does not do on the NPU.
+#include <algorithm>
+#include <cmath>
+
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "cli.hpp"
@@ -46,6 +49,18 @@ TEST_F(CliData, ConstantCalibrationIsDoubted) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("zero.npz: input 0"), HasSubstr("is 0 everywhere")));
   writeArray("real.npz", "calib0", samples());
   EXPECT_THAT(compileDigits("real.npz").err, IsEmpty());
+}
+
+TEST_F(CliData, BytesAsFloatsAreDoubted) {
+  Tensor bytes = samples();
+  const auto [low, high] = std::minmax_element(bytes.as<float>().begin(), bytes.as<float>().end());
+  const float scale = 255 / (*high - *low), zero = *low;
+  for (float& value : bytes.mutableAs<float>()) value = std::nearbyint((value - zero) * scale);
+  writeArray("bytes.npz", "calib0", bytes);
+  const Outcome result = compileDigits("bytes.npz");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: "), HasSubstr("bytes.npz: input 0 ('x')"),
+                                HasSubstr("whole numbers from 0 to 255"), HasSubstr("exported with")));
 }
 
 TEST_F(CliData, ArraysOfOtherNamesAndLayoutsAreRecognised) {

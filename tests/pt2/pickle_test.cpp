@@ -51,12 +51,16 @@ class Pickle {
   std::string text_;
 };
 
-Result<std::vector<PickledTensor>> read(const std::string& program) {
+std::shared_ptr<const std::string> archiveOf(const std::string& program) {
   const std::vector<std::pair<std::string, std::string>> members{
       {"archive/data.pkl", program},
       {"archive/byteorder", "little"},
       {"archive/data/0", std::string("\0\0\x80?\0\0\0@", 8)}};
-  const auto text = std::make_shared<const std::string>(writeZip(members));
+  return std::make_shared<const std::string>(writeZip(members));
+}
+
+Result<std::vector<PickledTensor>> read(const std::string& program) {
+  const auto text = archiveOf(program);
   return readPickledTensors(asBytes(*text), text);
 }
 
@@ -172,6 +176,36 @@ TEST(Pickle, StoragesAreChecked) {
   EXPECT_NE(errorOf(Pickle().raw("}").string("a").tensor("0", 2, 3).raw("s").done())
                 .find("has 8 bytes, 3 elements"),
             std::string::npos);
+}
+
+TEST(Pickle, ArgumentsOfAnExportInOrder) {
+  // ((a, 7, [b]), {"k": None, "x": a}) and a list that holds itself.
+  const auto text = archiveOf(Pickle()
+                                  .raw("(")
+                                  .tensor("0", 2, 2)
+                                  .raw("q\x01")
+                                  .integer(7)
+                                  .raw("]")
+                                  .tensor("0", 1, 2)
+                                  .raw("at}")
+                                  .string("k")
+                                  .raw("Ns")
+                                  .string("x")
+                                  .raw("h\x01s\x86")
+                                  .done());
+  const auto tensors = readPickledArguments(asBytes(*text), text);
+  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
+  ASSERT_EQ(tensors->size(), 3u);
+  EXPECT_EQ((*tensors)[0].sizes, (Shape{2}));
+  EXPECT_EQ((*tensors)[1].sizes, (Shape{1}));
+  EXPECT_EQ((*tensors)[2].sizes, (Shape{2}));
+  const auto cycle = archiveOf(Pickle()
+                                   .raw("]q\x01h\x01"
+                                        "a")
+                                   .done());
+  const auto refused = readPickledArguments(asBytes(*cycle), cycle);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().str().find("more than 32 deep"), std::string::npos);
 }
 
 TEST(Pickle, CyclesDoNoHarm) {
