@@ -40,7 +40,7 @@ void addAssemble(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     run = [flags] {
       const Status status = assemble(*flags);
-      return status.ok() ? 0 : report(Status(status).error());
+      return status.ok() ? 0 : report(Status(status).error(), flags->input);
     };
   });
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "console.hpp"
@@ -22,13 +23,13 @@ Result<pipeline::Check> checkFile(const Flags& flags) {
   CARINA_TRY(auto file, MappedFile::open(flags.file));
   CARINA_TRY(const auto tensorData, pte::readTensorDataFiles(flags.tensorData));
   auto check = pipeline::checkProgram(file->bytes(), tensorData);
-  if (!check) return std::move(check).error().inFile(flags.file.string());
+  if (!check) return std::move(check).error().inFile(flags.file.string()).withRemedy(kDamagedRemedy);
   return check;
 }
 
 int check(const Flags& flags) {
   auto result = checkFile(flags);
-  if (!result) return report(result.error());
+  if (!result) return report(result.error(), flags.file);
   fmt::print("{}", flags.json ? report::checkJson(*result) : report::checkText(*result));
   return result->ok() ? 0 : 1;
 }

@@ -40,9 +40,9 @@ int compile(const Flags& flags) {
   options.estimateAccuracy = true;
   options.requireNpu = flags.requireNpu;
   auto build = pipeline::build(options);
-  if (!build) return report(build.error());
+  if (!build) return report(build.error(), options.model);
   warn(build->warnings);
-  if (auto status = write(*build, flags); !status.ok()) return report(status.error());
+  if (auto status = write(*build, flags); !status.ok()) return report(status.error(), flags.output);
   fmt::print("{}", report::summary(*build, flags.output));
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build->times));
   return 0;

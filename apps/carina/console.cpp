@@ -15,6 +15,14 @@ int report(const Error& error) {
   return 1;
 }
 
+int report(const Error& error, const std::filesystem::path& input) {
+  std::vector<Diagnostic> diagnostics = error.diagnostics();
+  for (Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.file.empty() && !diagnostic.place.starts_with("--")) diagnostic.file = input.string();
+  }
+  return report(Error(std::move(diagnostics)));
+}
+
 void warn(std::span<const Diagnostic> warnings) {
   for (const Diagnostic& warning : warnings) fmt::print(stderr, "carina: warning: {}\n", warning.str());
 }

@@ -15,6 +15,9 @@ namespace carina::app {
 
 /// Prints every diagnostic as "carina: error: ..." and returns the exit status 1.
 int report(const Error& error);
+/// The same of a command on the file `input`: what names no file is about that one, except what is about an
+/// option (its place begins with "--").
+int report(const Error& error, const std::filesystem::path& input);
 
 /// Prints every warning as "carina: warning: ..." on stderr.
 void warn(std::span<const Diagnostic> warnings);

@@ -41,9 +41,11 @@ Status execute(Flags flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.json}));
   if (!flags.input.empty()) {
     CARINA_TRY(image.plan.inputs, readArrays(flags.input));
+    image.plan.inputsFile = flags.input.string();
   }
   if (!flags.expected.empty()) {
     CARINA_TRY(image.plan.expected, readArrays(flags.expected));
+    image.plan.expectedFile = flags.expected.string();
   }
   CARINA_TRY(const firmware::Image built, firmware::buildImage(image));
   OutputFiles files;
@@ -122,7 +124,7 @@ void addFirmware(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     run = [flags] {
       auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error());
+      return status.ok() ? 0 : report(status.error(), flags->image.program);
     };
   });
 }

@@ -60,7 +60,7 @@ void addInspect(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     run = [flags] {
       const Status status = flags->check ? check(*flags) : show(*flags);
-      return status.ok() ? 0 : report(Status(status).error());
+      return status.ok() ? 0 : report(Status(status).error(), flags->file);
     };
   });
 }

@@ -32,7 +32,7 @@ int table(const std::string& targets) {
 int ops(const Flags& flags) {
   if (flags.build.options.model.empty()) return table(flags.build.options.target);
   auto list = pipeline::listOperators(flags.build.finish());
-  if (!list) return report(list.error());
+  if (!list) return report(list.error(), flags.build.options.model);
   warn(list->warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(list->times));
   fmt::print("{}", flags.json ? report::operatorsJson(*list) : report::operatorsText(*list));

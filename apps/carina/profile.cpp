@@ -48,7 +48,7 @@ void addProfile(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     run = [flags] {
       auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error());
+      return status.ok() ? 0 : report(status.error(), flags->build.options.model);
     };
   });
 }

@@ -137,7 +137,7 @@ void addRun(CLI::App& app, Run& run) {
     flags->onlyForFirmware = platformOptionGiven(*command);
     run = [flags] {
       auto code = execute(*flags);
-      return code.ok() ? *code : report(code.error());
+      return code.ok() ? *code : report(code.error(), flags->run.file);
     };
   });
 }

@@ -54,7 +54,7 @@ void addSweep(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     run = [flags] {
       auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error());
+      return status.ok() ? 0 : report(status.error(), flags->build.options.model);
     };
   });
 }

@@ -40,7 +40,7 @@ Result<pipeline::Verification> runVerification(const Flags& flags) {
 
 int verify(const Flags& flags) {
   auto result = runVerification(flags);
-  if (!result) return report(result.error());
+  if (!result) return report(result.error(), flags.build.options.model);
   fmt::print("{}", report::verificationText(*result, flags.layers));
   return result->ok() ? 0 : 1;
 }

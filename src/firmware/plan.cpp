@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/array_fit.hpp"
+#include "base/damaged.hpp"
 #include "carina/kernels.hpp"
 #include "carina/runtime.hpp"
 #include "device/aligned_buffer.hpp"
@@ -26,7 +28,9 @@ class Planner {
 
   Result<Plan> run() {
     CARINA_TRY(plan_.platform, findPlatform(options_.platform));
-    CARINA_TRY(program_, pte::readProgram(file_));
+    auto program = pte::readProgram(file_);
+    if (!program) return std::move(program).error().withRemedy(kDamagedRemedy);
+    program_ = std::move(*program);
     CARINA_RETURN_IF_ERROR(chooseMethod());
     CARINA_RETURN_IF_ERROR(chooseNpu());
     CARINA_RETURN_IF_ERROR(listKernels());
@@ -191,7 +195,10 @@ class Planner {
     for (size_t i = 0; i < ids.size(); ++i) {
       const Tensor* tensor = findTensor(arrays, fmt::format("{}{}", prefix, i));
       if (tensor == nullptr && i == 0 && arrays.size() == 1) tensor = findTensor(arrays, "");
-      if (tensor == nullptr) return fail("array '{}{}' is missing", prefix, i);
+      if (tensor == nullptr) {
+        return fail("array '{}{}' is missing", prefix, i)
+            .withRemedy(heldArrays(arrays, fmt::format("{}{}", prefix, i), {}));
+      }
       renamed.emplace_back(fmt::format("in{}", i), *tensor);
     }
     std::vector<pipeline::Port> ports;
@@ -214,15 +221,17 @@ class Planner {
 
   Status packArrays() {
     if (!options_.inputs.empty()) {
-      CARINA_RETURN_IF_ERROR(
-          pack(options_.inputs, "in", "input", method().inputs, &plan_.inputs, &plan_.samples));
+      auto packed = pack(options_.inputs, "in", "input", method().inputs, &plan_.inputs, &plan_.samples);
+      if (!packed.ok()) return std::move(packed).error().inFile(options_.inputsFile);
     }
     if (options_.expected.empty()) return {};
     uint32_t samples = 0;
-    CARINA_RETURN_IF_ERROR(
-        pack(options_.expected, "out", "output", method().outputs, &plan_.expected, &samples));
+    auto packed = pack(options_.expected, "out", "output", method().outputs, &plan_.expected, &samples);
+    if (!packed.ok()) return std::move(packed).error().inFile(options_.expectedFile);
     if (samples == plan_.samples) return {};
-    return fail("the expected outputs hold {} samples, the inputs {}", samples, plan_.samples);
+    return fail("the expected outputs hold {} samples, the inputs {}", samples, plan_.samples)
+        .inFile(options_.expectedFile)
+        .withRemedy("give one for each sample of --input");
   }
 
   /// The blocks in the order in which they get the fast memory: what must be there first. The CPU's own pools

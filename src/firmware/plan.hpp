@@ -20,14 +20,15 @@ namespace carina::firmware {
 constexpr int64_t kStack = 4096, kStackOfKernels = 6144;
 
 struct PlanOptions {
-  std::string platform;        // "corstone-300"
-  std::string method;          // empty: the first
-  int32_t npuMacs = 0;         // of the platform's NPU; 0: what the program was compiled for
-  bool programByFile = false;  // the program is not linked in but read by semihosting
-  bool semihosted = false;     // inputs and outputs by files
-  int64_t stackBytes = 0;      // 0: what the program's kernels call for
-  NamedTensors inputs;         // in0, in1, ...; empty: every element is 1
-  NamedTensors expected;       // out0, out1, ...; empty: nothing to compare with
+  std::string platform;                  // "corstone-300"
+  std::string method;                    // empty: the first
+  int32_t npuMacs = 0;                   // of the platform's NPU; 0: what the program was compiled for
+  bool programByFile = false;            // the program is not linked in but read by semihosting
+  bool semihosted = false;               // inputs and outputs by files
+  int64_t stackBytes = 0;                // 0: what the program's kernels call for
+  NamedTensors inputs;                   // in0, in1, ...; empty: every element is 1
+  NamedTensors expected;                 // out0, out1, ...; empty: nothing to compare with
+  std::string inputsFile, expectedFile;  // where they come from, for messages
 };
 
 /// A block of memory and the region that it goes to.

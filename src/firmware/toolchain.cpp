@@ -52,7 +52,9 @@ Result<CommandOutcome> runCommand(const std::vector<std::string>& command, const
   close(ends[1]);
   CommandOutcome outcome;
   outcome.output = readAll(ends[0]);
-  if (failed != 0) return fail("{} cannot be started: {}", command.front(), std::strerror(failed));
+  if (failed != 0)
+    return fail("{} cannot be started: {}", command.front(), std::strerror(failed))
+        .withRemedy("install the cross compiler (Debian: gcc-arm-none-eabi), or name one with --compiler");
   int state = 0;
   while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
   }

@@ -78,6 +78,7 @@ Result<const Target*> findTarget(std::string_view name) {
   names.emplace_back("cpu");
   const std::string nearest = nearestWord(name, names);
   return fail("unknown target '{}'", name)
+      .at("--target")
       .withRemedy(fmt::format("{}targets: {}",
                               nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest),
                               fmt::join(names, ", ")));

@@ -85,14 +85,19 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
     }
     if (*stacking != Stacking::None) {
       if (batch.stacking != Stacking::None && array->dim(0) != samples) {
-        return fail("holds {} samples, an earlier input {}", array->dim(0), samples).at(name);
+        return fail("holds {} samples, an earlier input {}", array->dim(0), samples)
+            .at(name)
+            .withRemedy("give the same number of samples for every input");
       }
       batch.stacking = *stacking;
       samples = array->dim(0);
-      if (samples == 0) return fail("holds no sample").at(name);
+      if (samples == 0) return fail("holds no sample").at(name).withRemedy("give at least one");
     }
     auto fitted = fitType(*array, port.type.dtype);
-    if (!fitted) return std::move(fitted).error().at(name);
+    if (!fitted) {
+      return std::move(fitted).error().at(name).withRemedy(
+          fmt::format("program input {} takes {}", i, ir::typeText(port.type)));
+    }
     inputs.push_back(std::move(*fitted));
   }
   for (int64_t n = 0; n < (batch.stacking == Stacking::None ? 1 : samples); ++n) {

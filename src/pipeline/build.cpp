@@ -7,6 +7,7 @@
 #include "ir/printer.hpp"
 #include "npu/payload.hpp"
 #include "pipeline/assemble.hpp"
+#include "pipeline/chosen_machine.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
@@ -84,7 +85,14 @@ Status compileDelegates(Build& build) {
     compilerOptions.optimize = options.optimize;
     compilerOptions.dump = options.dump;
     auto compiled = compiler::compile(delegate.tosa, *build.machine, compilerOptions);
-    if (!compiled) return std::move(compiled).error().inFile(options.model.string());
+    if (!compiled) {
+      return std::move(compiled)
+          .error()
+          .inFile(options.model.string())
+          .withRemedy(
+              "change the network there, or choose another target: 'carina ops --target TARGET' lists what "
+              "runs where");
+    }
     build.compiled.push_back(std::move(*compiled));
   }
   return {};
@@ -184,9 +192,7 @@ Status checkWholly(const Build& build) {
 Result<Build> build(const Options& options) {
   // A wrong name is said before the network is read.
   if (options.target != "cpu") {
-    auto machine =
-        npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile);
-    if (!machine) return std::move(machine).error();
+    if (auto machine = chosenMachine(options); !machine) return std::move(machine).error();
   }
   std::vector<StageTime> times;
   CARINA_TRY(Front front, runFront(options, times));
@@ -200,8 +206,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   build.options = options;
   build.times = std::move(times);
   if (options.target != "cpu") {
-    CARINA_TRY(build.machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
-                                               options.configFile));
+    CARINA_TRY(build.machine, chosenMachine(options));
   }
   build.source = std::move(front.source);
   build.warnings = std::move(front.warnings);
@@ -266,7 +271,8 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     CARINA_TRY(const std::string bytes, tosa_io::writeTosa(build.partitioned.delegates.front().tosa));
     return files.add(output, bytes);
   }
-  if (build.compiled.empty()) return fail("target cpu has no NPU part to write").inFile(output.string());
+  if (build.compiled.empty())
+    return fail("target cpu has no NPU part to write").inFile(output.string()).withRemedy("write a .pte");
   if (extension == ".tflite") {
     auto bytes = tfliteModel(build);
     if (!bytes) return std::move(bytes).error().inFile(output.string());

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "npu/disassembler.hpp"
 #include "npu/payload.hpp"
@@ -169,7 +170,8 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::Firmware:
     case FileKind::EtDump:
     case FileKind::Json:
-      return fail("a {} holds no command stream", fileKindName(kind));
+      return fail("a {} holds no command stream", fileKindName(kind))
+          .withRemedy("programs and models that were compiled for an Ethos-U hold them");
     case FileKind::Unknown:
       break;
   }
@@ -180,7 +182,7 @@ Result<std::vector<CommandStream>> commandStreams(const std::filesystem::path& f
                                                   std::string_view target) {
   CARINA_TRY(const auto mapped, MappedFile::open(file));
   auto streams = commandStreams(mapped->bytes(), target, fileKind(mapped->bytes(), file));
-  if (!streams) return std::move(streams).error().inFile(file.string());
+  if (!streams) return std::move(streams).error().inFile(file.string()).withRemedy(kDamagedRemedy);
   return streams;
 }
 

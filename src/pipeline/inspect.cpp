@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/inspect.hpp"
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
@@ -152,7 +153,8 @@ Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& fi
   if (*options.part >= streams.size()) {
     return fail("there is no part {}: the file holds {} command stream{}", *options.part, streams.size(),
                 streams.size() == 1 ? "" : "s")
-        .inFile(file.string());
+        .inFile(file.string())
+        .withRemedy("parts are counted from 0");
   }
   std::vector<CommandStream> one;
   one.push_back(std::move(streams[*options.part]));
@@ -166,16 +168,18 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
   std::string text;
   if (!options.commandsOnly) {
     auto content = contentText(file, mapped->bytes());
-    if (!content) return std::move(content).error().inFile(file.string());
+    if (!content) return std::move(content).error().inFile(file.string()).withRemedy(kDamagedRemedy);
     text = std::move(*content);
     if (!mayHoldCommands(fileKind(mapped->bytes(), file))) return text;
   }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty() && options.commandsOnly)
-    return fail("the file holds no command stream").inFile(file.string());
+    return fail("the file holds no command stream")
+        .inFile(file.string())
+        .withRemedy("programs and models that were compiled for an Ethos-U hold them");
   for (const CommandStream& stream : streams) {
     auto commands = streamText(stream);
-    if (!commands) return std::move(commands).error().inFile(file.string());
+    if (!commands) return std::move(commands).error().inFile(file.string()).withRemedy(kDamagedRemedy);
     if (!text.empty()) text += "\n";
     text += *commands;
   }
@@ -184,7 +188,10 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
 
 Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options) {
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
-  if (streams.empty()) return fail("the file holds no command stream").inFile(file.string());
+  if (streams.empty())
+    return fail("the file holds no command stream")
+        .inFile(file.string())
+        .withRemedy("programs and models that were compiled for an Ethos-U hold them");
   CheckedFile checked;
   for (const CommandStream& stream : streams) {
     ++checked.streams;

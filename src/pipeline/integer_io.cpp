@@ -40,7 +40,8 @@ Status checkType(const std::string& what, DType found, ProgramIo asked) {
 }
 
 Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
-  if (input->isGraphOutput()) return fail("program input '{}' is also an output", input->name);
+  if (input->isGraphOutput())
+    return fail("program input '{}' is also an output", input->name).withRemedy("use --io float");
   auto quantizer = commonQuantizer(*input);
   if (!quantizer) {
     return fail("program input '{}' is not quantized in one way by all its users", input->name)

@@ -7,6 +7,7 @@
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
 #include "ir/invalid_node.hpp"
+#include "pipeline/chosen_machine.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
@@ -181,8 +182,7 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   options.madeUpSamples = options.calibration.empty();
   std::optional<npu::Machine> machine;
   if (options.target != "cpu") {
-    CARINA_TRY(machine, npu::makeMachine(options.target, options.systemConfig, options.memoryMode,
-                                         options.configFile));
+    CARINA_TRY(machine, chosenMachine(options));
   }
   std::vector<StageTime> times;
   CARINA_TRY(Front front, makeFront(options, times));

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "compiler/operation_builder.hpp"
 #include "npu/disassembler.hpp"
@@ -146,7 +147,7 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
       return profileStream(stream, profile.machine);
     };
     auto part = read();
-    if (!part) return std::move(part).error().inFile(profile.file.string());
+    if (!part) return std::move(part).error().inFile(profile.file.string()).withRemedy(kDamagedRemedy);
     profile.parts.push_back(std::move(*part));
   }
   return {};

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "base/output_path.hpp"
@@ -53,7 +54,13 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
   const auto start = std::chrono::steady_clock::now();
   auto outputs = runBatch(*batch, runOne, options.progress);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!outputs) return std::move(outputs).error().inFile(options.file.string());
+  if (!outputs) {
+    return std::move(outputs)
+        .error()
+        .inFile(options.file.string())
+        .withRemedy(
+            fmt::format("'carina check {}' says what is wrong with a program", options.file.string()));
+  }
   result.outputs = std::move(*outputs);
   if (const Tensor* labels = findTensor(arrays, "labels"); labels && !result.outputs.empty()) {
     auto correct = countCorrect(result.outputs.front().second, *labels, result.samples);
@@ -81,7 +88,7 @@ template <typename Runner>
 Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   CARINA_TRY(const device::RunOptions runOptions, deviceOptions(options));
   auto runner = Runner::open(bytes, runOptions);
-  if (!runner) return std::move(runner).error().inFile(options.file.string());
+  if (!runner) return std::move(runner).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
   std::vector<Port> ports;
   for (const auto& input : runner->inputs())
     ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
@@ -103,7 +110,7 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
 
 Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   auto bundle = pte::readBundle(bytes);
-  if (!bundle) return std::move(bundle).error().inFile(options.file.string());
+  if (!bundle) return std::move(bundle).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
   if (!arrays.empty()) return runProgram<device::Runner>(options, bundle->program, arrays);
   RunResult result;
   result.file = options.file;
@@ -136,7 +143,7 @@ Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arr
 /// A compiled model on its NPU; a network by the interpreter of the TOSA graph that it lowers to.
 Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   auto model = tflite::readModel(bytes);
-  if (!model) return std::move(model).error().inFile(options.file.string());
+  if (!model) return std::move(model).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
   if (!tflite::npuCalls(*model).empty()) return runProgram<device::TfliteRunner>(options, bytes, arrays);
   CARINA_TRY(const ir::Graph network, tflite::readNetwork(options.file));
   auto graph = lower_tfl::lowerToTosa(network);

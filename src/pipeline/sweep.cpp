@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "pipeline/chosen_machine.hpp"
 #include "pipeline/stopwatch.hpp"
 
 namespace carina::pipeline {
@@ -34,7 +35,12 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
     }
     for (const std::string& system : systems) {
       for (const std::string& mode : modes) {
-        auto machine = npu::makeMachine(name, system, mode, options.base.configFile);
+        Options wanted;
+        wanted.target = name;
+        wanted.systemConfig = system;
+        wanted.memoryMode = mode;
+        wanted.configFile = options.base.configFile;
+        auto machine = chosenMachine(wanted);
         if (machine) {
           machines.push_back(std::move(*machine));
           continue;

@@ -25,7 +25,8 @@ Status loadData(const std::filesystem::path& file, uint32_t address, const Bus& 
   std::byte* to = bus.find(address, mapped->bytes().size());
   if (to == nullptr)
     return fail("{} bytes do not fit the board's memory at 0x{:08x}", mapped->bytes().size(), address)
-        .inFile(file.string());
+        .inFile(file.string())
+        .withRemedy("give another address: --data FILE@0xADDRESS");
   std::copy(mapped->bytes().begin(), mapped->bytes().end(), to);
   return {};
 }
@@ -36,7 +37,9 @@ Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, cons
     return bus.load32(table) ? bus.load32(table + 4).value_or(0) : 0;
   };
   if (chosen) {
-    if ((entryOf(*chosen) & 1) == 0) return fail("there is no vector table at 0x{:08x}", *chosen);
+    if ((entryOf(*chosen) & 1) == 0)
+      return fail("there is no vector table at 0x{:08x}", *chosen)
+          .withRemedy("its second word is the address of the first instruction, plus 1");
     return *chosen;
   }
   std::vector<uint32_t> candidates;

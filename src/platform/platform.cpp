@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "platform/bus.hpp"
 #include "platform/debug_session.hpp"
@@ -442,7 +443,7 @@ Result<Outcome> runElf(const std::filesystem::path& file, const Options& options
                "a board and an NPU are chosen");
   CARINA_TRY(const auto mapped, MappedFile::open(file));
   auto image = readElf(mapped->bytes());
-  if (!image.ok()) return std::move(image).error().inFile(file.string());
+  if (!image.ok()) return std::move(image).error().inFile(file.string()).withRemedy(kDamagedRemedy);
   if (Status status = checkForCortexM33(image->attributes); !status.ok())
     return std::move(status).error().inFile(file.string());
   CARINA_TRY(Bus bus, Bus::create(*options.board));

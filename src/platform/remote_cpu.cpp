@@ -72,7 +72,8 @@ Result<std::unique_ptr<RemoteCpu>> RemoteCpu::start(const std::filesystem::path&
   close(sockets[1]);
   if (process < 0) {
     close(sockets[0]);
-    return fail("cannot start {}: {}", path, std::strerror(reason));
+    return fail("cannot start {}: {}", path, std::strerror(reason))
+        .withRemedy("this machine has no room for another process");
   }
   std::unique_ptr<RemoteCpu> cpu(new RemoteCpu(memory, sockets[0], process));
   CARINA_RETURN_IF_ERROR(cpu->request(Kind::Hello, 0, cpu_protocol::kVersion, 0));
@@ -94,8 +95,12 @@ Error RemoteCpu::lost() {
     ended = waitpid(process_, &status, 0);
   } while (ended < 0 && errno == EINTR);
   process_ = -1;
-  if (ended > 0 && WIFSIGNALED(status)) return fail("{} was ended by signal {}", kProgram, WTERMSIG(status));
-  return fail("{} ended unexpectedly (status {})", kProgram, ended > 0 ? WEXITSTATUS(status) : -1);
+  if (ended > 0 && WIFSIGNALED(status)) {
+    return fail("{} was ended by signal {}", kProgram, WTERMSIG(status))
+        .withRemedy("signal 9 mostly means that memory ran out");
+  }
+  return fail("{} ended unexpectedly (status {})", kProgram, ended > 0 ? WEXITSTATUS(status) : -1)
+      .withRemedy("it comes with carina, in the same folder: install both of one version");
 }
 
 Status RemoteCpu::send(const Message& message) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "pte/flat_bytes.hpp"
 #include "pte/schema.hpp"
@@ -146,7 +147,7 @@ Result<std::vector<TensorData>> readTensorDataFiles(std::span<const std::filesys
   for (const std::filesystem::path& path : paths) {
     CARINA_TRY(const auto file, MappedFile::open(path));
     auto data = readTensorData(file->bytes());
-    if (!data) return std::move(data).error().inFile(path.string());
+    if (!data) return std::move(data).error().inFile(path.string()).withRemedy(kDamagedRemedy);
     files.push_back(std::move(*data));
   }
   return files;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "tfl/ops.hpp"
 #include "tflite/vela.hpp"
@@ -283,9 +284,9 @@ Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const voi
 Result<ir::Graph> readNetwork(const std::filesystem::path& path) {
   CARINA_TRY(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   auto model = readModel(file->bytes());
-  if (!model) return std::move(model).error().inFile(path.string());
+  if (!model) return std::move(model).error().inFile(path.string()).withRemedy(kDamagedRemedy);
   auto graph = buildGraph(*model, file);
-  if (!graph) return std::move(graph).error().inFile(path.string());
+  if (!graph) return std::move(graph).error().inFile(path.string()).withRemedy(kDamagedRemedy);
   return graph;
 }
 

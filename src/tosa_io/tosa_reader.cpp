@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tosa_io/tosa_reader.hpp"
 
+#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "tosa_1_x_generated.h"
 #include "tosa_io/wire_graph.hpp"
@@ -10,7 +11,7 @@ namespace carina::tosa_io {
 Result<ir::Graph> readTosa(const std::filesystem::path& path) {
   CARINA_TRY(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   auto graph = readTosa(file->bytes(), file);
-  if (!graph.ok()) return std::move(graph).error().inFile(path.string());
+  if (!graph.ok()) return std::move(graph).error().inFile(path.string()).withRemedy(kDamagedRemedy);
   return graph;
 }
 

@@ -77,8 +77,9 @@ TEST(Batch, SaysWhatDoesNotFit) {
       "  the array looks channels-last (NHWC): transpose it, for example with numpy.moveaxis(x, -1, -3)");
   const std::vector<Port> two{{"a", {DType::Float32, {2}}}, {"b", {DType::Float32, {2}}}};
   EXPECT_EQ(message({{"in0", counting({3, 2})}, {"in1", counting({4, 2})}}, two),
-            "in1: holds 4 samples, an earlier input 3");
-  EXPECT_EQ(message({{"in0", counting({0, 2})}, {"in1", counting({2})}}, two), "in0: holds no sample");
+            "in1: holds 4 samples, an earlier input 3\n  give the same number of samples for every input");
+  EXPECT_EQ(message({{"in0", counting({0, 2})}, {"in1", counting({2})}}, two),
+            "in0: holds no sample\n  give at least one");
 }
 
 RC_GTEST_PROP(Batch, StackAndSliceAreInverse, ()) {

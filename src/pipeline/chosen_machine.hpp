@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NPU and memories that options ask for.
+#pragma once
+
+#include "npu/target.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// npu::makeMachine() of the options; their target is not cpu. What is wrong with a name is told of
+/// "--target", what is wrong with --config's file of the file.
+Result<npu::Machine> chosenMachine(const Options& options);
+
+}  // namespace carina::pipeline
