@@ -121,8 +121,8 @@ struct RunResult {
 /// `programBytes`, its commands and constants, and in `memoryBytes`, what it may read and write.
 constexpr int64_t runWorkFor(uint64_t programBytes, uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes that count, so that nothing overflows
-  return (int64_t{1} << 33) + 1024 * static_cast<int64_t>(programBytes < kMost ? programBytes : kMost) +
-         64 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
+  return (int64_t{1} << 33) + 4096 * static_cast<int64_t>(programBytes < kMost ? programBytes : kMost) +
+         2048 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
 }
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;

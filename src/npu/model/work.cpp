@@ -9,8 +9,10 @@
 namespace carina::npu::model {
 namespace {
 
-// Steps per element or multiply-accumulate, measured on one core of a 2020s x86 machine and rounded up.
-constexpr double kOutput = 2, kInput = 1, kElementwise = 8, kResize = 16, kWeight = 8;
+// Steps per operation, element or multiply-accumulate, measured on one core of a 2020s x86 machine and
+// rounded up.
+constexpr double kOperation = 3000;
+constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kResize = 8, kWeight = 8;
 constexpr double kDotProduct = 1.0 / 16, kWideDotProduct = 1.0 / 4, kDepthwise = 1.0 / 4, kExact = 1,
                  kPool = 0.5;
 constexpr double kRun = 32, kByte = 1.0 / 8;
@@ -28,7 +30,7 @@ double elements(const FeatureMap& map) {
 int64_t workOf(const KernelOperation& op) {
   const double out = elements(op.ofm), in = elements(op.ifm) * (op.upscale == Upscale::None ? 1 : 4);
   const double taps = static_cast<double>(op.kernel.height) * op.kernel.width;
-  double steps = out * kOutput + in * kInput;
+  double steps = kOperation + out * kOutput + in * kInput;
   switch (op.kind) {
     case OperationKind::Conv: {
       const double volume = taps * op.ifm.depth;
@@ -56,7 +58,7 @@ int64_t workOf(const KernelOperation& op) {
 
 int64_t workOf(const DmaOperation& op) {
   const double runs = static_cast<double>(std::max(op.size0, 1)) * std::max(op.size1, 1);
-  return cut(runs * (kRun + static_cast<double>(op.length) * kByte));
+  return cut(kOperation + runs * (kRun + static_cast<double>(op.length) * kByte));
 }
 
 }  // namespace carina::npu::model

@@ -206,10 +206,10 @@ TEST(ModelDevice, LimitsEndOversizedOperations) {
   EXPECT_NE(program.run(options).find("model limit"), std::string::npos);
   // By default a larger one is not begun either, and the fault names it.
   SmallProgram larger("ethos-u85-256");
-  op.ofm.depth = op.ifm.depth = 64;
+  op.ofm.depth = op.ifm.depth = 512;
   larger.add(op);
   const std::string fault = larger.run();
-  EXPECT_NE(fault.find("65536x65536x64"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("65536x65536x512"), std::string::npos) << fault;
   EXPECT_NE(fault.find("the model's limit for this run"), std::string::npos) << fault;
 }
 
