@@ -3,7 +3,7 @@
 """Makes archives that Carina must refuse with the true reason.
 
 usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, cond.pt2,
-vmap.pt2, deform.pt2
+vmap.pt2, deform.pt2, weight_only.pt2
 
 Needs torch >= 2.9 and torchvision (Debian: python3-torch, python3-torchvision).
 """
@@ -13,6 +13,7 @@ import sys
 import torch
 import torchvision
 from torch import nn
+from torch.ao.quantization.fx import _decomposed  # noqa: F401 (registers quantized_decomposed)
 
 
 class Linear(nn.Module):
@@ -70,6 +71,20 @@ class Deform(nn.Module):
         return self.conv(x.reshape(1, 1, 2, 4), torch.zeros(1, 2, 2, 4))
 
 
+class WeightOnly(nn.Module):
+    """Quantized weights, float activations: nothing that an NPU computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", torch.randint(-127, 127, (3, 4), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(3) * 0.01 + 0.001)
+        self.register_buffer("zeros", torch.zeros(3, dtype=torch.int64))
+
+    def forward(self, x):
+        dequantize = torch.ops.quantized_decomposed.dequantize_per_channel
+        return nn.functional.linear(x, dequantize(self.w, self.scales, self.zeros, 0, -127, 127, torch.int8))
+
+
 def main():
     out_dir = sys.argv[1]
     torch.manual_seed(3)
@@ -82,6 +97,7 @@ def main():
         "complex": torch.export.export(Complex(), (x,)),
         "custom": torch.export.export(Custom(), (x,)),
         "vmap": torch.export.export(Vmap().eval(), (x,)),
+        "weight_only": torch.export.export(WeightOnly().eval(), (x,)),
         "deform": torch.export.export(Deform().eval(), (x,)),
         "nan_weights": torch.export.export(nan, (x,)),
         "cond": torch.export.export(Cond(), (x,)),

@@ -52,7 +52,8 @@ int run(const FvpCommand& command) {
   if (outcome->reason == EndReason::TimeLimit)
     fmt::print("\nInfo: Simulation is stopping. Reason: CPU time has been exceeded.\n");
   else if (outcome->reason != EndReason::Exit)
-    return report(fail("{}: {}", endReasonName(outcome->reason), outcome->explanation));
+    return report(
+        fail("{}: {}", endReasonName(outcome->reason), outcome->explanation).inFile(command.image.string()));
   if (command.statistics) {
     fmt::print(
         "\n--- {} statistics: ---\nSimulated cycles    : {}\nInstructions        : {}\nWall time           : "

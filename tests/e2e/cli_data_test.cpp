@@ -107,6 +107,13 @@ TEST_F(CliData, AnIdleNpuIsSaid) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
+TEST_F(CliData, WeightsAloneDoNotRunOnTheNpu) {
+  const Outcome result =
+      run("compile " + test::odd("weight_only.pt2") + " --target ethos-u85-256 -o " + path("w.pte"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: "), HasSubstr("only its weights are quantized")));
+}
+
 TEST_F(CliData, RequireNpuRefusesWhatTheCpuHasToDo) {
   const std::string base =
       "compile " + model("residual.pt2") + calibrate("residual") + " --require-npu -o " + path("r.pte");
