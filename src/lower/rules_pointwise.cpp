@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of two or three operands, element by element with broadcasting.
 #include <algorithm>
+#include <cmath>
 
 #include "aten/ops.hpp"
 #include "lower/rules.hpp"
@@ -133,12 +134,21 @@ Status lowerMinimum(Lowering& lowering, const ir::Node& node) {
 }
 
 /// a < b is b > a; a != b is not a == b.
+/// The unit in which two operands are compared. Codes of one scale are compared as they are; of others, whole
+/// codes of the one lie between those of the other: int32 has room for 2^20 (int16: 2^12) parts of the
+/// coarser.
+double unitToCompare(const Pair& pair) {
+  const double a = pair.reals[0].scale(), b = pair.reals[1].scale();
+  if (a == b) return a;
+  return std::ldexp(std::max(a, b), pair.reals[0].data.dtype() == DType::Int8 ? -20 : -12);
+}
+
 Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool swapped, bool inverted) {
   std::array<ir::Value*, 2> values{};
   Layout layout;
   if (lowering.isReal(node.operands()[0]) || lowering.isReal(node.operands()[1])) {
     CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
-    CARINA_TRY(values, inUnits(lowering, pair, std::min(pair.reals[0].scale(), pair.reals[1].scale())));
+    CARINA_TRY(values, inUnits(lowering, pair, unitToCompare(pair)));
     layout = pair.aligned.layout;
   } else {
     CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
@@ -245,7 +255,9 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isReal(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
-  if (mode != "trunc") return fail("{} of these operands", node.opName()).withRemedy("divide with rounding_mode='trunc', or real numbers");
+  if (mode != "trunc")
+    return fail("{} of these operands", node.opName())
+        .withRemedy("divide with rounding_mode='trunc', or real numbers");
   return integerArithmetic(lowering, node, Binary::IntDiv);
 }
 

@@ -25,11 +25,17 @@ struct Tolerance {
 };
 
 /// Where the network's own codes have 16 bits, those of the values inside are no finer, and sums of 48 bits
-/// are rescaled by factors of 15 bits.
+/// are rescaled by factors of 15 bits. A whole transformer block passes a code that is off at one place on to
+/// many.
 Tolerance toleranceOf(const std::string& name) {
   static const std::map<std::string, Tolerance, std::less<>> kOthers{
-      {"layer_norm_int16", {200, 6}}, {"lstm_int16", {300, 8}},           {"mlp_int16", {15, 2}},
-      {"softmax_int16", {150, 8}},    {"transformer_decomposed", {2, 2}}, {"transformer_int16", {40, 4}},
+      {"encoder", {3, 2}},
+      {"layer_norm_int16", {200, 6}},
+      {"lstm_int16", {300, 8}},
+      {"mlp_int16", {15, 2}},
+      {"softmax_int16", {150, 8}},
+      {"transformer_decomposed", {2, 2}},
+      {"transformer_int16", {40, 4}},
   };
   const auto found = kOthers.find(name);
   return found == kOthers.end() ? Tolerance{} : found->second;
@@ -137,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(All, QuantizedForms, testing::ValuesIn(forms()),
                          [](const auto& test) { return test.param; });
 
 TEST(QuantizedFormsList, IsComplete) {
-  EXPECT_GE(forms().size(), 51u);
+  EXPECT_GE(forms().size(), 56u);
 }
 
 }  // namespace
