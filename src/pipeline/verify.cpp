@@ -133,6 +133,9 @@ class Verifier {
     if (float_) {
       CARINA_TRY(reference, float_->run(sample, [&](const ir::Value& value, const Tensor& tensor) {
         if (!value.name.empty() && isFloat(value.dtype())) values.insert_or_assign(value.name, tensor);
+        // A network that comes quantized means what its codes say.
+        const ir::Value* source = quantizedSource(value);
+        if (source && !source->name.empty()) values.insert_or_assign(source->name, tensor);
       }));
     }
     const quantize::Sample integers = programSample(build_.graph(), sample);
