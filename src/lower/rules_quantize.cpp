@@ -184,8 +184,10 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
 /// One piece of a value with its share of the per-channel scales.
 Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, size_t firstChannel,
                                           const Codes& codes) {
+  // Scales that differ by rounding alone change no code of 16 bits.
   const bool same = !real.accumulator && part->dtype() == codes.dtype && real.scales.size() == 1 &&
-                    real.scale() == codes.scale && real.zeroPoint == codes.zeroPoint;
+                    std::abs(real.scale() / codes.scale - 1) < 0x1p-22 && real.zeroPoint == codes.zeroPoint &&
+                    codes.dtype != DType::Int32;
   if (!same) {
     const size_t channels = real.scales.size() == 1 ? 1 : static_cast<size_t>(part->shape().back());
     std::vector<double> factors;

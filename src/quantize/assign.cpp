@@ -35,6 +35,11 @@ bool followsItsInput(const ir::Node& node) {
   return role == Role::Shared || role == Role::Compare;
 }
 
+bool isComparison(const ir::Node& node) {
+  return roleOf(node) == Role::Compare && node.operands().size() == 2 && node.operands()[0] &&
+         node.operands()[0]->dtype() == DType::Float32;
+}
+
 class Assigner {
  public:
   Assigner(const ir::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
@@ -44,6 +49,7 @@ class Assigner {
     keepWholeSourcesFloat();
     followInputs();
     followReaders();
+    widenComparisons();
     reportRules();
     return std::move(result_);
   }
@@ -162,6 +168,29 @@ class Assigner {
         take(*node, result_.nodes.at(result->uses().front().node));
       }
     }
+  }
+
+  /// A comparison cannot tell numbers of one code apart. Program inputs that are read for nothing else, and
+  /// come as float, have codes of 16 bits for it.
+  void widenComparisons() {
+    if (options_.inputs && options_.inputs->precision) return;
+    const auto compares = [&](const ir::Node& node) {
+      const NodeSettings& entry = result_.nodes.at(&node);
+      return isComparison(node) && !entry.named && entry.settings.precision == Precision::Int8;
+    };
+    const auto isOnlyCompared = [&](const ir::Value* value) {
+      const auto& uses = value->uses();
+      return value->isConstant() ||
+             (value->isInput() && value->dtype() == DType::Float32 && !value->isGraphOutput() &&
+              std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) { return compares(*use.node); }));
+    };
+    std::vector<const ir::Node*> widened;
+    for (const ir::Node* node : graph_.nodes()) {
+      const auto& operands = node->operands();
+      if (compares(*node) && std::all_of(operands.begin(), operands.end(), isOnlyCompared))
+        widened.push_back(node);
+    }
+    for (const ir::Node* node : widened) result_.nodes.at(node).settings.precision = Precision::Int16x8;
   }
 
   void reportRules() {

@@ -25,7 +25,8 @@ struct Assignment {
 
 /// Every node has the run's settings with all matching rules on top, in order. Operators that only move or
 /// select data and that no rule names take the precision of what they read, else of what reads them, so that
-/// nothing is converted for their sake. A source node that became several operators stays in float whole.
+/// nothing is converted for their sake. Comparisons of program inputs that nothing else reads are of 16 bits.
+/// A source node that became several operators stays in float whole.
 Assignment assign(const ir::Graph& graph, const Options& options);
 
 }  // namespace carina::quantize

@@ -23,8 +23,17 @@ std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Ra
   return params;
 }
 
+/// The largest float32 number of which `count` are no more than 1.
+double fractionOfOne(int64_t count) {
+  const double exact = 1.0 / static_cast<double>(count);
+  const auto rounded = static_cast<float>(exact);
+  return static_cast<double>(static_cast<double>(rounded) > exact ? std::nextafter(rounded, 0.0f) : rounded);
+}
+
 /// asin, acos and atanh take [-1, 1]. Where rounding carries the outermost codes past it, whose function is
-/// NaN, the codes get a power of two as scale: -1 then is a code of its own, and the last one stays below 1.
+/// NaN, these become -1 and 1. The slope there has no limit, and both numbers are frequent. Only atanh is
+/// infinite: its codes get a power of two as scale, -1 is a code of its own, and the last one stays below 1.
+/// So do those of 16 bits, whose tables have an entry at -1 and 1.
 void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
   for (const ir::Node* node : graph.nodes()) {
     if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
@@ -33,15 +42,25 @@ void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::ve
     QParams& q = params[*group];
     const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
     const double high = static_cast<double>(q.codes.max - q.zeroPoint) * q.scale;
-    const bool past = low < -1 || high > 1;
-    if (!past || low < -1 - q.scale || high > 1 + q.scale) continue;
+    // The zero point is rounded, and an observer may have cut off part of a code.
+    const bool snaps = q.codes.dtype == DType::Int8 && !ir::isa<aten::Atanh>(node);
+    const double slack = snaps ? q.scale : 0;
+    const bool pastLow = low<-1 + slack, pastHigh = high> 1 - slack;
+    if ((!pastLow && !pastHigh) || low < -1 - q.scale || high > 1 + q.scale) continue;
+    const bool oneSided = q.zeroPoint == q.codes.min || q.zeroPoint == q.codes.max;
     if (q.codes.dtype != DType::Int8) {
       q.scale = 0x1p-15;
-    } else if (q.zeroPoint == q.codes.min || q.zeroPoint == q.codes.max) {
-      q.scale = 0x1p-8;
+    } else if (!snaps) {
+      q.scale = oneSided ? 0x1p-8 : 0x1p-7;
+      if (!oneSided) q.zeroPoint = 0;
+    } else if (!pastLow) {
+      q.scale = fractionOfOne(q.codes.max - q.zeroPoint);
+    } else if (!pastHigh) {
+      q.scale = fractionOfOne(q.zeroPoint - q.codes.min);
     } else {
-      q.scale = 0x1p-7;
       q.zeroPoint = 0;
+      q.codes.min = -q.codes.max;
+      q.scale = fractionOfOne(q.codes.max);
     }
   }
 }
@@ -60,25 +79,38 @@ std::optional<double> scaleRead(const ir::Value* value, const Annotation& annota
   return std::nullopt;
 }
 
-/// Raises the scales of 16-bit products by up to 2^-14 of themselves so that input scales / output scale is a
+/// Raises the scale of a 16-bit product by up to 2^-14 of itself so that input scales / output scale is a
 /// number of 15 bits: the 48-bit sums are rescaled by no finer one. (Layers do this with their weights'
 /// scales.)
-void shortenProducts(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
-  for (const ir::Node* node : graph.nodes()) {
-    if (!isProduct(*node)) continue;
-    const auto made = annotation.madeIn.find(node->result());
-    if (made == annotation.madeIn.end()) continue;
-    QParams& q = params[made->second];
-    const Group& group = annotation.groups[made->second];
-    if (group.precision != Precision::Int16x8 || group.widened || group.carriedScale) continue;
-    const auto a = scaleRead(node->operands()[0], annotation, params);
-    const auto b = scaleRead(node->operands()[1], annotation, params);
-    if (!a || !b) continue;
-    int exponent = 0;
-    const double mantissa = std::frexp(*a * *b / q.scale, &exponent);
-    const double product = std::ldexp(std::floor(std::ldexp(mantissa, 15) + 0x1p-6), exponent - 15);
-    q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
-  }
+void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vector<QParams>& params) {
+  const auto made = annotation.madeIn.find(node.result());
+  if (made == annotation.madeIn.end()) return;
+  QParams& q = params[made->second];
+  const Group& group = annotation.groups[made->second];
+  if (group.precision != Precision::Int16x8 || group.widened || group.carriedScale) return;
+  const auto a = scaleRead(node.operands()[0], annotation, params);
+  const auto b = scaleRead(node.operands()[1], annotation, params);
+  if (!a || !b) return;
+  int exponent = 0;
+  const double mantissa = std::frexp(*a * *b / q.scale, &exponent);
+  const double product = std::ldexp(std::floor(std::ldexp(mantissa, 15) + 0x1p-6), exponent - 15);
+  q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
+}
+
+/// What is only scaled has the codes of what it was made of: nothing is rounded, and nothing is computed.
+void keepCodes(const ir::Node& node, double factor, const Annotation& annotation,
+               std::vector<QParams>& params) {
+  const auto made = annotation.madeIn.find(node.result());
+  const auto read = annotation.groupOfOperand(node, 0);
+  if (made == annotation.madeIn.end() || !read) return;
+  const Group &result = annotation.groups[made->second], &source = annotation.groups[*read];
+  if (result.forms.size() != 1 || result.carriedScale || result.precision != source.precision ||
+      result.scheme != source.scheme)
+    return;
+  const double scale = static_cast<double>(static_cast<float>(params[*read].scale * factor));
+  if (scale < static_cast<double>(kEpsTiny)) return;
+  params[made->second] = params[*read];
+  params[made->second].scale = scale;
 }
 
 }  // namespace
@@ -86,7 +118,10 @@ void shortenProducts(const ir::Graph& graph, const Annotation& annotation, std::
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges) {
   std::vector<QParams> params = paramsOf(annotation, ranges);
-  shortenProducts(graph, annotation, params);
+  for (const ir::Node* node : graph.nodes()) {
+    if (isProduct(*node)) shortenProduct(*node, annotation, params);
+    if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);
+  }
   keepToDomains(graph, annotation, params);
   return params;
 }

@@ -12,7 +12,8 @@ namespace carina::quantize {
 
 /// One per group. A group whose codes the network brings has their scale; others are computed from their
 /// range (see activationParams), then adapted: scales of 16-bit products to what 48-bit sums can be rescaled
-/// by, inputs of asin, acos and atanh to the domain of these.
+/// by, values that are only scaled to the codes of what they are made of, inputs of asin, acos and atanh to
+/// the domain of these.
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges);
 

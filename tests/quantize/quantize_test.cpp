@@ -351,6 +351,44 @@ TEST(Quantize, CodesStayInTheDomainOfTheirReader) {
   }
 }
 
+/// acos(1) is 0, and 0.125 at the next code of eight bits.
+TEST(Quantize, TheEndsOfADomainAreCodes) {
+  for (const auto& [low, high] :
+       {std::pair(-1.0F, 1.0F), {0.0F, 1.0F}, {-1.0F, 0.0F}, {-0.1F, 1.0F}, {-1.0F, 0.3F}}) {
+    Network n;
+    n.done(aten::Acos::create(n.b, n.input({1, 101})).output());
+    const Tensor sample = ramp({1, 101}, low, high);
+    auto result = quantize(std::move(n.graph), {}, {{{sample}}});
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    const auto actual = aten::execute(result->graph, {{sample}});
+    ASSERT_TRUE(actual.ok());
+    for (int64_t i = 0; i < 101; ++i) {
+      const double x = sample.realAt(i);
+      if (std::abs(x) < 1) continue;
+      EXPECT_NEAR((*actual)[0].realAt(i), std::acos(x), 0.02) << x;
+    }
+  }
+}
+
+TEST(Quantize, WhatIsOnlyScaledKeepsItsCodes) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    Network n;
+    Value* x = n.conv(n.input({1, 2, 4, 4}), 3);
+    Value* y = aten::DivScalar::create(n.b, x, 3.0).output();
+    n.done(aten::AddTensor::create(n.b, y, x, int64_t{1}).output());
+    Options options;
+    options.precision = precision;
+    options.roomForOthers = true;
+    const auto result =
+        quantize(std::move(n.graph), options, {{{ramp({1, 2, 4, 4}, -1, 1)}, {ramp({1, 2, 4, 4}, -2, 1)}}});
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    const auto nodes = quantizes(result->graph);
+    ASSERT_EQ(nodes.size(), 4u);  // input, convolution, quotient, sum
+    EXPECT_EQ(nodes[2].zeroPoint(), nodes[1].zeroPoint());
+    EXPECT_NEAR(nodes[2].scale() * 3 / nodes[1].scale(), 1, 1e-6);
+  }
+}
+
 TEST(Quantize, AGraphWithQuantizeNodesKeepsThem) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));

@@ -161,6 +161,24 @@ TEST(Assign, ByModuleNodeAndOperator) {
   EXPECT_TRUE(all.warnings.empty());
 }
 
+TEST(Assign, InputsThatAreOnlyComparedHaveSixteenBits) {
+  Network n;
+  Value *x = n.input({2, 3}), *y = n.input({2, 3});
+  Value* limit = n.constant({1}, 0.5f, 0.5f);
+  Value* compared = aten::GtTensor::create(n.b, x, limit).output();
+  Value* scaled = aten::GtTensor::create(n.b, y, limit).output();
+  Value* result = aten::MulScalar::create(n.b, y, 2.0).output();
+  n.graph.setOutputs({compared, scaled, result});
+  Options options;
+  const auto precision = [&](const Value* value) {
+    return assign(n.graph, options).of(*value->producer()).settings.precision;
+  };
+  EXPECT_EQ(precision(compared), Precision::Int16x8);
+  EXPECT_EQ(precision(scaled), Precision::Int8);  // y has its codes
+  options.inputs = BoundarySettings{Precision::Int8, {}, {}};
+  EXPECT_EQ(precision(compared), Precision::Int8);
+}
+
 TEST(Assign, LaterRulesWinAndTheOverlapIsReported) {
   const TwoLayers n;
   Options options;
