@@ -118,11 +118,14 @@ struct RunResult {
 };
 
 /// Limits for a job of a program that nobody vouches for, so that it ends in seconds: linear in
-/// `programBytes`, its commands and constants, and in `memoryBytes`, what it may read and write.
+/// `programBytes`, its commands and constants, and in `memoryBytes`, what it may read and write, as far as
+/// that is not much more.
 constexpr int64_t runWorkFor(uint64_t programBytes, uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes that count, so that nothing overflows
-  return (int64_t{1} << 33) + 4096 * static_cast<int64_t>(programBytes < kMost ? programBytes : kMost) +
-         2048 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
+  const uint64_t program = programBytes < kMost ? programBytes : kMost;
+  const uint64_t expected = (uint64_t{8} << 20) + 32 * program;
+  const uint64_t memory = memoryBytes < expected ? memoryBytes : expected;
+  return (int64_t{1} << 33) + 4096 * static_cast<int64_t>(program) + 2048 * static_cast<int64_t>(memory);
 }
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;

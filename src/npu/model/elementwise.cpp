@@ -285,7 +285,7 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const bool binary = !isUnary(e.mode);
   if (binary && !op.ifm2) return trouble(FaultKind::Parse, "binary elementwise operation without IFM2");
   const int bits = elementBytes(op.ifm.type) * 8;
-  if (!u85 && bits == 64)
+  if (!u85 && (bits == 64 || (binary && elementBytes(op.ifm2->type) == 8)))
     return trouble(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
   const int64_t width = op.ofm.width, depth = op.ofm.depth;
   if (Outcome failed = checkLimits(width * depth * op.ofm.height, 0)) return failed;
