@@ -75,6 +75,9 @@ struct Finding {
     Uninitialized,  // reads memory that nothing has written
     StaleState,     // uses a register that no command has set
     OutOfRegion,    // reaches beyond its region, or writes a read-only one
+    Table,          // the table memory does not hold what the operation takes from it
+    Padding,        // most windows see nothing but padding
+    Extent,         // maps that cannot belong together: elements or rows that fall on each other
     Command,        // no command of this NPU, or a stream without end
   };
   Kind kind = Kind::Hazard;

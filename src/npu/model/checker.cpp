@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "format/ethosu_extents.hpp"
 #include "npu/blockconfig.hpp"
+#include "npu/model/extent_checks.hpp"
 #include "npu/model/trouble.hpp"
 
 namespace carina::npu::model {
 namespace {
 
-/// Internal memory as an address space of its own, beside the regions.
-constexpr int32_t kInternal = 100;
 constexpr size_t kMaxFindings = 200;
 
 bool inMemory(const FeatureMap& map) {
@@ -21,51 +19,8 @@ bool inMemory(const FeatureMap& map) {
 }
 
 std::string describe(int32_t space, uint64_t first, uint64_t last) {
-  return space == kInternal ? fmt::format("internal memory 0x{:x}..0x{:x}", first, last)
-                            : fmt::format("region {} 0x{:x}..0x{:x}", space, first, last);
-}
-
-/// Elements of a map along each axis as they lie in memory.
-struct Axes {
-  int64_t h, w, c;
-};
-
-Axes memoryShape(const KernelOperation& op) {
-  const int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
-  switch (op.transpose) {
-    case Transpose::HWC:
-      return {h, w, c};
-    case Transpose::WHC:
-      return {w, h, c};
-    case Transpose::HCW:
-      return {h, c, w};
-    case Transpose::WCH:
-      return {w, c, h};
-    case Transpose::CHW:
-      return {c, h, w};
-    case Transpose::CWH:
-      return {c, w, h};
-  }
-  return {h, w, c};
-}
-
-/// The map as what lies at its addresses.
-format::EthosUMap placedMap(const FeatureMap& map, Axes axes) {
-  format::EthosUMap placed;
-  std::copy(map.base.begin(), map.base.end(), placed.base);
-  placed.height = axes.h;
-  placed.width = axes.w;
-  placed.depth = axes.c;
-  placed.height0 = map.height0;
-  placed.height1 = map.height1;
-  placed.width0 = map.width0;
-  placed.strideY = map.strideY;
-  placed.strideX = map.strideX;
-  placed.strideC = map.strideC;
-  placed.elementBytes = elementBytes(map.type);
-  placed.brick = map.layout == Layout::NHCWB16;
-  placed.stacked = map.storage == Storage::Tiles3x1;
-  return placed;
+  return space == kInternalSpace ? fmt::format("internal memory 0x{:x}..0x{:x}", first, last)
+                                 : fmt::format("region {} 0x{:x}..0x{:x}", space, first, last);
 }
 
 }  // namespace
@@ -89,98 +44,11 @@ void Checker::find(Finding::Kind kind, uint32_t offset, std::string message) {
   if (findings_.size() < kMaxFindings) findings_.push_back({kind, offset, std::move(message)});
 }
 
-std::vector<Checker::Use> Checker::usesOf(const KernelOperation& op) const {
-  std::vector<Use> uses;
-  const auto add = [&](const FeatureMap& map, Axes axes, bool write, const char* what) {
-    if (!inMemory(map)) return;
-    const format::EthosUMap placed = placedMap(map, axes);
-    for (size_t t = 0; t < 4; ++t) {
-      format::EthosURange range;
-      if (!placed.tile(t, &range)) continue;
-      uses.push_back(
-          {map.region, static_cast<uint64_t>(range.first), static_cast<uint64_t>(range.last), write, what});
-    }
-  };
-  const bool readsIfm = !(op.kind == OperationKind::Pool && op.pool == PoolMode::None);
-  if (readsIfm) add(op.ifm, {op.ifm.height, op.ifm.width, op.ifm.depth}, false, "IFM");
-  const bool readsIfm2 =
-      op.ifm2 && (op.kind == OperationKind::Elementwise
-                      ? !isUnary(op.elementwise.mode)
-                      : op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2);
-  if (readsIfm2) add(*op.ifm2, {op.ifm2->height, op.ifm2->width, op.ifm2->depth}, false, "IFM2");
-  if (op.weights) {
-    for (const AddressRange& range : op.weights->weights) {
-      if (range.length > 0)
-        uses.push_back(
-            {op.weights->weightRegion, range.address, range.address + range.length - 1, false, "weights"});
-    }
-    for (const AddressRange& range : op.weights->scales) {
-      if (range.length > 0)
-        uses.push_back(
-            {op.weights->scaleRegion, range.address, range.address + range.length - 1, false, "scales"});
-    }
-  }
-  if (usesTableMemory(target_, op.activation)) {
-    const uint64_t base = target_.isU85() ? 0 : static_cast<uint64_t>(target_.shramKiB) * 1024 - 2048;
-    uint64_t bytes = 2048;
-    if (op.activation.table == Table::Lut8) bytes = 256;
-    if (op.activation.table == Table::Lut8To16) bytes = 512;
-    if (op.activation.table == Table::Lut8To32) bytes = 1024;
-    const uint64_t first = base + uint64_t{op.activation.slot} * 256;
-    uses.push_back({kInternal, first, first + bytes - 1, false, "table"});
-  } else if (!target_.isU85() && target_.lutReservedBanks == 0) {
-    // U55-32/64: the accumulators (of elementwise operations: the inputs) of an operation without table lie
-    // where tables do, in the last two banks.
-    const int32_t first = std::min(op.accumulatorStart, target_.shramKiB - 2);
-    uses.push_back({kInternal, static_cast<uint64_t>(first) * 1024,
-                    static_cast<uint64_t>(target_.shramKiB) * 1024 - 1, true, "accumulators"});
-  }
-  if (op.accumulatorOutput) add(op.ofm, memoryShape(op), true, "OFM");
-  return uses;
-}
-
-std::vector<Checker::Use> Checker::usesOf(const DmaOperation& op) const {
-  std::vector<Use> uses;
-  if (op.length == 0) return uses;
-  const int dimensions = std::max(op.dimensions, op.destinationDimensions);
-  const int64_t inner =
-      dimensions >= 2 || op.source.indexed || op.destination.indexed ? std::max(op.size0, 1) : 1;
-  const int64_t outer = dimensions >= 3 ? std::max(op.size1, 1) : 1;
-  // Compilers write shorter lengths for the Ethos-U55 as well, whose DMA is specified in units of 16: what
-  // lies behind, up to the next multiple, counts as moved with the rest.
-  const uint64_t unit = target_.family == Family::U55 ? 16 : 1;
-  const uint64_t moved = (op.length + unit - 1) / unit * unit;
-  const auto push = [&](int32_t space, const format::EthosURange& range, bool write, const char* what) {
-    uses.push_back(
-        {space, static_cast<uint64_t>(range.first), static_cast<uint64_t>(range.last), write, what});
-  };
-  const auto add = [&](const DmaEnd& end, bool write, uint8_t ownDimensions, const char* what) {
-    int64_t steps = inner, step = end.stride0, group = end.stride1;
-    if (target_.family == Family::U65) {
-      // Strides are gaps behind runs; a side without strides streams on.
-      step = static_cast<int64_t>(op.length) + (ownDimensions >= 2 ? end.stride0 : 0);
-      group = inner * step + (ownDimensions >= 3 ? end.stride1 : 0);
-    } else if (end.indexed) {
-      steps = op.indexMax + 1;
-    }
-    push(end.internal ? kInternal : end.region,
-         format::ethosuDmaRange(end.address, moved, steps, outer, step, group), write, what);
-  };
-  add(op.source, false, op.dimensions, "DMA source");
-  add(op.destination, true, op.destinationDimensions, "DMA destination");
-  if (op.source.indexed || op.destination.indexed) {
-    push(op.indexRegion,
-         format::ethosuDmaRange(op.indexAddress, 4, inner, outer, 4, inner * 4 + op.indexSkip1), false,
-         "DMA indices");
-  }
-  return uses;
-}
-
-void Checker::reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending,
+void Checker::reportConflicts(const std::vector<MemoryUse>& uses, const std::deque<Pending>& pending,
                               uint32_t offset, const char* kind, const char* remedy) {
   for (const Pending& other : pending) {
-    for (const Use& theirs : other.uses) {
-      for (const Use& ours : uses) {
+    for (const MemoryUse& theirs : other.uses) {
+      for (const MemoryUse& ours : uses) {
         if (!(theirs.write || ours.write) || theirs.space != ours.space || theirs.first > ours.last ||
             ours.first > theirs.last)
           continue;
@@ -357,25 +225,34 @@ std::pair<int64_t, int64_t> hull(const FeatureMap& map, const Box& box) {
 bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   if (boxA.empty() || boxB.empty()) return false;
   const int64_t bytes = elementBytes(a.type);
-  const bool sameGrid = a.layout == b.layout && a.type == b.type && a.strideY == b.strideY && a.strideY > 0 &&
-                        a.strideX == b.strideX && a.strideX > 0 &&
-                        (a.layout == Layout::NHWC || (a.strideC == b.strideC && a.strideC > 0));
+  // The stride of an axis of one element says nothing: that of the other map counts, or none does.
+  constexpr int64_t kFar = int64_t{1} << 40;
+  const auto common = [](int32_t sizeA, int64_t strideA, int32_t sizeB, int64_t strideB, int64_t byNeither) {
+    if (sizeA == 1 && sizeB == 1) return byNeither;
+    if (sizeA == 1) return strideB;
+    return sizeB == 1 || strideA == strideB ? strideA : int64_t{0};
+  };
+  const bool rows = a.layout == Layout::NHWC;
+  const int64_t strideY = common(a.height, a.strideY, b.height, b.strideY, kFar);
+  const int64_t strideX = common(a.width, a.strideX, b.width, b.strideX, rows ? strideY : a.strideC);
+  const bool sameGrid = a.layout == b.layout && a.type == b.type && strideY > 0 && strideX > 0 &&
+                        (rows || (a.strideC == b.strideC && a.strideC > 0));
   if (sameGrid) {
     // Move both into one coordinate system by taking the distance of the bases apart.
     int64_t rest = static_cast<int64_t>(b.base[0]) - static_cast<int64_t>(a.base[0]);
     const bool negative = rest < 0;
     rest = std::abs(rest);
-    int64_t dy = rest / a.strideY, dx, dc;
-    rest %= a.strideY;
-    if (a.layout == Layout::NHWC) {
-      dx = rest / a.strideX;
-      dc = rest % a.strideX / bytes;
+    int64_t dy = rest / strideY, dx, dc;
+    rest %= strideY;
+    if (rows) {
+      dx = rest / strideX;
+      dc = rest % strideX / bytes;
     } else {
       dc = rest / a.strideC * 16;
-      dx = rest % a.strideC / a.strideX;
+      dx = rest % a.strideC / strideX;
       const int64_t between =
-          rest % a.strideC % a.strideX;  // columns of one map lie between those of the other
-      if (between >= 16 * bytes && between <= a.strideX - 16 * bytes) return false;
+          rest % a.strideC % strideX;  // columns of one map lie between those of the other
+      if (between >= 16 * bytes && between <= strideX - 16 * bytes) return false;
     }
     if (negative) dy = -dy, dx = -dx, dc = -dc;
     const auto meet = [](int64_t p0, int64_t p1, int64_t q0, int64_t q1) { return p0 < q1 && q0 < p1; };
@@ -448,10 +325,11 @@ void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
   }
 }
 
-void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
-  for (const Use& use : uses) {
-    if (use.write ||
-        (use.space != kInternal && initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0))
+void Checker::checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offset) {
+  for (const MemoryUse& use : uses) {
+    // Tables are followed by the table tracker.
+    if (use.write || use.space == kInternalSpace ||
+        initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0)
       continue;
     // Only a box that nothing at all has been written to is certain: strided maps leave gaps.
     const auto space = written_.find(use.space);
@@ -466,7 +344,7 @@ void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
                        describe(use.space, use.first, use.last)));
     }
   }
-  for (const Use& use : uses) {
+  for (const MemoryUse& use : uses) {
     if (use.write && use.last >= use.first && use.last - use.first < uint64_t{1} << 40) {
       const auto space = static_cast<uint8_t>(use.space);
       assumeInitialized(space, use.first, use.last - use.first + 1);
@@ -474,11 +352,11 @@ void Checker::checkInitialized(const std::vector<Use>& uses, uint32_t offset) {
   }
 }
 
-void Checker::checkRegions(const std::vector<Use>& uses, uint32_t offset) {
+void Checker::checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset) {
   const uint64_t internalBytes = target_.isU85() ? 2048 : static_cast<uint64_t>(target_.shramKiB) * 1024;
-  for (const Use& use : uses) {
+  for (const MemoryUse& use : uses) {
     const auto known = regions_.find(static_cast<uint8_t>(use.space));
-    const bool internal = use.space == kInternal;
+    const bool internal = use.space == kInternalSpace;
     if (!internal && known == regions_.end()) continue;
     const uint64_t bytes = internal ? internalBytes : known->second.bytes;
     if (use.first > use.last || use.last >= bytes) {
@@ -510,21 +388,25 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     while (static_cast<int32_t>(queue.size()) > std::max(outstanding, 0)) queue.pop_front();
   };
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
-    const auto uses = usesOf(*kernel);
+    const auto uses = memoryUses(target_, *kernel);
     reportConflicts(uses, dmas_, offset, "DMA", "a DMA_WAIT is missing before it");
     checkBlockDependency(*kernel, offset);
     checkAlignment(*kernel, offset);
     checkBlock(*kernel, offset);
     checkRegions(uses, offset);
     checkInitialized(uses, offset);
+    for (std::string& text : paddingFindings(*kernel)) find(Finding::Kind::Padding, offset, std::move(text));
+    for (std::string& text : extentFindings(*kernel)) find(Finding::Kind::Extent, offset, std::move(text));
+    tables_.add(*kernel, offset);
     kernels_.push_back({uses, offset, *kernel});
     keep(kernels_, target_.maxOutstandingKernels());
   } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
-    const auto uses = usesOf(*dma);
+    const auto uses = memoryUses(target_, *dma);
     reportConflicts(uses, kernels_, offset, "operation", "a KERNEL_WAIT is missing before it");
     checkAlignment(*dma, offset);
     checkRegions(uses, offset);
     checkInitialized(uses, offset);
+    tables_.add(*dma, offset);
     dmas_.push_back({uses, offset, {}});
     keep(dmas_, target_.maxOutstandingDma());
   } else if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
@@ -534,7 +416,16 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
   } else if (std::holds_alternative<Stop>(operation)) {
     kernels_.clear();
     dmas_.clear();
+  } else if (std::holds_alternative<Branch>(operation)) {
+    tables_.forget();
   }
+}
+
+std::vector<Finding> Checker::take() {
+  // Some are known only later in the stream.
+  std::stable_sort(findings_.begin(), findings_.end(),
+                   [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
+  return std::move(findings_);
 }
 
 }  // namespace carina::npu::model
@@ -555,6 +446,12 @@ const char* findingKindName(Finding::Kind kind) {
       return "stale";
     case Finding::Kind::OutOfRegion:
       return "region";
+    case Finding::Kind::Table:
+      return "table";
+    case Finding::Kind::Padding:
+      return "padding";
+    case Finding::Kind::Extent:
+      return "extent";
     case Finding::Kind::Command:
       return "command";
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for mistakes in a command stream that a functional run cannot see: accesses to memory that an
 // unfinished operation still uses (missing waits, too large BLOCKDEP), misaligned addresses, illegal blocks,
-// reads of memory that nothing has written (ethosu-command-stream 2.2, 2.3, 4.2, 8).
+// reads of memory that nothing has written, tables that are not there, maps that cannot belong together
+// (ethosu-command-stream 2.2, 2.3, 4.2, 8).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,20 @@
 #include <string_view>
 #include <vector>
 
+#include "npu/memory_uses.hpp"
 #include "npu/model.hpp"
+#include "npu/model/table_tracker.hpp"
 
 namespace carina::npu::model {
 
 class Checker {
  public:
-  explicit Checker(const Target& target) : target_(target) {}
+  explicit Checker(const Target& target)
+      : target_(target), tables_(target, [this](uint32_t offset, std::string message) {
+          find(Finding::Kind::Table, offset, std::move(message));
+        }) {}
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
 
   /// Marks a region as holding data from the start (constants, inputs placed by the caller).
   void assumeInitialized(uint8_t region) { initializedRegions_.insert(region); }
@@ -30,32 +38,24 @@ class Checker {
   /// Every operation in stream order. `unset`: registers it reads that no command has set.
   void add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset);
 
-  std::vector<Finding> take() { return std::move(findings_); }
-  const std::vector<Finding>& findings() const { return findings_; }
+  /// All findings, in the order of the commands.
+  std::vector<Finding> take();
 
  private:
-  struct Use {
-    int32_t space = 0;  // region, or kInternal
-    uint64_t first = 0, last = 0;
-    bool write = false;
-    const char* what = "";
-  };
   struct Pending {
-    std::vector<Use> uses;
+    std::vector<MemoryUse> uses;
     uint32_t offset = 0;
     KernelOperation operation;  // kernels only
   };
 
-  std::vector<Use> usesOf(const KernelOperation& op) const;
-  std::vector<Use> usesOf(const DmaOperation& op) const;
-  void reportConflicts(const std::vector<Use>& uses, const std::deque<Pending>& pending, uint32_t offset,
-                       const char* kind, const char* remedy);
+  void reportConflicts(const std::vector<MemoryUse>& uses, const std::deque<Pending>& pending,
+                       uint32_t offset, const char* kind, const char* remedy);
   void checkAlignment(const KernelOperation& op, uint32_t offset);
   void checkAlignment(const DmaOperation& op, uint32_t offset);
   void checkBlock(const KernelOperation& op, uint32_t offset);
   void checkBlockDependency(const KernelOperation& op, uint32_t offset);
-  void checkInitialized(const std::vector<Use>& uses, uint32_t offset);
-  void checkRegions(const std::vector<Use>& uses, uint32_t offset);
+  void checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offset);
+  void checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset);
   void find(Finding::Kind kind, uint32_t offset, std::string message);
 
   const Target& target_;
@@ -67,6 +67,7 @@ class Checker {
     bool writable;
   };
   std::map<uint8_t, Region> regions_;
+  TableTracker tables_;
   std::vector<Finding> findings_;
 };
 
