@@ -67,6 +67,7 @@ Result<int> execute(Flags flags) {
   if (!flags.etdump.empty())
     CARINA_RETURN_IF_ERROR(files.add(flags.etdump, pte::writeEtDump(result.profile)));
   CARINA_RETURN_IF_ERROR(files.commit());
+  if (result.program) warn(result.program->warnings);
   fmt::print("{}", report::runStatsText(result));
   if (!result.findings.empty()) {
     return fail("the command streams have {} finding{}", result.findings.size(),

@@ -2,6 +2,7 @@
 #include "device/npu_host.hpp"
 
 #include "device/npu_setup.hpp"
+#include "npu/recorded_memories.hpp"
 
 namespace carina::device {
 namespace {
@@ -13,10 +14,12 @@ Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const Ru
   };
   const std::string& target = options.target.empty() ? compiled.target : options.target;
   const pte::EthosUSettings wanted{target, pick(options.systemConfig, compiled.systemConfig),
-                                   pick(options.memoryMode, compiled.memoryMode), compiled.quantizedIo};
+                                   pick(options.memoryMode, compiled.memoryMode), compiled.quantizedIo,
+                                   own ? compiled.memories : ""};
   return options.systemConfig.empty() && options.memoryMode.empty() && options.configFile.empty()
              ? machineFor(wanted)
-             : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode, options.configFile);
+             : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode, options.configFile,
+                                wanted.memories);
 }
 
 }  // namespace
@@ -35,6 +38,12 @@ Result<NpuHost> NpuHost::open(const pte::EthosUSettings& compiled, const RunOpti
   NpuHost host;
   host.compiledTarget = compiled.target;
   CARINA_TRY(host.machine, chooseMachine(compiled, options));
+  const bool asCompiled =
+      options.target.empty() && options.systemConfig.empty() && options.memoryMode.empty();
+  if (auto other = substitution(compiled, host.machine); other && asCompiled) {
+    other->remedy = "give the file that it was compiled with as --config, or other names";
+    host.warnings.push_back(std::move(*other));
+  }
   host.device = std::make_unique<HostDevice>(host.machine, options.model);
   host.driver = std::make_unique<rt::EthosUDriver>(*host.device, driverOptions(host.machine));
   if (const rt::Status status = host.driver->open(); !status.ok()) return asError(status);

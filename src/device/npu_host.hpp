@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "carina/ethosu_driver.hpp"
 #include "device/aligned_buffer.hpp"
@@ -18,7 +19,8 @@ struct NpuHost {
   npu::Machine machine;        // what it runs on
   std::unique_ptr<HostDevice> device;
   std::unique_ptr<rt::EthosUDriver> driver;
-  AlignedBuffer fastScratch;  // of the memory mode; empty without a dedicated SRAM
+  std::vector<Diagnostic> warnings;  // about the machine that was chosen
+  AlignedBuffer fastScratch;         // of the memory mode; empty without a dedicated SRAM
 
   /// `options` before `compiled` (what the program records) before the target's defaults.
   static Result<NpuHost> open(const pte::EthosUSettings& compiled, const RunOptions& options);

@@ -2,6 +2,7 @@
 #include "device/npu_setup.hpp"
 
 #include "npu/payload.hpp"
+#include "npu/recorded_memories.hpp"
 
 namespace carina::device {
 
@@ -24,7 +25,8 @@ Result<Compiled> compiledFor(const pte::Program& program) {
 }
 
 Result<npu::Machine> machineFor(const pte::EthosUSettings& settings) {
-  const auto& [target, system, mode, quantizedIo] = settings;
+  const std::string &target = settings.target, &system = settings.systemConfig, &mode = settings.memoryMode;
+  if (!settings.memories.empty()) return npu::makeMachine(target, system, mode, {}, settings.memories);
   if (auto known = npu::makeMachine(target, system, mode)) return known;
   if (auto known = npu::makeMachine(target, "", mode)) return known;
   // A mode that is not known may put intermediate results into fast scratch.
@@ -33,6 +35,20 @@ Result<npu::Machine> machineFor(const pte::EthosUSettings& settings) {
     if (auto known = npu::makeMachine(target, wanted, "")) return known;
   }
   return npu::makeMachine(target, "", "");
+}
+
+std::optional<Diagnostic> substitution(const pte::EthosUSettings& settings, const npu::Machine& machine) {
+  const bool system = !settings.systemConfig.empty() && settings.systemConfig != machine.system.name;
+  const bool mode = !settings.memoryMode.empty() && settings.memoryMode != machine.memory.name;
+  if (!system && !mode) return std::nullopt;
+  const std::string wanted = system && mode ? fmt::format("system configuration '{}' and memory mode '{}'",
+                                                          settings.systemConfig, settings.memoryMode)
+                             : system       ? fmt::format("system configuration '{}'", settings.systemConfig)
+                                            : fmt::format("memory mode '{}'", settings.memoryMode);
+  return Diagnostic{fmt::format("the program was compiled for {}, which it does not describe: it is timed "
+                                "with {}, {}",
+                                wanted, machine.system.name, machine.memory.name),
+                    "", "", ""};
 }
 
 int64_t fastScratchBytes(const npu::Machine& machine) {

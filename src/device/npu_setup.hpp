@@ -3,6 +3,8 @@
 // the host as in firmware.
 #pragma once
 
+#include <optional>
+
 #include "base/result.hpp"
 #include "carina/ethosu_driver.hpp"
 #include "npu/target.hpp"
@@ -18,9 +20,13 @@ struct Compiled {
 };
 Result<Compiled> compiledFor(const pte::Program& program);
 
-/// The machine that `settings` name. Programs may name what a configuration file describes that is not here:
-/// then the target's default system, and a mode with fast scratch where the target has one.
+/// The machine that `settings` name and describe. Programs of other makers may name what a configuration file
+/// describes that is not here: then the target's default system, and a mode with fast scratch where the
+/// target has one.
 Result<npu::Machine> machineFor(const pte::EthosUSettings& settings);
+
+/// That `machine` is not what `settings` name, as a warning without place and remedy; nothing when it is.
+std::optional<Diagnostic> substitution(const pte::EthosUSettings& settings, const npu::Machine& machine);
 
 /// Bytes of region 2: the mode's cache, or what ExecuTorch's runner gives a mode without a size; 0 for modes
 /// without one.

@@ -198,6 +198,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
     stats.target = std::string(state.npu->machine.target->name);
     stats.systemConfig = state.npu->machine.system.name;
     stats.memoryMode = state.npu->machine.memory.name;
+    stats.warnings = state.npu->warnings;
     stats.delegates = std::move(state.backend->runs());
     for (const DelegateRun& run : stats.delegates) stats.npuCycles += static_cast<int64_t>(run.pmuCycles);
   }

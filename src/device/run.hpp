@@ -39,6 +39,7 @@ struct DelegateRun {
 
 struct RunStats {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
+  std::vector<Diagnostic> warnings;              // about the NPU that was chosen
   std::vector<DelegateRun> delegates;
   int64_t npuCycles = 0;  // sum over delegate calls, as the PMU counts
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;

@@ -70,6 +70,8 @@ class Planner {
     if (method().delegates.empty()) return {};
     CARINA_TRY(const device::Compiled compiled, device::compiledFor(program_));
     CARINA_TRY(plan_.machine, device::machineFor(compiled.settings));
+    if (const auto other = device::substitution(compiled.settings, *plan_.machine))
+      plan_.notes.push_back(other->message);
     const npu::Target& target = *plan_.machine->target;
     plan_.target = std::string(target.name);
     if (!plan_.platform->carries(target.family)) {

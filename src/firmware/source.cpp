@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "device/npu_setup.hpp"
+#include "npu/recorded_memories.hpp"
 
 namespace carina::firmware {
 namespace {
@@ -153,9 +154,10 @@ std::string noteText(const Plan& plan, const SourceOptions& options) {
       ".asciz \"Carina\"\n.balign 4\nnoteBegin:\n";
   const std::string system = plan.machine ? plan.machine->system.name : "";
   const std::string mode = plan.machine ? plan.machine->memory.name : "";
+  const std::string memories = plan.machine ? npu::describeMemories(*plan.machine) : "";
   for (std::string_view item :
        {plan.platform->name, std::string_view(options.core), std::string_view(plan.target),
-        std::string_view(system), std::string_view(mode)}) {
+        std::string_view(system), std::string_view(mode), std::string_view(memories)}) {
     text += fmt::format(".asciz {}\n", literal(item));
   }
   return text + "noteEnd:\n.balign 4\n";

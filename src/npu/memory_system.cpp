@@ -8,9 +8,11 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "base/file.hpp"
+#include "npu/recorded_memories.hpp"
 #include "npu/target.hpp"
 
 namespace carina::npu {
@@ -62,9 +64,13 @@ class IniFile {
  public:
   static Result<IniFile> open(const std::filesystem::path& path) {
     CARINA_TRY(auto file, MappedFile::open(path));
-    const std::string_view text = asText(file->bytes());
+    return parse(asText(file->bytes()), path.string());
+  }
+
+  /// `name` stands for the text in messages.
+  static Result<IniFile> parse(std::string_view text, std::string name) {
     IniFile ini;
-    ini.path_ = path.string();
+    ini.path_ = std::move(name);
     ini.text_ = text;
     ini.reader_ = std::make_unique<INIReader>(text.data(), text.size());
     if (ini.reader_->ParseError() != 0) {
@@ -246,57 +252,144 @@ bool supportsMemoryMode(const Target& target, const MemoryMode& mode) {
   return target.family != Family::U55 || (mode.arenaPort == 0 && mode.cachePort == 0);
 }
 
+namespace {
+
+/// Where configurations are described beside the stock ones, in the order in which they are searched.
+using IniFiles = std::vector<IniFile>;
+
+const IniFile* describing(const IniFiles& files, const std::string& section) {
+  const auto it =
+      std::find_if(files.begin(), files.end(), [&](const IniFile& ini) { return ini.has(section); });
+  return it == files.end() ? nullptr : &*it;
+}
+
+Result<SystemConfig> findSystem(const Target& target, const std::string& name, const IniFiles& files) {
+  if (const IniFile* ini = describing(files, kSystemSection + name))
+    return readSystemConfig(*ini, name, target.family);
+  std::vector<std::string_view> names;
+  for (const SystemConfig& config : systemConfigs()) {
+    if (config.family != target.family) continue;
+    if (config.name == name) return config;
+    names.push_back(config.name);
+  }
+  return fail("{} has no system configuration '{}'", target.name, name)
+      .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
+                              fmt::join(names, ", ")));
+}
+
+/// Why the target cannot use a mode that is described.
+Error refuseMode(const Target& target, const MemoryMode& mode, std::string_view choices) {
+  std::string areas;
+  if (mode.arenaPort != 0) areas = "the arena";
+  if (mode.cachePort != 0) areas += areas.empty() ? "the cache" : " and the cache";
+  return fail("memory mode '{}' puts {} on Axi1, which {} only reads", mode.name, areas,
+              familyName(target.family))
+      .withRemedy(
+          fmt::format("keep arena_mem_area and cache_mem_area on Axi0; modes for this target: {}", choices));
+}
+
+Result<MemoryMode> findMode(const Target& target, const std::string& name, const IniFiles& files) {
+  std::optional<MemoryMode> found;
+  std::vector<std::string_view> names;
+  for (const MemoryMode& mode : memoryModes()) {
+    if (mode.name == name) found = mode;
+    if (supportsMemoryMode(target, mode)) names.push_back(mode.name);
+  }
+  if (const IniFile* ini = describing(files, kModeSection + name)) {
+    CARINA_TRY(found, readMemoryMode(*ini, name));
+  }
+  const std::string choices = fmt::format("{}", fmt::join(names, ", "));
+  if (!found) {
+    return fail("{} has no memory mode '{}'", target.name, name)
+        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", choices));
+  }
+  if (!supportsMemoryMode(target, *found)) return refuseMode(target, *found, choices);
+  return *found;
+}
+
+bool same(const MemoryTiming& a, const MemoryTiming& b) {
+  const auto all = [](const MemoryTiming& t) {
+    return std::tie(t.kind, t.clockScale, t.ports, t.burst, t.readLatency, t.writeLatency, t.maxReads,
+                    t.maxWrites);
+  };
+  return all(a) == all(b);
+}
+
+bool isStock(const SystemConfig& system) {
+  const auto& all = systemConfigs();
+  return std::any_of(all.begin(), all.end(), [&](const SystemConfig& stock) {
+    return stock.name == system.name && stock.family == system.family && stock.clockHz == system.clockHz &&
+           same(stock.ports[0], system.ports[0]) && same(stock.ports[1], system.ports[1]);
+  });
+}
+
+bool isStock(const MemoryMode& mode) {
+  const auto all = [](const MemoryMode& m) {
+    return std::tie(m.name, m.constantsPort, m.arenaPort, m.cachePort, m.cacheBytes);
+  };
+  return std::any_of(memoryModes().begin(), memoryModes().end(),
+                     [&](const MemoryMode& stock) { return all(stock) == all(mode); });
+}
+
+std::string timingText(std::string_view portKey, const MemoryTiming& timing) {
+  const std::string_view name = memoryKindName(timing.kind);
+  return fmt::format(
+      "{0}={1}\n{1}_clock_scale={2}\n{1}_ports_used={3}\n{1}_burst_length={4}\n{1}_read_latency={5}\n"
+      "{1}_write_latency={6}\n{1}_max_reads={7}\n{1}_max_writes={8}\n",
+      portKey, name, timing.clockScale, timing.ports, timing.burst, timing.readLatency, timing.writeLatency,
+      timing.maxReads, timing.maxWrites);
+}
+
+}  // namespace
+
+std::string describeMemories(const Machine& machine) {
+  std::string text;
+  const SystemConfig& system = machine.system;
+  if (!isStock(system)) {
+    text += fmt::format("[System_Config.{}]\ncore_clock={}\n", system.name, system.clockHz);
+    text += timingText("axi0_port", system.ports[0]);
+    // Both ports may lead to one memory, whose keys stand there once.
+    text += same(system.ports[1], system.ports[0])
+                ? fmt::format("axi1_port={}\n", memoryKindName(system.ports[1].kind))
+                : timingText("axi1_port", system.ports[1]);
+  }
+  const MemoryMode& mode = machine.memory;
+  if (!isStock(mode)) {
+    text += fmt::format(
+        "[Memory_Mode.{}]\nconst_mem_area=Axi{}\narena_mem_area=Axi{}\ncache_mem_area=Axi{}\narena_cache_"
+        "size={}\n",
+        mode.name, mode.constantsPort, mode.arenaPort, mode.cachePort, mode.cacheBytes);
+  }
+  return text;
+}
+
 Result<Machine> makeMachine(std::string_view targetName, std::string_view systemName,
                             std::string_view modeName, const std::filesystem::path& iniFile) {
+  return makeMachine(targetName, systemName, modeName, iniFile, {});
+}
+
+Result<Machine> makeMachine(std::string_view targetName, std::string_view systemName,
+                            std::string_view modeName, const std::filesystem::path& iniFile,
+                            std::string_view recorded) {
   Machine machine;
   CARINA_TRY(machine.target, findTarget(targetName));
   const Target& target = *machine.target;
   const std::string system(systemName.empty() ? target.defaultSystemConfig : systemName);
   const std::string mode(modeName.empty() ? target.defaultMemoryMode : modeName);
-
-  std::optional<IniFile> ini;
+  IniFiles files;
   if (!iniFile.empty()) {
     CARINA_TRY(IniFile file, IniFile::open(iniFile));
-    ini = std::move(file);
+    files.push_back(std::move(file));
   }
-
-  if (ini && ini->has(kSystemSection + system)) {
-    CARINA_TRY(machine.system, readSystemConfig(*ini, system, target.family));
-  } else {
-    const auto& configs = systemConfigs();
-    auto it = std::find_if(configs.begin(), configs.end(),
-                           [&](const auto& config) { return config.name == system; });
-    if (it == configs.end() || it->family != target.family) {
-      std::vector<std::string_view> names;
-      for (const auto& config : configs) {
-        if (config.family == target.family) names.push_back(config.name);
-      }
-      return fail("{} has no system configuration '{}'", target.name, system)
-          .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
-                                  fmt::join(names, ", ")));
-    }
-    machine.system = *it;
+  if (!recorded.empty()) {
+    CARINA_TRY(IniFile file, IniFile::parse(recorded, "the memory system that the program records"));
+    files.push_back(std::move(file));
   }
-
-  if (ini && ini->has(kModeSection + mode)) {
-    CARINA_TRY(machine.memory, readMemoryMode(*ini, mode));
-  } else {
-    const auto& modes = memoryModes();
-    auto it = std::find_if(modes.begin(), modes.end(), [&](const auto& m) { return m.name == mode; });
-    if (it != modes.end()) machine.memory = *it;
-  }
-  if (machine.memory.name.empty() || !supportsMemoryMode(target, machine.memory)) {
-    std::vector<std::string_view> names;
-    for (const auto& known : memoryModes()) {
-      if (supportsMemoryMode(target, known)) names.push_back(known.name);
-    }
-    return fail("{} has no memory mode '{}'", target.name, mode)
-        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
-                                fmt::join(names, ", ")));
-  }
+  CARINA_TRY(machine.system, findSystem(target, system, files));
+  CARINA_TRY(machine.memory, findMode(target, mode, files));
   if (auto status = checkMemories(machine); !status.ok())
-    return std::move(status).error().inFile(ini ? ini->path() : std::string());
-  if (ini) CARINA_RETURN_IF_ERROR(checkUsed(*ini, system, mode));
+    return std::move(status).error().inFile(files.empty() ? std::string() : files.front().path());
+  if (!iniFile.empty()) CARINA_RETURN_IF_ERROR(checkUsed(files.front(), system, mode));
   return machine;
 }
 

@@ -7,13 +7,15 @@
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
 #include "npu/payload.hpp"
+#include "npu/recorded_memories.hpp"
 #include "pte/method_builder.hpp"
 
 namespace carina::pipeline {
 namespace {
 
 pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo) {
-  return {std::string(machine.target->name), machine.system.name, machine.memory.name, integerIo};
+  return {std::string(machine.target->name), machine.system.name, machine.memory.name, integerIo,
+          npu::describeMemories(machine)};
 }
 
 using cpu::sizesOf;

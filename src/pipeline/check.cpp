@@ -145,10 +145,11 @@ class Checker {
     result.target = settings.target;
     result.systemConfig = settings.systemConfig;
     result.memoryMode = settings.memoryMode;
-    describeTarget(*blob, place, result);
+    describeTarget(*blob, place, settings, result);
   }
 
-  void describeTarget(const pte::DelegateBlob& blob, const std::string& place, CheckedDelegate& result) {
+  void describeTarget(const pte::DelegateBlob& blob, const std::string& place, pte::EthosUSettings settings,
+                      CheckedDelegate& result) {
     const auto payload = npu::readPayload(blob.payload);
     if (blob.payloadKey.empty() && !payload) {
       problem("{} fails to load: {}", place, firstOf(payload.error()));
@@ -165,7 +166,8 @@ class Checker {
         problem("{} fails on the NPU because it says it is for {}, its commands are for {}", place,
                 result.target, (*target)->name);
     }
-    const auto machine = device::machineFor({result.target, result.systemConfig, result.memoryMode, false});
+    settings.target = result.target;
+    const auto machine = device::machineFor(settings);
     if (!machine) {
       problem("{} cannot be placed: {}", place, firstOf(machine.error()));
       return;

@@ -55,6 +55,9 @@ Status addBlob(std::string name, ByteSpan bytes, const pte::Program* program,
     stream.memory.regions[0] = {{constants.size(), false}};
   stream.memory.regions[1] = {{blob->scratchBytes, true}};
   stream.memory.inputsKnown = true;
+  stream.constants.assign(constants.begin(), constants.end());
+  stream.inputs = blob->inputs;
+  stream.outputs = blob->outputs;
   for (const pte::BlobIo& io : blob->inputs) {
     if (io.region < 0 || io.region > 7 || io.offset < 0) continue;
     stream.memory.initialized.push_back({static_cast<uint8_t>(io.region), static_cast<uint64_t>(io.offset),
@@ -77,6 +80,7 @@ Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
       const pte::EthosUSettings settings = pte::ethosUSettings(method.delegates[i].specs);
       streams.back().systemConfig = settings.systemConfig;
       streams.back().memoryMode = settings.memoryMode;
+      streams.back().memories = settings.memories;
     }
   }
   return streams;

@@ -13,6 +13,7 @@
 #include "npu/check_stream.hpp"
 #include "npu/target.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pte/delegate_blob.hpp"
 
 namespace carina::pipeline {
 
@@ -22,7 +23,10 @@ struct CommandStream {
   std::vector<uint32_t> words;     // the commands
   const npu::Target* target = nullptr;
   npu::StreamMemory memory;
-  std::string systemConfig, memoryMode;  // that the container names; else empty
+  std::vector<std::byte> constants;          // region 0, where the file holds it
+  std::vector<pte::BlobIo> inputs, outputs;  // of a delegate blob; empty: unknown
+  std::string systemConfig, memoryMode;      // that the container names; else empty
+  std::string memories;                      // and describes (npu::describeMemories)
 };
 
 /// All streams of a file in file order; none is no error. `target` names the NPU of bare commands, which do

@@ -2,6 +2,7 @@
 #include "platform/hardware.hpp"
 
 #include "base/file.hpp"
+#include "npu/recorded_memories.hpp"
 
 namespace carina::platform {
 namespace {
@@ -42,15 +43,16 @@ Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optiona
         .withRemedy("Ethos-U55 and U65 are on corstone-300, Ethos-U85 is on corstone-320");
   }
   // The image's memory system counts as long as the NPU is of its family.
-  std::string system = choice.systemConfig, mode = choice.memoryMode;
+  std::string system = choice.systemConfig, mode = choice.memoryMode, memories;
   if (noted) {
     const auto builtFor = npu::findTarget(note->target);
     if (builtFor.ok() && (*builtFor)->family == target->family) {
       if (system.empty()) system = note->systemConfig;
       if (mode.empty()) mode = note->memoryMode;
+      memories = note->memories;
     }
   }
-  CARINA_TRY(hardware.machine, npu::makeMachine(name, system, mode));
+  CARINA_TRY(hardware.machine, npu::makeMachine(name, system, mode, {}, memories));
   return hardware;
 }
 

@@ -34,6 +34,7 @@ std::optional<ImageNote> parse(std::string_view bytes) {
     *item = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }
+  if (const size_t end = rest.find('\0'); end != std::string_view::npos) note.memories = rest.substr(0, end);
   return note;
 }
 

@@ -178,16 +178,23 @@ Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes) {
   return blob;
 }
 
+namespace {
+constexpr std::string_view kMemories = "carina_vela_ini";
+}
+
 std::vector<CompileSpec> ethosUCompileSpecs(const EthosUSettings& settings) {
   const bool u85 = settings.target.starts_with("ethos-u85");
   std::string flags = fmt::format("--accelerator-config={} --output-format=raw", settings.target);
   if (!settings.systemConfig.empty()) flags += " --system-config=" + settings.systemConfig;
   if (!settings.memoryMode.empty()) flags += " --memory-mode=" + settings.memoryMode;
-  return {{"tosa_spec", u85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55"},
-          {"compile_flags", flags},
-          {"output_format", "vela"},
-          {"preserve_io_quantization", settings.quantizedIo ? "True" : "False"},
-          {"target", settings.target}};
+  std::vector<CompileSpec> specs = {
+      {"tosa_spec", u85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55"},
+      {"compile_flags", flags},
+      {"output_format", "vela"},
+      {"preserve_io_quantization", settings.quantizedIo ? "True" : "False"},
+      {"target", settings.target}};
+  if (!settings.memories.empty()) specs.push_back({std::string(kMemories), settings.memories});
+  return specs;
 }
 
 EthosUSettings ethosUSettings(std::span<const CompileSpec> specs) {
@@ -196,6 +203,7 @@ EthosUSettings ethosUSettings(std::span<const CompileSpec> specs) {
   for (const CompileSpec& spec : specs) {
     if (spec.key == "compile_flags") flags = spec.value;
     if (spec.key == "target") settings.target = spec.value;
+    if (spec.key == kMemories) settings.memories = spec.value;
     if (spec.key == "preserve_io_quantization") settings.quantizedIo = spec.value == "True";
   }
   const auto option = [&](std::string_view name) -> std::string {

@@ -46,6 +46,9 @@ struct EthosUSettings {
   std::string systemConfig;  // "Ethos_U55_High_End_Embedded"
   std::string memoryMode;    // "Shared_Sram"
   bool quantizedIo = false;  // program inputs and outputs are integers
+  /// Carina's own note: what of system configuration and memory mode is not stock, in the grammar of vela.ini
+  /// (npu::describeMemories). Others ignore it.
+  std::string memories = {};
 };
 std::vector<CompileSpec> ethosUCompileSpecs(const EthosUSettings& settings);
 /// Empty strings for what the specs do not say.

@@ -266,7 +266,7 @@ TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
                 "unknown target 'ethos-u99-7'");
   expectRefused(model("dense.pt2"),
                 "--target ethos-u55-128 --memory-mode Dedicated_Sram" + calibrate("dense"),
-                "no memory mode 'Dedicated_Sram'");
+                "memory mode 'Dedicated_Sram' puts the arena on Axi1, which Ethos-U55 only reads");
   expectRefused(model("dense.pt2"),
                 "--target ethos-u55-128 --system-config Ethos_U85_SYS_DRAM_Mid" + calibrate("dense"),
                 "no system configuration");
