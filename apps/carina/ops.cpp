@@ -36,7 +36,7 @@ int ops(const Flags& flags) {
   warn(list->warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(list->times));
   fmt::print("{}", flags.json ? report::operatorsJson(*list) : report::operatorsText(*list));
-  return 0;
+  return list->problems.empty() ? 0 : report(Error(list->problems));
 }
 
 }  // namespace

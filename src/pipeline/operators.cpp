@@ -11,6 +11,8 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pt2/exported_program.hpp"
+#include "tflite/graph_builder.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::pipeline {
@@ -141,6 +143,68 @@ void listLowered(const ir::Graph& tosa, const npu::Target& target, Lister& liste
   }
 }
 
+/// The operators of a .tosa file, whose nodes are named by their results.
+void listTosa(const ir::Graph& tosa, const npu::Target& target, OperatorList& list) {
+  for (const ir::Node* node : tosa.nodes()) {
+    if (node->results().empty()) continue;
+    OperatorPlace place;
+    place.op = std::string(node->opName());
+    place.node = node->result(0)->name;
+    place.place = Place::Npu;
+    if (const auto why = compiler::supports(*node, target)) {
+      place.place = Place::Refused;
+      place.refusals.push_back({place.op, place.node, "", why->message, why->remedy});
+    }
+    list.operators.push_back(std::move(place));
+  }
+}
+
+/// The operators of a network file as it stands, for networks that cannot be read or lowered.
+Result<std::vector<SourceNode>> nodesInFile(const Options& options) {
+  std::vector<SourceNode> nodes;
+  const std::string extension = options.model.extension().string();
+  if (extension == ".pt2") {
+    CARINA_TRY(const auto listed, pt2::listNodes(options.model, {.model = options.program}));
+    for (const pt2::ListedNode& node : listed) {
+      if (!node.location) continue;
+      nodes.push_back({node.location->name, node.op, node.location->modulePath, node.location->source});
+    }
+  } else if (extension == ".tflite") {
+    CARINA_TRY(const ir::Graph network, tflite::readNetwork(options.model));
+    for (const ir::Node* node : network.nodes())
+      nodes.push_back({node->location()->name, std::string(node->opName()), "", node->location()->source});
+  }
+  return nodes;
+}
+
+/// The table of a network that is refused because of some of its operators; nothing when the error names
+/// none.
+std::optional<OperatorList> refusedList(const Options& options, const Error& error) {
+  const auto nodes = nodesInFile(options);
+  if (!nodes) return std::nullopt;
+  OperatorList list;
+  list.target = options.target;
+  list.quantization = quantizationOf(options);
+  list.problems = error.diagnostics();
+  bool named = false;
+  for (const SourceNode& node : *nodes) {
+    OperatorPlace place;
+    place.op = node.op;
+    place.node = node.name;
+    place.modulePath = node.modulePath;
+    place.source = node.source;
+    place.place = Place::Unknown;
+    for (const Diagnostic& problem : list.problems) {
+      if (problem.place != node.name && !problem.place.starts_with(node.name + " ")) continue;
+      place.place = Place::Refused;
+      place.refusals.push_back({node.op, node.name, node.modulePath, problem.message, problem.remedy});
+      named = true;
+    }
+    list.operators.push_back(std::move(place));
+  }
+  return named ? std::optional(std::move(list)) : std::nullopt;
+}
+
 /// Fills in the list of a network that is read and quantized. `target` null: everything is on the CPU.
 Status placeOperators(const Options& options, const npu::Target* target, Front& front, OperatorList& list) {
   Lister lister(front.nodes, list);
@@ -152,9 +216,19 @@ Status placeOperators(const Options& options, const npu::Target* target, Front& 
     return {};
   }
   if (front.isTosa) {
-    return fail("a TOSA graph runs wholly on the NPU or not at all")
-        .inFile(options.model.string())
-        .withRemedy("compile it: the errors name what the target cannot run");
+    if (target == nullptr) {
+      return fail("a TOSA graph is there for an NPU")
+          .inFile(options.model.string())
+          .withRemedy("name an NPU with --target, or run the graph itself: carina run");
+    }
+    listTosa(front.quantized, *target, list);
+    list.parts = 1;
+    list.wholly = list.count(Place::Refused) == 0;
+    for (const OperatorPlace& op : list.operators) {
+      for (const partition::Refusal& refusal : op.refusals)
+        list.problems.push_back({refusal.reason, refusal.remedy, options.model.string(), op.node});
+    }
+    return {};
   }
   if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
     return std::move(status).error().inFile(options.model.string());
@@ -167,7 +241,8 @@ Status placeOperators(const Options& options, const npu::Target* target, Front& 
   list.parts = partitioned.delegates.size();
   list.wholly = partitioned.wholly;
   ir::Graph graph = std::move(partitioned.graph);
-  CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
+  if (auto status = cpu::toKernelForm(graph); !status.ok())
+    return std::move(status).error().inFile(options.model.string());
   for (const ir::Node* node : graph.nodes()) {
     if (!node->is(partition::delegateCallDef())) lister.addCpuNode(*node);
   }
@@ -212,7 +287,10 @@ int64_t OperatorList::cpuCycles() const {
 }
 
 Result<OperatorList> listOperators(const Options& options) {
-  return ir::rejectInvalidNodes("", [&] { return listPlaces(options, runFront); });
+  auto list = ir::rejectInvalidNodes("", [&] { return listPlaces(options, runFront); });
+  if (list) return list;
+  if (auto refused = refusedList(options, list.error())) return std::move(*refused);
+  return list;
 }
 
 Result<OperatorList> listOperators(const Options& options, ir::Graph graph) {

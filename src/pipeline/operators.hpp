@@ -15,6 +15,8 @@ enum class Place : uint8_t {
   Cpu,
   Both,     // it became several operators, some here, some there
   Nowhere,  // nothing is left to compute: folded into a neighbour or a constant
+  Refused,  // the network is refused because of it
+  Unknown,  // the network is refused because of others
 };
 
 /// One operator as the network was exported.
@@ -39,13 +41,16 @@ struct OperatorList {
   std::vector<Diagnostic> warnings;
   std::vector<StageTime> times;
   size_t layoutChanges = 0;  // transpositions at the borders of NPU parts, done on the NPU
+  /// Why the network does not compile, where that is known without compiling; empty otherwise.
+  std::vector<Diagnostic> problems;
 
   size_t count(Place place) const;
   int64_t cpuCycles() const;  // conversions included
 };
 
 /// Reads, quantizes and partitions as build() does; nothing is compiled. Without calibration data the network
-/// is quantized by made-up samples, which decides nothing about places.
+/// is quantized by made-up samples, which decides nothing about places. A network that is refused because of
+/// some of its operators is listed with `problems`; other errors (no such file, no such target) are errors.
 Result<OperatorList> listOperators(const Options& options);
 /// The same for an aten graph as it was exported; options.model is not read.
 Result<OperatorList> listOperators(const Options& options, ir::Graph graph);

@@ -144,7 +144,7 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
                  npu::makeMachine(stream.target->name,
                                   options.systemConfig.empty() ? stream.systemConfig : options.systemConfig,
                                   options.memoryMode.empty() ? stream.memoryMode : options.memoryMode,
-                                  options.configFile));
+                                  options.configFile, stream.memories));
       return profileStream(stream, profile.machine);
     };
     auto part = read();
@@ -193,30 +193,10 @@ Profile profileBuild(const Build& build) {
 Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options) {
   Profile profile;
   profile.file = file;
-<<<<<<< HEAD
   std::vector<CommandStream> streams;
   {
     Stopwatch watch(profile.times, "read");
     CARINA_TRY(streams, commandStreams(file, options.target));
-=======
-  for (const CommandStream& stream : streams) {
-    if (!options.target.empty() && options.target != stream.target->name) {
-      return fail("the program was compiled for {}", stream.target->name)
-          .inFile(file.string())
-          .withRemedy("profile the network itself for " + options.target);
-    }
-    const auto read = [&]() -> Result<ProfiledPart> {
-      CARINA_TRY(profile.machine,
-                 npu::makeMachine(stream.target->name,
-                                  options.systemConfig.empty() ? stream.systemConfig : options.systemConfig,
-                                  options.memoryMode.empty() ? stream.memoryMode : options.memoryMode,
-                                  options.configFile, stream.memories));
-      return profileStream(stream, profile.machine);
-    };
-    auto part = read();
-    if (!part) return std::move(part).error().inFile(file.string());
-    profile.parts.push_back(std::move(*part));
->>>>>>> 02a8441 (npu: programs carry a memory system that is not stock, and messages say what of a mode an NPU cannot do)
   }
   CARINA_RETURN_IF_ERROR(addStreams(streams, options, profile));
   if (profile.parts.empty()) {

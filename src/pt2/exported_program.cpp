@@ -122,6 +122,25 @@ Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path, c
   return program;
 }
 
+Result<std::vector<ListedNode>> listNodes(const std::filesystem::path& path, const ReadOptions& options) {
+  CARINA_TRY(const auto file, MappedFile::open(path));
+  const auto read = [&]() -> Result<std::vector<ListedNode>> {
+    CARINA_TRY(const Archive archive, Archive::open(file->bytes(), file));
+    CARINA_TRY(const std::string model, archive.chooseModel(options.model));
+    CARINA_TRY(ProgramDocument document, readDocument(archive, model));
+    eraseUnusedNodes(document.graph);
+    std::vector<ListedNode> nodes;
+    for (const NodeDocument& node : document.graph.nodes) {
+      const bool isOperator = node.target.starts_with("torch.ops.");
+      nodes.push_back({isOperator ? std::string(operatorName(node.target)) : node.target, node.location});
+    }
+    return nodes;
+  };
+  auto nodes = read();
+  if (!nodes.ok()) return std::move(nodes).error().inFile(file->path());
+  return nodes;
+}
+
 Result<std::vector<std::string>> modelNames(const std::filesystem::path& path) {
   CARINA_TRY(const auto file, MappedFile::open(path));
   auto archive = Archive::open(file->bytes(), file);

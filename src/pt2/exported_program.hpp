@@ -97,6 +97,14 @@ Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path,
 Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<const void> owner,
                                             const ReadOptions& options = {});
 
+/// One node of an exported graph as the file has it, whether it can be served or not.
+struct ListedNode {
+  std::string op;  // "aten.relu.default", "mylib::op.default", "torch._functorch.predispatch..."
+  ir::LocationRef location;
+};
+/// The nodes of a program in file order, for tables of networks that readExportedProgram() refuses.
+Result<std::vector<ListedNode>> listNodes(const std::filesystem::path& path, const ReadOptions& options = {});
+
 /// Names of the programs in an archive.
 Result<std::vector<std::string>> modelNames(const std::filesystem::path& path);
 

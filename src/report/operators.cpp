@@ -22,6 +22,10 @@ std::string_view placeName(Place place) {
       return "CPU";
     case Place::Both:
       return "NPU+CPU";
+    case Place::Refused:
+      return "refused";
+    case Place::Unknown:
+      return "?";
     case Place::Nowhere:
       break;
   }
@@ -37,6 +41,24 @@ std::string_view quantizationName(pipeline::Quantization quantization) {
     default:
       return "none";
   }
+}
+
+std::string_view placeKey(Place place) {
+  switch (place) {
+    case Place::Npu:
+      return "npu";
+    case Place::Cpu:
+      return "cpu";
+    case Place::Both:
+      return "both";
+    case Place::Refused:
+      return "refused";
+    case Place::Unknown:
+      return "unknown";
+    case Place::Nowhere:
+      break;
+  }
+  return "nowhere";
 }
 
 /// The reasons, each once. Where an operator became several and only some were refused for a reason, with
@@ -79,7 +101,16 @@ std::string operatorsText(const pipeline::OperatorList& list) {
     }
   }
   std::string text = table.str();
-  if (!reasons.empty()) text += "\nwhy not on the NPU, and what would change it\n" + reasons;
+  const bool refused = !list.problems.empty();
+  if (!reasons.empty())
+    text += (refused ? "\nwhy the network is refused, and what would change it\n"
+                     : "\nwhy not on the NPU, and what would change it\n") +
+            reasons;
+  if (refused) {
+    return text + fmt::format("\n{}, {}: {} operators, {} of them refused: the network does not compile\n",
+                              list.target, quantizationName(list.quantization), list.operators.size(),
+                              list.count(Place::Refused));
+  }
   text += fmt::format(
       "\n{}, {}: {} operators, {} on the NPU in {} part{}, {} on the CPU, {} on both, {} with nothing left "
       "to do\n",
@@ -107,6 +138,10 @@ std::string operatorsJson(const pipeline::OperatorList& list) {
   json["layout_changes"] = list.layoutChanges;
   json["cpu_cycles"] = list.cpuCycles();
   json["conversions"] = {{"count", list.conversions}, {"cpu_cycles", list.conversionCycles}};
+  json["problems"] = nlohmann::ordered_json::array();
+  for (const Diagnostic& problem : list.problems)
+    json["problems"].push_back(
+        {{"place", problem.place}, {"message", problem.message}, {"remedy", problem.remedy}});
   json["operators"] = nlohmann::ordered_json::array();
   for (const OperatorPlace& op : list.operators) {
     nlohmann::ordered_json entry;
@@ -114,10 +149,7 @@ std::string operatorsJson(const pipeline::OperatorList& list) {
     entry["name"] = op.node;
     entry["module"] = op.modulePath;
     entry["source"] = op.source;
-    entry["runs_on"] = op.place == Place::Both  ? "both"
-                       : op.place == Place::Npu ? "npu"
-                       : op.place == Place::Cpu ? "cpu"
-                                                : "nowhere";
+    entry["runs_on"] = placeKey(op.place);
     entry["refusals"] = nlohmann::ordered_json::array();
     for (const partition::Refusal& refusal : op.refusals) {
       entry["refusals"].push_back(
