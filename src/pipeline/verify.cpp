@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "aten/executor.hpp"
@@ -87,6 +88,55 @@ quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& s
   return result;
 }
 
+/// How far integers lie from other integers, element by element.
+struct Distance {
+  int64_t beyondOne = 0, worst = 0;
+  void add(int64_t a, int64_t b) {
+    const int64_t distance = std::abs(a - b);
+    beyondOne += distance > 1;
+    worst = std::max(worst, distance);
+  }
+};
+
+Shape withoutOnes(const Shape& shape) {
+  Shape result;
+  std::copy_if(shape.begin(), shape.end(), std::back_inserter(result),
+               [](int64_t size) { return size != 1; });
+  return result;
+}
+
+/// `codes`, with the axes of the network, against `values`, whose axes may stand in another order: of the
+/// orders that the shapes allow the closest. Nothing when they allow none.
+std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& values) {
+  const Shape from = withoutOnes(codes.shape()), to = withoutOnes(values.shape());
+  constexpr size_t kMostAxes = 5;
+  if (from.size() != to.size() || from.size() > kMostAxes) return std::nullopt;
+  std::vector<size_t> order(from.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<int64_t> strides(from.size(), 1);
+  for (size_t d = from.size(); d-- > 1;) strides[d - 1] = strides[d] * from[d];
+  std::optional<Distance> least;
+  do {
+    if (!std::equal(order.begin(), order.end(), to.begin(),
+                    [&](size_t d, int64_t size) { return from[d] == size; }))
+      continue;
+    Distance distance;
+    std::vector<int64_t> index(order.size(), 0);
+    int64_t at = 0;
+    for (int64_t i = 0; i < values.numElements(); ++i) {
+      distance.add(codes.integerAt(at), values.integerAt(i));
+      for (size_t k = order.size(); k-- > 0;) {
+        at += strides[order[k]];
+        if (++index[k] < to[k]) break;
+        at -= strides[order[k]] * to[k];
+        index[k] = 0;
+      }
+    }
+    if (!least || distance.beyondOne < least->beyondOne) least = distance;
+  } while (least.value_or(Distance{1, 1}).beyondOne > 0 && std::next_permutation(order.begin(), order.end()));
+  return least;
+}
+
 int64_t countDifferences(const Tensor& a, const Tensor& b) {
   int64_t count = 0;
   for (int64_t i = 0; i < a.numElements(); ++i) count += a.integerAt(i) != b.integerAt(i);
@@ -140,9 +190,12 @@ class Verifier {
     }
     const quantize::Sample integers = programSample(build_.graph(), sample);
     if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
+    codes_.clear();
     if (simulation_) {
       CARINA_TRY(simulated, simulation_->run(integers, [&](const ir::Value& value, const Tensor& tensor) {
         if (const ir::Value* source = quantizedSource(value)) compareAccuracy(*source, tensor, values);
+        const auto quantize = ir::producerAs<aten::QuantizePerTensor>(&value);
+        if (quantize && !quantize.input()->name.empty()) codes_.emplace(quantize.input()->name, tensor);
       }));
     }
     CARINA_TRY(device::RunOutcome outcome, runner_->run(integers));
@@ -218,6 +271,13 @@ class Verifier {
                tosa::interpret(tosa, run.inputs, [&](const ir::Value& value, const Tensor& tensor) {
                  if (!value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
                }));
+    for (const ir::Node* node : tosa.nodes()) {
+      for (const ir::Value* result : node->results()) {
+        const auto it = expected.find(result->name);
+        if (it != expected.end() && it->second.first == result)
+          compareDrift(index, *result, it->second.second);
+      }
+    }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int64_t differences = countDifferences(outputs[i], run.outputs[i]);
       result_.delegateMismatches += differences;
@@ -236,6 +296,26 @@ class Verifier {
     };
     CARINA_RETURN_IF_ERROR(toStatus(probe(build_.compiled[index], run.inputs, listener)));
     return {};
+  }
+
+  /// A value that the program computes against the codes that the simulation has for it.
+  void compareDrift(size_t delegate, const ir::Value& value, const Tensor& tensor) {
+    std::optional<Distance> least;
+    const auto [first, last] = codes_.equal_range(value.name);
+    for (auto it = first; it != last; ++it) {
+      if (it->second.dtype() != tensor.dtype() || it->second.numElements() != tensor.numElements()) continue;
+      const auto distance = distanceBetween(it->second, tensor);
+      if (distance && (!least || distance->beyondOne < least->beyondOne)) least = distance;
+    }
+    if (!least) return;
+    auto [index, isNew] =
+        driftIndex_.try_emplace(fmt::format("{}:{}", delegate, value.name), result_.drift.size());
+    if (isNew)
+      result_.drift.push_back({value.name, value.producer() ? value.producer()->where() : "", 0, 0, 0});
+    DriftResult& drift = result_.drift[index->second];
+    drift.elements += tensor.numElements();
+    drift.beyondOneLsb += least->beyondOne;
+    drift.worstLsb = std::max(drift.worstLsb, least->worst);
   }
 
   static Status toStatus(Result<ProbeResult> result) {
@@ -275,7 +355,9 @@ class Verifier {
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   Verification result_;
-  std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_;
+  std::multimap<std::string, Tensor, std::less<>>
+      codes_;  // of the simulation, by the value's name; one sample
+  std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_, driftIndex_;
 };
 
 }  // namespace

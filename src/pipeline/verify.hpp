@@ -42,6 +42,15 @@ struct AccuracyResult {
   Sqnr sqnr;  // fake-quant against float
 };
 
+/// A value of the program that leaves the fake-quant simulation by more than rounding.
+struct DriftResult {
+  std::string value;
+  std::string where;         // node of the user's network
+  int64_t elements = 0;      // compared, all samples
+  int64_t beyondOneLsb = 0;  // of them: more than one quantum away
+  int64_t worstLsb = 0;
+};
+
 struct Verification {
   size_t samples = 0;
   std::vector<CpuResult> cpu;  // nodes that CPU kernels compute, quantize and dequantize included
@@ -49,6 +58,7 @@ struct Verification {
   size_t delegates = 0;        // parts on the NPU
   std::vector<LayerResult> layers;
   std::vector<AccuracyResult> accuracy;
+  std::vector<DriftResult> drift;  // in the order in which they are computed; NPU parts only
   std::vector<OutputResult> outputs;
   int64_t delegateMismatches = 0;     // elements of delegate results that differ from the TOSA interpreter's
   int64_t cycles = 0;                 // NPU, one inference

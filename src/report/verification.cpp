@@ -64,11 +64,32 @@ std::string accuracyTable(const pipeline::Verification& verification) {
   return table.str();
 }
 
+/// Values that leave the simulation by more than rounding, worst first.
+std::string driftTable(const pipeline::Verification& verification) {
+  std::vector<pipeline::DriftResult> worst;
+  for (const pipeline::DriftResult& drift : verification.drift) {
+    if (drift.beyondOneLsb > 0) worst.push_back(drift);
+  }
+  if (worst.empty()) return "";
+  const pipeline::DriftResult first = worst.front();
+  std::stable_sort(worst.begin(), worst.end(),
+                   [](const auto& a, const auto& b) { return a.worstLsb > b.worstLsb; });
+  TextTable table({"off the simulation", "from", "elements", "beyond 1 LSB", "worst LSB"}, 2);
+  for (size_t i = 0; i < std::min(worst.size(), kWorstValues); ++i) {
+    table.add({worst[i].value, worst[i].where, countText(worst[i].elements), countText(worst[i].beyondOneLsb),
+               countText(worst[i].worstLsb)});
+  }
+  std::string text = table.str();
+  if (worst.size() > kWorstValues) text += fmt::format("and {} more\n", worst.size() - kWorstValues);
+  return text + fmt::format("first to leave it: {}\n", first.value);
+}
+
 }  // namespace
 
 std::string verificationText(const pipeline::Verification& verification, bool allLayers) {
   std::string text = outputTable(verification) + "\n";
   if (const std::string accuracy = accuracyTable(verification); !accuracy.empty()) text += accuracy + "\n";
+  if (const std::string drift = driftTable(verification); !drift.empty()) text += drift + "\n";
   if (const std::string layers = layerTable(verification, allLayers); !layers.empty()) text += layers + "\n";
   if (const std::string cpu = cpuTable(verification, allLayers); !cpu.empty()) text += cpu + "\n";
   const size_t exact =

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/npy.hpp"
+#include "support/fixtures.hpp"
+
 namespace carina::report {
 namespace {
 
@@ -33,6 +36,60 @@ TEST(VerificationText, WhatTheCheckerFindsIsListed) {
   EXPECT_THAT(verificationText(verification, false),
               HasSubstr("  NPU call 0, offset 0x270: hazard: BLOCKDEP 7\n"));
   EXPECT_FALSE(verification.ok());
+}
+
+TEST(VerificationText, ValuesThatLeaveTheSimulationAreNamedWorstFirst) {
+  pipeline::Verification verification;
+  verification.samples = verification.delegates = 1;
+  verification.drift = {{"first", "first (module a)", 100, 0, 1},
+                        {"second", "second (module b)", 200, 3, 2},
+                        {"third", "third (module c)", 300, 20, 706}};
+  const std::string text = verificationText(verification, false);
+  EXPECT_THAT(text, HasSubstr("off the simulation"));
+  EXPECT_THAT(text, Not(HasSubstr("first (module a)")));
+  EXPECT_LT(text.find("third (module c)"), text.find("second (module b)"));
+  EXPECT_THAT(text, HasSubstr("706"));
+  EXPECT_TRUE(verification.ok()) << "the program is what its graph says";
+  verification.drift.clear();
+  EXPECT_THAT(verificationText(verification, false), Not(HasSubstr("off the simulation")));
+}
+
+TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
+  pipeline::Options options;
+  options.model = test::modelFile("digits8.pt2");
+  options.calibration = test::modelFile("digits8.npz");
+  options.target = "ethos-u55-128";
+  auto built = pipeline::build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto arrays = readArrays(options.calibration);
+  ASSERT_TRUE(arrays.ok());
+  const auto samples = pipeline::verificationSamples(*built, *arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto drifting = [&] {
+    const auto verified = pipeline::verify(*built, std::span(*samples).first(1));
+    EXPECT_TRUE(verified.ok() && verified->ok());
+    std::vector<std::string> names;
+    for (const pipeline::DriftResult& drift : verified->drift) {
+      EXPECT_GT(drift.elements, 0);
+      if (drift.beyondOneLsb > 0) names.push_back(drift.value);
+    }
+    EXPECT_GE(verified->drift.size(), 8u) << "values are compared";
+    return names;
+  };
+  EXPECT_THAT(drifting(), testing::IsEmpty());
+  // The last convolution's bias in the simulation becomes another one.
+  ir::Value* bias = nullptr;
+  for (const auto& constant : built->simulation->constants()) {
+    if (constant->dtype() == DType::Int32 && constant->shape() == Shape{32}) bias = constant.get();
+  }
+  ASSERT_NE(bias, nullptr);
+  Tensor other = Tensor::uninitialized(DType::Int32, bias->shape());
+  for (int64_t i = 0; i < 32; ++i)
+    other.setIntegerAt(i, bias->constant().integerAt(i) + (i == 5 ? 100000 : 0));
+  bias->setConstant(std::move(other));
+  const std::vector<std::string> names = drifting();
+  EXPECT_THAT(names, testing::Contains("adaptive_avg_pool2d"));
+  EXPECT_THAT(names, Not(testing::Contains("hardtanh"))) << "in front of it";
 }
 
 }  // namespace
