@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina verify: float, fake-quant simulation, TOSA interpreter and NPU model side by side. Exit status 1
-// when NPU and TOSA differ anywhere.
+// when NPU and TOSA differ anywhere. With --against: a compiled program beside the graphs it came from.
 #include "pipeline/verify.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/npy.hpp"
@@ -10,6 +11,8 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "option_values.hpp"
+#include "pipeline/against.hpp"
+#include "report/against.hpp"
 #include "report/summary.hpp"
 #include "report/verification.hpp"
 
@@ -19,7 +22,8 @@ namespace {
 struct Flags {
   BuildOptions build;
   std::filesystem::path input;
-  size_t samples = 8;
+  std::optional<size_t> samples;
+  std::vector<std::filesystem::path> against;
   bool layers = false;
 };
 
@@ -34,11 +38,40 @@ Result<pipeline::Verification> runVerification(const Flags& flags) {
   }
   auto samples = pipeline::verificationSamples(build, arrays);
   if (!samples) return std::move(samples).error().inFile(file.string());
-  if (flags.samples > 0 && samples->size() > flags.samples) samples->resize(flags.samples);
+  const size_t most = flags.samples.value_or(8);
+  if (most > 0 && samples->size() > most) samples->resize(most);
   return pipeline::verify(build, *samples, progressBar("verifying"));
 }
 
+Result<int> compareProgram(const Flags& flags) {
+  NamedTensors arrays;
+  if (!flags.input.empty()) {
+    CARINA_TRY(arrays, readArrays(flags.input));
+  }
+  const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1)};
+  CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
+  fmt::print("{}", report::againstText(result));
+  if (result.ok()) return 0;
+  return fail("the program does not compute what its graph says").inFile(options.program.string());
+}
+
+/// Options of building do nothing for a program that exists.
+void refuseBuildOptions(const CLI::App& command) {
+  constexpr std::string_view kAllowed[] = {"MODEL", "--against", "--input", "--samples"};
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 ||
+        std::find(std::begin(kAllowed), std::end(kAllowed), name) != std::end(kAllowed))
+      continue;
+    throw CLI::ValidationError(name, "has no effect on a compiled program: leave it out with --against");
+  }
+}
+
 int verify(const Flags& flags) {
+  if (!flags.against.empty()) {
+    const auto status = compareProgram(flags);
+    return status.ok() ? *status : report(status.error());
+  }
   auto result = runVerification(flags);
   if (!result) return report(result.error(), flags.build.options.model);
   fmt::print("{}", report::verificationText(*result, flags.layers));
@@ -51,13 +84,31 @@ void addVerify(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("verify", "Run float, simulation, TOSA and NPU side by side");
   flags->build.declare(*command);
+  command->get_option("--target")->required(false);
+  command
+      ->add_option(
+          "--against", flags->against,
+          "MODEL is a compiled program (.pte, .bpte, blob): run it beside the TOSA graphs (.tosa) that its "
+          "NPU parts were compiled from")
+      ->delimiter(',')
+      ->transform(inputFile());
   command
       ->add_option("--input", flags->input,
                    "Samples (.npz): in0, ... or calib0, ...; default: the calibration data")
       ->transform(inputFile());
-  command->add_option("--samples", flags->samples, "At most this many samples (default 8, 0: all)");
+  command->add_option(
+      "--samples", flags->samples,
+      "At most this many samples (default 8, 0: all); with --against and without --input: so many "
+      "samples of noise (default 1)");
   command->add_flag("--layers", flags->layers, "One line per layer, also where nothing differs");
-  command->callback([flags, &run] { run = [flags] { return verify(*flags); }; });
+  command->callback([flags, command, &run] {
+    if (!flags->against.empty()) {
+      refuseBuildOptions(*command);
+    } else if (flags->build.options.target.empty()) {
+      throw CLI::RequiredError("--target");
+    }
+    run = [flags] { return verify(*flags); };
+  });
 }
 
 }  // namespace carina::app

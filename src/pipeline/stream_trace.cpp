@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/stream_trace.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "device/npu_setup.hpp"
+#include "format/ethosu_registers.hpp"
+#include "npu/disassembler.hpp"
+#include "npu/layout.hpp"
+#include "npu/memory_uses.hpp"
+#include "npu/model.hpp"
+#include "npu/model/extent_checks.hpp"
+#include "npu/recorded_memories.hpp"
+#include "npu/stream.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+namespace reg = format::ethosu_reg;
+
+/// Bus addresses of command stream and regions: far apart, so that an overrun hits nothing.
+constexpr uint64_t kStreamAddress = 0x01000000, kRegionAddress[3] = {0x10000000, 0x40000000, 0x80000000};
+
+int64_t elementAt(const std::byte* at, npu::ElementType type) {
+  const auto load = [&](auto value) {
+    std::memcpy(&value, at, sizeof(value));
+    return static_cast<int64_t>(value);
+  };
+  switch (type) {
+    case npu::ElementType::Int8:
+      return load(int8_t{});
+    case npu::ElementType::UInt8:
+      return load(uint8_t{});
+    case npu::ElementType::Int16:
+      return load(int16_t{});
+    case npu::ElementType::UInt16:
+      return load(uint16_t{});
+    case npu::ElementType::Int32:
+      return load(int32_t{});
+    case npu::ElementType::UInt32:
+      return load(uint32_t{});
+    case npu::ElementType::Int64:
+      return load(int64_t{});
+  }
+  return 0;
+}
+
+/// Who wrote which bytes of the regions last.
+class Writers {
+ public:
+  /// `dense`: every byte of the range is written.
+  void write(int32_t space, uint64_t first, uint64_t last, bool dense, size_t step) {
+    std::vector<Range>& ranges = spaces_[space];
+    if (dense) {
+      std::vector<Range> kept;
+      for (const Range& range : ranges) {
+        if (range.last < first || range.first > last) {
+          kept.push_back(range);
+          continue;
+        }
+        if (range.first < first) kept.push_back({range.first, first - 1, range.step});
+        if (range.last > last) kept.push_back({last + 1, range.last, range.step});
+      }
+      ranges = std::move(kept);
+    }
+    ranges.push_back({first, last, step});
+  }
+
+  void read(int32_t space, uint64_t first, uint64_t last, std::vector<size_t>& steps) const {
+    const auto known = spaces_.find(space);
+    if (known == spaces_.end()) return;
+    for (const Range& range : known->second) {
+      if (range.last < first || range.first > last) continue;
+      if (std::find(steps.begin(), steps.end(), range.step) == steps.end()) steps.push_back(range.step);
+    }
+  }
+
+ private:
+  struct Range {
+    uint64_t first = 0, last = 0;
+    size_t step = 0;
+  };
+  std::map<int32_t, std::vector<Range>> spaces_;
+};
+
+class Tracer {
+ public:
+  explicit Tracer(const CommandStream& stream) : stream_(stream) {}
+
+  Result<StreamTrace> run(std::span<const ByteSpan> inputs) {
+    const auto& arena = stream_.memory.regions[1];
+    if (!arena || stream_.outputs.empty())
+      return fail("does not say where its inputs and outputs lie").at(stream_.name);
+    CARINA_TRY(const npu::Machine machine,
+               device::machineFor({std::string(stream_.target->name), stream_.systemConfig,
+                                   stream_.memoryMode, false, stream_.memories}));
+    arena_.resize(std::max<uint64_t>(arena->bytes, 16));
+    fast_.resize(static_cast<size_t>(device::fastScratchBytes(machine)));
+    CARINA_RETURN_IF_ERROR(place(inputs));
+    npu::MappedMemory memory;
+    memory.map(kStreamAddress, std::as_bytes(std::span(stream_.words)));
+    if (!stream_.constants.empty())
+      memory.map(kRegionAddress[0], std::span<const std::byte>(stream_.constants));
+    memory.map(kRegionAddress[1], std::span<std::byte>(arena_));
+    if (!fast_.empty()) memory.map(kRegionAddress[2], std::span<std::byte>(fast_));
+    npu::ModelOptions options;
+    options.timing = false;
+    npu::Npu device(machine, memory, options);
+    CARINA_RETURN_IF_ERROR(execute(device));
+    StreamTrace trace;
+    for (const pte::BlobIo& io : stream_.outputs) {
+      const std::byte* at = arena_.data() + io.offset;
+      trace.outputs.emplace_back(at, at + io.bytes());
+    }
+    trace.steps = std::move(steps_);
+    return trace;
+  }
+
+ private:
+  Status place(std::span<const ByteSpan> inputs) {
+    if (inputs.size() != stream_.inputs.size())
+      return fail("takes {} inputs, {} are given", stream_.inputs.size(), inputs.size()).at(stream_.name);
+    const auto fits = [&](const pte::BlobIo& io) {
+      return io.region == 1 && io.offset >= 0 && io.bytes() >= 0 &&
+             static_cast<uint64_t>(io.offset) <= arena_.size() &&
+             static_cast<uint64_t>(io.bytes()) <= arena_.size() - static_cast<uint64_t>(io.offset);
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const pte::BlobIo& io = stream_.inputs[i];
+      if (!fits(io)) return fail("input {} lies outside the scratch region", i).at(stream_.name);
+      if (static_cast<int64_t>(inputs[i].size()) != io.bytes())
+        return fail("input {} takes {} bytes, {} are given", i, io.bytes(), inputs[i].size())
+            .at(stream_.name);
+      std::copy(inputs[i].begin(), inputs[i].end(), arena_.begin() + io.offset);
+    }
+    for (size_t i = 0; i < stream_.outputs.size(); ++i) {
+      if (!fits(stream_.outputs[i]))
+        return fail("output {} lies outside the scratch region", i).at(stream_.name);
+    }
+    return {};
+  }
+
+  Status execute(npu::Npu& device) {
+    CARINA_TRY(const std::vector<npu::PlacedOperation> operations,
+               npu::decodeStream(stream_.words, *stream_.target));
+    std::map<uint32_t, const npu::Operation*> byOffset;
+    for (const npu::PlacedOperation& placed : operations) byOffset.emplace(placed.offset, &placed.operation);
+    const auto write64 = [&](uint32_t offset, uint64_t value) {
+      device.write32(offset, static_cast<uint32_t>(value));
+      device.write32(offset + 4, static_cast<uint32_t>(value >> 32));
+    };
+    device.write32(reg::kCmd, 0);  // clock and power stay on
+    write64(reg::kQBase, kStreamAddress);
+    device.write32(reg::kQSize, static_cast<uint32_t>(stream_.words.size() * 4));
+    for (uint32_t region = 0; region < 3; ++region) write64(reg::kBaseP + 8 * region, kRegionAddress[region]);
+    device.write32(reg::kCmd, 1);
+    while (device.running()) {
+      const auto at = byOffset.find(device.read32(reg::kQRead));
+      device.step();
+      if (device.fault()) return fail("the NPU model stopped: {}", device.fault()->str()).at(stream_.name);
+      if (at != byOffset.end()) record(at->first, *at->second);
+    }
+    return {};
+  }
+
+  void record(uint32_t offset, const npu::Operation& operation) {
+    const auto* kernel = std::get_if<npu::KernelOperation>(&operation);
+    const auto* dma = std::get_if<npu::DmaOperation>(&operation);
+    if (kernel == nullptr && dma == nullptr) return;
+    TracedStep step;
+    step.offset = offset;
+    step.text = npu::describe(operation);
+    step.isKernel = kernel != nullptr;
+    const auto uses =
+        kernel ? npu::memoryUses(*stream_.target, *kernel) : npu::memoryUses(*stream_.target, *dma);
+    for (const npu::MemoryUse& use : uses) {
+      if (!use.write) writers_.read(use.space, use.first, use.last, step.readsFrom);
+    }
+    bool dense = true;
+    if (kernel) {
+      const auto chained = [](const npu::FeatureMap& map) { return map.storage == npu::Storage::Chained; };
+      if (chained(kernel->ifm) || (kernel->ifm2 && chained(*kernel->ifm2))) {
+        for (const size_t member : chain_) step.readsFrom.push_back(member);
+      } else {
+        chain_.clear();
+      }
+      if (chained(kernel->ofm)) chain_.push_back(steps_.size());
+      dense = read(*kernel, step);
+    }
+    for (const npu::MemoryUse& use : uses) {
+      if (use.write) writers_.write(use.space, use.first, use.last, dense, steps_.size());
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  /// Takes the OFM out of memory; whether it fills the range that it lies in.
+  bool read(const npu::KernelOperation& op, TracedStep& step) const {
+    const bool inMemory =
+        op.ofm.storage == npu::Storage::Tiles2x2 || op.ofm.storage == npu::Storage::Tiles3x1;
+    if (!op.accumulatorOutput || !inMemory || op.ofm.region == 0 || op.ofm.region > 2) return true;
+    const std::vector<std::byte>& bytes = op.ofm.region == 2 ? fast_ : arena_;
+    const npu::model::MapAxes axes = npu::model::ofmAxes(op);
+    const auto size = static_cast<uint64_t>(npu::elementBytes(op.ofm.type));
+    step.shape = {axes.h, axes.w, axes.c};
+    step.elementBytes = npu::elementBytes(op.ofm.type);
+    step.elements.reserve(static_cast<size_t>(axes.h * axes.w * axes.c));
+    uint64_t low = UINT64_MAX, high = 0;
+    for (int64_t y = 0; y < axes.h; ++y) {
+      for (int64_t x = 0; x < axes.w; ++x) {
+        for (int64_t c = 0; c < axes.c; ++c) {
+          const uint64_t address = npu::elementAddress(op.ofm, static_cast<int32_t>(y),
+                                                       static_cast<int32_t>(x), static_cast<int32_t>(c));
+          low = std::min(low, address);
+          high = std::max(high, address + size);
+          if (address > bytes.size() || size > bytes.size() - address) {
+            step.elements.clear();
+            return false;
+          }
+          step.elements.push_back(elementAt(bytes.data() + address, op.ofm.type));
+        }
+      }
+    }
+    const int64_t channels =
+        op.ofm.layout == npu::Layout::NHWC ? axes.c : npu::roundUp(axes.c, npu::kBrickDepth);
+    return high - low <= static_cast<uint64_t>(axes.h * axes.w * channels) * size;
+  }
+
+  const CommandStream& stream_;
+  std::vector<std::byte> arena_, fast_;
+  std::vector<TracedStep> steps_;
+  std::vector<size_t> chain_;  // members of the chain that is open
+  Writers writers_;
+};
+
+}  // namespace
+
+Result<StreamTrace> traceStream(const CommandStream& stream, std::span<const ByteSpan> inputs) {
+  return Tracer(stream).run(inputs);
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "pipeline/against.hpp"
+
+namespace carina::report {
+
+/// A table of the parts, then where each that differs first parts from its graph.
+std::string againstText(const pipeline::Against& against);
+
+}  // namespace carina::report
