@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/shape.hpp"
+#include "base/sweep_packing.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -17,15 +19,59 @@ struct Plan {
   std::vector<bool> fromTop;
 };
 
+/// Placing costs at least a step per pair of buffers that live at one time. Beyond this many pairs (some
+/// 2,000 buffers that live all along) a packing takes seconds, and one sweep over time has to do.
+constexpr size_t kMaxPairs = size_t{1} << 18;
+/// Steps that all attempts together may take: a network of a thousand operations has the usual 2,000
+/// attempts.
+constexpr size_t kMaxSteps = size_t{64} << 20;
+
+/// Indices of the ranges in the order of their first steps.
+std::vector<uint32_t> byFirstStep(std::span<const LiveRange> ranges) {
+  std::vector<uint32_t> order(ranges.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return ranges[a].first < ranges[b].first; });
+  return order;
+}
+
+/// Pairs of ranges that are live at one time, or nothing when there are more than kMaxPairs.
+std::optional<std::vector<std::pair<uint32_t, uint32_t>>> collisions(std::span<const LiveRange> ranges) {
+  const std::vector<uint32_t> order = byFirstStep(ranges);
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  for (size_t a = 0; a < order.size(); ++a) {
+    for (size_t b = a + 1; b < order.size() && ranges[order[b]].first <= ranges[order[a]].last; ++b) {
+      if (pairs.size() == kMaxPairs) return std::nullopt;
+      pairs.emplace_back(order[a], order[b]);
+    }
+  }
+  return pairs;
+}
+
+Packing swept(std::span<const LiveRange> ranges, int64_t alignment) {
+  std::vector<TimedBlock> blocks;
+  blocks.reserve(ranges.size());
+  for (const LiveRange& range : ranges) blocks.push_back({range.bytes, range.first, range.last});
+  SweepPacking packing = sweepPacking(blocks, alignment);
+  return {std::move(packing.addresses), packing.bytes};
+}
+
 /// Which ranges can collide, and sizes rounded to the alignment.
 class Placer {
  public:
-  Placer(std::span<const LiveRange> ranges, int64_t alignment) : neighbours_(ranges.size()) {
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      sizes_.push_back(roundUp(ranges[i].bytes, alignment));
-      for (size_t j = 0; j < ranges.size(); ++j) {
-        if (i != j && ranges[i].overlaps(ranges[j])) neighbours_[i].push_back(j);
-      }
+  Placer(std::span<const LiveRange> ranges, std::span<const std::pair<uint32_t, uint32_t>> pairs,
+         int64_t alignment)
+      : begins_(ranges.size() + 1, 0), neighbours_(2 * pairs.size()) {
+    for (const LiveRange& range : ranges) sizes_.push_back(roundUp(range.bytes, alignment));
+    for (const auto& [a, b] : pairs) {
+      ++begins_[a + 1];
+      ++begins_[b + 1];
+    }
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    std::vector<size_t> next(begins_.begin(), begins_.end() - 1);
+    for (const auto& [a, b] : pairs) {
+      neighbours_[next[a]++] = b;
+      neighbours_[next[b]++] = a;
     }
   }
 
@@ -36,7 +82,8 @@ class Placer {
     packing.addresses.assign(sizes_.size(), -1);
     for (const size_t i : plan.order) {
       taken_.clear();
-      for (const size_t j : neighbours_[i]) {
+      for (size_t k = begins_[i]; k < begins_[i + 1]; ++k) {
+        const uint32_t j = neighbours_[k];
         if (packing.addresses[j] >= 0 && sizes_[j] > 0) {
           taken_.emplace_back(packing.addresses[j], packing.addresses[j] + sizes_[j]);
         }
@@ -67,7 +114,8 @@ class Placer {
 
  private:
   std::vector<int64_t> sizes_;
-  std::vector<std::vector<size_t>> neighbours_;
+  std::vector<size_t> begins_;        // of each range's part of neighbours_
+  std::vector<uint32_t> neighbours_;  // ranges that it must not touch
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
@@ -86,21 +134,30 @@ class Random {
 }  // namespace
 
 int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment) {
-  // The live sum changes only where a range starts.
-  int64_t bound = 0;
-  for (const LiveRange& at : ranges) {
-    int64_t sum = 0;
-    for (const LiveRange& range : ranges) {
-      if (range.first <= at.first && at.first <= range.last) sum += roundUp(range.bytes, alignment);
-    }
-    bound = std::max(bound, sum);
+  std::vector<std::pair<int64_t, int64_t>> changes;  // step, bytes that come or go
+  changes.reserve(2 * ranges.size());
+  for (const LiveRange& range : ranges) {
+    if (range.last < range.first) continue;
+    const int64_t bytes = roundUp(range.bytes, alignment);
+    changes.emplace_back(range.first, bytes);
+    changes.emplace_back(int64_t{range.last} + 1, -bytes);
+  }
+  std::sort(changes.begin(), changes.end());  // what goes at a step goes before others come
+  int64_t bound = 0, live = 0;
+  for (const auto& [step, bytes] : changes) {
+    live += bytes;
+    bound = std::max(bound, live);
   }
   return bound;
 }
 
 Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, int64_t alignment) {
   if (ranges.empty()) return {};
-  Placer placer(ranges, alignment);
+  const auto pairs = collisions(ranges);
+  if (!pairs) return swept(ranges, alignment);
+  Placer placer(ranges, *pairs, alignment);
+  const size_t placements = kMaxSteps / (pairs->size() + ranges.size());
+  attempts = static_cast<int>(std::min(static_cast<size_t>(attempts), placements));
   const int64_t enough = std::max(packingLowerBound(ranges, alignment), target);
   std::vector<size_t> order(ranges.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -132,7 +189,9 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
   sorted([&](size_t i) { return -int64_t{ranges[i].first}; });
   Random random;
   Plan current = best;
-  for (int attempt = 0; attempt < attempts && bestPacking.bytes > enough; ++attempt) {
+  size_t placed = 0;
+  for (int attempt = 0; attempt < attempts && placed < placements && bestPacking.bytes > enough;
+       ++attempt, ++placed) {
     Plan candidate = current;
     // Give something that reaches the top of the memory another turn or end, and swap another pair now and
     // then.

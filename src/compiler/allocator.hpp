@@ -26,7 +26,8 @@ int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment =
 
 /// Greedy placement in several orders, improved by swapping places in the order (deterministic) until the
 /// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps brought
-/// nothing.
+/// nothing. Large problems have fewer attempts, and from about two million pairs of buffers that live at one
+/// time on one sweep over time has to do, so that time stays near n log n.
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
 

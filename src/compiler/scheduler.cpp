@@ -212,8 +212,11 @@ void Scheduler::assignGroups() {
 Status Scheduler::chooseCascades(int64_t limit) {
   // Blocks of the whole passes tell what they cost.
   const npu::Area area = limits_.cascadesInCache ? npu::Area::Cache : npu::Area::Arena;
-  for (size_t b = 0; limits_.cascadesInCache && b < result_.buffers.size(); ++b) {
-    if (mayBeCached(b)) result_.buffers[b].area = area;
+  if (limits_.cascadesInCache) {
+    const std::vector<bool> cacheable = mayBeCached();
+    for (size_t b = 0; b < cacheable.size(); ++b) {
+      if (cacheable[b]) result_.buffers[b].area = area;
+    }
   }
   for (Pass& pass : result_.passes) pass.staged = isConvolution(pass) && mode().slowConstants();
   CARINA_RETURN_IF_ERROR(chooseBlocks());
@@ -256,9 +259,10 @@ void Scheduler::chooseAreas() {
     for (const ir::Value* value : memoryInputs(result_, pass)) count(value);
     count(pass.node->result());
   }
+  const std::vector<bool> cacheable = mayBeCached();
   std::vector<size_t> order;
   for (size_t b = 0; b < result_.buffers.size(); ++b) {
-    if (mayBeCached(b)) order.push_back(b);
+    if (cacheable[b]) order.push_back(b);
   }
   // Which order packs best depends on the network: the one that keeps most traffic in the cache wins.
   const int64_t limit = limits_.maps;
@@ -307,15 +311,17 @@ size_t Scheduler::rootBuffer(const ir::Value* value) const {
   return root >= 0 ? static_cast<size_t>(root) : b;
 }
 
-bool Scheduler::mayBeCached(size_t b) const {
-  if (result_.storage.buffers[b].kind != BufferKind::FeatureMap || result_.buffers[b].live.bytes == 0)
-    return false;
-  for (size_t other = 0; other < result_.buffers.size(); ++other) {
-    if (result_.buffers[other].takesOver == static_cast<int32_t>(b) &&
-        result_.storage.buffers[other].kind != BufferKind::FeatureMap)
-      return false;
+std::vector<bool> Scheduler::mayBeCached() const {
+  std::vector<bool> may(result_.buffers.size());
+  for (size_t b = 0; b < may.size(); ++b) {
+    may[b] = result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].live.bytes > 0;
   }
-  return true;
+  for (size_t b = 0; b < may.size(); ++b) {
+    const int32_t root = result_.buffers[b].takesOver;
+    if (root >= 0 && result_.storage.buffers[b].kind != BufferKind::FeatureMap)
+      may[static_cast<size_t>(root)] = false;
+  }
+  return may;
 }
 
 bool Scheduler::inCascade(const Pass& pass) const {

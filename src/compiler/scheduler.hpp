@@ -90,8 +90,8 @@ class Scheduler {
   /// The buffer whose memory a value uses.
   size_t rootBuffer(const ir::Value* value) const;
 
-  /// Feature maps that no program input or output shares its memory with.
-  bool mayBeCached(size_t b) const;
+  /// For each buffer, whether it is a feature map that no program input or output shares its memory with.
+  std::vector<bool> mayBeCached() const;
 
   /// Live ranges that staged weights are expected to need.
   std::vector<LiveRange> stagingEstimate() const;

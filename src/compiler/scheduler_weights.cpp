@@ -217,14 +217,21 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
     if (!pass.staged || isPlanned(pass)) continue;
     taken.push_back({estimateEncodedBytes(pass.node), pass.group - 1, pass.group});
   }
-  for (size_t g = 0; g < result_.groups.size(); ++g) {
+  const size_t count = result_.groups.size();
+  std::vector<int64_t> change(count + 1, 0);  // of the bytes that are taken, at each group
+  for (const LiveRange& range : taken) {
+    const auto first = static_cast<size_t>(std::max(range.first, 0));
+    const auto end = static_cast<size_t>(std::max(range.last + 1, 0));
+    if (first >= end || first >= count) continue;
+    change[first] += roundUp(range.bytes, 16);
+    change[std::min(end, count)] -= roundUp(range.bytes, 16);
+  }
+  int64_t takenBytes = 0;
+  for (size_t g = 0; g < count; ++g) {
     const Group& members = result_.groups[g];
     WeightGroup group;
-    group.freeBytes = limits_.ahead || mode().spilling() ? limits_.fast : int64_t{1} << 40;
-    for (const LiveRange& range : taken) {
-      if (range.first <= static_cast<int32_t>(g) && static_cast<int32_t>(g) <= range.last)
-        group.freeBytes -= roundUp(range.bytes, 16);
-    }
+    takenBytes += change[g];
+    group.freeBytes = (limits_.ahead || mode().spilling() ? limits_.fast : int64_t{1} << 40) - takenBytes;
     std::vector<npu::KernelOperation> chain;
     std::vector<npu::TimingContext> contexts;
     for (int32_t p = members.first; p <= members.last; ++p) {

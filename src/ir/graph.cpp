@@ -37,11 +37,16 @@ std::span<Value* const> Node::operandGroup(size_t i) const {
 void Node::dropUse(size_t flatIndex) {
   Value* value = operands_[flatIndex];
   if (!value) return;
+  // Whoever drops many uses goes through them from either end.
   auto& uses = value->uses_;
-  auto it = std::find_if(uses.begin(), uses.end(),
-                         [&](const Use& use) { return use.node == this && use.operand == flatIndex; });
-  CARINA_CHECK(it != uses.end(), "use list out of step with operands");
-  uses.erase(it);
+  const auto isThis = [&](const Use& use) { return use.node == this && use.operand == flatIndex; };
+  size_t front = 0, back = uses.size();
+  while (front < back && !isThis(uses[front]) && !isThis(uses[back - 1])) {
+    ++front;
+    --back;
+  }
+  CARINA_CHECK(front < back, "use list out of step with operands");
+  uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(isThis(uses[front]) ? front : back - 1));
 }
 
 void Node::setOperand(size_t flatIndex, Value* value) {
@@ -287,9 +292,10 @@ void Graph::moveBefore(Node* node, Node* before) {
 
 void Graph::replaceAllUses(Value* from, Value* to) {
   if (from == to) return;
-  const std::vector<Use> uses = from->uses_;
-  for (const Use& use : uses) use.node->setOperand(use.operand, to);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
+  for (const Use& use : from->uses_) use.node->operands_[use.operand] = to;
+  to->uses_.insert(to->uses_.end(), from->uses_.begin(), from->uses_.end());
+  from->uses_.clear();
+  for (size_t i = 0; from->graphOutputUses_ > 0 && i < outputs_.size(); ++i) {
     if (outputs_[i] == from) setOutput(i, to);
   }
 }

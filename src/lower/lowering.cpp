@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include "aten/ops.hpp"
 #include "ir/invalid_node.hpp"
@@ -377,17 +380,26 @@ Stored Lowering::viewed(const Stored& data, const Shape& shape) {
 
 std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
   const size_t rank = data.front().layout.dims.size();
+  // Many values share few layouts.
   std::vector<std::vector<int>> candidates;
+  const auto before = [](const Layout* a, const Layout* b) {
+    return std::tie(a->axes, a->dims) < std::tie(b->axes, b->dims);
+  };
+  std::map<const Layout*, int64_t, decltype(before)> layouts(before);  // with the elements that lie so
+  std::set<std::vector<int>> seen;
   for (const Stored& d : data) {
     if (d.value->isConstant()) continue;
-    if (auto order = storageOrder(d.layout)) candidates.push_back(std::move(*order));
+    const auto [known, isNew] = layouts.try_emplace(&d.layout, 0);
+    known->second += d.value->numElements();
+    if (!isNew) continue;
+    auto order = storageOrder(d.layout);
+    if (order && seen.insert(*order).second) candidates.push_back(std::move(*order));
   }
   candidates.push_back(identityOrder(rank));
   const auto cost = [&](const std::vector<int>& order) {
     int64_t moved = 0;
-    for (const Stored& d : data) {
-      if (!d.value->isConstant() && transposition(d.layout.axes, d.layout.axesOf(order)))
-        moved += d.value->numElements();
+    for (const auto& [layout, elements] : layouts) {
+      if (transposition(layout->axes, layout->axesOf(order))) moved += elements;
     }
     return moved;
   };

@@ -2,8 +2,10 @@
 // The state of one lowering: what each aten value has become, and the tools that the operator rules share.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -25,6 +27,44 @@ struct Stored {
   DType dtype() const { return value->dtype(); }
 };
 
+/// Functions of one number, applied one after the other. Copies share what they have in common, so that a
+/// chain of values, each with one function more than the one before, takes linear memory.
+class FunctionChain {
+ public:
+  using Function = std::function<double(double)>;
+
+  bool empty() const { return last_ == nullptr; }
+  void append(Function function) {
+    last_ = std::make_shared<const Step>(Step{std::move(function), std::move(last_)});
+  }
+  /// In the order in which they are applied; valid as long as this chain.
+  std::vector<const Function*> inOrder() const {
+    std::vector<const Function*> functions;
+    for (const Step* step = last_.get(); step; step = step->before.get())
+      functions.push_back(&step->function);
+    std::reverse(functions.begin(), functions.end());
+    return functions;
+  }
+
+  FunctionChain() = default;
+  FunctionChain(const FunctionChain&) = default;
+  FunctionChain(FunctionChain&&) = default;
+  FunctionChain& operator=(FunctionChain other) {
+    last_.swap(other.last_);
+    return *this;
+  }
+  ~FunctionChain() {  // step by step: the default would recurse
+    while (last_ && last_.use_count() == 1) last_ = last_->before;
+  }
+
+ private:
+  struct Step {
+    Function function;
+    std::shared_ptr<const Step> before;
+  };
+  std::shared_ptr<const Step> last_;
+};
+
 /// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions,
 /// then the limits. It becomes a tensor of its own only where a quantize node fixes its codes.
 struct Real {
@@ -36,7 +76,7 @@ struct Real {
   /// Pieces that lie behind each other along the last dimension of data.value's shape; empty: data.value is
   /// whole. Pieces are rescaled one by one (a grouped convolution).
   std::vector<ir::Value*> parts;
-  std::vector<std::function<double(double)>> functions;  // evaluated by a TABLE
+  FunctionChain functions;  // evaluated by a TABLE
   std::optional<double> low, high;
 
   double scale() const { return scales[0]; }

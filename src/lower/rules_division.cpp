@@ -30,7 +30,7 @@ Result<ir::Value*> reciprocal(Lowering& lowering, Real divisor, ir::Value* value
     return emit.rescale(emit.table(code, std::move(table)), DType::Int32, 0, 0, std::array{0x1p-7});
   }
   divisor.data.value = value;
-  divisor.functions.emplace_back([scale = divisor.scale()](double y) {
+  divisor.functions.append([scale = divisor.scale()](double y) {
     return static_cast<double>(kOne) * std::min(1.0, scale / std::max(std::abs(y), 0.5 * scale));
   });
   CARINA_TRY(const Stored codes, lowering.quantized(divisor, {1.0, 0, -kOne, kOne, DType::Int16}));

@@ -172,11 +172,11 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
   }
   if (real.low || real.high) {
     const double low = real.low.value_or(-kInfinity), high = real.high.value_or(kInfinity);
-    real.functions.emplace_back([low, high](double x) { return std::clamp(x, low, high); });
+    real.functions.append([low, high](double x) { return std::clamp(x, low, high); });
     real.low.reset();
     real.high.reset();
   }
-  real.functions.push_back(std::move(function));
+  real.functions.append(std::move(function));
   lowering.define(node.result(), std::move(real));
   return {};
 }
@@ -229,8 +229,9 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
     return fail("a function from {} to {} codes", dtypeName(from), dtypeName(codes.dtype))
         .withRemedy("quantize its input and output to the same type, int8 or int16");
   }
+  const std::vector<const FunctionChain::Function*> steps = real.functions.inOrder();
   const auto function = [&](double x) {
-    for (const auto& step : real.functions) x = step(x);
+    for (const auto* step : steps) x = (*step)(x);
     if (real.low) x = std::max(x, *real.low);
     if (real.high) x = std::min(x, *real.high);
     return x;

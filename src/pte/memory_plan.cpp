@@ -5,9 +5,20 @@
 #include <numeric>
 #include <set>
 
+#include "base/sweep_packing.hpp"
+
 namespace carina::pte {
 
 Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment) {
+  // Each block is compared with all that were placed before it.
+  constexpr size_t kMaxCompared = 8192;
+  if (lifetimes.size() > kMaxCompared) {
+    std::vector<TimedBlock> blocks;
+    for (const Lifetime& lifetime : lifetimes)
+      blocks.push_back({lifetime.bytes, lifetime.first, lifetime.last});
+    SweepPacking packing = sweepPacking(blocks, alignment);
+    return {std::move(packing.addresses), packing.bytes};
+  }
   Plan plan;
   plan.offsets.assign(lifetimes.size(), 0);
   std::vector<size_t> order(lifetimes.size());

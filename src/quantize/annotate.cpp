@@ -106,13 +106,26 @@ class Annotator {
 
   /// A result that only a clamp of the same precision reads, made by an operator that computes: the clamp
   /// limits its codes.
-  bool fusedIntoClamp(const ir::Value& value) const {
-    if (!value.hasOneUse() || !value.producer() || !isClamp(*value.uses()[0].node)) return false;
-    const ir::Node& producer = *value.producer();
-    const ir::Node& clamp = *value.uses()[0].node;
-    if (assignment_.of(producer).settings.precision != assignment_.of(clamp).settings.precision) return false;
-    return effectiveRole(producer) == Role::Own ||
-           (isClamp(producer) && fusedIntoClamp(*producer.operands()[0]));
+  bool fusedIntoClamp(const ir::Value& last) {
+    std::vector<const ir::Value*>
+        clamped;  // results of clamps in front, about which the same is not known yet
+    const ir::Value* value = &last;
+    bool fused = false;
+    for (;; value = value->producer()->operands()[0]) {
+      if (const auto known = fusedIntoClamp_.find(value); known != fusedIntoClamp_.end()) {
+        fused = known->second;
+        break;
+      }
+      clamped.push_back(value);
+      if (!value->hasOneUse() || !value->producer() || !isClamp(*value->uses()[0].node)) break;
+      const ir::Node& producer = *value->producer();
+      const ir::Node& clamp = *value->uses()[0].node;
+      if (assignment_.of(producer).settings.precision != assignment_.of(clamp).settings.precision) break;
+      fused = effectiveRole(producer) == Role::Own;
+      if (fused || !isClamp(producer)) break;
+    }
+    for (const ir::Value* each : clamped) fusedIntoClamp_[each] = fused;
+    return fused;
   }
 
   /// A result that goes only into another function of one value, or is only scaled: one TABLE computes the
@@ -151,7 +164,7 @@ class Annotator {
                        [](const ir::Use& use) { return ir::isa<aten::QuantizePerTensor>(use.node); });
   }
 
-  bool staysUnquantized(const ir::Value& value) const {
+  bool staysUnquantized(const ir::Value& value) {
     return fusedIntoClamp(value) || fusedIntoReader(value) || hasCarriedCodes(value);
   }
 
@@ -311,6 +324,7 @@ class Annotator {
   Sets sets_;
   std::vector<Slot> slots_;
   std::unordered_map<const ir::Value*, size_t> made_;
+  std::unordered_map<const ir::Value*, bool> fusedIntoClamp_;
   std::map<std::pair<const ir::Value*, Precision>, size_t> readForms_;
   std::map<std::pair<const ir::Node*, size_t>, size_t> reads_;
 };
