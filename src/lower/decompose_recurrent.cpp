@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and simple recurrent layers and cells, unrolled over time. The input products of all steps are
+// LSTM, GRU and simple recurrent layers and cells, unrolled over time. The input products of many steps are
 // one linear.
 #include <algorithm>
 
@@ -98,12 +98,19 @@ struct Layer {
 
 /// One direction of one layer over x [T, N, I].
 Layer runLayer(Parts& p, Kind kind, ir::Value* x, State state, const Weights& w, bool reverse) {
+  // Products of that many steps are one linear: its result, not that of all steps, is what memory must hold.
+  constexpr int64_t kStepsAtOnce = 256;
   const int64_t steps = x->dim(0);
-  ir::Value* products = p.linear(x, w.input, w.inputBias);
+  ir::Value* products = nullptr;
   std::vector<ir::Value*> outputs(static_cast<size_t>(steps));
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;
-    state = step(p, kind, p.select(products, 0, t), state, w);
+    const int64_t first = t / kStepsAtOnce * kStepsAtOnce, end = std::min(first + kStepsAtOnce, steps);
+    if (i == 0 || t == (reverse ? end - 1 : first)) {
+      ir::Value* some = steps <= kStepsAtOnce ? x : p.gates(x, first, 1, end - first, 0);
+      products = p.linear(some, w.input, w.inputBias);
+    }
+    state = step(p, kind, p.select(products, 0, t - first), state, w);
     outputs[static_cast<size_t>(t)] = state.h;
   }
   return {p.stack(std::move(outputs), 0), state};

@@ -627,6 +627,19 @@ Value* flattened(Network& n, Value* x) {
 }
 
 const Case kManyDimensions[] = {
+    {"long_recurrence_in_both_directions",  // the input's products come in parts
+     [](Network& n) {
+       Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {2, 1, 4}));
+       std::vector<Value*> params;
+       for (int i = 0; i < 2; ++i) {
+         for (const Shape& shape : {Shape{12, 3}, Shape{12, 4}, Shape{12}, Shape{12}})
+           params.push_back(n.weight(shape));
+       }
+       return aten::GruInput::create(n.b, n.input({1, 600, 3}), zeros, params, true, int64_t{1}, 0.0, false,
+                                     true, true)
+           .node()
+           ->result(0);
+     }},
     {"elements_of_windows",
      [](Network& n) {
        Value* x = windows(n, n.input({8, 8, 3}));
