@@ -37,6 +37,7 @@ int compile(const Flags& flags) {
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
+  options.keepSources = false;
   options.estimateAccuracy = true;
   options.requireNpu = flags.requireNpu;
   auto build = pipeline::build(options);

@@ -9,6 +9,7 @@
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/integer_io.hpp"
+#include "pipeline/memory_needs.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "tflite/vela_writer.hpp"
@@ -208,7 +209,8 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (options.target != "cpu") {
     CARINA_TRY(build.machine, chosenMachine(options));
   }
-  build.source = std::move(front.source);
+  if (options.keepSources) build.source = std::move(front.source);
+  front.source.reset();
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
 
@@ -217,7 +219,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   } else {
     if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
       return std::move(status).error().inFile(file);
-    build.simulation = front.quantized.clone();
+    if (options.keepSources) build.simulation = front.quantized.clone();
     Stopwatch watch(build.times, "lower");
     const npu::Target* target = build.machine ? build.machine->target : nullptr;
     CARINA_TRY(build.partitioned, partitionFor(options, target, front));
@@ -228,6 +230,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (!build.machine) warnOfIdleOptions(options, build.warnings);
   if (build.machine && build.partitioned.delegates.empty()) build.warnings.push_back(idleNpu(build));
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
+  CARINA_RETURN_IF_ERROR(checkSram(build));
 
   Stopwatch watch(build.times, "assemble");
   auto assembled = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);

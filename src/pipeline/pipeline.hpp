@@ -59,6 +59,9 @@ struct Options {
   /// and ?; a module includes what is below it).
   std::vector<std::string> cpuOps, cpuNames, cpuModules;
   int64_t arenaLimit = 0;  // bytes, 0: no limit of its own
+  int64_t sramLimit = 0;  // bytes that arena, cache and constants may take of static RAM, 0: boards only warn
+  /// Keep the float graph and the simulation in the build: verify() needs them.
+  bool keepSources = true;
   compiler::Optimize optimize = compiler::Optimize::Performance;
   quantize::Progress progress;  // calibration samples
   DumpListener dump;
