@@ -66,16 +66,23 @@ const Row kRows[] = {
     {"dim_wrap.pt2", "ops @ --target ethos-u55-128", 1},
     {"dim_zero.pt2", kOnCpu, 1, "has no elements"},
     {"dim_zero.pt2", "ops @ --target ethos-u85-256", 1, "has no elements"},
+    {"amp_20000.tflite", "compile @ -o OUT.pte --target ethos-u55-128", 1, "share their contents"},
+    {"amp_20000.tflite", "inspect @", 1, "share their contents"},
+    {"dots.pt2", kOnCpu, 0, "", 100},
+    {"trace.pt2", kOnCpu, 0, "", 100},
+    {"jsonbomb.pt2", kOnCpu, 1, "more than an archive of 1046875 bytes may hold", 100},
+    {"manyargs.pt2", kOnCpu, 1, "has no argument 'zz0'", 200},
+    {"pickamp.pt2", kOnCpu, 1, "repeats its own values too often", 200},
+    {"stride0.pt2", kOnCpu, 1, "is a view of 4 bytes", 100},
+    {"syms.elf", "run @", 1, "does not say which board", 100},
     {"nest.pt2", kOnCpu, 1, "malformed"},
 };
 
 // Files whose defects other changes mend: each leaves this list with its rows.
 const char* const kOpen[] = {
-    "amp_20000.tflite", "cubic1000.pte",      "cubic3000.pte",       "deleg_div0.pte", "deleg_only.pte",
-    "deleg_oob.pte",    "deleg_oob_leak.pte", "deleg_oob_small.pte", "dots.pt2",       "fw_const.pte",
-    "ilist20k.pte",     "jsonbomb.pt2",       "manyargs.pt2",        "move_const.pte", "move_input.pte",
-    "ofmout.pte",       "pickamp.pt2",        "quad100k.pte",        "quad20k.pte",    "stride0.pt2",
-    "syms.elf",         "trace.pt2",          "zerostride.pte",
+    "cubic1000.pte",      "cubic3000.pte",       "deleg_div0.pte", "deleg_only.pte", "deleg_oob.pte",
+    "deleg_oob_leak.pte", "deleg_oob_small.pte", "fw_const.pte",   "ilist20k.pte",   "move_const.pte",
+    "move_input.pte",     "ofmout.pte",          "quad100k.pte",   "quad20k.pte",    "zerostride.pte",
 };
 
 std::vector<std::string> words(const std::string& text) {
@@ -139,6 +146,26 @@ std::string rowName(const testing::TestParamInfo<Row>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HostileFiles, testing::ValuesIn(kRows), rowName);
+
+// Thousands of operations: a chain that becomes one table, a chain of sums, and branches that all live to the
+// end.
+TEST(Hostile, LongNetworksCompileForTheNpu) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const test::TempDir folder;
+  const std::string samples = (folder / "samples.npz").string();
+  const std::vector<float> values{-2, -1, -0.5f, 0, 0.25f, 0.5f, 1, 2};
+  std::ofstream(samples, std::ios::binary) << formatNpz({{"calib0", Tensor::from<float>({1, 1, 8}, values)}});
+  const std::pair<const char*, int64_t> networks[] = {
+      {"big_relu_4000.pt2", 150}, {"big_add_4000.pt2", 300}, {"big_fan_4000.pt2", 350}};
+  for (const auto& [name, megabytes] : networks) {
+    SCOPED_TRACE(name);
+    const test::ChildOutcome outcome =
+        carina({"compile", (hostile(fixtures) / name).string(), "-o", (folder / "out.pte").string(),
+                "--target", "ethos-u55-128", "--calibrate", samples});
+    expectOrderly(outcome, megabytes);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+  }
+}
 
 TEST(Hostile, EveryFileHasARow) {
   CARINA_NEED_FIXTURES(fixtures);
