@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: mapped for reading; written whole and made visible by rename.
+// Files: copied or mapped for reading; written whole and made visible by rename.
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/signals.hpp"
 #include "base/tensor.hpp"
 
 namespace carina {
 
-/// A file mapped read-only. Shared, because tensors may borrow its bytes.
+/// The bytes of a file, read-only. Shared, because tensors may borrow them. Up to kCopiedBytes they are a
+/// copy in memory, which stays whatever becomes of the file; larger files are mapped, because their weights
+/// need not be in memory all at once, and must not change meanwhile (signals.hpp says what happens when one
+/// becomes shorter).
 class MappedFile {
  public:
-  /// Errors name the path and what the system said (no such file, is a directory, permission).
+  static constexpr size_t kCopiedBytes = size_t{64} << 20;
+
+  /// Errors name the path and what the system said (no such file, is a directory, permission), or that the
+  /// file changed while it was read.
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -29,32 +38,47 @@ class MappedFile {
   MappedFile(std::string path, ByteSpan bytes) : path_(std::move(path)), bytes_(bytes) {}
   std::string path_;
   ByteSpan bytes_;
+  std::optional<NamedMapping> mapping_;
 };
 
-/// Several files that appear together: each is written to a temporary name beside its target, commit() renames them all,
-/// destruction without commit removes what was written. Symbolic links are followed; devices and pipes (/dev/stdout) are
-/// written in place by commit().
+/// Several files that appear together: each is written to a temporary file beside its target, without a name
+/// where the file system allows that; commit() makes all of them durable (fsync), puts them into the places
+/// of their targets and, when one fails, takes back those before it. Destruction without commit removes what
+/// was written, as does a signal (installSignalHandlers). A file that is replaced passes on its mode, and its
+/// owner where that is allowed; its other hard links keep the old contents. Symbolic links are followed.
+/// Devices, pipes and the file that standard output or standard error goes to are written in place by
+/// commit(), before any file is replaced.
 class OutputFiles {
  public:
-  OutputFiles() = default;
+  OutputFiles();
   ~OutputFiles();
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
-  /// Missing parent folders are an error (except with createFolders), as is an unwritable folder.
-  Status add(const std::filesystem::path& path, ByteSpan contents, bool createFolders = false);
-  Status add(const std::filesystem::path& path, std::string_view contents, bool createFolders = false);
+  /// Missing parent folders are an error (except with createParents), as is an unwritable folder, a folder or
+  /// a block device in the place of the file, and the name of an earlier output.
+  Status add(const std::filesystem::path& path, ByteSpan contents, bool createParents = false);
+  Status add(const std::filesystem::path& path, std::string_view contents, bool createParents = false);
   Status commit();
 
  private:
-  struct Pending {
-    std::filesystem::path temporary, target;
-    std::string contents;  // only for devices and pipes, which have no temporary
+  struct Pending;
+  struct CreatedFolder {
+    std::filesystem::path path;
+    RemovedOnSignal guard;
   };
+  /// With its parents.
+  Status createFolders(const std::filesystem::path& folder);
+  Status replaceTargets();
+  void takeBack();
   std::vector<Pending> pending_;
+  std::vector<CreatedFolder> created_;  // the outermost first
 };
 
-/// One file by the same rule.
+/// Whether everything that was printed to a C stream has reached its file; `name` is what a message calls it.
+Status flush(std::FILE* stream, std::string_view name);
+
+/// One file by the rule of OutputFiles.
 Status writeFile(const std::filesystem::path& path, ByteSpan contents);
 Status writeFile(const std::filesystem::path& path, std::string_view contents);
 

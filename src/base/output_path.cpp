@@ -30,6 +30,8 @@ Status checkOutputPath(const fs::path& path) {
   if (fs::is_directory(status)) {
     return fail("is a folder, a file name is needed").inFile(path.string()).withRemedy("name a file in it");
   }
+  if (fs::is_block_file(status))
+    return fail("is a block device, a file name is needed").inFile(path.string()).withRemedy("name a file");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written in place
     auto writable = checkWritable(path, W_OK, "");
     return writable.ok() ? writable : Status(std::move(writable).error().inFile(path.string()));

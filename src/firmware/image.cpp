@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <regex>
 
 #include "base/file.hpp"
+#include "base/signals.hpp"
 #include "firmware/toolchain.hpp"
 
 namespace carina::firmware {
@@ -32,7 +34,8 @@ class WorkFolder {
     std::error_code ignored;
     if (temporary_) fs::remove_all(path_, ignored);
   }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::move(other.path_)), temporary_(other.temporary_) {
+  WorkFolder(WorkFolder&& other) noexcept
+      : path_(std::move(other.path_)), temporary_(other.temporary_), guard_(std::move(other.guard_)) {
     other.temporary_ = false;
   }
   WorkFolder& operator=(WorkFolder&&) = delete;
@@ -40,9 +43,12 @@ class WorkFolder {
   const fs::path& path() const { return path_; }
 
  private:
-  WorkFolder(fs::path path, bool temporary) : path_(std::move(path)), temporary_(temporary) {}
+  WorkFolder(fs::path path, bool temporary) : path_(std::move(path)), temporary_(temporary) {
+    if (temporary) guard_.emplace(RemovedOnSignal::Kind::Folder, path_.string());
+  }
   fs::path path_;
   bool temporary_;
+  std::optional<RemovedOnSignal> guard_;
 };
 
 /// What the linker says of a region that is too small, in our words; else its own words.

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+
+#include "base/signals.hpp"
 
 extern char** environ;
 
@@ -50,6 +53,8 @@ Result<CommandOutcome> runCommand(const std::vector<std::string>& command, const
   const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
+  std::optional<RemovedOnSignal> guard;
+  if (failed == 0) guard.emplace(child);
   CommandOutcome outcome;
   outcome.output = readAll(ends[0]);
   if (failed != 0)

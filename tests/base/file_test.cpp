@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -14,6 +18,8 @@ namespace carina {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kPage = 4096;
 
 std::string contentsOf(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -69,6 +75,31 @@ TEST(MappedFile, ErrorsNameFileAndReason) {
   ASSERT_FALSE(directory.ok());
   EXPECT_NE(directory.error().str().find("is a folder"), std::string::npos);
   EXPECT_FALSE(MappedFile::open("/dev/null").ok());
+}
+
+TEST(MappedFile, ACopyStaysWhenTheFileBecomesShorter) {
+  const test::TempDir folder;
+  const std::string text(100000, 'x');
+  ASSERT_TRUE(writeFile(folder / "a.bin", text).ok());
+  const auto file = MappedFile::open(folder / "a.bin");
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(::truncate((folder / "a.bin").c_str(), 0), 0);
+  EXPECT_EQ(asText((*file)->bytes()), text);
+}
+
+TEST(MappedFileDeathTest, AMappingThatLosesItsFileEndsWithAMessage) {
+  const test::TempDir folder;
+  const fs::path path = folder / "large.bin";
+  std::ofstream(path) << 'x';
+  fs::resize_file(path, MappedFile::kCopiedBytes + 1);  // sparse
+  EXPECT_EXIT(
+      {
+        installSignalHandlers();
+        const auto file = MappedFile::open(path);
+        fs::resize_file(path, 0);
+        std::exit(file.ok() ? static_cast<int>((*file)->bytes()[kPage]) : 3);
+      },
+      testing::ExitedWithCode(1), "large.bin: became shorter");
 }
 
 TEST(MappedFile, UnreadableFilesAreRefused) {
@@ -169,6 +200,99 @@ TEST(OutputFiles, DirectoriesAreNotReplaced) {
 TEST(OutputFiles, DevicesAreWrittenInPlace) {
   ASSERT_TRUE(writeFile("/dev/null", "gone").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  const auto status = writeFile("/dev/full", "no room");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().str(), "/dev/full: cannot write: No space left on device");
+}
+
+TEST(OutputFiles, PipesAreWrittenInPlace) {
+  const test::TempDir folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(writeFile(folder / "pipe", "through").ok());
+  char text[16];
+  EXPECT_EQ(::read(reader, text, sizeof(text)), 7);
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  EXPECT_EQ(entriesIn(folder.path()), 1u);
+}
+
+TEST(OutputFiles, WhatFailsInPlaceLeavesTheOthersAsTheyWere) {
+  const test::TempDir folder;
+  ASSERT_TRUE(writeFile(folder / "kept.txt", "old").ok());
+  {
+    OutputFiles files;
+    ASSERT_TRUE(files.add(folder / "kept.txt", "new").ok());
+    ASSERT_TRUE(files.add("/dev/full", "no room").ok());
+    EXPECT_FALSE(files.commit().ok());
+  }
+  EXPECT_EQ(contentsOf(folder / "kept.txt"), "old");
+  EXPECT_EQ(entriesIn(folder.path()), 1u);
+}
+
+TEST(OutputFiles, TheFileOfStandardOutputIsWrittenThroughIt) {
+  const test::TempDir folder;
+  const int before = ::dup(STDOUT_FILENO);
+  const int file = ::open((folder / "out.txt").c_str(), O_WRONLY | O_CREAT, 0666);
+  std::fflush(stdout);
+  ::dup2(file, STDOUT_FILENO);
+  std::printf("before\n");
+  const bool named = writeFile(folder / "out.txt", "named\n").ok();
+  const bool linked = writeFile("/proc/self/fd/1", "linked\n").ok();
+  std::printf("after\n");
+  std::fflush(stdout);
+  ::dup2(before, STDOUT_FILENO);
+  ::close(before);
+  ::close(file);
+  EXPECT_TRUE(named && linked);
+  EXPECT_EQ(contentsOf(folder / "out.txt"), "before\nnamed\nlinked\nafter\n");
+}
+
+mode_t modeOf(const fs::path& path) {
+  struct stat info {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0);
+  return info.st_mode & 07777;
+}
+
+TEST(OutputFiles, AReplacedFileKeepsItsMode) {
+  const test::TempDir folder;
+  const mode_t mask = ::umask(027);
+  ASSERT_TRUE(writeFile(folder / "a.txt", "old").ok());
+  EXPECT_EQ(modeOf(folder / "a.txt"), 0640u);
+  for (const mode_t mode : {0600u, 0444u, 0755u}) {
+    ASSERT_EQ(::chmod((folder / "a.txt").c_str(), mode), 0);
+    ASSERT_TRUE(writeFile(folder / "a.txt", "new").ok());
+    EXPECT_EQ(modeOf(folder / "a.txt"), mode);
+  }
+  ::umask(mask);
+}
+
+TEST(OutputFiles, AReplacedFileKeepsItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  const test::TempDir folder;
+  ASSERT_TRUE(writeFile(folder / "a.txt", "old").ok());
+  ASSERT_EQ(::chown((folder / "a.txt").c_str(), 65534, 65534), 0);
+  ASSERT_TRUE(writeFile(folder / "a.txt", "new").ok());
+  struct stat info {};
+  ASSERT_EQ(::stat((folder / "a.txt").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 65534u);
+  EXPECT_EQ(info.st_gid, 65534u);
+}
+
+TEST(OutputFiles, TwoOutputsOfOneNameAreRefused) {
+  const test::TempDir folder;
+  OutputFiles files;
+  ASSERT_TRUE(files.add(folder / "a.txt", "a").ok());
+  EXPECT_FALSE(files.add(folder.path() / "." / "a.txt", "b").ok());
+}
+
+TEST(OutputFiles, FoldersGoWithoutCommit) {
+  const test::TempDir folder;
+  {
+    OutputFiles files;
+    ASSERT_TRUE(files.add(folder.path() / "x" / "y" / "a.txt", "a", true).ok());
+  }
+  EXPECT_EQ(entriesIn(folder.path()), 0u);
 }
 
 TEST(FixturesDir, ComesFromTheEnvironment) {
