@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "platform/byte_source.hpp"
 #include "platform/fvp_command.hpp"
 
@@ -47,7 +48,8 @@ int run(const FvpCommand& command) {
   };
   options.input = [] { return std::getchar(); };
   const auto outcome = runElf(command.image, options);
-  std::fflush(uart0);
+  const Status written = flush(uart0, file ? command.uartFile : "standard output");
+  if (!written.ok()) return report(written.error());
   if (!outcome.ok()) return report(outcome.error());
   if (outcome->reason == EndReason::TimeLimit)
     fmt::print("\nInfo: Simulation is stopping. Reason: CPU time has been exceeded.\n");
@@ -69,5 +71,7 @@ int run(const FvpCommand& command) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto command = parseFvpCommand(std::filesystem::path(argv[0]).filename().string(), arguments);
-  return command.ok() ? run(*command) : report(command.error());
+  const int status = command.ok() ? run(*command) : report(command.error());
+  const Status written = flush(stdout, "standard output");
+  return written.ok() ? status : report(written.error());
 }

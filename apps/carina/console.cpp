@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/descriptor.hpp"
+#include "base/file.hpp"
 #include "base/output_path.hpp"
 
 namespace carina::app {
 
+void reserveStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free is this one. What is open the wrong way refuses like what is closed.
+    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::abort();
+  }
+}
+
+int closeStandardOutput(int status) {
+  const Status flushed = flush(stdout, "standard output");
+  return flushed.ok() ? status : report(flushed.error());
+}
+
 int report(const Error& error) {
+  std::fflush(stdout);  // in order, where both go to one place
   for (const Diagnostic& diagnostic : error.diagnostics())
     fmt::print(stderr, "carina: error: {}\n", diagnostic.str());
   return 1;
@@ -24,6 +43,7 @@ int report(const Error& error, const std::filesystem::path& input) {
 }
 
 void warn(std::span<const Diagnostic> warnings) {
+  std::fflush(stdout);
   for (const Diagnostic& warning : warnings) fmt::print(stderr, "carina: warning: {}\n", warning.str());
 }
 

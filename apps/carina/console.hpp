@@ -13,6 +13,14 @@
 
 namespace carina::app {
 
+/// Takes the places of standard streams that are closed, so that no other file gets their numbers: a write to
+/// a closed stream fails.
+void reserveStandardStreams();
+
+/// The exit status of a program that would end with `status`: 1, with a message, when not everything that was
+/// printed has reached standard output.
+int closeStandardOutput(int status);
+
 /// Prints every diagnostic as "carina: error: ..." and returns the exit status 1.
 int report(const Error& error);
 /// The same of a command on the file `input`: what names no file is about that one, except what is about an

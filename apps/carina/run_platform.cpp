@@ -117,6 +117,7 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   options.input = [] { return std::getchar(); };
   CARINA_TRY(const platform::Outcome outcome, platform::runElf(flags.file, options));
   std::fflush(stdout);
+  if (trace != nullptr) CARINA_RETURN_IF_ERROR(flush(trace.get(), flags.trace.string()));
   if (!flags.json.empty()) {
     CARINA_RETURN_IF_ERROR(
         writeFile(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));

@@ -168,14 +168,14 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
 
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
                  const std::filesystem::path& folder, OutputFiles& files) {
-  CARINA_RETURN_IF_ERROR(files.add(folder / "summary.txt", summary(build, output), true));
+  CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output), true));
   std::string layers;
   for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
-  CARINA_RETURN_IF_ERROR(files.add(folder / "layers.txt", layers));
+  CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[1], layers));
   if (build.quantization) {
-    CARINA_RETURN_IF_ERROR(files.add(folder / "quantization.txt", quantizationText(*build.quantization)));
+    CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[2], quantizationText(*build.quantization)));
   }
-  return files.add(folder / "report.json", toJson(build).dump(2) + "\n");
+  return files.add(folder / kReportFiles[3], toJson(build).dump(2) + "\n");
 }
 
 }  // namespace carina::report

@@ -2,9 +2,11 @@
 // What a compilation made, in a few lines, and as a folder of files.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "pipeline/pipeline.hpp"
 
@@ -14,6 +16,10 @@ namespace carina::report {
 std::string summary(const pipeline::Build& build, const std::filesystem::path& output);
 /// One line per pipeline stage with its wall time.
 std::string stageTimes(std::span<const pipeline::StageTime> times);
+
+/// The files of a report.
+constexpr std::array<std::string_view, 4> kReportFiles{"summary.txt", "layers.txt", "quantization.txt",
+                                                       "report.json"};
 
 /// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
 /// the program that they are of.

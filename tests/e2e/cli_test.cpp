@@ -288,6 +288,43 @@ TEST_F(Cli, WritesProgramAndReportTogetherOrNeither) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
+TEST_F(Cli, NothingOverwritesWhatItReads) {
+  namespace fs = std::filesystem;
+  fs::copy_file(model("dense.pt2"), path("net.pte"));  // an input's name says nothing of its kind here
+  fs::copy_file(model("dense.npz"), path("c.npz"));
+  fs::create_symlink("net.pte", path("link.pte"));
+  fs::create_hard_link(path("net.pte"), path("hard.pte"));
+  const std::string network = contents(path("net.pte"));
+  const std::string compile =
+      "compile " + path("net.pte") + " --target ethos-u55-128 --calibrate " + path("c.npz");
+  for (const char* name : {"net.pte", "./net.pte", "link.pte", "hard.pte"}) {
+    const Outcome refused = run(compile + " -o " + path(name));
+    EXPECT_EQ(refused.status, 1) << name;
+    EXPECT_EQ(refused.err, "carina: error: " + path(name) + ": would overwrite the input " + path("net.pte") +
+                               " (MODEL)\n  name another file\n");
+  }
+  fs::create_directory(path("report"));
+  fs::create_hard_link(path("c.npz"), path("report/layers.txt"));
+  EXPECT_THAT(run(compile + " -o " + path("d.pte") + " --report " + path("report")).err,
+              HasSubstr("would overwrite the input " + path("c.npz") + " (--calibrate)"));
+  ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
+                calibrate("dense"))
+                .status,
+            0);
+  EXPECT_THAT(run("run " + path("d.pte") + " --input " + path("c.npz") + " --output " + path("c.npz")).err,
+              HasSubstr("would overwrite the input"));
+  EXPECT_THAT(run("profile " + path("d.pte") + " --trace " + path("d.pte")).err,
+              HasSubstr("would overwrite"));
+  fs::copy_file(path("d.pte"), path("app.elf"));
+  EXPECT_THAT(run("run " + path("app.elf") + " --platform corstone-300 --trace " + path("app.elf")).err,
+              HasSubstr("would overwrite"));
+  EXPECT_EQ(contents(path("net.pte")), network);
+  EXPECT_EQ(contents(path("c.npz")), contents(model("dense.npz")));
+  EXPECT_EQ(contents(path("app.elf")), contents(path("d.pte")));
+  // Reading one file twice, and devices, are no harm.
+  EXPECT_EQ(run("run " + path("d.pte") + " --input " + path("c.npz") + " --json /dev/null").status, 0);
+}
+
 TEST_F(Cli, RefusesMissingAndWrongCalibration) {
   expectRefused(model("dense.pt2"), "--target ethos-u55-128", "no calibration data");
   expectRefused(model("dense.pt2"), "--target ethos-u55-128" + calibrate("mixed"), "mixed.npz");
