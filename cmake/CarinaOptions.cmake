@@ -23,9 +23,11 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CARINA_CCACHE})
 endif()
 
-# lld links several times faster than bfd; LTO is not used, so any linker gives the same code.
+# lld links several times faster than bfd; LTO is not used, so any linker gives the same code. Not behind g++: it gives functions
+# with nothing in their cold part an unwind entry of no bytes there, and of entries with one address lld 14 keeps the first,
+# so that an exception (out of memory) that passes the function whose cold part is really there ends the process.
 find_program(LLD_PROGRAM NAMES ld.lld ld.lld-14)
-if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING)
+if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_link_options(-fuse-ld=lld)
 endif()
 

@@ -232,11 +232,13 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
-  Stopwatch watch(build.times, "assemble");
-  auto assembled = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
-  if (!assembled) return std::move(assembled).error().inFile(file);
-  build.program = std::move(assembled->program);
-  build.computed = std::move(assembled->computed);
+  {
+    Stopwatch watch(build.times, "assemble");
+    auto assembled = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
+    if (!assembled) return std::move(assembled).error().inFile(file);
+    build.program = std::move(assembled->program);
+    build.computed = std::move(assembled->computed);
+  }
   return build;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <new>
 
 #include "pipeline/pipeline.hpp"
 
@@ -14,7 +15,10 @@ class Stopwatch {
   Stopwatch(std::vector<StageTime>& times, std::string_view stage) : times_(times), stage_(stage) {}
   ~Stopwatch() {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    times_.push_back({stage_, elapsed.count()});
+    try {
+      times_.push_back({stage_, elapsed.count()});
+    } catch (const std::bad_alloc&) {  // a table without this line does no harm, an exception from here does
+    }
   }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// In the manner of SQLite's tests: a command is run again and again, each time with another call of the
+// system or another allocation failing. Whatever fails, the command ends by itself, with one error and all
+// outputs as they were, or, where it could do without, with all outputs complete.
+#include "faults.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+
+std::string contentsOf(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Every file and folder below a folder, with what is in the files.
+std::map<std::string, std::string> everythingIn(const fs::path& folder) {
+  std::map<std::string, std::string> all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(entry.path(), folder).string();
+    all[name] = entry.is_regular_file() ? contentsOf(entry.path()) : "(folder)";
+  }
+  return all;
+}
+
+size_t countOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+class Faults : public testing::Test {
+ protected:
+  using Arguments = std::vector<std::string>;
+
+  std::string out(const std::string& name) const { return (out_ / name).string(); }
+
+  Arguments compile() const {
+    return {"compile", network_, "--target",   "ethos-u55-128", "--calibrate",
+            arrays_,   "-o",     out("d.pte"), "--report",      out("report")};
+  }
+  Arguments run() const {
+    return {"run", program_, "--input", arrays_, "--output", out("o.npz"), "--etdump", out("p.etdp")};
+  }
+  Arguments check() const { return {"check", program_}; }
+  Arguments profile() const {
+    return {"profile", program_, "--trace", out("t.json"), "--json", out("p.json")};
+  }
+
+  /// A program for the commands that take one.
+  void makeProgram() {
+    program_ = (folder_ / "program.pte").string();
+    const Arguments arguments{"compile",     network_, "--target", "ethos-u55-128",
+                              "--calibrate", arrays_,  "-o",       program_};
+    ASSERT_EQ(runWithFault(Fault::None, 0, [&] { return carina(arguments); }).status, 0);
+  }
+
+  void emptyOutputs() const {
+    fs::remove_all(out_.path());
+    fs::create_directory(out_.path());
+  }
+
+  /// Files of these names, as if an earlier command had made them.
+  void fillOutputs(const std::map<std::string, std::string>& complete) const {
+    emptyOutputs();
+    for (const auto& [name, contents] : complete) {
+      if (contents == "(folder)") continue;
+      fs::create_directories((out_.path() / name).parent_path());
+      std::ofstream(out(name)) << "old " << name;
+    }
+  }
+
+  /// What a command without times and dates in its outputs leaves when nothing fails.
+  std::map<std::string, std::string> complete(const Arguments& arguments,
+                                              const std::vector<std::string>& vary) {
+    emptyOutputs();
+    const Child child = runWithFault(Fault::None, 0, [&] { return carina(arguments); });
+    EXPECT_EQ(child.status, 0) << child.err;
+    return without(everythingIn(out_.path()), vary);
+  }
+
+  static std::map<std::string, std::string> without(std::map<std::string, std::string> files,
+                                                    const std::vector<std::string>& vary) {
+    for (const std::string& name : vary) {
+      if (files.contains(name)) files[name] = "(varies)";
+    }
+    return files;
+  }
+
+  /// The first failure; CARINA_FAULT=N in the environment goes straight to the N-th, under a debugger for
+  /// instance.
+  static long firstFailure() {
+    const char* const text = std::getenv("CARINA_FAULT");
+    return text == nullptr ? 1 : std::atol(text);
+  }
+
+  /// One failure after the other; `vary`: outputs that hold times.
+  void expectAllOrNothingWhenCallsFail(const Arguments& arguments,
+                                       const std::vector<std::string>& vary = {}) {
+    const auto whole = complete(arguments, vary);
+    for (const bool old : {false, true}) {
+      long failures = 0;
+      for (long n = firstFailure();; ++n) {
+        old ? fillOutputs(whole) : emptyOutputs();
+        const auto before = everythingIn(out_.path());
+        const Child child = runWithFault(Fault::Call, n, [&] { return carina(arguments); });
+        ASSERT_TRUE(child.exited) << "call " << n << ": signal " << child.status << "\n" << child.err;
+        if (!child.happened) break;
+        const auto after = everythingIn(out_.path());
+        // The last thing that is said can fail when the outputs are in their places.
+        if (child.status == 0 || child.err.find("standard output") != std::string::npos) {
+          EXPECT_EQ(without(after, vary), whole) << "call " << n;
+          continue;
+        }
+        ++failures;
+        EXPECT_EQ(child.status, 1) << "call " << n;
+        EXPECT_EQ(countOf(child.err, "carina: error: "), 1u) << "call " << n << ": " << child.err;
+        EXPECT_THAT(child.err, HasSubstr(": cannot ")) << "call " << n;
+        EXPECT_EQ(after, before) << "call " << n << ": " << child.err;
+      }
+      EXPECT_GT(failures, 3);
+    }
+  }
+
+  /// Every allocation at first, then ever fewer: what comes late comes in loops.
+  static long nextAllocation(long n) { return n + 1 + n / 24; }
+
+  /// All outputs only when memory ran out behind the last of them, for what is printed.
+  void expectAllOrNothingWhenMemoryRunsOut(Fault fault, const Arguments& arguments,
+                                           const std::vector<std::string>& vary = {}) {
+    const auto whole = complete(arguments, vary);
+    bool named = false;
+    long failures = 0;
+    for (long n = firstFailure();; n = nextAllocation(n)) {
+      emptyOutputs();
+      const Child child = runWithFault(fault, n, [&] { return carina(arguments); });
+      ASSERT_TRUE(child.exited) << "allocation " << n << ": signal " << child.status << "\n" << child.err;
+      if (!child.happened) break;
+      if (child.status == 0) continue;  // something that memory would only have made faster
+      ++failures;
+      EXPECT_EQ(child.status, 1) << "allocation " << n << ": " << child.err;
+      EXPECT_EQ(countOf(child.err, "carina: error: "), 1u) << "allocation " << n << ": " << child.err;
+      EXPECT_THAT(child.err, HasSubstr("out of memory")) << "allocation " << n;
+      // Only before the command line has been read its file is not known.
+      const bool hasFile = child.err.find("carina: error: " + arguments[1] + ": ") != std::string::npos;
+      EXPECT_TRUE(hasFile || !named) << "allocation " << n << ": " << child.err;
+      named |= hasFile;
+      const auto after = without(everythingIn(out_.path()), vary);
+      EXPECT_TRUE(after.empty() || after == whole) << "allocation " << n;
+    }
+    EXPECT_TRUE(named);
+    EXPECT_GT(failures, 50);
+  }
+
+  TempDir folder_;
+  TempDir out_;
+  std::string network_ = modelFile("dense.pt2").string();
+  std::string arrays_ = modelFile("dense.npz").string();
+  std::string program_;
+};
+
+TEST_F(Faults, ACompilationWritesAllOrNothing) {
+  expectAllOrNothingWhenCallsFail(compile());
+}
+
+TEST_F(Faults, ARunWritesAllOrNothing) {
+  makeProgram();
+  expectAllOrNothingWhenCallsFail(run(), {"p.etdp"});
+}
+
+TEST_F(Faults, AProfileWritesAllOrNothing) {
+  makeProgram();
+  expectAllOrNothingWhenCallsFail(profile());
+}
+
+TEST_F(Faults, ACompilationWithoutMemoryWritesAllOrNothing) {
+  expectAllOrNothingWhenMemoryRunsOut(Fault::Allocation, compile());
+  expectAllOrNothingWhenMemoryRunsOut(Fault::AllocationsFrom, compile());
+}
+
+TEST_F(Faults, ARunWithoutMemoryWritesAllOrNothing) {
+  makeProgram();
+  expectAllOrNothingWhenMemoryRunsOut(Fault::Allocation, run(), {"p.etdp"});
+  expectAllOrNothingWhenMemoryRunsOut(Fault::AllocationsFrom, run(), {"p.etdp"});
+}
+
+TEST_F(Faults, ACheckWithoutMemorySaysSo) {
+  makeProgram();
+  expectAllOrNothingWhenMemoryRunsOut(Fault::Allocation, check());
+  expectAllOrNothingWhenMemoryRunsOut(Fault::AllocationsFrom, check());
+}
+
+TEST_F(Faults, StandardOutputThatIsFullIsAnError) {
+  makeProgram();
+  const std::vector<Arguments> commands{compile(),
+                                        run(),
+                                        check(),
+                                        profile(),
+                                        {"targets"},
+                                        {"--help"},
+                                        {"inspect", program_},
+                                        {"ops", network_, "--target", "ethos-u55-128"}};
+  for (const Arguments& arguments : commands) {
+    const Child child = runWithFault(Fault::None, 0, [&] {
+      ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO);
+      return carina(arguments);
+    });
+    EXPECT_EQ(child.status, 1) << arguments[0];
+    // The reason is lost where much is printed: then the C library has met it before the end.
+    const char* const expected =
+        "carina: error: cannot write to standard output(: No space left on device)?\n";
+    EXPECT_THAT(child.err, testing::MatchesRegex(expected)) << arguments[0];
+  }
+}
+
+/// Waits until a file with this beginning is in the folder.
+void awaitFile(const fs::path& folder, const std::string& beginning) {
+  for (;;) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().filename().string().starts_with(beginning)) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST_F(Faults, SignalsLeaveNothingBehind) {
+  makeProgram();
+  // Without a reader of the pipe the command waits when the other output has been written, but is not in its
+  // place.
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::ofstream(out("o.npz")) << "old";
+  const Arguments arguments{"run", program_, "--input", arrays_, "--output", out("o.npz"), "--json", pipe};
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    RunningChild running(Fault::NamelessFiles, 0, [&] { return carina(arguments); });
+    awaitFile(out_.path(), ".o.npz.");
+    running.signal(number);
+    const Child child = running.wait();
+    EXPECT_FALSE(child.exited);
+    EXPECT_EQ(child.status, number);
+    EXPECT_EQ(everythingIn(out_.path()), (std::map<std::string, std::string>{{"o.npz", "old"}}));
+  }
+}
+
+TEST_F(Faults, WhatAKilledCommandLeavesIsNotInTheWay) {
+  makeProgram();
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  {
+    const Arguments blocked{"run", program_, "--input", arrays_, "--output", out("o.npz"), "--json", pipe};
+    const RunningChild running(Fault::NamelessFiles, 0, [&] { return carina(blocked); });
+    awaitFile(out_.path(), ".o.npz.");
+  }  // SIGKILL
+  EXPECT_EQ(everythingIn(out_.path()).size(), 1u);
+  const Child again = runWithFault(Fault::None, 0, [&] { return carina(run()); });
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_TRUE(fs::exists(out("o.npz")));
+}
+
+}  // namespace
+}  // namespace carina::test
