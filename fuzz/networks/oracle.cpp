@@ -3,6 +3,7 @@
 
 #include "aten/composites.hpp"
 #include "aten/synonyms.hpp"
+#include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
 #include "pipeline/check.hpp"
@@ -11,6 +12,9 @@
 
 namespace carina::fuzz {
 namespace {
+
+// Networks between these sizes are served, but take seconds each; larger ones are refused.
+constexpr int64_t kMostBytes = int64_t{1} << 25, kRefusedBytes = int64_t{1} << 30;
 
 /// Reals in (-1, 1), whole numbers 0: valid as indices where there is something to index.
 quantize::Sample sampleOf(const std::vector<pipeline::Port>& ports, Choices& choices) {
@@ -61,7 +65,11 @@ std::string runProgram(const pipeline::Build& build, Choices& choices) {
       build.source ? pipeline::inputPorts(*build.source) : pipeline::inputPorts(build.graph());
   const std::vector<quantize::Sample> samples{sampleOf(ports, choices)};
   const auto verification = pipeline::verify(build, samples);
-  if (!verification) return "compiled, but does not run: " + verification.error().str();
+  if (!verification) {
+    const std::string why = verification.error().str();
+    if (why.find("the model's limit") != std::string::npos) return {};  // right, but too large for the model
+    return "compiled, but does not run: " + why;
+  }
   return mismatch(*verification);
 }
 
@@ -87,6 +95,10 @@ Verdict tryNetwork(ir::Graph network, Choices& choices) {
   };
   if (network.outputs().empty()) {
     verdict.refusal = "no operator fits";
+    return verdict;
+  }
+  if (const int64_t bytes = ir::footprintOf(network).bytes; bytes > kMostBytes && bytes <= kRefusedBytes) {
+    verdict.refusal = "it would take long";
     return verdict;
   }
   if (Status status = settle(network); !status.ok()) return refused(status.error());

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result types of pointwise operators, casts and the quantized_decomposed operators.
+#include <algorithm>
+#include <array>
+
 #include "aten/arguments.hpp"
 #include "aten/infer.hpp"
 #include "aten/promotion.hpp"
@@ -40,7 +43,35 @@ Types broadcastTo(const ir::Node& node, DType dtype) {
 
 }  // namespace
 
+namespace {
+
+/// Operators on the bits of whole numbers and truth values.
+bool worksOnBits(std::string_view op) {
+  for (const std::string_view name : {"aten.bitwise_", "aten.__and__", "aten.__or__", "aten.__xor__",
+                                      "aten.__lshift__", "aten.__rshift__"}) {
+    if (op.starts_with(name)) return true;
+  }
+  return false;
+}
+
+/// Functions of real numbers that PyTorch has for floating-point tensors only, though they keep the type.
+bool wantsFloats(std::string_view op) {
+  static constexpr std::array<std::string_view, 16> kNames{
+      "frac",       "leaky_relu", "elu",         "selu",        "celu",     "gelu",
+      "silu",       "mish",       "hardsigmoid", "hardswish",   "softplus", "log_sigmoid",
+      "hardshrink", "softshrink", "rrelu",       "logcumsumexp"};
+  op.remove_prefix(std::min(op.size(), std::string_view("aten.").size()));
+  return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
+}
+
+}  // namespace
+
 Types unarySame(const ir::Node& node) {
+  const DType dtype = node.operand(0)->dtype();
+  if (!isFloat(dtype) && wantsFloats(node.opName()))
+    return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
+  if (isFloat(dtype) && worksOnBits(node.opName()))
+    return fail("{} works on whole numbers, not on {}", node.opName(), dtypeName(dtype));
   return one(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types unaryFloat(const ir::Node& node) {
@@ -55,6 +86,8 @@ Types noResult(const ir::Node&) {
 
 Types binary(const ir::Node& node) {
   CARINA_TRY(const DType dtype, promotedType(node));
+  if (isFloat(dtype) && worksOnBits(node.opName()))
+    return fail("{} works on whole numbers, not on {}", node.opName(), dtypeName(dtype));
   return broadcastTo(node, dtype);
 }
 
@@ -87,6 +120,8 @@ Types where(const ir::Node& node) {
 }
 
 Types maskedFill(const ir::Node& node) {
+  const DType mask = node.operand(1)->dtype();
+  if (mask != DType::Bool) return fail("a mask of type {}, it must be bool", dtypeName(mask));
   return broadcastTo(node, node.operand(0)->dtype());
 }
 
@@ -99,6 +134,8 @@ Types prelu(const ir::Node& node) {
 }
 
 Types glu(const ir::Node& node) {
+  if (!isFloat(node.operand(0)->dtype()))
+    return fail("glu is not defined on {}", dtypeName(node.operand(0)->dtype()));
   ir::Type type = node.operand(0)->type;
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim", -1), node.operand(0)->rank()));
   if (type.shape.empty() || type.shape[static_cast<size_t>(dim)] % 2 != 0)
@@ -129,13 +166,27 @@ Types convertElementType(const ir::Node& node) {
 
 namespace {
 
+/// One scale and zero point for each channel.
+Status checkChannelScales(const ir::Node& node) {
+  const Arguments arguments(node);
+  if (!arguments.has("axis")) return {};
+  const ir::Value *input = node.operand(0), *scales = node.operand(1), *zeros = node.operand(2);
+  CARINA_TRY(const int64_t axis, wrapDim(arguments.integer("axis"), input->rank()));
+  const int64_t channels = input->rank() == 0 ? 1 : input->dim(axis);
+  if (scales->numElements() == channels && (!zeros || zeros->numElements() == channels)) return {};
+  return fail("scales {} and zero points {} do not fit {} channels", shapeText(scales->shape()),
+              zeros ? shapeText(zeros->shape()) : "none", channels);
+}
+
 /// The codes of quantize and dequantize nodes lie in their type, as PyTorch demands where such a node is
 /// made.
 Status checkCodes(const ir::Node& node) {
   const Arguments arguments(node);
   const auto dtype = arguments.dtype();
-  if (!dtype || !isInteger(*dtype) || !arguments.given("quant_min") || !arguments.given("quant_max"))
-    return {};
+  if (!dtype) return {};
+  if (!isInteger(*dtype)) return fail("codes of type {} are not supported", dtypeName(*dtype));
+  CARINA_RETURN_IF_ERROR(checkChannelScales(node));
+  if (!arguments.given("quant_min") || !arguments.given("quant_max")) return {};
   const int64_t low = arguments.integer("quant_min"), high = arguments.integer("quant_max");
   if (low <= high && low >= integerMin(*dtype) && high <= integerMax(*dtype)) return {};
   return fail("quant_min {} and quant_max {} are no range of {}", low, high, dtypeName(*dtype))

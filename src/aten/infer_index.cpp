@@ -26,6 +26,51 @@ bool isIndexType(DType dtype) {
   return dtype == DType::Int64 || dtype == DType::Int32;
 }
 
+/// Indices that are known already lie within their dimension; `fromBack`: negative ones count from its end.
+Status checkRange(const ir::Value* indices, int64_t extent, bool fromBack) {
+  if (!indices->isConstant() || !isIndexType(indices->dtype())) return {};
+  for (int64_t i = 0; i < indices->numElements(); ++i) {
+    const int64_t index = indices->constant().integerAt(i);
+    if (index >= extent || index < (fromBack ? -extent : 0))
+      return fail("index {} is outside of a dimension of {}", index, extent);
+  }
+  return {};
+}
+
+/// An index of gather and scatter: of the tensor's rank, and no larger than it but along `dim`.
+Status checkAlong(const ir::Value* self, const ir::Value* indices, int64_t dim) {
+  if (!isIndexType(indices->dtype())) return fail("an index must be an integer tensor");
+  if (indices->numElements() == 0) return {};
+  if (std::max<int64_t>(indices->rank(), 1) != std::max<int64_t>(self->rank(), 1)) {
+    return fail("an index of shape {} into {}: the ranks differ", shapeText(indices->shape()),
+                shapeText(self->shape()));
+  }
+  for (int64_t d = 0; d < std::min(self->rank(), indices->rank()); ++d) {
+    if (d != dim && indices->dim(d) > self->dim(d))
+      return fail("index {} reaches beyond {}", shapeText(indices->shape()), shapeText(self->shape()));
+  }
+  return checkRange(indices, self->rank() == 0 ? 1 : self->dim(dim), false);
+}
+
+/// What is put at the indices: as many rows as indices, or an element for each index.
+Status checkSource(const ir::Value& source, const ir::Value* self, const ir::Value* indices, int64_t dim,
+                   bool rows) {
+  bool fits = true;
+  if (rows) {
+    Shape shape = self->shape();
+    if (!shape.empty()) shape[static_cast<size_t>(dim)] = indices->numElements();
+    fits = source.shape() == shape ||
+           (shape.size() <= 1 && source.rank() <= 1 && source.numElements() == indices->numElements());
+  } else if (indices->numElements() > 0) {
+    fits = std::max<int64_t>(source.rank(), 1) == std::max<int64_t>(indices->rank(), 1);
+    for (int64_t d = 0; fits && d < std::min(source.rank(), indices->rank()); ++d)
+      fits = source.dim(d) >= indices->dim(d);
+  }
+  if (fits) return {};
+  return fail("values of shape {} for indices {} into {}", shapeText(source.shape()),
+              shapeText(indices->shape()), shapeText(self->shape()));
+}
+
 DType numberType(const ir::Attribute& number) {
   if (std::holds_alternative<bool>(number)) return DType::Bool;
   return std::holds_alternative<int64_t>(number) ? DType::Int64 : DType::Float32;
@@ -90,6 +135,8 @@ Result<Shape> indexedShape(const ir::Node& node) {
   const auto indices = node.operandGroup(1);
   if (static_cast<int64_t>(indices.size()) > self->rank())
     return fail("{} indices into {}", indices.size(), shapeText(self->shape()));
+  if (std::all_of(indices.begin(), indices.end(), [](const ir::Value* index) { return !index; }))
+    return fail("{} without an index", node.opName());
   Shape joint, before, after;
   bool adjacent = true, seen = false, ended = false;
   for (size_t d = 0; d < self->shape().size(); ++d) {
@@ -108,6 +155,7 @@ Result<Shape> indexedShape(const ir::Node& node) {
       return fail("an index must be an integer tensor, not {}", dtypeName(one_->dtype()));
     if (ended) adjacent = false;
     seen = true;
+    CARINA_RETURN_IF_ERROR(checkRange(one_, self->shape()[d], true));
     auto broadcast = broadcastShapes(joint, one_->shape());
     if (!broadcast) return fail("the indices do not broadcast");
     joint = *broadcast;
@@ -161,6 +209,7 @@ Types indexSelect(const ir::Node& node) {
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), node.operand(0)->rank()));
   if (indices->rank() > 1 || !isIndexType(indices->dtype()))
     return fail("index_select takes a vector of indices");
+  CARINA_RETURN_IF_ERROR(checkRange(indices, shape.empty() ? 1 : shape[static_cast<size_t>(dim)], false));
   if (!shape.empty()) shape[static_cast<size_t>(dim)] = indices->numElements();
   return one(node.operand(0)->dtype(), std::move(shape));
 }
@@ -169,6 +218,7 @@ Types embedding(const ir::Node& node) {
   const ir::Value *weight = node.operand(0), *indices = node.operand(1);
   if (weight->rank() != 2 || !isIndexType(indices->dtype()))
     return fail("embedding takes a matrix and integer indices");
+  CARINA_RETURN_IF_ERROR(checkRange(indices, weight->dim(0), false));
   Shape shape = indices->shape();
   shape.push_back(weight->dim(1));
   return one(weight->dtype(), std::move(shape));
@@ -177,20 +227,30 @@ Types embedding(const ir::Node& node) {
 Types gather(const ir::Node& node) {
   const ir::Value *self = node.operand(0), *indices = node.operand(1);
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), self->rank()));
-  if (indices->rank() != self->rank() || !isIndexType(indices->dtype()))
-    return fail("gather takes an index of the same rank");
-  for (int64_t d = 0; d < self->rank(); ++d) {
-    if (d != dim && indices->dim(d) > self->dim(d)) {
-      return fail("index {} reaches beyond {}", shapeText(indices->shape()), shapeText(self->shape()));
-    }
-  }
+  CARINA_RETURN_IF_ERROR(checkAlong(self, indices, dim));
   return one(self->dtype(), indices->shape());
 }
 
 Types scatter(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
-  if (Arguments(node).has("dim"))
-    CARINA_RETURN_IF_ERROR(checkDim(Arguments(node).integer("dim"), self->rank()));
+  if (Arguments(node).has("dim")) {
+    CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), self->rank()));
+    const int position = node.def().operandIndex("index");
+    const ir::Value* indices = node.operand(static_cast<size_t>(position));
+    const bool rows = node.opName().starts_with("aten.index_");  // else one index per element
+    if (!rows) {
+      CARINA_RETURN_IF_ERROR(checkAlong(self, indices, dim));
+    } else if (indices->rank() > 1 || !isIndexType(indices->dtype())) {
+      return fail("{} takes a vector of indices", node.opName());
+    } else {
+      CARINA_RETURN_IF_ERROR(checkRange(indices, self->rank() == 0 ? 1 : self->dim(dim), true));
+    }
+    const int source = node.def().operandIndex(rows ? "source" : "src");
+    if (source >= 0) {
+      CARINA_RETURN_IF_ERROR(
+          checkSource(*node.operand(static_cast<size_t>(source)), self, indices, dim, rows));
+    }
+  }
   return one(self->dtype(), self->shape());
 }
 

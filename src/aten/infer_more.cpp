@@ -152,6 +152,10 @@ Types pairDistances(const ir::Node& node) {
 /// Reduction of two broadcast operands over "dim" (cosine_similarity) or the last dimension
 /// (pairwise_distance).
 Types similarity(const ir::Node& node) {
+  const DType dtype = node.operand(0)->dtype();
+  if (!isFloat(dtype) || node.operand(1)->dtype() != dtype)
+    return fail("{} of {} and {}: both must be floats of one type", node.opName(), dtypeName(dtype),
+                dtypeName(node.operand(1)->dtype()));
   const auto joint = broadcastShapes(node.operand(0)->shape(), node.operand(1)->shape());
   if (!joint || joint->empty()) return mismatch(node);
   const Arguments a(node);

@@ -110,12 +110,40 @@ Types gridSampler(const ir::Node& node) {
   return one(node, std::move(shape));
 }
 
+namespace {
+
+/// What padding by elements of the tensor itself asks of the pads: their number goes with the operator,
+/// reflection repeats no element.
+Status checkPadMode(const ir::Node& node, const ir::Ints& pads) {
+  const std::string_view name = node.opName();
+  const std::string mode = name.starts_with("aten.reflection")    ? "reflect"
+                           : name.starts_with("aten.replication") ? "replicate"
+                                                                  : Arguments(node).text("mode", "constant");
+  if (mode == "constant") return {};
+  const Shape& shape = node.operand(0)->shape();
+  const size_t spatial = name.find("1d") != std::string_view::npos   ? 1
+                         : name.find("2d") != std::string_view::npos ? 2
+                         : name.find("3d") != std::string_view::npos ? 3
+                                                                     : pads.size() / 2;
+  if (pads.size() != 2 * spatial || spatial == 0 || shape.size() < spatial + 1)
+    return fail("{} pads do not fit {} of {}", pads.size(), name, shapeText(shape));
+  for (size_t i = 0; i < pads.size(); ++i) {
+    const int64_t size = shape[shape.size() - 1 - i / 2];
+    const bool fits = mode == "reflect" ? pads[i] < size : mode == "circular" ? pads[i] <= size : size > 0;
+    if (!fits) return fail("padding by {} in mode {} of a dimension of {}", pads[i], mode, size);
+  }
+  return {};
+}
+
+}  // namespace
+
 Types pad(const ir::Node& node) {
   Shape shape = node.operand(0)->shape();
   const Arguments arguments(node);
   const ir::Ints pads = arguments.ints(arguments.has("pad") ? "pad" : "padding");
   if (pads.size() % 2 != 0 || pads.size() / 2 > shape.size())
     return fail("{} pads for {}", pads.size(), shapeText(shape));
+  CARINA_RETURN_IF_ERROR(checkPadMode(node, pads));
   for (size_t i = 0; i < pads.size() / 2; ++i) {
     int64_t& size = shape[shape.size() - 1 - i];
     const auto sum = checkedAdd(size, pads[2 * i]);
@@ -161,7 +189,12 @@ Types nativeGroupNorm(const ir::Node& node) {
   if (groups <= 0 || node.operand(0)->dim(1) % groups != 0) {
     return fail("{} channels in {} groups", node.operand(0)->dim(1), groups);
   }
-  const Shape statistics{node.operand(0)->dim(0), groups};
+  const Shape& input = node.operand(0)->shape();
+  const int64_t area = numElements(Shape(input.begin() + 2, input.end()));
+  const Arguments sizes(node);
+  if (sizes.integer("N") != input[0] || sizes.integer("C") != input[1] || sizes.integer("HxW") != area)
+    return fail("N, C and HxW are not the sizes of {}", shapeText(input));
+  const Shape statistics{input[0], groups};
   return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, statistics}, {dtype, statistics}};
 }
 

@@ -491,7 +491,7 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
 
 infer::Types infer::movement(const ir::Node& node) {
   CARINA_TRY(const auto moves, movements(node));
-  CARINA_CHECK(moves.has_value(), "operator is in the table as a movement but has no rule");
+  if (!moves) return fail("{} of nothing", node.opName());
   std::vector<ir::Type> types;
   for (const Movement& move : *moves) types.push_back({node.operands()[move.operand]->dtype(), move.result});
   return types;

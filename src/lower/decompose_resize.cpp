@@ -40,6 +40,9 @@ struct Target {
 template <typename Op>
 Target targetOf(Op op) {
   Target target{op.outputSize(), op.scaleFactors(), false};
+  // An empty list stands for none.
+  if (target.sizes && target.sizes->empty()) target.sizes.reset();
+  if (target.factors && target.factors->empty()) target.factors.reset();
   if constexpr (requires { op.alignCorners(); }) target.alignCorners = op.alignCorners();
   return target;
 }

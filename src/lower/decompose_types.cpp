@@ -74,6 +74,22 @@ Result<bool> rewriteMixedTypes(ir::Node* node) {
   return true;
 }
 
+/// Parts of a concatenation in the type of the whole.
+Result<bool> rewriteMixedParts(ir::Node* node) {
+  if (!ir::isa<aten::Cat>(node) && !ir::isa<aten::Concat>(node) && !ir::isa<aten::Concatenate>(node) &&
+      !ir::isa<aten::Stack>(node))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  bool changed = false;
+  for (size_t i = 0; i < node->operands().size(); ++i) {
+    ir::Value* part = node->operands()[i];
+    if (part->dtype() == node->result()->dtype()) continue;
+    node->setOperand(i, converted(b, part, node->result()->dtype()));
+    changed = true;
+  }
+  return changed;
+}
+
 /// Integer tensor and number: number as a constant, or the tensor in float where the number is.
 Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
@@ -301,11 +317,11 @@ bool isConversion(const ir::Node& node) {
 }
 
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(
-      rewrites.end(),
-      {rewriteMixedTypes, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber, rewriteClampTensor,
-       rewriteAnyOfNumbers, rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
-       rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
+  rewrites.insert(rewrites.end(),
+                  {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes,
+                   rewriteIntegerAndNumber, rewriteClampTensor, rewriteAnyOfNumbers, rewriteIntegerDivision,
+                   rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
+                   rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
 }
 
 }  // namespace carina::lower

@@ -38,13 +38,39 @@ ir::Value* Emitter::shapeConstant(const Shape& values) {
   return constant(std::move(tensor));
 }
 
+namespace {
+
+/// The smallest shift with which RESCALE takes every value of a type, its zero point taken off; 2 where the
+/// values are known to be smaller than the type.
+int8_t leastShift(DType dtype) {
+  switch (dtype) {
+    case DType::Int8:
+      return 9;
+    case DType::Int16:
+      return 17;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace
+
 Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                                     std::span<const double> factors) {
   const bool scale32 = input->dtype() != DType::Int48;
   const auto count = static_cast<int64_t>(factors.size());
   std::vector<RescaleFactor> pairs;
   for (double factor : factors) {
-    CARINA_TRY(const RescaleFactor pair, rescaleFactor(factor, scale32));
+    CARINA_TRY(RescaleFactor pair, rescaleFactor(factor, scale32));
+    // RESCALE is defined for inputs of less than 2^(shift - 1). Beyond, whatever is not 0 saturates.
+    const int8_t least = leastShift(input->dtype());
+    if (pair.shift < least) {
+      if (dtypeSize(to) > 2) {
+        return fail("a factor of {} between scales is too large for {}", factor, dtypeName(input->dtype()))
+            .withRemedy("calibrate with more samples: the result's range is far below its operands'");
+      }
+      pair = {1 << 30, least};
+    }
     pairs.push_back(pair);
   }
   if (input->isConstant() && count == 1) {

@@ -77,9 +77,15 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     Stored result{emit.concat(pieces, axis), Layout::ordered(shape, order)};
     return lowering.defineMoved(node.result(), values, lowering.viewed(result, node.result()->shape()));
   }
-  CARINA_TRY(const Stored indices, lowering.integers(index));
   const Shape& s = values->shape();
   const int64_t outer = numElements(Shape(s.begin(), s.begin() + dim)), rows = s[static_cast<size_t>(dim)];
+  CARINA_TRY(Stored indices, lowering.integers(index));
+  if (index->isConstant()) {  // GATHER counts from the front
+    Tensor counted = convert(index->constant(), DType::Int32);
+    for (int64_t i = 0; i < counted.numElements(); ++i)
+      counted.setIntegerAt(i, wrapped(counted.integerAt(i), rows));
+    indices.value = emit.constant(std::move(counted));
+  }
   const int64_t inner = numElements(Shape(s.begin() + dim + 1, s.end())), picked = index->numElements();
   ir::Value* table = emit.reshape(lowering.rowMajor(asBytes(lowering, data)), {outer, rows, inner});
   ir::Value* which = emit.tile(emit.reshape(lowering.rowMajor(indices), {1, picked}), {outer, 1});

@@ -54,6 +54,11 @@ Result<Affine> affineOf(const BatchNormOp& norm) {
   for (size_t c = 0; c < mean.size(); ++c) {
     const float inverse = 1.0f / std::sqrt(variance[c] + static_cast<float>(norm.eps));
     const float scale = (norm.gamma ? norm.gamma->constant().as<float>()[c] : 1.0f) * inverse;
+    if (!std::isfinite(scale)) {
+      return fail("channel {} of a batch norm has variance {}: its scale is no number", c, variance[c])
+          .at(norm.node->where())
+          .withRemedy("check the trained model: variances cannot be negative");
+    }
     affine.scale.push_back(scale);
     affine.shift.push_back((norm.beta ? norm.beta->constant().as<float>()[c] : 0.0f) - mean[c] * scale);
   }
