@@ -315,7 +315,8 @@ class Annotator {
         return std::nullopt;
       }
     }
-    return scale > 0 ? std::optional(scale) : std::nullopt;
+    // Products of float32 scales far from any number would be 0 or infinite.
+    return scale > 0x1p-60 && scale < 0x1p60 ? std::optional(scale) : std::nullopt;
   }
 
   const Assignment& assignment_;
