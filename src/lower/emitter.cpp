@@ -40,14 +40,14 @@ ir::Value* Emitter::shapeConstant(const Shape& values) {
 
 namespace {
 
-/// The smallest shift with which RESCALE takes every value of a type, its zero point taken off; 2 where the
-/// values are known to be smaller than the type.
+/// The smallest shift with which RESCALE takes every value of a type: 8-bit ones have a zero point, 16-bit
+/// ones none; 2 where the values are known to be smaller than the type.
 int8_t leastShift(DType dtype) {
   switch (dtype) {
     case DType::Int8:
       return 9;
     case DType::Int16:
-      return 17;
+      return 16;
     default:
       return 2;
   }
