@@ -121,14 +121,17 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
       if (window.begin >= window.end) return std::nullopt;
       plan.stripes.push_back({p, begin, until});
     }
-    // What a producer has written by now, down to what its readers start from in this step.
+    // What a producer has written by now, down to what its readers start from in this step. Rows that no
+    // reader needs (between the windows of large strides) have places of their own while they are written: in
+    // one operation the order of writes to one place is not defined.
     for (int32_t p = 0; p < count; ++p) {
       const auto hold = [&](int32_t producer, bool second) {
         const int32_t begin = done[static_cast<size_t>(p)];
         if (producer < 0 || begin == height(p)) return;
         const int32_t lowest = inputRows(*at(p).operation, second, begin, begin + 1).begin;
         auto& held = plan.held[static_cast<size_t>(producer)];
-        held = std::max(held, need[static_cast<size_t>(producer)] - lowest);
+        held = std::max(held, need[static_cast<size_t>(producer)] -
+                                  std::min(lowest, done[static_cast<size_t>(producer)]));
       };
       hold(at(p).ifmProducer, false);
       hold(at(p).ifm2Producer, true);

@@ -39,6 +39,7 @@ void checkPlan(const std::vector<StripedPass>& passes, const StripePlan& plan) {
     const auto p = static_cast<size_t>(stripe.pass);
     RC_ASSERT(stripe.begin == done[p]);
     RC_ASSERT(stripe.end > stripe.begin);
+    RC_ASSERT(stripe.end - stripe.begin <= plan.held[p]);  // no operation writes one place twice
     const auto reads = [&](int32_t producer, bool second) {
       if (producer < 0) return;
       const auto q = static_cast<size_t>(producer);
