@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
 
 namespace carina::quantize {
@@ -34,6 +35,10 @@ class Finder {
       const auto [it, isFirst] = latest.try_emplace({layer->weight, layer->bias}, node);
       if (isFirst) continue;
       const ir::Node* before = std::exchange(it->second, node);
+      if (sameOperator(*before, *node) && partsOfOne(before->operands()[0], node->operands()[0])) {
+        result_.emplace_back(before->result(), node->result());
+        continue;
+      }
       if (!sameOperator(*before, *node) || !dependsOn(*node, *before)) continue;
       result_.emplace_back(before->operands()[0], node->operands()[0]);
       follow(before->result(), node->result());
@@ -42,6 +47,12 @@ class Finder {
   }
 
  private:
+  /// Slices of one value: the input products of a long recurrence are made in parts.
+  static bool partsOfOne(const ir::Value* a, const ir::Value* b) {
+    const auto one = ir::producerAs<aten::SliceTensor>(a), other = ir::producerAs<aten::SliceTensor>(b);
+    return one && other && one.self() == other.self() && one.dim() == other.dim();
+  }
+
   bool dependsOn(const ir::Node& node, const ir::Node& before) const {
     const size_t first = order_.at(&before);
     std::vector<const ir::Node*> open{&node};
