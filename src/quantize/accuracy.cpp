@@ -11,6 +11,23 @@
 #include "aten/executor.hpp"
 
 namespace carina::quantize {
+namespace {
+
+/// Graphs with a value of more elements than this run one at a time: several at once would need several times
+/// the memory.
+constexpr int64_t kManyElements = int64_t{1} << 23;
+
+bool hasLargeValue(const ir::Graph& graph) {
+  const auto isLarge = [](const ir::Value* value) { return value->numElements() > kManyElements; };
+  for (const ir::Node* node : graph.nodes()) {
+    const auto& results = node->results();
+    if (std::any_of(results.begin(), results.end(), [&](const auto& result) { return isLarge(&*result); }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
                                                  size_t most) {
@@ -18,17 +35,30 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference));
   CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph));
   const size_t count = std::min(most, samples.size());
-  // Sample i in float is run 2i, rounded it is run 2i + 1.
-  std::vector<Result<std::vector<Tensor>>> runs(2 * count, std::vector<Tensor>());
-  tbb::parallel_for(size_t{0}, runs.size(), [&](size_t i) {
-    runs[i] = (i % 2 == 0 ? real : rounded).run(samples[i / 2 * samples.size() / count]);
-  });
+  const bool large = hasLargeValue(quantized.graph);
   std::vector<Sqnr> outputs(quantized.graph.outputs().size());
-  for (size_t i = 0; i < count; ++i) {
-    CARINA_TRY(const auto expected, std::move(runs[2 * i]));
-    CARINA_TRY(const auto found, std::move(runs[2 * i + 1]));
+  const auto compare = [&](const std::vector<Tensor>& expected, const std::vector<Tensor>& found) {
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (isFloat(expected[k].dtype()) && isFloat(found[k].dtype())) outputs[k].add(expected[k], found[k]);
+    }
+  };
+  if (large) {
+    for (size_t i = 0; i < count; ++i) {
+      const Sample& sample = samples[i * samples.size() / count];
+      CARINA_TRY(const auto expected, real.run(sample));
+      CARINA_TRY(const auto found, rounded.run(sample));
+      compare(expected, found);
+    }
+  } else {
+    // Sample i in float is run 2i, rounded it is run 2i + 1.
+    std::vector<Result<std::vector<Tensor>>> runs(2 * count, std::vector<Tensor>());
+    tbb::parallel_for(size_t{0}, runs.size(), [&](size_t i) {
+      runs[i] = (i % 2 == 0 ? real : rounded).run(samples[i / 2 * samples.size() / count]);
+    });
+    for (size_t i = 0; i < count; ++i) {
+      CARINA_TRY(const auto expected, std::move(runs[2 * i]));
+      CARINA_TRY(const auto found, std::move(runs[2 * i + 1]));
+      compare(expected, found);
     }
   }
   Accuracy accuracy;
