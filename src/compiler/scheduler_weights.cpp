@@ -18,6 +18,11 @@ namespace {
 /// it.
 constexpr int64_t kWholeStagingBytes = 48 * 1024;
 
+/// Schedules are tried in parallel, and an exception (out of memory) in one of them cancels the loops inside
+/// of the others, which then return as if they had done their work. A loop with a context of its own is done
+/// or throws.
+constexpr auto kWholeLoop = oneapi::tbb::task_group_context::isolated;
+
 }  // namespace
 
 npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
@@ -272,8 +277,9 @@ void Scheduler::expectSlices(Pass& pass) {
 
 Status Scheduler::forEachPass(const std::function<Status(Pass&)>& body) {
   std::vector<Status> statuses(result_.passes.size());
-  oneapi::tbb::parallel_for(size_t{0}, statuses.size(),
-                            [&](size_t i) { statuses[i] = body(result_.passes[i]); });
+  oneapi::tbb::task_group_context context(kWholeLoop);
+  oneapi::tbb::parallel_for(
+      size_t{0}, statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); }, context);
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
   }
@@ -301,6 +307,7 @@ Status Scheduler::encodeWeights() {
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
   std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
+  oneapi::tbb::task_group_context context(kWholeLoop);
   oneapi::tbb::parallel_for(
       oneapi::tbb::blocked_range<size_t>(0, order.size(), 1),
       [&](const oneapi::tbb::blocked_range<size_t>& range) {
@@ -310,7 +317,7 @@ Status Scheduler::encodeWeights() {
           encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
         }
       },
-      oneapi::tbb::simple_partitioner());
+      oneapi::tbb::simple_partitioner(), context);
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];
     if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
