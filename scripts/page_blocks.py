@@ -144,7 +144,7 @@ def renewed(shown, printed, varies):
     return result
 
 
-class Session:
+class PageRun:
     """The folder, the environment and the ports that the commands of one page share."""
 
     def __init__(self, programs):
@@ -204,14 +204,14 @@ class Session:
             self.background.pop().wait()
 
 
-def renewed_block(block, lines, session):
+def renewed_block(block, lines, page_run):
     """The lines of a block as they should be."""
     for port in block.ports:
-        session.open_port(port)
+        page_run.open_port(port)
     for command in block.hidden:
-        session.run(command, 0)
+        page_run.run(command, 0)
     if block.file is not None:
-        with open(os.path.join(session.folder, block.file), "w", encoding="utf-8") as file:
+        with open(os.path.join(page_run.folder, block.file), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         return lines
     result, steps = [], steps_of(lines)
@@ -221,11 +221,11 @@ def renewed_block(block, lines, session):
             shown, blanks = shown[:-1], blanks + 1
         text = "\n".join(command)[2:]
         if text.endswith("&"):
-            printed = session.run_in_background(text, len(shown))
+            printed = page_run.run_in_background(text, len(shown))
         else:
-            printed = session.run(text, block.status if i + 1 == len(steps) else 0)
+            printed = page_run.run(text, block.status if i + 1 == len(steps) else 0)
         result += command + renewed(shown, printed, block.varies) + [""] * blanks
-    session.finish()
+    page_run.finish()
     return result
 
 
@@ -237,19 +237,19 @@ def renew_page(page, programs):
         if "://" not in target and not os.path.exists(os.path.join(os.path.dirname(page), target)):
             raise PageError(f"the link to {target} leads nowhere")
     result, done, skipped = [], 0, []
-    session = Session(programs)
+    page_run = PageRun(programs)
     try:
         for block in blocks_of(lines):
-            missing = [name for name in block.needs if shutil.which(name, path=session.environment["PATH"]) is None]
+            missing = [name for name in block.needs if shutil.which(name, path=page_run.environment["PATH"]) is None]
             result += lines[done:block.first]
             if missing:
                 skipped.append(f"line {block.first}: needs {', '.join(missing)}")
                 result += lines[block.first:block.last]
             else:
-                result += renewed_block(block, lines[block.first:block.last], session)
+                result += renewed_block(block, lines[block.first:block.last], page_run)
             done = block.last
     finally:
-        session.close()
+        page_run.close()
     return lines, result + lines[done:], skipped
 
 

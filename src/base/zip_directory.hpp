@@ -19,9 +19,9 @@ struct ZipEntry {
   uint64_t dataOffset = 0;  // behind the local header
 };
 
-/// All entries in the directory's order. Methods, lengths of names and, where the local header has them, sizes and
-/// checksums agree with the local headers, and each entry's data lies within `archive`. Bytes in front of the
-/// archive are allowed, as in self-extracting ones.
+/// All entries in the directory's order. Methods, lengths of names and, where the local header has them,
+/// sizes and checksums agree with the local headers, and each entry's data lies within `archive`. Bytes in
+/// front of the archive are allowed, as in self-extracting ones.
 Result<std::vector<ZipEntry>> readZipDirectory(ByteSpan archive);
 
 }  // namespace carina

@@ -17,7 +17,8 @@ class ConstantCones {
  public:
   explicit ConstantCones(const ir::Graph& graph);
 
-  /// A constant, or computed from constants by operators that the executor has, over values of up to 2^24 elements.
+  /// A constant, or computed from constants by operators that the executor has, over values of up to 2^24
+  /// elements.
   bool isKnown(const ir::Value* value) const { return value->isConstant() || known_.count(value) != 0; }
   /// The nodes that a known value is computed by, in program order.
   std::vector<const ir::Node*> nodesOf(const ir::Value* value) const;

@@ -66,12 +66,14 @@ TEST(Graph, RefusesWrongOperandsAndAttributes) {
   Graph graph;
   Value* x = graph.addInput({DType::Float32, {2}}, "x");
   const auto message = [](Result<Node*> result) { return result.ok() ? "" : result.error().message(); };
-  EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}}, {}, {}, nullptr})), "toy.ADD takes 2 operands, got 1");
+  EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}}, {}, {}, nullptr})),
+            "toy.ADD takes 2 operands, got 1");
   EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}, {nullptr}}, {}, {}, nullptr})),
             "operand 'b' of toy.ADD is missing");
   EXPECT_EQ(message(graph.create({&toy::Add::def(), {{x}, {x}}, {Attribute(true)}, {}, nullptr})),
             "attribute 'mode' of toy.ADD has the wrong kind");
-  EXPECT_EQ(message(graph.create({&toy::Store::def(), {{x}}, {}, {}, nullptr})), "attribute 'label' of toy.STORE is missing");
+  EXPECT_EQ(message(graph.create({&toy::Store::def(), {{x}}, {}, {}, nullptr})),
+            "attribute 'label' of toy.STORE is missing");
   EXPECT_EQ(graph.numNodes(), 0u);
   EXPECT_TRUE(x->unused());
 }
@@ -87,7 +89,8 @@ TEST(Verifier, FindsUseBeforeDefinitionAndWrongTypes) {
   d.first.sum()->type.shape = {3};
   auto types = verify(d.graph);
   ASSERT_FALSE(types.ok());
-  EXPECT_EQ(types.error().message(), "result 0 of toy.ADD is recorded as f32[3], but its operands give f32[2]");
+  EXPECT_EQ(types.error().message(),
+            "result 0 of toy.ADD is recorded as f32[3], but its operands give f32[2]");
   EXPECT_EQ(types.error().diagnostics().size(), 2u);  // and the node that uses it
 }
 
@@ -140,8 +143,10 @@ TEST(Rewrite, RunsToAFixpoint) {
 TEST(Passes, ListenersSeeEveryStage) {
   Chain c;
   std::vector<std::string> seen;
-  const Pass passes[] = {{"first", [](Graph&) { return Status(); }}, {"second", [](Graph&) { return Status(); }}};
-  ASSERT_TRUE(runPasses(c.graph, passes, [&](std::string_view name, const Graph&) { seen.emplace_back(name); }).ok());
+  const Pass passes[] = {{"first", [](Graph&) { return Status(); }},
+                         {"second", [](Graph&) { return Status(); }}};
+  ASSERT_TRUE(
+      runPasses(c.graph, passes, [&](std::string_view name, const Graph&) { seen.emplace_back(name); }).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
 }
 
@@ -156,7 +161,8 @@ TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
   const Status status = rewriteToFixpoint(c.graph, std::vector<Rewrite>{rewrite});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().diagnostics()[0].place, "add_1 (module layer)");
-  EXPECT_NE(status.error().message().find("cannot be expressed by toy.cat.default: nothing to infer from"), std::string::npos);
+  EXPECT_NE(status.error().message().find("cannot be expressed by toy.cat.default: nothing to infer from"),
+            std::string::npos);
 }
 
 TEST(Graph, NoTensorIsLargerThanFilesCanSay) {
