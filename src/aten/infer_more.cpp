@@ -118,6 +118,9 @@ Types bothExtremes(const ir::Node& node) {
 }
 
 Types take(const ir::Node& node) {
+  const DType index = node.operand(1)->dtype();
+  if (index != DType::Int64 && index != DType::Int32)
+    return fail("take: expected an index of int64, got {}", dtypeName(index));
   return one(node.operand(0)->dtype(), node.operand(1)->shape());
 }
 

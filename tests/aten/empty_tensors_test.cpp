@@ -143,6 +143,8 @@ TEST(OddForms, WrongArgumentsAreNoNodes) {
   EXPECT_TRUE(codes("-127", "127").ok());
   EXPECT_FALSE(codes("-128", "128").ok());
   EXPECT_FALSE(codes("5", "-5").ok());
+  EXPECT_TRUE(oneOp("aten.take.default", {{x}, {indices}}, {}).ok());
+  EXPECT_FALSE(oneOp("aten.take.default", {{x}, {ramp({2})}}, {}).ok());
 }
 
 }  // namespace
