@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop and the cache of decoded blocks.
+#include "cpu_m/core.hpp"
+
+#include <array>
+#include <utility>
+
+namespace carina::cpu_m {
+namespace {
+
+/// A block that cannot be followed any further goes on at Op::imm, in the IT state Op::it.
+const Op* fallThrough(Core& core, const Op* op) {
+  return core.follow(op);
+}
+
+/// The end of a block that holds for one execution only.
+const Op* leave(Core& core, const Op* op) {
+  core.state.pc = op->imm;
+  core.state.it = op->it;
+  return nullptr;
+}
+
+/// Makes r[15] what the next instruction reads.
+const Op* providePc(Core& core, const Op* op) {
+  core.state.r[15] = op->imm;
+  return op + 1;
+}
+
+/// Skips Op::imm ops unless the condition holds.
+template <uint32_t Condition>
+const Op* skipUnless(Core& core, const Op* op) {
+  return op + (conditionHolds(core.state, Condition) ? 1 : 1 + op->imm);
+}
+
+template <size_t... Conditions>
+constexpr std::array<Run, sizeof...(Conditions)> conditionTable(std::index_sequence<Conditions...>) {
+  return {&skipUnless<Conditions>...};
+}
+constexpr auto kSkipUnless = conditionTable(std::make_index_sequence<14>());
+
+const Op* undefined(Core& core, const Op* op) {
+  core.at(op);
+  throw Trap{StopReason::Undefined, op->address, op->code};
+}
+
+/// An instruction of a coprocessor that is not there.
+const Op* noCoprocessor(Core& core, const Op* op) {
+  core.at(op);
+  throw Trap{StopReason::NoCoprocessor, op->address, op->code};
+}
+
+/// Of the floating-point unit's space, but none that exists: NOCP goes first.
+const Op* undefinedFloatingPoint(Core& core, const Op* op) {
+  core.at(op);
+  core.useFloatingPoint();
+  throw Trap{StopReason::Undefined, op->address, op->code};
+}
+
+/// What executes instead of an instruction that is not decoded.
+Run refusal(uint32_t code, bool wide, uint32_t features) {
+  const bool coprocessor = wide && (code >> 26 & 3) == 3;
+  if (!coprocessor) return undefined;
+  if (bits(code, 24, 4) == 15 && (features & kV81) != 0) return undefinedFloatingPoint;
+  const uint32_t number = bits(code, 8, 4);
+  const bool v81Space = (features & kV81) != 0 && (number == 8 || number == 9 || number >= 14);
+  return number == 10 || number == 11 || v81Space ? undefinedFloatingPoint : noCoprocessor;
+}
+
+constexpr uint8_t advanceIt(uint8_t it) {
+  return (it & 7) == 0 ? uint8_t{0} : static_cast<uint8_t>((it & 0xe0) | (it << 1 & 0x1f));
+}
+
+constexpr uint32_t kCoprocessor10 = 20;
+
+}  // namespace
+
+// --- running
+
+Stop Core::run(uint64_t budget, bool stopOnMaskChange) {
+  budgetEnd_ = budget > UINT64_MAX - done_ ? UINT64_MAX : done_ + budget;
+  stopRequested_ = stopped_ = false;
+  stopOnMaskChange_ = stopOnMaskChange;
+  try {
+    for (;;) {
+      if (flush_) flush();
+      if (stopped_) return stop_;
+      if (Stop hit; memory.watching() && memory.takeWatchHit(&hit)) return hit;
+      if (stopRequested_) return {StopReason::Requested};
+      if (done_ >= budgetEnd_) return {StopReason::Budget};
+      if (state.it != 0 || memory.watching()) {
+        executeOne();
+      } else {
+        end_ = budgetEnd_;
+        const Op* op = branchSlowly(state.pc);
+        while (op != nullptr) op = op->run(*this, op);
+      }
+      at_ = nullptr;
+    }
+  } catch (const Trap& trap) {
+    return finish(trap);
+  }
+}
+
+Stop Core::step() {
+  if (flush_) flush();
+  stopRequested_ = stopped_ = stopOnMaskChange_ = false;
+  try {
+    executeOne();
+  } catch (const Trap& trap) {
+    return finish(trap);
+  }
+  at_ = nullptr;
+  if (stopped_) return stop_;
+  if (Stop hit; memory.watching() && memory.takeWatchHit(&hit)) return hit;
+  return {StopReason::Budget};
+}
+
+void Core::executeOne() {
+  if (!state.thumb) throw Trap{StopReason::InvalidState, state.pc};
+  single_.ops.clear();
+  single_.count = 0;
+  decode(single_, state.pc, static_cast<uint8_t>(state.it), 1, false);
+  // What a branch leaves behind; the op at the end overwrites it.
+  state.it = advanceIt(static_cast<uint8_t>(state.it));
+  end_ = 0;
+  done_ += single_.count;
+  const Op* op = single_.ops.data();
+  while (op != nullptr) op = op->run(*this, op);
+}
+
+Stop Core::finish(const Trap& trap) {
+  if (at_ != nullptr) {
+    state.pc = at_->address;
+    state.it = at_->it;
+    done_ -= at_->left;
+    at_ = nullptr;
+  }
+  if (flush_) flush();
+  return {trap.reason, trap.address, trap.value};
+}
+
+const Op* Core::stop(const Op* op, StopReason reason, uint32_t value) {
+  state.pc = op->address + op->size;
+  state.it = advanceIt(op->it);
+  done_ -= op->left - 1u;
+  stopped_ = true;
+  stop_ = {reason, op->address, value};
+  return nullptr;
+}
+
+// --- blocks
+
+const Op* Core::followSlowly(const Op* op) {
+  state.pc = op->imm;
+  state.it = 0;
+  if (done_ >= end_) return nullptr;
+  at_ = nullptr;
+  op->link = lookUp(op->imm);
+  if (op->link == nullptr) return nullptr;
+  done_ += op->link->count;
+  return op->link->ops.data();
+}
+
+const Op* Core::branchSlowly(uint32_t target) {
+  state.pc = target;
+  if (done_ >= end_) return nullptr;
+  at_ = nullptr;
+  if (!state.thumb) throw Trap{StopReason::InvalidState, target};
+  const Block* block = lookUp(target);
+  if (block == nullptr) return nullptr;
+  recent_[target >> 1 & (kRecent - 1)] = block;
+  done_ += block->count;
+  return block->ops.data();
+}
+
+const Block* Core::lookUp(uint32_t address) {
+  if (const auto known = blocks_.find(address); known != blocks_.end()) return known->second.get();
+  if (blocks_.size() >= kMaxBlocks) {
+    codeWritten();
+    return nullptr;
+  }
+  auto block = std::make_unique<Block>();
+  decode(*block, address, 0, kMaxInstructions, true);
+  return (blocks_[address] = std::move(block)).get();
+}
+
+void Core::flush() {
+  flush_ = false;
+  recent_.fill(nullptr);
+  blocks_.clear();
+  memory.forgetCode();
+}
+
+void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, bool cached) {
+  block.address = address;
+  uint32_t at = address;
+  bool ended = false;
+  std::vector<Op>& ops = block.ops;
+  while (!ended && block.count < most) {
+    const size_t before = ops.size();
+    try {
+      ended = decodeOne(block, at, it);
+    } catch (const Trap&) {
+      if (block.count == 0) throw;
+      ops.resize(before);
+      break;  // the fault is that of the block that begins there
+    }
+    const uint16_t first = memory.fetch(at);
+    at += isWide(first) ? 4 : 2;
+    const uint32_t begins = (first & 0xff00) == 0xbf00 && (first & 15) != 0 ? first & 0xffu : 0;
+    it = begins != 0 ? static_cast<uint8_t>(begins) : advanceIt(it);
+  }
+  Op last;
+  // A block in the cache may only be left for another one outside of IT blocks.
+  last.run = cached && it == 0 ? fallThrough : leave;
+  last.address = last.imm = at;
+  last.it = it;
+  ops.push_back(last);
+  // So far `left` counts the instructions up to the op.
+  for (Op& op : ops) op.left = static_cast<uint8_t>(block.count - op.left);
+}
+
+bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
+  Op op;
+  op.address = address;
+  op.it = it;
+  op.left = static_cast<uint8_t>(block.count);
+  const uint16_t first = memory.fetch(address);
+  const bool wide = isWide(first);
+  op.code = wide ? uint32_t{first} << 16 | memory.fetch(address + 2) : first;
+  op.size = wide ? 4 : 2;
+
+  DecodeContext context;
+  context.features = features_;
+  context.inIt = it != 0;
+  context.lastInIt = (it & 15) == 8;
+  const CompiledEncoding* encoding = findEncoding(op.code, wide, features_);
+  if (encoding == nullptr || decodeInto(op, *encoding, context) != Decoded::Ok ||
+      (context.branches && context.inIt && !context.lastInIt) || (context.startsIt != 0 && context.inIt)) {
+    op.run = refusal(op.code, wide, features_);
+    context = {};
+    context.branches = true;
+  }
+  ++block.count;
+  if (context.idle || context.startsIt != 0) return context.endsBlock;
+
+  const uint32_t condition = it >> 4;
+  const bool conditional = it != 0 && condition < 14 && !context.unconditional;
+  if (conditional) {
+    Op skip = op;
+    skip.run = kSkipUnless[condition];
+    skip.imm = context.readsPc ? 2 : 1;
+    block.ops.push_back(skip);
+  }
+  if (context.readsPc) {
+    Op pc = op;
+    pc.run = providePc;
+    pc.imm = address + 4;
+    block.ops.push_back(pc);
+  }
+  block.ops.push_back(op);
+  return context.branches || context.endsBlock;
+}
+
+// --- floating point
+
+void Core::prepareFloatingPoint() {
+  const uint32_t access = cpacr_ >> kCoprocessor10 & 3;
+  const bool allowed = access == 3 || (access == 1 && state.privileged());
+  if (!has(kFloat) || !allowed)
+    throw Trap{StopReason::NoCoprocessor, at_ == nullptr ? state.pc : at_->address};
+  if ((state.control[kSecure] & kControlFpActive) == 0) {
+    state.setFpscrWord(fpdscr_);
+    state.vpr = 0;
+  }
+  for (uint32_t& control : state.control) control |= kControlFpActive;
+  floatingPointReady_ = true;
+}
+
+}  // namespace carina::cpu_m

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction set as data: one row per encoding. Decoder, disassembler, coverage and the generator of
+// random instructions in the tests all come from these rows.
+//
+// To add a group of instructions: write a file with the handlers and
+//
+//   namespace carina::cpu_m {
+//   namespace {
+//   void vadd(Core& core, const Op& op) { ... }         // one instruction; may throw Trap
+//   const Encoding kRows[] = {
+//       {"1110 1111 0-zz nnn0 ddd0 1000 -1-0 mmm0", "vadd.i{z} q{d}, q{n}, q{m}", kMve, straight<vadd>},
+//   };
+//   }  // namespace
+//   std::span<const Encoding> mveIntegerEncodings() { return kRows; }
+//   }  // namespace carina::cpu_m
+//
+// then declare the function at the end of this header and add it to the list in encodings.cpp. Rows are tried
+// in order within a group: more specific rows come first.
+//
+// A pattern has 16 or 32 characters besides spaces, the most significant bit first (of a 32-bit instruction,
+// the first halfword is on top): '0' and '1' must be so; '-' may be anything; every letter gathers its bits,
+// from left to right, into a field: d n m a x y z w (8 bits each) are Op::d ... Op::w, i is Op::imm (32
+// bits), other letters are not gathered. `prepare` then completes the Op, once per decoded instruction: it
+// rewrites fields into what the handler wants (register numbers, sign-extended offsets), chooses a faster
+// handler, and refuses what is UNDEFINED or UNPREDICTABLE. Op::code still holds the bits as they were.
+//
+// The text of the disassembly names fields in braces: {d} {n} {m} {a} {x} {y} {z} {w} {i} decimal, {Rd} ..
+// {Rw} a core register, {#i} "#5", {label} Op::imm as an address, {list} Op::imm as a register list, {c} the
+// condition in Op::x. Suffix letters of the IT state are added by the disassembler.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace carina::cpu_m {
+
+class Core;
+struct Op;
+struct Block;
+
+/// Executes an instruction and returns the next one; null leaves the block (Core's helpers say how).
+using Run = const Op* (*)(Core& core, const Op* op);
+
+/// A decoded instruction.
+struct Op {
+  Run run = nullptr;
+  uint32_t address = 0;
+  uint32_t code = 0;  // 16-bit encodings in the low half; of 32-bit ones, the first halfword on top
+  uint32_t imm = 0;
+  uint8_t d = 0, n = 0, m = 0, a = 0, x = 0, y = 0, z = 0, w = 0;
+  uint8_t size = 0;                     // in bytes: 2, 4; 0 for what the decoder adds
+  uint8_t it = 0;                       // ITSTATE at this instruction
+  uint8_t left = 0;                     // instructions from this one to the end of the block
+  mutable const Block* link = nullptr;  // where a branch to a fixed address goes, once known
+};
+
+/// What a core has; also what an encoding needs (all of the bits given).
+enum Feature : uint32_t {
+  kBase = 0,
+  kDsp = 1u << 0,
+  kFloat = 1u << 1,     // FPv5, single precision
+  kDouble = 1u << 2,    // double precision
+  kHalf = 1u << 3,      // half precision (Armv8.1-M)
+  kV81 = 1u << 4,       // Armv8.1-M: low-overhead loops, conditional select, CLRM, ...
+  kMve = 1u << 5,       // MVE, integer
+  kMveFloat = 1u << 6,  // MVE, floating point
+  kSecurity = 1u << 7,  // Security Extension
+  kPacBti = 1u << 8,
+};
+
+enum class Decoded : uint8_t { Ok, Undefined, Unpredictable };
+
+/// What `prepare` learns of the surroundings and tells the decoder.
+struct DecodeContext {
+  uint32_t features = 0;
+  bool inIt = false;      // governed by an IT instruction
+  bool lastInIt = false;  // and the last of the block
+  // Set by prepare:
+  bool readsPc = false;        // r[15] has to be valid (the instruction's address + 4)
+  bool branches = false;       // the block ends here: the handler leaves, or comes back only when not taken
+  bool endsBlock = false;      // the block ends here, execution goes on behind it
+  bool unconditional = false;  // executes in an IT block whatever the condition
+  bool idle = false;           // does nothing: no handler is called
+  uint8_t startsIt = 0;        // the ITSTATE behind the instruction
+};
+using Prepare = Decoded (*)(Op& op, DecodeContext& context);
+
+struct Encoding {
+  const char* pattern;
+  const char* text;
+  uint32_t features;
+  Run run;
+  Prepare prepare = nullptr;
+  /// Taken instead of `run` inside of an IT block: 16-bit instructions that set flags outside only.
+  Run inIt = nullptr;
+};
+
+/// A row with its pattern as bits. 16-bit encodings are in the low half.
+struct CompiledEncoding {
+  const Encoding* row = nullptr;
+  uint32_t value = 0, mask = 0;
+  bool wide = false;
+};
+
+/// All rows, group by group, in the order in which they are tried.
+std::span<const CompiledEncoding> allEncodings();
+/// Whether a halfword is the first of a 32-bit instruction.
+constexpr bool isWide(uint16_t halfword) {
+  return halfword >= 0xe800;
+}
+/// The row of an instruction for a core with these features; null: UNDEFINED.
+const CompiledEncoding* findEncoding(uint32_t code, bool wide, uint32_t features);
+/// Fills `op` (code and size must be set) from the row's pattern, then lets the row prepare it.
+Decoded decodeInto(Op& op, const CompiledEncoding& encoding, DecodeContext& context);
+/// "adds r0, r1, #4"; "undefined 0xdeff".
+std::string disassemble(uint32_t code, bool wide, uint32_t address, uint32_t features, uint8_t it = 0);
+
+/// Bits [low, low + count) of a word.
+constexpr uint32_t bits(uint32_t word, uint32_t low, uint32_t count) {
+  return word >> low & ((count < 32 ? 1u << count : 0u) - 1);
+}
+constexpr int32_t signExtend(uint32_t value, uint32_t width) {
+  return static_cast<int32_t>(value << (32 - width)) >> (32 - width);
+}
+
+// The groups.
+std::span<const Encoding> thumb16Encodings();
+std::span<const Encoding> dataProcessingEncodings();
+std::span<const Encoding> loadStoreEncodings();
+std::span<const Encoding> branchSystemEncodings();
+std::span<const Encoding> multiplyDspEncodings();
+
+}  // namespace carina::cpu_m

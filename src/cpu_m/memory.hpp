@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address space of a core: memory that is read and written in place, devices, and nothing. Loads and
+// stores look for their page in a small table first (the fast path); whatever that does not know is sorted
+// out in memory.cpp.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cpu_m/stop.hpp"
+
+namespace carina::cpu_m {
+
+/// What answers the loads and stores that do not go to memory. Called while the core runs.
+class Devices {
+ public:
+  /// `size` is 1, 2 or 4.
+  virtual uint32_t read(uint32_t address, uint32_t size) = 0;
+  virtual void write(uint32_t address, uint32_t size, uint32_t value) = 0;
+  /// Whether the latest access wants the core to come back at the end of the basic block.
+  virtual bool stopWanted() const = 0;
+
+ protected:
+  ~Devices() = default;
+};
+
+/// Data accesses after which a run ends.
+struct WatchedRange {
+  uint32_t address, size;
+  bool reads, writes;
+  friend bool operator==(const WatchedRange&, const WatchedRange&) = default;
+};
+
+/// What the core wants to hear of.
+class MemoryListener {
+ public:
+  /// Halfwords that were fetched as code have been overwritten.
+  virtual void codeWritten() = 0;
+  /// A device wants the core to come back.
+  virtual void deviceWantsStop() = 0;
+
+ protected:
+  ~MemoryListener() = default;
+};
+
+class Memory {
+ public:
+  static constexpr uint32_t kPageBits = 12, kPageSize = 1u << kPageBits;
+
+  explicit Memory(MemoryListener& listener) : listener_(listener) { forgetPages(); }
+
+  /// Addresses [address, address + size) are the host memory at `host`; the same host memory may appear at
+  /// several addresses. Multiples of 4096 within the 4 GiB, `host` aligned to 4096.
+  void mapRam(uint32_t address, uint64_t size, uint8_t* host);
+  /// Accesses to [address, address + size) go to the devices.
+  void mapDevices(uint32_t address, uint64_t size);
+  void setDevices(Devices* devices) { devices_ = devices; }
+  /// CCR.UNALIGN_TRP.
+  void setUnalignedTraps(bool on) { unalignedTraps_ = on; }
+
+  /// LDR, LDRH, LDRB and their relatives: memory takes any alignment. Throws Trap.
+  template <typename T>
+  T load(uint32_t address) {
+    static_assert(sizeof(T) <= 4);
+    const Entry& entry = reads_[index(address)];
+    if (entry.page == address >> kPageBits && (sizeof(T) == 1 || (address & (sizeof(T) - 1)) == 0)) {
+      T value;
+      std::memcpy(&value, entry.host + (address & (kPageSize - 1)), sizeof(T));
+      return value;
+    }
+    return static_cast<T>(loadSlowly(address, sizeof(T), true));
+  }
+  template <typename T>
+  void store(uint32_t address, T value) {
+    static_assert(sizeof(T) <= 4);
+    const Entry& entry = writes_[index(address)];
+    if (entry.page == address >> kPageBits && (sizeof(T) == 1 || (address & (sizeof(T) - 1)) == 0)) {
+      std::memcpy(entry.host + (address & (kPageSize - 1)), &value, sizeof(T));
+      return;
+    }
+    storeSlowly(address, sizeof(T), value, true);
+  }
+  /// The instructions that insist on alignment (LDRD, LDM, VLDR, exclusives, MVE): Trap Unaligned otherwise.
+  template <typename T>
+  T loadAligned(uint32_t address) {
+    if ((address & (sizeof(T) - 1)) != 0) throw Trap{StopReason::Unaligned, address};
+    return load<T>(address);
+  }
+  template <typename T>
+  void storeAligned(uint32_t address, T value) {
+    if ((address & (sizeof(T) - 1)) != 0) throw Trap{StopReason::Unaligned, address};
+    store<T>(address, value);
+  }
+
+  /// Host bytes of [address, address + size) when all of it is memory within a page that the fast path knows;
+  /// null otherwise, and then single accesses find out why. For instructions with many accesses: they are
+  /// correct when they use load and store only, and faster with these.
+  const uint8_t* readable(uint32_t address, uint32_t size) const {
+    const uint32_t offset = address & (kPageSize - 1);
+    const Entry& entry = reads_[index(address)];
+    return entry.page == address >> kPageBits && offset + size <= kPageSize ? entry.host + offset : nullptr;
+  }
+  uint8_t* writable(uint32_t address, uint32_t size) const {
+    const uint32_t offset = address & (kPageSize - 1);
+    const Entry& entry = writes_[index(address)];
+    return entry.page == address >> kPageBits && offset + size <= kPageSize ? entry.host + offset : nullptr;
+  }
+
+  /// The halfword at an even address, for execution: from now on the listener hears when it is written.
+  /// Throws Trap FetchFault.
+  uint16_t fetch(uint32_t address);
+  /// The same without consequences; false: no memory is there.
+  bool peek(uint32_t address, std::span<uint8_t> bytes) const;
+
+  /// No code is known any more.
+  void forgetCode();
+  /// Permissions or watched ranges have changed.
+  void forgetPages();
+
+  void watch(std::span<const WatchedRange> ranges);
+  bool watching() const { return !watched_.empty(); }
+  /// The first access to a watched range since the last call, if any.
+  bool takeWatchHit(Stop* stop);
+
+ private:
+  struct Entry {
+    uint32_t page;
+    uint8_t* host;
+  };
+  static constexpr uint32_t kEntries = 1024;
+  static constexpr uint32_t kNoPage = ~0u;  // of no address
+  struct Region {
+    uint64_t begin, end;
+    uint8_t* host;  // null: devices
+  };
+  /// Halfwords of a page that were fetched as code.
+  using CodeMap = std::bitset<kPageSize / 2>;
+
+  static uint32_t index(uint32_t address) { return address >> kPageBits & (kEntries - 1); }
+  const Region* find(uint32_t address) const;
+  uint32_t loadSlowly(uint32_t address, uint32_t size, bool split);
+  void storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool split);
+  void noteAccess(uint32_t address, uint32_t size, bool write);
+  bool watchedPage(uint32_t page) const;
+
+  MemoryListener& listener_;
+  Devices* devices_ = nullptr;
+  bool unalignedTraps_ = false;
+  std::array<Entry, kEntries> reads_, writes_;
+  std::vector<Region> regions_;
+  mutable size_t lastRegion_ = 0;
+  std::unordered_map<const uint8_t*, CodeMap> code_;  // by host page
+  std::vector<WatchedRange> watched_;
+  bool hit_ = false;
+  Stop hitStop_;
+};
+
+}  // namespace carina::cpu_m
