@@ -131,6 +131,12 @@ Status Lowering::addOutputs() {
   return {};
 }
 
+void Lowering::nameAfter(const ir::Value& source, ir::Value& codes) {
+  if (!codes.name.empty() || codes.isConstant() || source.name.empty()) return;
+  const int count = ++named_[&source];
+  codes.name = count == 1 ? source.name : fmt::format("{}:{}", source.name, count);
+}
+
 Status Lowering::lowerNode(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkRanks(node));
   if (const auto constant = quantizedConstantOf(node)) {

@@ -157,6 +157,10 @@ class Lowering {
   /// [N, C, H, W] (or any rank >= 3) with C innermost.
   static std::vector<int> channelLast(size_t rank);
 
+  /// Names `codes`, unless they are constant or have a name, after the aten value that they stand for: NAME,
+  /// and NAME:2, NAME:3, ... where several quantize nodes read it. No two values have one name.
+  void nameAfter(const ir::Value& source, ir::Value& codes);
+
   /// Brings a real to the codes of a quantize node.
   Result<Stored> quantized(const Real& real, const Codes& codes);
 
@@ -174,6 +178,7 @@ class Lowering {
   std::unordered_map<const ir::Value*, Stored> stored_;
   std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
+  std::unordered_map<const ir::Value*, int> named_;  // how many values are named after this one
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
       reordered_;  // key: sequence, -1, shape
 };

@@ -54,7 +54,7 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
         .withRemedy("scales are positive and finite: quantize the network again");
   CARINA_TRY(const Real real, lowering.real(op.input()));
   CARINA_TRY(Stored data, lowering.quantized(real, codes));
-  if (data.value->name.empty() && !data.value->isConstant()) data.value->name = op.input()->name;
+  lowering.nameAfter(*op.input(), *data.value);
   lowering.define(op.output(), std::move(data));
   return {};
 }

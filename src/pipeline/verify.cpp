@@ -301,7 +301,7 @@ class Verifier {
   /// A value that the program computes against the codes that the simulation has for it.
   void compareDrift(size_t delegate, const ir::Value& value, const Tensor& tensor) {
     std::optional<Distance> least;
-    const auto [first, last] = codes_.equal_range(value.name);
+    const auto [first, last] = codes_.equal_range(value.name.substr(0, value.name.find(':')));
     for (auto it = first; it != last; ++it) {
       if (it->second.dtype() != tensor.dtype() || it->second.numElements() != tensor.numElements()) continue;
       const auto distance = distanceBetween(it->second, tensor);

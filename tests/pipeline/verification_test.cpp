@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "aten/ops.hpp"
 #include "base/npy.hpp"
 #include "support/fixtures.hpp"
 
@@ -90,6 +91,40 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
   const std::vector<std::string> names = drifting();
   EXPECT_THAT(names, testing::Contains("adaptive_avg_pool2d"));
   EXPECT_THAT(names, Not(testing::Contains("hardtanh"))) << "in front of it";
+}
+
+TEST(Verification, TwoCodesOfOneValueAreTwoLayers) {
+  ir::Graph graph("network");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Float32, {1, 2, 4, 4}}, "x");
+  const auto coded = [&](ir::Value* value, double scale, int64_t zero) {
+    ir::Value* codes =
+        aten::QuantizePerTensor::create(b, value, scale, zero, int64_t{-128}, int64_t{127}, DType::Int8)
+            .output();
+    return aten::DequantizePerTensor::create(b, codes, scale, zero, int64_t{-128}, int64_t{127}, DType::Int8,
+                                             std::nullopt)
+        .output();
+  };
+  ir::Value* pooled = aten::AdaptiveAvgPool2d::create(b, coded(x, 1.0 / 128, 0), ir::Ints{2, 2}).output();
+  pooled->name = "pooled";
+  graph.setOutputs({coded(pooled, 0.01, -128), coded(pooled, 0.005, 7)});
+  pipeline::Options options;
+  options.target = "ethos-u85-256";
+  std::vector<pipeline::StageTime> times;
+  auto front = pipeline::frontOf(options, std::move(graph), times);
+  ASSERT_TRUE(front.ok()) << front.error().str();
+  const auto built = pipeline::buildFrom(std::move(*front), options, {});
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  Tensor sample = Tensor::uninitialized(DType::Float32, {1, 2, 4, 4});
+  for (int64_t i = 0; i < sample.numElements(); ++i)
+    sample.mutableAs<float>()[static_cast<size_t>(i)] = static_cast<float>(i) / 32 - 0.3f;
+  const std::vector<quantize::Sample> samples{{sample}};
+  const auto verified = pipeline::verify(*built, samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+  std::vector<std::string> names;
+  for (const pipeline::LayerResult& layer : verified->layers) names.push_back(layer.value);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("pooled", "pooled:2"));
 }
 
 }  // namespace
