@@ -118,7 +118,7 @@ struct Ranked {
   const Tensor& tensor;
   bool largest;
 
-  /// Whether element `a` comes before element `b`.
+  /// Whether element `a` comes before element `b`; neither does when they are equal.
   bool before(size_t a, size_t b) const {
     if (isReal(tensor.type)) {
       const float x = tensor.as<const float>()[a], y = tensor.as<const float>()[b];
@@ -131,10 +131,46 @@ struct Ranked {
   }
 };
 
+/// Positions in a line, at `list[0]`, `list[step]`, ..., as a heap whose root comes last in order. Equal
+/// elements keep the order of the line.
+struct Heap {
+  const Ranked& order;
+  size_t base, lineStep;  // of the line's elements
+  int64_t* list;
+  size_t step;
+
+  int64_t& at(size_t n) const { return list[n * step]; }
+  bool before(int64_t a, int64_t b) const {
+    const size_t x = base + static_cast<size_t>(a) * lineStep, y = base + static_cast<size_t>(b) * lineStep;
+    return order.before(x, y) || (a < b && !order.before(y, x));
+  }
+  /// Puts `position` at the place n or below, in a heap of `size` that is right but for n.
+  void sink(int64_t position, size_t n, size_t size) const {
+    for (size_t child; (child = 2 * n + 1) < size; n = child) {
+      if (child + 1 < size && before(at(child), at(child + 1))) ++child;
+      if (!before(position, at(child))) break;
+      at(n) = at(child);
+    }
+    at(n) = position;
+  }
+  /// The first `size` of `length` positions in order: n log(size) comparisons, no memory but the list.
+  void select(size_t size, size_t length) const {
+    for (size_t n = 0; n < size; ++n) at(n) = static_cast<int64_t>(n);
+    for (size_t n = size / 2; n-- > 0;) sink(at(n), n, size);
+    for (size_t n = size; n < length; ++n) {
+      if (before(static_cast<int64_t>(n), at(0))) sink(static_cast<int64_t>(n), 0, size);
+    }
+    while (size > 1) {
+      const int64_t last = at(--size);
+      at(size) = at(0);
+      sink(last, 0, size);
+    }
+  }
+};
+
 }  // namespace
 
-/// The k first in order, found one by one into the index output, which so holds positions in order. Equal
-/// elements keep theirs.
+/// The k first in order; their positions are chosen and sorted in the index output.
 Status topk(KernelContext& context) {
   Call call(context, 7);
   const Tensor* self = call.tensor(0);
@@ -155,23 +191,18 @@ Status topk(KernelContext& context) {
   const Ranked order{*self, largest};
   for (; !lines.positions.done(); lines.positions.next(), places.positions.next()) {
     const size_t base = lines.positions.first();
-    int64_t* found = indices->as<int64_t>() + places.positions.second();
-    size_t last = 0;
+    const Heap heap{order, base, lines.fromStep, indices->as<int64_t>() + places.positions.second(),
+                    places.toStep};
+    heap.select(lines.toLength, lines.fromLength);
     for (size_t n = 0; n < lines.toLength; ++n) {
-      // The first of those that come after the last one found.
-      size_t best = lines.fromLength;
-      for (size_t i = 0; i < lines.fromLength; ++i) {
-        const size_t at = base + i * lines.fromStep, previous = base + last * lines.fromStep;
-        const bool later = n == 0 || order.before(previous, at) || (i > last && !order.before(at, previous));
-        if (later && (best == lines.fromLength || order.before(at, base + best * lines.fromStep))) best = i;
-      }
-      if (best == lines.fromLength) return failure(Code::InvalidArgument, "topk writes to its own input");
-      found[n * places.toStep] = static_cast<int64_t>(best);
+      const auto found = static_cast<uint64_t>(heap.at(n));
+      // Only outputs that lie over each other change what was found.
+      if (found >= lines.fromLength) return failure(Code::InvalidArgument, "the outputs of topk overlap");
       const size_t element = elementSize(self->type);
-      const uint8_t* source = self->as<const uint8_t>() + (base + best * lines.fromStep) * element;
+      const uint8_t* source =
+          self->as<const uint8_t>() + (base + static_cast<size_t>(found) * lines.fromStep) * element;
       uint8_t* target = values->as<uint8_t>() + (lines.positions.second() + n * lines.toStep) * element;
       for (size_t b = 0; b < element; ++b) target[b] = source[b];
-      last = best;
     }
   }
   return Status{};
