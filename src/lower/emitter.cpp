@@ -3,6 +3,8 @@
 #include "lower/emitter.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "lower/weights.hpp"
 #include "tosa/ops.hpp"
@@ -53,7 +55,98 @@ int8_t leastShift(DType dtype) {
   }
 }
 
+/// Largest magnitude of a value's elements, as far as the nodes in front of it, `depth` at most, show it.
+class Magnitudes {
+ public:
+  std::optional<double> of(const ir::Value* value, int depth = 8) const {
+    if (value->isConstant()) return ofConstant(value->constant());
+    const std::optional<double> ofType = typeBound(value->dtype());
+    const ir::Node* node = value->producer();
+    if (ofType || !node || depth == 0) return ofType;
+    const auto operand = [&](size_t i) { return of(node->operands()[i], depth - 1); };
+    if (ir::isa<tosa::Reshape>(node) || ir::isa<tosa::Transpose>(node) || ir::isa<tosa::Slice>(node) ||
+        ir::isa<tosa::Abs>(node) || ir::isa<tosa::Tile>(node))
+      return operand(0);
+    if (ir::isa<tosa::Add>(node) || ir::isa<tosa::Sub>(node))
+      return both(operand(0), operand(1), [](double a, double b) { return a + b; });
+    if (ir::isa<tosa::Maximum>(node) || ir::isa<tosa::Minimum>(node))
+      return both(operand(0), operand(1), [](double a, double b) { return std::max(a, b); });
+    if (const auto product = ir::dynCast<tosa::Mul>(node); product && product.shift()->isConstant()) {
+      const auto shift = static_cast<int>(product.shift()->constant().integerAt(0));
+      return both(operand(0), operand(1), [&](double a, double b) { return std::ldexp(a * b, -shift) + 1; });
+    }
+    if (const auto sum = ir::dynCast<tosa::ReduceSum>(node)) {
+      const auto element = operand(0);
+      return element ? std::optional(*element * static_cast<double>(sum.input()->dim(sum.axis()))) : element;
+    }
+    if (ir::isa<tosa::Rescale>(node)) return ofRescaled(*node, depth);
+    return ofLayer(*node);
+  }
+
+ private:
+  template <typename F>
+  static std::optional<double> both(std::optional<double> a, std::optional<double> b, F f) {
+    return a && b ? std::optional(f(*a, *b)) : std::nullopt;
+  }
+  static std::optional<double> typeBound(DType dtype) {
+    if (dtype == DType::Int8 || dtype == DType::Int16) return -static_cast<double>(integerMin(dtype));
+    return std::nullopt;
+  }
+  static double ofConstant(const Tensor& values) {
+    double most = 0;
+    for (int64_t i = 0; i < values.numElements(); ++i) most = std::max(most, std::abs(values.realAt(i)));
+    return most;
+  }
+  std::optional<double> ofRescaled(const ir::Node& node, int depth) const {
+    const auto from = of(node.operands()[0], depth - 1);
+    if (!from || !node.operands()[1]->isConstant() || !node.operands()[2]->isConstant()) return std::nullopt;
+    const Tensor &multiplier = node.operands()[1]->constant(), &shift = node.operands()[2]->constant();
+    double most = 0;
+    for (int64_t i = 0; i < multiplier.numElements(); ++i)
+      most = std::max(most, std::ldexp(multiplier.realAt(i), -static_cast<int>(shift.integerAt(i))));
+    const auto zero = [&](size_t i) { return ofConstant(node.operands()[i]->constant()); };
+    return (*from + zero(3)) * most + zero(4) + 1;
+  }
+  /// Sums of products of 8-bit codes.
+  static std::optional<double> ofLayer(const ir::Node& node) {
+    constexpr double kLargestProduct = 255 * 255;  // both less their zero points
+    if (node.operands().empty() || node.operands()[0]->dtype() != DType::Int8) return std::nullopt;
+    if (const auto product = ir::dynCast<tosa::Matmul>(&node))
+      return kLargestProduct * static_cast<double>(product.a()->dim(2));
+    const bool depthwise = ir::isa<tosa::DepthwiseConv2d>(&node);
+    if (!depthwise && !ir::isa<tosa::Conv2d>(&node) && !ir::isa<tosa::Conv3d>(&node) &&
+        !ir::isa<tosa::TransposeConv2d>(&node))
+      return std::nullopt;
+    const ir::Value *weight = node.operands()[1], *bias = node.operands()[2];
+    if (!bias->isConstant()) return std::nullopt;
+    const int64_t channels = depthwise ? weight->dim(2) * weight->dim(3) : weight->dim(0);
+    return kLargestProduct * static_cast<double>(weight->numElements() / std::max<int64_t>(channels, 1)) +
+           ofConstant(bias->constant());
+  }
+};
+
 }  // namespace
+
+ir::Value* Emitter::withinShifts(ir::Value* input, std::span<const RescaleFactor> factors) {
+  if (input->dtype() != DType::Int32) return input;
+  const std::optional<double> most = Magnitudes().of(input);
+  const auto limitOf = [](const RescaleFactor& factor) {
+    return std::min((int64_t{1} << std::min<int>(factor.shift - 1, 31)) - 1, integerMax(DType::Int32));
+  };
+  if (!most || std::all_of(factors.begin(), factors.end(), [&](const RescaleFactor& factor) {
+        return *most <= static_cast<double>(limitOf(factor));
+      }))
+    return input;
+  Shape shape(input->shape().size(), 1);
+  if (factors.size() > 1) shape.back() = static_cast<int64_t>(factors.size());
+  Tensor low = Tensor::uninitialized(DType::Int32, shape), high = Tensor::uninitialized(DType::Int32, shape);
+  for (size_t i = 0; i < factors.size(); ++i) {
+    high.setIntegerAt(static_cast<int64_t>(i), limitOf(factors[i]));
+    low.setIntegerAt(static_cast<int64_t>(i), -limitOf(factors[i]));
+  }
+  return binary(Binary::Minimum, binary(Binary::Maximum, input, constant(std::move(low))),
+                constant(std::move(high)));
+}
 
 Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                                     std::span<const double> factors) {
@@ -80,6 +173,7 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
     }
     return constant(std::move(result));
   }
+  if (dtypeSize(to) <= 2) input = withinShifts(input, pairs);
   return rescale(input, to, inputZero, outputZero, pairs, scale32, false);
 }
 

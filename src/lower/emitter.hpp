@@ -119,6 +119,9 @@ class Emitter {
  private:
   ir::Builder builder() const { return ir::Builder(*graph_, nullptr, location_); }
   ir::Value* shapeConstant(const Shape& values);
+  /// Numbers that these factors saturate, and that RESCALE is not defined for (2^(shift - 1) and beyond),
+  /// become the largest that it takes: results of up to 16 bits stay the same.
+  ir::Value* withinShifts(ir::Value* input, std::span<const RescaleFactor> factors);
   ir::Value* zeroPoint(const ir::Value* of, int64_t zero) { return scalar(of->dtype(), zero); }
 
   ir::Graph* graph_;

@@ -2,11 +2,15 @@
 #include "lower/reduction.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace carina::lower {
 namespace {
 
 // A sum by convolution with ones: kernels that every Ethos-U takes.
+// Codes less their zero points whose sum fits 32 bits, whatever they are.
+constexpr int64_t kMostSummed16 = 65536, kMostSummed8 = int64_t{1} << 23;
+
 constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
 
 }  // namespace
@@ -52,7 +56,7 @@ Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape&
   return *Layout::ordered(keptShape, order).viewed(result);
 }
 
-Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
+Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   Emitter& emit = lowering.emit();
   const int64_t count = r.count();
   const auto ones = [&](const Shape& shape) {
@@ -65,7 +69,8 @@ Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) 
   if (r.value->dtype() == DType::Int8) {
     if (r.inner == 1 && count <= kMostChannels) {
       ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
-      return emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+      return Sum{
+          emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}})};
     }
     // Height and width of the window: the first reduced size > 1, and the rest.
     int64_t height = 1;
@@ -78,15 +83,23 @@ Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero) 
     const int64_t width = count / height;
     if (r.outer == 1 && height <= kMostKernelHeight && count <= kMostKernelArea) {
       ir::Value* image = emit.reshape(r.value, {1, height, width, r.inner});
-      return emit.depthwiseConv2d(image, ones({height, width, r.inner, 1}), zeros(r.inner), zero, 0,
-                                  {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+      return Sum{emit.depthwiseConv2d(image, ones({height, width, r.inner, 1}), zeros(r.inner), zero, 0,
+                                      {{1, 1}, {1, 1}, {0, 0, 0, 0}})};
     }
   }
   ir::Value* value = emit.reshape(r.value, {r.outer, count, r.inner});
-  if (value->dtype() != DType::Int32) {
-    CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
-  }
-  return emit.reduce(Reduce::Sum, value, 1);
+  if (value->dtype() == DType::Int32) return Sum{emit.reduce(Reduce::Sum, value, 1)};
+  const int64_t most = value->dtype() == DType::Int16 ? kMostSummed16 : kMostSummed8;
+  CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
+  if (count <= most) return Sum{emit.reduce(Reduce::Sum, value, 1)};
+  // RESCALE to fewer bits takes partial sums of 30 bits.
+  const int64_t parts = (2 * count + most - 1) / most, length = (count + parts - 1) / parts;
+  value = emit.pad(value, {0, 0, 0, parts * length - count, 0, 0}, 0);
+  value = emit.reduce(Reduce::Sum, emit.reshape(value, {r.outer * parts, length, r.inner}), 1);
+  int shift = 0;
+  while (int64_t{1} << shift < parts) ++shift;
+  CARINA_TRY(value, emit.rescale(value, DType::Int32, 0, 0, std::array{std::ldexp(1.0, -shift)}));
+  return Sum{emit.reduce(Reduce::Sum, emit.reshape(value, {r.outer, parts, r.inner}), 1), shift};
 }
 
 }  // namespace carina::lower

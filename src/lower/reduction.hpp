@@ -25,8 +25,15 @@ Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<
 /// The layout of a result without (or with size 1 for) the reduced dimensions.
 Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape& result);
 
-/// Sum of (code - zero) in int32 as [outer, inner]. int8: a convolution with ones, which removes the zero
-/// point and needs no wide copy of the input.
-Result<ir::Value*> summed(Lowering& lowering, const Reduction& r, int64_t zero);
+/// A sum in int32: value * 2^shift.
+struct Sum {
+  ir::Value* value = nullptr;
+  int shift = 0;
+};
+
+/// Sum of (code - zero) as [outer, inner]. int8: a convolution with ones, which removes the zero point and
+/// needs no wide copy of the input. The sum of more than 65,536 codes of 16 bits (2^23 of 8 bits) is that of
+/// partial sums without their last bits; of int32 numbers it is as it comes.
+Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero);
 
 }  // namespace carina::lower

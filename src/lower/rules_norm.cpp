@@ -87,10 +87,10 @@ Result<Rows> rowsOf(Lowering& lowering, const Real& real, const Norm& norm, cons
   rows.codes = emit.reshape(reduction.value, shape);
   CARINA_TRY(rows.scaled, times(emit, rows));
   if (!norm.centred) return rows;
-  CARINA_TRY(ir::Value * sum, summed(lowering, reduction, rows.zero));
+  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMostCount: without a shift
   const double perElement = static_cast<double>(rows.factor) / static_cast<double>(rows.count);
   CARINA_TRY(ir::Value* const mean,
-             emit.rescale(emit.reshape(sum, rows.perRow), DType::Int32, 0, 0, std::array{perElement}));
+             emit.rescale(emit.reshape(sum.value, rows.perRow), DType::Int32, 0, 0, std::array{perElement}));
   rows.scaled = emit.binary(Binary::Sub, rows.scaled, mean);
   return rows;
 }

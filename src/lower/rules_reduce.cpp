@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, means and extremes over dimensions.
 #include <algorithm>
+#include <cmath>
 
 #include "aten/ops.hpp"
 #include "lower/dims.hpp"
@@ -31,9 +32,14 @@ Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optio
   }
   const std::vector<int> wrapped = wrappedDims(dims, input->rank());
   const Reduction reduction = reductionOf(lowering, data, wrapped);
-  CARINA_TRY(ir::Value* const sum, summed(lowering, reduction, zero));
-  Stored result{sum, resultLayout(reduction, input->shape(), node.result()->shape())};
+  CARINA_TRY(const Sum sum, summed(lowering, reduction, zero));
+  scale = std::ldexp(scale, sum.shift);
+  Stored result{sum.value, resultLayout(reduction, input->shape(), node.result()->shape())};
   if (!isReal) {
+    if (sum.shift > 0) {
+      return fail("a sum of {} numbers of 8 bits", reduction.count())
+          .withRemedy("sum parts of the tensor, and add the sums");
+    }
     lowering.define(node.result(), std::move(result));
     return {};
   }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks whose numbers lie far outside of their codes, as random networks have them: what the NPU gives is
+// what TOSA defines.
+#include <gtest/gtest.h>
+
+#include "aten/ops.hpp"
+#include "pipeline/verify.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+ir::Value* coded(ir::Builder& b, ir::Value* value, double scale) {
+  ir::Value* codes =
+      aten::QuantizePerTensor::create(b, value, scale, int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8)
+          .output();
+  return aten::DequantizePerTensor::create(b, codes, scale, int64_t{0}, int64_t{-128}, int64_t{127},
+                                           DType::Int8, std::nullopt)
+      .output();
+}
+
+Tensor ramp(const Shape& shape, float first, float step) {
+  Tensor tensor = Tensor::uninitialized(DType::Float32, shape);
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    tensor.mutableAs<float>()[static_cast<size_t>(i)] = first + step * static_cast<float>(i);
+  return tensor;
+}
+
+/// Compiled, run with `sample`, and equal in model and TOSA interpreter; the network's results.
+std::vector<double> run(ir::Graph graph, Options options, const Tensor& sample) {
+  std::vector<StageTime> times;
+  auto front = frontOf(options, std::move(graph), times);
+  EXPECT_TRUE(front.ok()) << front.error().str();
+  if (!front.ok()) return {};
+  const auto built = buildFrom(std::move(*front), options, {});
+  EXPECT_TRUE(built.ok()) << built.error().str();
+  if (!built.ok()) return {};
+  EXPECT_TRUE(built->partitioned.wholly);
+  const std::vector<quantize::Sample> samples{{sample}};
+  const auto verified = verify(*built, samples);
+  EXPECT_TRUE(verified.ok()) << verified.error().str();
+  if (!verified.ok()) return {};
+  EXPECT_TRUE(verified->ok());
+  std::vector<double> worst;
+  for (const OutputResult& output : verified->outputs) worst.push_back(output.worstLsb);
+  return worst;
+}
+
+TEST(OddNetworks, ConvolutionsWhoseResultsAreFarBeyondTheirCodes) {
+  // A factor of 2^19 between the scales: RESCALE takes sums below 2^11, and these reach 2^14. One channel's
+  // factor is small, and its sums keep their values.
+  ir::Graph graph("network");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Float32, {1, 2, 3, 3}}, "x");
+  ir::Value* weight =
+      graph.addConstant(Tensor::from<int8_t>({2, 2, 1, 1}, std::vector<int8_t>{127, 127, 1, 1}));
+  ir::Value* scales = graph.addConstant(Tensor::from<double>({2}, std::vector<double>{1.0 / 32, 0x1p-31}));
+  ir::Value* zeros = graph.addConstant(Tensor::zeros(DType::Int64, {2}));
+  ir::Value* kernel = aten::DequantizePerChannel::create(b, weight, scales, zeros, int64_t{0}, int64_t{-128},
+                                                         int64_t{127}, DType::Int8, std::nullopt)
+                          .output();
+  ir::Value* y = aten::Conv2d::create(b, coded(b, x, 1.0 / 64), kernel, nullptr, ir::Ints{1, 1},
+                                      ir::Ints{0, 0}, ir::Ints{1, 1}, int64_t{1})
+                     .output();
+  graph.setOutputs({coded(b, y, 0x1p-30)});
+  Options options;
+  options.target = "ethos-u85-256";
+  const std::vector<double> worst = run(std::move(graph), options, ramp({1, 2, 3, 3}, -1, 0.125f));
+  ASSERT_EQ(worst.size(), 1u);
+  EXPECT_LE(worst[0], 1) << "codes off PyTorch's simulation";
+}
+
+TEST(OddNetworks, SumsOfMoreCodesThan32BitsHold) {
+  ir::Graph graph("network");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Float32, {1, 1, 257, 300}}, "x");
+  graph.setOutputs({aten::MeanDim::create(b, x, ir::Ints{2, 3}, false, std::nullopt).output()});
+  Options options;
+  options.target = "ethos-u55-128";
+  options.quantization = Quantization::Int16x8;
+  options.madeUpSamples = true;
+  // All of them at the end of their range.
+  const std::vector<double> worst = run(std::move(graph), options, ramp({1, 1, 257, 300}, 100, 0));
+  ASSERT_EQ(worst.size(), 1u);
+  EXPECT_LE(worst[0], 1) << "codes off PyTorch's simulation";
+}
+
+}  // namespace
+}  // namespace carina::pipeline
