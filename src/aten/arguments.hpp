@@ -59,6 +59,12 @@ class Arguments {
   const ir::Node* node_;
 };
 
+/// Dropout that draws random numbers has no fixed result.
+inline Status checkNotTraining(const ir::Node& node) {
+  if (!Arguments(node).boolean("train", node.opName() == "aten.native_dropout.default")) return {};
+  return fail("dropout in training mode is random").withRemedy("export the model in eval mode: model.eval()");
+}
+
 /// A dimension in [-rank, rank) as [0, rank); scalars count as rank 1.
 inline Result<int64_t> wrapDim(int64_t dim, int64_t rank) {
   auto wrapped = normalizeDim(dim, rank == 0 ? 1 : rank);

@@ -8,6 +8,7 @@
 #include "aten/kernels/kernel.hpp"
 #include "aten/kernels/single_thread.hpp"
 #include "aten/movement.hpp"
+#include "base/failed_checks.hpp"
 
 namespace carina::aten {
 namespace {
@@ -59,7 +60,7 @@ Result<Kernel> prepareNode(const ir::Node& node) {
         "is split into them",
         "", ""});
   }
-  return prepare(node);
+  return rejectFailedChecks([&] { return prepare(node); });
 }
 
 struct Step {
@@ -96,7 +97,9 @@ Status runStep(const Step& step, std::vector<Tensor>& slots) {
     }
   }
   Call call(*step.node, operands, step.inFloat ? floatTypes : step.types, results);
-  if (auto status = step.kernel(call); !status) return describe(*step.node, std::move(status).error());
+  // Kernels read operands as the types that inference has let through: another one is an error, not the end.
+  if (auto status = rejectFailedChecks([&] { return step.kernel(call); }); !status)
+    return describe(*step.node, std::move(status).error());
   for (size_t i = 0; i < results.size(); ++i) {
     if (step.inFloat) results[i] = castTo(results[i], step.types[i].dtype);
     const bool right = results[i].dtype() == step.types[i].dtype && results[i].shape() == step.types[i].shape;

@@ -64,10 +64,54 @@ bool wantsFloats(std::string_view op) {
   return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
 }
 
+/// Arithmetic that PyTorch does not have for truth values.
+bool wantsNumbers(std::string_view op) {
+  static constexpr std::array<std::string_view, 11> kNames{"floor_divide",
+                                                           "remainder",
+                                                           "fmod",
+                                                           "pow",
+                                                           "sub",
+                                                           "rsub",
+                                                           "__lshift__",
+                                                           "__rshift__",
+                                                           "addcmul",
+                                                           "bitwise_left_shift",
+                                                           "bitwise_right_shift"};
+  op.remove_prefix(std::min(op.size(), std::string_view("aten.").size()));
+  return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
+}
+
+/// Quotients and remainders of integers by constants have no 0 among these.
+Status checkDivisor(const ir::Node& node) {
+  const auto refused = [&] {
+    return fail("{} divides integers by 0", node.opName())
+        .withRemedy(
+            "PyTorch ends with a ZeroDivisionError here: divide floats, or keep 0 out of the divisor");
+  };
+  if (const Arguments arguments(node); arguments.given("other"))
+    return ir::scalarReal(arguments.at("other")) == 0 ? Status(refused()) : Status();
+  const ir::Value* divisor = node.operands().size() == 2 ? node.operands()[1] : nullptr;
+  if (!divisor || !divisor->isConstant() || !isInteger(divisor->dtype())) return {};
+  for (int64_t i = 0; i < divisor->numElements(); ++i) {
+    if (divisor->constant().integerAt(i) == 0) return refused();
+  }
+  return {};
+}
+
+bool dividesWhole(std::string_view op) {
+  for (const std::string_view name : {"aten.floor_divide.", "aten.remainder.", "aten.fmod.", "aten.div."}) {
+    if (op.starts_with(name)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Types unarySame(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
+  const bool triangle = node.opName().starts_with("aten.tril") || node.opName().starts_with("aten.triu");
+  if (triangle && node.operand(0)->rank() < 2)
+    return fail("{} takes matrices, not {}", node.opName(), shapeText(node.operand(0)->shape()));
   if (!isFloat(dtype) && wantsFloats(node.opName()))
     return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
   if (isFloat(dtype) && worksOnBits(node.opName()))
@@ -88,6 +132,12 @@ Types binary(const ir::Node& node) {
   CARINA_TRY(const DType dtype, promotedType(node));
   if (isFloat(dtype) && worksOnBits(node.opName()))
     return fail("{} works on whole numbers, not on {}", node.opName(), dtypeName(dtype));
+  const bool divides = dividesWhole(node.opName());
+  if (dtype == DType::Bool && (divides || wantsNumbers(node.opName()))) {
+    return fail("{} is not defined on bool", node.opName())
+        .withRemedy("convert the operands to numbers before, or use a logical operator");
+  }
+  if (divides && isInteger(dtype)) CARINA_RETURN_IF_ERROR(checkDivisor(node));
   return broadcastTo(node, dtype);
 }
 
@@ -106,6 +156,18 @@ Types compare(const ir::Node& node) {
 }
 
 Types pointwiseSeveral(const ir::Node& node) {
+  const std::string_view op = node.opName();
+  if (op.starts_with("aten.clamp.") || op.starts_with("aten.clip.")) {
+    const auto absent = [&](std::string_view name) {
+      const int operand = node.def().operandIndex(name);
+      return operand < 0 ? !Arguments(node).given(name)
+                         : node.operandGroup(static_cast<size_t>(operand)).empty();
+    };
+    if (absent("min") && absent("max")) {
+      return fail("{} needs a lower or an upper bound", op)
+          .withRemedy("give min, max or both, or leave the operator out");
+    }
+  }
   return binary(node);
 }
 

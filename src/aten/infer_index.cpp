@@ -255,6 +255,9 @@ Types scatter(const ir::Node& node) {
 }
 
 Types oneHot(const ir::Node& node) {
+  if (!isInteger(node.operand(0)->dtype()))
+    return fail("one_hot of {}: classes are integers", dtypeName(node.operand(0)->dtype()))
+        .withRemedy("convert them by .long()");
   const int64_t classes = Arguments(node).integer("num_classes", -1);
   if (classes <= 0)
     return fail("one_hot without num_classes has a shape that depends on values; give num_classes");

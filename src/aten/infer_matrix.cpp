@@ -31,17 +31,20 @@ Result<Shape> product(const ir::Node& node, const Shape& a, const Shape& b) {
 }  // namespace
 
 Types mm(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(Shape shape, product(node, node.operand(0)->shape(), node.operand(1)->shape()));
   return one(node, std::move(shape));
 }
 
 Types addmm(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(Shape shape, product(node, node.operand(1)->shape(), node.operand(2)->shape()));
   if (broadcastShapes(node.operand(0)->shape(), shape) != shape) return mismatch(node);
   return one(node, std::move(shape));
 }
 
 Types matmul(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   Shape a = node.operand(0)->shape(), b = node.operand(1)->shape();
   if (a.empty() || b.empty()) return mismatch(node);
   const bool vectorA = a.size() == 1, vectorB = b.size() == 1;
@@ -57,6 +60,7 @@ Types matmul(const ir::Node& node) {
 }
 
 Types linear(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   Shape shape = node.operand(0)->shape();
   const Shape& weight = node.operand(1)->shape();
   if (shape.empty() || weight.empty() || weight.size() > 2 || weight.back() != shape.back())
@@ -69,11 +73,13 @@ Types linear(const ir::Node& node) {
 }
 
 Types dot(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   const Shape &a = node.operand(0)->shape(), &b = node.operand(1)->shape();
   if (a.size() != 1 || a != b) return mismatch(node);
   return one(node, {});
 }
 Types mv(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   const Shape &a = node.operand(0)->shape(), &b = node.operand(1)->shape();
   if (a.size() != 2 || b.size() != 1 || a[1] != b[0]) return mismatch(node);
   return one(node, {a[0]});

@@ -73,6 +73,7 @@ Types joinStack(const ir::Node& node) {
 }
 
 Types addmv(const ir::Node& node) {
+  if (node.opName() != "aten.addr.default") CARINA_RETURN_IF_ERROR(checkFactors(node));
   const Shape &a = node.operand(1)->shape(), &b = node.operand(2)->shape();
   Shape shape;
   if (node.opName() == "aten.addmv.default" && a.size() == 2 && b.size() == 1 && a[1] == b[0]) {
@@ -184,6 +185,7 @@ Types foldWindows(const ir::Node& node) {
 }
 
 Types nativeDropout(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkNotTraining(node));
   return std::vector<ir::Type>{node.operand(0)->type, {DType::Bool, node.operand(0)->shape()}};
 }
 

@@ -61,8 +61,14 @@ Types valuesAndIndices(const ir::Node& node, Shape shape) {
 }  // namespace
 
 Types sum(const ir::Node& node) {
-  if (node.opName().starts_with("aten.mean") && !Arguments(node).dtype())
-    CARINA_RETURN_IF_ERROR(requireFloat(node));
+  if (node.opName().starts_with("aten.mean")) {
+    const auto dtype = Arguments(node).dtype();
+    if (!dtype) CARINA_RETURN_IF_ERROR(requireFloat(node));
+    if (dtype && !isFloat(*dtype)) {
+      return fail("{} of type {}: means are floating-point numbers", node.opName(), dtypeName(*dtype))
+          .withRemedy("leave dtype out, or convert the mean behind");
+    }
+  }
   return reduced(node, accumulatorType(node));
 }
 
@@ -72,6 +78,9 @@ Types reduceSame(const ir::Node& node) {
   const bool extreme = name == "aten.amax.default" || name == "aten.amin.default" ||
                        name == "aten.max.default" || name == "aten.min.default";
   if (!extreme) CARINA_RETURN_IF_ERROR(requireFloat(node));
+  if (const auto dtype = Arguments(node).dtype(); dtype && !isFloat(*dtype))
+    return fail("{} of type {}: its results are floating-point numbers", node.opName(), dtypeName(*dtype))
+        .withRemedy("leave dtype out, or convert the result behind");
   if (extreme && dims.count == 0) return fail("there is no extreme of no elements");
   return reduced(node, Arguments(node).dtype().value_or(node.operand(0)->dtype()));
 }
@@ -100,6 +109,7 @@ Types anyAll(const ir::Node& node) {
 }
 
 Types cumulative(const ir::Node& node) {
+  if (accumulatorType(node) == DType::Bool) return fail("{} of type bool", node.opName());
   CARINA_RETURN_IF_ERROR(checkDim(Arguments(node).integer("dim"), node.operand(0)->rank()));
   return std::vector<ir::Type>{{accumulatorType(node), node.operand(0)->shape()}};
 }
@@ -108,7 +118,12 @@ Types softmax(const ir::Node& node) {
   const Arguments arguments(node);
   CARINA_RETURN_IF_ERROR(checkDim(arguments.integer("dim"), node.operand(0)->rank()));
   DType dtype = arguments.dtype().value_or(node.operand(0)->dtype());
-  if (arguments.boolean("half_to_float")) dtype = DType::Float32;
+  if (arguments.boolean("half_to_float")) {
+    if (dtype != DType::Float16)
+      return fail("softmax with half_to_float takes float16, not {}", dtypeName(dtype))
+          .withRemedy("call torch.softmax");
+    dtype = DType::Float32;
+  }
   if (!isFloat(dtype)) return fail("softmax needs floating-point values");
   return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}};
 }

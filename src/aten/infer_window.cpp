@@ -3,6 +3,7 @@
 #include "aten/arguments.hpp"
 #include "aten/geometry.hpp"
 #include "aten/infer.hpp"
+#include "aten/promotion.hpp"
 
 namespace carina::aten::infer {
 namespace {
@@ -64,6 +65,7 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
 }  // namespace
 
 Types conv(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(ConvGeometry geometry, convGeometry(node));
   return one(node, std::move(geometry.output));
 }

@@ -490,6 +490,7 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
 }
 
 infer::Types infer::movement(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkNotTraining(node));
   CARINA_TRY(const auto moves, movements(node));
   if (!moves) return fail("{} of nothing", node.opName());
   std::vector<ir::Type> types;

@@ -77,4 +77,22 @@ Result<DType> Promotion::type() const {
   return *result;
 }
 
+Status checkFactors(const ir::Node& node) {
+  const ir::Value* first = nullptr;
+  for (const ir::Value* operand : node.operands()) {
+    if (!operand) continue;
+    if (!first) first = operand;
+    if (operand->dtype() != first->dtype()) {
+      return fail("{} of {} and {}: the operands must have one element type", node.opName(),
+                  dtypeName(first->dtype()), dtypeName(operand->dtype()))
+          .withRemedy("convert one of them before");
+    }
+  }
+  if (first && first->dtype() == DType::Bool) {
+    return fail("{} is not defined on bool", node.opName())
+        .withRemedy("convert the operands to numbers before, for example to float32");
+  }
+  return {};
+}
+
 }  // namespace carina::aten

@@ -27,6 +27,9 @@ class Promotion {
   bool impossible_ = false;
 };
 
+/// Products of matrices and convolutions take numbers of one type; bool is none.
+Status checkFactors(const ir::Node& node);
+
 /// The smallest type that holds both, for operands of the same class.
 std::optional<DType> joinTypes(DType a, DType b);
 

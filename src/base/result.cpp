@@ -4,9 +4,24 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/failed_checks.hpp"
+
 namespace carina {
 
+namespace {
+thread_local int thrownChecks = 0;  // how many FailedChecks of this thread live
+}  // namespace
+
+FailedChecks::FailedChecks() {
+  ++thrownChecks;
+}
+FailedChecks::~FailedChecks() {
+  --thrownChecks;
+}
+
 void checkFailed(const char* expression, const char* file, int line, const char* why) {
+  if (thrownChecks > 0)
+    throw CheckFailure(fmt::format("internal error: {} ({}) at {}:{}", why, expression, file, line));
   std::fprintf(stderr,
                "carina: internal error: %s (%s) at %s:%d\n"
                "  This is a bug in Carina, not in your input; please report it with the command line.\n",

@@ -35,7 +35,8 @@ void addForMissing(std::vector<ir::Rewrite>& all, const std::vector<ir::Rewrite>
 Status toKernelForm(ir::Graph& graph) {
   lower::eraseAssertions(graph);
   CARINA_RETURN_IF_ERROR(lower::foldConstants(graph, lower::FoldQuantization::Yes));
-  std::vector<ir::Rewrite> rewrites{lower::removeIdentity};
+  std::vector<ir::Rewrite> rewrites{lower::removeIdentity, lower::rewriteReducedType,
+                                    lower::rewriteScatteredSource};
   addPointwiseRewrites(rewrites);
   addMatrixRewrites(rewrites);
   addWindowRewrites(rewrites);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "aten/movement_rules.hpp"
 #include "aten/ops.hpp"
 #include "lower/decompose_rules.hpp"
 #include "lower/dims.hpp"
@@ -325,9 +326,29 @@ Result<bool> rewriteStepped(ir::Node* node) {
 
 }  // namespace
 
+Result<bool> rewriteScatteredSource(ir::Node* node) {
+  const auto slice = ir::dynCast<aten::SliceScatter>(node);
+  const auto select = ir::dynCast<aten::SelectScatter>(node);
+  if (!slice && !select) return false;
+  ir::Value *self = node->operands()[0], *source = node->operands()[1];
+  CARINA_TRY(const aten::Movement region, aten::cut(*node));
+  if (numElements(region.result) == 0) {
+    replaceNode(node, self);
+    return true;
+  }
+  if (source->shape() == region.result && source->dtype() == self->dtype()) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (source->dtype() != self->dtype())
+    source = aten::PrivateToCopy::create(b, source, self->dtype(), {}, {}, {}, false, {}).output();
+  if (source->shape() != region.result)
+    source = aten::Expand::create(b, source, region.result, false).output();
+  node->setOperand(1, source);
+  return true;
+}
+
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(rewrites.end(), {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteIndexAdd,
-                                   rewriteTake, rewriteStepped});
+                                   rewriteTake, rewriteScatteredSource, rewriteStepped});
 }
 
 }  // namespace carina::lower

@@ -39,6 +39,13 @@ void eraseAssertions(ir::Graph& graph);
 enum class FoldQuantization : uint8_t { No, Yes };
 Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 
+/// Sums and products of floats with the type of integers: of the floats converted first, as PyTorch has it.
+Result<bool> rewriteReducedType(ir::Node* node);
+
+/// What slice_scatter and select_scatter put into a tensor, in the shape of the region and in the tensor's
+/// type.
+Result<bool> rewriteScatteredSource(ir::Node* node);
+
 /// aten.to and its relatives: the same numbers in another type.
 bool isConversion(const ir::Node& node);
 /// Puts `value` in the place of the node's first result and erases the node.

@@ -316,12 +316,34 @@ bool isConversion(const ir::Node& node) {
          ir::isa<aten::ToOther>(&node) || ir::isa<aten::PrivateToCopy>(&node) || ir::isa<aten::TypeAs>(&node);
 }
 
+Result<bool> rewriteReducedType(ir::Node* node) {
+  if (!aten::isOperator(node)) return false;
+  switch (aten::opId(node)) {
+    case OpId::Sum:
+    case OpId::SumDimIntList:
+    case OpId::Prod:
+    case OpId::ProdDimInt:
+    case OpId::Cumsum:
+    case OpId::Cumprod:
+      break;
+    default:
+      return false;
+  }
+  ir::Value* x = node->operands()[0];
+  const DType dtype = node->result()->dtype();
+  if (!isFloat(x->dtype()) || isFloat(dtype)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  node->setOperand(0, converted(b, x, dtype));
+  return true;
+}
+
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(),
-                  {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes,
-                   rewriteIntegerAndNumber, rewriteClampTensor, rewriteAnyOfNumbers, rewriteIntegerDivision,
-                   rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
-                   rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
+  rewrites.insert(
+      rewrites.end(),
+      {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber,
+       rewriteClampTensor, rewriteReducedType, rewriteAnyOfNumbers, rewriteIntegerDivision,
+       rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
+       rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
 }
 
 }  // namespace carina::lower

@@ -9,8 +9,6 @@ namespace carina::aten {
 namespace {
 
 Result<Kernel> prepareMovement(const ir::Node& node) {
-  if (Arguments(node).boolean("train"))
-    return fail("dropout in training mode is random: export the model in eval mode");
   CARINA_TRY(auto moves, movements(node));
   CARINA_CHECK(moves.has_value(), "operator is in the kernel table as a movement but has no rule");
   return Kernel([moves = std::move(*moves)](Call& call) -> Status {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PyTorch refuses is refused where types are inferred, and what inference lets through by mistake ends
+// a kernel with an error.
+#include "aten/one_op.hpp"
+
+namespace carina::aten::test {
+namespace {
+
+Tensor bools(const Shape& shape) {
+  return Tensor::zeros(DType::Bool, shape);
+}
+Tensor ints(const Shape& shape) {
+  return Tensor::zeros(DType::Int32, shape);
+}
+Tensor reals(const Shape& shape) {
+  return Tensor::zeros(DType::Float32, shape);
+}
+
+/// Why the operator is refused before anything runs; empty when it is not.
+std::string refusal(const std::string& op, const std::vector<Tensor>& operands,
+                    const Attributes& attributes = {}) {
+  Groups groups;
+  for (const Tensor& operand : operands) groups.push_back({operand});
+  const auto graph = oneOp(op, groups, attributes);
+  return graph.ok() ? "" : graph.error().str();
+}
+
+TEST(AtenRefusedArguments, ClampWithoutBounds) {
+  for (const char* op : {"aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default"})
+    EXPECT_NE(refusal(op, {reals({2})}).find("needs a lower or an upper bound"), std::string::npos) << op;
+  EXPECT_EQ(refusal("aten.clamp.default", {reals({2})}, {{"max", "1.0"}}), "");
+  EXPECT_EQ(refusal("aten.clamp.Tensor", {reals({2}), reals({2})}), "");
+}
+
+TEST(AtenRefusedArguments, ProductsOfTruthValuesOrOfMixedTypes) {
+  const std::vector<std::pair<std::string, std::vector<Shape>>> products{
+      {"aten.mm.default", {{2, 2}, {2, 2}}},
+      {"aten.bmm.default", {{1, 2, 2}, {1, 2, 2}}},
+      {"aten.matmul.default", {{2, 2}, {2}}},
+      {"aten.mv.default", {{2, 2}, {2}}},
+      {"aten.dot.default", {{2}, {2}}},
+      {"aten.linear.default", {{2, 2}, {2, 2}}},
+      {"aten.addmm.default", {{2, 2}, {2, 2}, {2, 2}}},
+      {"aten.addmv.default", {{2}, {2, 2}, {2}}},
+      {"aten.conv2d.default", {{1, 1, 2, 2}, {1, 1, 1, 1}}}};
+  for (const auto& [op, shapes] : products) {
+    std::vector<Tensor> truth, mixed, whole;
+    for (const Shape& shape : shapes) {
+      truth.push_back(bools(shape));
+      mixed.push_back(mixed.empty() ? reals(shape) : ints(shape));
+      whole.push_back(ints(shape));
+    }
+    EXPECT_NE(refusal(op, truth).find("not defined on bool"), std::string::npos) << op;
+    EXPECT_NE(refusal(op, mixed).find("one element type"), std::string::npos) << op;
+    EXPECT_EQ(refusal(op, whole), "") << op;
+  }
+  EXPECT_EQ(refusal("aten.outer.default", {bools({2}), bools({2})}), "") << "a product element by element";
+}
+
+TEST(AtenRefusedArguments, QuotientsOfTruthValuesAndByZero) {
+  for (const char* op : {"aten.floor_divide.default", "aten.remainder.Tensor", "aten.fmod.Tensor",
+                         "aten.pow.Tensor_Tensor", "aten.sub.Tensor"})
+    EXPECT_NE(refusal(op, {bools({2}), bools({2})}).find("not defined on bool"), std::string::npos) << op;
+  for (const char* op : {"aten.floor_divide.Scalar", "aten.remainder.Scalar", "aten.fmod.Scalar"}) {
+    EXPECT_NE(refusal(op, {ints({2})}, {{"other", "0"}}).find("divides integers by 0"), std::string::npos)
+        << op;
+    EXPECT_EQ(refusal(op, {ints({2})}, {{"other", "3"}}), "") << op;
+    EXPECT_EQ(refusal(op, {reals({2})}, {{"other", "0"}}), "") << op;
+  }
+  // A divisor that is known.
+  ir::Graph graph;
+  ir::NodeSpec spec;
+  spec.def = findOperator("aten.floor_divide.default");
+  spec.operands = {{graph.addInput({DType::Int32, {2}})}, {graph.addConstant(ints({2}))}};
+  const auto node = graph.create(std::move(spec));
+  ASSERT_FALSE(node.ok());
+  EXPECT_NE(node.error().str().find("divides integers by 0"), std::string::npos);
+}
+
+TEST(AtenRefusedArguments, MeansAndNormsOfIntegerTypes) {
+  const Attributes integer{{"dtype", "i64"}};
+  EXPECT_NE(refusal("aten.mean.default", {reals({2})}, integer).find("floating-point"), std::string::npos);
+  EXPECT_NE(refusal("aten.linalg_vector_norm.default", {reals({2})}, integer).find("floating-point"),
+            std::string::npos);
+  EXPECT_EQ(refusal("aten.sum.default", {reals({2})}, integer), "");
+  EXPECT_NE(refusal("aten._softmax.default", {reals({2})}, {{"dim", "0"}, {"half_to_float", "True"}})
+                .find("half_to_float"),
+            std::string::npos);
+}
+
+TEST(AtenRefusedArguments, ShapesAndTypesOfSingleOperators) {
+  EXPECT_NE(refusal("aten.triu.default", {reals({3})}).find("takes matrices"), std::string::npos);
+  EXPECT_NE(
+      refusal("aten.one_hot.default", {reals({3})}, {{"num_classes", "4"}}).find("classes are integers"),
+      std::string::npos);
+}
+
+TEST(AtenRefusedArguments, DropoutInTraining) {
+  for (const char* op :
+       {"aten.dropout.default", "aten.alpha_dropout.default", "aten.native_dropout.default"}) {
+    EXPECT_NE(refusal(op, {reals({2})}, {{"p", "0.5"}, {"train", "True"}}).find("eval"), std::string::npos)
+        << op;
+    EXPECT_EQ(refusal(op, {reals({2})}, {{"p", "0.5"}, {"train", "False"}}), "") << op;
+  }
+}
+
+TEST(AtenRefusedArguments, AKernelThatFindsAnotherTypeEndsWithAnError) {
+  const auto result =
+      runGroups("aten.layer_norm.default", {{reals({2, 4})}, {Tensor::zeros(DType::Int8, {4})}, {}},
+                {{"normalized_shape", "[4]"}});
+  ASSERT_FALSE(result.ok());
+  const std::string text = result.error().str();
+  EXPECT_NE(text.find("aten.layer_norm.default: internal error: element type"), std::string::npos) << text;
+  EXPECT_NE(text.find("report it"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace carina::aten::test
