@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs compiled networks of Ethos-N78 on the host: the four command lists with their counters, DMA, MCE and
+// PLE kernels. Results are exact but for what is not public about the hardware; `assumptions` says what was
+// taken for granted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "ethosn/stream/compiled_network.hpp"
+#include "ethosn/targets/variant.hpp"
+
+namespace carina::ethosn {
+
+/// What is not public about the hardware, and what the model does. docs/ethos-n.md says more about each.
+enum class Assumption : uint8_t {
+  MceRounding,     // results of the MCE are rounded half up; accumulators have 32 bits
+  Winograd,        // Winograd convolutions are computed exactly
+  BilinearResize,  // bilinear up-sampling: mean of the neighbours, half up, the last row and column repeated
+  SigmoidTables,   // EXP2 and RCP of the PLE round to nearest
+  PaddedMaxPool,   // max-pooling leaves out what lies outside of the tensor
+  FcafUncompressed,  // compressed feature maps are kept uncompressed in the room of their cells
+};
+inline constexpr size_t kAssumptions = 6;
+const char* assumptionText(Assumption assumption);
+
+struct RunOptions {
+  /// Which of the lists goes on when several can: 0 takes them in turns, any other value is the seed of a
+  /// random choice.
+  uint64_t order = 0;
+  /// False: commands are executed but for their sums, so results are meaningless; for checks.
+  bool arithmetic = true;
+  /// Look for accesses to memory that no wait puts in order.
+  bool hazards = true;
+  /// Multiply-accumulates, and bytes moved, that a run may take; 0: by the size of the network.
+  uint64_t maxWork = 0;
+};
+
+/// What one agent did. Cycles are those of the public formulas, by stripes.
+struct AgentStats {
+  uint32_t stripes = 0;
+  uint64_t bytes = 0;  // moved between DRAM and SRAM
+  uint64_t macs = 0, cycles = 0;
+};
+
+struct RunStats {
+  std::vector<AgentStats> agents;
+  std::array<uint32_t, kCounters> counters{};  // at the end
+  uint64_t readBytes = 0, writtenBytes = 0;    // DRAM
+  uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
+};
+
+/// A fault that does not keep the model from going on.
+struct Finding {
+  Queue queue = Queue::DmaRead;
+  size_t command = 0;  // in the queue
+  size_t offset = 0;   // bytes from the beginning of the command stream
+  std::string message;
+  std::string str() const;  // "list mce, command 3 (offset 0x1a0): ..."
+};
+
+struct RunResult {
+  std::vector<std::vector<uint8_t>> outputs;  // in the order of CompiledNetwork::outputs
+  std::vector<Finding> findings;              // at most kMaxFindings
+  std::vector<Assumption> assumptions;        // that results depend on
+  RunStats stats;
+};
+inline constexpr size_t kMaxFindings = 100;
+
+/// The variant a stream was compiled for, by its PLE kernels. Fails when kernels of several families stand in
+/// it, or none.
+Result<const Variant*> variantOf(const CommandStream& stream);
+
+/// Runs a network once. `inputs` in the order of CompiledNetwork::inputs, each of exactly the size in the
+/// table. Fails on what the hardware could not do: addresses outside of SRAM or buffers, queues that wait for
+/// ever, weight streams that cannot be decoded, parameters that belong to no kernel.
+Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const ByteSpan> inputs,
+                             const Target& target, const RunOptions& options = {});
+
+}  // namespace carina::ethosn
