@@ -134,9 +134,9 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
   return records;
 }
 
-/// Whether the on-chip buffers hold a block of every operation.
-Status checkBlocks(ir::Graph& graph, const npu::Target& target) {
-  CARINA_RETURN_IF_ERROR(makeAddressable(graph));
+/// Whether the on-chip buffers hold a block of every operation of a graph that makeAddressable() has been
+/// through.
+Status checkBlocks(const ir::Graph& graph, const npu::Target& target) {
   CARINA_TRY(const Storage storage, assignStorage(graph, true));
   for (const ir::Node* node : graph.nodes()) {
     if (!npu_ir::hasOutputStage(node)) continue;
@@ -145,14 +145,30 @@ Status checkBlocks(ir::Graph& graph, const npu::Target& target) {
   return {};
 }
 
-}  // namespace
-
-Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
+Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine) {
   CARINA_CHECK(machine.target, "a machine has a target");
   CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
   // In a small cache, parts get in each other's way.
   if (machine.memory.slowConstants() && !machine.memory.spilling()) splitWeights(graph);
   CARINA_RETURN_IF_ERROR(makeAddressable(graph));
+  return graph;
+}
+
+}  // namespace
+
+Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
+  CARINA_TRY(ir::Graph npu, addressable(tosa, machine));
+  return compile(tosa, std::move(npu), machine, options);
+}
+
+Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine) {
+  CARINA_TRY(ir::Graph graph, addressable(tosa, machine));
+  CARINA_RETURN_IF_ERROR(checkBlocks(graph, *machine.target));
+  return graph;
+}
+
+Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                                const Options& options) {
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
   CARINA_TRY(Schedule plan, schedule(graph, machine, options));
   if (options.dump) options.dump("schedule", [&] { return print(plan); });
@@ -221,6 +237,7 @@ std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& ta
   graph.setOutputs(std::move(outputs));
   auto lowered = legalize(graph, target);
   if (!lowered.ok()) return why(lowered.error());
+  if (auto status = makeAddressable(*lowered); !status.ok()) return why(status.error());
   if (auto status = checkBlocks(*lowered, target); !status.ok()) return why(status.error());
   return std::nullopt;
 }

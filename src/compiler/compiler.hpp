@@ -95,6 +95,15 @@ struct CompiledProgram {
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine,
                                 const Options& options = {});
 
+/// The same for a TOSA graph whose npu graph (lowerToNpu) is at hand.
+Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu::Machine& machine,
+                                const Options& options = {});
+
+/// The npu graph that compile() makes of a TOSA graph and schedules: legal operations, layers with many
+/// weights in parts, every view expressible by addressing, and a block of every operation in the on-chip
+/// buffers.
+Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine);
+
 /// Why a TOSA operator cannot run on the target and what would change that, nothing when it can. Looks at the
 /// node, its types and constant operands, and at neighbours where the hardware only has the fused form.
 std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target);

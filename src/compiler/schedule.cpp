@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <tuple>
 
 #include "compiler/operation_builder.hpp"
@@ -26,32 +27,28 @@ class Search {
   Result<Schedule> run() {
     const std::vector<Limits> all = tries();
     std::vector<Try> results(all.size());
+    Best best;
     oneapi::tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) {
-      Scheduler scheduler = prepared_;
-      if (Status status = scheduler.choose(all[i]); !status.ok()) {
-        results[i].error = std::move(status).error();
-        return;
-      }
-      if (all.size() > 1) {
-        auto cycles = scheduler.expectedCycles();
-        if (!cycles.ok()) {
-          results[i].error = std::move(cycles).error();
-          return;
-        }
-        results[i].cycles = *cycles;
-        results[i].bytes = scheduler.fastBytes();
-      }
-      results[i].scheduler = std::make_unique<Scheduler>(std::move(scheduler));
+      auto scheduler = std::make_unique<Scheduler>(prepared_);
+      results[i].limits = all[i];
+      measure(*scheduler, results[i], all.size() > 1);
+      best.offer(*this, results, i, std::move(scheduler));
     });
     std::vector<Try*> order;
     for (Try& result : results) order.push_back(&result);
-    std::stable_sort(order.begin(), order.end(), [this](const Try* a, const Try* b) {
-      return a->scheduler && (!b->scheduler || better(*a, *b));
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     for (Try* result : order) {
       // Encoded weights may be a little larger than was to be expected.
-      if (!result->scheduler) break;
-      auto schedule = result->scheduler->finish();
+      if (result->error) break;
+      auto scheduler = std::move(best.scheduler);
+      if (!scheduler) {
+        scheduler = std::make_unique<Scheduler>(prepared_);
+        Try again;
+        again.limits = result->limits;
+        measure(*scheduler, again, all.size() > 1);
+      }
+      auto schedule = scheduler->finish();
       if (schedule.ok()) return schedule;
       result->error.emplace(std::move(schedule).error());
     }
@@ -60,11 +57,47 @@ class Search {
 
  private:
   struct Try {
-    std::unique_ptr<Scheduler> scheduler;
+    Limits limits;
     std::optional<Error> error;
     npu::Cycles cycles = 0;
     int64_t bytes = 0;
   };
+
+  /// The scheduler of the best try so far: a schedule is as large as the network, and there are many tries.
+  struct Best {
+    std::mutex mutex;
+    size_t index = 0;
+    std::unique_ptr<Scheduler> scheduler;
+
+    void offer(const Search& search, const std::vector<Try>& results, size_t i,
+               std::unique_ptr<Scheduler> offered) {
+      const std::lock_guard lock(mutex);
+      if (results[i].error) return;
+      if (scheduler && !search.comesBefore(results[i], results[index]) &&
+          (index < i || search.comesBefore(results[index], results[i])))
+        return;
+      std::swap(scheduler, offered);
+      index = i;
+    }
+  };
+
+  void measure(Scheduler& scheduler, Try& result, bool compare) const {
+    if (Status status = scheduler.choose(result.limits); !status.ok()) {
+      result.error = std::move(status).error();
+      return;
+    }
+    if (!compare) return;
+    auto cycles = scheduler.expectedCycles();
+    if (!cycles.ok()) {
+      result.error = std::move(cycles).error();
+      return;
+    }
+    result.cycles = *cycles;
+    result.bytes = scheduler.fastBytes();
+  }
+
+  /// What can be scheduled at all, the better one first.
+  bool comesBefore(const Try& a, const Try& b) const { return !a.error && (b.error || better(a, b)); }
 
   /// What fits the arena that the user allows; then cycles. In an arena of its own size, half a percent of
   /// them is not worth more memory: cycles count in such steps.

@@ -30,6 +30,11 @@ int64_t cacheLimit(const npu::Machine& machine) {
 Status Scheduler::prepare() {
   CARINA_TRY(result_.storage, assignStorage(graph_, true));
   addPasses();
+  std::vector<const ir::Node*> convolutions;
+  for (const Pass& pass : result_.passes) {
+    if (isConvolution(pass)) convolutions.push_back(pass.node);
+  }
+  contents_ = std::make_shared<const WeightContents>(convolutions);
   linkChains(result_);
   separateGroups();
   findLifetimes();
@@ -96,9 +101,9 @@ void Scheduler::chooseUnit(npu::KernelOperation& op) const {
   npu::TimingContext context;
   context.machine = &result_.machine;
   context.ifm = context.ofm = fastArea();
-  const auto cycles = [&](npu::KernelOperation candidate) {
-    return chooseBlock(candidate, context).ok() ? npu::estimate(candidate, context).total
-                                                : std::numeric_limits<npu::Cycles>::max();
+  const auto cycles = [&](const npu::KernelOperation& candidate) {
+    const auto chosen = blocks_->choose({&candidate, 1}, {&context, 1}, false);
+    return chosen.ok() ? chosen->cost.total : std::numeric_limits<npu::Cycles>::max();
   };
   if (cycles(*product) <= cycles(op)) op = *product;
 }

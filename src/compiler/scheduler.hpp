@@ -4,9 +4,11 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "compiler/block_memo.hpp"
 #include "compiler/schedule.hpp"
 
 namespace carina::compiler {
@@ -30,7 +32,7 @@ struct Limits {
 class Scheduler {
  public:
   Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options)
-      : graph_(graph), options_(options), target_(*machine.target) {
+      : graph_(graph), options_(options), target_(*machine.target), blocks_(std::make_shared<BlockMemo>()) {
     result_.machine = machine;
   }
 
@@ -115,14 +117,9 @@ class Scheduler {
   npu::TimingContext timingContext(const Pass& pass, bool staged, int32_t depth) const;
 
   /// A pass with the ones that are chained to it, in the blocks that are best for a way to its weights.
-  struct Blocks {
-    std::vector<npu::KernelOperation> operations;
-    npu::OperationCost cost;  // of one slice or stripe
-  };
+  Result<ChosenBlocks> blocksFor(const Pass& pass, bool staged, int32_t depth) const;
 
-  Result<Blocks> blocksFor(const Pass& pass, bool staged, int32_t depth) const;
-
-  void use(const Blocks& blocks, Pass& pass);
+  void use(const ChosenBlocks& chosen, Pass& pass);
 
   Status chooseBlocks();
 
@@ -159,6 +156,9 @@ class Scheduler {
   const ir::Graph& graph_;
   const Options& options_;
   const npu::Target& target_;
+  // Of all tries.
+  std::shared_ptr<BlockMemo> blocks_;
+  std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
   CascadeProblem problem_;  // with cascades only
   Schedule result_;

@@ -3,7 +3,9 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "compiler/block_search.hpp"
 #include "compiler/operation_builder.hpp"
@@ -22,6 +24,12 @@ constexpr int64_t kWholeStagingBytes = 48 * 1024;
 /// of the others, which then return as if they had done their work. A loop with a context of its own is done
 /// or throws.
 constexpr auto kWholeLoop = oneapi::tbb::task_group_context::isolated;
+
+/// Whether two operations with equal weights have equal streams: encodeSlice() looks at nothing else of them.
+bool encodesAlike(const npu::KernelOperation& a, const npu::KernelOperation& b) {
+  return a.kind == b.kind && a.weights == b.weights && a.kernel == b.kernel && a.ifm.type == b.ifm.type &&
+         a.accumulator == b.accumulator && a.block.c == b.block.c && a.microblock == b.microblock;
+}
 
 }  // namespace
 
@@ -93,8 +101,8 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32
   return context;
 }
 
-Result<Scheduler::Blocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth) const {
-  Blocks blocks;
+Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth) const {
+  std::vector<npu::KernelOperation> chain;
   std::vector<npu::TimingContext> contexts;
   const auto first = static_cast<size_t>(&pass - result_.passes.data());
   for (size_t p = first; p < result_.passes.size() && (p == first || result_.passes[p].follows); ++p) {
@@ -103,44 +111,29 @@ Result<Scheduler::Blocks> Scheduler::blocksFor(const Pass& pass, bool staged, in
     if (op.weights) op.weights->sparse = result_.passes[p].canBeSparse;
     if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
     if (result_.passes[p].stripeRows > 0) op.ofm.height = result_.passes[p].stripeRows;
-    blocks.operations.push_back(op);
+    chain.push_back(op);
     contexts.push_back(timingContext(result_.passes[p], staged, depth));
   }
-  auto& chain = blocks.operations;
-  CARINA_RETURN_IF_ERROR(chain.size() > 1      ? chooseChainBlock(chain, contexts)
-                         : isConvolution(pass) ? chooseBlockAndTraversal(chain[0], contexts[0])
-                                               : chooseBlock(chain[0], contexts[0]));
-  blocks.cost = npu::estimateChain(chain, contexts);
-  return blocks;
+  return blocks_->choose(chain, contexts, isConvolution(pass));
 }
 
-void Scheduler::use(const Blocks& blocks, Pass& pass) {
+void Scheduler::use(const ChosenBlocks& chosen, Pass& pass) {
   const auto first = static_cast<size_t>(&pass - result_.passes.data());
-  for (size_t i = 0; i < blocks.operations.size(); ++i) {
-    npu::KernelOperation& op = result_.passes[first + i].operation;
-    const npu::KernelOperation& chosen = blocks.operations[i];
-    op.block = chosen.block;
-    op.microblock = chosen.microblock;
-    op.ifmBufferEnd = chosen.ifmBufferEnd;
-    op.ifm2BufferStart = chosen.ifm2BufferStart;
-    op.accumulatorStart = chosen.accumulatorStart;
-    if (!op.weights) continue;
-    op.weights->traversal = chosen.weights->traversal;
-    op.weights->sparse = chosen.weights->sparse;
-  }
+  for (size_t i = 0; i < chosen.blocks.size(); ++i)
+    chosen.blocks[i].apply(result_.passes[first + i].operation);
 }
 
 Status Scheduler::chooseBlocks() {
   return forEachPass([this](Pass& pass) -> Status {
     if (pass.isDma || pass.follows) return {};
-    CARINA_TRY(const Blocks blocks, blocksFor(pass, pass.staged, sliceDepth(pass)));
-    use(blocks, pass);
+    CARINA_TRY(const ChosenBlocks chosen, blocksFor(pass, pass.staged, sliceDepth(pass)));
+    use(chosen, pass);
     return {};
   });
 }
 
 Status Scheduler::chooseWeightPaths() {
-  std::vector<std::array<Blocks, kWeightPaths>> choices(result_.passes.size());
+  std::vector<std::array<ChosenBlocks, kWeightPaths>> choices(result_.passes.size());
   CARINA_RETURN_IF_ERROR(forEachPass([&](Pass& pass) -> Status {
     if (!isPlanned(pass)) return {};
     auto& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
@@ -157,21 +150,23 @@ Status Scheduler::chooseWeightPaths() {
   problem.copies = limits_.copies;
   describeGroups(problem);
   std::vector<size_t> passOfUse;
-  StreamSets sets(target_);
+  StreamSets sets(target_, *contents_);
   for (size_t p = 0; p < result_.passes.size(); ++p) {
     const Pass& pass = result_.passes[p];
     if (!isPlanned(pass)) continue;
     WeightUse use;
     use.group = pass.group;
-    use.set = sets.indexOf(pass.node, choices[p][static_cast<size_t>(WeightPath::Whole)].operations.front());
+    npu::KernelOperation whole = pass.operation;
+    choices[p][static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
+    use.set = sets.indexOf(pass.node, whole);
     use.bytes = estimateEncodedBytes(pass.node);
     const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
     use.sliceBytes = slicedBytes(pass);
     use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
     for (size_t path = 0; path < kWeightPaths; ++path) {
-      const Blocks& blocks = choices[p][path];
+      const ChosenBlocks& chosen = choices[p][path];
       use.costs[path].cycles = kNoPath;
-      if (blocks.operations.empty()) continue;
+      if (chosen.blocks.empty()) continue;
       // For the smallest memory: slices wherever there are some.
       if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
       // The last slice may be thinner than the others.
@@ -180,8 +175,8 @@ Status Scheduler::chooseWeightPaths() {
       const auto part = [share](npu::Cycles cycles) {
         return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
       };
-      use.costs[path] = {part(blocks.cost.total), part(blocks.cost.port[mode().port(npu::Area::Constants)]),
-                         part(blocks.cost.port[mode().port(fastArea())])};
+      use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
+                         part(chosen.cost.port[mode().port(fastArea())])};
     }
     problem.uses.push_back(use);
     passOfUse.push_back(p);
@@ -290,17 +285,31 @@ Status Scheduler::encodeWeights() {
   struct Job {
     size_t pass;
     npu::DepthSlice channels;
+    size_t first;  // of the jobs with the same streams
   };
   std::vector<Job> jobs;
+  std::map<std::tuple<int32_t, int32_t, int32_t>, std::vector<size_t>> firstJobs;  // by contents and channels
   for (size_t i = 0; i < result_.passes.size(); ++i) {
     const Pass& pass = result_.passes[i];
     if (!isConvolution(pass) || pass.weights.copyOf >= 0) continue;
+    const auto sameStreams = [&](size_t j) {
+      return encodesAlike(pass.operation, result_.passes[jobs[j].pass].operation);
+    };
     const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
-    for (int32_t c = 0; c < depth; c += step) jobs.push_back({i, {c, std::min(step, depth - c)}});
+    for (int32_t c = 0; c < depth; c += step) {
+      const npu::DepthSlice channels{c, std::min(step, depth - c)};
+      std::vector<size_t>& known = firstJobs[{contents_->of(pass.node), channels.offset, channels.depth}];
+      const auto same = std::find_if(known.begin(), known.end(), sameStreams);
+      const size_t first = same == known.end() ? jobs.size() : *same;
+      if (first == jobs.size()) known.push_back(first);
+      jobs.push_back({i, channels, first});
+    }
   }
   // Long jobs first, so that the last one to finish is short.
-  std::vector<size_t> order(jobs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order;
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs[j].first == j) order.push_back(j);
+  }
   const auto work = [&](size_t j) {
     const Pass& pass = result_.passes[jobs[j].pass];
     return pass.node->operand(1)->numElements() / pass.operation.ofm.depth * jobs[j].channels.depth;
@@ -318,12 +327,16 @@ Status Scheduler::encodeWeights() {
         }
       },
       oneapi::tbb::simple_partitioner(), context);
+  std::vector<WeightSlice> slices(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];
-    if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
-    const EncodedSlice& slice = encoded[j]->value();
-    pass.slices.push_back({slice.channels, result_.constants.add(slice.bytes),
-                           static_cast<int64_t>(slice.bytes.size()), slice.streams});
+    if (jobs[j].first == j) {
+      if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
+      const EncodedSlice& slice = encoded[j]->value();
+      slices[j] = {slice.channels, result_.constants.add(slice.bytes),
+                   static_cast<int64_t>(slice.bytes.size()), slice.streams};
+    }
+    pass.slices.push_back(slices[jobs[j].first]);
   }
   for (Pass& pass : result_.passes) {
     if (pass.weights.copyOf >= 0)

@@ -119,35 +119,65 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   return slice;
 }
 
-int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op) {
-  const auto bytesOf = [](const ir::Node* n, size_t operand) {
-    return n->operand(operand)->constant().bytes();
+WeightContents::WeightContents(const std::vector<const ir::Node*>& nodes) {
+  struct Content {
+    const ir::Node* first;
+    int32_t number;
   };
-  const auto equal = [](ByteSpan a, ByteSpan b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  const auto bytesOf = [](const ir::Node* node, size_t operand) {
+    return node->operand(operand)->constant().bytes();
   };
-  const ByteSpan weights = bytesOf(node, 1);
-  const size_t hash =
-      std::hash<std::string_view>()({reinterpret_cast<const char*>(weights.data()), weights.size()});
-  const npu::WeightOrder order = weightOrder(op, target_);
-  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
-  const auto zeroPoints = [](const ir::Node* n) {
-    return n->attributeAs<ir::Ints>(n->def().attributes.size() - 1);
+  const auto sameBytes = [&](const ir::Node* a, const ir::Node* b, size_t operand) {
+    const ByteSpan first = bytesOf(a, operand), second = bytesOf(b, operand);
+    return first.size() == second.size() &&
+           (first.data() == second.data() || std::equal(first.begin(), first.end(), second.begin()));
   };
-  const auto [first, last] = members_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const ir::Node* other = it->second.node;
-    const npu_ir::OutputStage otherStage = npu_ir::outputStage(other);
-    if (it->second.order == order && other->operand(1)->type == node->operand(1)->type &&
-        equal(bytesOf(other, 1), weights) && equal(bytesOf(other, 2), bytesOf(node, 2)) &&
-        otherStage.multipliers == stage.multipliers && otherStage.shifts == stage.shifts &&
-        zeroPoints(other) == zeroPoints(node)) {
-      return it->second.set;
+  const auto zeroPoints = [](const ir::Node* node) -> const ir::Ints& {
+    return node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
+  };
+  std::unordered_multimap<size_t, Content> known;
+  for (const ir::Node* node : nodes) {
+    const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+    size_t hash = 0;
+    const auto add = [&hash](const void* data, size_t bytes) {
+      const std::string_view text(static_cast<const char*>(data), bytes);
+      hash = (hash ^ std::hash<std::string_view>()(text)) * size_t{0x9e3779b97f4a7c15};
+    };
+    const auto addInts = [&add](const ir::Ints& values) {
+      add(values.data(), values.size() * sizeof(int64_t));
+    };
+    for (const size_t operand : {size_t{1}, size_t{2}})
+      add(bytesOf(node, operand).data(), bytesOf(node, operand).size());
+    addInts(stage.multipliers);
+    addInts(stage.shifts);
+    addInts(zeroPoints(node));
+    int32_t number = -1;
+    const auto [first, last] = known.equal_range(hash);
+    for (auto it = first; it != last && number < 0; ++it) {
+      const ir::Node* other = it->second.first;
+      const npu_ir::OutputStage otherStage = npu_ir::outputStage(other);
+      if (other->operand(1)->type == node->operand(1)->type && otherStage.multipliers == stage.multipliers &&
+          otherStage.shifts == stage.shifts && zeroPoints(other) == zeroPoints(node) &&
+          sameBytes(node, other, 1) && sameBytes(node, other, 2)) {
+        number = it->second.number;
+      }
     }
+    if (number < 0) {
+      number = static_cast<int32_t>(known.size());
+      known.emplace(hash, Content{node, number});
+    }
+    numbers_.emplace(node, number);
   }
-  const auto set = static_cast<int32_t>(members_.size());
-  members_.emplace(hash, Member{node, order, set});
-  return set;
+}
+
+int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op) {
+  const npu::WeightOrder order = weightOrder(op, target_);
+  std::vector<Member>& members = members_[contents_.of(node)];
+  for (const Member& member : members) {
+    if (member.order == order) return member.set;
+  }
+  members.push_back({order, count_});
+  return count_++;
 }
 
 int64_t estimateEncodedBytes(const ir::Node* node) {

@@ -28,22 +28,36 @@ bool canBeSparse(const ir::Node* node);
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
                                  npu::DepthSlice channels, const npu::Target& target);
 
+/// Numbers CONV and DEPTHWISE nodes alike whose weights, biases, scales and zero points are equal.
+class WeightContents {
+ public:
+  WeightContents() = default;
+  explicit WeightContents(const std::vector<const ir::Node*>& nodes);
+
+  int32_t of(const ir::Node* node) const { return numbers_.at(node); }
+
+ private:
+  std::unordered_map<const ir::Node*, int32_t> numbers_;
+};
+
 /// Numbers weights whose streams are equal alike.
 class StreamSets {
  public:
-  explicit StreamSets(const npu::Target& target) : target_(target) {}
+  StreamSets(const npu::Target& target, const WeightContents& contents)
+      : target_(target), contents_(contents) {}
 
   /// The set of a CONV or DEPTHWISE node with the block and traversal of `op`; sets count from 0.
   int32_t indexOf(const ir::Node* node, const npu::KernelOperation& op);
 
  private:
   struct Member {
-    const ir::Node* node;
     npu::WeightOrder order;
     int32_t set;
   };
   const npu::Target& target_;
-  std::unordered_multimap<size_t, Member> members_;  // the first of each set, by hash
+  const WeightContents& contents_;
+  std::unordered_map<int32_t, std::vector<Member>> members_;  // by contents
+  int32_t count_ = 0;
 };
 
 /// Encoded bytes to expect, without encoding.

@@ -47,6 +47,7 @@ class Partitioner {
   struct Placed {
     Part part;
     ir::Graph tosa;
+    std::optional<ir::Graph> whole;  // Delegate::placed
   };
 
   void refuse(size_t unit, Reason reason) {
@@ -175,7 +176,9 @@ class Partitioner {
   Result<Placed> tryPlace(const std::vector<ir::Node*>& nodes, const std::string& name) const {
     CARINA_TRY(Part part, extract(nodes, name));
     CARINA_TRY(ir::Graph tosa, lower::lowerToTosa(part.graph));
-    if (options_.supports) {
+    std::optional<ir::Graph> whole;
+    if (options_.placeWhole) whole = options_.placeWhole(tosa);
+    if (options_.supports && !whole) {
       std::vector<Diagnostic> problems;
       for (const ir::Node* op : tosa.nodes()) {
         if (const auto why = options_.supports(*op))
@@ -183,7 +186,7 @@ class Partitioner {
       }
       if (!problems.empty()) return Error(std::move(problems));
     }
-    return Placed{std::move(part), std::move(tosa)};
+    return Placed{std::move(part), std::move(tosa), std::move(whole)};
   }
 
   /// Tries the units of a failed part one by one; when each is fine alone, those that the messages name go.
@@ -277,7 +280,7 @@ class Partitioner {
       mapping[placed.part.outputs[i]] = cast(call->result(i), placed.part.outputs[i]->dtype());
     }
     call->setRegion(0, std::move(placed.part.graph));
-    return Delegate{call, std::move(placed.tosa)};
+    return Delegate{call, std::move(placed.tosa), std::move(placed.whole)};
   }
 
   /// Every operator outside with its reason; quantize nodes and integer conversions at the border are

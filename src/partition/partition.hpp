@@ -30,7 +30,12 @@ struct Refusal {
 /// Why this TOSA operator cannot be placed on the target and what would change that, nothing when it can.
 using Supports = std::function<std::optional<Diagnostic>(const ir::Node& tosaOp)>;
 
+/// What the target makes of a whole part at once, nothing when some of it cannot be placed there.
+using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
+
 struct Options {
+  /// Asked first; only where it fails is every operator of the part asked by itself. None: always the latter.
+  Place placeWhole;
   Supports supports;  // none: everything that lowers is taken
   /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
   /// module paths with * and ? (with everything below them).
@@ -44,6 +49,7 @@ struct Options {
 struct Delegate {
   ir::Node* call = nullptr;  // in Partitioned::graph
   ir::Graph tosa;
+  std::optional<ir::Graph> placed;  // what Options::placeWhole made of it
 };
 
 struct Partitioned {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way: front, partition, compile, assemble; and the files it ends in.
+#include <utility>
+
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "base/output_path.hpp"
@@ -71,7 +73,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
   }
   result.graph.setOutputs(std::move(outputs));
   (*call)->setRegion(0, tosa.clone());
-  result.delegates.push_back({*call, std::move(tosa)});
+  result.delegates.push_back({*call, std::move(tosa), std::nullopt});
   result.wholly = true;
   return result;
 }
@@ -79,13 +81,15 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
 Status compileDelegates(Build& build) {
   const Options& options = build.options;
   Stopwatch watch(build.times, "compile");
-  for (const partition::Delegate& delegate : build.partitioned.delegates) {
+  for (partition::Delegate& delegate : build.partitioned.delegates) {
     if (options.dump) options.dump("tosa", [&] { return ir::print(delegate.tosa); });
     compiler::Options compilerOptions;
     compilerOptions.arenaLimit = options.arenaLimit;
     compilerOptions.optimize = options.optimize;
     compilerOptions.dump = options.dump;
-    auto compiled = compiler::compile(delegate.tosa, *build.machine, compilerOptions);
+    auto npu = std::exchange(delegate.placed, std::nullopt);
+    auto compiled = npu ? compiler::compile(delegate.tosa, std::move(*npu), *build.machine, compilerOptions)
+                        : compiler::compile(delegate.tosa, *build.machine, compilerOptions);
     if (!compiled) {
       return std::move(compiled)
           .error()
@@ -221,8 +225,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
       return std::move(status).error().inFile(file);
     if (options.keepSources) build.simulation = front.quantized.clone();
     Stopwatch watch(build.times, "lower");
-    const npu::Target* target = build.machine ? build.machine->target : nullptr;
-    CARINA_TRY(build.partitioned, partitionFor(options, target, front));
+    CARINA_TRY(build.partitioned, partitionFor(options, build.machine ? &*build.machine : nullptr, front));
   }
   build.quantization = std::move(front.quantization);
   build.accuracy = front.accuracy;

@@ -206,7 +206,8 @@ std::optional<OperatorList> refusedList(const Options& options, const Error& err
 }
 
 /// Fills in the list of a network that is read and quantized. `target` null: everything is on the CPU.
-Status placeOperators(const Options& options, const npu::Target* target, Front& front, OperatorList& list) {
+Status placeOperators(const Options& options, const npu::Machine* machine, Front& front, OperatorList& list) {
+  const npu::Target* target = machine ? machine->target : nullptr;
   Lister lister(front.nodes, list);
   if (front.isTosa && !front.nodes.empty() && target) {
     listLowered(front.quantized, *target, lister);
@@ -232,7 +233,7 @@ Status placeOperators(const Options& options, const npu::Target* target, Front& 
   }
   if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
     return std::move(status).error().inFile(options.model.string());
-  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, target, front));
+  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, machine, front));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));
     list.layoutChanges += borderTranspositions(delegate.tosa);
@@ -267,7 +268,7 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   list.quantization = quantizationOf(options);
   {
     Stopwatch watch(times, "place");
-    CARINA_RETURN_IF_ERROR(placeOperators(options, machine ? machine->target : nullptr, front, list));
+    CARINA_RETURN_IF_ERROR(placeOperators(options, machine ? &*machine : nullptr, front, list));
   }
   list.times = std::move(times);
   return list;

@@ -94,9 +94,15 @@ void explainRequests(partition::Partitioned& partitioned, const std::vector<std:
   }
 }
 
-Result<partition::Partitioned> partitionForNpu(const Options& options, const npu::Target& target,
+Result<partition::Partitioned> partitionForNpu(const Options& options, const npu::Machine& machine,
                                                Front& front) {
+  const npu::Target& target = *machine.target;
   partition::Options partitioning;
+  partitioning.placeWhole = [&machine](const ir::Graph& tosa) -> std::optional<ir::Graph> {
+    auto placed = compiler::lowerToNpu(tosa, machine);
+    if (!placed.ok()) return std::nullopt;
+    return std::move(*placed);
+  };
   partitioning.supports = [&target](const ir::Node& op) { return refusalOf(op, target); };
   partitioning.keepOffOps = options.cpuOps;
   partitioning.keepOffNames = options.cpuNames;
@@ -122,10 +128,11 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
 
 }  // namespace
 
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target* target, Front& front) {
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine,
+                                            Front& front) {
   partition::Partitioned partitioned;
-  if (target) {
-    CARINA_TRY(partitioned, partitionForNpu(options, *target, front));
+  if (machine) {
+    CARINA_TRY(partitioned, partitionForNpu(options, *machine, front));
   } else {
     partitioned.graph = std::move(front.quantized);
   }

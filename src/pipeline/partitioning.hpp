@@ -2,14 +2,14 @@
 // Partitioning for a target as the options ask for it.
 #pragma once
 
-#include "npu/target.hpp"
+#include "npu/timing.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
 
-/// `target` null: everything stays on the CPU. Refusals come with what would help: another target where that
+/// `machine` null: everything stays on the CPU. Refusals come with what would help: another target where that
 /// has the operation. Fails when a request to keep operators on the CPU matches nothing. Takes
 /// front.quantized.
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Target* target, Front& front);
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front);
 
 }  // namespace carina::pipeline

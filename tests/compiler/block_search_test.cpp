@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/block_memo.hpp"
 #include "npu/blockconfig.hpp"
 
 namespace carina::test {
@@ -96,6 +97,43 @@ TEST(BlockSearch, FitIsKnownBeforehand) {
         }
       }
     }
+  }
+}
+
+// Layers that differ in addresses and scales only are searched once, and get the blocks that a search gives.
+TEST(BlockSearch, LikeOperationsAreSearchedOnce) {
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+    const auto machine = makeMachine(target, "", "");
+    ASSERT_TRUE(machine.ok());
+    TimingContext context;
+    context.machine = &*machine;
+    compiler::BlockMemo memo;
+    const KernelOperation first =
+        convolution(OperationKind::Conv, map(28, 28, 32), map(28, 28, 64), {3, 3, 1, 1, 1, 1});
+    KernelOperation expected = first;
+    ASSERT_TRUE(compiler::chooseBlockAndTraversal(expected, context).ok());
+    for (uint32_t i = 0; i < 100; ++i) {
+      KernelOperation op = first;
+      op.ifm.base[0] = i * 4096;
+      op.ofm.base[0] = i * 8192;
+      op.ofm.zeroPoint = static_cast<int32_t>(i);
+      op.ofmScale.multiplier = i + 1;
+      const auto chosen = memo.choose({&op, 1}, {&context, 1}, true);
+      ASSERT_TRUE(chosen.ok());
+      EXPECT_EQ(chosen->cost.total, estimate(expected, context).total);
+      KernelOperation applied = first;
+      chosen->blocks.front().apply(applied);
+      EXPECT_EQ(applied, expected) << target;
+    }
+    EXPECT_EQ(memo.searches(), 1u);
+    // What the search looks at makes a difference.
+    KernelOperation wider = first;
+    wider.ofm.depth = 128;
+    ASSERT_TRUE(memo.choose({&wider, 1}, {&context, 1}, true).ok());
+    context.weights = Area::Arena;
+    ASSERT_TRUE(memo.choose({&first, 1}, {&context, 1}, true).ok());
+    ASSERT_TRUE(memo.choose({&first, 1}, {&context, 1}, false).ok());
+    EXPECT_EQ(memo.searches(), 4u);
   }
 }
 

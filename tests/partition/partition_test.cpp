@@ -70,6 +70,33 @@ TEST(Partition, AWholeNetworkIsOneCallBetweenQuantizeAndDequantize) {
   EXPECT_TRUE(ir::verify(result->delegates[0].tosa).ok());
 }
 
+// A part that the target takes as a whole needs no question about each of its operators.
+TEST(Partition, OperatorsAreAskedAboutOnlyWhereThePartAsAWholeIsRefused) {
+  for (const bool taken : {true, false}) {
+    Network n;
+    Value* x = n.qdq(n.input({1, 4}));
+    for (int i = 0; i < 50; ++i) x = n.relu(x);
+    n.graph.setOutputs({x});
+    size_t wholes = 0, operators = 0;
+    Options options;
+    options.placeWhole = [&](const ir::Graph& tosa) -> std::optional<ir::Graph> {
+      ++wholes;
+      if (!taken) return std::nullopt;
+      return tosa.clone();
+    };
+    options.supports = [&](const ir::Node&) -> std::optional<Diagnostic> {
+      ++operators;
+      return std::nullopt;
+    };
+    const auto result = partition(std::move(n.graph), options);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    ASSERT_EQ(result->delegates.size(), 1u);
+    EXPECT_EQ(wholes, 1u);
+    EXPECT_EQ(operators, taken ? 0u : result->delegates[0].tosa.numNodes());
+    EXPECT_EQ(result->delegates[0].placed.has_value(), taken);
+  }
+}
+
 TEST(Partition, AnOperatorWithoutATosaFormSplitsTheNetwork) {
   Network n;
   n.named("first", "head");
