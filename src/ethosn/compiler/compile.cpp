@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosn/compiler/compile.hpp"
+
+#include <algorithm>
+
+#include "ethosn/compiler/emit.hpp"
+#include "ethosn/support/support.hpp"
+
+namespace carina::ethosn {
+namespace {
+
+using namespace compiler;
+
+/// The rules refuse what would be compiled wrong.
+Status checkSupport(const Network& network, const Target& target) {
+  for (const NetworkOperation& operation : network.operations) {
+    SupportQuery query;
+    query.operation = operation.operation;
+    for (int32_t input : operation.inputs)
+      query.inputs.push_back(network.tensors[static_cast<size_t>(input)]);
+    const SupportAnswer answer = querySupport(target, query);
+    if (!answer) {
+      return fail("{}: {} cannot run on {}: {}", operation.name, operatorName(operation.operation.op),
+                  target.variant->name, answer.reason)
+          .withRemedy("keep the operator on the CPU");
+    }
+  }
+  return {};
+}
+
+/// A map in NHWC cannot be cut in channels; where a pass must be, it works on copies in bricks.
+class Planned {
+ public:
+  Planned(PassList list, const Target& target) : list_(std::move(list)), target_(target) {}
+
+  Status plan() {
+    std::vector<Pass> passes = std::move(list_.passes);
+    list_.passes.clear();
+    for (Pass& pass : passes) {
+      Result<Plan> plan = planPass(pass, list_, target_);
+      if (!plan.ok() && pass.kind != PassKind::Copy) {
+        CARINA_RETURN_IF_ERROR(planOnBricks(pass));
+        continue;
+      }
+      CARINA_TRY(Plan made, std::move(plan));
+      push(std::move(pass), std::move(made));
+    }
+    return {};
+  }
+
+  PassList& list() { return list_; }
+  const std::vector<Plan>& plans() const { return plans_; }
+
+ private:
+  void push(Pass pass, Plan plan) {
+    list_.passes.push_back(std::move(pass));
+    plans_.push_back(std::move(plan));
+  }
+
+  bool isRows(const FeatureMap& map) const {
+    return list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc && map.wholeWidth > 1;
+  }
+
+  FeatureMap onBricks(const FeatureMap& map) {
+    FeatureMap out = map;
+    out.storage = static_cast<int32_t>(list_.storages.size());
+    list_.storages.push_back(
+        {Storage::Kind::Intermediate, Layout::Nhwcb, map.height, map.width, map.channels, "bricks"});
+    out.wholeHeight = map.height;
+    out.wholeWidth = map.width;
+    out.wholeChannels = map.channels;
+    out.atY = out.atX = out.atC = 0;
+    return out;
+  }
+
+  Status planCopy(const FeatureMap& from, const FeatureMap& to, const std::string& name) {
+    Pass copy;
+    copy.name = name;
+    copy.inputs = {from};
+    copy.output = to;
+    CARINA_TRY(Plan plan, planPass(copy, list_, target_));
+    push(std::move(copy), std::move(plan));
+    return {};
+  }
+
+  Status planOnBricks(Pass& pass) {
+    for (FeatureMap& in : pass.inputs) {
+      if (!isRows(in)) continue;
+      const FeatureMap bricks = onBricks(in);
+      CARINA_RETURN_IF_ERROR(planCopy(in, bricks, pass.name));
+      in = bricks;
+    }
+    const FeatureMap out = pass.output;
+    if (isRows(out)) pass.output = onBricks(out);
+    CARINA_TRY(Plan plan, planPass(pass, list_, target_));
+    const FeatureMap made = pass.output;
+    const std::string name = pass.name;
+    push(std::move(pass), std::move(plan));
+    return made.storage == out.storage ? Status() : planCopy(made, out, name);
+  }
+
+  PassList list_;
+  const Target& target_;
+  std::vector<Plan> plans_;
+};
+
+uint32_t aligned(uint64_t bytes) {
+  return static_cast<uint32_t>((bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
+}
+
+/// First and last pass that touches a storage.
+struct Lifetime {
+  int32_t first = INT32_MAX, last = -1;
+  bool used() const { return last >= 0; }
+  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
+};
+
+std::vector<Lifetime> lifetimesOf(const PassList& list) {
+  std::vector<Lifetime> out(list.storages.size());
+  for (size_t i = 0; i < list.passes.size(); ++i) {
+    const auto touch = [&](const FeatureMap& map) {
+      Lifetime& life = out[static_cast<size_t>(map.storage)];
+      life.first = std::min(life.first, static_cast<int32_t>(i));
+      life.last = std::max(life.last, static_cast<int32_t>(i));
+    };
+    for (const FeatureMap& in : list.passes[i].inputs) touch(in);
+    touch(list.passes[i].output);
+  }
+  return out;
+}
+
+/// Offsets of the intermediates in their one allocation: the first gap of sufficient size, in the order of
+/// their beginning.
+void placeIntermediates(const PassList& list, const std::vector<Lifetime>& lives,
+                        const std::vector<uint32_t>& ids, CompiledNetwork& out) {
+  struct Placed {
+    Lifetime life;
+    uint64_t begin, end;
+  };
+  std::vector<Placed> placed;
+  for (size_t i = 0; i < list.storages.size(); ++i) {
+    const Storage& storage = list.storages[i];
+    if (storage.kind != Storage::Kind::Intermediate || !lives[i].used()) continue;
+    const uint64_t bytes = aligned(static_cast<uint64_t>(storage.bytes()));
+    std::vector<Placed> busy;
+    for (const Placed& other : placed) {
+      if (other.life.overlaps(lives[i])) busy.push_back(other);
+    }
+    std::sort(busy.begin(), busy.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+    uint64_t at = 0;
+    for (const Placed& other : busy) {
+      if (other.begin >= at + bytes) break;
+      at = std::max(at, other.end);
+    }
+    placed.push_back({lives[i], at, at + bytes});
+    out.intermediates.push_back(
+        {ids[i], static_cast<uint32_t>(at), static_cast<uint32_t>(storage.bytes()), storage.name});
+  }
+}
+
+}  // namespace
+
+Result<CompiledNetwork> compileNetwork(const Network& network, const Target& target) {
+  CARINA_RETURN_IF_ERROR(requireKernels(*target.variant));
+  CARINA_RETURN_IF_ERROR(checkSupport(network, target));
+  CARINA_TRY(PassList passes, makePasses(network, target));
+  Planned planned(std::move(passes), target);
+  CARINA_RETURN_IF_ERROR(planned.plan());
+  const PassList& list = planned.list();
+
+  CompiledNetwork out;
+  const std::vector<Lifetime> lives = lifetimesOf(list);
+  uint32_t id = 1;
+  std::vector<uint32_t> buffers(list.storages.size(), 0);
+  for (size_t i = 0; i < list.storages.size(); ++i) {
+    if (lives[i].used() || list.storages[i].kind == Storage::Kind::Input) buffers[i] = id++;
+  }
+  const auto table = [&](const std::vector<int32_t>& storages, std::vector<BufferInfo>& infos) {
+    uint32_t offset = 0;
+    for (int32_t index : storages) {
+      const Storage& storage = list.storages[static_cast<size_t>(index)];
+      infos.push_back({buffers[static_cast<size_t>(index)], offset, static_cast<uint32_t>(storage.bytes()),
+                       storage.name});
+      offset = aligned(uint64_t{offset} + static_cast<uint64_t>(storage.bytes()));
+    }
+  };
+  table(list.inputs, out.inputs);
+  table(list.outputs, out.outputs);
+  placeIntermediates(list, lives, buffers, out);
+
+  Emitter emitter(list, target, buffers);
+  for (size_t i = 0; i < list.passes.size(); ++i) {
+    const Plan& plan = planned.plans()[i];
+    const uint32_t weights = id;
+    if (list.passes[i].kind == PassKind::Mce) {
+      out.constantDma.resize(aligned(out.constantDma.size()));
+      out.dmaBuffers.push_back({id++, static_cast<uint32_t>(out.constantDma.size()),
+                                static_cast<uint32_t>(plan.encoded.bytes.size()), list.passes[i].name});
+      out.constantDma.insert(out.constantDma.end(), plan.encoded.bytes.begin(), plan.encoded.bytes.end());
+    }
+    CARINA_RETURN_IF_ERROR(emitter.emit(list.passes[i], plan, weights));
+  }
+  CARINA_TRY(out.constantControlUnit, writeCommandStream(emitter.take()));
+  out.controlUnitBuffers.push_back(
+      {0, 0, static_cast<uint32_t>(out.constantControlUnit.size()), "command_stream"});
+  CARINA_RETURN_IF_ERROR(checkBuffers(out));
+  return out;
+}
+
+}  // namespace carina::ethosn

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled networks on the model against the plain reference.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "ethosn/compiler/compile.hpp"
+#include "ethosn/model/run.hpp"
+#include "ethosn/reference.hpp"
+#include "ethosn/support/support.hpp"
+#include "support/child_process.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::ethosn::test {
+namespace {
+
+struct Difference {
+  size_t count = 0;
+  int largest = 0;
+};
+
+Difference compare(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, bool isSigned) {
+  Difference out;
+  EXPECT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const auto value = [isSigned](uint8_t byte) { return isSigned ? static_cast<int8_t>(byte) : int{byte}; };
+    const int distance = std::abs(value(a[i]) - value(b[i]));
+    out.count += distance != 0 ? 1 : 0;
+    out.largest = std::max(out.largest, distance);
+  }
+  return out;
+}
+
+/// CARINA_ETHOSN_PARSER: a program that reads the compiled network `PROGRAM FILE` and exits with 0 when it
+/// accepts it.
+void expectParses(const CompiledNetwork& network) {
+  const char* parser = std::getenv("CARINA_ETHOSN_PARSER");
+  if (parser == nullptr) return;
+  const carina::test::TempDir dir;
+  const std::vector<uint8_t> bytes = writeCompiledNetwork(network);
+  std::ofstream(dir / "network.encn", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const carina::test::ChildOutcome outcome =
+      carina::test::runChild({parser, (dir / "network.encn").string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+}
+
+/// Compiles, runs and compares; results may differ by `tolerance`.
+void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0) {
+  const Network& network = builder.network();
+  const Result<CompiledNetwork> compiled = compileNetwork(network, target);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  expectParses(*compiled);
+  const auto inputs = builder.randomInputs();
+  std::vector<ByteSpan> spans;
+  for (const std::vector<uint8_t>& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
+  const auto expected = computeReference(network, inputs);
+  for (const std::vector<uint8_t>& output : expected) {
+    // A network whose results are all the same would prove nothing.
+    const std::set<uint8_t> values(output.begin(), output.end());
+    EXPECT_GT(values.size(), output.size() > 500 ? 20U : 3U);
+  }
+  for (uint64_t order : {0, 5}) {
+    RunOptions options;
+    options.order = order;
+    const Result<RunResult> run = runNetwork(*compiled, spans, target, options);
+    ASSERT_TRUE(run.ok()) << run.error().str();
+    for (const Finding& finding : run->findings) ADD_FAILURE() << finding.str();
+    ASSERT_EQ(run->outputs.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool isSigned = network.tensors[static_cast<size_t>(network.outputs[i])].type == DataType::S8;
+      const Difference difference = compare(run->outputs[i], expected[i], isSigned);
+      EXPECT_LE(difference.largest, tolerance)
+          << "output " << i << ": " << difference.count << " of " << expected[i].size() << " differ";
+    }
+  }
+}
+
+using Build = std::function<void(NetworkBuilder&)>;
+
+void expectOnAll(const Build& build, int tolerance = 0, int64_t bytesPerIg = 0) {
+  for (const Variant& variant : allVariants()) {
+    if (!variant.kernels) continue;
+    const Target target = *makeTarget(variant, bytesPerIg * variant.igs());
+    for (DataType type : {DataType::U8, DataType::S8}) {
+      SCOPED_TRACE(fmt::format("{} {}", variant.name, dataTypeName(type)));
+      NetworkBuilder builder(type, 11);
+      build(builder);
+      expectRuns(builder, target, tolerance);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+constexpr Padding kOne{1, 1, 1, 1};
+
+TEST(EthosNCompiler, Convolutions) {
+  for (uint32_t size : {1U, 2U, 3U, 5U, 7U, 9U}) {
+    SCOPED_TRACE(size);
+    const uint32_t before = (size - 1) / 2, after = size / 2;
+    expectOnAll([&](NetworkBuilder& b) {
+      b.output(b.convolution(b.input(17, 19, 20), size, size, 24, 1, {before, after, before, after}));
+    });
+  }
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(11, 30, 5), 1, 3, 40)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(16, 16, 3), 3, 3, 70, 1, kOne)); });
+}
+
+TEST(EthosNCompiler, StridedConvolutions) {
+  expectOnAll([](NetworkBuilder& b) {
+    b.output(b.convolution(b.input(18, 20, 20), 3, 3, 24, 2, {0, 1, 0, 1}));
+  });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(17, 21, 33), 3, 3, 16, 2, kOne)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(16, 16, 16), 1, 1, 16, 2)); });
+  expectOnAll([](NetworkBuilder& b) {
+    b.output(b.convolution(b.input(22, 22, 3), 7, 7, 16, 2, {3, 3, 3, 3}));
+  });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(18, 20, 40), 3, 2, {0, 1, 0, 1})); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(15, 15, 16), 5, 2, {2, 2, 2, 2})); });
+}
+
+TEST(EthosNCompiler, DepthwiseAndVectors) {
+  expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(18, 20, 40), 3, 1, kOne)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(9, 9, 7), 5, 1, {2, 2, 2, 2})); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 100), 40)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 1500), 33)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 2048), 200)); });
+}
+
+TEST(EthosNCompiler, Pooling) {
+  const auto pool = [](uint32_t h, uint32_t w, PoolingType type, uint32_t size, uint32_t stride,
+                       Padding pad) {
+    expectOnAll([=](NetworkBuilder& b) { b.output(b.pooling(b.input(h, w, 40), type, size, stride, pad)); });
+  };
+  pool(18, 20, PoolingType::Max, 2, 2, {});
+  pool(17, 19, PoolingType::Max, 2, 2, {0, 1, 0, 1});
+  pool(17, 19, PoolingType::Max, 3, 2, {});
+  pool(18, 20, PoolingType::Max, 3, 2, {0, 1, 0, 1});
+  pool(18, 20, PoolingType::Max, 1, 2, {});
+  pool(18, 20, PoolingType::Max, 3, 1, kOne);
+  pool(18, 20, PoolingType::Max, 5, 1, {});
+  pool(18, 20, PoolingType::Average, 3, 1, kOne);
+  pool(7, 7, PoolingType::Average, 7, 1, {});
+  pool(8, 8, PoolingType::Average, 8, 1, {});
+}
+
+TEST(EthosNCompiler, Elementwise) {
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 40), y = b.input(18, 20, 40);
+    b.output(b.binary(Operator::Addition, x, y, 0.05F, 7));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 40), y = b.input(18, 20, 40, 0.07F, 30);
+    b.output(b.binary(Operator::Addition, x, y, 0.09F, 9));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 40), y = b.input(18, 20, 40, 0.07F, 30);
+    b.output(b.binary(Operator::Multiplication, x, y, 0.9F, 9));
+  });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.relu(b.input(18, 20, 40), 20, 200)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.requantize(b.input(18, 20, 40), 0.08F, 99)); });
+  expectOnAll([](NetworkBuilder& b) { b.output(b.unary(Operator::StandalonePadding, b.input(18, 20, 40))); });
+  expectOnAll(
+      [](NetworkBuilder& b) { b.output(b.unary(Operator::LeakyRelu, b.input(18, 20, 40, 0.05F, 100))); });
+  expectOnAll(
+      [](NetworkBuilder& b) { b.output(b.unary(Operator::Sigmoid, b.input(18, 20, 40, 0.05F, 128))); }, 1);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.unary(Operator::Tanh, b.input(18, 20, 40, 0.03F, 120))); },
+              1);
+}
+
+TEST(EthosNCompiler, ShapesOfMaps) {
+  expectOnAll([](NetworkBuilder& b) { b.output(b.reshape(b.input(18, 20, 40), {1, 9, 10, 160})); });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t made = b.convolution(b.input(16, 16, 16), 1, 1, 24);
+    b.output(b.convolution(b.reshape(made, {1, 8, 32, 24}), 1, 1, 16));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 32), y = b.input(18, 20, 20, 0.04F, 60), z = b.input(18, 20, 16);
+    b.output(b.concatenation({x, z, y}, 3));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 20), y = b.input(5, 20, 20, 0.04F, 60);
+    b.output(b.concatenation({x, y}, 1));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 20), y = b.input(18, 3, 20);
+    b.output(b.concatenation({x, y}, 2));
+  });
+}
+
+int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
+  const Shape shape = b.network().tensors[static_cast<size_t>(in)].shape;
+  std::mt19937& random = b.random();
+  const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+  const bool small = shape[1] < 6 || shape[2] < 6;
+  switch (below(small ? 6 : 14)) {
+    case 0:
+      return b.convolution(in, 1, 1, 1 + below(70));
+    case 1:
+      return b.relu(in, static_cast<int32_t>(below(100)), 150 + static_cast<int32_t>(below(100)));
+    case 2:
+      return b.requantize(in, b.network().tensors[static_cast<size_t>(in)].quantization.scales[0] * 1.1F,
+                          100);
+    case 3:
+      return b.unary(Operator::StandalonePadding, in);
+    case 4:
+      return b.depthwise(in, 3, 1, kOne);
+    case 5: {
+      if (single) return b.convolution(in, 3, 3, 8 + below(40), 1, kOne);
+      const int32_t other = b.convolution(in, 1, 1, shape[3]);
+      const TensorInfo& info = b.network().tensors[static_cast<size_t>(other)];
+      return b.binary(Operator::Addition, in, other, info.quantization.scales[0] * 1.3F, 100);
+    }
+    case 6:
+      return b.convolution(in, 3, 3, 1 + below(70), 1, kOne);
+    case 7:
+      return b.convolution(in, 3, 3, 1 + below(70), 2, {below(2), 1, below(2), 1});
+    case 8:
+      return b.depthwise(in, 3, 2, kOne);
+    case 9:
+      return b.pooling(in, PoolingType::Max, 2, 2,
+                       shape[1] % 2 == 0 && shape[2] % 2 == 0 ? Padding{} : Padding{0, 1, 0, 1});
+    case 10:
+      return b.pooling(in, PoolingType::Average, 3, 1, kOne);
+    case 11:
+      return b.pooling(in, PoolingType::Max, 2 + below(3), 1);
+    case 12:
+      return b.convolution(in, 1 + 2 * below(3), 1 + 2 * below(3), 1 + below(40));
+    default: {
+      const uint32_t rows = shape[1] % 2 == 0 ? shape[1] / 2 : shape[1];
+      return b.reshape(in, {1, rows, shape[1] / rows * shape[2], shape[3]});
+    }
+  }
+}
+
+bool isSupported(const Network& network, const Target& target) {
+  for (const NetworkOperation& operation : network.operations) {
+    SupportQuery query;
+    query.operation = operation.operation;
+    for (int32_t input : operation.inputs)
+      query.inputs.push_back(network.tensors[static_cast<size_t>(input)]);
+    if (!querySupport(target, query)) return false;
+  }
+  return true;
+}
+
+/// CARINA_ETHOSN_RANDOM networks per variant (default 25).
+void expectRandom(uint32_t steps, uint32_t seeds) {
+  const char* more = std::getenv("CARINA_ETHOSN_RANDOM");
+  const uint32_t count = more != nullptr ? static_cast<uint32_t>(std::atoi(more)) : seeds;
+  for (const Variant& variant : allVariants()) {
+    if (!variant.kernels) continue;
+    uint32_t ran = 0;
+    for (uint32_t seed = 0; ran < count && !::testing::Test::HasFailure(); ++seed) {
+      SCOPED_TRACE(fmt::format("{} seed {}", variant.name, seed));
+      NetworkBuilder builder(seed % 2 == 0 ? DataType::U8 : DataType::S8, seed);
+      std::mt19937& random = builder.random();
+      int32_t tensor = builder.input(6 + random() % 40, 6 + random() % 40, 1 + random() % 50);
+      for (uint32_t step = 0; step < steps; ++step) tensor = randomStep(builder, tensor, steps == 1);
+      builder.output(tensor);
+      const Target target = *makeTarget(variant, random() % 2 == 0 ? 0 : 32 * 1024 * variant.igs());
+      if (!isSupported(builder.network(), target)) continue;
+      ++ran;
+      expectRuns(builder, target);
+    }
+  }
+}
+
+TEST(EthosNCompiler, RandomOperations) {
+  expectRandom(1, 25);
+}
+
+TEST(EthosNCompiler, RandomChains) {
+  expectRandom(6, 10);
+}
+
+// Larger than SRAM: cut in rows, in channels, in both.
+TEST(EthosNCompiler, StripesOfLargeMaps) {
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(113, 65, 40), 3, 3, 12, 1, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(40, 24, 64), 3, 3, 256, 1, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(64, 40, 64), 3, 3, 48)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(113, 65, 40), 3, 3, 24, 2, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(96, 96, 96), 3, 1, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll(
+      [](NetworkBuilder& b) {
+        b.output(b.depthwise(b.input(96, 96, 96), 3, 2, {0, 1, 0, 1}));
+      },
+      0, 32 * 1024);
+  expectOnAll(
+      [](NetworkBuilder& b) {
+        b.output(b.pooling(b.input(96, 96, 64), PoolingType::Max, 3, 2, {0, 1, 0, 1}));
+      },
+      0, 32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.pooling(b.input(96, 96, 64), PoolingType::Max, 2, 2)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.relu(b.input(112, 112, 48), 20, 200)); }, 0, 32 * 1024);
+  expectOnAll(
+      [](NetworkBuilder& b) {
+        const int32_t x = b.input(96, 96, 40), y = b.input(96, 96, 40);
+        b.output(b.binary(Operator::Addition, x, y, 0.09F, 9));
+      },
+      0, 32 * 1024);
+}
+
+}  // namespace
+}  // namespace carina::ethosn::test
