@@ -20,6 +20,7 @@ void addSweep(CLI::App& app, Run& run);
 void addFirmware(CLI::App& app, Run& run);
 void addInspect(CLI::App& app, Run& run);
 void addAssemble(CLI::App& app, Run& run);
+void addOpt(CLI::App& app, Run& run);
 void addTargets(CLI::App& app, Run& run);
 
 }  // namespace carina::app

@@ -54,6 +54,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   addFirmware(app, run);
   addInspect(app, run);
   addAssemble(app, run);
+  addOpt(app, run);
   addTargets(app, run);
   app.footer(kFirstSteps);  // last: subcommands would inherit it
   if (argc < 2) {

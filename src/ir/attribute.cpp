@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/op_def.hpp"
+#include "ir/quoted.hpp"
 
 namespace carina::ir {
 namespace {
@@ -38,12 +39,27 @@ std::optional<bool> parseBool(std::string_view text) {
   return std::nullopt;
 }
 
+/// Where the first item of a list ends: at a comma outside of double quotes, or at the end.
+size_t itemEnd(std::string_view text) {
+  bool inside = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (inside && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      inside = !inside;
+    } else if (text[i] == ',' && !inside) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
 /// The items of "[a, b]"; a bare "a" is a list of one (ATen broadcasts int defaults to int[]).
 std::vector<std::string_view> listItems(std::string_view text) {
   std::vector<std::string_view> items;
   if (!text.empty() && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   while (!trim(text).empty()) {
-    const size_t comma = text.find(',');
+    const size_t comma = itemEnd(text);
     items.push_back(trim(text.substr(0, comma)));
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
@@ -69,11 +85,19 @@ std::string listText(const List& list, ItemText itemText) {
   return text + "]";
 }
 
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+/// "text" as quoted() writes it, 'text' as schemas do, or bare.
+std::optional<std::string> stringFrom(std::string_view text) {
+  const bool enclosed = text.size() >= 2 && text.front() == text.back();
+  if (enclosed && text.front() == '"') return unquoted(text.substr(1, text.size() - 2));
+  if (enclosed && text.front() == '\'') return std::string(text.substr(1, text.size() - 2));
+  return std::string(text);
+}
 
 }  // namespace
 
-std::string typeText(const Type& type) { return std::string(dtypeName(type.dtype)) + shapeText(type.shape); }
+std::string typeText(const Type& type) {
+  return std::string(dtypeName(type.dtype)) + shapeText(type.shape);
+}
 
 int OpDef::attributeIndex(std::string_view attributeName) const {
   for (size_t i = 0; i < attributes.size(); ++i) {
@@ -109,10 +133,9 @@ Result<Attribute> parseAttribute(const AttributeDef& def, std::string_view raw) 
       if (auto value = parseReal(text)) return Attribute(*value);
       return bad();
     case AttributeKind::String: {
-      if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
-        return Attribute(std::string(text.substr(1, text.size() - 2)));
-      }
-      return Attribute(std::string(text));
+      auto value = stringFrom(text);
+      if (!value) return bad();
+      return Attribute(std::move(*value));
     }
     case AttributeKind::Type:
       if (auto value = dtypeFromName(text)) return Attribute(*value);
@@ -141,7 +164,11 @@ Result<Attribute> parseAttribute(const AttributeDef& def, std::string_view raw) 
     }
     case AttributeKind::Strings: {
       Strings values;
-      for (std::string_view item : listItems(text)) values.emplace_back(item);
+      for (std::string_view item : listItems(text)) {
+        auto value = stringFrom(item);
+        if (!value) return bad();
+        values.push_back(std::move(*value));
+      }
       return Attribute(std::move(values));
     }
     case AttributeKind::Enum:
@@ -172,7 +199,9 @@ std::string attributeText(const AttributeDef& def, const Attribute& value) {
       return listText(v, [](int64_t item) { return std::to_string(item); });
     }
     std::string operator()(const Reals& v) const { return listText(v, realText); }
-    std::string operator()(const Strings& v) const { return listText(v, quoted); }
+    std::string operator()(const Strings& v) const {
+      return listText(v, [](const std::string& item) { return quoted(item); });
+    }
     std::string operator()(const Tensor& v) const { return typeText({v.dtype(), v.shape()}); }
   };
   return std::visit(Visitor{}, value);
@@ -181,22 +210,31 @@ std::string attributeText(const AttributeDef& def, const Attribute& value) {
 bool attributeFits(const AttributeDef& def, const Attribute& value) {
   if (std::holds_alternative<std::monostate>(value)) return def.optional;
   switch (def.kind) {
-    case AttributeKind::Bool: return std::holds_alternative<bool>(value);
-    case AttributeKind::Int: return std::holds_alternative<int64_t>(value);
-    case AttributeKind::Real: return std::holds_alternative<double>(value);
+    case AttributeKind::Bool:
+      return std::holds_alternative<bool>(value);
+    case AttributeKind::Int:
+      return std::holds_alternative<int64_t>(value);
+    case AttributeKind::Real:
+      return std::holds_alternative<double>(value);
     case AttributeKind::Scalar:
       return std::holds_alternative<bool>(value) || std::holds_alternative<int64_t>(value) ||
              std::holds_alternative<double>(value);
-    case AttributeKind::String: return std::holds_alternative<std::string>(value);
-    case AttributeKind::Type: return std::holds_alternative<DType>(value);
-    case AttributeKind::Ints: return std::holds_alternative<Ints>(value);
-    case AttributeKind::Reals: return std::holds_alternative<Reals>(value);
-    case AttributeKind::Strings: return std::holds_alternative<Strings>(value);
+    case AttributeKind::String:
+      return std::holds_alternative<std::string>(value);
+    case AttributeKind::Type:
+      return std::holds_alternative<DType>(value);
+    case AttributeKind::Ints:
+      return std::holds_alternative<Ints>(value);
+    case AttributeKind::Reals:
+      return std::holds_alternative<Reals>(value);
+    case AttributeKind::Strings:
+      return std::holds_alternative<Strings>(value);
     case AttributeKind::Enum: {
       const auto* index = std::get_if<int64_t>(&value);
       return index && *index >= 0 && static_cast<size_t>(*index) < def.enumerators.size();
     }
-    case AttributeKind::Tensor: return std::holds_alternative<Tensor>(value);
+    case AttributeKind::Tensor:
+      return std::holds_alternative<Tensor>(value);
   }
   return false;
 }

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/printer.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <unordered_map>
+
+#include "base/budget.hpp"
+#include "ir/parser.hpp"
+#include "ir/quoted.hpp"
+#include "ir/scanner.hpp"
 
 namespace carina::ir {
 namespace {
@@ -14,34 +22,80 @@ uint64_t checksum(ByteSpan bytes) {
 }
 
 std::string elementText(const Tensor& tensor, int64_t i) {
+  if (tensor.dtype() == DType::Float64) return fmt::format("{}", tensor.realAt(i));
   if (isFloat(tensor.dtype())) return fmt::format("{}", static_cast<float>(tensor.realAt(i)));
   return std::to_string(tensor.integerAt(i));
 }
 
+/// A name as it stands behind '%' or '@': in quotes where it is not plain, or is a number.
+std::string nameText(const std::string& name) {
+  const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return isPlainName(name) && !number ? name : quoted(name);
+}
+
+/// Whether elements have more patterns of bits than texts: there are many that mean NaN.
+bool hasNan(const Tensor& tensor) {
+  if (!isFloat(tensor.dtype())) return false;
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    if (std::isnan(tensor.realAt(i))) return true;
+  }
+  return false;
+}
+
+/// Whether all elements have the same bytes.
+bool isSplat(const Tensor& tensor) {
+  const ByteSpan bytes = tensor.bytes();
+  const auto size = static_cast<size_t>(dtypeSize(tensor.dtype()));
+  return bytes.size() > size && std::memcmp(bytes.data(), bytes.data() + size, bytes.size() - size) == 0;
+}
+
+std::string hexText(ByteSpan bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "0x";
+  text.reserve(2 + 2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += kDigits[static_cast<size_t>(byte) >> 4];
+    text += kDigits[static_cast<size_t>(byte) & 15];
+  }
+  return text;
+}
+
 class Printer {
  public:
-  explicit Printer(const PrintOptions& options) : options_(options) {}
+  explicit Printer(const PrintOptions& options)
+      : options_(options), splat_(static_cast<uint64_t>(kMostSplatBytes)) {}
 
+  /// %name; %name#2 for the second value of that name in its graph; %0, %1, ... for values without one.
   std::string valueName(const Value* value) {
     if (!value) return "_";
-    if (!value->name.empty()) return "%" + value->name;
-    auto [it, isNew] = numbers_.try_emplace(value, nextNumber_);
-    if (isNew) ++nextNumber_;
-    return "%" + std::to_string(it->second);
+    const auto [label, isNew] = labels_.try_emplace(value);
+    if (!isNew) return label->second;
+    if (value->name.empty()) {
+      label->second = "%" + std::to_string(nextNumber_++);
+    } else {
+      const int copy = ++names_[value->name];
+      label->second = "%" + nameText(value->name) + (copy > 1 ? fmt::format("#{}", copy) : "");
+    }
+    return label->second;
   }
 
   std::string quantizationText(const Value* value) {
     if (!value->quantization) return "";
     const Quantization& q = *value->quantization;
-    if (q.scales.size() == 1) return fmt::format("<{}:{}>", q.scales[0], q.zeroPoints.empty() ? 0 : q.zeroPoints[0]);
-    return fmt::format("<{} scales, axis {}>", q.scales.size(), q.axis);
+    const bool one = q.scales.size() == 1 && q.zeroPoints.size() == 1 && q.axis < 0;
+    if (one) return fmt::format("<{}:{}>", q.scales[0], q.zeroPoints[0]);
+    if (!options_.exact) return fmt::format("<{} scales, axis {}>", q.scales.size(), q.axis);
+    const std::string axis = q.axis < 0 ? "" : fmt::format(", axis {}", q.axis);
+    return fmt::format("<[{}]:[{}]{}>", fmt::join(q.scales, ", "), fmt::join(q.zeroPoints, ", "), axis);
   }
 
-  std::string constantText(const Value* value) {
-    const Tensor& tensor = value->constant();
-    if (tensor.numElements() > options_.constantElements) {
-      return fmt::format("#{:016x}", checksum(tensor.bytes()));
-    }
+  std::string contentsText(const Tensor& tensor) {
+    const bool large = tensor.numElements() > options_.constantElements;
+    if (large && !options_.exact) return fmt::format("#{:016x}", checksum(tensor.bytes()));
+    if (options_.exact && hasNan(tensor)) return hexText(tensor.bytes());
+    if (large && isSplat(tensor) && splat_.take(static_cast<uint64_t>(tensor.numBytes())))
+      return "splat " + elementText(tensor, 0);
+    if (large) return hexText(tensor.bytes());
     std::string text = "[";
     for (int64_t i = 0; i < tensor.numElements(); ++i) {
       if (i) text += ", ";
@@ -59,34 +113,18 @@ class Printer {
     if (!node.results().empty()) out += " = ";
     out += node.opName();
     out += '(';
-    const OpDef& def = node.def();
-    bool first = true;
-    for (size_t g = 0; g < def.operands.size(); ++g) {
-      const auto group = node.operandGroup(g);
-      if (def.operands[g].arity == Arity::Optional && group.empty()) continue;
-      out += first ? "" : ", ";
-      first = false;
-      if (def.operands[g].arity == Arity::Variadic) out += '[';
-      for (size_t i = 0; i < group.size(); ++i) out += (i ? ", " : "") + valueName(group[i]);
-      if (def.operands[g].arity == Arity::Variadic) out += ']';
-    }
+    operands(node, out);
     out += ')';
     attributes(node, out);
-    if (options_.locations && node.location()) {
-      out += "  // " + node.where();
-      if (!node.location()->source.empty()) out += " at " + node.location()->source;
-    }
-    for (const auto& region : node.regions()) {
-      if (!region) continue;
-      out += "\n";
-      graph(*region, indent + 2, out);
-    }
+    location(node, out);
+    regions(node, indent, out);
     out += '\n';
   }
 
   void graph(const Graph& graph, int indent, std::string& out) {
     const std::string pad(static_cast<size_t>(indent), ' ');
-    out += pad + "graph @" + graph.name + "(";
+    const std::unordered_map<std::string, int> outerNames = std::exchange(names_, {});
+    out += pad + "graph @" + (graph.name.empty() ? "" : nameText(graph.name)) + "(";
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       const Value* input = graph.inputs()[i];
       out += (i ? ", " : "") + valueName(input) + ": " + typeText(input->type) + quantizationText(input);
@@ -95,20 +133,71 @@ class Printer {
     std::string body;
     for (const auto& constant : graph.constants()) {
       body += pad + "  " + valueName(constant.get()) + ": " + typeText(constant->type) +
-              quantizationText(constant.get()) + " = " + constantText(constant.get()) + "\n";
+              quantizationText(constant.get()) + " = " + contentsText(constant->constant()) + "\n";
     }
     for (const Node* n : graph.nodes()) node(*n, indent + 2, body);
-    for (size_t i = 0; i < graph.outputs().size(); ++i) out += (i ? ", " : "") + valueName(graph.outputs()[i]);
+    for (size_t i = 0; i < graph.outputs().size(); ++i)
+      out += (i ? ", " : "") + valueName(graph.outputs()[i]);
     out += ") {\n" + body + pad + "}\n";
+    names_ = outerNames;
   }
 
  private:
+  void operands(const Node& node, std::string& out) {
+    const OpDef& def = node.def();
+    size_t groups = def.operands.size();
+    while (groups > 0 && def.operands[groups - 1].arity == Arity::Optional &&
+           node.operandGroup(groups - 1).empty())
+      --groups;
+    for (size_t g = 0; g < groups; ++g) {
+      const auto group = node.operandGroup(g);
+      out += g ? ", " : "";
+      if (def.operands[g].arity == Arity::Optional && group.empty()) out += '_';
+      if (def.operands[g].arity == Arity::Variadic) out += '[';
+      for (size_t i = 0; i < group.size(); ++i) out += (i ? ", " : "") + valueName(group[i]);
+      if (def.operands[g].arity == Arity::Variadic) out += ']';
+    }
+  }
+
+  void location(const Node& node, std::string& out) const {
+    if (!node.location()) return;
+    const Location& location = *node.location();
+    if (options_.exact) {
+      out += " loc(";
+      const std::string* const parts[] = {&location.name, &location.modulePath, &location.source};
+      size_t count = 3;
+      while (count > 0 && parts[count - 1]->empty()) --count;
+      for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + quoted(*parts[i]);
+      out += ')';
+    } else if (options_.locations) {
+      std::string text = node.where();
+      if (!location.source.empty()) text += " at " + location.source;
+      std::replace(text.begin(), text.end(), '\n', ' ');
+      out += "  // " + text;
+    }
+  }
+
+  void regions(const Node& node, int indent, std::string& out) {
+    size_t count = node.regions().size();
+    while (count > 0 && !node.regions()[count - 1]) --count;
+    for (size_t i = 0; i < count; ++i) {
+      out += '\n';
+      if (node.regions()[i]) {
+        graph(*node.regions()[i], indent + 2, out);
+      } else {
+        out.append(static_cast<size_t>(indent) + 2, ' ');
+        out += '_';
+      }
+    }
+  }
+
   void attributes(const Node& node, std::string& out) {
     const OpDef& def = node.def();
     std::string text;
     for (size_t i = 0; i < def.attributes.size(); ++i) {
       const AttributeDef& attribute = def.attributes[i];
-      const std::string value = attributeText(attribute, node.attribute(i));
+      std::string value = attributeText(attribute, node.attribute(i));
+      if (const auto* tensor = std::get_if<Tensor>(&node.attribute(i))) value += " " + contentsText(*tensor);
       if (!attribute.defaultText.empty()) {
         auto byDefault = parseAttribute(attribute, attribute.defaultText);
         if (byDefault.ok() && attributeText(attribute, *byDefault) == value) continue;
@@ -119,7 +208,9 @@ class Printer {
   }
 
   PrintOptions options_;
-  std::unordered_map<const Value*, int> numbers_;
+  Budget splat_;
+  std::unordered_map<const Value*, std::string> labels_;
+  std::unordered_map<std::string, int> names_;  // of the graph that is printed: values that have each
   int nextNumber_ = 0;
 };
 

@@ -37,9 +37,13 @@ TEST(Attribute, RefusesWhatDoesNotRead) {
   EXPECT_FALSE(attributeFits(def(AttributeKind::Int), Attribute(1.0)));
 }
 
-RC_GTEST_PROP(Attribute, TextReadsBack, (const std::vector<int64_t>& ints, double real, int64_t integer)) {
-  for (const auto& [kind, value] : {std::pair(AttributeKind::Ints, Attribute(ints)), std::pair(AttributeKind::Int, Attribute(integer)),
-                                    std::pair(AttributeKind::Real, Attribute(real))}) {
+RC_GTEST_PROP(Attribute, TextReadsBack,
+              (const std::vector<int64_t>& ints, double real, int64_t integer, const std::string& text,
+               const std::vector<std::string>& texts)) {
+  for (const auto& [kind, value] :
+       {std::pair(AttributeKind::Ints, Attribute(ints)), std::pair(AttributeKind::Int, Attribute(integer)),
+        std::pair(AttributeKind::Real, Attribute(real)), std::pair(AttributeKind::String, Attribute(text)),
+        std::pair(AttributeKind::Strings, Attribute(texts))}) {
     const AttributeDef d = def(kind);
     auto read = parseAttribute(d, attributeText(d, value));
     RC_ASSERT(read.ok());

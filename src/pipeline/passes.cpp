@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/passes.hpp"
+
+#include "aten/composites.hpp"
+#include "aten/empty_tensors.hpp"
+#include "aten/functionalize.hpp"
+#include "aten/ops.hpp"
+#include "aten/synonyms.hpp"
+#include "base/nearest.hpp"
+#include "compiler/legalize.hpp"
+#include "compiler/split_weights.hpp"
+#include "compiler/storage.hpp"
+#include "cpu/kernel_form.hpp"
+#include "ir/invalid_node.hpp"
+#include "ir/pass.hpp"
+#include "ir/verifier.hpp"
+#include "lower/decompose.hpp"
+#include "lower/decompose_rules.hpp"
+#include "lower/lower.hpp"
+#include "lower/single_precision.hpp"
+#include "lower_tfl/lower.hpp"
+#include "npu_ir/ops.hpp"
+#include "partition/partition.hpp"
+#include "partition/units.hpp"
+#include "quantize/carried.hpp"
+#include "quantize/quantize.hpp"
+#include "tfl/ops.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+// Passes of one argument as entries of the table.
+template <Status (*Pass)(ir::Graph&)>
+Status plain(ir::Graph& graph, const PassSettings&) {
+  return Pass(graph);
+}
+
+/// One family of rewrites to its fixpoint.
+template <void (*Add)(std::vector<ir::Rewrite>&)>
+Status rewrites(ir::Graph& graph, const PassSettings&) {
+  std::vector<ir::Rewrite> family;
+  Add(family);
+  return ir::rewriteToFixpoint(graph, family);
+}
+
+Status eraseDead(ir::Graph& graph, const PassSettings&) {
+  graph.eraseDeadNodes();
+  return {};
+}
+
+Status functionalize(ir::Graph& graph, const PassSettings&) {
+  return aten::functionalize(graph);
+}
+
+Status eraseAssertions(ir::Graph& graph, const PassSettings&) {
+  lower::eraseAssertions(graph);
+  return {};
+}
+
+Status toSinglePrecision(ir::Graph& graph, const PassSettings&) {
+  lower::toSinglePrecision(graph);
+  return {};
+}
+
+Status removeIdentities(ir::Graph& graph, const PassSettings&) {
+  return ir::rewriteToFixpoint(graph, std::vector<ir::Rewrite>{lower::removeIdentity});
+}
+
+Status foldConstants(ir::Graph& graph, const PassSettings&) {
+  return lower::foldConstants(graph, lower::FoldQuantization::No);
+}
+
+Status foldWeights(ir::Graph& graph, const PassSettings&) {
+  return lower::foldConstants(graph, lower::FoldQuantization::Yes);
+}
+
+Status replaceBy(ir::Graph& graph, Result<ir::Graph> lowered) {
+  if (!lowered) return std::move(lowered).error();
+  graph = std::move(*lowered);
+  return {};
+}
+
+Status lowerAten(ir::Graph& graph, const PassSettings&) {
+  return replaceBy(graph, lower::lowerToTosa(graph));
+}
+
+Status lowerTfl(ir::Graph& graph, const PassSettings&) {
+  CARINA_TRY(lower_tfl::Lowered lowered, lower_tfl::lowerToTosa(graph));
+  graph = std::move(lowered.tosa);
+  return {};
+}
+
+Status legalize(ir::Graph& graph, const PassSettings& settings) {
+  CARINA_RETURN_IF_ERROR(tosa::verify(graph, {.extensions = tosa::kIntegerExtensions}));
+  return replaceBy(graph, compiler::legalize(graph, *settings.target));
+}
+
+Status splitWeights(ir::Graph& graph, const PassSettings&) {
+  compiler::splitWeights(graph);
+  return {};
+}
+
+constexpr Dialect kAny = Dialect::Any, kAten = Dialect::Aten, kTosa = Dialect::Tosa, kNpu = Dialect::Npu;
+
+constexpr NamedPass kPasses[] = {
+    {"erase-dead-nodes", kAny, kAny, false, "removes nodes whose results nobody uses, and unused constants",
+     eraseDead},
+    // What the reader of .pt2 files does.
+    {"functionalize", kAten, kAten, false, "replaces writes into tensors by functional operators",
+     functionalize},
+    {"replace-aliases", kAten, kAten, false, "replaces operators that are others under another name",
+     plain<aten::replaceSynonyms>},
+    {"replace-composites", kAten, kAten, false, "replaces operators that a few simpler ones compute exactly",
+     plain<aten::replaceComposites>},
+    // Decomposition.
+    {"remove-empty-tensors", kAten, kAten, false, "removes tensors without elements",
+     plain<aten::removeEmptyTensors>},
+    {"to-single-precision", kAten, kAten, false,
+     "computes networks of float64, float16 and bfloat16 in float32", toSinglePrecision},
+    {"settle-parameters", kAten, kAten, false, "turns quantize nodes over constants into integer constants",
+     plain<quantize::settleParameters>},
+    {"normalize-prequantized", kAten, kAten, false,
+     "gives networks that come quantized the form that the quantizer writes",
+     plain<quantize::normalizeCarried>},
+    {"erase-assertions", kAten, kAten, false, "removes checks of properties that export fixed",
+     eraseAssertions},
+    {"fold-constants", kAten, kAten, false, "computes what depends on constants only", foldConstants},
+    {"fold-weights", kAten, kAten, false, "the same, dequantized weights too", foldWeights},
+    {"remove-identities", kAten, kAten, false, "removes operators that give their operand unchanged",
+     removeIdentities},
+    {"decompose-einsum", kAten, kAten, false, "einsum as products of matrices",
+     rewrites<lower::addEinsumRewrites>},
+    {"decompose-matrix", kAten, kAten, false, "products with constants as linear layers",
+     rewrites<lower::addMatrixRewrites>},
+    {"decompose-norm", kAten, kAten, false, "softmax, normalizations and variance",
+     rewrites<lower::addNormRewrites>},
+    {"decompose-attention", kAten, kAten, false, "scaled_dot_product_attention",
+     rewrites<lower::addAttentionRewrites>},
+    {"decompose-pointwise", kAten, kAten, false, "division, glu, masked_fill, prelu and the like",
+     rewrites<lower::addPointwiseRewrites>},
+    {"decompose-function", kAten, kAten, false, "hypot, logaddexp, lerp and the like",
+     rewrites<lower::addFunctionRewrites>},
+    {"decompose-transposed", kAten, kAten, false, "transposed convolution in three dimensions",
+     rewrites<lower::addTransposedRewrites>},
+    {"decompose-recurrent", kAten, kAten, false, "lstm, gru, rnn and their cells",
+     rewrites<lower::addRecurrentRewrites>},
+    {"decompose-types", kAten, kAten, false, "operands of different types, integers and numbers",
+     rewrites<lower::addTypeRewrites>},
+    {"decompose-logic", kAten, kAten, false, "logic of numbers, arithmetic of bools and integers",
+     rewrites<lower::addLogicRewrites>},
+    {"decompose-window", kAten, kAten, false, "unfold, im2col, col2im, as_strided, circular padding",
+     rewrites<lower::addWindowRewrites>},
+    {"decompose-pool", kAten, kAten, false, "pools of volumes, adaptive pools",
+     rewrites<lower::addPoolRewrites>},
+    {"decompose-resize", kAten, kAten, false, "resizing of lines and volumes, bicubic",
+     rewrites<lower::addResizeRewrites>},
+    {"decompose-grid", kAten, kAten, false, "sampling at known positions", rewrites<lower::addGridRewrites>},
+    {"decompose-index", kAten, kAten, false, "several indices, index_copy, index_add",
+     rewrites<lower::addIndexRewrites>},
+    {"decompose-scatter", kAten, kAten, false, "scatter, scatter_reduce, masked_scatter",
+     rewrites<lower::addScatterRewrites>},
+    {"decompose-scan", kAten, kAten, false, "running products, order statistics, distances",
+     rewrites<lower::addScanRewrites>},
+    {"decompose-rank", kAten, kAten, false, "dimensions beyond the six of TOSA",
+     rewrites<lower::addRankRewrites>},
+    {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
+     plain<lower::decompose>},
+    {"fold-batch-norms", kAten, kAten, false, "folds batch norms into the layers in front",
+     plain<quantize::foldBatchNorms>},
+    // Quantized networks to TOSA, or to the CPU's kernels.
+    {"separate-dequantizes", kAten, kAten, false, "gives every dequantize node a single use",
+     plain<partition::separateDequantizes>},
+    {"kernel-form", kAten, kAten, false, "operators for the CPU as those that have kernels",
+     plain<cpu::toKernelForm>},
+    {"lower-to-tosa", kAten, kTosa, false, "a quantized graph as TOSA with integer arithmetic", lowerAten},
+    {"lower-tfl-to-tosa", Dialect::Tfl, kTosa, false, "a TensorFlow Lite graph as TOSA", lowerTfl},
+    // The compiler.
+    {"legalize", kTosa, kNpu, true, "TOSA as operations of the target", legalize},
+    {"split-weights", kNpu, kNpu, false, "convolutions of many weights as several over output channels",
+     splitWeights},
+    {"make-addressable", kNpu, kNpu, false, "views and joins as addressing, with copies where it takes some",
+     plain<compiler::makeAddressable>},
+};
+
+const NamedPass* findPass(std::string_view name) {
+  for (const NamedPass& pass : kPasses) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+bool belongsTo(const ir::Node& node, Dialect dialect) {
+  switch (dialect) {
+    case Dialect::Any:
+      return true;
+    case Dialect::Aten:
+      return aten::findReadable(node.opName()) == &node.def() || node.is(partition::delegateCallDef());
+    case Dialect::Tfl:
+      return tfl::isOperator(&node);
+    case Dialect::Tosa:
+      return tosa::isOperator(&node);
+    case Dialect::Npu:
+      return npu_ir::isOperator(&node);
+  }
+  return false;
+}
+
+/// Passes look operators up by number: that of another dialect would be taken for one of their own.
+Status checkDialect(const ir::Graph& graph, const NamedPass& pass) {
+  for (const ir::Node* node : graph.nodes()) {
+    if (!belongsTo(*node, pass.takes)) {
+      return fail("the pass takes graphs of the {} dialect, this one has {}", dialectName(pass.takes),
+                  node->opName())
+          .withRemedy("'carina opt --list-passes' shows what each pass takes and gives");
+    }
+    if (node->is(partition::delegateCallDef())) continue;
+    for (const auto& region : node->regions()) {
+      if (region) CARINA_RETURN_IF_ERROR(checkDialect(*region, pass));
+    }
+  }
+  return {};
+}
+
+Status verified(const ir::Graph& graph) {
+  const Status status = ir::verify(graph);
+  if (status.ok()) return {};
+  const Diagnostic& first = status.error().diagnostics().front();
+  return fail("the graph is invalid behind this pass: {}: {}", first.place, first.message)
+      .withRemedy(
+          "a pass before it may have to run first; if none does, this is a bug in Carina: please report it");
+}
+
+Status runOne(ir::Graph& graph, const NamedPass& pass, const PassSettings& settings) {
+  CARINA_RETURN_IF_ERROR(checkDialect(graph, pass));
+  if (pass.needsTarget && !settings.target)
+    return fail("the pass depends on the target").withRemedy("name one with --target");
+  return ir::rejectInvalidNodes("", [&] { return pass.run(graph, settings); });
+}
+
+}  // namespace
+
+std::string_view dialectName(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::Any:
+      return "any";
+    case Dialect::Aten:
+      return "aten";
+    case Dialect::Tfl:
+      return "tfl";
+    case Dialect::Tosa:
+      return "tosa";
+    case Dialect::Npu:
+      return "npu";
+  }
+  return "";
+}
+
+std::span<const NamedPass> namedPasses() {
+  return kPasses;
+}
+
+const ir::OperatorSet& allOperators() {
+  static const ir::OperatorSet kOperators{
+      [](std::string_view name) -> const ir::OpDef* {
+        for (const auto find :
+             {aten::findReadable, tosa::findOperator, tfl::findOperator, npu_ir::findOperator}) {
+          if (const ir::OpDef* def = find(name)) return def;
+        }
+        return name == partition::delegateCallDef().name ? &partition::delegateCallDef() : nullptr;
+      },
+      [] {
+        std::vector<std::string> names{std::string(partition::delegateCallDef().name)};
+        for (const auto operators : {aten::operators, tosa::operators, tfl::operators, npu_ir::operators}) {
+          for (const ir::OpDef& def : operators()) names.emplace_back(def.name);
+        }
+        return names;
+      }};
+  return kOperators;
+}
+
+Status runNamedPasses(ir::Graph& graph, std::span<const std::string> names, const PassSettings& settings,
+                      bool verifyEach) {
+  std::vector<const NamedPass*> chosen;
+  for (const std::string& name : names) {
+    chosen.push_back(findPass(name));
+    if (chosen.back()) continue;
+    std::vector<std::string> known;
+    for (const NamedPass& pass : kPasses) known.emplace_back(pass.name);
+    const std::string nearest = nearestWord(name, known);
+    return fail("there is no pass '{}'", name)
+        .at("--passes")
+        .withRemedy(nearest.empty() ? "'carina opt --list-passes' lists the passes"
+                                    : fmt::format("did you mean '{}'?", nearest));
+  }
+  for (const NamedPass* pass : chosen) {
+    Status status = runOne(graph, *pass, settings);
+    if (status.ok() && (verifyEach || pass == chosen.back())) status = verified(graph);
+    if (status.ok()) continue;
+    std::vector<Diagnostic> diagnostics = status.error().diagnostics();
+    for (Diagnostic& diagnostic : diagnostics)
+      diagnostic.place =
+          fmt::format("{}{}{}", pass->name, diagnostic.place.empty() ? "" : ": ", diagnostic.place);
+    return Error(std::move(diagnostics));
+  }
+  return {};
+}
+
+}  // namespace carina::pipeline
