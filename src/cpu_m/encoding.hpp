@@ -131,5 +131,14 @@ std::span<const Encoding> dataProcessingEncodings();
 std::span<const Encoding> loadStoreEncodings();
 std::span<const Encoding> branchSystemEncodings();
 std::span<const Encoding> multiplyDspEncodings();
+std::span<const Encoding> floatingPointEncodings();
+std::span<const Encoding> floatingPointTransferEncodings();
+std::span<const Encoding> mvePredicateEncodings();
+std::span<const Encoding> mveIntegerEncodings();
+std::span<const Encoding> mveShiftEncodings();
+std::span<const Encoding> mveMoveEncodings();
+std::span<const Encoding> mveReduceEncodings();
+std::span<const Encoding> mveMemoryEncodings();
+std::span<const Encoding> mveFloatEncodings();
 
 }  // namespace carina::cpu_m

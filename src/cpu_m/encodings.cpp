@@ -12,8 +12,20 @@ namespace {
 /// In the order in which they are tried.
 using Group = std::span<const Encoding> (*)();
 constexpr Group kGroups[] = {
-    thumb16Encodings,        branchSystemEncodings, loadStoreEncodings,
-    dataProcessingEncodings, multiplyDspEncodings,
+    thumb16Encodings,
+    mvePredicateEncodings,  // VCTP lies between the low-overhead loops
+    branchSystemEncodings,
+    loadStoreEncodings,
+    dataProcessingEncodings,
+    multiplyDspEncodings,
+    floatingPointEncodings,
+    floatingPointTransferEncodings,
+    mveIntegerEncodings,
+    mveShiftEncodings,
+    mveMoveEncodings,
+    mveMemoryEncodings,
+    mveFloatEncodings,
+    mveReduceEncodings,  // its rows leave holes for those before it
 };
 
 CompiledEncoding compile(const Encoding& row) {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floating-point and vector instructions one by one: worked values, predication, what does not depend on
+// data.
+#include <gtest/gtest.h>
+
+#include "cpu_m/core.hpp"
+#include "machine.hpp"
+
+namespace carina::cpu_m {
+namespace {
+
+using Words = std::array<uint32_t, 4>;
+
+/// Executes 32-bit instructions from the start of the code memory.
+struct VectorMachine : Machine {
+  using Machine::Machine;
+
+  Stop execute(std::initializer_list<uint32_t> codes) {
+    uint32_t address = kCode;
+    for (const uint32_t code : codes) {
+      setWord(address, code << 16 | code >> 16);
+      address += 4;
+    }
+    setWord(address, 0xbf30);  // WFI
+    core.codeChanged();
+    core.state.pc = kCode;
+    return core.run(1000);
+  }
+  void setQ(uint32_t q, Words words) {
+    for (uint32_t i = 0; i < 4; ++i) core.state.setElement<uint32_t>(4 * q + i, words[i]);
+  }
+  Words q(uint32_t number) const {
+    Words words;
+    for (uint32_t i = 0; i < 4; ++i) words[i] = core.state.element<uint32_t>(4 * number + i);
+    return words;
+  }
+  /// A context that is active already, so that it is not reset by the first instruction.
+  void activate() {
+    execute({0xeef10a10});  // vmrs r0, fpscr
+    core.state.setFpscrWord(0x00040000);
+  }
+};
+
+TEST(Vector, SaturatesAndSetsQc) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(1, {0x80000000, 0x80000000, 0x40000000, 5});
+  m.setQ(2, {0x80000000, 0x7fffffff, 1, 7});
+  m.execute({0xef220b44});  // vqdmulh.s32 q0, q1, q2
+  EXPECT_EQ(m.q(0), (Words{0x7fffffff, 0x80000001, 0, 0}));
+  EXPECT_EQ(m.core.state.fpscr & (1u << 27), 1u << 27);
+}
+
+TEST(Vector, MergesByBytesAndSetsQcByElements) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(0, {0x11111111, 0x22222222, 0x33333333, 0x44444444});
+  m.setQ(1, {0x7fffffff, 1, 2, 3});
+  m.core.state.vpr = 0x00880000 | 0x5a30;  // lane 0 is not active
+  m.execute({0xef220052});                 // vqadd.s32 q0, q1, q1
+  // Only bytes with a bit in P0: 0000, 0011, 1010, 0101.
+  EXPECT_EQ(m.q(0), (Words{0x11111111, 0x22220002, 0x00330033, 0x44004406}));
+  EXPECT_EQ(m.core.state.fpscr & (1u << 27), 0u);
+}
+
+TEST(Vector, VptBlockInvertsForElse) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.vpr = 0x00ff;
+  m.setQ(0, {0, 0, 0, 0});
+  m.core.state.r[1] = 1;
+  m.core.state.r[2] = 2;
+  // vpste; vdupt.32 q0, r1; vdupe.32 q0, r2
+  m.execute({0xfe718f4d, 0xeea01b10, 0xeea02b10});
+  EXPECT_EQ(m.q(0), (Words{1, 1, 2, 2}));
+  EXPECT_EQ(m.core.state.vpr, 0xff00u);
+}
+
+TEST(Vector, TailOfALoopLeavesElementsAlone) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.r[0] = Machine::kData;
+  m.core.state.r[14] = 5;
+  m.core.state.ltpsize = 0;
+  std::memset(m.at(Machine::kData), 0xaa, 32);
+  m.setQ(1, {0x01010101, 0x02020202, 0x03030303, 0x04040404});
+  m.execute({0xeca03e10});  // vstrb.8 q1, [r0], #16
+  EXPECT_EQ(m.word(Machine::kData), 0x01010101u);
+  EXPECT_EQ(m.word(Machine::kData + 4), 0xaaaaaa02u);
+  EXPECT_EQ(m.core.state.r[0], Machine::kData + 16);
+  m.execute({0xed105e10});  // vldrb.8 q2, [r0, #-16]
+  EXPECT_EQ(m.q(2), (Words{0x01010101, 0x02, 0, 0}));
+}
+
+TEST(Vector, ReducesWithExchangeAndSubtraction) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(1, {1, 2, 0, 0});
+  m.setQ(2, {0x10, 0x20, 0, 0});
+  m.execute({0xeef30e04, 0xeef33e04, 0xeef34e05, 0xeef37e05});
+  // vmladav.s32 r0; vmladavx.s32 r2; vmlsdav.s32 r4; vmlsdavx.s32 r6
+  EXPECT_EQ(m.core.state.r[0], 0x50u);
+  EXPECT_EQ(m.core.state.r[2], 0x40u);
+  EXPECT_EQ(m.core.state.r[4], 0xffffffd0u);
+  EXPECT_EQ(m.core.state.r[6], 0u);
+}
+
+TEST(Vector, ShiftsThroughTheCarryRegister) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(0, {0x80000001, 0, 0xffffffff, 0x12345678});
+  m.core.state.r[1] = 0x55;
+  m.execute({0xeea40fc1});  // vshlc q0, r1, #4
+  EXPECT_EQ(m.q(0), (Words{0x15, 8, 0xfffffff0, 0x2345678f}));
+  EXPECT_EQ(m.core.state.r[1], 1u);
+}
+
+TEST(Vector, DeinterleavesFourVectors) {
+  VectorMachine m;
+  m.activate();
+  for (uint32_t i = 0; i < 64; ++i) *m.at(Machine::kData + i) = static_cast<uint8_t>(i);
+  m.core.state.r[0] = Machine::kData;
+  m.execute({0xfc901e01, 0xfc901e21, 0xfc901e41, 0xfcb01e61});  // vld40.8 ... vld43.8 {q0-q3}, [r0]!
+  EXPECT_EQ(m.q(0), (Words{0x0c080400, 0x1c181410, 0x2c282420, 0x3c383430}));
+  EXPECT_EQ(m.q(3), (Words{0x0f0b0703, 0x1f1b1713, 0x2f2b2723, 0x3f3b3733}));
+  EXPECT_EQ(m.core.state.r[0], Machine::kData + 64);
+}
+
+TEST(Vector, CountersWrap) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.r[0] = 12;
+  m.core.state.r[1] = 16;
+  m.execute({0xee210fe0});  // viwdup.u32 q0, r0, r1, #4
+  EXPECT_EQ(m.q(0), (Words{12, 0, 4, 8}));
+  EXPECT_EQ(m.core.state.r[0], 12u);
+}
+
+TEST(Vector, FloatingPointFlushesWhateverFpscrSays) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.fpscr = 1u << 22;  // towards plus infinity, for scalars
+  m.setQ(1, {0x3f800001, 0x00000001, 0x7f800000, 0x40000000});
+  m.setQ(2, {0x33000000, 0x00000001, 0xff800000, 0x40400000});
+  m.execute({0xef020d44});  // vadd.f32 q0, q1, q2
+  EXPECT_EQ(m.q(0), (Words{0x3f800001, 0, 0x7fc00000, 0x40a00000}));
+  EXPECT_EQ(m.core.state.fpscr & 0x9f, 0x91u);
+  m.execute({0xee320a04});  // vadd.f32 s0, s4, s8
+  EXPECT_EQ(m.core.state.element<uint32_t>(0), 0x3f800002u);
+}
+
+TEST(Vector, MisalignedElementsFault) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.r[0] = Machine::kData + 2;
+  const Stop stop = m.execute({0xed101f00});  // vldrw.u32 q0, [r0]
+  EXPECT_EQ(stop.reason, StopReason::Unaligned);
+  EXPECT_EQ(m.core.state.pc, Machine::kCode);
+}
+
+TEST(Vector, FaultsLeaveBaseAndVectorAlone) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(0, {1, 2, 3, 4});
+  m.core.state.r[0] = 0x50000000;
+  const Stop stop = m.execute({0xecb01e04});  // vldrb.8 q0, [r0], #4
+  EXPECT_EQ(stop.reason, StopReason::ReadFault);
+  EXPECT_EQ(stop.address, 0x50000000u);
+  EXPECT_EQ(m.core.state.r[0], 0x50000000u);
+  EXPECT_EQ(m.q(0), (Words{1, 2, 3, 4}));
+}
+
+TEST(SystemRegisters, ShowWhatTheCoreHas) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.r[0] = 0xffffffff;
+  m.execute({0xeee10a10, 0xeef11a10, 0xeef22a10, 0xeeec0a10, 0xeefc3a10, 0xeefd4a10});
+  EXPECT_EQ(m.core.state.r[1], 0xffcf009fu);  // FPSCR
+  EXPECT_EQ(m.core.state.r[2], 0xf8000000u);  // FPSCR_nzcvqc
+  EXPECT_EQ(m.core.state.r[3], 0x00ffffffu);  // VPR: the rest is RES0
+  EXPECT_EQ(m.core.state.r[4], 0x0000ffffu);  // P0
+  VectorMachine small(kDsp | kFloat);
+  small.activate();
+  small.core.state.r[0] = 0xffffffff;
+  small.execute({0xeee10a10, 0xeef11a10});
+  EXPECT_EQ(small.core.state.r[1], 0xf7c0009fu);
+  EXPECT_EQ(small.execute({0xeefc3a10}).reason, StopReason::Undefined);
+}
+
+TEST(SystemRegisters, VprIsPrivileged) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.control[m.core.state.world] |= kControlUnprivileged;
+  m.core.state.vpr = 0x00881234;
+  m.core.state.r[0] = 0x5678;
+  m.execute({0xeefc1a10, 0xeeec0a10, 0xeefd2a10});
+  EXPECT_EQ(m.core.state.r[1], 0u);
+  EXPECT_EQ(m.core.state.r[2], 0x1234u);
+}
+
+TEST(FloatingPoint, NeedsItsUnit) {
+  VectorMachine m;
+  m.core.setCoprocessorAccess(0);
+  EXPECT_EQ(m.execute({0xee300a00}).reason, StopReason::NoCoprocessor);  // vadd.f32 s0, s0, s0
+  VectorMachine single(kFloat);
+  EXPECT_EQ(single.execute({0xee300b00}).reason, StopReason::Undefined);  // vadd.f64 d0, d0, d0
+}
+
+TEST(FloatingPoint, MultipleRegistersGoThroughMemory) {
+  VectorMachine m;
+  m.activate();
+  for (uint32_t i = 0; i < 32; ++i) m.core.state.setElement<uint32_t>(i, 0x100 + i);
+  const uint32_t top = m.core.state.r[13];
+  m.execute({0xed2d8b10, 0xecbd0b10});  // vpush {d8-d15}; vpop {d0-d7}
+  EXPECT_EQ(m.core.state.r[13], top);
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(m.core.state.element<uint32_t>(i), 0x110 + i);
+}
+
+}  // namespace
+}  // namespace carina::cpu_m
