@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto image = readElf(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   (void)readImageNote(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   if (!image.ok()) return 0;
-  (void)checkForCortexM33(image->attributes).ok();
+  (void)checkForCortexM(image->attributes).ok();
   (void)image->nameOf(image->entry);
   if (!loadImage(*image, bus).ok()) return 0;
   const auto table = findVectorTable(*image, board, bus, {});

@@ -4,7 +4,7 @@
 # written again, the same file). One row per network and target; bytes and NPU cycles are the same in all ways, or
 # the row is missing and the exit status 1.
 # usage: three_ways.sh BUILD      the networks under models/ and, when CARINA_FIXTURES (default ../shared) is there, the five
-# large ones of fixtures/models, on one target of each family. Needs the cross compiler and carina-cpu-unicorn.
+# large ones of fixtures/models, on one target of each family. Needs the cross compiler.
 set -euo pipefail
 build=$(realpath "$1")
 log=$(mktemp)

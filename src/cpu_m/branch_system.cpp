@@ -266,6 +266,7 @@ void writeControl(Core& core, uint32_t value) {
   for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | shared;
   s.takeStack();
   core.floatingPointChanged();
+  core.contextChanged();
 }
 
 void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {

@@ -87,6 +87,7 @@ Stop Core::run(uint64_t budget, bool stopOnMaskChange) {
       if (Stop hit; memory.watching() && memory.takeWatchHit(&hit)) return hit;
       if (stopRequested_) return {StopReason::Requested};
       if (done_ >= budgetEnd_) return {StopReason::Budget};
+      memory.select(contextOf(state));
       if (state.it != 0 || memory.watching()) {
         executeOne();
       } else {
@@ -117,6 +118,7 @@ Stop Core::step() {
 
 void Core::executeOne() {
   if (!state.thumb) throw Trap{StopReason::InvalidState, state.pc};
+  memory.select(contextOf(state));
   single_.ops.clear();
   single_.count = 0;
   decode(single_, state.pc, static_cast<uint8_t>(state.it), 1, false);
@@ -174,14 +176,14 @@ const Op* Core::branchSlowly(uint32_t target) {
 }
 
 const Block* Core::lookUp(uint32_t address) {
-  if (const auto known = blocks_.find(address); known != blocks_.end()) return known->second.get();
+  if (const auto known = blocks_.find(keyOf(address)); known != blocks_.end()) return known->second.get();
   if (blocks_.size() >= kMaxBlocks) {
     codeWritten();
     return nullptr;
   }
   auto block = std::make_unique<Block>();
   decode(*block, address, 0, kMaxInstructions, true);
-  return (blocks_[address] = std::move(block)).get();
+  return (blocks_[keyOf(address)] = std::move(block)).get();
 }
 
 void Core::flush() {
@@ -192,7 +194,7 @@ void Core::flush() {
 }
 
 void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, bool cached) {
-  block.address = address;
+  block.key = keyOf(address);
   uint32_t at = address;
   bool ended = false;
   std::vector<Op>& ops = block.ops;
@@ -260,6 +262,12 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
   }
   block.ops.push_back(op);
   return context.branches || context.endsBlock;
+}
+
+// --- protection
+
+Permission Core::permission(uint32_t address, uint32_t context) const {
+  return mpu_.permission(address, (context & kPrivileged) != 0, (context & kNegativePriority) != 0);
 }
 
 // --- floating point

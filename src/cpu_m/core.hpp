@@ -9,20 +9,21 @@
 
 #include "cpu_m/encoding.hpp"
 #include "cpu_m/memory.hpp"
+#include "cpu_m/mpu.hpp"
 #include "cpu_m/state.hpp"
 
 namespace carina::cpu_m {
 
 /// Decoded instructions that are executed one after the other; the last one leaves.
 struct Block {
-  uint32_t address = 0;
+  uint64_t key = 0;    // its address, and the context that it was fetched in (Core::keyOf)
   uint32_t count = 0;  // of instructions
   std::vector<Op> ops;
 };
 
-class Core final : private MemoryListener {
+class Core final : private MemoryListener, private Protection {
  public:
-  explicit Core(uint32_t features) : memory(*this), features_(features) {}
+  explicit Core(uint32_t features) : memory(*this, *this), features_(features) {}
 
   // What handlers work on.
   State state;
@@ -38,6 +39,13 @@ class Core final : private MemoryListener {
   Stop step();
   /// Instructions executed so far; also valid inside of handlers and device accesses.
   uint64_t instructions() const { return at_ == nullptr ? done_ : done_ - at_->left; }
+  const Mpu& mpu() const { return mpu_; }
+  /// Changes the memory protection unit; all that was known about permissions is forgotten.
+  Mpu& changeMpu() {
+    memory.forgetPages();
+    codeWritten();
+    return mpu_;
+  }
   /// Code was changed by other means than this core's stores.
   void codeChanged() { codeWritten(); }
   /// Whether SEV has been executed since the last call.
@@ -74,8 +82,15 @@ class Core final : private MemoryListener {
   bool divideTraps() const { return divideTraps_; }
   void sendEvent() { eventSent_ = true; }
   void masksChanged() {
+    contextChanged();
     if (stopOnMaskChange_) requestStop();
   }
+  /// Privilege or FAULTMASK may have changed: the next block is looked up for how the program runs now.
+  void contextChanged() {
+    if (contextOf(state) != memory.context()) requestStopQuietly();
+  }
+  /// The context of the same program without privileges.
+  uint32_t unprivilegedContext() const { return contextOf(state) & ~kPrivileged; }
   void clearMonitor() { monitor_ = false; }
   void openMonitor() { monitor_ = true; }
   /// What a store-exclusive asks: whether the monitor is open; closes it.
@@ -100,7 +115,7 @@ class Core final : private MemoryListener {
   /// Goes on at an even address.
   const Op* branchTo(uint32_t target) {
     const Block* block = recent_[target >> 1 & (kRecent - 1)];
-    if (block != nullptr && block->address == target && done_ < end_) [[likely]] {
+    if (block != nullptr && block->key == keyOf(target) && done_ < end_) [[likely]] {
       done_ += block->count;
       return block->ops.data();
     }
@@ -124,6 +139,7 @@ class Core final : private MemoryListener {
   const Op* stop(const Op* op, StopReason reason, uint32_t value = 0);
 
  private:
+  static constexpr uint32_t kPrivileged = 1, kNegativePriority = 2;  // bits of a context
   static constexpr uint32_t kRecent = 4096;
   static constexpr uint32_t kMaxInstructions = 64;
   static constexpr uint32_t kReturnBase = 0xff000000;
@@ -136,6 +152,13 @@ class Core final : private MemoryListener {
   void deviceWantsStop() override { requestStop(); }
   /// Leaves at the end of the block; run() goes on by itself.
   void requestStopQuietly() { end_ = 0; }
+
+  static uint32_t contextOf(const State& s) {
+    const bool negative = s.exception == 2 || s.exception == 3 || s.faultmask[s.world] != 0;
+    return (s.privileged() ? kPrivileged : 0) | (negative ? kNegativePriority : 0);
+  }
+  uint64_t keyOf(uint32_t address) const { return uint64_t{memory.context()} << 32 | address; }
+  Permission permission(uint32_t address, uint32_t context) const override;
 
   const Op* followSlowly(const Op* op);
   const Op* branchSlowly(uint32_t target);
@@ -150,6 +173,7 @@ class Core final : private MemoryListener {
   void prepareFloatingPoint();
 
   uint32_t features_;
+  Mpu mpu_;
   const Op* at_ = nullptr;
   uint64_t done_ = 0;  // with all of the block being executed
   uint64_t end_ = 0;   // execution leaves the blocks when done_ reaches it
@@ -163,7 +187,7 @@ class Core final : private MemoryListener {
   uint32_t cpacr_ = 0, fpdscr_ = 0;
 
   std::array<const Block*, kRecent> recent_{};
-  std::unordered_map<uint32_t, std::unique_ptr<Block>> blocks_;
+  std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
   Block single_;
 };
 

@@ -121,6 +121,7 @@ const Op* pkh(Core& core, const Op* op) {
   return op + 1;
 }
 Decoded preparePkh(Op& op, DecodeContext&) {
+  op.y = op.y != 0 ? kAsr : kLsl;
   decodeShift(op);
   return isBad(op.d) || isBad(op.n) || isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
@@ -176,6 +177,7 @@ const Op* usat16(Core& core, const Op* op) {
   return op + 1;
 }
 Decoded prepareSaturate(Op& op, DecodeContext&) {
+  if (op.y != 0 && op.x == 0) return Decoded::Undefined;  // the place of SSAT16 and USAT16
   op.y = op.y != 0 ? kAsr : kLsl;
   decodeShift(op);
   return isBad(op.d) || isBad(op.n) ? Decoded::Unpredictable : Decoded::Ok;

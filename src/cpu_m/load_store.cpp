@@ -101,6 +101,16 @@ Decoded prepareIndexed(Op& op, DecodeContext& context) {
   return Decoded::Ok;
 }
 /// LDRT and its relatives: as an unprivileged program would.
+template <Run Execute>
+const Op* unprivileged(Core& core, const Op* op) {
+  struct Restore {
+    Memory& memory;
+    uint32_t context;
+    ~Restore() { memory.select(context); }
+  } restore{core.memory, core.memory.context()};
+  core.memory.select(core.unprivilegedContext());
+  return Execute(core, op);
+}
 Decoded prepareUnprivileged(Op& op, DecodeContext&) {
   return isBad(op.d) ? Decoded::Unpredictable : Decoded::Ok;
 }
@@ -313,21 +323,21 @@ Decoded prepareTable(Op& op, DecodeContext& context) {
       {"1111 100" sign " 0" size "1 nnnn dddd 0000 00xx mmmm", name ".w {Rd}, [{Rn}, {Rm}, lsl #{x}]",     \
        kBase, loadRegister<T>, prepareRegister<T, false>},                                                 \
       {"1111 100" sign " 0" size "1 nnnn dddd 1110 iiii iiii", name "t {Rd}, [{Rn}, {#i}]", kBase,         \
-       loadOffset<T>, prepareUnprivileged},                                                                \
+       unprivileged<loadOffset<T>>, prepareUnprivileged},                                                  \
   {                                                                                                        \
     "1111 100" sign " 0" size "1 nnnn dddd 1--- iiii iiii", name ".w {Rd}, [{Rn}], {#i}, indexed", kBase,  \
         loadOffset<T>, prepareIndexed<T, false>                                                            \
   }
-#define STORES(size, name, T)                                                                               \
-  {"1111 1000 1" size "0 nnnn dddd iiii iiii iiii", name ".w {Rd}, [{Rn}, {#i}]", kBase, storeOffset<T>,    \
-   prepareOffset<T, true>},                                                                                 \
-      {"1111 1000 0" size "0 nnnn dddd 0000 00xx mmmm", name ".w {Rd}, [{Rn}, {Rm}, lsl #{x}]", kBase,      \
-       storeRegister<T>, prepareRegister<T, true>},                                                         \
-      {"1111 1000 0" size "0 nnnn dddd 1110 iiii iiii", name "t {Rd}, [{Rn}, {#i}]", kBase, storeOffset<T>, \
-       prepareUnprivileged},                                                                                \
-  {                                                                                                         \
-    "1111 1000 0" size "0 nnnn dddd 1--- iiii iiii", name ".w {Rd}, [{Rn}], {#i}, indexed", kBase,          \
-        storeOffset<T>, prepareIndexed<T, true>                                                             \
+#define STORES(size, name, T)                                                                            \
+  {"1111 1000 1" size "0 nnnn dddd iiii iiii iiii", name ".w {Rd}, [{Rn}, {#i}]", kBase, storeOffset<T>, \
+   prepareOffset<T, true>},                                                                              \
+      {"1111 1000 0" size "0 nnnn dddd 0000 00xx mmmm", name ".w {Rd}, [{Rn}, {Rm}, lsl #{x}]", kBase,   \
+       storeRegister<T>, prepareRegister<T, true>},                                                      \
+      {"1111 1000 0" size "0 nnnn dddd 1110 iiii iiii", name "t {Rd}, [{Rn}, {#i}]", kBase,              \
+       unprivileged<storeOffset<T>>, prepareUnprivileged},                                               \
+  {                                                                                                      \
+    "1111 1000 0" size "0 nnnn dddd 1--- iiii iiii", name ".w {Rd}, [{Rn}], {#i}, indexed", kBase,       \
+        storeOffset<T>, prepareIndexed<T, true>                                                          \
   }
 // Preloads, and the loads into r15 that are hints.
 #define HINTS(sign, size)                                                                             \

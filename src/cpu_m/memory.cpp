@@ -16,8 +16,10 @@ void Memory::mapDevices(uint32_t address, uint64_t size) {
 }
 
 void Memory::forgetPages() {
-  reads_.fill({kNoPage, nullptr});
-  writes_.fill({kNoPage, nullptr});
+  for (Table& table : tables_) {
+    table.reads.fill({kNoPage, nullptr});
+    table.writes.fill({kNoPage, nullptr});
+  }
 }
 
 void Memory::forgetCode() {
@@ -34,13 +36,16 @@ const Memory::Region* Memory::find(uint32_t address) const {
 }
 
 uint16_t Memory::fetch(uint32_t address) {
+  if (!protection_.permission(address, context_).execute) throw Trap{StopReason::FetchViolation, address};
   const Region* region = find(address);
   if (region == nullptr || region->host == nullptr) throw Trap{StopReason::FetchFault, address};
   const uint8_t* at = region->host + (address - region->begin);
   const uint32_t offset = address & (kPageSize - 1);
   const auto [map, isNew] = code_.try_emplace(at - offset);
   map->second.set(offset / 2);
-  if (isNew) writes_.fill({kNoPage, nullptr});  // stores to this page go the slow way from now on
+  if (isNew) {  // stores to this page go the slow way from now on
+    for (Table& table : tables_) table.writes.fill({kNoPage, nullptr});
+  }
   uint16_t halfword = 0;
   std::memcpy(&halfword, at, sizeof halfword);
   return halfword;
@@ -64,6 +69,8 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
     return value;
   }
   const Region* region = find(address);
+  const Permission permission = protection_.permission(address, context_);
+  if (!permission.read) throw Trap{StopReason::DataViolation, address};
   if (region == nullptr) throw Trap{StopReason::ReadFault, address};
   if (watching()) noteAccess(address, size, false);
   if (region->host == nullptr) {
@@ -75,7 +82,8 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
   }
   const uint32_t page = address >> kPageBits;
   uint8_t* at = region->host + (address - region->begin);
-  if (!watching() || !watchedPage(page)) reads_[index(address)] = {page, at - (address & (kPageSize - 1))};
+  if (permission.wholePage && (!watching() || !watchedPage(page)))
+    table_->reads[index(address)] = {page, at - (address & (kPageSize - 1))};
   uint32_t value = 0;
   std::memcpy(&value, at, size);
   return value;
@@ -86,6 +94,9 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
     if (unalignedTraps_) throw Trap{StopReason::Unaligned, address};
     // Both pages have to be there before the first byte changes.
     const uint32_t last = address + size - 1;
+    for (const uint32_t end : {address, last}) {
+      if (!protection_.permission(end, context_).write) throw Trap{StopReason::DataViolation, end};
+    }
     const Region *first = find(address), *second = find(last);
     if (first == nullptr) throw Trap{StopReason::WriteFault, address};
     if (second == nullptr) throw Trap{StopReason::WriteFault, last};
@@ -94,6 +105,8 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
     return;
   }
   const Region* region = find(address);
+  const Permission permission = protection_.permission(address, context_);
+  if (!permission.write) throw Trap{StopReason::DataViolation, address};
   if (region == nullptr) throw Trap{StopReason::WriteFault, address};
   if (watching()) noteAccess(address, size, true);
   if (region->host == nullptr) {
@@ -106,8 +119,8 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
   std::memcpy(at, &value, size);
   if (const auto map = code_.find(at - offset); map != code_.end()) {
     if (map->second[offset / 2] || map->second[(offset + size - 1) / 2]) listener_.codeWritten();
-  } else if (!watching() || !watchedPage(page)) {
-    writes_[index(address)] = {page, at - offset};
+  } else if (permission.wholePage && (!watching() || !watchedPage(page))) {
+    table_->writes[index(address)] = {page, at - offset};
   }
 }
 

@@ -49,11 +49,38 @@ class MemoryListener {
   ~MemoryListener() = default;
 };
 
+/// What a program may do at an address.
+struct Permission {
+  bool read = true, write = true, execute = true;
+  bool wholePage = true;  // the same holds for all of the page (4 KiB)
+};
+
+/// What says so. A context is how the program runs (privileged or not, ...); what the numbers mean, Core
+/// knows.
+class Protection {
+ public:
+  virtual Permission permission(uint32_t address, uint32_t context) const = 0;
+
+ protected:
+  ~Protection() = default;
+};
+
 class Memory {
  public:
   static constexpr uint32_t kPageBits = 12, kPageSize = 1u << kPageBits;
+  static constexpr uint32_t kContexts = 4;
 
-  explicit Memory(MemoryListener& listener) : listener_(listener) { forgetPages(); }
+  Memory(MemoryListener& listener, const Protection& protection)
+      : listener_(listener), protection_(protection) {
+    forgetPages();
+  }
+
+  /// Who the accesses from now on belong to.
+  void select(uint32_t context) {
+    context_ = context;
+    table_ = &tables_[context];
+  }
+  uint32_t context() const { return context_; }
 
   /// Addresses [address, address + size) are the host memory at `host`; the same host memory may appear at
   /// several addresses. Multiples of 4096 within the 4 GiB, `host` aligned to 4096.
@@ -68,7 +95,7 @@ class Memory {
   template <typename T>
   T load(uint32_t address) {
     static_assert(sizeof(T) <= 4);
-    const Entry& entry = reads_[index(address)];
+    const Entry& entry = table_->reads[index(address)];
     if (entry.page == address >> kPageBits && (sizeof(T) == 1 || (address & (sizeof(T) - 1)) == 0)) {
       T value;
       std::memcpy(&value, entry.host + (address & (kPageSize - 1)), sizeof(T));
@@ -79,7 +106,7 @@ class Memory {
   template <typename T>
   void store(uint32_t address, T value) {
     static_assert(sizeof(T) <= 4);
-    const Entry& entry = writes_[index(address)];
+    const Entry& entry = table_->writes[index(address)];
     if (entry.page == address >> kPageBits && (sizeof(T) == 1 || (address & (sizeof(T) - 1)) == 0)) {
       std::memcpy(entry.host + (address & (kPageSize - 1)), &value, sizeof(T));
       return;
@@ -103,17 +130,17 @@ class Memory {
   /// correct when they use load and store only, and faster with these.
   const uint8_t* readable(uint32_t address, uint32_t size) const {
     const uint32_t offset = address & (kPageSize - 1);
-    const Entry& entry = reads_[index(address)];
+    const Entry& entry = table_->reads[index(address)];
     return entry.page == address >> kPageBits && offset + size <= kPageSize ? entry.host + offset : nullptr;
   }
   uint8_t* writable(uint32_t address, uint32_t size) const {
     const uint32_t offset = address & (kPageSize - 1);
-    const Entry& entry = writes_[index(address)];
+    const Entry& entry = table_->writes[index(address)];
     return entry.page == address >> kPageBits && offset + size <= kPageSize ? entry.host + offset : nullptr;
   }
 
   /// The halfword at an even address, for execution: from now on the listener hears when it is written.
-  /// Throws Trap FetchFault.
+  /// Throws Trap FetchFault or FetchViolation.
   uint16_t fetch(uint32_t address);
   /// The same without consequences; false: no memory is there.
   bool peek(uint32_t address, std::span<uint8_t> bytes) const;
@@ -133,8 +160,12 @@ class Memory {
     uint32_t page;
     uint8_t* host;
   };
-  static constexpr uint32_t kEntries = 1024;
+  static constexpr uint32_t kEntries = 512;
   static constexpr uint32_t kNoPage = ~0u;  // of no address
+  /// Of one context.
+  struct Table {
+    std::array<Entry, kEntries> reads, writes;
+  };
   struct Region {
     uint64_t begin, end;
     uint8_t* host;  // null: devices
@@ -152,7 +183,10 @@ class Memory {
   MemoryListener& listener_;
   Devices* devices_ = nullptr;
   bool unalignedTraps_ = false;
-  std::array<Entry, kEntries> reads_, writes_;
+  const Protection& protection_;
+  std::array<Table, kContexts> tables_;
+  Table* table_ = tables_.data();
+  uint32_t context_ = 0;
   std::vector<Region> regions_;
   mutable size_t lastRegion_ = 0;
   std::unordered_map<const uint8_t*, CodeMap> code_;  // by host page

@@ -23,6 +23,8 @@ enum class StopReason : uint8_t {
   ReadFault,     // address = the one that nothing is mapped to
   WriteFault,
   FetchFault,
+  DataViolation,   // the memory protection unit refuses; address
+  FetchViolation,  // the same for an instruction
   Watchpoint,  // a watched address was accessed; address, value = kWatchWrites or kWatchReads; the program
                // counter is behind the instruction
 };

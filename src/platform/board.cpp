@@ -3,8 +3,14 @@
 
 #include <array>
 
+#include "cpu_m/encoding.hpp"
+
 namespace carina::platform {
 namespace {
+
+/// Both cores come with Helium, double precision and the Security Extension.
+constexpr uint32_t kArmv81 = cpu_m::kDsp | cpu_m::kFloat | cpu_m::kDouble | cpu_m::kHalf | cpu_m::kV81 |
+                             cpu_m::kMve | cpu_m::kMveFloat | cpu_m::kSecurity;
 
 constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
 
@@ -34,6 +40,7 @@ constexpr std::array kBoards = {
     Board{"corstone-300",
           "Cortex-M55",
           0x410fd221,
+          kArmv81,
           kRam300,
           0x10000000,
           0x48102000,
@@ -46,6 +53,7 @@ constexpr std::array kBoards = {
     Board{"corstone-320",
           "Cortex-M85",
           0x410fd230,
+          kArmv81 | cpu_m::kPacBti,
           kRam320,
           0x11000000,
           0x40004000,

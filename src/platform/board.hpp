@@ -23,6 +23,7 @@ struct Board {
   std::string_view name;  // "corstone-300"
   std::string_view core;  // what the silicon has: "Cortex-M55"
   uint32_t cpuid;
+  uint32_t features;  // of the core: cpu_m::Feature
   std::span<const RamBlock> ram;
   uint32_t vectorTable;  // VTOR after reset
   // Peripherals by their address without bit 28.

@@ -6,15 +6,17 @@
 #include <cstdint>
 #include <limits>
 
+namespace carina::cpu_m {
+class Core;
+}
+
 namespace carina::platform {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-class Cpu;
-
 class Clock {
  public:
-  void attach(const Cpu& cpu) { cpu_ = &cpu; }
+  void attach(const cpu_m::Core& cpu) { cpu_ = &cpu; }
   uint64_t now() const;
   /// Passes time without instructions, up to `time`.
   void skipTo(uint64_t time) {
@@ -23,7 +25,7 @@ class Clock {
   uint64_t skipped() const { return skipped_; }
 
  private:
-  const Cpu* cpu_ = nullptr;
+  const cpu_m::Core* cpu_ = nullptr;
   uint64_t skipped_ = 0;
 };
 

@@ -17,20 +17,19 @@ bool isDevice(uint32_t address) {
 
 }  // namespace
 
-Status DebugSession::insert() {
-  if (inserted_) return {};
+void DebugSession::insert() {
+  if (inserted_) return;
   inserted_ = true;
   for (auto& [address, original] : breakpoints_) {
     std::byte* code = bus_.find(address, sizeof original);
     std::memcpy(&original, code, sizeof original);
     std::memcpy(code, &kBreakpoint, sizeof kBreakpoint);
-    CARINA_RETURN_IF_ERROR(cpu_.codeChanged(address, sizeof original));
   }
-  return {};
+  core_.codeChanged();
 }
 
-Status DebugSession::remove() {
-  if (!inserted_) return {};
+void DebugSession::remove() {
+  if (!inserted_) return;
   inserted_ = false;
   for (const auto& [address, original] : breakpoints_) {
     std::byte* code = bus_.find(address, sizeof original);
@@ -38,31 +37,30 @@ Status DebugSession::remove() {
     std::memcpy(&now, code, sizeof now);
     if (now != kBreakpoint) continue;  // the firmware has put other code there
     std::memcpy(code, &original, sizeof original);
-    CARINA_RETURN_IF_ERROR(cpu_.codeChanged(address, sizeof original));
   }
-  return {};
+  core_.codeChanged();
 }
 
 Result<bool> DebugSession::beforeStep() {
   if (detached_) return true;
   if (mode_ == Mode::LeavingBreakpoint && !pending_) {
     mode_ = Mode::Running;
-    CARINA_RETURN_IF_ERROR(insert());
+    insert();
   }
   if (!pending_ && mode_ == Mode::Stepping) pending_ = DebugEvent::Stepped;
   if (!pending_ && debugger_.stopWanted()) pending_ = DebugEvent::Interrupted;
   if (!pending_) return true;
-  CARINA_RETURN_IF_ERROR(remove());
+  remove();
   const DebugEvent event = *pending_;
   pending_.reset();
   CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
   return resume(next);
 }
 
-Status DebugSession::applyWatchpoints() {
-  if (watchpoints_ == applied_) return {};
+void DebugSession::applyWatchpoints() {
+  if (watchpoints_ == applied_) return;
   applied_ = watchpoints_;
-  return cpu_.watch(applied_);
+  core_.memory.watch(applied_);
 }
 
 Result<bool> DebugSession::resume(Debugger::Next next) {
@@ -70,7 +68,7 @@ Result<bool> DebugSession::resume(Debugger::Next next) {
   if (next == Debugger::Next::Detach) watchpoints_.clear();
   // GDB takes them away for the step past one: what is found meanwhile is not told.
   if (next != Debugger::Next::Kill && (next != Debugger::Next::Step || !watchpoints_.empty()))
-    CARINA_RETURN_IF_ERROR(applyWatchpoints());
+    applyWatchpoints();
   switch (next) {
     case Debugger::Next::Kill:
       return false;
@@ -83,17 +81,17 @@ Result<bool> DebugSession::resume(Debugger::Next next) {
     default:
       break;
   }
-  if (breakpoints_.count(cpu_.registers().r[15]) != 0) {
+  if (breakpoints_.count(core_.state.pc) != 0) {
     mode_ = Mode::LeavingBreakpoint;
   } else {
-    CARINA_RETURN_IF_ERROR(insert());
+    insert();
   }
   return true;
 }
 
 Status DebugSession::end(bool itself, int exitCode, const std::string& explanation) {
   if (detached_) return {};
-  CARINA_RETURN_IF_ERROR(remove());
+  remove();
   if (!itself) {
     debugger_.say(explanation);
     CARINA_TRY(const Debugger::Next next, debugger_.stopped(DebugEvent::Ending, *this));
@@ -105,7 +103,7 @@ Status DebugSession::end(bool itself, int exitCode, const std::string& explanati
 
 bool DebugSession::claims(const Stop& stop) {
   if (!detached_ && stop.reason == StopReason::Watchpoint) {
-    const bool write = stop.value == cpu_protocol::kWatchWrites;
+    const bool write = stop.value == cpu_m::kWatchWrites;
     for (const WatchedRange& range : watchpoints_) {
       if ((write ? range.writes : range.reads) && stop.address >= range.address &&
           stop.address - range.address < range.size) {
@@ -118,7 +116,7 @@ bool DebugSession::claims(const Stop& stop) {
   }
   if (detached_ || stop.reason != StopReason::Breakpoint) return false;
   // Also a BKPT of the firmware itself, but not its semihosting calls.
-  const bool ours = inserted_ && breakpoints_.count(cpu_.registers().r[15]) != 0;
+  const bool ours = inserted_ && breakpoints_.count(core_.state.pc) != 0;
   if (!ours && stop.value == kSemihosting) return false;
   pending_ = DebugEvent::Breakpoint;
   return true;
@@ -142,7 +140,8 @@ bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
 bool DebugSession::write(uint32_t address, std::span<const std::byte> bytes) {
   if (std::byte* memory = bus_.find(address, bytes.size()); memory != nullptr) {
     std::memcpy(memory, bytes.data(), bytes.size());
-    return cpu_.codeChanged(address, bytes.size()).ok();
+    core_.codeChanged();
+    return true;
   }
   if (address % 4 != 0 || bytes.size() % 4 != 0) return false;
   for (size_t i = 0; i < bytes.size(); i += 4) {

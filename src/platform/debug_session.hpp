@@ -16,8 +16,8 @@ namespace carina::platform {
 class DebugSession final : public DebugTarget {
  public:
   /// All but `debugger` must outlive the session.
-  DebugSession(Debugger& debugger, const Bus& bus, Peripherals& peripherals, Cpu& cpu)
-      : debugger_(debugger), bus_(bus), peripherals_(peripherals), cpu_(cpu) {}
+  DebugSession(Debugger& debugger, const Bus& bus, Peripherals& peripherals, Core& core)
+      : debugger_(debugger), bus_(bus), peripherals_(peripherals), core_(core) {}
 
   /// Before the core goes on: gives the debugger its turn when it is due. False: the run shall end.
   Result<bool> beforeStep();
@@ -32,7 +32,7 @@ class DebugSession final : public DebugTarget {
   /// The run ends; unless the firmware ended it itself, the debugger has a last look. `explanation` says why.
   Status end(bool itself, int exitCode, const std::string& explanation);
 
-  CpuRegisters& registers() override { return cpu_.registers(); }
+  State& registers() override { return core_.state; }
   bool read(uint32_t address, std::span<std::byte> bytes) override;
   bool write(uint32_t address, std::span<const std::byte> bytes) override;
   bool setBreakpoint(uint32_t address) override;
@@ -43,15 +43,15 @@ class DebugSession final : public DebugTarget {
 
  private:
   enum class Mode : uint8_t { Running, Stepping, LeavingBreakpoint };
-  Status insert();
-  Status remove();
+  void insert();
+  void remove();
   Result<bool> resume(Debugger::Next next);
-  Status applyWatchpoints();
+  void applyWatchpoints();
 
   Debugger& debugger_;
   const Bus& bus_;
   Peripherals& peripherals_;
-  Cpu& cpu_;
+  Core& core_;
   std::map<uint32_t, uint16_t> breakpoints_;  // address, and the halfword there while BKPT takes its place
   std::vector<WatchedRange> watchpoints_, applied_;  // wanted, and what the core looks for
   WatchedRange accessed_{};

@@ -15,7 +15,8 @@ namespace carina::platform {
 /// The board as a debugger sees it.
 class DebugTarget {
  public:
-  virtual CpuRegisters& registers() = 0;
+  /// Valid while the core stands still.
+  virtual State& registers() = 0;
   /// Memory, or device registers in whole words. False: not all of it is there.
   virtual bool read(uint32_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(uint32_t address, std::span<const std::byte> bytes) = 0;

@@ -228,36 +228,17 @@ std::optional<uint32_t> ElfImage::loadAddressOf(std::string_view name) const {
   return std::nullopt;
 }
 
-Status checkForCortexM33(const ArmAttributes& attributes) {
-  constexpr const char* kRemedy =
-      "build it with -mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16: such an image runs here and on "
-      "Cortex-M55 and M85";
+Status checkForCortexM(const ArmAttributes& attributes) {
   const std::string built =
       attributes.cpuName.empty() ? "" : fmt::format(" (built for {})", attributes.cpuName);
-  if (attributes.mveArch.value_or(0) != 0)
-    return fail("it uses Helium (MVE), which the emulated Cortex-M33 does not have{}", built)
-        .withRemedy(kRemedy);
+  // 11 v6-M, 12 v6S-M, 10 v7, 13 v7E-M, 16 v8-M.base, 17 v8-M.main, 21 v8.1-M.main
+  constexpr uint32_t kKnown[] = {10, 11, 12, 13, 16, 17, 21};
   const uint32_t arch = attributes.cpuArch.value_or(17);
-  if (arch == 21)
-    return fail(
-               "it is built for Armv8.1-M (low-overhead loops, CSEL), which the emulated Cortex-M33 does not "
-               "have{}",
-               built)
-        .withRemedy(kRemedy);
-  // 11 v6-M, 12 v6S-M, 10 v7, 13 v7E-M, 16 v8-M.base, 17 v8-M.main
-  const bool microcontroller = attributes.profile.value_or('M') == 'M';
-  const bool known = arch == 10 || arch == 11 || arch == 12 || arch == 13 || arch == 16 || arch == 17;
-  if (!microcontroller || !known)
-    return fail("it is built for an architecture that is none of Cortex-M33's (Tag_CPU_arch {}){}", arch,
+  const bool known = std::find(std::begin(kKnown), std::end(kKnown), arch) != std::end(kKnown);
+  if (attributes.profile.value_or('M') != 'M' || !known)
+    return fail("it is built for an architecture that is none of a Cortex-M's (Tag_CPU_arch {}){}", arch,
                 built)
-        .withRemedy(kRemedy);
-  // FPv5-D16 or FPv4-D16 that may use doubles.
-  if (attributes.fpArch.value_or(0) != 0 && attributes.hardFpUse.value_or(0) != 1)
-    return fail(
-               "it uses double-precision floating-point instructions, the emulated Cortex-M33 has single "
-               "precision{}",
-               built)
-        .withRemedy(kRemedy);
+        .withRemedy("build it with -mcpu=cortex-m33, cortex-m55 or cortex-m85");
   return {};
 }
 

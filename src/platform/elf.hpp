@@ -55,8 +55,8 @@ struct ElfImage {
 /// The result borrows `bytes`.
 Result<ElfImage> readElf(ByteSpan bytes);
 
-/// Fails when the image needs what the emulated core (Cortex-M33 with single-precision floating point) lacks;
-/// the message says what and how to build instead.
-Status checkForCortexM33(const ArmAttributes& attributes);
+/// Fails when the image is built for an architecture that no Cortex-M has; the message says how to build
+/// instead.
+Status checkForCortexM(const ArmAttributes& attributes);
 
 }  // namespace carina::platform

@@ -15,7 +15,7 @@ namespace carina::platform {
 struct CpuFault {
   Exception kind = kHardFault;      // kUsageFault, kBusFault or kMemManage; kHardFault with hfsr set
   uint32_t cfsr = 0, hfsr = 0;      // bits to set
-  std::optional<uint32_t> address;  // for BFAR
+  std::optional<uint32_t> address;  // for BFAR or MMFAR
   std::string what;                 // "undefined instruction"
 };
 /// The fault that a stop of the CPU amounts to; nothing when the stop is no fault.
@@ -23,24 +23,27 @@ std::optional<CpuFault> faultOf(const Stop& stop);
 
 class Exceptions {
  public:
-  Exceptions(const Bus& bus, SystemSpace& system, Interrupts& interrupts)
-      : bus_(bus), system_(system), interrupts_(interrupts) {}
+  Exceptions(const Bus& bus, SystemSpace& system, Interrupts& interrupts, Core& core)
+      : bus_(bus), system_(system), interrupts_(interrupts), core_(core) {}
 
   /// Registers as reset leaves them, program counter and stack from the vector table. Fails when there is
   /// none.
-  Status reset(CpuRegisters& registers) const;
-  /// Enters `exception`; the interrupted program goes on at registers.r[15]. Fails when the frame or the
+  Status reset();
+  /// Enters `exception`; the interrupted program goes on at State::pc. Fails when the frame or the
   /// vector cannot be accessed: the core locks up.
-  Status enter(CpuRegisters& registers, uint32_t exception);
+  Status enter(uint32_t exception);
   /// Branch to EXC_RETURN.
-  Status leave(CpuRegisters& registers, uint32_t value);
+  Status leave(uint32_t value);
   /// Makes `fault` the firmware's: its handler, or HardFault. Fails where a core would lock up.
-  Status raise(CpuRegisters& registers, const CpuFault& fault);
+  Status raise(const CpuFault& fault);
 
  private:
+  void setFpActive(bool active);
+
   const Bus& bus_;
   SystemSpace& system_;
   Interrupts& interrupts_;
+  Core& core_;
 };
 
 }  // namespace carina::platform

@@ -65,7 +65,7 @@ std::optional<std::vector<std::byte>> bytesOf(std::string_view text) {
 
 constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDoubles,
                    kRegisters = kFpscr + 1;
-constexpr uint32_t kStackPointer = 13;
+constexpr uint32_t kProgramCounter = 15;
 
 constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd">
 <target version="1.0"><architecture>arm</architecture>
@@ -95,75 +95,124 @@ constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE targ
 </target>
 )";
 
-/// The stack pointer in use.
-uint32_t& stackOf(CpuRegisters& registers) {
-  constexpr uint32_t kExceptionMask = 0x1ff, kProcessStack = 2;
-  const bool thread = (registers.xpsr & kExceptionMask) == 0;
-  return thread && (registers.control & kProcessStack) != 0 ? registers.psp : registers.msp;
+constexpr size_t sizeOf(uint32_t number) {
+  return number >= kFirstDouble && number < kFpscr ? 8 : 4;
 }
 
-/// The bytes that hold a register.
-std::span<std::byte> storageOf(CpuRegisters& registers, uint32_t number) {
-  const auto word = [](uint32_t& value) { return std::as_writable_bytes(std::span(&value, 1)); };
-  if (number == kStackPointer) return word(stackOf(registers));
-  if (number < 16) return word(registers.r[number]);
-  if (number >= kFirstDouble && number < kFpscr)
-    return std::as_writable_bytes(std::span(registers.s).subspan(size_t{number - kFirstDouble} * 2, 2));
+uint64_t readValue(const State& s, uint32_t number) {
+  if (number < kProgramCounter) return s.r[number];
+  if (number >= kFirstDouble && number < kFpscr) return s.element<uint64_t>(number - kFirstDouble);
   switch (number) {
+    case kProgramCounter:
+      return s.pc;
     case 16:
-      return word(registers.xpsr);
+      return s.xpsr();
     case 17:
-      return word(registers.msp);
+      return s.stackPointer(s.world, 0);
     case 18:
-      return word(registers.psp);
+      return s.stackPointer(s.world, 1);
     case 19:
-      return word(registers.control);
+      return s.control[s.world];
     case 20:
-      return word(registers.faultmask);
+      return s.faultmask[s.world];
     case 21:
-      return word(registers.basepri);
+      return s.basepri[s.world];
     case 22:
-      return word(registers.primask);
+      return s.primask[s.world];
     default:
-      return word(registers.fpscr);
+      return s.fpscrWord();
   }
 }
 
-std::string readRegisters(CpuRegisters& registers) {
+void writeValue(State& s, uint32_t number, uint64_t value) {
+  const auto word = static_cast<uint32_t>(value);
+  if (number < kProgramCounter) {
+    s.r[number] = word;
+    return;
+  }
+  if (number >= kFirstDouble && number < kFpscr) {
+    s.setElement<uint64_t>(number - kFirstDouble, value);
+    return;
+  }
+  switch (number) {
+    case kProgramCounter:
+      s.pc = word & ~1u;
+      break;
+    case 16:  // may change which stack pointer is the active one, as CONTROL may
+      s.putStack();
+      s.setXpsr(word);
+      s.takeStack();
+      break;
+    case 17:
+      s.setStackPointer(s.world, 0, word);
+      break;
+    case 18:
+      s.setStackPointer(s.world, 1, word);
+      break;
+    case 19:
+      s.putStack();
+      s.control[s.world] = word;
+      s.takeStack();
+      break;
+    case 20:
+      s.faultmask[s.world] = word & 1;
+      break;
+    case 21:
+      s.basepri[s.world] = word;
+      break;
+    case 22:
+      s.primask[s.world] = word & 1;
+      break;
+    default:
+      s.setFpscrWord(word);
+      break;
+  }
+}
+
+std::string registerText(const State& s, uint32_t number) {
+  const uint64_t value = readValue(s, number);
+  return hexOf(std::as_bytes(std::span(&value, 1)).first(sizeOf(number)));
+}
+
+void setRegister(State& s, uint32_t number, const std::byte* bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, bytes, sizeOf(number));
+  writeValue(s, number, value);
+}
+
+std::string readRegisters(const State& registers) {
   std::string text;
-  for (uint32_t i = 0; i < kRegisters; ++i) text += hexOf(storageOf(registers, i));
+  for (uint32_t i = 0; i < kRegisters; ++i) text += registerText(registers, i);
   return text;
 }
 
-std::string writeRegisters(CpuRegisters& registers, std::string_view values) {
+std::string writeRegisters(State& registers, std::string_view values) {
   const auto bytes = bytesOf(values);
   if (!bytes) return kBadPacket;
   size_t at = 0;
-  CpuRegisters changed = registers;
+  State changed = registers;
   for (uint32_t i = 0; i < kRegisters; ++i) {
     // sp and the stack pointer that it is come both: the latter counts.
-    const std::span<std::byte> to = storageOf(changed, i);
-    if (bytes->size() - at < to.size()) return kBadPacket;
-    std::memcpy(to.data(), &(*bytes)[at], to.size());
-    at += to.size();
+    if (bytes->size() - at < sizeOf(i)) return kBadPacket;
+    setRegister(changed, i, &(*bytes)[at]);
+    at += sizeOf(i);
   }
   registers = changed;
   return kOk;
 }
 
-std::string readRegister(CpuRegisters& registers, std::string_view text) {
+std::string readRegister(const State& registers, std::string_view text) {
   const auto number = takeNumber(&text);
   if (!number || *number >= kRegisters || !text.empty()) return kBadPacket;
-  return hexOf(storageOf(registers, *number));
+  return registerText(registers, *number);
 }
 
-std::string writeRegister(CpuRegisters& registers, std::string_view text) {
+std::string writeRegister(State& registers, std::string_view text) {
   const auto number = takeNumber(&text);
   if (!number || *number >= kRegisters || !takeChar(&text, '=')) return kBadPacket;
   const auto bytes = bytesOf(text);
-  const std::span<std::byte> to = storageOf(registers, *number);
-  if (!bytes || bytes->size() != to.size()) return kBadPacket;
-  std::memcpy(to.data(), bytes->data(), to.size());
+  if (!bytes || bytes->size() != sizeOf(*number)) return kBadPacket;
+  setRegister(registers, *number, bytes->data());
   return kOk;
 }
 
@@ -258,7 +307,7 @@ PacketAnswer goOn(Debugger::Next next) {
 }
 
 /// "c" and "s" may name an address to go on from, "C" and "S" a signal, which there is none of here.
-PacketAnswer resume(std::string_view packet, Debugger::Next next, CpuRegisters& registers) {
+PacketAnswer resume(std::string_view packet, Debugger::Next next, State& registers) {
   std::string_view rest = packet.substr(1);
   if (packet[0] == 'C' || packet[0] == 'S') {
     (void)takeNumber(&rest);
@@ -267,7 +316,7 @@ PacketAnswer resume(std::string_view packet, Debugger::Next next, CpuRegisters& 
   if (!rest.empty()) {
     const auto address = takeNumber(&rest);
     if (!address) return {kBadPacket};
-    registers.r[15] = *address & ~1u;
+    registers.pc = *address & ~1u;
   }
   return goOn(next);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/interrupts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace carina::platform {
@@ -71,14 +73,14 @@ int Interrupts::groupPriority(uint32_t exception) const {
   return groupOf(priority_[exception]);
 }
 
-int Interrupts::executionPriority(const CpuRegisters& registers, bool masked) const {
+int Interrupts::executionPriority(const State& registers, bool masked) const {
   int lowest = kIdlePriority;
   for (const uint32_t exception : active_) lowest = std::min(lowest, groupPriority(exception));
   if (!masked) return lowest;
-  if (const int base = static_cast<int>(registers.basepri & kPriorityMask); base != 0)
+  if (const int base = static_cast<int>(registers.basepri[registers.world] & kPriorityMask); base != 0)
     lowest = std::min(lowest, groupOf(base));
-  if ((registers.primask & 1) != 0) lowest = std::min(lowest, 0);
-  if ((registers.faultmask & 1) != 0) lowest = std::min(lowest, -1);
+  if ((registers.primask[registers.world] & 1) != 0) lowest = std::min(lowest, 0);
+  if ((registers.faultmask[registers.world] & 1) != 0) lowest = std::min(lowest, -1);
   return lowest;
 }
 
@@ -94,13 +96,13 @@ std::optional<uint32_t> Interrupts::first() const {
   return best;
 }
 
-std::optional<uint32_t> Interrupts::takeable(const CpuRegisters& registers) const {
+std::optional<uint32_t> Interrupts::takeable(const State& registers) const {
   const auto next = first();
   if (!next || groupPriority(*next) >= executionPriority(registers)) return std::nullopt;
   return next;
 }
 
-bool Interrupts::maskedOnly(const CpuRegisters& registers) const {
+bool Interrupts::maskedOnly(const State& registers) const {
   const auto next = first();
   return next && groupPriority(*next) >= executionPriority(registers) &&
          groupPriority(*next) < executionPriority(registers, false);

@@ -61,15 +61,15 @@ class Interrupts {
   void leave(uint32_t exception);
 
   /// What now executes: the lower the more urgent. Masks are taken from the registers when `masked`.
-  int executionPriority(const CpuRegisters& registers, bool masked = true) const;
+  int executionPriority(const State& registers, bool masked = true) const;
   /// Priority at which an exception preempts.
   int groupPriority(uint32_t exception) const;
   /// The pending, enabled exception that goes first, if any.
   std::optional<uint32_t> first() const;
   /// The same, if it may be taken now.
-  std::optional<uint32_t> takeable(const CpuRegisters& registers) const;
+  std::optional<uint32_t> takeable(const State& registers) const;
   /// Whether one is pending and enabled that only PRIMASK, FAULTMASK or BASEPRI hold back.
-  bool maskedOnly(const CpuRegisters& registers) const;
+  bool maskedOnly(const State& registers) const;
 
  private:
   int groupOf(int priority) const;

@@ -13,7 +13,7 @@
 
 namespace carina::platform {
 
-class Peripherals final : public DeviceSpace {
+class Peripherals final : public cpu_m::Devices {
  public:
   explicit Peripherals(SystemSpace& system) : system_(system) {}
 

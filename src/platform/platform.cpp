@@ -15,7 +15,6 @@
 #include "platform/exceptions.hpp"
 #include "platform/loader.hpp"
 #include "platform/peripherals.hpp"
-#include "platform/remote_cpu.hpp"
 #include "platform/semihosting.hpp"
 #include "platform/simple_devices.hpp"
 #include "platform/uart.hpp"
@@ -42,18 +41,17 @@ class System {
       : options_(options),
         image_(image),
         bus_(std::move(bus)),
-        system_(*options.board, clock_, interrupts_),
+        core_(options.board->features),
+        system_(*options.board, clock_, interrupts_, core_),
         peripherals_(system_),
-        exceptions_(bus_, system_, interrupts_),
+        exceptions_(bus_, system_, interrupts_, core_),
         npu_(options.machine, bus_, options.model, clock_, interrupts_, options.board->npuInterrupt),
         fpgaIo_(clock_),
         scc_(options.board->sccId),
         semihosting_(
             bus_, clock_, std::move(files), options.commandLine,
             {[this](char byte) { put(0, byte); }, [this] { return options_.input ? options_.input() : -1; },
-             [this](uint32_t address, uint32_t size) {
-               changed_.push_back({address, size});
-             }}) {}
+             [this](uint32_t, uint32_t) { core_.codeChanged(); }}) {}
 
   Status start();
   Result<Outcome> run();
@@ -92,6 +90,7 @@ class System {
   Bus bus_;
   Clock clock_;
   Interrupts interrupts_;
+  Core core_;
   SystemSpace system_;
   Peripherals peripherals_;
   Exceptions exceptions_;
@@ -102,7 +101,6 @@ class System {
   std::vector<std::unique_ptr<Uart>> uarts_;
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
-  std::unique_ptr<Cpu> cpu_;
   std::optional<DebugSession> debug_;
 
   steady_clock::time_point started_;
@@ -113,10 +111,6 @@ class System {
   // When the CPU was last let run:
   uint64_t deadline_ = kNever;
   std::optional<uint32_t> expected_;  // the exception that was known to be next
-  struct Range {
-    uint32_t address, size;
-  };
-  std::vector<Range> changed_;  // code memory the CPU has to be told of
 };
 
 // --- construction
@@ -154,22 +148,18 @@ Status System::start() {
     CARINA_RETURN_IF_ERROR(loadData(data.file, data.address, bus_));
   CARINA_TRY(const uint32_t table, findVectorTable(image_, *options_.board, bus_, options_.vectorTable));
   system_.setVectorTable(table);
-  std::filesystem::path program = options_.cpu;
-  if (program.empty()) {
-    CARINA_TRY(program, findUnicornCpu());
-  }
-  CARINA_TRY(cpu_, RemoteCpu::start(program, bus_.memory()));
-  clock_.attach(*cpu_);
+  clock_.attach(core_);
+  auto* const memory = reinterpret_cast<uint8_t*>(bus_.memory().bytes().data());
   for (const Bus::Mapping& mapping : bus_.mappings()) {
     const RamBlock& block = *mapping.block;
-    CARINA_RETURN_IF_ERROR(cpu_->mapRam(block.address, block.size, mapping.offset));
-    if (block.alias != block.address)
-      CARINA_RETURN_IF_ERROR(cpu_->mapRam(block.alias, block.size, mapping.offset));
+    core_.memory.mapRam(block.address, block.size, memory + mapping.offset);
+    if (block.alias != block.address) core_.memory.mapRam(block.alias, block.size, memory + mapping.offset);
   }
-  CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPeripherals, kPeripheralsSize));
-  CARINA_RETURN_IF_ERROR(cpu_->mapDevices(kPrivate, kPrivateSize));
-  if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, *cpu_);
-  return exceptions_.reset(cpu_->registers());
+  core_.memory.mapDevices(kPeripherals, kPeripheralsSize);
+  core_.memory.mapDevices(kPrivate, kPrivateSize);
+  core_.memory.setDevices(&peripherals_);
+  if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, core_);
+  return exceptions_.reset();
 }
 
 // --- devices
@@ -220,14 +210,13 @@ bool System::stopWanted() {
   if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
   const auto next = interrupts_.first();
   if (!next || next == expected_) return false;
-  CpuRegisters unmasked{};  // what the masks are is not known while the CPU runs
-  return interrupts_.groupPriority(*next) < interrupts_.executionPriority(unmasked);
+  return interrupts_.groupPriority(*next) < interrupts_.executionPriority(core_.state);
 }
 
 // --- ends
 
 std::string System::here() const {
-  const uint32_t pc = cpu_->registers().r[15];
+  const uint32_t pc = core_.state.pc;
   const std::string function = image_.nameOf(pc);
   return function.empty() ? fmt::format("0x{:08x}", pc) : fmt::format("0x{:08x} ({})", pc, function);
 }
@@ -246,7 +235,7 @@ bool System::limitPassed() const {
 }
 
 bool System::limitReached() {
-  if (options_.instructionsLimit != 0 && cpu_->instructions() >= options_.instructionsLimit) {
+  if (options_.instructionsLimit != 0 && core_.instructions() >= options_.instructionsLimit) {
     end(EndReason::InstructionLimit,
         fmt::format("the limit of {} instructions is reached at {}", options_.instructionsLimit, here()));
   }
@@ -258,8 +247,8 @@ bool System::limitReached() {
 
 /// At a branch to itself that no interrupt can end.
 bool System::stuck() const {
-  const CpuRegisters& registers = cpu_->registers();
-  const std::byte* code = bus_.find(registers.r[15], 2);
+  const State& registers = core_.state;
+  const std::byte* code = bus_.find(registers.pc, 2);
   if (code == nullptr) return false;
   const unsigned halfword = std::to_integer<unsigned>(code[0]) | std::to_integer<unsigned>(code[1]) << 8;
   if (halfword != kBranchToSelf) return false;
@@ -272,13 +261,13 @@ Status System::take(uint32_t exception) {
   trace("take  {} (vector 0x{:08x})", exceptionName(exception),
         bus_.load32(system_.vectorTable() + 4 * exception).value_or(0));
   event_ = true;
-  return exceptions_.enter(cpu_->registers(), exception);
+  return exceptions_.enter(exception);
 }
 
 Status System::raise(const CpuFault& fault) {
-  const uint32_t pc = cpu_->registers().r[15];
+  const uint32_t pc = core_.state.pc;
   trace("fault {} at {}", fault.what, here());
-  const Status status = exceptions_.raise(cpu_->registers(), fault);
+  const Status status = exceptions_.raise(fault);
   if (debug_) debug_->noteFault(fault.kind == kUsageFault);
   if (outcome_.faults.size() < kMaxFaultNotes)
     outcome_.faults.push_back(
@@ -287,10 +276,10 @@ Status System::raise(const CpuFault& fault) {
 }
 
 void System::semihost() {
-  CpuRegisters& registers = cpu_->registers();
+  State& registers = core_.state;
   const uint32_t operation = registers.r[0], argument = registers.r[1];
   registers.r[0] = semihosting_.call(operation, argument);
-  registers.r[15] += 2;
+  registers.pc += 2;
   trace("semihosting {} (0x{:08x}) = 0x{:x}", Semihosting::operationName(operation), argument,
         registers.r[0]);
   if (semihosting_.exitCode()) end(EndReason::Exit, "", *semihosting_.exitCode());
@@ -299,8 +288,8 @@ void System::semihost() {
 /// WFI, or with `forEvent` WFE without an event registered: passes time until something wakes the core.
 void System::wait(bool forEvent) {
   for (int events = 0; !limitReached(); ++events) {
-    CpuRegisters registers = cpu_->registers();
-    if (!forEvent) registers.primask = 0;  // masked interrupts end WFI all the same
+    State registers = core_.state;
+    if (!forEvent) registers.primask[registers.world] = 0;  // masked interrupts end WFI all the same
     const auto pending = interrupts_.first();
     advance();
     if (interrupts_.takeable(registers)) return;
@@ -333,18 +322,18 @@ Status System::handle(const Stop& stop) {
       wait(false);
       return {};
     case StopReason::WaitForEvent:
-      if (!cpu_->takeSentEvent() && !event_) wait(true);
+      if (!core_.takeSentEvent() && !event_) wait(true);
       event_ = false;
       return {};
     case StopReason::SupervisorCall: {
-      CpuRegisters& registers = cpu_->registers();
-      if (interrupts_.groupPriority(kSvcall) < interrupts_.executionPriority(registers)) return take(kSvcall);
+      if (interrupts_.groupPriority(kSvcall) < interrupts_.executionPriority(core_.state))
+        return take(kSvcall);
       return raise({kHardFault, 0, 1u << 30, {}, "SVC where its priority does not allow it"});
     }
     case StopReason::ExceptionReturn: {
       trace("return 0x{:08x}", stop.value);
       event_ = true;
-      return exceptions_.leave(cpu_->registers(), stop.value);
+      return exceptions_.leave(stop.value);
     }
     case StopReason::Breakpoint:
       if (stop.value == kSemihostingBreakpoint && options_.semihosting) {
@@ -361,11 +350,9 @@ Status System::handle(const Stop& stop) {
 }
 
 Status System::step() {
-  for (const Range& range : changed_) CARINA_RETURN_IF_ERROR(cpu_->codeChanged(range.address, range.size));
-  changed_.clear();
-  if (system_.takeCodeChanged()) CARINA_RETURN_IF_ERROR(cpu_->codeChanged(0, 0));
+  if (system_.takeCodeChanged()) core_.codeChanged();
   advance();
-  CpuRegisters& registers = cpu_->registers();
+  const State& registers = core_.state;
   const bool single = debug_ && debug_->single();
   // Interrupts wait while a debugger goes by single instructions.
   if (const auto exception = single ? std::nullopt : interrupts_.takeable(registers)) {
@@ -379,9 +366,8 @@ Status System::step() {
   if (deadline_ != kNever) budget = std::min(budget, deadline_ > now ? deadline_ - now : 1);
   if (options_.instructionsLimit != 0)
     budget = std::min(
-        budget, options_.instructionsLimit - std::min(options_.instructionsLimit, cpu_->instructions()));
-  CARINA_TRY(const Stop stop, single ? cpu_->step(peripherals_)
-                                     : cpu_->run(budget, interrupts_.maskedOnly(registers), peripherals_));
+        budget, options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()));
+  const Stop stop = single ? core_.step() : core_.run(budget, interrupts_.maskedOnly(registers));
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
@@ -405,7 +391,7 @@ Result<Outcome> System::run() {
     const bool itself = outcome_.reason == EndReason::Exit || outcome_.reason == EndReason::Reset;
     CARINA_RETURN_IF_ERROR(debug_->end(itself, outcome_.exitCode, outcome_.explanation));
   }
-  outcome_.instructions = cpu_->instructions();
+  outcome_.instructions = core_.instructions();
   outcome_.cycles = clock_.now();
   outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
   outcome_.jobs = npu_.jobs();
@@ -444,7 +430,7 @@ Result<Outcome> runElf(const std::filesystem::path& file, const Options& options
   CARINA_TRY(const auto mapped, MappedFile::open(file));
   auto image = readElf(mapped->bytes());
   if (!image.ok()) return std::move(image).error().inFile(file.string()).withRemedy(kDamagedRemedy);
-  if (Status status = checkForCortexM33(image->attributes); !status.ok())
+  if (Status status = checkForCortexM(image->attributes); !status.ok())
     return std::move(status).error().inFile(file.string());
   CARINA_TRY(Bus bus, Bus::create(*options.board));
   ConfinedFiles files;

@@ -25,7 +25,6 @@ struct Options {
   /// The firmware's timing adapters decide about memory speed, not `machine`.
   bool timingAdapters = false;
 
-  std::filesystem::path cpu;            // carina-cpu-unicorn; empty: look for it
   std::optional<uint32_t> vectorTable;  // empty: found in the image
 
   bool semihosting = true;
@@ -90,8 +89,7 @@ struct Outcome {
       unknownPeripherals;  // words without a device behind them that were accessed; the first few
 };
 
-/// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started, or the CPU was
-/// lost.
+/// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started.
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options);
 
 }  // namespace carina::platform

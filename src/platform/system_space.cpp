@@ -13,14 +13,17 @@ constexpr uint32_t kCpuid = 0xe000ed00, kIcsr = 0xe000ed04, kVtor = 0xe000ed08, 
                    kScr = 0xe000ed10, kCcr = 0xe000ed14, kShpr1 = 0xe000ed18, kShpr3 = 0xe000ed20,
                    kShcsr = 0xe000ed24, kCfsr = 0xe000ed28, kHfsr = 0xe000ed2c, kDfsr = 0xe000ed30,
                    kMmfar = 0xe000ed34, kBfar = 0xe000ed38, kCpacr = 0xe000ed88;
-constexpr uint32_t kMpuType = 0xe000ed90, kMpuNumber = 0xe000ed98, kMpuBase = 0xe000ed9c,
-                   kMpuEnd = 0xe000edbc;
+constexpr uint32_t kMpuType = 0xe000ed90, kMpuControl = 0xe000ed94, kMpuNumber = 0xe000ed98,
+                   kMpuBase = 0xe000ed9c, kMpuEnd = 0xe000edbc;
 constexpr uint32_t kDemcr = 0xe000edfc;
-constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34;
+constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
-constexpr uint32_t kCcrReset = 0x201;           // bit 9: stack alignment, always on
-constexpr uint32_t kPriorityRegisters = 0x300;  // from kNvic
+constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4;  // of CCR
+constexpr uint32_t kFpdscrBits = 0x07c80000;                         // AHP, DN, FZ, RMode, FZ16
+constexpr uint32_t kNoTail = 0x00040000;                             // LTPSIZE
+constexpr uint32_t kCcrReset = 0x201;                                // bit 9: stack alignment, always on
+constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
 
 // Register banks of the interrupt controller, 64 bytes each.
 enum Bank : uint32_t { kSetEnable, kClearEnable = 2, kSetPending = 4, kClearPending = 6, kActiveBits = 8 };
@@ -36,12 +39,11 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
       {kCcr, kCcrReset},
       {kCpacr, 0x00f00000},
       {0xe000ed84, 0} /* CSSELR */,
-      {0xe000ed94, 0} /* MPU_CTRL */,
       {0xe000edc0, 0} /* MAIR0 */,
       {0xe000edc4, 0} /* MAIR1 */,
       {kFpccr, 0xc0000004},
       {0xe000ef38, 0} /* FPCAR */,
-      {0xe000ef3c, 0} /* FPDSCR */,
+      {kFpdscr, kNoTail},
       {0xe000ed8c, 0} /* NSACR */,
       {0xe000edd0, 0} /* SAU_CTRL */,
       {0xe000e008, 0} /* ACTLR */,
@@ -53,6 +55,12 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
 }
 
 }  // namespace
+
+SystemSpace::SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts, Core& core)
+    : board_(board), interrupts_(interrupts), core_(core), sysTick_(clock, interrupts), counters_(clock) {
+  core_.setCoprocessorAccess(readWord(kCpacr));
+  core_.setDefaultFpscr(readWord(kFpdscr));
+}
 
 uint32_t SystemSpace::read(uint32_t address, uint32_t size) {
   const uint32_t shift = 8 * (address & 3);
@@ -159,28 +167,30 @@ void SystemSpace::writeShcsr(uint32_t value) {
   interrupts_.enable(kUsageFault, (value >> 18 & 1) != 0);
 }
 
-// --- memory protection unit: registers only
+// --- memory protection unit
 
-uint32_t SystemSpace::readMpu(uint32_t address) {
-  if (address == kMpuNumber) return regionNumber_;
-  const uint32_t word = (address - kMpuBase) / 4;
+uint32_t SystemSpace::regionAt(uint32_t address) const {
   // The first pair is the selected region, the alias pairs are its neighbours in the group of four.
-  const uint32_t number = word < 2 ? regionNumber_ : (regionNumber_ & ~3u) + word / 2;
-  const Region& region = regions_[number % kRegions];
-  return word % 2 == 0 ? region.base : region.limit;
+  const uint32_t pair = (address - kMpuBase) / 8;
+  return pair == 0 ? regionNumber_ : (regionNumber_ & ~3u) + pair;
 }
 
-bool SystemSpace::writeMpu(uint32_t address, uint32_t value) {
-  if (address == kMpuNumber) {
-    regionNumber_ = value % kRegions;
-    return true;
+uint32_t SystemSpace::readMpu(uint32_t address) const {
+  if (address == kMpuControl) return core_.mpu().control;
+  if (address == kMpuNumber) return regionNumber_;
+  const cpu_m::Mpu::Region& region = core_.mpu().regions[regionAt(address)];
+  return address % 8 == kMpuBase % 8 ? region.base : region.limit;
+}
+
+void SystemSpace::writeMpu(uint32_t address, uint32_t value) {
+  if (address == kMpuControl) {
+    core_.changeMpu().control = value & 7;
+  } else if (address == kMpuNumber) {
+    regionNumber_ = value % cpu_m::Mpu::kRegions;
+  } else {
+    cpu_m::Mpu::Region& region = core_.changeMpu().regions[regionAt(address)];
+    (address % 8 == kMpuBase % 8 ? region.base : region.limit) = value;
   }
-  if (address < kMpuBase || address >= kMpuEnd) return false;
-  const uint32_t word = (address - kMpuBase) / 4;
-  const uint32_t number = word < 2 ? regionNumber_ : (regionNumber_ & ~3u) + word / 2;
-  Region& region = regions_[number % kRegions];
-  (word % 2 == 0 ? region.base : region.limit) = value;
-  return true;
 }
 
 // --- all words
@@ -190,7 +200,7 @@ uint32_t SystemSpace::readWord(uint32_t address) {
   if (address >= kNvic && address < kNvicEnd) return readInterrupts(address - kNvic);
   if (address >= kDwt && address < kDwt + 0x1000) return counters_.readDwt(address - kDwt);
   if (address >= kPmu && address < kPmuEnd) return counters_.readPmu(address - kPmu);
-  if (address >= kMpuNumber && address < kMpuEnd) return readMpu(address);
+  if (address >= kMpuControl && address < kMpuEnd) return readMpu(address);
   if (address >= kShpr1 && address <= kShpr3) {
     uint32_t value = 0;
     for (uint32_t i = 0; i < 4; ++i)
@@ -223,14 +233,14 @@ uint32_t SystemSpace::readWord(uint32_t address) {
     case kBfar:
       return faults_.bfar;
     case kMpuType:
-      return kRegions << 8;
+      return cpu_m::Mpu::kRegions << 8;
     case kDemcr:
       return counters_.demcr();
-    // Single precision, as the emulated core has it.
+    // Single and double precision, half precision and MVE with floating point.
     case kMvfr0:
-      return 0x10110021;
+      return 0x10110221;
     case kMvfr1:
-      return 0x11000011;
+      return 0x12100211;
     case kMvfr2:
       return 0x00000040;
     default:
@@ -258,7 +268,10 @@ void SystemSpace::writeWord(uint32_t address, uint32_t value) {
     counters_.writePmu(address - kPmu, value);
     return;
   }
-  if (writeMpu(address, value)) return;
+  if (address >= kMpuControl && address < kMpuEnd) {
+    writeMpu(address, value);
+    return;
+  }
   if (address >= kShpr1 && address <= kShpr3) {
     for (uint32_t i = 0; i < 4; ++i)
       interrupts_.setPriority(4 + address - kShpr1 + i, static_cast<uint8_t>(value >> 8 * i));
@@ -315,7 +328,14 @@ void SystemSpace::writeWord(uint32_t address, uint32_t value) {
     default:
       break;
   }
-  if (storedAtReset().count(address) != 0) stored_[address] = value;
+  if (storedAtReset().count(address) == 0) return;
+  stored_[address] = value;
+  if (address == kCpacr) core_.setCoprocessorAccess(value);
+  if (address == kFpdscr) core_.setDefaultFpscr((value & kFpdscrBits) | kNoTail);
+  if (address == kCcr) {
+    core_.memory.setUnalignedTraps((value & kUnalignedTrap) != 0);
+    core_.setDivideTraps((value & kDivideTrap) != 0);
+  }
 }
 
 }  // namespace carina::platform

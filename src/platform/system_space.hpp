@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The private peripheral bus at 0xe0000000: interrupt controller, system control block, SysTick, cycle
-// counters, memory protection registers (stored, not enforced), caches (none).
+// counters, registers of the memory protection unit, caches (none).
 #pragma once
 
 #include <map>
@@ -18,8 +18,7 @@ struct FaultRegisters {
 
 class SystemSpace {
  public:
-  SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts)
-      : board_(board), interrupts_(interrupts), sysTick_(clock, interrupts), counters_(clock) {}
+  SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts, Core& core);
 
   /// `address` in the private peripheral bus; `size` 1, 2 or 4 bytes that do not cross a word.
   uint32_t read(uint32_t address, uint32_t size);
@@ -46,25 +45,21 @@ class SystemSpace {
   void writeWord(uint32_t address, uint32_t value);
   uint32_t readInterrupts(uint32_t offset) const;
   void writeInterrupts(uint32_t offset, uint32_t value);
-  uint32_t readMpu(uint32_t address);
-  bool writeMpu(uint32_t address, uint32_t value);
+  uint32_t regionAt(uint32_t address) const;
+  uint32_t readMpu(uint32_t address) const;
+  void writeMpu(uint32_t address, uint32_t value);
   uint32_t readIcsr() const;
   uint32_t readShcsr() const;
   void writeShcsr(uint32_t value);
 
-  struct Region {
-    uint32_t base = 0, limit = 0;
-  };
-
   const Board& board_;
   Interrupts& interrupts_;
+  Core& core_;
   SysTick sysTick_;
   CycleCounters counters_;
   FaultRegisters faults_;
   uint32_t vectorTable_ = 0, systemControl_ = 0;
   bool resetRequested_ = false, codeChanged_ = false;
-  static constexpr uint32_t kRegions = 16;
-  Region regions_[kRegions];
   uint32_t regionNumber_ = 0;
   std::map<uint32_t, uint32_t> stored_;  // registers that keep what is written and do nothing
 };

@@ -18,11 +18,6 @@
 #include "pte/program.hpp"
 #include "support/temp_dir.hpp"
 
-#define CARINA_NEED_VIRTUAL_PLATFORM() \
-  CARINA_NEED_CROSS_COMPILER();        \
-  if (!CARINA_HAS_CPU)                 \
-  GTEST_SKIP() << "no carina-cpu-unicorn: scripts/deps.sh installs libunicorn-dev, then configure again"
-
 namespace carina::firmware {
 namespace {
 
@@ -148,7 +143,7 @@ class Networks : public ThreeWays {};
 class FixtureNetworks : public ThreeWays {};
 
 TEST_P(Networks, ThreeWays) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   const Case& c = GetParam();
   prepare(c.network, c.target, c.mode);
   expectThreeWays(c);
@@ -156,7 +151,7 @@ TEST_P(Networks, ThreeWays) {
 
 TEST_P(FixtureNetworks, ThreeWays) {
   CARINA_NEED_FIXTURES(fixtures);
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   const Case& c = GetParam();
   prepareFile(fixtures / "fixtures" / "models" / (std::string(c.network) + ".pt2"), c.target, c.mode, 1);
   expectThreeWays(c);
@@ -218,7 +213,7 @@ std::vector<Case> fixtureCases() {
 INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks, testing::ValuesIn(fixtureCases()), caseName);
 
 TEST_F(Firmware, RunsWithoutNpu) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "cpu", "");
   ImageOptions options = linked("corstone-320");
   options.source.tolerance = 1e-6;
@@ -269,7 +264,7 @@ class ExecuTorchPrograms : public Firmware, public testing::WithParamInterface<F
 
 TEST_P(ExecuTorchPrograms, RunInOurFirmware) {
   CARINA_NEED_FIXTURES(fixtures);
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   const Foreign& foreign = GetParam();
   const auto folder = fixtures / "vectors" / "executorch" / foreign.folder;
   std::filesystem::copy_file(folder / foreign.name, program());
@@ -298,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_F(Firmware, PollingGivesTheSame) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u85-128", "");
   ImageOptions options = linked("corstone-320");
   options.source.poll = true;
@@ -308,7 +303,7 @@ TEST_F(Firmware, PollingGivesTheSame) {
 }
 
 TEST_F(Firmware, TimingAdaptersSayWhatTheSystemConfigurationSays) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("residual", "ethos-u55-128", "Shared_Sram");
   timingAdapters_ = true;
   const Ran ran = run(linked("corstone-300"));
@@ -318,7 +313,7 @@ TEST_F(Firmware, TimingAdaptersSayWhatTheSystemConfigurationSays) {
 }
 
 TEST_F(Firmware, AWrongOutputFailsTheTest) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "");
   Tensor& expected = expected_.front().second;
   float last;
@@ -339,7 +334,7 @@ TEST_F(Firmware, AWrongOutputFailsTheTest) {
 }
 
 TEST_F(Firmware, FilesBySemihosting) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("digits8", "ethos-u55-64", "", 1);
   const ByteSpan input = inputs_.front().second.bytes(), output = expected_.front().second.bytes();
   ASSERT_TRUE(writeFile(folder_ / "i0.bin", input).ok());
@@ -359,7 +354,7 @@ TEST_F(Firmware, FilesBySemihosting) {
 }
 
 TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   auto file = MappedFile::open(program());
   ASSERT_TRUE(file.ok());
@@ -384,7 +379,7 @@ TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
 }
 
 TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   ASSERT_TRUE(writeFile(folder_ / "short.bin", std::string_view("abc")).ok());
   ImageOptions options = imageOptions(program(), "corstone-300");
@@ -405,7 +400,7 @@ TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
 }
 
 TEST_F(Firmware, RefusesAnotherNpuThanTheProgramWasCompiledFor) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   const Ran ran = run(linked("corstone-300"), "", "ethos-u55-256");
   EXPECT_EQ(ran.outcome.exitCode, 1);
@@ -415,7 +410,7 @@ TEST_F(Firmware, RefusesAnotherNpuThanTheProgramWasCompiledFor) {
 }
 
 TEST_F(Firmware, AJobThatTakesTooLongIsAnError) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("mobile", "ethos-u55-32", "", 1);
   ASSERT_GT(cycles_, 50000);
   for (const bool poll : {false, true}) {
@@ -430,7 +425,7 @@ TEST_F(Firmware, AJobThatTakesTooLongIsAnError) {
 }
 
 TEST_F(Firmware, AnUsedUpStackIsReported) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   ImageOptions options = linked("corstone-300");
   options.plan.stackBytes = 256;
@@ -441,7 +436,7 @@ TEST_F(Firmware, AnUsedUpStackIsReported) {
 }
 
 TEST_F(Firmware, WithoutInputsEveryElementIsOne) {
-  CARINA_NEED_VIRTUAL_PLATFORM();
+  CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   ImageOptions options = imageOptions(program(), "corstone-300");
   options.source.printed = 2;

@@ -47,7 +47,6 @@ class Scripted final : public Debugger {
 class DebuggedFirmware : public testing::Test {
  protected:
   DebuggedFirmware() {
-    options.cpu = CARINA_CPU;
     options.board = *findBoard("corstone-300");
     options.machine = *npu::makeMachine("ethos-u55-128", "", "");
     options.secondsLimit = 60;
@@ -102,7 +101,7 @@ TEST_F(DebuggedFirmware, Breakpoints) {
       EXPECT_FALSE(target.setBreakpoint(0xf0000000));
     } else {
       EXPECT_EQ(event, DebugEvent::Breakpoint);
-      EXPECT_EQ(target.registers().r[15], ordered);
+      EXPECT_EQ(target.registers().pc, ordered);
       arguments.push_back(target.registers().r[0]);
       std::array<std::byte, 2> code{};
       EXPECT_TRUE(target.read(ordered, code));
@@ -206,7 +205,7 @@ TEST_F(DebuggedFirmware, LastLookWhereTheFirmwareHangs) {
   const uint32_t forever = addressOf("receive-300.elf", "main");
   Scripted debugger([&](DebugEvent event, DebugTarget& target) {
     if (event == DebugEvent::Ending) {
-      EXPECT_GT(target.registers().r[15], forever);
+      EXPECT_GT(target.registers().pc, forever);
     }
     return Next::Continue;
   });

@@ -19,7 +19,7 @@ using testing::StartsWith;
 /// 16 bytes of memory at 0x1000.
 class FakeTarget final : public DebugTarget {
  public:
-  CpuRegisters& registers() override { return registers_; }
+  State& registers() override { return registers_; }
   bool read(uint32_t address, std::span<std::byte> bytes) override {
     if (!inside(address, bytes.size())) return false;
     std::copy_n(std::as_bytes(std::span(memory)).begin() + (address - 0x1000), bytes.size(), bytes.begin());
@@ -54,7 +54,7 @@ class FakeTarget final : public DebugTarget {
     return address >= 0x1000 && address - 0x1000 <= memory.size() &&
            size <= memory.size() - (address - 0x1000);
   }
-  CpuRegisters registers_{};
+  State registers_{};
 };
 
 class GdbPackets : public testing::Test {
@@ -144,24 +144,24 @@ TEST_F(GdbPackets, DescriptionInParts) {
 }
 
 TEST_F(GdbPackets, Registers) {
-  CpuRegisters& registers = target.registers();
+  State& registers = target.registers();
   registers.r[0] = 0x12345678;
-  registers.r[15] = 0x10000218;
-  registers.msp = 0x30080000;
-  registers.psp = 0x30001000;
-  registers.s[1] = 0x3f800000;
+  registers.pc = 0x10000218;
+  registers.setStackPointer(registers.world, 0, 0x30080000);
+  registers.setStackPointer(registers.world, 1, 0x30001000);
+  registers.setElement<uint32_t>(1, 0x3f800000);
   EXPECT_EQ(text("p0"), "78563412");
   EXPECT_EQ(text("pf"), "18020010");
   EXPECT_EQ(text("pd"), "00000830");
-  registers.control = 2;  // threads use the process stack
+  EXPECT_EQ(text("P13=02000000"), "OK");  // CONTROL: threads use the process stack
   EXPECT_EQ(text("pd"), "00100030");
-  registers.xpsr = 3;  // handlers the main one
+  EXPECT_EQ(text("P10=03000001"), "OK");  // XPSR: handlers the main one
   EXPECT_EQ(text("pd"), "00000830");
   EXPECT_EQ(text("p17"), "000000000000803f");  // d0
   EXPECT_EQ(text("P0=01020304"), "OK");
   EXPECT_EQ(registers.r[0], 0x04030201u);
   EXPECT_EQ(text("Pd=00f00730"), "OK");
-  EXPECT_EQ(registers.msp, 0x3007f000u);
+  EXPECT_EQ(registers.stackPointer(registers.world, 0), 0x3007f000u);
   for (const char* bad : {"p28", "p", "pzz", "P28=00000000", "P0=00", "P0", "P0=0102030g", "p100000000"})
     EXPECT_EQ(text(bad), "E01") << bad;
 }
@@ -216,7 +216,7 @@ TEST_F(GdbPackets, GoingOn) {
   EXPECT_EQ(detached.next, Next::Detach);
   EXPECT_EQ(detached.text, "OK");
   EXPECT_EQ(answer("s1003").next, Next::Step);
-  EXPECT_EQ(target.registers().r[15], 0x1002u);
+  EXPECT_EQ(target.registers().pc, 0x1002u);
   EXPECT_EQ(answer("m1000,1").next, std::nullopt);
 }
 

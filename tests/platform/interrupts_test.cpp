@@ -10,7 +10,7 @@ constexpr uint32_t kIrq0 = kExternal, kIrq5 = kExternal + 5;
 
 TEST(Interrupts, NothingWhenDisabledOrNotPending) {
   Interrupts interrupts;
-  const CpuRegisters registers{};
+  const State registers{};
   EXPECT_FALSE(interrupts.takeable(registers));
   interrupts.pend(kIrq0);
   EXPECT_FALSE(interrupts.takeable(registers));
@@ -39,16 +39,16 @@ TEST(Interrupts, Masks) {
   interrupts.enable(kIrq0, true);
   interrupts.setPriority(kIrq0, 0x60);
   interrupts.pend(kIrq0);
-  CpuRegisters registers{};
-  registers.primask = 1;
+  State registers{};
+  registers.primask[registers.world] = 1;
   EXPECT_FALSE(interrupts.takeable(registers));
   EXPECT_TRUE(interrupts.maskedOnly(registers));
-  registers.primask = 0;
-  registers.basepri = 0x60;
+  registers.primask[registers.world] = 0;
+  registers.basepri[registers.world] = 0x60;
   EXPECT_FALSE(interrupts.takeable(registers));
-  registers.basepri = 0x80;
+  registers.basepri[registers.world] = 0x80;
   EXPECT_TRUE(interrupts.takeable(registers));
-  registers.faultmask = 1;
+  registers.faultmask[registers.world] = 1;
   interrupts.pend(kHardFault);
   EXPECT_FALSE(interrupts.takeable(registers));
   interrupts.pend(kNmi);
@@ -57,7 +57,7 @@ TEST(Interrupts, Masks) {
 
 TEST(Interrupts, NestingAndGroups) {
   Interrupts interrupts;
-  const CpuRegisters registers{};
+  const State registers{};
   for (const uint32_t e : {kIrq0, kIrq5}) interrupts.enable(e, true);
   interrupts.setPriority(kIrq0, 0x60);
   interrupts.setPriority(kIrq5, 0x40);

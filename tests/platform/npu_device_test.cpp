@@ -11,23 +11,6 @@
 namespace carina::platform {
 namespace {
 
-/// Only counts.
-class IdleCpu final : public Cpu {
- public:
-  Status mapRam(uint32_t, uint64_t, uint64_t) override { return {}; }
-  Status mapDevices(uint32_t, uint64_t) override { return {}; }
-  Status codeChanged(uint32_t, uint64_t) override { return {}; }
-  Status watch(std::span<const WatchedRange>) override { return {}; }
-  Result<Stop> run(uint64_t, bool, DeviceSpace&) override { return Stop{}; }
-  Result<Stop> step(DeviceSpace&) override { return Stop{}; }
-  CpuRegisters& registers() override { return registers_; }
-  uint64_t instructions() const override { return 0; }
-  bool takeSentEvent() override { return false; }
-
- private:
-  CpuRegisters registers_{};
-};
-
 class NpuDeviceTest : public testing::Test {
  protected:
   static constexpr uint32_t kStatus = 0x04, kCmd = 0x08, kReset = 0x0c, kQRead = 0x18, kLine = 56;
@@ -68,7 +51,7 @@ class NpuDeviceTest : public testing::Test {
   std::array<uint32_t, 64> words_{};
   std::array<std::byte, 4096> data_{};
   npu::MappedMemory memory_;
-  IdleCpu cpu_;
+  Core cpu_{0};  // stands still
   Clock clock_;
   Interrupts interrupts_;
   NpuDevice npu_;

@@ -91,6 +91,15 @@ int main(void) {
         DWT_CTRL;
         __asm volatile("nop\n nop\n nop");
       }
+    case 'g':  // guarded by the memory protection unit: may be read, not written
+      REG(0xe000ed98) = 3;
+      REG(0xe000ed9c) = 0x30040000 | 2 << 1 | 1;
+      REG(0xe000eda0) = 0x30040fe0 | 1;
+      REG(0xe000ed94) = 5;
+      __asm volatile("dsb\n isb");
+      load(0x30040010);
+      *(volatile uint32_t*)0x30040010 = 1;
+      break;
     case 'r':
       REG(0xe000ed0c) = 0x05fa0004;
       for (;;) {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guest instructions per second of the Cortex-M core.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cpu_m/core.hpp"
+
+namespace {
+
+using namespace carina::cpu_m;
+
+constexpr uint32_t kCode = 0x10000000, kData = 0x20000000, kSize = 0x10000;
+constexpr uint32_t kFeatures = kDsp | kFloat | kDouble | kHalf | kV81 | kMve | kMveFloat;
+
+struct Free {
+  void operator()(uint8_t* p) const { std::free(p); }
+};
+
+/// Runs code that never ends, a million instructions per iteration.
+void run(benchmark::State& state, const std::vector<uint16_t>& code) {
+  const std::unique_ptr<uint8_t, Free> memory(static_cast<uint8_t*>(std::aligned_alloc(4096, 2 * kSize)));
+  std::memset(memory.get(), 1, 2 * kSize);
+  std::memcpy(memory.get(), code.data(), 2 * code.size());
+  Core core(kFeatures);
+  core.memory.mapRam(kCode, kSize, memory.get());
+  core.memory.mapRam(kData, kSize, memory.get() + kSize);
+  core.setCoprocessorAccess(0x00f00000);
+  core.setDefaultFpscr(0x00040000);
+  core.state.pc = kCode;
+  core.state.r[13] = kData + kSize;
+  const uint64_t before = core.instructions();
+  for (auto _ : state) {
+    if (core.run(1'000'000).reason != StopReason::Budget) {
+      state.SkipWithError("the code stopped");
+      break;
+    }
+  }
+  state.counters["instructions"] =
+      benchmark::Counter(static_cast<double>(core.instructions() - before), benchmark::Counter::kIsRate);
+}
+
+/// A bitwise CRC: arithmetic and short branches.
+void crc(benchmark::State& state) {
+  run(state, {
+                 0xf04f, 0x5400,  // mov.w r4, #0x20000000
+                 0x2000,          // movs r0, #0
+                 0xf44f, 0x6580,  // mov.w r5, #1024
+                 0x5d61,          // byte: ldrb r1, [r4, r5]
+                 0x4048,          // eors r0, r1
+                 0x2208,          // movs r2, #8
+                 0x0840,          // bit: lsrs r0, r0, #1
+                 0xbf28,          // it cs
+                 0xf480, 0x4020,  // eorcs.w r0, r0, #0xa000
+                 0x3a01,          // subs r2, #1
+                 0xd1f9,          // bne bit
+                 0x3d01,          // subs r5, #1
+                 0xd1f4,          // bne byte
+                 0xe7ee,          // b .. (movs r0)
+             });
+}
+
+/// Dot product of 16-bit numbers: loads and multiply-accumulate in a low-overhead loop.
+void dotProduct(benchmark::State& state) {
+  run(state, {
+                 0xf04f, 0x5400,  // mov.w r4, #0x20000000
+                 0xf44f, 0x7580,  // mov.w r5, #256
+                 0x4626,          // again: mov r6, r4
+                 0x2000,          // movs r0, #0
+                 0xf045, 0xe001,  // dls lr, r5
+                 0xf856, 0x1b04,  // loop: ldr r1, [r6], #4
+                 0xf8d6, 0x2100,  // ldr.w r2, [r6, #256]
+                 0xfb21, 0x0002,  // smlad r0, r1, r2, r0
+                 0xf00f, 0xc009,  // le lr, loop
+                 0xe7f2,          // b again
+             });
+}
+
+/// Calls that save registers on the stack.
+void calls(benchmark::State& state) {
+  run(state, {
+                 0x2005,          // movs r0, #5
+                 0xf000, 0xf801,  // bl f
+                 0xe7fb,          // b .. (movs)
+                 0xb5f0,          // f: push {r4-r7, lr}
+                 0x4604,          // mov r4, r0
+                 0x3401,          // adds r4, #1
+                 0x4620,          // mov r0, r4
+                 0xbdf0,          // pop {r4-r7, pc}
+             });
+}
+
+}  // namespace
+
+BENCHMARK(crc);
+BENCHMARK(dotProduct);
+BENCHMARK(calls);

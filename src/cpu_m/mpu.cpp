@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_m/mpu.hpp"
+
+namespace carina::cpu_m {
+namespace {
+
+constexpr uint32_t kGranule = 31;  // the bits of an address within one
+constexpr uint32_t kPrivatePeripherals = 0xe0000000, kPrivatePeripheralsEnd = 0xe00fffff;
+
+/// The default map: devices, and what is beyond external memory, hold no code.
+bool defaultExecutable(uint32_t address) {
+  return address < 0x40000000 || (address >= 0x60000000 && address < 0xa0000000);
+}
+
+}  // namespace
+
+Permission Mpu::permission(uint32_t address, bool privileged, bool negativePriority) const {
+  Permission result;
+  result.execute = defaultExecutable(address);
+  if (address >= kPrivatePeripherals && address <= kPrivatePeripheralsEnd) return result;
+  if (!enabled() || (negativePriority && (control & kDuringFaults) == 0)) return result;
+
+  const Region* hit = nullptr;
+  bool several = false;
+  for (const Region& region : regions) {
+    if ((region.limit & 1) == 0) continue;
+    const uint32_t first = region.base & ~kGranule, last = region.limit | kGranule;
+    if (first > last) continue;
+    // A boundary within the page: the answer is not that of the whole page.
+    const uint32_t page = address & ~(Memory::kPageSize - 1), pageEnd = page + (Memory::kPageSize - 1);
+    if ((first > page && first <= pageEnd) || (last >= page && last < pageEnd)) result.wholePage = false;
+    if (address < first || address > last) continue;
+    several = hit != nullptr;
+    if (several) break;
+    hit = &region;
+  }
+  if (several || (hit == nullptr && !(privileged && (control & kPrivilegedDefault) != 0))) {
+    result.read = result.write = result.execute = false;
+    return result;
+  }
+  if (hit == nullptr) return result;
+  const bool readOnly = (hit->base & 4) != 0, everybody = (hit->base & 2) != 0;
+  result.read = privileged || everybody;
+  result.write = result.read && !readOnly;
+  const bool never = (hit->base & 1) != 0 || (privileged && (hit->limit & 1u << 4) != 0);
+  result.execute = result.read && !never && result.execute;
+  return result;
+}
+
+}  // namespace carina::cpu_m

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory protection unit of Armv8-M (PMSAv8): regions of 32-byte granules, and the default memory map.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cpu_m/memory.hpp"
+
+namespace carina::cpu_m {
+
+class Mpu {
+ public:
+  static constexpr uint32_t kRegions = 16;
+  /// Bits of MPU_CTRL.
+  static constexpr uint32_t kEnable = 1, kDuringFaults = 2, kPrivilegedDefault = 4;
+
+  struct Region {
+    uint32_t base = 0;   // RBAR: BASE 31:5, SH 4:3, AP 2:1, XN 0
+    uint32_t limit = 0;  // RLAR: LIMIT 31:5, PXN 4, AttrIndx 3:1, EN 0
+  };
+  std::array<Region, kRegions> regions;
+  uint32_t control = 0;
+
+  bool enabled() const { return (control & kEnable) != 0; }
+  /// What a program may do. `negativePriority`: it handles NMI or HardFault, or FAULTMASK is set.
+  Permission permission(uint32_t address, bool privileged, bool negativePriority) const;
+};
+
+}  // namespace carina::cpu_m

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random instructions give the same registers, flags and memory as QEMU's Cortex-M55 (machine mps3-an547).
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "machine.hpp"
+#include "random_code.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::cpu_m {
+namespace {
+
+constexpr uint32_t kM55 = kDsp | kFloat | kDouble | kHalf | kV81 | kMve | kMveFloat | kSecurity;
+
+bool qemuIsThere() {
+  return std::system("qemu-system-arm --version >/dev/null 2>&1") == 0;
+}
+
+/// What the image writes to the console under QEMU.
+std::string runInQemu(const RandomImage& image) {
+  const test::TempDir folder;
+  const std::string file = (folder / "image.elf").string();
+  const std::vector<uint8_t> bytes = image.elf();
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const std::string command =
+      "timeout 120 qemu-system-arm -M mps3-an547 -nographic -monitor none -serial none -semihosting "
+      "-kernel " +
+      file + " 2>/dev/null";
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return output;
+  char buffer[4096];
+  for (size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, n);
+  pclose(pipe);
+  return output;
+}
+
+/// The same from our core; empty when it does not get to the end.
+std::string runHere(const RandomImage& image, Stop* stop, uint32_t* pc) {
+  const size_t size = (image.code.size() + 0xfff) & ~size_t{0xfff};
+  using Bytes = std::unique_ptr<uint8_t, Machine::Free>;
+  const Bytes memory(static_cast<uint8_t*>(std::aligned_alloc(4096, size + 0x2000)));
+  std::memset(memory.get(), 0, size + 0x2000);
+  std::memcpy(memory.get(), image.code.data(), image.code.size());
+  Core core(kM55);
+  RecordingDevice device;
+  core.memory.mapRam(RandomImage::kBase, size, memory.get());
+  core.memory.mapRam(0x30000000, 0x1000, memory.get() + size);
+  core.memory.mapRam(0x3003f000, 0x1000, memory.get() + size + 0x1000);
+  core.memory.mapDevices(0xe0000000, 0x100000);
+  core.memory.setDevices(&device);
+  core.setCoprocessorAccess(0x00f00000);
+  core.setDefaultFpscr(0x00040000);
+  core.state.pc = RandomImage::kStart;
+  core.state.r[13] = 0x30040000;
+  *stop = core.run(uint64_t{1} << 32);
+  *pc = core.state.pc;
+  if (stop->reason != StopReason::Breakpoint || *pc < image.end) return {};
+  return std::string(reinterpret_cast<const char*>(memory.get()) + (image.results - RandomImage::kBase),
+                     image.resultBytes);
+}
+
+void compare(const RandomImage& image, const std::string& here, const std::string& there) {
+  int shown = 0;
+  for (const RandomImage::Case& which : image.cases) {
+    const size_t at = which.results - image.results;
+    if (here.compare(at, RandomImage::kCaseBytes, there, at, RandomImage::kCaseBytes) == 0) continue;
+    std::string words;
+    for (size_t i = 0; i < RandomImage::kCaseBytes; i += 4) {
+      uint32_t a = 0, b = 0;
+      std::memcpy(&a, &here[at + i], 4);
+      std::memcpy(&b, &there[at + i], 4);
+      char line[80];
+      std::snprintf(line, sizeof line, "  word %zu: %08x, QEMU %08x\n", i / 4, a, b);
+      if (a != b) words += line;
+    }
+    ADD_FAILURE() << listing(image, which, kM55) << words;
+    if (++shown >= 5) return;
+  }
+}
+
+/// Runs `images` of random code from the rows that `wanted` takes.
+void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, uint32_t features, int images,
+                   bool control) {
+  if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
+  RandomOptions options;
+  options.features = features;
+  options.cases = 2000;
+  options.wanted = wanted;
+  options.control = control;
+  for (int seed = 1; seed <= images; ++seed) {
+    const RandomImage image = makeRandomImage(static_cast<uint32_t>(seed), options);
+    ASSERT_GT(image.instructions, 2000u * 8);
+    Stop stop;
+    uint32_t pc = 0;
+    const std::string here = runHere(image, &stop, &pc);
+    if (here.empty()) {
+      for (const RandomImage::Case& which : image.cases) {
+        if (pc >= which.begin && pc < which.end) ADD_FAILURE() << listing(image, which, kM55);
+      }
+      FAIL() << "stopped at " << std::hex << pc << ", reason " << static_cast<int>(stop.reason)
+             << ", address " << stop.address;
+    }
+    const std::string there = runInQemu(image);
+    ASSERT_EQ(there.size(), here.size()) << "seed " << seed << ": QEMU did not get to the end";
+    compare(image, here, there);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+bool starts(const CompiledEncoding& row, std::initializer_list<std::string_view> names) {
+  const std::string_view text = row.row->text;
+  for (const std::string_view name : names) {
+    if (text.substr(0, name.size()) == name) return true;
+  }
+  return false;
+}
+
+/// Core instructions, but those that end blocks, talk to the system or depend on an exclusive monitor.
+bool isInteger(const CompiledEncoding& row) {
+  if ((row.row->features & (kFloat | kDouble | kHalf | kMve | kMveFloat)) != 0) return false;
+  if (row.wide && (row.value >> 26 & 3) == 3 && row.value >> 29 == 7) return false;  // coprocessors
+  return !starts(row, {"strex", "stlex", "wfe", "wfi", "sev", "cps", "msr", "mrs", "bf", "tt", "svc", "isb",
+                       "dls", "wls", "le ", "clrex", "hint", "push", "pop"});
+}
+
+TEST(AgainstQemu, IntegerInstructions) {
+  expectTheSame(isInteger, kDsp | kV81, 6, true);
+}
+
+}  // namespace
+}  // namespace carina::cpu_m

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_code.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace carina::cpu_m {
+namespace {
+
+constexpr uint32_t kSp = 13, kLr = 14, kPc = 15;
+
+class Generator {
+ public:
+  Generator(uint32_t seed, const RandomOptions& options) : random_(seed), options_(options) {
+    for (const CompiledEncoding& row : allEncodings()) {
+      if ((row.row->features & ~options.features) == 0 && options.wanted(row)) rows_.push_back(&row);
+    }
+  }
+
+  RandomImage make() {
+    prologue();
+    // Results lie behind the code; how much code there will be is not known: give each case generous room.
+    const uint32_t perCase = 160u + 64u * static_cast<uint32_t>(options_.instructionsPerCase);
+    image_.results = RandomImage::kStart + 4096 + perCase * static_cast<uint32_t>(options_.cases);
+    image_.results = (image_.results + 63) & ~63u;
+    image_.resultBytes = RandomImage::kCaseBytes * static_cast<uint32_t>(options_.cases);
+    inputs_ = image_.results + image_.resultBytes;
+    for (int i = 0; i < options_.cases; ++i) oneCase(static_cast<uint32_t>(i));
+    epilogue();
+    image_.code.resize(inputs_ - RandomImage::kBase);
+    image_.code.insert(image_.code.end(), inputBytes_.begin(), inputBytes_.end());
+    // The memory that loads and stores of a case see is random at first.
+    for (int i = 0; i < options_.cases; ++i) {
+      const size_t at = image_.results - RandomImage::kBase +
+                        RandomImage::kCaseBytes * static_cast<size_t>(i) + 4 * RandomImage::kRegisterWords;
+      for (uint32_t b = 0; b < RandomImage::kScratch; ++b)
+        image_.code[at + b] = static_cast<uint8_t>(random_());
+    }
+    return std::move(image_);
+  }
+
+ private:
+  uint32_t pick(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
+  uint32_t here() const { return RandomImage::kBase + static_cast<uint32_t>(image_.code.size()); }
+  void half(uint32_t value) {
+    image_.code.push_back(static_cast<uint8_t>(value));
+    image_.code.push_back(static_cast<uint8_t>(value >> 8));
+  }
+  void wide(uint32_t code) {
+    half(code >> 16);
+    half(code);
+  }
+  void movHalf(uint32_t opcode, uint32_t reg, uint32_t value) {
+    wide(opcode | (value >> 12 & 15) << 16 | (value >> 11 & 1) << 26 | (value >> 8 & 7) << 12 | reg << 8 |
+         (value & 0xff));
+  }
+  /// MOVW and MOVT.
+  void constant(uint32_t reg, uint32_t value) {
+    movHalf(0xf2400000, reg, value & 0xffff);
+    movHalf(0xf2c00000, reg, value >> 16);
+  }
+
+  void prologue() {
+    // Room in front, for loads relative to the program counter.
+    image_.code.resize(RandomImage::kStart - RandomImage::kBase);
+    for (uint8_t& byte : image_.code) byte = static_cast<uint8_t>(random_());
+    const uint32_t start = RandomImage::kStart | 1;
+    // Whatever goes wrong: exit by semihosting (at 0x10000080), with nothing written.
+    const uint32_t handler = RandomImage::kVectors + 0x80;
+    image_.vectors.resize(0x90);
+    for (uint32_t i = 0; i < 16; ++i)
+      word(image_.vectors, 4 * i, i == 0 ? 0x30040000 : i == 1 ? start : handler | 1);
+    const uint16_t exit[] = {0x2018, 0x2100, 0xbeab};  // movs r0, #SYS_EXIT; movs r1, #0; bkpt 0xab
+    std::memcpy(&image_.vectors[0x80], exit, sizeof exit);
+    constant(0, 0xe000ed88);  // CPACR: floating point on
+    constant(1, 0x00f00000);
+    wide(0xf8c01000);  // str r1, [r0]
+    wide(0xf3bf8f4f);
+    wide(0xf3bf8f6f);
+  }
+  static void word(std::vector<uint8_t>& bytes, size_t at, uint32_t value) {
+    std::memcpy(&bytes[at], &value, 4);
+  }
+
+  /// Numbers that are interesting now and then.
+  uint32_t operand() {
+    constexpr uint32_t kSpecial[] = {0,          1,          2,          0x7f,       0x80,
+                                     0xff,       0x7fff,     0x8000,     0xffff,     0x7fffffff,
+                                     0x80000000, 0xffffffff, 0x80008000, 0x7fff7fff, 0x80808080,
+                                     0x00010001, 31,         32,         33,         64};
+    return pick(4) == 0 ? kSpecial[pick(std::size(kSpecial))] : static_cast<uint32_t>(random_());
+  }
+
+  void oneCase(uint32_t number) {
+    const bool fp = (options_.features & kFloat) != 0;
+    const uint32_t input = inputs_ + static_cast<uint32_t>(inputBytes_.size());
+    std::vector<uint8_t> bytes(4 * RandomImage::kRegisterWords);
+    for (uint32_t i = 0; i < RandomImage::kRegisterWords; ++i) word(bytes, 4 * i, operand());
+    word(bytes, 4 * 13, static_cast<uint32_t>(random_()) & 0xf80f0000);  // APSR
+    word(bytes, 4 * 46, 0x00040000 | (static_cast<uint32_t>(random_()) & 0xf0000000));
+    word(bytes, 4 * 47, 0);
+    inputBytes_.insert(inputBytes_.end(), bytes.begin(), bytes.end());
+    scratch_ = image_.results + RandomImage::kCaseBytes * number + 4 * RandomImage::kRegisterWords;
+
+    constant(kLr, input);
+    if (fp) {
+      wide(0xf8de00b8);  // ldr r0, [lr, #184]
+      wide(0xeee10a10);  // vmsr fpscr, r0
+      wide(0xf10e0038);  // add r0, lr, #56
+      wide(0xec900b20);  // vldmia r0, {d0-d15}
+    }
+    wide(0xf8de0034);  // ldr r0, [lr, #52]
+    wide(0xf3808c00);  // msr apsr_nzcvqg, r0
+    wide(0xe89e1fff);  // ldmia lr, {r0-r12}
+    RandomImage::Case which;
+    which.begin = here();
+    which.results = scratch_ - 4 * RandomImage::kRegisterWords;
+    for (int i = 0; i < options_.instructionsPerCase; ++i) step();
+    which.end = here();
+    image_.cases.push_back(which);
+    constant(kLr, which.results);
+    wide(0xe88e1fff);  // stmia lr, {r0-r12}
+    wide(0xf3ef8000);  // mrs r0, apsr
+    wide(0xf8ce0034);  // str r0, [lr, #52]
+    if (fp) {
+      wide(0xeef10a10);  // vmrs r0, fpscr
+      wide(0xf8ce00b8);  // str r0, [lr, #184]
+      wide(0xf10e0038);
+      wide(0xec800b20);  // vstmia r0, {d0-d15}
+    }
+    if ((options_.features & kMve) != 0) {
+      wide(0xeefc0a10);  // vmrs r0, vpr
+      wide(0xf8ce00bc);  // str r0, [lr, #188]
+    }
+  }
+
+  void step() {
+    switch (options_.control ? pick(12) : 11) {
+      case 0:
+        itBlock();
+        break;
+      case 1:
+        skip();
+        break;
+      case 2:
+        loop();
+        break;
+      default:
+        instruction(0);
+        break;
+    }
+  }
+
+  struct Chosen {
+    uint32_t code;
+    bool wide;
+    Op op;
+    const CompiledEncoding* row;
+  };
+  std::optional<Chosen> choose(uint8_t it) {
+    const CompiledEncoding& row = *rows_[pick(static_cast<uint32_t>(rows_.size()))];
+    for (int tries = 0; tries < 200; ++tries) {
+      Chosen chosen{(static_cast<uint32_t>(random_()) & ~row.mask) | row.value, row.wide, {}, &row};
+      if (!row.wide) chosen.code &= 0xffff;
+      if (findEncoding(chosen.code, row.wide, options_.features) != &row) continue;
+      Op& op = chosen.op;
+      op.code = chosen.code;
+      op.address = here();
+      op.size = row.wide ? 4 : 2;
+      DecodeContext context;
+      context.features = options_.features;
+      context.inIt = it != 0;
+      context.lastInIt = (it & 15) == 8;
+      if (decodeInto(op, row, context) != Decoded::Ok) continue;
+      if (context.branches || context.readsPc || context.startsIt != 0) continue;
+      // The stack pointer stays where it is.
+      if (op.d == kSp || op.n == kSp || op.m == kSp || op.a == kSp) continue;
+      return chosen;
+    }
+    return std::nullopt;
+  }
+
+  static bool has(const Chosen& chosen, std::string_view part) {
+    return std::string_view(chosen.row->row->text).find(part) != std::string_view::npos;
+  }
+
+  /// False: none was found, nothing is emitted.
+  bool instruction(uint8_t it) {
+    const auto chosen = choose(it);
+    if (!chosen) return false;
+    const Op& op = chosen->op;
+    const bool memory = has(*chosen, "[{Rn}") || has(*chosen, "{list}");
+    const bool loadsClrm = has(*chosen, "clrm");
+    if (memory && !loadsClrm) {
+      // Base registers that reach the scratch memory; no list that loses them on the way.
+      if (it != 0 || op.n >= kSp) return false;
+      if (has(*chosen, "{list}") && (op.imm & 0xe000) != 0) return false;
+      if (has(*chosen, "{Rm}") && (op.m == op.n || op.m >= kSp)) return false;
+      constant(op.n, scratch_ + RandomImage::kScratch / 2 - offsetOf(*chosen));
+      image_.instructions += 2;
+      if (has(*chosen, "{Rm}")) {
+        movHalf(0xf2400000, op.m, pick(8));
+        ++image_.instructions;
+      }
+    }
+    if (has(*chosen, "sat {x}")) {
+      // Shifts to 48 bits by more than 48: QEMU takes what is left of the 64 bits for 0, the manual does not.
+      if (it != 0) return false;
+      movHalf(0xf2400000, op.m, (pick(96) - 48) & 0xff);
+      ++image_.instructions;
+    }
+    if (loadsClrm && (op.imm & 0x2000) != 0) return false;
+    emit(*chosen);
+    return true;
+  }
+  /// What an instruction adds to its base, so that the access is near the middle of the scratch memory.
+  uint32_t offsetOf(const Chosen& chosen) {
+    const bool list = has(chosen, "{list}");
+    // Alignment matters for some: keep the low bits of the sum clear or random where any alignment is
+    // allowed.
+    const uint32_t aligned = (list ? 0 : chosen.op.imm) & ~3u;
+    const bool any = has(chosen, "ldr") && !has(chosen, "ldrd") && !has(chosen, "ldrex");
+    return any && pick(3) == 0 ? aligned + pick(4) : chosen.op.imm & (list ? 0 : ~0u);
+  }
+  void emit(const Chosen& chosen) {
+    if (chosen.wide) {
+      wide(chosen.code);
+    } else {
+      half(chosen.code);
+    }
+    ++image_.instructions;
+  }
+
+  void itBlock() {
+    const uint32_t condition = pick(14), length = 1 + pick(4);
+    // The mask: low bits of the conditions of the others, then a one.
+    const uint32_t mask = ((static_cast<uint32_t>(random_()) << (5 - length)) | 1u << (4 - length)) & 15;
+    const uint8_t state = static_cast<uint8_t>(condition << 4 | mask);
+    const size_t before = image_.code.size();
+    half(0xbf00 | state);
+    ++image_.instructions;
+    uint8_t it = state;
+    for (uint32_t i = 0; i < length; ++i) {
+      int tries = 0;
+      while (!instruction(it)) {
+        if (++tries > 100) {
+          image_.code.resize(before);  // cannot happen with any useful choice of rows
+          return;
+        }
+      }
+      it = (it & 7) == 0 ? uint8_t{0} : static_cast<uint8_t>((it & 0xe0) | (it << 1 & 0x1f));
+    }
+  }
+
+  /// A forward branch over a few instructions.
+  void skip() {
+    const size_t at = image_.code.size();
+    const uint32_t kind = pick(4);
+    half(0);
+    if (kind >= 2) half(0);
+    instruction(0);
+    instruction(0);
+    half(0xbf00);  // NOP: forward at least that far
+    const auto offset = static_cast<uint32_t>(image_.code.size() - at - 4);
+    std::vector<uint8_t> tail(image_.code.begin() + static_cast<ptrdiff_t>(at) + (kind >= 2 ? 4 : 2),
+                              image_.code.end());
+    image_.code.resize(at);
+    const uint32_t reg = pick(8);
+    // Code with constants can be longer than CBZ reaches; it is short enough here.
+    if (kind == 0) half(0xd000 | pick(14) << 8 | (offset >> 1 & 0xff));
+    if (kind == 1)
+      half((pick(2) != 0 ? 0xb900 : 0xb100) | (offset >> 6 & 1) << 9 | (offset >> 1 & 31) << 3 | reg);
+    if (kind == 2) wide(0xf0008000 | pick(14) << 22 | (offset >> 1 & 0x7ff));
+    if (kind == 3) wide(0xf000b800 | (offset >> 1 & 0x7ff));
+    image_.code.insert(image_.code.end(), tail.begin(), tail.end());
+    ++image_.instructions;
+  }
+
+  /// WLS or DLS, a body, LE: a count that the body may change, of at most 15 where it is set here.
+  void loop() {
+    if ((options_.features & kV81) == 0) return;
+    const uint32_t reg = pick(13);
+    movHalf(0xf2400000, reg, pick(6));
+    const bool whiles = pick(2) != 0;
+    const size_t start = image_.code.size();
+    wide(0xf040e001 | reg << 16);  // dls lr, reg
+    const size_t body = image_.code.size();
+    // The body must not touch LR.
+    for (int i = 0; i < 2; ++i) {
+      const size_t before = image_.code.size();
+      const uint64_t counted = image_.instructions;
+      if (const auto chosen = choose(0); chosen && chosen->op.d != kLr && chosen->op.a != kLr &&
+                                         !has(*chosen, "[{Rn}") && !has(*chosen, "{list}") &&
+                                         !has(*chosen, "sat {x}")) {
+        emit(*chosen);
+      } else {
+        image_.code.resize(before);
+        image_.instructions = counted;
+      }
+    }
+    const auto back = static_cast<uint32_t>(image_.code.size() + 4 - body);
+    wide(0xf00fc001 | (back >> 1 & 1) << 11 | back >> 2 << 1);
+    if (whiles) {
+      const auto out = static_cast<uint32_t>(image_.code.size() - start - 4);
+      const uint32_t code = 0xf040c001 | reg << 16 | (out >> 1 & 1) << 11 | out >> 2 << 1;
+      image_.code[start] = static_cast<uint8_t>(code >> 16);
+      image_.code[start + 1] = static_cast<uint8_t>(code >> 24);
+      image_.code[start + 2] = static_cast<uint8_t>(code);
+      image_.code[start + 3] = static_cast<uint8_t>(code >> 8);
+    }
+    image_.instructions += 3;
+  }
+
+  /// Opens the console, writes the results there, exits.
+  void epilogue() {
+    image_.end = here();
+    const uint32_t block = 0x30000000;  // for the arguments, in data memory
+    constant(5, block);
+    constant(0, 0x0074743a);  // ":tt"
+    half(0x6128);             // str r0, [r5, #16]
+    constant(0, block + 16);
+    half(0x6028);  // str r0, [r5]
+    half(0x2004);  // movs r0, #4 (for writing)
+    half(0x6068);
+    half(0x2003);
+    half(0x60a8);
+    half(0x2001);  // SYS_OPEN
+    half(0x4629);
+    half(0xbeab);
+    half(0x6028);
+    constant(0, image_.results);
+    half(0x6068);
+    constant(0, image_.resultBytes);
+    half(0x60a8);
+    half(0x2005);  // SYS_WRITE
+    half(0x4629);
+    half(0xbeab);
+    half(0x2018);  // SYS_EXIT
+    constant(1, 0x20026);
+    half(0xbeab);
+  }
+
+  std::mt19937 random_;
+  const RandomOptions& options_;
+  std::vector<const CompiledEncoding*> rows_;
+  RandomImage image_;
+  uint32_t inputs_ = 0, scratch_ = 0;
+  std::vector<uint8_t> inputBytes_;
+};
+
+void append(std::vector<uint8_t>& bytes, std::initializer_list<uint32_t> words) {
+  for (const uint32_t word : words) {
+    for (uint32_t i = 0; i < 4; ++i) bytes.push_back(static_cast<uint8_t>(word >> 8 * i));
+  }
+}
+
+}  // namespace
+
+RandomImage makeRandomImage(uint32_t seed, const RandomOptions& options) {
+  return Generator(seed, options).make();
+}
+
+std::vector<uint8_t> RandomImage::elf() const {
+  std::vector<uint8_t> file = {0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  const uint32_t header = 52, program = 32, first = header + 2 * program;
+  const auto vectorBytes = static_cast<uint32_t>(vectors.size()),
+             codeBytes = static_cast<uint32_t>(code.size());
+  append(file, {2u | 40u << 16, 1, kStart | 1, header, 0, 0x05000000, header | program << 16, 2, 0});
+  append(file, {1, first, kVectors, kVectors, vectorBytes, vectorBytes, 7, 4});
+  append(file, {1, first + vectorBytes, kBase, kBase, codeBytes, codeBytes, 7, 4});
+  file.insert(file.end(), vectors.begin(), vectors.end());
+  file.insert(file.end(), code.begin(), code.end());
+  return file;
+}
+
+std::string listing(const RandomImage& image, const RandomImage::Case& which, uint32_t features) {
+  std::string text;
+  for (uint32_t at = which.begin; at < which.end;) {
+    const uint8_t* bytes = &image.code[at - RandomImage::kBase];
+    const auto first = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
+    const bool wide = isWide(first);
+    const uint32_t code =
+        wide ? uint32_t{first} << 16 | bytes[2] | static_cast<uint32_t>(bytes[3]) << 8 : first;
+    char line[32];
+    std::snprintf(line, sizeof line, wide ? "  %08x  " : "  %04x      ", code);
+    text += line + disassemble(code, wide, at, features) + "\n";
+    at += wide ? 4 : 2;
+  }
+  return text;
+}
+
+}  // namespace carina::cpu_m
