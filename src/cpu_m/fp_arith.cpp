@@ -4,6 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "cpu_m/fp_fast.hpp"
+
 namespace carina::cpu_m {
 namespace {
 
@@ -251,41 +253,30 @@ Bits mulAddSoft(Bits addend, Bits a, Bits b, FpContext& context) {
   return addWide<Bits>(sign, exponent, product, c.sign, c.exponent, Wide{c.significand} << 63, context);
 }
 
-// --- The host's unit
-// ----------------------------------------------------------------------------------------------------
+// --- The host's unit, where it gives the same
 
 template <class Bits>
 using Host = std::conditional_t<sizeof(Bits) == 4, float, double>;
 
-template <class Bits>
-bool normalOrZero(Bits bits) {
-  const Bits magnitude = fpAbs(bits);
-  return magnitude == 0 || (magnitude >= FpLayout<Bits>::kMinNormal && magnitude < FpLayout<Bits>::kInfinity);
-}
+using fp_fast::normalOrZero;
+using fp_fast::safe;
 
-/// A result that rounding cannot have brought from the denormals or to infinity.
-template <class Bits>
-bool safeResult(Bits bits) {
-  const Bits magnitude = fpAbs(bits);
-  return magnitude > FpLayout<Bits>::kMinNormal && magnitude < FpLayout<Bits>::kInfinity;
+/// `fast` (a function of fp_fast) if it can be used; true when it has given the result.
+template <class Bits, class Fast>
+bool onHost(FpContext& context, Bits& result, Fast fast) {
+  if (context.rounding != Rounding::NearestEven) return false;
+  int inexact = 0;
+  if (!fast(result, inexact)) return false;
+  if (inexact != 0) context.flags |= fp_flag::kInexact;
+  return true;
 }
 
 template <class Bits>
 Bits addOrSub(Bits a, Bits b, bool subtract, FpContext& context) {
-  if constexpr (sizeof(Bits) != 2) {
-    const Bits other = subtract ? fpNeg(b) : b;
-    if (context.rounding == Rounding::NearestEven && normalOrZero(a) && normalOrZero(b)) {
-      const auto x = std::bit_cast<Host<Bits>>(a), y = std::bit_cast<Host<Bits>>(other);
-      const auto sum = x + y;
-      const Bits result = std::bit_cast<Bits>(sum);
-      if (result == 0 || safeResult(result)) {
-        // Knuth's two-sum: the error of the rounded sum.
-        const auto part = sum - x;
-        if ((x - (sum - part)) + (y - part) != 0) context.flags |= fp_flag::kInexact;
-        return result;
-      }
-    }
-  }
+  Bits result;
+  const Bits other = subtract ? fpNeg(b) : b;
+  if (onHost(context, result, [=](Bits& r, int& inexact) { return fp_fast::add(a, other, r, inexact); }))
+    return result;
   return addSoft(a, b, subtract, context);
 }
 
@@ -345,21 +336,13 @@ Bits fpSub(Bits a, Bits b, FpContext& context) {
 
 template <class Bits>
 Bits fpMul(Bits a, Bits b, FpContext& context) {
-  if constexpr (sizeof(Bits) != 2) {
-    if (context.rounding == Rounding::NearestEven && normalOrZero(a) && normalOrZero(b)) {
-      const auto x = std::bit_cast<Host<Bits>>(a), y = std::bit_cast<Host<Bits>>(b);
-      const auto product = x * y;
-      const Bits result = std::bit_cast<Bits>(product);
-      if (x == 0 || y == 0) return result;
-      if (safeResult(result)) {
-        if constexpr (sizeof(Bits) == 4) {
-          if (static_cast<double>(x) * y != product) context.flags |= fp_flag::kInexact;
-          return result;
-        } else if (context.flags & fp_flag::kInexact) {
-          return result;
-        }
-      }
-    }
+  if constexpr (sizeof(Bits) != 8) {
+    Bits result;
+    if (onHost(context, result, [=](Bits& r, int& inexact) { return fp_fast::mul(a, b, r, inexact); }))
+      return result;
+  } else if (context.rounding == Rounding::NearestEven && (context.flags & fp_flag::kInexact) != 0) {
+    const Bits result = std::bit_cast<Bits>(std::bit_cast<double>(a) * std::bit_cast<double>(b));
+    if (normalOrZero(a) && normalOrZero(b) && safe(result)) return result;
   }
   return mulSoft(a, b, context);
 }
@@ -372,7 +355,7 @@ Bits fpDiv(Bits a, Bits b, FpContext& context) {
       const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
       const float quotient = x / y;
       const Bits result = std::bit_cast<Bits>(quotient);
-      if (safeResult(result)) {
+      if (safe(result)) {
         if (static_cast<double>(quotient) * y != x) context.flags |= fp_flag::kInexact;
         return result;
       }
@@ -427,24 +410,11 @@ Bits fpSqrt(Bits a, FpContext& context) {
 
 template <class Bits>
 Bits fpMulAdd(Bits addend, Bits a, Bits b, FpContext& context) {
-  if constexpr (sizeof(Bits) == 4) {
-    if (context.rounding == Rounding::NearestEven && normalOrZero(a) && normalOrZero(b) &&
-        normalOrZero(addend)) {
-      const double product = static_cast<double>(std::bit_cast<float>(a)) * std::bit_cast<float>(b);  // exact
-      const double c = std::bit_cast<float>(addend);
-      const double sum = product + c;
-      const double part = sum - product;
-      const double error = (product - (sum - part)) + (c - part);
-      // Rounded to odd, so that the second rounding gives what a single one would.
-      auto bits = std::bit_cast<std::uint64_t>(sum);
-      if (error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : -1;
-      const double odd = std::bit_cast<double>(bits);
-      const auto rounded = static_cast<float>(odd);
-      const Bits result = std::bit_cast<Bits>(rounded);
-      if (safeResult(result) || sum == 0) {
-        if (rounded != odd) context.flags |= fp_flag::kInexact;
-        return result;
-      }
+  if constexpr (sizeof(Bits) != 8) {
+    Bits result;
+    if (onHost(context, result,
+               [=](Bits& r, int& inexact) { return fp_fast::mulAdd(addend, a, b, r, inexact); })) {
+      return result;
     }
   }
   return mulAddSoft(addend, a, b, context);

@@ -3,6 +3,7 @@
 // as FPSCR.FZ16 says), NaNs are the default one, results are rounded to nearest. Only active elements raise
 // flags.
 #include "cpu_m/fp_arith.hpp"
+#include "cpu_m/fp_fast.hpp"
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
@@ -31,61 +32,110 @@ void forActive(State& s, Predicate where, Lane lane) {
   s.fpscr |= context.flags;
 }
 
+/// The result of `slow(i, context)` for each element. `fast(i, result, inexact)` is tried on whole vectors:
+/// it gives 1 where its result counts (fp_fast.hpp).
+template <class T, class Fast, class Slow>
+Vector<T> evaluate(State& s, Predicate where, Fast fast, Slow slow) {
+  Vector<T> r;
+  if (where.all()) {
+    int good = 1, inexact = 0;
+    for (u32 i = 0; i < kLanes<T>; ++i) good &= fast(i, r[i], inexact);
+    if (good != 0) [[likely]] {
+      if (inexact != 0) s.fpscr |= fp_flag::kInexact;
+      return r;
+    }
+  }
+  r = {};
+  forActive<T>(s, where, [&](u32 i, FpContext& context) { r[i] = slow(i, context); });
+  return r;
+}
+
 // --- element by element
 
-template <class T, T (*Function)(T, T, FpContext&)>
+template <class T>
+struct FloatAdd {
+  static T run(T a, T b, FpContext& context) { return fpAdd(a, b, context); }
+  static int fast(T a, T b, T& r, int& inexact) { return fp_fast::add(a, b, r, inexact); }
+};
+template <class T>
+struct FloatSub {
+  static T run(T a, T b, FpContext& context) { return fpSub(a, b, context); }
+  static int fast(T a, T b, T& r, int& inexact) { return fp_fast::add(a, fpNeg(b), r, inexact); }
+};
+template <class T>
+struct FloatMul {
+  static T run(T a, T b, FpContext& context) { return fpMul(a, b, context); }
+  static int fast(T a, T b, T& r, int& inexact) { return fp_fast::mul(a, b, r, inexact); }
+};
+template <class T>
+struct FloatDifference {
+  static T run(T a, T b, FpContext& context) { return fpAbs(fpSub(a, b, context)); }
+  static int fast(T a, T b, T& r, int& inexact) {
+    const int good = fp_fast::add(a, fpNeg(b), r, inexact);
+    r = fpAbs(r);
+    return good;
+  }
+};
+template <class T>
+struct FloatMax {
+  static T run(T a, T b, FpContext& context) { return fpMaxNum(a, b, context); }
+  static int fast(T a, T b, T& r, int&) { return fp_fast::maxNum(a, b, r); }
+};
+template <class T>
+struct FloatMin {
+  static T run(T a, T b, FpContext& context) { return fpMinNum(a, b, context); }
+  static int fast(T a, T b, T& r, int&) { return fp_fast::minNum(a, b, r); }
+};
+template <class T>
+struct FloatMaxMagnitude {
+  static T run(T a, T b, FpContext& context) { return fpMaxNum(fpAbs(a), fpAbs(b), context); }
+  static int fast(T a, T b, T& r, int&) { return fp_fast::maxNum(fpAbs(a), fpAbs(b), r); }
+};
+template <class T>
+struct FloatMinMagnitude {
+  static T run(T a, T b, FpContext& context) { return fpMinNum(fpAbs(a), fpAbs(b), context); }
+  static int fast(T a, T b, T& r, int&) { return fp_fast::minNum(fpAbs(a), fpAbs(b), r); }
+};
+
+/// Qd = OP(Qn, Qm); `Accumulating`: OP(Qd, Qm).
+template <template <class> class OP, class T, bool Accumulating>
 void floatBinary(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
-  const Vector<T> n = readQ<T>(s, op.n), m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) { r[i] = Function(n[i], m[i], context); });
+  const Vector<T> n = readQ<T>(s, Accumulating ? op.d : op.n), m = readQ<T>(s, op.m);
+  const Vector<T> r = evaluate<T>(
+      s, where, [&](u32 i, T& result, int& inexact) { return OP<T>::fast(n[i], m[i], result, inexact); },
+      [&](u32 i, FpContext& context) { return OP<T>::run(n[i], m[i], context); });
   writeQ(s, op.d, r, where);
   advance(s);
 }
 
-template <class T, T (*Function)(T, T, FpContext&)>
+template <template <class> class OP, class T>
 void floatScalar(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> n = readQ<T>(s, op.n);
   const T m = scalar<T>(s, op);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) { r[i] = Function(n[i], m, context); });
+  const Vector<T> r = evaluate<T>(
+      s, where, [&](u32 i, T& result, int& inexact) { return OP<T>::fast(n[i], m, result, inexact); },
+      [&](u32 i, FpContext& context) { return OP<T>::run(n[i], m, context); });
   writeQ(s, op.d, r, where);
   advance(s);
-}
-
-template <class T>
-T absoluteDifference(T a, T b, FpContext& context) {
-  return fpAbs(fpSub(a, b, context));
-}
-template <class T>
-T maxMagnitude(T a, T b, FpContext& context) {
-  return fpMaxNum(fpAbs(a), fpAbs(b), context);
-}
-template <class T>
-T minMagnitude(T a, T b, FpContext& context) {
-  return fpMinNum(fpAbs(a), fpAbs(b), context);
-}
-
-/// Qda against Qm.
-template <class T, T (*Function)(T, T, FpContext&)>
-void floatAccumulating(Core& core, const Op& op) {
-  Op same = op;
-  same.n = op.d;
-  floatBinary<T, Function>(core, same);
 }
 
 template <bool Subtract, class T>
 void fusedMultiplyAdd(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
-  const Vector<T> d = readQ<T>(s, op.d), n = readQ<T>(s, op.n), m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    r[i] = fpMulAdd(d[i], Subtract ? fpNeg(n[i]) : n[i], m[i], context);
-  });
+  const Vector<T> d = readQ<T>(s, op.d), m = readQ<T>(s, op.m);
+  Vector<T> n = readQ<T>(s, op.n);
+  if (Subtract) {
+    for (T& lane : n.lane) lane = fpNeg(lane);
+  }
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) { return fp_fast::mulAdd(d[i], n[i], m[i], result, inexact); },
+      [&](u32 i, FpContext& context) { return fpMulAdd(d[i], n[i], m[i], context); });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -97,10 +147,14 @@ void fusedMultiplyAddScalar(Core& core, const Op& op) {
   State& s = core.state;
   const Vector<T> d = readQ<T>(s, op.d), n = readQ<T>(s, op.n);
   const T m = scalar<T>(s, op);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    r[i] = IntoScalar ? fpMulAdd(m, d[i], n[i], context) : fpMulAdd(d[i], n[i], m, context);
-  });
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) {
+        return fp_fast::mulAdd(IntoScalar ? m : d[i], n[i], IntoScalar ? d[i] : m, result, inexact);
+      },
+      [&](u32 i, FpContext& context) {
+        return IntoScalar ? fpMulAdd(m, d[i], n[i], context) : fpMulAdd(d[i], n[i], m, context);
+      });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -121,11 +175,15 @@ void floatComplexAdd(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> n = readQ<T>(s, op.n), m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    const bool subtracts = ((i & 1) == 0) != By270;
-    r[i] = subtracts ? fpSub(n[i], m[i ^ 1], context) : fpAdd(n[i], m[i ^ 1], context);
-  });
+  Vector<T> turned;
+  for (u32 i = 0; i < kLanes<T>; i += 2) {
+    turned[i] = By270 ? m[i + 1] : fpNeg(m[i + 1]);
+    turned[i + 1] = By270 ? fpNeg(m[i]) : m[i];
+  }
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) { return fp_fast::add(n[i], turned[i], result, inexact); },
+      [&](u32 i, FpContext& context) { return fpAdd(n[i], turned[i], context); });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -137,15 +195,23 @@ void complexMultiply(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> d = readQ<T>(s, op.d), n = readQ<T>(s, op.n), m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    constexpr bool kImaginary = (Turns & 1) != 0;
-    T a = n[kImaginary ? i | 1 : i & ~1u];
-    const T b = m[kImaginary ? i ^ 1 : i];
-    const bool even = (i & 1) == 0;
-    if (Turns == 2 || (Turns == 1 && even) || (Turns == 3 && !even)) a = fpNeg(a);
-    r[i] = Accumulates ? fpMulAdd(d[i], a, b, context) : fpMul(a, b, context);
-  });
+  constexpr u32 kPart = Turns & 1;
+  Vector<T> a, b;
+  for (u32 i = 0; i < kLanes<T>; i += 2) {
+    a[i] = Turns == 1 || Turns == 2 ? fpNeg(n[i + kPart]) : n[i + kPart];
+    a[i + 1] = Turns >= 2 ? fpNeg(n[i + kPart]) : n[i + kPart];
+    b[i] = m[i + kPart];
+    b[i + 1] = m[i + 1 - kPart];
+  }
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) {
+        return Accumulates ? fp_fast::mulAdd(d[i], a[i], b[i], result, inexact)
+                           : fp_fast::mul(a[i], b[i], result, inexact);
+      },
+      [&](u32 i, FpContext& context) {
+        return Accumulates ? fpMulAdd(d[i], a[i], b[i], context) : fpMul(a[i], b[i], context);
+      });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -163,14 +229,26 @@ void floatCompare(Core& core, const Op& op) {
   const Vector<T> m = Scalar ? Vector<T>{} : readQ<T>(s, op.m);
   const T scalarM = Scalar && op.m != 15 ? scalar<T>(s, op) : T{0};
   u32 bytes = 0;
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    const unsigned nzcv = fpCompare(n[i], Scalar ? scalarM : m[i], true, context);
-    const bool equal = nzcv == 0b0110, greater = nzcv == 0b0010;
+  int good = where.all();
+  for (u32 i = 0; i < kLanes<T>; ++i)
+    good &= fp_fast::normalOrZero(n[i]) & fp_fast::normalOrZero(Scalar ? scalarM : m[i]);
+  const auto note = [&bytes](u32 i, bool equal, bool greater) {
     const bool holds = Kind == Relation::Equal     ? equal
                        : Kind == Relation::Greater ? greater
                                                    : equal || greater;
     if (holds != Inverse) bytes |= ((1u << sizeof(T)) - 1) << (i * sizeof(T));
-  });
+  };
+  if (good != 0) {
+    for (u32 i = 0; i < kLanes<T>; ++i) {
+      const auto a = fp_fast::orderKey(n[i]), b = fp_fast::orderKey(Scalar ? scalarM : m[i]);
+      note(i, a == b, a > b);
+    }
+  } else {
+    forActive<T>(s, where, [&](u32 i, FpContext& context) {
+      const unsigned nzcv = fpCompare(n[i], Scalar ? scalarM : m[i], true, context);
+      note(i, nzcv == 0b0110, nzcv == 0b0010);
+    });
+  }
   setPredicate(s, bytes, where, op.x);
 }
 
@@ -225,10 +303,17 @@ void toFixed(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    r[i] = static_cast<T>(fpToFixed(m[i], op.x, kWidth<T>, Unsigned, Mode, context));
-  });
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) {
+        if constexpr (sizeof(T) == 4 && Mode == Rounding::Zero) {
+          return fp_fast::toInteger(m[i], Unsigned, result, inexact) & (op.x == 0);
+        }
+        return 0;
+      },
+      [&](u32 i, FpContext& context) {
+        return static_cast<T>(fpToFixed(m[i], op.x, kWidth<T>, Unsigned, Mode, context));
+      });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -237,11 +322,18 @@ void fromFixed(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> m = readQ<T>(s, op.m);
-  Vector<T> r{};
-  forActive<T>(s, where, [&](u32 i, FpContext& context) {
-    const u64 value = Unsigned ? u64{m[i]} : static_cast<u64>(s64{static_cast<std::make_signed_t<T>>(m[i])});
-    r[i] = fpFromFixed<T>(value, op.x, Unsigned, Rounding::NearestEven, context);
-  });
+  const Vector<T> r = evaluate<T>(
+      s, where,
+      [&](u32 i, T& result, int& inexact) {
+        if constexpr (sizeof(T) == 4 && !Unsigned)
+          return fp_fast::fromInteger(m[i], result, inexact) & (op.x == 0);
+        return 0;
+      },
+      [&](u32 i, FpContext& context) {
+        const u64 value =
+            Unsigned ? u64{m[i]} : static_cast<u64>(s64{static_cast<std::make_signed_t<T>>(m[i])});
+        return fpFromFixed<T>(value, op.x, Unsigned, Rounding::NearestEven, context);
+      });
   writeQ(s, op.d, r, where);
   advance(s);
 }
@@ -333,19 +425,19 @@ void fromHalves(Core& core, const Op& op) {
         straight<toFixed<Rounding::Zero, U, u32>>, fraction<32>                                  \
   }
 
-#define ADD(T) floatBinary<T, fpAdd<T>>
-#define SUB(T) floatBinary<T, fpSub<T>>
-#define MUL(T) floatBinary<T, fpMul<T>>
-#define ABD(T) floatBinary<T, absoluteDifference<T>>
-#define MAXNM(T) floatBinary<T, fpMaxNum<T>>
-#define MINNM(T) floatBinary<T, fpMinNum<T>>
-#define MAXNMA(T) floatAccumulating<T, maxMagnitude<T>>
-#define MINNMA(T) floatAccumulating<T, minMagnitude<T>>
+#define ADD(T) floatBinary<FloatAdd, T, false>
+#define SUB(T) floatBinary<FloatSub, T, false>
+#define MUL(T) floatBinary<FloatMul, T, false>
+#define ABD(T) floatBinary<FloatDifference, T, false>
+#define MAXNM(T) floatBinary<FloatMax, T, false>
+#define MINNM(T) floatBinary<FloatMin, T, false>
+#define MAXNMA(T) floatBinary<FloatMaxMagnitude, T, true>
+#define MINNMA(T) floatBinary<FloatMinMagnitude, T, true>
 #define FMA(T) fusedMultiplyAdd<false, T>
 #define FMS(T) fusedMultiplyAdd<true, T>
-#define ADD_R(T) floatScalar<T, fpAdd<T>>
-#define SUB_R(T) floatScalar<T, fpSub<T>>
-#define MUL_R(T) floatScalar<T, fpMul<T>>
+#define ADD_R(T) floatScalar<FloatAdd, T>
+#define SUB_R(T) floatScalar<FloatSub, T>
+#define MUL_R(T) floatScalar<FloatMul, T>
 #define FMA_R(T) fusedMultiplyAddScalar<false, T>
 #define FMAS_R(T) fusedMultiplyAddScalar<true, T>
 #define CADD_90(T) floatComplexAdd<false, T>
