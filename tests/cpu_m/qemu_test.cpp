@@ -86,13 +86,14 @@ void compare(const RandomImage& image, const std::string& here, const std::strin
 
 /// Runs `images` of random code from the rows that `wanted` takes.
 void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, uint32_t features, int images,
-                   bool control) {
+                   bool control, bool vectors = false) {
   if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
   RandomOptions options;
   options.features = features;
   options.cases = 2000;
   options.wanted = wanted;
   options.control = control;
+  options.vectors = vectors;
   for (int seed = 1; seed <= images; ++seed) {
     const RandomImage image = makeRandomImage(static_cast<uint32_t>(seed), options);
     ASSERT_GT(image.instructions, 2000u * 8);
@@ -131,6 +132,22 @@ bool isInteger(const CompiledEncoding& row) {
 
 TEST(AgainstQemu, IntegerInstructions) {
   expectTheSame(isInteger, kDsp | kV81, 6, true);
+}
+
+bool isScalarFloat(const CompiledEncoding& row) {
+  return (row.row->features & (kFloat | kDouble | kHalf)) != 0 &&
+         (row.row->features & (kMve | kMveFloat)) == 0;
+}
+/// But for loops.
+bool isVector(const CompiledEncoding& row) {
+  return (row.row->features & (kMve | kMveFloat)) != 0 && std::string_view(row.row->text).starts_with('v');
+}
+
+TEST(AgainstQemu, ScalarFloatingPoint) {
+  expectTheSame(isScalarFloat, kFloat | kDouble | kHalf | kV81, 4, false, true);
+}
+TEST(AgainstQemu, Vectors) {
+  expectTheSame(isVector, kM55, 6, false, true);
 }
 
 }  // namespace

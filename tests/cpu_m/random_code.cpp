@@ -94,6 +94,31 @@ class Generator {
     return pick(4) == 0 ? kSpecial[pick(std::size(kSpecial))] : static_cast<uint32_t>(random_());
   }
 
+  /// Registers as floating-point numbers of all formats, FPSCR and VPR.
+  void vectorInputs(std::vector<uint8_t>& bytes) {
+    constexpr uint32_t kFloats[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
+                                    0x7fc00000, 0x7f800001, 0xffc12345, 0x00000001, 0x807fffff, 0x00800000,
+                                    0x7f7fffff, 0x3c003c00, 0x7c00fc00, 0x7e007d01, 0x00010400, 0x03ff8001,
+                                    0x7ff00000, 0x7ff80000, 0x00100000, 0x3ff00000, 0x4f000000, 0xcf000001};
+    for (uint32_t i = 14; i < 46; ++i) {
+      const uint32_t kind = pick(6);
+      uint32_t value = operand();
+      if (kind == 0) value = kFloats[pick(std::size(kFloats))];
+      if (kind == 1) value = (value & 0x807fffff) | (118 + pick(20)) << 23;  // singles near 1
+      if (kind == 2) value = (value & 0x83ff83ff) | (12 + pick(6)) << 26 | (12 + pick(6)) << 10;  // halves
+      if (kind == 3) value = (value & 0x800fffff) | (1018 + pick(10)) << 20;                      // doubles
+      word(bytes, 4 * i, value);
+    }
+    uint32_t fpscr = static_cast<uint32_t>(random_()) & 0xf8080000;
+    if (pick(2) != 0) fpscr |= static_cast<uint32_t>(random_()) & 0x07c00000;
+    fpscr |= (pick(3) == 0 ? pick(5) : 4) << 16;
+    word(bytes, 4 * 46, fpscr);
+    const uint32_t masks = pick(3) == 0   ? static_cast<uint32_t>(random_()) & 0x00ff0000
+                           : pick(2) == 0 ? (1 + pick(15)) * 0x00110000
+                                          : 0;
+    word(bytes, 4 * 47, masks | (static_cast<uint32_t>(random_()) & 0xffff));
+  }
+
   void oneCase(uint32_t number) {
     const bool fp = (options_.features & kFloat) != 0;
     const uint32_t input = inputs_ + static_cast<uint32_t>(inputBytes_.size());
@@ -102,6 +127,7 @@ class Generator {
     word(bytes, 4 * 13, static_cast<uint32_t>(random_()) & 0xf80f0000);  // APSR
     word(bytes, 4 * 46, 0x00040000 | (static_cast<uint32_t>(random_()) & 0xf0000000));
     word(bytes, 4 * 47, 0);
+    if (options_.vectors) vectorInputs(bytes);
     inputBytes_.insert(inputBytes_.end(), bytes.begin(), bytes.end());
     scratch_ = image_.results + RandomImage::kCaseBytes * number + 4 * RandomImage::kRegisterWords;
 
@@ -114,7 +140,13 @@ class Generator {
     }
     wide(0xf8de0034);  // ldr r0, [lr, #52]
     wide(0xf3808c00);  // msr apsr_nzcvqg, r0
-    wide(0xe89e1fff);  // ldmia lr, {r0-r12}
+    const bool predicates = options_.vectors && (options_.features & kMve) != 0;
+    if (predicates) {
+      wide(0xf8de00bc);  // ldr r0, [lr, #188]
+      wide(0xeeec0a10);  // vmsr vpr, r0
+    }
+    wide(0xe89e1fff);                                    // ldmia lr, {r0-r12}
+    if (predicates) movHalf(0xf2400000, kLr, pick(20));  // what is left of a loop
     RandomImage::Case which;
     which.begin = here();
     which.results = scratch_ - 4 * RandomImage::kRegisterWords;
@@ -192,6 +224,11 @@ class Generator {
     const auto chosen = choose(it);
     if (!chosen) return false;
     const Op& op = chosen->op;
+    if ((chosen->row->row->features & (kFloat | kHalf | kMve)) != 0 || chosen->code >> 24 == 0xec) {
+      if (!prepareVector(*chosen)) return false;
+      emit(*chosen);
+      return true;
+    }
     const bool memory = has(*chosen, "[{Rn}") || has(*chosen, "{list}");
     const bool loadsClrm = has(*chosen, "clrm");
     if (memory && !loadsClrm) {
@@ -216,6 +253,79 @@ class Generator {
     emit(*chosen);
     return true;
   }
+  static bool begins(const Chosen& chosen, std::initializer_list<std::string_view> names) {
+    const std::string_view text = chosen.row->row->text;
+    return std::any_of(names.begin(), names.end(),
+                       [text](std::string_view name) { return text.starts_with(name); });
+  }
+
+  /// Addresses of floating-point and vector loads and stores. False: the result would be UNPREDICTABLE.
+  bool prepareVector(const Chosen& chosen) {
+    const Op& op = chosen.op;
+    // 32-bit (complex: all) elements whose result may not lie over an operand.
+    if ((op.d == op.m || op.d == op.n) &&
+        begins(chosen, {"vmull", "vqdmull", "vqdmla", "vqrdmla", "vqdmls", "vqrdmls", "vcadd", "vhcadd",
+                        "vcmul", "vcmla", "vrev64"})) {
+      return false;
+    }
+    const uint32_t middle = scratch_ + RandomImage::kScratch / 2;
+    if (has(chosen, "vpr") && begins(chosen, {"vmsr", "vldr"})) {
+      // Bits 31:24 are RES0: QEMU keeps what is written there.
+      if (begins(chosen, {"vmsr"}) && op.d >= kSp) return false;
+      const bool moves = begins(chosen, {"vmsr"});
+      constant(moves ? op.d : 4, static_cast<uint32_t>(random_()) & 0x00ffffff);
+      if (!moves) {
+        constant(5, middle);
+        half(0x602c);  // str r4, [r5]
+      }
+      image_.instructions += 5;
+    }
+    if (has(chosen, "[q{n}")) {  // addresses in a vector
+      for (uint32_t i = 0; i < 2; ++i) {
+        constant(4, middle - op.imm + 8 * pick(4));
+        constant(5, middle - op.imm + 4 * pick(8));
+        moveToDouble(2u * op.n + i, 4, 5);
+      }
+      image_.instructions += 10;
+    } else if (has(chosen, "q{m}, uxtw")) {
+      if (op.n >= kSp) return false;
+      for (uint32_t i = 0; i < 2; ++i) {
+        constant(4, offsets(chosen));
+        constant(5, offsets(chosen));
+        moveToDouble(2u * op.m + i, 4, 5);
+      }
+      constant(op.n, scratch_);
+      image_.instructions += 12;
+    } else if (has(chosen, "{Rn}") && (begins(chosen, {"vldm", "vstm"}) || has(chosen, "[{Rn}"))) {
+      if (op.n >= kSp) return false;
+      const bool several = begins(chosen, {"vldm", "vstm"});
+      const bool interleaves = begins(chosen, {"vld2", "vld4", "vst2", "vst4"});
+      const bool system = has(chosen, "fpscr") || has(chosen, "vpr") || has(chosen, "p0");
+      const bool indexed = system ? op.a != 0 : (chosen.row->row->features & kMve) == 0 || op.x != 0;
+      constant(op.n, several       ? (op.x != 0 ? middle : scratch_)
+                     : interleaves ? scratch_ + 16 * pick(4)
+                     : indexed     ? middle - op.imm
+                                   : middle);
+      image_.instructions += 2;
+    }
+    return true;
+  }
+  /// A word of offsets below 128 for lanes and accesses of the sizes that a gather or scatter names.
+  uint32_t offsets(const Chosen& chosen) {
+    const uint32_t lane = chosen.code >> 7 & 3, memory = (chosen.code >> 5 & 2) | (chosen.code >> 4 & 1);
+    const bool scaled = chosen.op.x != 0;
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < 4; i += 1u << std::min(lane, 2u)) {
+      const uint32_t element = pick(120u >> memory);
+      word |= (scaled ? element : element << memory) << 8 * i;
+    }
+    return word;
+  }
+  /// vmov d, rt, rt2
+  void moveToDouble(uint32_t number, uint32_t low, uint32_t high) {
+    wide(0xec400b10 | high << 16 | low << 12 | number);
+  }
+
   /// What an instruction adds to its base, so that the access is near the middle of the scratch memory.
   uint32_t offsetOf(const Chosen& chosen) {
     const bool list = has(chosen, "{list}");

@@ -39,6 +39,9 @@ struct RandomOptions {
   std::function<bool(const CompiledEncoding&)> wanted;
   /// IT blocks, branches and loops between them.
   bool control = true;
+  /// Random modes in FPSCR, predicates and loop tails (VPR, LTPSIZE and LR); operands that are interesting as
+  /// floating-point numbers.
+  bool vectors = false;
 };
 
 RandomImage makeRandomImage(uint32_t seed, const RandomOptions& options);
