@@ -261,6 +261,10 @@ struct StartPleStripe {
 using Command = std::variant<WaitForCounter, DmaCommand, ProgramMceStripe, ConfigMceif, StartMceStripe,
                              LoadPleCodeIntoPleSram, StartPleStripe>;
 
+/// With all fields 0.
+Agent makeAgent(AgentType type);
+Command makeCommand(CommandType type);
+
 CommandType commandType(const Command& command);
 /// Of the command in a stream, with its type word.
 size_t commandBytes(CommandType type);

@@ -29,54 +29,6 @@ void visitWords(Command& command, Visit&& visit) {
   std::visit([&](auto& body) { std::decay_t<decltype(body)>::words(body, visit); }, command);
 }
 
-Agent emptyAgent(AgentType type) {
-  Agent agent;
-  switch (type) {
-    case AgentType::IfmStreamer:
-      agent.data = Agent::Ifm{};
-      break;
-    case AgentType::WeightStreamer:
-      agent.data = WeightStreamer{};
-      break;
-    case AgentType::MceScheduler:
-      agent.data = MceScheduler{};
-      break;
-    case AgentType::PleLoader:
-      agent.data = PleLoader{};
-      break;
-    case AgentType::PleScheduler:
-      agent.data = PleScheduler{};
-      break;
-    case AgentType::OfmStreamer:
-      agent.data = Agent::Ofm{};
-      break;
-  }
-  return agent;
-}
-
-Command emptyCommand(CommandType type) {
-  switch (type) {
-    case CommandType::WaitForCounter:
-      return WaitForCounter{};
-    case CommandType::ProgramMceStripe:
-      return ProgramMceStripe{};
-    case CommandType::ConfigMceif:
-      return ConfigMceif{};
-    case CommandType::StartMceStripe:
-      return StartMceStripe{};
-    case CommandType::LoadPleCodeIntoPleSram:
-      return LoadPleCodeIntoPleSram{};
-    case CommandType::StartPleStripe:
-      return StartPleStripe{};
-    case CommandType::LoadIfmStripe:
-    case CommandType::LoadWeightStripe:
-    case CommandType::LoadPleCodeIntoSram:
-    case CommandType::StoreOfmStripe:
-      break;
-  }
-  return DmaCommand{.type = type};
-}
-
 template <typename T>
 uint32_t rawValue(const T& member) {
   return static_cast<uint32_t>(member);
@@ -90,7 +42,7 @@ Error unknownEnum(std::string_view what, uint32_t value, size_t agent) {
 Result<Agent> readAgent(ByteSpan bytes, size_t index) {
   const uint32_t type = wordAt(bytes, 0);
   if (type >= kAgentTypes) return fail("agent {} has the unknown type {}", index, type);
-  Agent agent = emptyAgent(static_cast<AgentType>(type));
+  Agent agent = makeAgent(static_cast<AgentType>(type));
   for (size_t i = 0; i < kAgentDataBytes; ++i) agent.unused[i] = static_cast<uint8_t>(bytes[4 + i]);
   std::visit(
       [&](auto& data) {
@@ -191,7 +143,7 @@ Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t 
     if (bytes.size() - offset < commandBytes(type)) {
       return fail("list {} ends within command {}", queueName(queue), i).at(offsetPlace(offset));
     }
-    Command command = emptyCommand(type);
+    Command command = makeCommand(type);
     size_t at = offset + 4;
     visitWords(command, [&](std::string_view, std::span<uint32_t> words, Fields) {
       for (uint32_t& word : words) {
@@ -208,6 +160,54 @@ Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t 
 }
 
 }  // namespace
+
+Agent makeAgent(AgentType type) {
+  Agent agent;
+  switch (type) {
+    case AgentType::IfmStreamer:
+      agent.data = Agent::Ifm{};
+      break;
+    case AgentType::WeightStreamer:
+      agent.data = WeightStreamer{};
+      break;
+    case AgentType::MceScheduler:
+      agent.data = MceScheduler{};
+      break;
+    case AgentType::PleLoader:
+      agent.data = PleLoader{};
+      break;
+    case AgentType::PleScheduler:
+      agent.data = PleScheduler{};
+      break;
+    case AgentType::OfmStreamer:
+      agent.data = Agent::Ofm{};
+      break;
+  }
+  return agent;
+}
+
+Command makeCommand(CommandType type) {
+  switch (type) {
+    case CommandType::WaitForCounter:
+      return WaitForCounter{};
+    case CommandType::ProgramMceStripe:
+      return ProgramMceStripe{};
+    case CommandType::ConfigMceif:
+      return ConfigMceif{};
+    case CommandType::StartMceStripe:
+      return StartMceStripe{};
+    case CommandType::LoadPleCodeIntoPleSram:
+      return LoadPleCodeIntoPleSram{};
+    case CommandType::StartPleStripe:
+      return StartPleStripe{};
+    case CommandType::LoadIfmStripe:
+    case CommandType::LoadWeightStripe:
+    case CommandType::LoadPleCodeIntoSram:
+    case CommandType::StoreOfmStripe:
+      break;
+  }
+  return DmaCommand{.type = type};
+}
 
 std::string_view agentTypeName(AgentType type) {
   constexpr std::string_view kNames[] = {"ifm_streamer", "weight_streamer", "mce_scheduler",
@@ -248,7 +248,7 @@ CommandType commandType(const Command& command) {
 }
 
 size_t commandBytes(CommandType type) {
-  Command command = emptyCommand(type);
+  Command command = makeCommand(type);
   size_t bytes = 4;
   visitWords(command,
              [&](std::string_view, std::span<uint32_t> words, Fields) { bytes += words.size_bytes(); });

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosn/stream/stream_text.hpp"
+
+#include <gmock/gmock.h>
+
+#include "sample_stream.hpp"
+
+namespace carina::ethosn {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(EthosNStreamText, ComesBackAsTheSameBytes) {
+  CompiledNetwork network = testing::sampleNetwork();
+  network.inputs[0].name = "a \"b\"; \\ \n\xff";
+  const auto text = printNetwork(network);
+  ASSERT_TRUE(text) << text.error().str();
+  EXPECT_THAT(*text, HasSubstr("wait counter=ple_stripe value=1"));
+  EXPECT_THAT(*text, HasSubstr("operation=depthwise"));
+  EXPECT_THAT(*text, HasSubstr("V8222 PASSTHROUGH 8x8 x2"));
+  EXPECT_THAT(*text, HasSubstr("ce_control: ifm_pads=1"));
+  const auto parsed = parseNetwork(*text);
+  ASSERT_TRUE(parsed) << Result<CompiledNetwork>(parsed).error().str();
+  EXPECT_EQ(*parsed, network);
+  EXPECT_EQ(*parseNetwork(*printNetwork(network, {.comments = false})), network);
+}
+
+TEST(EthosNStreamText, BytesAroundTheStreamAndOfNoFieldSurvive) {
+  CompiledNetwork network = testing::sampleNetwork();
+  auto& data = network.constantControlUnit;
+  data[16 + 44 + 4 + 3] = 0x5A;
+  data.insert(data.begin(), 64, 0x11);
+  data.insert(data.end(), 24, 0x22);
+  network.controlUnitBuffers[0].offset = 64;
+  const auto text = printNetwork(network);
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("unused="));
+  EXPECT_EQ(*parseNetwork(*text), network);
+}
+
+TEST(EthosNStreamText, ErrorsNameTheLine) {
+  const auto fault = [](std::string_view text) {
+    auto parsed = parseNetwork(text);
+    return parsed ? std::string("accepted") : parsed.error().str();
+  };
+  EXPECT_THAT(fault(""), HasSubstr(".end"));
+  EXPECT_THAT(fault(".network 3.0.0\n"), HasSubstr("line 1"));
+  EXPECT_THAT(fault(".network 2.0.0\n.agent 1 ple_loader\n"), HasSubstr("agent 1 stands where agent 0"));
+  EXPECT_THAT(fault(".network 2.0.0\n.agent 0 nothing\n"), HasSubstr("unknown type of agent"));
+  EXPECT_THAT(fault(".network 2.0.0\n.agent 0 ple_loader ple_kernel=65536\n"), HasSubstr("16 bits"));
+  EXPECT_THAT(fault(".network 2.0.0\nwait counter=mce value=1\n"), HasSubstr("in no list"));
+  EXPECT_THAT(fault(".network 2.0.0\n.list mce\nwait counter=mce value=1\n"),
+              HasSubstr("line 3: unknown counter 'mce'"));
+  EXPECT_THAT(fault(".network 2.0.0\n.list mce\nwait counter=mceif value=1 value=2\n"),
+              HasSubstr("repeated name 'value'"));
+  EXPECT_THAT(fault(".network 2.0.0\n.list ple\nstart_ple agent=0 scratch=1,2,3,4,5,6,7,8,9\n"),
+              HasSubstr("more than 8 values"));
+  EXPECT_THAT(fault(".network 2.0.0\n.list ple\nstart_ple agent=0\n.end\n"), HasSubstr("names agent 0 of 0"));
+  EXPECT_THAT(fault(".network 2.0.0\n.constants\n0g\n"), HasSubstr("no hexadecimal byte"));
+  EXPECT_THAT(fault(".network 2.0.0\n.end\n.list mce\n"), HasSubstr("behind .end"));
+}
+
+}  // namespace
+}  // namespace carina::ethosn
