@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "ethosn/stream/stream_text.hpp"
 #include "npu/assembler.hpp"
 #include "option_values.hpp"
 
@@ -18,6 +19,14 @@ struct Flags {
 Status assemble(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   CARINA_TRY(const auto file, MappedFile::open(flags.input));
+  if (ethosn::isNetworkText(asText(file->bytes()))) {
+    auto network = ethosn::parseNetwork(asText(file->bytes()));
+    if (!network) return std::move(network).error().inFile(flags.input.string());
+    const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(*network);
+    CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(bytes))));
+    fmt::print("{}: compiled Ethos-N network of {} bytes\n", flags.output.string(), bytes.size());
+    return {};
+  }
   auto assembly = npu::assemble(asText(file->bytes()));
   if (!assembly) return std::move(assembly).error().inFile(flags.input.string());
   CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(assembly->bytes))));
@@ -33,7 +42,10 @@ void addAssemble(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       app.add_subcommand("assemble", "Turn the text of carina inspect --commands back to a command stream");
-  command->add_option("FILE", flags->input, "Text: a driver payload (.payload) or bare commands (.stream)")
+  command
+      ->add_option(
+          "FILE", flags->input,
+          "Text: a driver payload (.payload), bare commands (.stream) or a network for Ethos-N (.network)")
       ->transform(inputFile())
       ->required();
   command->add_option("-o,--output", flags->output, "Where the bytes go")->required();

@@ -43,9 +43,10 @@ void addInspect(CLI::App& app, Run& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a file, and check its command streams");
   command
-      ->add_option("FILE", flags->file,
-                   "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy, a delegate blob, a driver payload, "
-                   "bare commands")
+      ->add_option(
+          "FILE", flags->file,
+          "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn, a delegate blob, a driver payload, "
+          "bare commands")
       ->transform(inputFile())
       ->required();
   auto* commands = command->add_flag("--commands", flags->options.commandsOnly,

@@ -88,7 +88,8 @@ void addRun(CLI::App& app, Run& run) {
       "Run a program on the NPU model, a .tosa graph in the interpreter, or firmware on a virtual platform");
   command
       ->add_option("FILE", flags->run.file,
-                   "Program: .pte, .bpte, .tflite compiled for an Ethos-U; graph: .tosa; firmware: .elf")
+                   "Program: .pte, .bpte, .tflite compiled for an Ethos-U, .encn for an Ethos-N78; graph: "
+                   ".tosa; firmware: .elf")
       ->transform(inputFile())
       ->required();
   command

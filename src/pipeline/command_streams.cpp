@@ -173,8 +173,9 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::Array:
     case FileKind::Firmware:
     case FileKind::EtDump:
+    case FileKind::EthosNNetwork:
     case FileKind::Json:
-      return fail("a {} holds no command stream", fileKindName(kind))
+      return fail("a {} holds no command stream of an Ethos-U", fileKindName(kind))
           .withRemedy("programs and models that were compiled for an Ethos-U hold them");
     case FileKind::Unknown:
       break;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "ethosn/stream/compiled_network.hpp"
 #include "format/delegate_blob.hpp"
 
 namespace carina::pipeline {
@@ -25,6 +26,7 @@ FileKind fileKind(ByteSpan bytes) {
   const std::string_view text = asText(bytes);
   if (text.starts_with(format::blob::kBegin)) return FileKind::DelegateBlob;
   if (text.starts_with("COP1") || text.starts_with("COP2")) return FileKind::Payload;
+  if (ethosn::isCompiledNetwork(bytes)) return FileKind::EthosNNetwork;
   if (text.starts_with("PK\x03\x04"))
     return firstMember(text).ends_with(".npy") ? FileKind::Arrays : FileKind::Archive;
   if (text.starts_with("\x93NUMPY")) return FileKind::Array;
@@ -46,10 +48,11 @@ FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file) {
   const FileKind kind = fileKind(bytes);
   if (kind != FileKind::Unknown) return kind;
   constexpr std::pair<std::string_view, FileKind> kByName[] = {
-      {".pte", FileKind::Program},   {".bpte", FileKind::Bundle}, {".ptd", FileKind::TensorData},
-      {".tflite", FileKind::Tflite}, {".tosa", FileKind::Tosa},   {".pt2", FileKind::Archive},
-      {".npz", FileKind::Arrays},    {".npy", FileKind::Array},   {".elf", FileKind::Firmware},
-      {".axf", FileKind::Firmware},  {".etdp", FileKind::EtDump}, {".json", FileKind::Json},
+      {".pte", FileKind::Program},        {".bpte", FileKind::Bundle}, {".ptd", FileKind::TensorData},
+      {".tflite", FileKind::Tflite},      {".tosa", FileKind::Tosa},   {".pt2", FileKind::Archive},
+      {".npz", FileKind::Arrays},         {".npy", FileKind::Array},   {".elf", FileKind::Firmware},
+      {".axf", FileKind::Firmware},       {".etdp", FileKind::EtDump}, {".json", FileKind::Json},
+      {".encn", FileKind::EthosNNetwork},
   };
   const std::string extension = file.extension().string();
   for (const auto& [name, known] : kByName) {
@@ -84,6 +87,8 @@ const char* fileKindName(FileKind kind) {
       return "firmware image (.elf)";
     case FileKind::EtDump:
       return "profile for ExecuTorch's tools (ETDump)";
+    case FileKind::EthosNNetwork:
+      return "compiled Ethos-N network (.encn)";
     case FileKind::Json:
       return "JSON file";
     case FileKind::Unknown:

@@ -23,6 +23,7 @@ enum class FileKind : uint8_t {
   Payload,       // driver payload, COP1 or COP2
   Firmware,      // .elf
   EtDump,        // profile for ExecuTorch's tools, .etdp
+  EthosNNetwork,  // compiled for an Ethos-N78, .encn
   Json,          // by its name: reports, rules
 };
 

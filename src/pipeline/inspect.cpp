@@ -6,6 +6,7 @@
 #include "base/npy.hpp"
 #include "ir/printer.hpp"
 #include "pipeline/command_streams.hpp"
+#include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
 #include "platform/elf.hpp"
 #include "platform/image_note.hpp"
@@ -133,6 +134,8 @@ Result<std::string> contentText(const std::filesystem::path& file, ByteSpan byte
               "operations");
     case FileKind::Json:
       return fail("is a JSON file, which is text").withRemedy("read it as it is");
+    case FileKind::EthosNNetwork:
+      return ethosNSummary(bytes);
     case FileKind::Payload:
     case FileKind::Unknown:
       break;
@@ -142,7 +145,8 @@ Result<std::string> contentText(const std::filesystem::path& file, ByteSpan byte
 
 bool mayHoldCommands(FileKind kind) {
   return kind == FileKind::Program || kind == FileKind::Bundle || kind == FileKind::Tflite ||
-         kind == FileKind::DelegateBlob || kind == FileKind::Payload || kind == FileKind::Unknown;
+         kind == FileKind::DelegateBlob || kind == FileKind::Payload || kind == FileKind::EthosNNetwork ||
+         kind == FileKind::Unknown;
 }
 
 /// The streams that the options ask for.
@@ -161,16 +165,39 @@ Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& fi
   return one;
 }
 
+/// A network for Ethos-N has one command stream, and says itself what it is for.
+Status checkOnlyPart(const std::filesystem::path& file, const InspectOptions& options) {
+  if (options.part && *options.part != 0) {
+    return fail("there is no part {}: the file holds 1 command stream", *options.part)
+        .inFile(file.string())
+        .withRemedy("parts are counted from 0");
+  }
+  if (!options.target.empty()) {
+    return fail("is for bare commands of an Ethos-U")
+        .inFile(file.string())
+        .at("--target")
+        .withRemedy("leave it out");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> inspectFile(const std::filesystem::path& file, const InspectOptions& options) {
   CARINA_TRY(const auto mapped, MappedFile::open(file));
   std::string text;
+  const bool ethosN = fileKind(mapped->bytes(), file) == FileKind::EthosNNetwork;
+  if (ethosN) CARINA_RETURN_IF_ERROR(checkOnlyPart(file, options));
   if (!options.commandsOnly) {
     auto content = contentText(file, mapped->bytes());
     if (!content) return std::move(content).error().inFile(file.string()).withRemedy(kDamagedRemedy);
     text = std::move(*content);
     if (!mayHoldCommands(fileKind(mapped->bytes(), file))) return text;
+  }
+  if (ethosN) {
+    auto commands = ethosNCommands(mapped->bytes(), options.commandsOnly);
+    if (!commands) return std::move(commands).error().inFile(file.string()).withRemedy(kDamagedRemedy);
+    return text.empty() ? *commands : text + "\n" + *commands;
   }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty() && options.commandsOnly)
@@ -187,6 +214,13 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
 }
 
 Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  if (fileKind(mapped->bytes(), file) == FileKind::EthosNNetwork) {
+    CARINA_RETURN_IF_ERROR(checkOnlyPart(file, options));
+    auto checked = checkEthosN(mapped->bytes());
+    if (!checked) return std::move(checked).error().inFile(file.string()).withRemedy(kDamagedRemedy);
+    return CheckedFile{1, checked->words, std::move(checked->findings)};
+  }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty())
     return fail("the file holds no command stream")

@@ -12,6 +12,7 @@
 #include "pipeline/batch.hpp"
 #include "pipeline/bundle_cases.hpp"
 #include "pipeline/command_streams.hpp"
+#include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/pipeline.hpp"
 #include "tflite/graph_builder.hpp"
@@ -157,6 +158,30 @@ Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const
   return interpretGraph(options, arrays, graph->tosa);
 }
 
+Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
+  for (const auto& [given, option] : {std::pair(!options.systemConfig.empty(), "--system-config"),
+                                      {!options.memoryMode.empty(), "--memory-mode"},
+                                      {!options.configFile.empty(), "--config"}}) {
+    if (given) return fail("is for programs of an Ethos-U").at(option).withRemedy("leave it out");
+  }
+  CARINA_TRY(const EthosNProgram program, readEthosN(bytes, options.target));
+  const std::vector<Port> ports = ethosNPorts(program, arrays);
+  RunResult::EthosN last;
+  std::vector<std::string> findings;
+  auto result =
+      runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+        CARINA_TRY(ethosn::RunResult one, runEthosN(program, inputs, options.check));
+        last = {program.variant, std::move(one.stats), std::move(one.assumptions)};
+        findings.clear();
+        for (const ethosn::Finding& finding : one.findings) findings.push_back(finding.str());
+        return ethosNOutputs(std::move(one.outputs), ports);
+      });
+  if (!result) return result;
+  result->findings = std::move(findings);
+  result->ethosN = std::move(last);
+  return result;
+}
+
 }  // namespace
 
 Status checkArraysOutput(const std::filesystem::path& output) {
@@ -212,6 +237,8 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
       return runBundle(options, bytes, arrays);
     case FileKind::Tosa:
       return runTosaFile(options, arrays);
+    case FileKind::EthosNNetwork:
+      return runEthosNFile(options, bytes, arrays);
     default:
       break;
   }
@@ -228,7 +255,7 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
       .withRemedy(
           "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs, "
           ".elf "
-          "firmware");
+          "firmware, .encn networks for Ethos-N78");
 }
 
 }  // namespace carina::pipeline

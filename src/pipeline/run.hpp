@@ -12,11 +12,12 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "device/run.hpp"
+#include "ethosn/model/run.hpp"
 
 namespace carina::pipeline {
 
 struct RunOptions {
-  std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa
+  std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa, .encn
   std::string method;                    // of a program; empty: the first, or all test cases of a bundle
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
@@ -44,6 +45,13 @@ struct RunResult {
   size_t samples = 0;
   double seconds = 0;                       // wall time of all runs, without loading
   std::optional<device::RunStats> program;  // of the last sample; none for .tosa
+  /// Of the last sample of a network for Ethos-N.
+  struct EthosN {
+    const ethosn::Variant* variant = nullptr;  // null: any
+    ethosn::RunStats stats;
+    std::vector<ethosn::Assumption> assumptions;
+  };
+  std::optional<EthosN> ethosN;
   /// Samples whose largest element of out0 is at the index that the array `labels` gives; none without such
   /// an array.
   std::optional<size_t> correct;

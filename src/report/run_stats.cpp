@@ -67,6 +67,41 @@ std::string findingsText(const std::vector<std::string>& findings) {
   return text;
 }
 
+std::string ethosNText(const pipeline::RunResult::EthosN& run) {
+  const ethosn::RunStats& stats = run.stats;
+  std::string text = fmt::format("  NPU     {}: {} MACs, {} MCE and {} PLE cycles by stripes\n",
+                                 run.variant != nullptr ? run.variant->name : "any Ethos-N78",
+                                 countText(static_cast<int64_t>(stats.macs)),
+                                 countText(static_cast<int64_t>(stats.mceCycles)),
+                                 countText(static_cast<int64_t>(stats.pleCycles)));
+  text += fmt::format("  DRAM    {} read, {} written; SRAM in use up to {}\n",
+                      bytesText(static_cast<int64_t>(stats.readBytes)),
+                      bytesText(static_cast<int64_t>(stats.writtenBytes)), bytesText(stats.sramBytes));
+  for (const ethosn::Assumption assumption : run.assumptions)
+    text += fmt::format("  assumes {}\n", ethosn::assumptionText(assumption));
+  return text;
+}
+
+nlohmann::ordered_json ethosNJson(const pipeline::RunResult::EthosN& run) {
+  nlohmann::ordered_json json;
+  if (run.variant != nullptr) json["target"] = run.variant->name;
+  json["macs"] = run.stats.macs;
+  json["mce_cycles"] = run.stats.mceCycles;
+  json["ple_cycles"] = run.stats.pleCycles;
+  json["dram_read_bytes"] = run.stats.readBytes;
+  json["dram_written_bytes"] = run.stats.writtenBytes;
+  json["sram_bytes"] = run.stats.sramBytes;
+  json["assumptions"] = nlohmann::ordered_json::array();
+  for (const ethosn::Assumption assumption : run.assumptions)
+    json["assumptions"].push_back(ethosn::assumptionText(assumption));
+  json["agents"] = nlohmann::ordered_json::array();
+  for (const ethosn::AgentStats& agent : run.stats.agents) {
+    json["agents"].push_back(
+        {{"stripes", agent.stripes}, {"bytes", agent.bytes}, {"macs", agent.macs}, {"cycles", agent.cycles}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string runStatsText(const pipeline::RunResult& result) {
@@ -79,6 +114,7 @@ std::string runStatsText(const pipeline::RunResult& result) {
                     *result.correct, result.samples);
   }
   text += casesText(result.cases) + findingsText(result.findings);
+  if (result.ethosN) text += ethosNText(*result.ethosN);
   if (!result.program || result.program->delegates.empty()) return text;
   const device::RunStats& stats = *result.program;
   int64_t macs = 0;
@@ -103,6 +139,7 @@ std::string runStatsJson(const pipeline::RunResult& result) {
                              {"mismatch", entry.mismatch}});
   }
   if (!result.findings.empty()) json["findings"] = result.findings;
+  if (result.ethosN) json["ethos_n"] = ethosNJson(*result.ethosN);
   if (result.program) {
     const device::RunStats& stats = *result.program;
     json["target"] = stats.target;

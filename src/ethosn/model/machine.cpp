@@ -54,6 +54,7 @@ RunResult Machine::result() {
   result_.outputs = buffers_.outputs();
   result_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   result_.stats.counters = counters_;
+  result_.stats.sramBytes = sram_.highest() * sram_.banks();
   return std::move(result_);
 }
 

@@ -55,6 +55,11 @@ Result<const Variant*> variantOf(const CommandStream& stream) {
   CARINA_UNREACHABLE("every family of kernels has a variant");
 }
 
+Target largestTarget(const Variant& variant) {
+  constexpr int64_t kLargest = 256 << 10;  // for each input generator
+  return {&variant, kLargest * variant.igs()};
+}
+
 Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const ByteSpan> inputs,
                              const Target& target, const RunOptions& options) {
   CARINA_RETURN_IF_ERROR(requireKernels(*target.variant));

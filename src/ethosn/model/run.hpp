@@ -52,6 +52,7 @@ struct AgentStats {
 struct RunStats {
   std::vector<AgentStats> agents;
   std::array<uint32_t, kCounters> counters{};  // at the end
+  int64_t sramBytes = 0;                       // of all banks, up to the highest address in use
   uint64_t readBytes = 0, writtenBytes = 0;    // DRAM
   uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
 };
@@ -76,6 +77,10 @@ inline constexpr size_t kMaxFindings = 100;
 /// The variant a stream was compiled for, by its PLE kernels. Fails when kernels of several families stand in
 /// it, or none.
 Result<const Variant*> variantOf(const CommandStream& stream);
+
+/// The variant with as much SRAM as it can be built with: a network does not say for how much it was
+/// compiled.
+Target largestTarget(const Variant& variant);
 
 /// Runs a network once. `inputs` in the order of CompiledNetwork::inputs, each of exactly the size in the
 /// table. Fails on what the hardware could not do: addresses outside of SRAM or buffers, queues that wait for

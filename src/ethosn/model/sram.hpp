@@ -3,6 +3,7 @@
 // side here, so that the channels of an element are contiguous.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -48,10 +49,16 @@ class Sram {
                                      (c - 1) / banks_ * 64 + 64);
   }
   Status checkRange(int64_t address, int64_t bytes) const {
-    if (address >= 0 && bytes >= 0 && bytes <= bankBytes_ && address <= bankBytes_ - bytes) return {};
+    if (address >= 0 && bytes >= 0 && bytes <= bankBytes_ && address <= bankBytes_ - bytes) {
+      highest_ = std::max(highest_, address + bytes);
+      return {};
+    }
     return fail("SRAM {:#x} to {:#x} lies outside of the banks of {:#x} bytes", address, address + bytes,
                 bankBytes_);
   }
+
+  /// End of what was ever asked for, in bytes of a bank.
+  int64_t highest() const { return highest_; }
 
   /// Copies the `c` channels of an element. The tile must have been checked.
   void read(const Tile& tile, int64_t y, int64_t x, int64_t c, uint8_t* out) const {
@@ -71,6 +78,7 @@ class Sram {
   int32_t banks_;
   int64_t bankBytes_;
   std::vector<uint8_t> bytes_;
+  mutable int64_t highest_ = 0;
 };
 
 }  // namespace carina::ethosn::model

@@ -44,8 +44,8 @@ std::string fieldsText(std::string_view name, uint32_t word, Fields fields) {
 
 void agentLine(std::string& out, size_t index, const Agent& agent, bool comments) {
   out += fmt::format(".agent {} {}", index, agentTypeName(agent.type()));
-  std::string notes;
-  const auto note = [&](std::string text) { notes += (notes.empty() ? "" : "; ") + std::move(text); };
+  std::vector<std::string> notes;
+  const auto note = [&](std::string text) { notes.push_back(std::move(text)); };
   std::visit(
       [&](const auto& data) {
         std::decay_t<decltype(data)>::fields(
@@ -69,8 +69,9 @@ void agentLine(std::string& out, size_t index, const Agent& agent, bool comments
     out += " unused=";
     for (const uint8_t byte : agent.unused) out += fmt::format("{:02x}", byte);
   }
-  if (comments && !notes.empty()) out += "  ; " + notes;
   out += '\n';
+  if (!comments) return;
+  for (const std::string& text : notes) out += "    ; " + text + "\n";
 }
 
 void commandLine(std::string& out, const Command& command, size_t offset, bool comments) {

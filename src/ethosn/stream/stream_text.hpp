@@ -3,7 +3,8 @@
 //
 //   .network 2.0.0
 //   .input id=1 offset=0 size=4096 name="in"
-//   .agent 0 ifm_streamer buffer=1 stride1=0xff         ; stride1: bytes=256
+//   .agent 0 ifm_streamer buffer=1 stride1=0xff
+//       ; stride1: bytes=256
 //   .list dma_rd
 //   load_ifm agent=0 sram_addr=0xef0 total_bytes=0xfff  ; offset 0x1b4
 //   wait counter=dma_rd value=3

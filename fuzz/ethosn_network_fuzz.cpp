@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled networks for Ethos-N from anywhere: what the reader takes is written again as the same bytes, as text and back, and runs
+// to a result or a fault.
+#include <algorithm>
+#include <vector>
+
+#include "ethosn/model/run.hpp"
+#include "ethosn/stream/stream_text.hpp"
+
+namespace {
+
+using namespace carina;
+using namespace carina::ethosn;
+
+uint64_t memoryOf(const CompiledNetwork& network) {
+  uint64_t bytes = intermediateBytes(network);
+  for (const auto* infos : {&network.inputs, &network.outputs}) {
+    for (const BufferInfo& info : *infos) bytes += info.size;
+  }
+  return bytes;
+}
+
+void runOn(const CompiledNetwork& network, const Variant& variant) {
+  std::vector<std::vector<std::byte>> inputs;
+  std::vector<ByteSpan> spans;
+  for (const BufferInfo& info : network.inputs) {
+    inputs.emplace_back(info.size);
+    for (size_t i = 0; i < info.size; ++i) inputs.back()[i] = static_cast<std::byte>(i * 131 >> 3);
+    spans.push_back(inputs.back());
+  }
+  const auto target = makeTarget(variant);
+  const auto result = runNetwork(network, spans, *target, {.order = inputs.size(), .maxWork = 1 << 22});
+  if (result && result->outputs.size() != network.outputs.size()) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto network = readCompiledNetwork(std::as_bytes(std::span(data, size)));
+  if (!network) return 0;
+  const std::vector<uint8_t> written = writeCompiledNetwork(*network);
+  if (!std::equal(written.begin(), written.end(), data, data + size)) __builtin_trap();
+  const auto text = printNetwork(*network);
+  if (!text) return 0;
+  const auto parsed = parseNetwork(*text);
+  if (!parsed || writeCompiledNetwork(*parsed) != written) __builtin_trap();
+  const auto stream = readCommandStream(*commandStreamBytes(*network));
+  const auto variant = variantOf(*stream);
+  constexpr uint64_t kMostMemory = 1 << 22;
+  if (!variant || memoryOf(*network) > kMostMemory) return 0;
+  runOn(*network, *variant != nullptr ? **variant : allVariants()[1]);
+  return 0;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of networks for Ethos-N from anywhere: what the assembler takes can be written and read.
+#include "base/file.hpp"
+#include "ethosn/stream/stream_text.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace carina::ethosn;
+  const auto network = parseNetwork(carina::asText(std::as_bytes(std::span(data, size))));
+  if (!network) return 0;
+  const std::vector<uint8_t> bytes = writeCompiledNetwork(*network);
+  const auto read = readCompiledNetwork(std::as_bytes(std::span(bytes)));
+  if (!read || *read != *network) __builtin_trap();
+  return 0;
+}
