@@ -56,10 +56,10 @@ bool worksOnBits(std::string_view op) {
 
 /// Functions of real numbers that PyTorch has for floating-point tensors only, though they keep the type.
 bool wantsFloats(std::string_view op) {
-  static constexpr std::array<std::string_view, 16> kNames{
+  static constexpr std::array<std::string_view, 17> kNames{
       "frac",       "leaky_relu", "elu",         "selu",        "celu",     "gelu",
       "silu",       "mish",       "hardsigmoid", "hardswish",   "softplus", "log_sigmoid",
-      "hardshrink", "softshrink", "rrelu",       "logcumsumexp"};
+      "hardshrink", "softshrink", "rrelu",       "logcumsumexp", "prelu"};
   op.remove_prefix(std::min(op.size(), std::string_view("aten.").size()));
   return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
 }
@@ -264,6 +264,8 @@ Types quantize(const ir::Node& node) {
 }
 
 Types dequantize(const ir::Node& node) {
+  if (!isInteger(node.operand(0)->dtype()))
+    return fail("codes of type {}: only integers can be dequantized", dtypeName(node.operand(0)->dtype()));
   CARINA_RETURN_IF_ERROR(checkCodes(node));
   return one(Arguments(node).dtype("out_dtype").value_or(DType::Float32), node.operand(0)->shape());
 }

@@ -98,6 +98,9 @@ Types adaptiveMaxPool(const ir::Node& node) {
 }
 
 Types upsample(const ir::Node& node) {
+  const DType dtype = node.operand(0)->dtype();
+  if (!isFloat(dtype) && dtype != DType::UInt8)
+    return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
   CARINA_TRY(ResizeGeometry geometry, resizeGeometry(node));
   return one(node, std::move(geometry.output));
 }

@@ -208,11 +208,34 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   return front;
 }
 
+/// Options of the quantizer that change nothing in this network; `read`: calibration samples were.
+void warnOfIdleQuantizer(const Options& options, bool carried, bool read, std::vector<Diagnostic>& warnings) {
+  const auto warn = [&](const char* option, const char* why, const char* remedy) {
+    warnings.push_back({fmt::format("changes nothing in the program: {}", why), remedy, "", option});
+  };
+  const bool asked =
+      options.quantization != Quantization::Default && options.quantization != Quantization::None;
+  if (carried && asked) {
+    warn("--quantize", "the network comes quantized and keeps its codes",
+         "leave the option out, or export the network in float");
+  }
+  if (options.calibration.empty() || read) return;
+  if (carried) {
+    warn("--calibrate", "the network comes quantized, and none of its ranges is left open",
+         "export the network in float to choose ranges; 'carina verify' takes samples by --input");
+  } else if (quantizationOf(options) == Quantization::None) {
+    warn("--calibrate", "nothing is quantized",
+         options.quantization == Quantization::None
+             ? "leave out --quantize none; 'carina verify' takes samples by --input"
+             : "give --quantize int8 or int16x8; 'carina verify' takes samples by --input");
+  }
+}
+
 /// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
 /// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
-/// warning.
+/// warning. `read`: whether calibration samples were of use.
 Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Settings& settings,
-                                  std::vector<Diagnostic>& warnings) {
+                                  std::vector<Diagnostic>& warnings, bool& read) {
   CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
   std::unordered_set<const ir::Node*> closed;
   for (const partition::Unit& unit : partition::findUnits(graph).units) {
@@ -224,6 +247,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   std::vector<quantize::Sample> samples;
   if (!units.empty() && !options.calibration.empty()) {
     CARINA_TRY(samples, readSamples(options, graph));
+    read = true;
   }
   while (!units.empty()) {
     std::unordered_map<const ir::Value*, ir::Value*> mapping;
@@ -279,7 +303,9 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     front.warnings.push_back(
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
+  const bool carried = quantize::carriesQuantization(graph);
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
+    warnOfIdleQuantizer(options, carried, false, front.warnings);
     CARINA_RETURN_IF_ERROR(quantize::settleParameters(graph));
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
@@ -287,7 +313,6 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     front.quantized = std::move(graph);
     return front;
   }
-  const bool carried = quantize::carriesQuantization(graph);
   {
     Stopwatch watch(times, "decompose");
     if (carried) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
@@ -297,12 +322,14 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   dump(options, "decompose", graph);
 
+  bool read = quantizes;  // the calibration samples
   if (carried && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
-    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.warnings));
+    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.warnings, read));
     dump(options, "quantize", graph);
   }
+  warnOfIdleQuantizer(options, carried, read, front.warnings);
   if (!quantizes) {
     front.quantized = std::move(graph);
     return front;

@@ -151,7 +151,8 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
   text += fmt::format("  CPU     {}\n", cpuLine(build));
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
-    text += fmt::format("          {} ({}): {}\n", refusal.node, refusal.op, refusal.reason);
+    text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,
+                        refusal.remedy.empty() ? "" : " -> ", refusal.remedy);
   }
   return text;
 }

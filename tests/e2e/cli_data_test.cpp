@@ -107,6 +107,28 @@ TEST_F(CliData, AnIdleNpuIsSaid) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
+TEST_F(CliData, OptionsThatQuantizeNothingAreSaid) {
+  const auto warnings = [&](const std::string& arguments) {
+    const Outcome result = run("compile " + arguments + " -o " + path("idle.pte"));
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.err;
+  };
+  const std::string qdq = (test::dataDir() / "qdq").string();
+  const std::string closed = qdq + "/linear.pt2 --target ethos-u55-128", open = qdq + "/lstm.pt2";
+  EXPECT_THAT(warnings(model("dense.pt2") + " --target ethos-u55-128 --quantize none" + calibrate("dense")),
+              AllOf(HasSubstr("warning: --calibrate: changes nothing"), HasSubstr("nothing is quantized"),
+                    HasSubstr("leave out --quantize none")));
+  EXPECT_THAT(warnings(model("dense.pt2") + " --target cpu" + calibrate("dense")),
+              HasSubstr("warning: --calibrate: changes nothing"));
+  EXPECT_THAT(warnings(closed + " --quantize int8"),
+              HasSubstr("warning: --quantize: changes nothing in the program: the network comes quantized"));
+  EXPECT_THAT(warnings(closed + " --calibrate " + qdq + "/linear.npz"),
+              HasSubstr("warning: --calibrate: changes nothing in the program: the network comes quantized"));
+  EXPECT_EQ(warnings(open + " --target ethos-u55-128 --calibrate " + qdq + "/lstm.npz"), "")
+      << "the values inside have ranges";
+  EXPECT_EQ(warnings(closed + " --quantize none"), "");
+}
+
 TEST_F(CliData, WeightsAloneDoNotRunOnTheNpu) {
   const Outcome result =
       run("compile " + test::odd("weight_only.pt2") + " --target ethos-u85-256 -o " + path("w.pte"));
