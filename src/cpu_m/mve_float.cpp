@@ -12,8 +12,9 @@ namespace {
 using namespace mve;
 
 /// Calls lane(i, context) for the elements of which a byte is active. What lane() leaves out of a vector is
-/// masked later. An element whose lowest byte is not active raises no flags.
-template <class T, class Lane>
+/// masked later. An element whose lowest byte (FlagByte, where the source is the upper half) is not active
+/// raises no flags.
+template <class T, u32 FlagByte = 0, class Lane>
 void forActive(State& s, Predicate where, Lane lane) {
   FpContext context = FpContext::standard(s.fpscr);
   if (where.all()) {
@@ -21,9 +22,10 @@ void forActive(State& s, Predicate where, Lane lane) {
   } else {
     constexpr u32 kBytes = (1u << sizeof(T)) - 1;
     for (u32 i = 0; i < kLanes<T>; ++i) {
-      if (where.lane<T>(i)) {
+      const u32 bytes = where.bytes >> (i * sizeof(T)) & kBytes;
+      if ((bytes >> FlagByte & 1) != 0) {
         lane(i, context);
-      } else if ((where.bytes >> (i * sizeof(T)) & kBytes) != 0) {
+      } else if (bytes != 0) {
         FpContext silent = context;
         lane(i, silent);
       }
@@ -362,8 +364,8 @@ void fromHalves(Core& core, const Op& op) {
   State& s = core.state;
   const Vector<u16> m = readQ<u16>(s, op.m);
   Vector<u32> r{};
-  forActive<u32>(s, where,
-                 [&](u32 i, FpContext& context) { r[i] = fpConvert<u32>(m[2 * i + Top], context); });
+  forActive<u32, 2 * Top>(s, where,
+                          [&](u32 i, FpContext& context) { r[i] = fpConvert<u32>(m[2 * i + Top], context); });
   writeQ(s, op.d, r, where);
   advance(s);
 }

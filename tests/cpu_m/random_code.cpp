@@ -170,6 +170,10 @@ class Generator {
   }
 
   void step() {
+    if (options_.vectors && (options_.features & kMve) != 0 && pick(8) == 0) {
+      vectorLoop();
+      return;
+    }
     switch (options_.control ? pick(12) : 11) {
       case 0:
         itBlock();
@@ -387,6 +391,39 @@ class Generator {
     if (kind == 3) wide(0xf000b800 | (offset >> 1 & 0x7ff));
     image_.code.insert(image_.code.end(), tail.begin(), tail.end());
     ++image_.instructions;
+  }
+
+  /// WLSTP or DLSTP, a body, LETP: the vectors of the last iteration are not full.
+  void vectorLoop() {
+    const uint32_t reg = pick(13), size = pick(4);
+    movHalf(0xf2400000, reg, pick(40));
+    const bool whiles = pick(2) != 0;
+    const size_t start = image_.code.size();
+    wide(0xf000e001 | size << 20 | reg << 16);  // dlstp lr, reg
+    const size_t body = image_.code.size();
+    for (int i = 0; i < 3; ++i) {
+      const auto chosen = choose(0);
+      if (!chosen) continue;
+      const Op& op = chosen->op;
+      // Nothing that changes what the loop counts by, and no blocks that go on from one iteration to the
+      // next.
+      if (op.d == kLr || op.n == kLr || op.m == kLr || op.a == kLr || op.z == kLr) continue;
+      if (has(*chosen, "[") || has(*chosen, "fpscr") || has(*chosen, "vpr")) continue;
+      if (begins(*chosen, {"vldm", "vstm", "vpt", "vpst", "vscclrm"})) continue;
+      if (!prepareVector(*chosen)) continue;
+      emit(*chosen);
+    }
+    const auto back = static_cast<uint32_t>(image_.code.size() + 4 - body);
+    wide(0xf01fc001 | (back >> 1 & 1) << 11 | back >> 2 << 1);
+    if (whiles) {
+      const auto out = static_cast<uint32_t>(image_.code.size() - start - 4);
+      const uint32_t code = 0xf000c001 | size << 20 | reg << 16 | (out >> 1 & 1) << 11 | out >> 2 << 1;
+      image_.code[start] = static_cast<uint8_t>(code >> 16);
+      image_.code[start + 1] = static_cast<uint8_t>(code >> 24);
+      image_.code[start + 2] = static_cast<uint8_t>(code);
+      image_.code[start + 3] = static_cast<uint8_t>(code >> 8);
+    }
+    image_.instructions += 3;
   }
 
   /// WLS or DLS, a body, LE: a count that the body may change, of at most 15 where it is set here.

@@ -149,6 +149,18 @@ TEST(Vector, FloatingPointFlushesWhateverFpscrSays) {
   EXPECT_EQ(m.core.state.element<uint32_t>(0), 0x3f800002u);
 }
 
+TEST(Vector, ConversionsOfUpperHalvesRaiseFlagsByThese) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(1, {0x7d000000, 0, 0, 0});  // a signalling NaN
+  m.core.state.vpr = 0x00880003;     // the lower half is active, the upper one is not
+  m.execute({0xfe3f1e03});           // vcvtt.f32.f16 q0, q1
+  EXPECT_EQ(m.core.state.fpscr & 0x9f, 0u);
+  m.core.state.vpr = 0x0088000c;
+  m.execute({0xfe3f1e03});
+  EXPECT_EQ(m.core.state.fpscr & 0x9f, 1u);
+}
+
 TEST(Vector, MisalignedElementsFault) {
   VectorMachine m;
   m.activate();
