@@ -6,6 +6,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "pipeline/ethosn_build.hpp"
 #include "report/summary.hpp"
 
 namespace carina::app {
@@ -27,6 +28,45 @@ Status write(const pipeline::Build& build, const Flags& flags) {
   return files.commit();
 }
 
+/// Input or output of a compiled network: 8-bit codes and what they mean.
+void printPort(const char* kind, size_t index, const pipeline::EthosNPort& port) {
+  fmt::print("  {:<7} {} {} {}", index == 0 ? kind : "", index, dtypeName(port.type.dtype),
+             shapeText(port.type.shape));
+  if (port.quantization) {
+    fmt::print(", scale {:.6g}, zero point {}", port.quantization->scales[0],
+               port.quantization->zeroPoints[0]);
+  }
+  fmt::print("\n");
+}
+
+int compileEthosN(const Flags& flags) {
+  if (const auto status = pipeline::checkEthosNOutput(flags.output); !status.ok())
+    return report(status.error());
+  if (!flags.report.empty()) {
+    return report(fail("there is no report for an Ethos-N").at("--report").withRemedy("leave it out"));
+  }
+  const pipeline::Options options = flags.build.finish();
+  const auto build = pipeline::buildEthosN(options);
+  if (!build) return report(build.error(), options.model);
+  warn(build->warnings);
+  OutputFiles files;
+  Status status = pipeline::addEthosNOutput(*build, flags.output, files);
+  if (status.ok()) status = files.commit();
+  if (!status.ok()) return report(status.error(), flags.output);
+  const ethosn::CompiledNetwork& network = build->network;
+  fmt::print("{} -> {}\n", options.model.filename().string(), flags.output.filename().string());
+  fmt::print("  target  {}, {} KiB of SRAM\n", build->target.variant->name, build->target.sramBytes / 1024);
+  fmt::print("  NPU     {} operations, wholly\n", build->tosa.numNodes());
+  fmt::print("  memory  constants {:.1f} KiB, intermediates {:.1f} KiB, commands {:.1f} KiB\n",
+             static_cast<double>(network.constantDma.size()) / 1024,
+             static_cast<double>(ethosn::intermediateBytes(network)) / 1024,
+             static_cast<double>(network.constantControlUnit.size()) / 1024);
+  for (size_t i = 0; i < build->inputs.size(); ++i) printPort("inputs", i, build->inputs[i]);
+  for (size_t i = 0; i < build->outputs.size(); ++i) printPort("outputs", i, build->outputs[i]);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build->times));
+  return 0;
+}
+
 /// What the names of the outputs tell is said before anything is compiled.
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
@@ -34,6 +74,7 @@ Status checkOutputs(const Flags& flags) {
 }
 
 int compile(const Flags& flags) {
+  if (ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
@@ -57,7 +98,8 @@ void addCompile(CLI::App& app, Run& run) {
   flags->build.declare(*command);
   command
       ->add_option("-o,--output", flags->output,
-                   "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob)")
+                   "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
+                   "Ethos-N: .encn")
       ->required();
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");

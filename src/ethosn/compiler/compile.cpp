@@ -70,6 +70,7 @@ class Planned {
     out.wholeWidth = map.width;
     out.wholeChannels = map.channels;
     out.atY = out.atX = out.atC = 0;
+    out.planar = false;
     return out;
   }
 

@@ -84,7 +84,7 @@ Agent::Ifm Emitter::streamer(const FeatureMap& map) const {
   out.compConfig0 = dma_comp_config0::kSigned.of(map.isSigned ? 1 : 0) |
                     dma_comp_config0::kZeroPoint.of(static_cast<int8_t>(map.zeroPoint));
   if (list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) {
-    out.stride1 = bytesField(int64_t{map.wholeWidth} * map.wholeChannels);
+    out.stride1 = bytesField(map.planar ? map.wholeWidth : int64_t{map.wholeWidth} * map.wholeChannels);
   }
   return out;
 }
@@ -104,7 +104,12 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
     command.channels = dma_channels::kChannels.of(channels);
     command.emcs = (1U << std::min(channels, variant_.banks())) - 1;
     command.totalBytes = bytesField(bytes);
-    if (format == dma_cmd::Format::Nhwc) command.sramStride = dma_sram_stride::kGroup.of(4);
+    if (format == dma_cmd::Format::Nchw) {
+      command.stride2 = bytesField(int64_t{box.height} * map.width);
+      command.stride3 = bytesField(int64_t{map.wholeHeight} * map.wholeWidth);
+    }
+    if (format == dma_cmd::Format::Nhwc || format == dma_cmd::Format::Nchw)
+      command.sramStride = dma_sram_stride::kGroup.of(4);
     if (stride0 > 0) command.stride0 = bytesField(stride0);
     uint32_t& id = reads ? readId_ : writeId_;
     command.cmd = dma_cmd::kId.of(reads ? id : 4 + id) | dma_cmd::kFormat.of(static_cast<int64_t>(format));
@@ -118,6 +123,12 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
     return {};
   }
   const int32_t y = map.atY + box.y, c = map.atC + box.c;
+  if (map.planar) {
+    const int64_t dram = (int64_t{c} * map.wholeHeight + y) * map.wholeWidth + map.atX;
+    push(dma_cmd::Format::Nchw, dram, address, box.channels, int64_t{box.height} * map.width * box.channels,
+         map.width);
+    return {};
+  }
   if (list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) {
     const int64_t dram = (int64_t{y} * map.wholeWidth + map.atX) * map.wholeChannels + c;
     if (box.channels != map.wholeChannels && map.width != 1) {

@@ -38,6 +38,7 @@ struct FeatureMap {
   int32_t wholeHeight = 0, wholeWidth = 0, wholeChannels = 0;
   bool isSigned = false;
   int32_t zeroPoint = 0;
+  bool planar = false;  // the storage holds it channel by channel (NCHW)
 };
 
 enum class PassKind : uint8_t { Mce, Ple, Copy };

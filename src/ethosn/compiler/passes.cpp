@@ -40,6 +40,9 @@ class PassMaker {
   void binary(const NetworkOperation& operation);
   void curve(const NetworkOperation& operation);
   Status concatenation(const NetworkOperation& operation);
+  void split(const NetworkOperation& operation);
+  Status transpose(const NetworkOperation& operation);
+  void shareUses(const NetworkOperation& operation);
   void relu(const NetworkOperation& operation);
 
   const TensorInfo& info(int32_t tensor) const { return network_.tensors[static_cast<size_t>(tensor)]; }
@@ -103,6 +106,7 @@ FeatureMap PassMaker::between(const FeatureMap& like, int32_t h, int32_t w, int3
   out.width = out.wholeWidth = w;
   out.channels = out.wholeChannels = c;
   out.atY = out.atX = out.atC = 0;
+  out.planar = false;
   return out;
 }
 
@@ -119,7 +123,7 @@ void PassMaker::copy(const FeatureMap& from, const FeatureMap& to, const std::st
 FeatureMap PassMaker::channelsLast(const FeatureMap& map, const std::string& name) {
   const bool whole =
       map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels;
-  if (whole && layoutOf(map) == Layout::Nhwc) return map;
+  if (whole && layoutOf(map) == Layout::Nhwc && !map.planar) return map;
   FeatureMap out = between(map, map.height, map.width, map.channels, name);
   list_.storages.back().layout = Layout::Nhwc;
   copy(map, out, name);
@@ -496,6 +500,63 @@ Status PassMaker::concatenation(const NetworkOperation& operation) {
   return {};
 }
 
+/// The outputs are names for parts of the input.
+void PassMaker::split(const NetworkOperation& operation) {
+  const Operation& op = operation.operation;
+  FeatureMap part = map(operation.inputs[0]);
+  for (size_t i = 0; i < operation.outputs.size(); ++i) {
+    const auto size = static_cast<int32_t>(op.sizes[i]);
+    (op.axis == 1 ? part.height : op.axis == 2 ? part.width : part.channels) = size;
+    map(operation.outputs[i]) = part;
+    (op.axis == 1 ? part.atY : op.axis == 2 ? part.atX : part.atC) += size;
+  }
+  shareUses(operation);
+}
+
+/// Channels first to channels last is a matter of how the input is read, and the other way round of how the
+/// output is written.
+Status PassMaker::transpose(const NetworkOperation& operation) {
+  const auto& order = operation.operation.permutation;
+  using Order = std::array<uint32_t, 4>;
+  const TensorInfo& to = info(operation.outputs[0]);
+  if (order == Order{0, 2, 3, 1}) {
+    const FeatureMap from = channelsLast(map(operation.inputs[0]), operation.name);
+    FeatureMap& out = map(operation.outputs[0]);
+    out = wholeMap(from.storage, to);
+    out.planar = true;
+    shareUses(operation);
+    return {};
+  }
+  if (order == Order{0, 3, 1, 2}) {
+    FeatureMap out = newMap(operation.outputs[0], operation.name);
+    list_.storages.back().layout = Layout::Nhwc;
+    FeatureMap planar = map(operation.inputs[0]);
+    planar.storage = out.storage;
+    planar.atY = planar.atX = planar.atC = 0;
+    planar.wholeHeight = planar.height;
+    planar.wholeWidth = planar.width;
+    planar.wholeChannels = planar.channels;
+    planar.planar = true;
+    copy(map(operation.inputs[0]), planar, operation.name);
+    map(operation.outputs[0]) = out;
+    return {};
+  }
+  return fail("{}: a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N", operation.name, order[0],
+              order[1], order[2], order[3])
+      .withRemedy(
+          "keep it on the CPU: channels first to channels last (0, 2, 3, 1) and back (0, 3, 1, 2) are "
+          "compiled");
+}
+
+/// Input and outputs mean one storage: who reads one of them reads the others.
+void PassMaker::shareUses(const NetworkOperation& operation) {
+  const int32_t before = uses_[static_cast<size_t>(operation.inputs[0])];
+  for (int32_t output : operation.outputs) {
+    int32_t& uses = uses_[static_cast<size_t>(output)];
+    uses = std::max({uses, before, static_cast<int32_t>(operation.outputs.size())});
+  }
+}
+
 Status PassMaker::add(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   switch (op.op) {
@@ -524,6 +585,11 @@ Status PassMaker::add(const NetworkOperation& operation) {
       return {};
     case Operator::Concatenation:
       return concatenation(operation);
+    case Operator::Split:
+      split(operation);
+      return {};
+    case Operator::Transpose:
+      return transpose(operation);
     case Operator::Reshape:
     case Operator::ReinterpretQuantization: {
       const FeatureMap from = op.op == Operator::Reshape
@@ -532,9 +598,7 @@ Status PassMaker::add(const NetworkOperation& operation) {
       FeatureMap& to = map(operation.outputs[0]);
       to = op.op == Operator::Reshape ? wholeMap(from.storage, info(operation.outputs[0])) : from;
       to.zeroPoint = info(operation.outputs[0]).quantization.zeroPoint;
-      // Both names mean one storage: who reads the one reads the other.
-      int32_t& uses = uses_[static_cast<size_t>(operation.outputs[0])];
-      uses = std::max(uses, uses_[static_cast<size_t>(operation.inputs[0])]);
+      shareUses(operation);
       return {};
     }
     default:
@@ -550,7 +614,8 @@ Result<PassList> PassMaker::make() {
   for (const NetworkOperation& operation : network_.operations) {
     for (int32_t input : operation.inputs) ++uses_[static_cast<size_t>(input)];
     const Operator op = operation.operation.op;
-    if (op == Operator::Reshape || op == Operator::FullyConnected) {
+    if (op == Operator::Reshape || op == Operator::FullyConnected || op == Operator::Transpose ||
+        (op == Operator::Split && operation.operation.axis != 3)) {
       asRows_[static_cast<size_t>(operation.inputs[0])] = true;
     }
   }
@@ -574,7 +639,7 @@ Result<PassList> PassMaker::make() {
     const bool whole = from.height == from.wholeHeight && from.width == from.wholeWidth &&
                        from.channels == from.wholeChannels;
     const std::string name = fmt::format("output{}", i);
-    if (whole && made.kind == Storage::Kind::Intermediate && made.layout == Layout::Nhwc &&
+    if (whole && !from.planar && made.kind == Storage::Kind::Intermediate && made.layout == Layout::Nhwc &&
         uses_[static_cast<size_t>(tensor)] == 1) {
       made.kind = Storage::Kind::Output;
       made.name = name;

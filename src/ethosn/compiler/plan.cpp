@@ -42,7 +42,8 @@ bool mixesChannels(const Pass& pass) {
 }
 
 bool canSplitChannels(const FeatureMap& map, const PassList& list) {
-  return list.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwcb || map.wholeWidth == 1;
+  return !map.planar &&
+         (list.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwcb || map.wholeWidth == 1);
 }
 
 bool splitsChannels(const Pass& pass, const PassList& list) {

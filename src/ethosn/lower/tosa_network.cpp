@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosn/lower/tosa_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ethosn/support/support.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::ethosn {
+namespace {
+
+constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise convolution over a whole map
+
+ir::Ints valuesOf(const ir::Value* value) {
+  ir::Ints out;
+  for (int64_t i = 0; i < value->numElements(); ++i) out.push_back(value->constant().integerAt(i));
+  return out;
+}
+
+int64_t valueOf(const ir::Value* value) {
+  return value->constant().integerAt(0);
+}
+
+/// Leading ones.
+Result<Shape> fourDimensions(const carina::Shape& shape) {
+  if (shape.size() > 4) return fail("{} dimensions, an Ethos-N has four", shape.size());
+  Shape out{1, 1, 1, 1};
+  for (size_t i = 0; i < shape.size(); ++i) out[4 - shape.size() + i] = static_cast<uint32_t>(shape[i]);
+  return out;
+}
+
+/// Multiplier / 2^shift of a RESCALE, per tensor or per channel.
+std::vector<float> ratiosOf(const tosa::Rescale& rescale) {
+  const ir::Ints multipliers = valuesOf(rescale.multiplier()), shifts = valuesOf(rescale.shift());
+  std::vector<float> out;
+  for (size_t i = 0; i < (rescale.perChannel() ? multipliers.size() : 1); ++i) {
+    out.push_back(
+        static_cast<float>(std::ldexp(static_cast<double>(multipliers[i]), -static_cast<int>(shifts[i]))));
+  }
+  return out;
+}
+
+/// The next size of filter that the MCE has.
+int64_t filterSize(int64_t size) {
+  for (int64_t there : {1, 2, 3, 5, 7, 9}) {
+    if (size <= there) return there;
+  }
+  return size;
+}
+
+/// A convolution of either kind as TOSA has it.
+struct ConvolutionNode {
+  const ir::Value *input, *weight, *bias, *inputZp, *weightZp, *output;
+  const ir::Ints &pad, &stride, &dilation;
+  bool depthwise;
+};
+
+std::optional<ConvolutionNode> convolutionOf(const ir::Node* node) {
+  if (const auto conv = ir::dynCast<tosa::Conv2d>(node)) {
+    return ConvolutionNode{conv.input(),  conv.weight(), conv.bias(),   conv.inputZp(),  conv.weightZp(),
+                           conv.output(), conv.pad(),    conv.stride(), conv.dilation(), false};
+  }
+  if (const auto conv = ir::dynCast<tosa::DepthwiseConv2d>(node)) {
+    return ConvolutionNode{conv.input(),  conv.weight(), conv.bias(),   conv.inputZp(),  conv.weightZp(),
+                           conv.output(), conv.pad(),    conv.stride(), conv.dilation(), true};
+  }
+  return std::nullopt;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const ir::Graph& graph) : graph_(graph) {}
+  Result<Network> run();
+
+ private:
+  Status lower(const ir::Node& node);
+  Status rescale(const ir::Node& node, const tosa::Rescale& rescale);
+  Status convolution(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
+  Status wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
+  Status addition(const ir::Node& node, const tosa::Add& add, const tosa::Rescale& rescale);
+  Status pool(const ir::Node& node, const ir::Value* input, const ir::Value* output, const ir::Ints& kernel,
+              const ir::Ints& stride, const ir::Ints& pad, PoolingType type);
+  Status reshape(const ir::Node& node, const ir::Value* input, const ir::Value* output);
+  Status transpose(const ir::Node& node, const tosa::Transpose& transpose);
+  Status slice(const ir::Node& node, const tosa::Slice& slice);
+  Status concat(const ir::Node& node, const tosa::Concat& concat);
+  Status pad(const ir::Node& node, const tosa::Pad& pad);
+  Status clamp(const ir::Node& node, const tosa::Clamp& clamp);
+
+  Result<int32_t> tensorOf(const ir::Value* value) const;
+  /// The tensor under another quantization.
+  Result<int32_t> seenAs(const ir::Node& node, const ir::Value* value, int64_t zeroPoint, float scale);
+  std::vector<int32_t> append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
+                              std::vector<uint8_t> weights = {}, std::vector<int32_t> biases = {});
+  void define(const ir::Value* value, int32_t tensor) { tensors_[value] = tensor; }
+  const TensorInfo& info(int32_t tensor) const { return network_.tensors[static_cast<size_t>(tensor)]; }
+
+  const ir::Graph& graph_;
+  Network network_;
+  std::unordered_map<const ir::Value*, int32_t> tensors_;
+  std::unordered_set<const ir::Value*> failed_;  // results of what has no counterpart
+};
+
+std::string nameOf(const ir::Node& node) {
+  if (node.location() && !node.location()->name.empty()) return node.location()->name;
+  const std::string& name = node.result()->name;
+  return name.empty() ? std::string(node.opName()) : name;
+}
+
+Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
+  const auto found = tensors_.find(value);
+  if (found != tensors_.end()) return found->second;
+  if (value->isConstant()) return fail("an operand is constant");
+  return fail("its input is {} between operations, an Ethos-N keeps 8 bits", dtypeName(value->dtype()));
+}
+
+std::vector<int32_t> Lowering::append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
+                                      std::vector<uint8_t> weights, std::vector<int32_t> biases) {
+  std::vector<TensorInfo> infos;
+  for (int32_t input : inputs) infos.push_back(info(input));
+  NetworkOperation made;
+  made.name = nameOf(node);
+  for (TensorInfo& out : outputsOf(operation, infos))
+    made.outputs.push_back(network_.addTensor(std::move(out)));
+  made.operation = std::move(operation);
+  made.inputs = std::move(inputs);
+  made.weights = std::move(weights);
+  made.biases = std::move(biases);
+  network_.operations.push_back(std::move(made));
+  return network_.operations.back().outputs;
+}
+
+Result<int32_t> Lowering::seenAs(const ir::Node& node, const ir::Value* value, int64_t zeroPoint,
+                                 float scale) {
+  CARINA_TRY(const int32_t tensor, tensorOf(value));
+  Operation op;
+  op.op = Operator::ReinterpretQuantization;
+  op.outputQuantization = {static_cast<int32_t>(zeroPoint), {scale}, {}};
+  if (info(tensor).quantization == op.outputQuantization) return tensor;
+  return append(node, op, {tensor})[0];
+}
+
+/// Filters of a size that the MCE lacks are filled up with zeros below and to the right.
+Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
+                             const tosa::Rescale& rescale) {
+  if (conv.dilation[0] != 1 || conv.dilation[1] != 1) {
+    return fail("its filter is dilated, {} by {}", conv.dilation[0], conv.dilation[1]);
+  }
+  if (!conv.weight->isConstant() || !conv.bias->isConstant()) return fail("its weights are not constant");
+  if (conv.weight->dtype() != DType::Int8) return fail("its weights are {}", dtypeName(conv.weight->dtype()));
+  const bool single = conv.output->dim(1) == 1 && conv.output->dim(2) == 1;
+  const ir::Value& weight = *conv.weight;
+  int64_t height = conv.depthwise ? weight.dim(0) : weight.dim(1),
+          width = conv.depthwise ? weight.dim(1) : weight.dim(2);
+  const int64_t inputs = conv.depthwise ? weight.dim(2) : weight.dim(3),
+                outputs = conv.depthwise ? weight.dim(2) * weight.dim(3) : weight.dim(0);
+  const int64_t realHeight = height, realWidth = width;
+  height = filterSize(height);
+  width = filterSize(width);
+  if (conv.depthwise) height = width = std::max(height, width);
+  // A depthwise filter of more than 7 has no code of its own; over a whole map it is a vector product.
+  if (conv.depthwise && height > 7) {
+    if (single && conv.input->dim(1) == realHeight && conv.input->dim(2) == realWidth) {
+      return wholeMap(node, conv, rescale);
+    }
+    return fail("a depthwise filter of {}x{}; the MCE has up to 7x7", realHeight, realWidth);
+  }
+  Operation op;
+  op.op = conv.depthwise ? Operator::DepthwiseConvolution : Operator::Convolution;
+  op.weights.format = conv.depthwise ? DataFormat::Hwim : DataFormat::Hwio;
+  op.weights.type = DataType::S8;
+  const auto size = [](int64_t value) { return static_cast<uint32_t>(value); };
+  op.weights.shape = {size(height), size(width), size(inputs),
+                      size(conv.depthwise ? outputs / inputs : outputs)};
+  op.weights.quantization = {static_cast<int32_t>(valueOf(conv.weightZp)), ratiosOf(rescale), {}};
+  const bool perChannel = rescale.perChannel();
+  if (perChannel) op.weights.quantization.dim = conv.depthwise ? 2U : 3U;
+  op.bias = {{1, 1, 1, size(outputs)}, DataType::S32, DataFormat::Nhwc, {0, ratiosOf(rescale), {}}};
+  if (perChannel) op.bias.quantization.dim = 3;
+  op.stride = single ? Extent{1, 1} : Extent{size(conv.stride[1]), size(conv.stride[0])};
+  op.padding = {size(conv.pad[0]), size(conv.pad[1] + height - realHeight), size(conv.pad[2]),
+                size(conv.pad[3] + width - realWidth)};
+  op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
+
+  const uint8_t zero = static_cast<uint8_t>(static_cast<int8_t>(op.weights.quantization.zeroPoint));
+  std::vector<uint8_t> bytes(elements(op.weights.shape), zero);
+  for (int64_t y = 0; y < realHeight; ++y) {
+    for (int64_t x = 0; x < realWidth; ++x) {
+      for (int64_t i = 0; i < inputs; ++i) {
+        for (int64_t o = 0; o < op.weights.shape[3]; ++o) {
+          const int64_t from = conv.depthwise ? ((y * realWidth + x) * inputs + i) * op.weights.shape[3] + o
+                                              : ((o * realHeight + y) * realWidth + x) * inputs + i;
+          const int64_t to = ((y * width + x) * inputs + i) * op.weights.shape[3] + o;
+          bytes[static_cast<size_t>(to)] = static_cast<uint8_t>(weight.constant().integerAt(from));
+        }
+      }
+    }
+  }
+  const int64_t biasCount = conv.bias->numElements();
+  std::vector<int32_t> biases;
+  for (int64_t o = 0; o < outputs; ++o) {
+    biases.push_back(static_cast<int32_t>(conv.bias->constant().integerAt(biasCount == 1 ? 0 : o)));
+  }
+  CARINA_TRY(const int32_t input, seenAs(node, conv.input, valueOf(conv.inputZp), 1.0F));
+  const int32_t made = append(node, std::move(op), {input}, std::move(bytes), std::move(biases))[0];
+  if (info(made).shape[1] != conv.output->dim(1) || info(made).shape[2] != conv.output->dim(2)) {
+    return fail("its output of {}x{} leaves rows or columns of the input unused", conv.output->dim(1),
+                conv.output->dim(2));
+  }
+  define(rescale.output(), made);
+  return {};
+}
+
+/// A depthwise filter as large as the map: a vector product, in which every output has weights for its own
+/// channel only.
+Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale) {
+  const int64_t positions = conv.input->dim(1) * conv.input->dim(2), channels = conv.input->dim(3);
+  if (conv.weight->dim(3) != 1 || rescale.perChannel()) {
+    return fail("a depthwise filter of {}x{} with scales per channel; the MCE has up to 7x7",
+                conv.input->dim(1), conv.input->dim(2));
+  }
+  const int64_t total = positions * channels * channels;
+  if (total > kMaxDenseWeights) {
+    return fail("a depthwise filter over a whole map of {}x{}x{} would need {} weights", conv.input->dim(1),
+                conv.input->dim(2), channels, total);
+  }
+  CARINA_TRY(int32_t input, seenAs(node, conv.input, valueOf(conv.inputZp), 1.0F));
+  Operation flat;
+  flat.op = Operator::Reshape;
+  flat.newShape = {1, 1, 1, static_cast<uint32_t>(positions * channels)};
+  input = append(node, flat, {input})[0];
+  Operation op;
+  op.op = Operator::FullyConnected;
+  op.weights = {{1, 1, static_cast<uint32_t>(positions * channels), static_cast<uint32_t>(channels)},
+                DataType::S8,
+                DataFormat::Hwio,
+                {static_cast<int32_t>(valueOf(conv.weightZp)), ratiosOf(rescale), {}}};
+  op.bias = {{1, 1, 1, static_cast<uint32_t>(channels)},
+             DataType::S32,
+             DataFormat::Nhwc,
+             {0, ratiosOf(rescale), {}}};
+  op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
+  std::vector<uint8_t> bytes(static_cast<size_t>(total), static_cast<uint8_t>(valueOf(conv.weightZp)));
+  std::vector<int32_t> biases;
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t p = 0; p < positions; ++p) {
+      bytes[static_cast<size_t>((p * channels + c) * channels + c)] =
+          static_cast<uint8_t>(conv.weight->constant().integerAt(p * channels + c));
+    }
+    biases.push_back(
+        static_cast<int32_t>(conv.bias->constant().integerAt(conv.bias->numElements() == 1 ? 0 : c)));
+  }
+  define(rescale.output(), append(node, std::move(op), {input}, std::move(bytes), std::move(biases))[0]);
+  return {};
+}
+
+Status Lowering::addition(const ir::Node& node, const tosa::Add& add, const tosa::Rescale& rescale) {
+  const auto first = ir::producerAs<tosa::Rescale>(add.input1()),
+             second = ir::producerAs<tosa::Rescale>(add.input2());
+  if (!first || !second || first.perChannel() || second.perChannel() || rescale.perChannel()) {
+    return fail("the addition is not one of two requantized tensors");
+  }
+  if (add.input1()->shape() != add.input2()->shape()) return fail("the addition stretches an operand");
+  if (valueOf(first.outputZp()) != 0 || valueOf(second.outputZp()) != 0) {
+    return fail("an operand of the addition has a zero point");
+  }
+  const float to = ratiosOf(rescale)[0];
+  CARINA_TRY(const int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), ratiosOf(first)[0] * to));
+  CARINA_TRY(const int32_t b,
+             seenAs(node, second.input(), valueOf(second.inputZp()), ratiosOf(second)[0] * to));
+  Operation op;
+  op.op = Operator::Addition;
+  op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
+  define(rescale.output(), append(node, op, {a, b})[0]);
+  return {};
+}
+
+Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
+  // To 32 bits: the operation behind it takes it along.
+  if (rescale.output()->dtype() == DType::Int32) return {};
+  if (rescale.output()->dtype() != DType::Int8 || rescale.inputUnsigned() || rescale.outputUnsigned()) {
+    return fail("it makes {}{}", rescale.outputUnsigned() ? "unsigned " : "",
+                dtypeName(rescale.output()->dtype()));
+  }
+  if (rescale.input()->dtype() == DType::Int8) {
+    if (rescale.perChannel()) return fail("a requantization has a scale per channel");
+    CARINA_TRY(const int32_t input,
+               seenAs(node, rescale.input(), valueOf(rescale.inputZp()), ratiosOf(rescale)[0]));
+    Operation op;
+    op.op = Operator::Requantize;
+    op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
+    define(rescale.output(), append(node, op, {input})[0]);
+    return {};
+  }
+  const ir::Node* producer = rescale.input()->producer();
+  if (producer == nullptr || rescale.input()->dtype() != DType::Int32) {
+    return fail("it takes {}", dtypeName(rescale.input()->dtype()));
+  }
+  if (valueOf(rescale.inputZp()) != 0) return fail("its 32-bit input has a zero point");
+  if (const auto conv = convolutionOf(producer)) return convolution(*producer, *conv, rescale);
+  if (const auto add = ir::dynCast<tosa::Add>(producer)) return addition(*producer, add, rescale);
+  return fail("{} in front of it has no counterpart", producer->opName());
+}
+
+Status Lowering::pool(const ir::Node& node, const ir::Value* input, const ir::Value* output,
+                      const ir::Ints& kernel, const ir::Ints& stride, const ir::Ints& pad, PoolingType type) {
+  CARINA_TRY(const int32_t tensor, tensorOf(input));
+  const auto size = [](int64_t value) { return static_cast<uint32_t>(value); };
+  Operation op;
+  op.op = Operator::Pooling;
+  op.pooling = type;
+  op.window = {size(kernel[1]), size(kernel[0])};
+  op.stride = {size(stride[1]), size(stride[0])};
+  if (output->dim(1) == 1 && output->dim(2) == 1) op.stride = {1, 1};
+  op.padding = {size(pad[0]), size(pad[1]), size(pad[2]), size(pad[3])};
+  define(output, append(node, op, {tensor})[0]);
+  return {};
+}
+
+Status Lowering::reshape(const ir::Node& node, const ir::Value* input, const ir::Value* output) {
+  CARINA_TRY(const int32_t tensor, tensorOf(input));
+  CARINA_TRY(const Shape shape, fourDimensions(output->shape()));
+  if (shape[0] != 1) return fail("its batch size is {}", shape[0]);
+  if (info(tensor).shape == shape) {
+    define(output, tensor);
+    return {};
+  }
+  Operation op;
+  op.op = Operator::Reshape;
+  op.newShape = shape;
+  define(output, append(node, op, {tensor})[0]);
+  return {};
+}
+
+/// Moving dimensions of 1 changes no byte.
+Status Lowering::transpose(const ir::Node& node, const tosa::Transpose& transpose) {
+  const ir::Ints& perms = transpose.perms();
+  std::vector<int64_t> moved;
+  for (int64_t axis : perms) {
+    if (transpose.input1()->dim(axis) != 1) moved.push_back(axis);
+  }
+  if (std::is_sorted(moved.begin(), moved.end()))
+    return reshape(node, transpose.input1(), transpose.output());
+  CARINA_TRY(const int32_t tensor, tensorOf(transpose.input1()));
+  Operation op;
+  op.op = Operator::Transpose;
+  const size_t lead = 4 - perms.size();
+  for (size_t i = 0; i < perms.size(); ++i)
+    op.permutation[lead + i] = static_cast<uint32_t>(lead) + static_cast<uint32_t>(perms[i]);
+  if (op.permutation[0] != 0) return fail("it moves the batch");
+  define(transpose.output(), append(node, op, {tensor})[0]);
+  return {};
+}
+
+Status Lowering::slice(const ir::Node& node, const tosa::Slice& slice) {
+  CARINA_TRY(int32_t tensor, tensorOf(slice.input1()));
+  const ir::Ints start = valuesOf(slice.start()), size = valuesOf(slice.size());
+  for (size_t i = 0; i < start.size(); ++i) {
+    const uint32_t axis = static_cast<uint32_t>(4 - start.size() + i);
+    const uint32_t whole = info(tensor).shape[axis];
+    if (static_cast<uint32_t>(size[i]) == whole) continue;
+    Operation op;
+    op.op = Operator::Split;
+    op.axis = axis;
+    const auto first = static_cast<uint32_t>(start[i]), count = static_cast<uint32_t>(size[i]);
+    if (first > 0) op.sizes.push_back(first);
+    op.sizes.push_back(count);
+    if (first + count < whole) op.sizes.push_back(whole - first - count);
+    tensor = append(node, op, {tensor})[first > 0 ? 1 : 0];
+  }
+  define(slice.output(), tensor);
+  return {};
+}
+
+Status Lowering::concat(const ir::Node& node, const tosa::Concat& concat) {
+  Operation op;
+  op.op = Operator::Concatenation;
+  op.axis = static_cast<uint32_t>(4 - concat.output()->rank() + concat.axis());
+  std::vector<int32_t> inputs;
+  for (const ir::Value* value : concat.input1()) {
+    CARINA_TRY(const int32_t tensor, tensorOf(value));
+    // Codes are joined as they are.
+    CARINA_TRY(const int32_t plain,
+               seenAs(node, value, info(inputs.empty() ? tensor : inputs[0]).quantization.zeroPoint, 1.0F));
+    inputs.push_back(plain);
+  }
+  op.outputQuantization = info(inputs[0]).quantization;
+  define(concat.output(), append(node, op, std::move(inputs))[0]);
+  return {};
+}
+
+Status Lowering::pad(const ir::Node& node, const tosa::Pad& pad) {
+  const ir::Ints sizes = valuesOf(pad.padding());
+  std::array<uint32_t, 8> sides{};
+  for (size_t i = 0; i < sizes.size(); ++i) sides[8 - sizes.size() + i] = static_cast<uint32_t>(sizes[i]);
+  if (sides[0] + sides[1] + sides[6] + sides[7] > 0) return fail("it pads batch or channels");
+  CARINA_TRY(const int32_t input, seenAs(node, pad.input1(), valueOf(pad.padConst()), 1.0F));
+  Operation op;
+  op.op = Operator::StandalonePadding;
+  op.padding = {sides[2], sides[3], sides[4], sides[5]};
+  define(pad.output(), append(node, op, {input})[0]);
+  return {};
+}
+
+Status Lowering::clamp(const ir::Node& node, const tosa::Clamp& clamp) {
+  CARINA_TRY(const int32_t tensor, tensorOf(clamp.input()));
+  Operation op;
+  op.op = Operator::Relu;
+  op.lower = static_cast<int32_t>(ir::scalarInt(clamp.minVal()));
+  op.upper = static_cast<int32_t>(ir::scalarInt(clamp.maxVal()));
+  define(clamp.output(), append(node, op, {tensor})[0]);
+  return {};
+}
+
+Status Lowering::lower(const ir::Node& node) {
+  if (convolutionOf(&node) || ir::isa<tosa::Add>(&node)) {
+    // Taken along by the RESCALE behind it.
+    const ir::Value* result = node.result();
+    const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);
+    return requantized ? Status() : fail("its 32-bit result is not requantized right behind it");
+  }
+  if (const auto op = ir::dynCast<tosa::Rescale>(&node)) return rescale(node, op);
+  if (const auto op = ir::dynCast<tosa::MaxPool2d>(&node)) {
+    return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Max);
+  }
+  if (const auto op = ir::dynCast<tosa::AvgPool2d>(&node)) {
+    if (valueOf(op.inputZp()) != valueOf(op.outputZp()))
+      return fail("average pooling changes the zero point");
+    return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Average);
+  }
+  if (const auto op = ir::dynCast<tosa::Reshape>(&node)) return reshape(node, op.input1(), op.output());
+  if (const auto op = ir::dynCast<tosa::Transpose>(&node)) return transpose(node, op);
+  if (const auto op = ir::dynCast<tosa::Slice>(&node)) return slice(node, op);
+  if (const auto op = ir::dynCast<tosa::Concat>(&node)) return concat(node, op);
+  if (const auto op = ir::dynCast<tosa::Pad>(&node)) return pad(node, op);
+  if (const auto op = ir::dynCast<tosa::Clamp>(&node)) return clamp(node, op);
+  if (const auto op = ir::dynCast<tosa::Identity>(&node)) {
+    CARINA_TRY(const int32_t tensor, tensorOf(op.input1()));
+    define(op.output(), tensor);
+    return {};
+  }
+  return fail("there is no counterpart");
+}
+
+Result<Network> Lowering::run() {
+  std::vector<Diagnostic> problems;
+  const auto note = [&problems](const Error& error, const std::string& place, std::string_view what) {
+    for (Diagnostic diagnostic : error.diagnostics()) {
+      diagnostic.message = fmt::format("{} cannot run on an Ethos-N: {}", what, diagnostic.message);
+      diagnostic.place = place;
+      problems.push_back(std::move(diagnostic));
+    }
+  };
+  for (const ir::Value* input : graph_.inputs()) {
+    const Result<Shape> shape = fourDimensions(input->shape());
+    if (!shape.ok() || input->dtype() != DType::Int8) {
+      note(shape.ok() ? fail("it is {}, not int8", dtypeName(input->dtype())) : shape.error(), input->name,
+           "an input");
+      continue;
+    }
+    const int32_t zero = input->quantization ? static_cast<int32_t>(input->quantization->zeroPoints[0]) : 0;
+    define(input, network_.addTensor({*shape, DataType::S8, DataFormat::Nhwc, {zero, {1.0F}, {}}}));
+    network_.inputs.push_back(tensors_[input]);
+  }
+  for (const ir::Node* node : graph_.nodes()) {
+    // Of a node whose input failed nothing can be told.
+    const bool follows = std::any_of(node->operands().begin(), node->operands().end(),
+                                     [this](const ir::Value* value) { return failed_.count(value) != 0; });
+    const Status status = follows ? Status() : lower(*node);
+    if (!status.ok()) note(status.error(), nameOf(*node), node->opName());
+    if (status.ok() && !follows) continue;
+    for (const ir::Value* result : node->results()) failed_.insert(result);
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  for (const ir::Value* output : graph_.outputs()) {
+    CARINA_TRY(const int32_t tensor, tensorOf(output));
+    network_.outputs.push_back(tensor);
+  }
+  return std::move(network_);
+}
+
+}  // namespace
+
+Result<Network> networkOfTosa(const ir::Graph& graph) {
+  return Lowering(graph).run();
+}
+
+}  // namespace carina::ethosn

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/ethosn_build.hpp"
+
+#include <algorithm>
+
+#include "base/output_path.hpp"
+#include "ethosn/compiler/compile.hpp"
+#include "ethosn/lower/tosa_network.hpp"
+#include "ir/invalid_node.hpp"
+#include "ir/printer.hpp"
+#include "pipeline/integer_io.hpp"
+#include "pipeline/stopwatch.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// What is asked for and has no meaning for an Ethos-N.
+Status checkOptions(const Options& options) {
+  const auto refuse = [](bool given, const char* option, const char* why) {
+    return given ? Status(fail("{}", why).at(option)) : Status();
+  };
+  CARINA_RETURN_IF_ERROR(refuse(options.quantization == Quantization::Int16x8, "--quantize",
+                                "an Ethos-N has no 16-bit activations: quantize to int8"));
+  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::Int16 || options.outputs == ProgramIo::Int16,
+                                "--io", "inputs and outputs of a .encn are int8"));
+  const char* memories = "an Ethos-N has no memory modes: its SRAM follows from the variant";
+  CARINA_RETURN_IF_ERROR(refuse(!options.memoryMode.empty(), "--memory-mode", memories));
+  CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));
+  CARINA_RETURN_IF_ERROR(refuse(!options.configFile.empty(), "--config", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.optimize != compiler::Optimize::Performance, "--optimize",
+                                "for an Ethos-N there is one way to compile"));
+  const bool onCpu = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
+  return refuse(onCpu, "--cpu-op", "a .encn holds networks that run wholly on the NPU");
+}
+
+EthosNPort portOf(const ir::Value& value) {
+  return {value.name, value.type, value.quantization};
+}
+
+void takePorts(const ir::Graph& graph, EthosNBuild& build) {
+  for (const ir::Value* input : graph.inputs()) build.inputs.push_back(portOf(*input));
+  for (const ir::Value* output : graph.outputs()) build.outputs.push_back(portOf(*output));
+}
+
+/// A .tosa or .tflite is such a graph already.
+void takeGraph(ir::Graph graph, EthosNBuild& build) {
+  takePorts(graph, build);
+  for (size_t i = 0; i < build.inputs.size(); ++i) build.graphInputs.push_back(i);
+  for (size_t i = 0; i < build.outputs.size(); ++i) build.graphOutputs.push_back(i);
+  build.tosa = std::move(graph);
+}
+
+/// One delegate call and nothing beside it.
+Status takeDelegate(partition::Partitioned partitioned, EthosNBuild& build) {
+  if (!partitioned.wholly || partitioned.delegates.size() != 1 || partitioned.graph.numNodes() != 1) {
+    std::vector<Diagnostic> problems;
+    for (const partition::Refusal& refusal : partitioned.refusals) {
+      problems.push_back({fmt::format("{} is not for the NPU: {}", refusal.op, refusal.reason),
+                          refusal.remedy, "", refusal.node});
+    }
+    if (problems.empty()) {
+      problems.push_back({"the network does not become one part for the NPU",
+                          "compile it for an Ethos-U, which shares it with the CPU", "", ""});
+    }
+    return Error(std::move(problems));
+  }
+  const ir::Node& call = *partitioned.delegates[0].call;
+  const auto indexIn = [](const std::vector<ir::Value*>& values, const ir::Value* value) -> Result<size_t> {
+    const auto found = std::find(values.begin(), values.end(), value);
+    if (found == values.end()) return fail("an input or output of the network is not one of its NPU part");
+    return static_cast<size_t>(found - values.begin());
+  };
+  for (const ir::Value* input : partitioned.graph.inputs()) {
+    CARINA_TRY(const size_t index, indexIn(call.operands(), input));
+    build.graphInputs.push_back(index);
+  }
+  for (const ir::Value* output : partitioned.graph.outputs()) {
+    CARINA_TRY(const size_t index, indexIn(call.results(), output));
+    build.graphOutputs.push_back(index);
+  }
+  build.tosa = std::move(partitioned.delegates[0].tosa);
+  return {};
+}
+
+/// The network as one TOSA graph with 8-bit inputs and outputs.
+Status takeWhole(Front front, EthosNBuild& build) {
+  if (front.isTosa) {
+    takeGraph(std::move(front.quantized), build);
+    return {};
+  }
+  CARINA_RETURN_IF_ERROR(exposeIntegers(front.quantized, ProgramIo::Int8, ProgramIo::Int8));
+  takePorts(front.quantized, build);
+  Stopwatch watch(build.times, "lower");
+  CARINA_TRY(partition::Partitioned partitioned, partition::partition(std::move(front.quantized), {}));
+  return takeDelegate(std::move(partitioned), build);
+}
+
+template <typename Values>
+Values reordered(const Values& values, const std::vector<size_t>& order) {
+  Values out;
+  for (size_t index : order) out.push_back(values[index]);
+  return out;
+}
+
+Status compileGraph(EthosNBuild& build) {
+  Stopwatch watch(build.times, "compile");
+  CARINA_TRY(ethosn::Network network, ethosn::networkOfTosa(build.tosa));
+  network.inputs = reordered(network.inputs, build.graphInputs);
+  network.outputs = reordered(network.outputs, build.graphOutputs);
+  CARINA_TRY(build.network, ethosn::compileNetwork(network, build.target));
+  return {};
+}
+
+Result<EthosNBuild> makeBuild(const Options& options) {
+  EthosNBuild build;
+  auto variant = ethosn::findVariant(options.target);
+  if (!variant) return std::move(variant).error().at("--target");
+  if (auto status = ethosn::requireKernels(**variant); !status.ok())
+    return std::move(status).error().at("--target");
+  CARINA_TRY(build.target, ethosn::makeTarget(**variant));
+  CARINA_RETURN_IF_ERROR(checkOptions(options));
+  CARINA_TRY(Front front, runFront(options, build.times));
+  build.warnings = std::move(front.warnings);
+  const std::string file = options.model.string();
+  if (auto status = takeWhole(std::move(front), build); !status.ok())
+    return std::move(status).error().inFile(file);
+  if (options.dump) options.dump("tosa", [&] { return ir::print(build.tosa); });
+  if (auto status = compileGraph(build); !status.ok()) return std::move(status).error().inFile(file);
+  return build;
+}
+
+}  // namespace
+
+Result<EthosNBuild> buildEthosN(const Options& options) {
+  return ir::rejectInvalidNodes("", [&] { return makeBuild(options); });
+}
+
+Status checkEthosNOutput(const std::filesystem::path& output) {
+  CARINA_RETURN_IF_ERROR(checkOutputPath(output));
+  if (output.extension() == ".encn") return {};
+  return fail("'{}' is not what an Ethos-N program is written to", output.filename().string())
+      .inFile(output.string())
+      .withRemedy("the output is a .encn (compiled network for Arm's driver library)");
+}
+
+Status addEthosNOutput(const EthosNBuild& build, const std::filesystem::path& output, OutputFiles& files) {
+  CARINA_RETURN_IF_ERROR(checkEthosNOutput(output));
+  const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(build.network);
+  return files.add(output, std::as_bytes(std::span(bytes)));
+}
+
+}  // namespace carina::pipeline
