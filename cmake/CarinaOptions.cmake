@@ -37,6 +37,7 @@ add_compile_options(-Wall -Wextra -Wpedantic "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshad
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Werror)
 
 if(CARINA_SANITIZE)
+  add_compile_definitions(CARINA_SANITIZED)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -10,7 +10,7 @@ endfunction()
 
 # carina_test(NAME LABEL unit|conformance|e2e|firmware SOURCES file... DEPS target...)
 # One GoogleTest program per module; every TEST is a ctest test of its own. tests/support finds the repository
-# and the larger suites for them.
+# and the larger suites for them. Graphs are verified after each pass (ir/verifier.hpp).
 function(carina_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -21,7 +21,8 @@ function(carina_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main rapidcheck)
   # The tests' own code runs once: -O1 compiles a fifth faster.
   target_compile_options(${name} PRIVATE -O1)
-  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT CARINA_VERIFY_EACH_PASS=1)
 endfunction()
 
 # carina_fuzz(NAME SOURCES file... DEPS target...): with CARINA_FUZZ a libFuzzer program; otherwise the test fuzz.NAME, which

@@ -12,6 +12,7 @@
 #include "compiler/split_weights.hpp"
 #include "compiler/storage.hpp"
 #include "ir/printer.hpp"
+#include "ir/verifier.hpp"
 #include "npu/stream.hpp"
 #include "npu/timing.hpp"
 #include "tosa/tosa.hpp"
@@ -150,7 +151,9 @@ Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine
   CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
   // In a small cache, parts get in each other's way.
   if (machine.memory.slowConstants() && !machine.memory.spilling()) splitWeights(graph);
+  if (ir::verifiesEachPass()) ir::checkVerified(graph, "split-weights");
   CARINA_RETURN_IF_ERROR(makeAddressable(graph));
+  ir::checkVerified(graph, "make-addressable");
   return graph;
 }
 

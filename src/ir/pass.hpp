@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs named graph-to-graph steps, verifying after each and handing the result to whoever wants to look at it.
+// Runs named graph-to-graph steps, verified (verifier.hpp), and hands the results to whoever wants to look at them.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct Pass {
   std::function<Status(Graph&)> run;
 };
 
-/// Called after each pass with its name and the verified graph.
+/// Called after each pass with its name and the graph.
 using PassListener = std::function<void(std::string_view, const Graph&)>;
 
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener = nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/verifier.hpp"
 
+#include <cstdlib>
 #include <unordered_set>
 
 namespace carina::ir {
@@ -86,6 +87,22 @@ Status verify(const Graph& graph) {
   Verifier verifier;
   verifier.graph(graph);
   return std::move(verifier).status();
+}
+
+bool verifiesEachPass() {
+#ifdef CARINA_SANITIZED
+  return true;
+#else
+  static const bool asked = std::getenv("CARINA_VERIFY_EACH_PASS") != nullptr;
+  return asked;
+#endif
+}
+
+void checkVerified(const Graph& graph, std::string_view pass) {
+  const Status status = verify(graph);
+  if (status.ok()) return;
+  const std::string why = fmt::format("'{}' left an invalid graph", pass);
+  checkFailed(status.error().str().c_str(), __FILE__, __LINE__, why.c_str());
 }
 
 }  // namespace carina::ir

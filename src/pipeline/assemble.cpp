@@ -6,6 +6,7 @@
 
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
+#include "ir/verifier.hpp"
 #include "npu/payload.hpp"
 #include "npu/recorded_memories.hpp"
 #include "pte/method_builder.hpp"
@@ -30,6 +31,7 @@ class Assembler {
   Result<Assembled> run() {
     ir::Graph graph = partitioned_.graph.clone();
     CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
+    ir::checkVerified(graph, "kernel form");
     for (const ir::Value* input : graph.inputs()) {
       values_[input] = builder_.input(pte::fromDType(input->dtype()), sizesOf(*input));
     }

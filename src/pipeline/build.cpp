@@ -7,6 +7,7 @@
 #include "base/output_path.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
+#include "ir/verifier.hpp"
 #include "npu/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
@@ -82,6 +83,7 @@ Status compileDelegates(Build& build) {
   const Options& options = build.options;
   Stopwatch watch(build.times, "compile");
   for (partition::Delegate& delegate : build.partitioned.delegates) {
+    ir::checkVerified(delegate.tosa, "lowerToTosa");
     if (options.dump) options.dump("tosa", [&] { return ir::print(delegate.tosa); });
     compiler::Options compilerOptions;
     compilerOptions.arenaLimit = options.arenaLimit;

@@ -11,6 +11,7 @@
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
+#include "ir/verifier.hpp"
 #include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
 #include "lower_tfl/lower.hpp"
@@ -286,11 +287,16 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
 
 Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                         ModuleClasses classes, std::span<const Tensor> examples) {
+  const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
+    if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
+  };
   CARINA_RETURN_IF_ERROR(aten::removeEmptyTensors(graph));
+  verifyPass(graph, "remove-empty-tensors");
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   Front front;
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
     front.warnings.push_back(computedInFloat32(options, types));
+  verifyPass(graph, "to-single-precision");
   front.nodes = sourceNodes(graph);
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
   front.inputs = quantizer.inputs;
@@ -307,6 +313,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, carried, false, front.warnings);
     CARINA_RETURN_IF_ERROR(quantize::settleParameters(graph));
+    ir::checkVerified(graph, "settle-parameters");
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
     front.source = graph.clone();
@@ -316,9 +323,11 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   {
     Stopwatch watch(times, "decompose");
     if (carried) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
+    verifyPass(graph, "normalize-prequantized");
     if (auto status = lower::decompose(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
+  ir::checkVerified(graph, "decompose");
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   dump(options, "decompose", graph);
 
@@ -327,6 +336,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
     CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.warnings, read));
+    ir::checkVerified(graph, "quantizedInside");
     dump(options, "quantize", graph);
   }
   warnOfIdleQuantizer(options, carried, read, front.warnings);
@@ -356,6 +366,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   front.quantization = std::move(quantized->report);
   front.keptFloat = std::move(quantized->keptFloat);
   front.warnings.insert(front.warnings.end(), quantized->warnings.begin(), quantized->warnings.end());
+  ir::checkVerified(front.quantized, "quantize");
   dump(options, "quantize", front.quantized);
   return front;
 }

@@ -295,7 +295,8 @@ Status runNamedPasses(ir::Graph& graph, std::span<const std::string> names, cons
   }
   for (const NamedPass* pass : chosen) {
     Status status = runOne(graph, *pass, settings);
-    if (status.ok() && (verifyEach || pass == chosen.back())) status = verified(graph);
+    if (status.ok() && (verifyEach || ir::verifiesEachPass() || pass == chosen.back()))
+      status = verified(graph);
     if (status.ok()) continue;
     std::vector<Diagnostic> diagnostics = status.error().diagnostics();
     for (Diagnostic& diagnostic : diagnostics)

@@ -8,6 +8,7 @@
 #include "aten/composites.hpp"
 #include "aten/functionalize.hpp"
 #include "aten/synonyms.hpp"
+#include "ir/verifier.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -94,15 +95,20 @@ class Resolver {
     CARINA_RETURN_IF_ERROR(collect());
     carryNewContents();
     CARINA_RETURN_IF_ERROR(aten::functionalize(program_.graph, program_.copies));
+    CARINA_RETURN_IF_ERROR(verifyPass());
     const size_t results = userOutputs_.size();
     const std::vector<size_t> state = observable(results);
     if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);
     settle(results, state, exposed);
     CARINA_RETURN_IF_ERROR(aten::replaceSynonyms(program_.graph));
+    CARINA_RETURN_IF_ERROR(verifyPass());
     return aten::replaceComposites(program_.graph);
   }
 
  private:
+  /// The reader verifies the graph at its end: what a file wrote wrongly is an error.
+  Status verifyPass() const { return ir::verifiesEachPass() ? ir::verify(program_.graph) : Status(); }
+
   std::string nameOf(const ir::Value* value) const {
     for (size_t i = 0; i < program_.state.size(); ++i) {
       if (!value->name.empty() && program_.stateNames[i] == value->name) return program_.state[i].name;

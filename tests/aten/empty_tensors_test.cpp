@@ -18,18 +18,6 @@ ir::Value* floats(ir::Graph& graph, const Shape& shape) {
   return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
 }
 
-TEST(EmptyTensors, LeaveConcatenations) {
-  ir::Graph graph;
-  ir::Value* x = floats(graph, {2, 3});
-  ir::Builder b(graph);
-  ir::Value* nothing = SliceTensor::create(b, x, 1, int64_t{3}, int64_t{3}, 1).output();
-  graph.setOutputs({Cat::create(b, {nothing, x, Relu::create(b, nothing).output(), x}, 1).output()});
-  ASSERT_TRUE(removeEmptyTensors(graph).ok());
-  EXPECT_EQ(graph.numNodes(), 1u);
-  EXPECT_EQ(graph.firstNode()->operands().size(), 2u);
-  EXPECT_EQ(graph.outputs()[0]->shape(), (Shape{2, 6}));
-}
-
 TEST(EmptyTensors, SumToNothing) {
   ir::Graph graph;
   ir::Value* x = floats(graph, {2, 3});

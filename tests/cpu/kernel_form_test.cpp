@@ -377,22 +377,6 @@ std::string caseName(const testing::TestParamInfo<Case>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(All, KernelForm, testing::ValuesIn(kCases), caseName);
 
-TEST(KernelForms, DequantizedWeightsBecomeFloatConstants) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  Value* codes = b.constant(Tensor::from(Shape{2, 2}, std::vector<int8_t>{1, 2, 3, 4}));
-  Value* real = aten::DequantizePerTensor::create(b, codes, 0.5, int64_t{1}, int64_t{-128}, int64_t{127},
-                                                  DType::Int8, std::nullopt)
-                    .output();
-  Value* x = graph.addInput({DType::Float32, {2, 2}}, "x");
-  graph.setOutputs({aten::AddTensor::create(b, x, real, int64_t{1}).output()});
-  ASSERT_TRUE(toKernelForm(graph).ok());
-  ASSERT_EQ(opNames(graph), std::vector<std::string>{"aten.add.Tensor"});
-  const Value* folded = graph.firstNode()->operands()[1];
-  ASSERT_TRUE(folded->isConstant());
-  EXPECT_EQ(folded->constant().realAt(3), 1.5);
-}
-
 TEST(KernelSchema, SplitsArgumentsWithDefaultsAndOutputs) {
   const KernelSchema* schema = findKernelFor("aten.clamp.default");
   ASSERT_NE(schema, nullptr);

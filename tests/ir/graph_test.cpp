@@ -150,6 +150,16 @@ TEST(Passes, ListenersSeeEveryStage) {
   EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
 }
 
+TEST(Passes, AnInvalidGraphIsABugOfThePass) {
+  const Pass passes[] = {{"good", [](Graph&) { return Status(); }},
+                         {"bad", [](Graph& graph) {
+                            graph.firstNode()->result()->type.shape = {3};
+                            return Status();
+                          }}};
+  Chain c;
+  EXPECT_DEATH((void)runPasses(c.graph, passes), "'bad' left an invalid graph");
+}
+
 TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
   Chain c;
   c.first.node()->setLocation(std::make_shared<const Location>(Location{"add_1", "layer", ""}));

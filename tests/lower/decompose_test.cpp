@@ -689,15 +689,6 @@ const Case kManyDimensions[] = {
 INSTANTIATE_TEST_SUITE_P(ManyDimensions, Decomposed, testing::ValuesIn(kManyDimensions),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST(Einsum, AConstantMatrixIsALinearLayer) {
-  Network n;
-  n.graph.setOutputs({einsum(n, "bld,dk->blk", {n.input({2, 3, 8}), n.weight({8, 5})})});
-  ASSERT_TRUE(decompose(n.graph).ok());
-  size_t layers = 0;
-  for (const ir::Node* node : n.graph.nodes()) layers += ir::isa<aten::Linear>(node);
-  EXPECT_EQ(layers, 1u);
-}
-
 TEST(Recurrent, GatesOfOneFunctionAreOneOperation) {
   Network n;
   Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {1, 2, 4}));
@@ -744,23 +735,6 @@ TEST(WeightNorm, BecomesAConstant) {
                   1e-6);
     }
   }
-}
-
-/// x.zero_(), as functionalization leaves it.
-TEST(Zero, IsAConstant) {
-  Network n;
-  ir::NodeSpec spec;
-  spec.def = aten::findOperator("aten.zero.default");
-  spec.operands = {{n.input({2, 3})}};
-  spec.types = {{DType::Float32, {2, 3}}};
-  const auto node = n.graph.create(std::move(spec));
-  ASSERT_TRUE(node.ok()) << node.error().str();
-  n.graph.setOutputs({(*node)->result()});
-  ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
-  ASSERT_TRUE(decompose(n.graph).ok());
-  ASSERT_TRUE(n.graph.outputs()[0]->isConstant());
-  EXPECT_EQ(n.graph.outputs()[0]->constant().shape(), (Shape{2, 3}));
-  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(n.graph.outputs()[0]->constant().realAt(i), 0.0);
 }
 
 /// x / max(|x|, 1e-12), as F.normalize exports it: a row of zeros stays zero and takes no range from the
