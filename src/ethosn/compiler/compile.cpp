@@ -36,7 +36,12 @@ class Planned {
   Status plan() {
     std::vector<Pass> passes = std::move(list_.passes);
     list_.passes.clear();
+    readers_.assign(list_.storages.size(), 0);
+    for (const Pass& pass : passes) {
+      for (const FeatureMap& in : pass.inputs) ++readers_[static_cast<size_t>(in.storage)];
+    }
     for (Pass& pass : passes) {
+      if (planResident(pass)) continue;
       Result<Plan> plan = planPass(pass, list_, target_);
       if (!plan.ok() && pass.kind != PassKind::Copy) {
         CARINA_RETURN_IF_ERROR(planOnBricks(pass));
@@ -57,6 +62,43 @@ class Planned {
     plans_.push_back(std::move(plan));
   }
 
+  /// Whether the map is all of its storage, as it was made.
+  static bool isWhole(const FeatureMap& map) {
+    return map.height == map.wholeHeight && map.width == map.wholeWidth &&
+           map.channels == map.wholeChannels && !map.planar;
+  }
+
+  /// The input that the pass in front makes in one stripe and nobody else reads: it need not leave SRAM.
+  std::optional<Resident> residentOf(const Pass& pass) const {
+    if (plans_.empty() || pass.kind == PassKind::Copy) return std::nullopt;
+    const Pass& before = list_.passes.back();
+    const Plan& plan = plans_.back();
+    const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
+    if (before.kind == PassKind::Copy || vector || plan.rowStripes * plan.channelStripes != 1)
+      return std::nullopt;
+    const FeatureMap& made = before.output;
+    const auto storage = static_cast<size_t>(made.storage);
+    if (list_.storages[storage].kind != Storage::Kind::Intermediate || readers_[storage] != 1)
+      return std::nullopt;
+    for (size_t i = 0; i < pass.inputs.size(); ++i) {
+      const FeatureMap& in = pass.inputs[i];
+      const bool same = in.storage == made.storage && isWhole(in) && isWhole(made) &&
+                        in.height == made.height && in.width == made.width && in.channels == made.channels;
+      if (same) return Resident{static_cast<int32_t>(i), plan.output};
+    }
+    return std::nullopt;
+  }
+
+  bool planResident(Pass& pass) {
+    const std::optional<Resident> resident = residentOf(pass);
+    if (!resident) return false;
+    Result<Plan> plan = planPass(pass, list_, target_, resident);
+    if (!plan.ok()) return false;
+    plans_.back().stored = false;
+    push(std::move(pass), std::move(*plan));
+    return true;
+  }
+
   bool isRows(const FeatureMap& map) const {
     return list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc && map.wholeWidth > 1;
   }
@@ -66,6 +108,7 @@ class Planned {
     out.storage = static_cast<int32_t>(list_.storages.size());
     list_.storages.push_back(
         {Storage::Kind::Intermediate, Layout::Nhwcb, map.height, map.width, map.channels, "bricks"});
+    readers_.push_back(1);
     out.wholeHeight = map.height;
     out.wholeWidth = map.width;
     out.wholeChannels = map.channels;
@@ -103,6 +146,7 @@ class Planned {
   PassList list_;
   const Target& target_;
   std::vector<Plan> plans_;
+  std::vector<int32_t> readers_;  // of each storage
 };
 
 uint32_t aligned(uint64_t bytes) {
@@ -116,7 +160,7 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-std::vector<Lifetime> lifetimesOf(const PassList& list) {
+std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>& plans) {
   std::vector<Lifetime> out(list.storages.size());
   for (size_t i = 0; i < list.passes.size(); ++i) {
     const auto touch = [&](const FeatureMap& map) {
@@ -124,8 +168,11 @@ std::vector<Lifetime> lifetimesOf(const PassList& list) {
       life.first = std::min(life.first, static_cast<int32_t>(i));
       life.last = std::max(life.last, static_cast<int32_t>(i));
     };
-    for (const FeatureMap& in : list.passes[i].inputs) touch(in);
-    touch(list.passes[i].output);
+    const std::vector<FeatureMap>& inputs = list.passes[i].inputs;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (static_cast<int32_t>(k) != plans[i].residentInput) touch(inputs[k]);
+    }
+    if (plans[i].stored) touch(list.passes[i].output);
   }
   return out;
 }
@@ -170,7 +217,7 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   const PassList& list = planned.list();
 
   CompiledNetwork out;
-  const std::vector<Lifetime> lives = lifetimesOf(list);
+  const std::vector<Lifetime> lives = lifetimesOf(list, planned.plans());
   uint32_t id = 1;
   std::vector<uint32_t> buffers(list.storages.size(), 0);
   for (size_t i = 0; i < list.storages.size(); ++i) {

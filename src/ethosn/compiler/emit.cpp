@@ -503,6 +503,7 @@ Status Emitter::passStripes() {
       if (pass_->kind == PassKind::Ple) {
         for (size_t n = 0; n < inputs_.size(); ++n) inputs_[n].users[inputSlots_[n]] = done;
       }
+      if (!plan_->stored) continue;
       wait(Queue::DmaWrite, Counter::PleStripe, done);
       CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, outputAgent_,
                                       pass_->output, box, output_.address(slot)));
@@ -520,7 +521,10 @@ Status Emitter::emit(const Pass& pass, const Plan& plan, uint32_t weights) {
   inputAgents_.clear();
   for (size_t i = 0; i < pass.inputs.size(); ++i) {
     inputs_.push_back(makeTile(plan.inputs[i]));
-    inputAgents_.push_back(addAgent({streamer(pass.inputs[i]), {}}));
+    // What the pass in front left in SRAM is as good as loaded.
+    const bool resident = static_cast<int32_t>(i) == plan.residentInput;
+    if (resident) inputs_.back().keys[0] = 0;
+    inputAgents_.push_back(resident ? 0 : addAgent({streamer(pass.inputs[i]), {}}));
   }
   if (pass.kind == PassKind::Mce) {
     weights_ = makeTile(plan.weights);
@@ -533,9 +537,11 @@ Status Emitter::emit(const Pass& pass, const Plan& plan, uint32_t weights) {
     kernel_ = *kernel;
     loadKernel();
   }
-  Agent::Ofm out;
-  static_cast<TensorStreamer&>(out) = streamer(pass.output);
-  outputAgent_ = addAgent({out, {}});
+  if (plan.stored) {
+    Agent::Ofm out;
+    static_cast<TensorStreamer&>(out) = streamer(pass.output);
+    outputAgent_ = addAgent({out, {}});
+  }
   return passStripes();
 }
 

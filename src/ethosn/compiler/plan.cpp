@@ -71,8 +71,9 @@ Needs reach(const Pass& pass) {
 
 class Planner {
  public:
-  Planner(const Pass& pass, const PassList& list, const Target& target)
-      : pass_(pass), list_(list), target_(target), variant_(*target.variant) {}
+  Planner(const Pass& pass, const PassList& list, const Target& target,
+          const std::optional<Resident>& resident)
+      : pass_(pass), list_(list), target_(target), variant_(*target.variant), resident_(resident) {}
 
   Result<Plan> plan();
 
@@ -98,6 +99,7 @@ class Planner {
   const PassList& list_;
   const Target& target_;
   const Variant& variant_;
+  const std::optional<Resident>& resident_;
   std::vector<std::pair<int32_t, EncodedWeights>> encoded_;  // by channels per stripe
 };
 
@@ -137,11 +139,21 @@ int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t chan
 /// Tiles from address 0 up; the PLE's code lies at the end of each bank.
 bool Planner::place(Plan& plan) const {
   int64_t at = 0;
-  const auto lay = [&at](TilePlan& tile) {
+  const int64_t keptFrom = resident_ ? resident_->tile.address : 0;
+  const int64_t keptTo = resident_ ? keptFrom + resident_->tile.slotBytes : 0;
+  const auto lay = [&](TilePlan& tile) {
+    const int64_t bytes = tile.slotBytes * tile.slots;
+    if (at < keptTo && at + bytes > keptFrom) at = keptTo;
     tile.address = at;
-    at += tile.slotBytes * tile.slots;
+    at += bytes;
   };
-  for (TilePlan& tile : plan.inputs) lay(tile);
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    if (static_cast<int32_t>(i) == plan.residentInput) {
+      plan.inputs[i].address = keptFrom;
+    } else {
+      lay(plan.inputs[i]);
+    }
+  }
   lay(plan.weights);
   if (pass_.kind != PassKind::Copy) lay(plan.output);
   return at <= target_.bankBytes() - kPleKernelMaxBytes;
@@ -160,6 +172,10 @@ Result<bool> Planner::tryCut(const Cut& cut, Plan& plan) {
   plan.needsAbove = needs.above && plan.inputRowStripes > 1;
   plan.needsBelow = (needs.below || plan.inputRowStripes > plan.rowStripes) && plan.inputRowStripes > 1;
   const int32_t stripes = plan.rowStripes * plan.channelStripes;
+  if (resident_) {
+    if (plan.rowStripes > 1 || (plan.channelStripes > 1 && !mixes)) return false;
+    plan.residentInput = resident_->input;
+  }
 
   const bool strided = pass_.kind == PassKind::Mce && pass_.weights.strideX == 2;
   const int32_t inputChannels = mixes     ? pass_.inputChannels
@@ -242,8 +258,9 @@ int64_t groupStride(int32_t channels, const Variant& variant) {
   return int64_t{divideUp(channels, variant.banks())} * 64;
 }
 
-Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target) {
-  return Planner(pass, list, target).plan();
+Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
+                      const std::optional<Resident>& resident) {
+  return Planner(pass, list, target, resident).plan();
 }
 
 }  // namespace carina::ethosn::compiler

@@ -2,6 +2,8 @@
 // How a pass is cut into stripes that fit SRAM, and where its tiles lie.
 #pragma once
 
+#include <optional>
+
 #include "ethosn/compiler/pass.hpp"
 
 namespace carina::ethosn::compiler {
@@ -23,6 +25,14 @@ struct Plan {
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
   EncodedWeights encoded;
+  int32_t residentInput = -1;  // lies in SRAM already, where the pass in front left it
+  bool stored = true;          // false: the output stays in SRAM for the next pass
+};
+
+/// An input that the pass in front leaves in SRAM, whole.
+struct Resident {
+  int32_t input = 0;
+  TilePlan tile;
 };
 
 /// Rows of the output that `rows` of the MCE's (input's) make.
@@ -35,6 +45,8 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant);
 /// Bytes in a bank between neighbouring 8x8 groups of a stripe.
 int64_t groupStride(int32_t channels, const Variant& variant);
 
-Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target);
+/// With a resident input only cuts that take all of it at once count.
+Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
+                      const std::optional<Resident>& resident = std::nullopt);
 
 }  // namespace carina::ethosn::compiler
