@@ -13,6 +13,7 @@
 #include "quantize/bias_correction.hpp"
 #include "quantize/calibrate.hpp"
 #include "quantize/fit_weights.hpp"
+#include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
@@ -128,8 +129,9 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   if (!joins.apart.empty() || !joins.afterwards.empty())
     annotation = annotate(graph, assignment, options, joins.apart);
   LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
-  CARINA_TRY(const std::vector<Range> ranges,
+  CARINA_TRY(std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
+  cutFlatEnds(annotation, ranges);
   const std::vector<QParams> params = groupParams(graph, annotation, ranges);
   std::vector<Diagnostic> warnings = std::move(assignment.warnings);
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/flat_ends.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "aten/executor.hpp"
+#include "quantize/ranges.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr int64_t kPoints = 2049;    // of a range at which functions are looked at
+constexpr double kUnseen = 0.25;     // codes
+constexpr double kWorthwhile = 0.9;  // of a range that is left
+
+/// Functions one behind the other, from a value that has codes to the next that has.
+struct Chain {
+  std::vector<const ir::Node*> functions;
+  size_t result = 0;  // the group of the last one's results
+};
+
+/// The chain that begins with a reader; nothing when it is no function, or its result has no codes.
+std::optional<Chain> chainFrom(const Annotation& annotation, const ir::Node* reader) {
+  Chain chain;
+  while (isFunction(*reader) && !givesWholeNumbers(*reader) && reader->operands().size() == 1) {
+    chain.functions.push_back(reader);
+    const ir::Value* result = reader->result();
+    if (const auto made = annotation.madeIn.find(result); made != annotation.madeIn.end()) {
+      chain.result = made->second;
+      return chain;
+    }
+    if (!result->hasOneUse() || result->isGraphOutput()) break;
+    reader = result->uses()[0].node;
+  }
+  return std::nullopt;
+}
+
+/// What the functions give for numbers evenly over the range; nothing when they cannot be computed.
+std::optional<Tensor> resultsOver(const Chain& chain, const Tensor& arguments) {
+  ir::Graph graph;
+  ir::Value* value = graph.addInput({DType::Float32, arguments.shape()});
+  for (const ir::Node* function : chain.functions) {
+    ir::NodeSpec spec;
+    spec.def = &function->def();
+    spec.operands.resize(function->def().operands.size());
+    spec.operands[0] = {value};
+    for (size_t i = 0; i < function->def().attributes.size(); ++i)
+      spec.attributes.push_back(function->attribute(i));
+    const auto made = graph.create(std::move(spec));
+    if (!made || (*made)->result()->type != value->type) return std::nullopt;
+    value = (*made)->result();
+  }
+  graph.setOutputs({value});
+  auto results = aten::execute(graph, std::array{arguments});
+  if (!results) return std::nullopt;
+  return std::move(results->front());
+}
+
+/// The part of `range` outside of which the chain's results stay within `unseen` of those at its ends.
+std::optional<Range> toldApart(const Chain& chain, const Range& range, double unseen) {
+  Tensor arguments = Tensor::uninitialized(DType::Float32, {kPoints});
+  const auto points = arguments.mutableAs<float>();
+  for (size_t i = 0; i < points.size(); ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(kPoints - 1);
+    points[i] = static_cast<float>(range.min + share * (static_cast<double>(range.max) - range.min));
+  }
+  const auto results = resultsOver(chain, arguments);
+  if (!results) return std::nullopt;
+  const auto y = results->as<float>();
+  const auto alike = [&](size_t a, size_t b) { return std::abs(static_cast<double>(y[a]) - y[b]) <= unseen; };
+  size_t low = 0, high = y.size() - 1;
+  while (low < high && alike(low + 1, 0)) ++low;
+  while (high > low && alike(high - 1, y.size() - 1)) --high;
+  if (low >= high) return std::nullopt;  // all of it is one code
+  return Range{points[low], points[high]};
+}
+
+/// What the readers of a group tell apart; nothing when one of them is no function.
+std::optional<Range> toldApartOf(const Annotation& annotation, const Group& group, const Range& range,
+                                 const std::vector<Range>& ranges) {
+  Range needed;
+  for (const Form& form : group.forms) {
+    if (form.leaves || form.value->isConstant() || form.value->isGraphOutput()) return std::nullopt;
+    for (const ir::Use& use : form.made ? form.value->uses() : form.readers) {
+      const auto chain = chainFrom(annotation, use.node);
+      if (!chain) return std::nullopt;
+      const Group& made = annotation.groups[chain->result];
+      const Range results = unite(ranges[chain->result], {0, 0});
+      const double codes = made.precision == Precision::Int8 ? 255 : 65535;
+      const double unseen = kUnseen * (static_cast<double>(results.max) - results.min) / codes;
+      if (!(unseen > 0) || !std::isfinite(unseen)) return std::nullopt;
+      const auto part = toldApart(*chain, range, unseen);
+      if (!part) return std::nullopt;
+      needed = unite(needed, *part);
+    }
+  }
+  return needed.empty() ? std::nullopt : std::optional(needed);
+}
+
+}  // namespace
+
+void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges) {
+  // Results before what they are computed from: finer codes tell more apart.
+  for (size_t g = annotation.groups.size(); g-- > 0;) {
+    const Group& group = annotation.groups[g];
+    if (group.precision != Precision::Int8 || group.widened || group.carriedScale ||
+        group.observer.kind != ObserverKind::Histogram || ranges[g].empty())
+      continue;
+    const Range range = unite(ranges[g], {0, 0});
+    const auto needed = toldApartOf(annotation, group, range, ranges);
+    if (!needed) continue;
+    const double width = static_cast<double>(range.max) - range.min;
+    const Range rest = unite(*needed, {0, 0});
+    if (static_cast<double>(rest.max) - rest.min < kWorthwhile * width) ranges[g] = *needed;
+  }
+}
+
+}  // namespace carina::quantize

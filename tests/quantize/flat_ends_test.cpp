@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes are for numbers that readers tell apart.
+#include <gtest/gtest.h>
+
+#include "quantize/quantize.hpp"
+#include "small_network.hpp"
+
+namespace carina::quantize {
+namespace {
+
+constexpr Shape::value_type kSize = 2001;
+
+/// The real numbers that the codes of the network's input reach, when its input goes through -100 to 100.
+struct Reach {
+  double low = 0, high = 0;
+};
+Reach reachOf(Network network, const Options& options = {}) {
+  const std::vector<Sample> samples{{ramp({kSize}, -100, 100)}};
+  const auto quantized = quantize(std::move(network.graph), options, samples);
+  EXPECT_TRUE(quantized.ok()) << quantized.error().str();
+  if (!quantized.ok()) return {};
+  const auto q = quantizes(quantized->graph).front();
+  EXPECT_TRUE(q.input()->isInput());
+  return {q.scale() * static_cast<double>(q.quantMin() - q.zeroPoint()),
+          q.scale() * static_cast<double>(q.quantMax() - q.zeroPoint())};
+}
+
+TEST(FlatEnds, BothEndsOfASigmoid) {
+  Network n;
+  n.done(aten::Sigmoid::create(n.b, n.input({kSize})).output());
+  const Reach reach = reachOf(std::move(n));
+  EXPECT_NEAR(reach.low, -7, 0.3) << "a quarter of a code of 1 / 255";
+  EXPECT_NEAR(reach.high, 7, 0.3);
+}
+
+TEST(FlatEnds, OneEndOfSilu) {
+  Network n;
+  n.done(aten::Silu::create(n.b, n.input({kSize})).output());
+  const Reach reach = reachOf(std::move(n));
+  EXPECT_GT(reach.low, -10);
+  EXPECT_LT(reach.low, -1);
+  EXPECT_NEAR(reach.high, 100, 1);
+}
+
+TEST(FlatEnds, WhatAnotherReaderTellsApartStays) {
+  Network n;
+  Value* x = n.input({kSize});
+  Value* sigmoid = aten::Sigmoid::create(n.b, x).output();
+  n.done(aten::AddTensor::create(n.b, x, sigmoid, int64_t{1}).output());
+  const Reach reach = reachOf(std::move(n));
+  EXPECT_NEAR(reach.low, -100, 1);
+  EXPECT_NEAR(reach.high, 100, 1);
+}
+
+TEST(FlatEnds, OfTwoFunctionsBothCount) {
+  Network n;
+  Value* x = n.input({kSize});
+  Value* sigmoid = aten::Sigmoid::create(n.b, x).output();
+  Value* hard = aten::Hardtanh::create(n.b, x, -30.0, 1.0).output();
+  n.done(aten::AddTensor::create(n.b, sigmoid, hard, int64_t{1}).output());
+  EXPECT_LT(reachOf(std::move(n)).low, -29);
+}
+
+TEST(FlatEnds, ObserversThatAreAskedForAndSixteenBitsKeepTheirRanges) {
+  const auto network = [] {
+    Network n;
+    n.done(aten::Sigmoid::create(n.b, n.input({kSize})).output());
+    return n;
+  };
+  Options minMax;
+  minMax.observer = ObserverKind::MinMax;
+  EXPECT_NEAR(reachOf(network(), minMax).high, 100, 1);
+  Options wide;
+  wide.precision = Precision::Int16x8;
+  EXPECT_NEAR(reachOf(network(), wide).high, 100, 1);
+}
+
+}  // namespace
+}  // namespace carina::quantize
