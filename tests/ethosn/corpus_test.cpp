@@ -82,7 +82,7 @@ void compare(const fs::path& file, int spread, uint64_t order) {
   for (const auto& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
   RunOptions options;
   options.order = order;
-  auto result = runNetwork(*network, spans, *makeTarget(variantOfName(file.filename().string())), options);
+  auto result = runNetwork(*network, spans, largestTarget(variantOfName(file.filename().string())), options);
   ASSERT_TRUE(result) << result.error().str();
   for (const Finding& finding : result->findings) ADD_FAILURE() << finding.str();
 

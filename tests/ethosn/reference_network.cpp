@@ -315,6 +315,10 @@ ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<Refe
     forEach(out, [&](int y, int x, int c) { return at(in, x, c, y); });
   } else if (op == "transpose0231") {
     forEach(out, [&](int y, int x, int c) { return at(in, c, y, x); });
+  } else if (op == "transpose0132") {
+    forEach(out, [&](int y, int x, int c) { return at(in, y, c, x); });
+  } else if (op == "transpose0321") {
+    forEach(out, [&](int y, int x, int c) { return at(in, c, x, y); });
   } else if (op == "padding") {
     forEach(out, [&](int y, int x, int c) {
       return inside(y - n.top, x - n.left) ? at(in, y - n.top, x - n.left, c) : in.zeroPoint;

@@ -95,6 +95,7 @@ class Machine {
   Status startMce(const StartMceStripe& command);
   struct Convolution;
   Status fetchPlane(const Convolution& conv, int subfilter, std::vector<int16_t>& plane);
+  std::vector<std::vector<int64_t>> placesOfWeights(const Convolution& conv) const;
   Status convolve(const Convolution& conv, std::vector<int32_t>& sums);
   Status vectorProduct(const Convolution& conv, std::vector<int32_t>& sums);
   Status decodeWeights(const Convolution& conv, size_t count);

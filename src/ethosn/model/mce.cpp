@@ -239,11 +239,25 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
         sram_address::kBytes.in(mce_.registers.weightBaseAddress[static_cast<size_t>(og / variant_.engines)]);
     CARINA_RETURN_IF_ERROR(sram_.checkRange(base, 16));
     if (!again) {
-      stream.resize(static_cast<size_t>(sram_.bankBytes() - base));
-      for (size_t i = 0; i < stream.size(); ++i) stream[i] = sram_.row(base + static_cast<int64_t>(i))[bank];
+      stream.clear();
       WeightDecoder decoder(stream, variant_.igs(), ogs_[{conv.agent, og}]);
+      // Takes bytes out of the bank as far as they are needed: an OFM begins with its length in words of 16
+      // bytes.
+      const auto need = [&](size_t bytes) {
+        const size_t end = std::min(bytes, static_cast<size_t>(sram_.bankBytes() - base));
+        for (size_t i = stream.size(); i < end; ++i)
+          stream.push_back(sram_.row(base + static_cast<int64_t>(i))[bank]);
+        decoder.extend(stream);
+      };
       for (int32_t ofm = og; ofm < conv.ofms; ofm += streams) {
         CARINA_RETURN_IF_ERROR(spend(count));
+        const size_t start = decoder.bitOffset();
+        need(start / 8 + 4);
+        if (start / 8 + 4 <= stream.size()) {
+          uint32_t head = 0;
+          for (size_t i = 0; i < 4; ++i) head |= uint32_t{stream[start / 8 + i]} << (8 * i);
+          need((start / 128 + (head >> start % 8 & 0xFFFF)) * 16);
+        }
         auto decoded = decoder.next(count);
         if (!decoded) {
           Error error = std::move(decoded).error();
@@ -259,14 +273,11 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
   return {};
 }
 
-Status Machine::convolve(const Convolution& conv, std::vector<int32_t>& sums) {
+/// For every sub-filter, tap and channel, where its weight stands in the stream of an OFM: -1 where the
+/// stream has none.
+std::vector<std::vector<int64_t>> Machine::placesOfWeights(const Convolution& conv) const {
   const int32_t inputs = variant_.igs();
-  const auto perOfm = static_cast<size_t>(conv.weightsPerOfm(inputs));
-  CARINA_RETURN_IF_ERROR(decodeWeights(conv, perOfm));
   const bool depthwise = conv.operation == MceOperation::Depthwise;
-  const int64_t pixels = int64_t{conv.h} * conv.w;
-  // For every sub-filter, tap and channel, where its weight stands in the stream of an OFM: -1 where the
-  // stream has none.
   std::vector<std::vector<int64_t>> places(conv.subfilters.size());
   for (size_t k = 0; k < places.size(); ++k) {
     const Subfilter& s = conv.subfilters[k];
@@ -316,8 +327,16 @@ Status Machine::convolve(const Convolution& conv, std::vector<int32_t>& sums) {
       }
     }
   }
-  CARINA_CHECK(next == static_cast<int64_t>(perOfm), "every weight of the stream has its place");
+  CARINA_CHECK(next == conv.weightsPerOfm(inputs), "every weight of the stream has its place");
+  return places;
+}
 
+Status Machine::convolve(const Convolution& conv, std::vector<int32_t>& sums) {
+  const auto perOfm = static_cast<size_t>(conv.weightsPerOfm(variant_.igs()));
+  CARINA_RETURN_IF_ERROR(decodeWeights(conv, perOfm));
+  const bool depthwise = conv.operation == MceOperation::Depthwise;
+  const int64_t pixels = int64_t{conv.h} * conv.w;
+  const std::vector<std::vector<int64_t>> places = placesOfWeights(conv);
   std::vector<int16_t> plane, rows, weights;
   for (size_t k = 0; k < places.size(); ++k) {
     const Subfilter& s = conv.subfilters[k];

@@ -66,19 +66,25 @@ HWY_INLINE void productTile(const int16_t* HWY_RESTRICT rows, const int16_t* HWY
 
 #endif
 
-template <int kRows>
-void productRows(const int16_t* rows, const int16_t* weights, int64_t columns, int64_t terms, int32_t* sums) {
-  int64_t o = 0;
-  for (; o + 4 <= columns; o += 4) productTile<kRows, 4>(rows, weights + o * terms, terms, columns, sums + o);
-  for (; o < columns; ++o) productTile<kRows, 1>(rows, weights + o * terms, terms, columns, sums + o);
+/// All rows with a few columns, whose weights stay in the nearest cache meanwhile.
+template <int kColumns>
+void productColumns(const int16_t* rows, int64_t rowCount, const int16_t* weights, int64_t columns,
+                    int64_t terms, int32_t* sums) {
+  int64_t p = 0;
+  for (; p + 3 <= rowCount; p += 3) {
+    productTile<3, kColumns>(rows + p * terms, weights, terms, columns, sums + p * columns);
+  }
+  for (; p < rowCount; ++p) {
+    productTile<1, kColumns>(rows + p * terms, weights, terms, columns, sums + p * columns);
+  }
 }
 
 void AddProducts(const int16_t* rows, int64_t rowCount, const int16_t* weights, int64_t columns,
                  int64_t terms, int32_t* sums) {
-  int64_t p = 0;
-  for (; p + 3 <= rowCount; p += 3)
-    productRows<3>(rows + p * terms, weights, columns, terms, sums + p * columns);
-  for (; p < rowCount; ++p) productRows<1>(rows + p * terms, weights, columns, terms, sums + p * columns);
+  int64_t o = 0;
+  for (; o + 4 <= columns; o += 4)
+    productColumns<4>(rows, rowCount, weights + o * terms, columns, terms, sums + o);
+  for (; o < columns; ++o) productColumns<1>(rows, rowCount, weights + o * terms, columns, terms, sums + o);
 }
 
 void AddScaledRows(const int16_t* rows, int64_t rowCount, int64_t step, const int16_t* weights,

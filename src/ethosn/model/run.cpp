@@ -71,7 +71,7 @@ Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const Byt
     return fail("the network is for {}, not for {}", variant->name, target.variant->name);
   }
   // Real networks do up to some 100,000 multiply-accumulates for a byte of their file.
-  constexpr uint64_t kBaseWork = uint64_t{1} << 32, kWorkPerByte = uint64_t{1} << 21;
+  constexpr uint64_t kBaseWork = uint64_t{1} << 33, kWorkPerByte = uint64_t{1} << 19;
   const uint64_t size = network.constantDma.size() + network.constantControlUnit.size();
   const uint64_t work =
       options.maxWork != 0 ? options.maxWork : Budget::ofFile(size, kBaseWork, kWorkPerByte).left();

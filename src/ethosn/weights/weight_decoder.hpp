@@ -57,6 +57,8 @@ class WeightDecoder {
   Result<DecodedOfm> next(size_t count);
 
   size_t bitOffset() const { return position_; }
+  /// The same bytes, and further ones behind them.
+  void extend(std::span<const uint8_t> stream) { stream_ = stream; }
 
  private:
   Result<uint32_t> bits(int count);
