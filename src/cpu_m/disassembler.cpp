@@ -53,7 +53,38 @@ uint32_t fieldValue(const Op& op, char name) {
   }
 }
 
+/// The then-else letters of a VPT block: below the first one, each bit of the mask down to its lowest 1
+/// toggles.
+std::string blockLetters(uint32_t mask) {
+  std::string letters = "t";
+  for (mask = mask << 1 & 31; (mask & 15) != 0; mask = mask << 1 & 31) {
+    const bool toggles = (mask & 16) != 0;
+    letters += (letters.back() == 't') != toggles ? 't' : 'e';
+  }
+  return letters;
+}
+
+/// "[r1, #-4]!": Op::x indexes before the access, Op::w writes back.
+std::string indexed(const Op& op) {
+  const std::string base = registerName(op.n), offset = fmt::format("#{}", static_cast<int32_t>(op.imm));
+  if (op.x == 0) return fmt::format("[{}], {}", base, offset);
+  if (op.imm == 0 && op.w == 0) return fmt::format("[{}]", base);
+  return fmt::format("[{}, {}]{}", base, offset, op.w != 0 ? "!" : "");
+}
+
+/// Op::a words from single register Op::d on.
+std::string floatList(const Op& op, char letter) {
+  const uint32_t words = letter == 'd' ? 2 : 1, first = op.d / words, count = op.a / words;
+  return count == 1 ? fmt::format("{{{}{}}}", letter, first)
+                    : fmt::format("{{{}{}-{}{}}}", letter, first, letter, first + count - 1);
+}
+
 std::string fieldText(const Op& op, std::string_view field) {
+  if (field == "vpt") return blockLetters(op.x);
+  if (field == "mem") return indexed(op);
+  if (field == "!") return op.w != 0 ? "!" : "";
+  if (field == "slist") return floatList(op, 's');
+  if (field == "dlist") return floatList(op, 'd');
   if (field == "c") return kConditions[op.x & 15];
   if (field == "label") return fmt::format("0x{:x}", op.imm);
   if (field == "list") return registerList(op.imm);

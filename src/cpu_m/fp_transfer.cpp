@@ -134,6 +134,7 @@ void pairFromCore(Core& core, const Op& op) {
 template <bool Double, bool ToCore>
 Decoded corePair(Op& op, DecodeContext&) {
   const auto bad = [](uint8_t r) { return r == kSp || r == kPc; };
+  op.x = Double ? op.m : static_cast<uint8_t>(single(op.m) + 1);  // for the text
   op.m = Double ? static_cast<uint8_t>(2 * op.m) : single(op.m);
   if (bad(op.d) || bad(op.a) || op.m == 31 || (ToCore && op.d == op.a)) return Decoded::Unpredictable;
   return Decoded::Ok;
@@ -209,7 +210,7 @@ void writeSystem(Core& core, uint8_t number, uint32_t value) {
 
 void moveFromSystem(Core& core, const Op& op) {
   core.useFloatingPoint();
-  core.state.r[op.d] = readSystem(core, op.x);
+  core.state.r[op.d] = readSystem(core, op.z);
 }
 void moveFlags(Core& core, const Op&) {
   core.useFloatingPoint();
@@ -217,59 +218,59 @@ void moveFlags(Core& core, const Op&) {
 }
 void moveToSystem(Core& core, const Op& op) {
   core.useFloatingPoint();
-  writeSystem(core, op.x, core.state.r[op.d]);
+  writeSystem(core, op.z, core.state.r[op.d]);
 }
 
-/// Op::a pre-indexed or offset, Op::w writes back.
+/// Register Op::z; Op::x indexes before the access, Op::w writes back.
 void loadSystem(Core& core, const Op& op) {
   core.useFloatingPoint();
   State& s = core.state;
   const uint32_t base = s.r[op.n], moved = base + op.imm;
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
-  const uint32_t value = core.memory.loadAligned<uint32_t>(op.a != 0 ? moved : base);
+  const uint32_t value = core.memory.loadAligned<uint32_t>(op.x != 0 ? moved : base);
   if (op.w != 0) s.r[op.n] = moved;
-  writeSystem(core, op.x, value);
+  writeSystem(core, op.z, value);
 }
 void storeSystem(Core& core, const Op& op) {
   core.useFloatingPoint();
   State& s = core.state;
   const uint32_t base = s.r[op.n], moved = base + op.imm;
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
-  core.memory.storeAligned<uint32_t>(op.a != 0 ? moved : base, readSystem(core, op.x));
+  core.memory.storeAligned<uint32_t>(op.x != 0 ? moved : base, readSystem(core, op.z));
   if (op.w != 0) s.r[op.n] = moved;
 }
 
 template <uint8_t Number>
 Decoded systemMove(Op& op, DecodeContext& context) {
-  op.x = Number;
+  op.z = Number;
   return coreRegister(op, context);
 }
 template <uint8_t Number>
 Decoded systemOffset(Op& op, DecodeContext&) {
-  op.x = Number;
+  op.z = Number;
   op.imm *= 4;
   if (op.y == 0) op.imm = 0u - op.imm;
-  if (op.a == 0 && op.w == 0) return Decoded::Undefined;
+  if (op.x == 0 && op.w == 0) return Decoded::Undefined;
   return op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-#define VLDR(size, fields, name, features, T, Scale, Single)                                           \
-  {"1110 1101 y" fields "1 nnnn dddd " size " iiii iiii", "vldr " name "{d}, [{Rn}, {#i}]", features,  \
-   straight<loadRegister<T>>, offset<Scale, Single, true>},                                            \
-  {                                                                                                    \
-    "1110 1101 y" fields "0 nnnn dddd " size " iiii iiii", "vstr " name "{d}, [{Rn}, {#i}]", features, \
-        straight<storeRegister<T>>, offset<Scale, Single, false>                                       \
+#define VLDR(size, fields, name, features, T, Scale, Single)                                          \
+  {"1110 1101 y" fields "1 nnnn dddd " size " iiii iiii", "vldr" name "{d}, [{Rn}, {#i}]", features,  \
+   straight<loadRegister<T>>, offset<Scale, Single, true>},                                           \
+  {                                                                                                   \
+    "1110 1101 y" fields "0 nnnn dddd " size " iiii iiii", "vstr" name "{d}, [{Rn}, {#i}]", features, \
+        straight<storeRegister<T>>, offset<Scale, Single, false>                                      \
   }
-#define MULTIPLE(l, name, Load)                                                                             \
-  {"1110 1100 1dw" l " nnnn dddd 1010 iiii iiii", name "ia {Rn}, s{d}..", kFloat, straight<multiple<Load>>, \
-   registerList<false>},                                                                                    \
-      {"1110 1100 10w" l " nnnn dddd 1011 iiii iiii", name "ia {Rn}, d{d}/2..", kFloat,                     \
-       straight<multiple<Load>>, registerList<true>},                                                       \
-      {"1110 1101 0d1" l " nnnn dddd 1010 iiii iiii", name "db {Rn}!, s{d}..", kFloat,                      \
-       straight<multiple<Load>>, descending<false>},                                                        \
-  {                                                                                                         \
-    "1110 1101 001" l " nnnn dddd 1011 iiii iiii", name "db {Rn}!, d{d}/2..", kFloat,                       \
-        straight<multiple<Load>>, descending<true>                                                          \
+#define MULTIPLE(l, name, Load)                                                           \
+  {"1110 1100 1dw" l " nnnn dddd 1010 iiii iiii", name "ia {Rn}{!}, {slist}", kFloat,     \
+   straight<multiple<Load>>, registerList<false>},                                        \
+      {"1110 1100 10w" l " nnnn dddd 1011 iiii iiii", name "ia {Rn}{!}, {dlist}", kFloat, \
+       straight<multiple<Load>>, registerList<true>},                                     \
+      {"1110 1101 0d1" l " nnnn dddd 1010 iiii iiii", name "db {Rn}!, {slist}", kFloat,   \
+       straight<multiple<Load>>, descending<false>},                                      \
+  {                                                                                       \
+    "1110 1101 001" l " nnnn dddd 1011 iiii iiii", name "db {Rn}!, {dlist}", kFloat,      \
+        straight<multiple<Load>>, descending<true>                                        \
   }
 // r3 is bit 22, r210 bits 15:13 of the loads and stores.
 #define SYSTEM(number, r3, r210, value, name, features)                                                     \
@@ -277,24 +278,24 @@ Decoded systemOffset(Op& op, DecodeContext&) {
    systemMove<value>},                                                                                      \
       {"1110 1110 1110 " number " dddd 1010 0001 0000", "vmsr " name ", {Rd}", features,                    \
        straight<moveToSystem>, systemMove<value>},                                                          \
-      {"1110 110a y" r3 "w1 nnnn " r210 "0 1111 1iii iiii", "vldr " name ", [{Rn}, {#i}]", features | kV81, \
+      {"1110 110x y" r3 "w1 nnnn " r210 "0 1111 1iii iiii", "vldr " name ", {mem}", features | kV81,        \
        straight<loadSystem>, systemOffset<value>},                                                          \
   {                                                                                                         \
-    "1110 110a y" r3 "w0 nnnn " r210 "0 1111 1iii iiii", "vstr " name ", [{Rn}, {#i}]", features | kV81,    \
+    "1110 110x y" r3 "w0 nnnn " r210 "0 1111 1iii iiii", "vstr " name ", {mem}", features | kV81,           \
         straight<storeSystem>, systemOffset<value>                                                          \
   }
 
 const Encoding kRows[] = {
     // Before VLDM, whose base is never the program counter.
-    {"1110 1100 1d01 1111 dddd 1010 iiii iiii", "vscclrm s{d}.., vpr", kV81, straight<clearRegisters>,
+    {"1110 1100 1d01 1111 dddd 1010 iiii iiii", "vscclrm {slist}, vpr", kV81, straight<clearRegisters>,
      cleared<false>},
-    {"1110 1100 1001 1111 dddd 1011 iiii iiii", "vscclrm d{d}/2.., vpr", kV81, straight<clearRegisters>,
+    {"1110 1100 1001 1111 dddd 1011 iiii iiii", "vscclrm {dlist}, vpr", kV81, straight<clearRegisters>,
      cleared<true>},
     MULTIPLE("1", "vldm", true),
     MULTIPLE("0", "vstm", false),
-    VLDR("1010", "d0", "s", kFloat, uint32_t, 4, true),
-    VLDR("1011", "00", "d", kFloat, uint64_t, 4, false),
-    VLDR("1001", "d0", "h", kHalf, uint16_t, 2, true),
+    VLDR("1010", "d0", " s", kFloat, uint32_t, 4, true),
+    VLDR("1011", "00", " d", kFloat, uint64_t, 4, false),
+    VLDR("1001", "d0", ".16 s", kHalf, uint16_t, 2, true),
 
     {"1110 1110 0001 nnnn dddd 1010 n001 0000", "vmov {Rd}, s{n}", kFloat, straight<toCore<uint32_t>>,
      coreRegister},
@@ -304,13 +305,13 @@ const Encoding kRows[] = {
      coreRegister},
     {"1110 1110 0000 nnnn dddd 1001 n001 0000", "vmov.f16 s{n}, {Rd}", kHalf, straight<fromCore<uint16_t>>,
      coreRegister},
-    {"1110 1100 0101 aaaa dddd 1010 00m1 mmmm", "vmov {Rd}, {Ra}, s{m}..", kFloat, straight<pairToCore>,
+    {"1110 1100 0101 aaaa dddd 1010 00m1 mmmm", "vmov {Rd}, {Ra}, s{m}, s{x}", kFloat, straight<pairToCore>,
      corePair<false, true>},
-    {"1110 1100 0100 aaaa dddd 1010 00m1 mmmm", "vmov s{m}.., {Rd}, {Ra}", kFloat, straight<pairFromCore>,
+    {"1110 1100 0100 aaaa dddd 1010 00m1 mmmm", "vmov s{m}, s{x}, {Rd}, {Ra}", kFloat, straight<pairFromCore>,
      corePair<false, false>},
-    {"1110 1100 0101 aaaa dddd 1011 0001 mmmm", "vmov {Rd}, {Ra}, d{m}/2", kFloat, straight<pairToCore>,
+    {"1110 1100 0101 aaaa dddd 1011 0001 mmmm", "vmov {Rd}, {Ra}, d{x}", kFloat, straight<pairToCore>,
      corePair<true, true>},
-    {"1110 1100 0100 aaaa dddd 1011 0001 mmmm", "vmov d{m}/2, {Rd}, {Ra}", kFloat, straight<pairFromCore>,
+    {"1110 1100 0100 aaaa dddd 1011 0001 mmmm", "vmov d{x}, {Rd}, {Ra}", kFloat, straight<pairFromCore>,
      corePair<true, false>},
     {"1110 1110 00x1 nnnn dddd 1011 0001 0000", "vmov.32 {Rd}, d{n}[{x}]", kFloat,
      straight<laneToCore<uint32_t>>, coreRegister},

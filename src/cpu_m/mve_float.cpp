@@ -404,12 +404,12 @@ void fromHalves(Core& core, const Op& op) {
 #define COMPARE_FORMAT(top, b12, b7, b0, type, text, Kind, Inverse, T)                                      \
   {top " 1110 0011 nnn1 000" b12 " 1111 " b7 "000 mmm" b0, "vcmp." type " " text ", q{n}, q{m}", kMveFloat, \
    straight<floatCompare<Relation::Kind, Inverse, T, false>>},                                              \
-      {top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0, "vpt." type " " text ", q{n}, q{m}",         \
+      {top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0, "vp{vpt}." type " " text ", q{n}, q{m}",     \
        kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, false>>},                               \
       {top " 1110 0011 nnn1 000" b12 " 1111 " b7 "1" b0 "0 mmmm", "vcmp." type " " text ", q{n}, {Rm}",     \
        kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, notSp},                         \
   {                                                                                                         \
-    top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm", "vpt." type " " text ", q{n}, {Rm}",         \
+    top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm", "vp{vpt}." type " " text ", q{n}, {Rm}",     \
         kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, notSp                          \
   }
 #define COMPARE(b12, b7, b0, text, Kind, Inverse)                       \

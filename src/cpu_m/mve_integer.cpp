@@ -158,13 +158,15 @@ void doublingMultiplyLong(Core& core, const Op& op) {
   const Vector<T> n = readQ<T>(core.state, op.n);
   const Vector<T> m = Scalar ? Vector<T>{} : readQ<T>(core.state, op.m);
   Vector<R> r;
-  Vector<T> saturated{};  // by the source element
+  Vector<T> saturated{};
   for (u32 i = 0; i < kLanes<R>; ++i) {
     const T a = n[2 * i + Top];
     const T b = Scalar ? scalar<T>(core.state, op) : m[2 * i + Top];
     const R product = R{a} * b;
     constexpr R kHalf = R{1} << (2 * kWidth<T> - 2);  // MIN * MIN only
+    // QC follows the source element; 64-bit results take two beats, of which either counts.
     saturated[2 * i + Top] = product == kHalf;
+    if (sizeof(T) == 4) saturated[2 * i + !Top] = product == kHalf;
     r[i] = product == kHalf ? std::numeric_limits<R>::max() : static_cast<R>(product * 2);
   }
   noteSaturation(core.state, saturated, where);

@@ -225,22 +225,22 @@ Decoded lastRegister(Op& op, DecodeContext&) {
 // --- rows
 
 // Bits 8:7 of the second halfword are the size of the lanes.
-#define CONTIGUOUS(hi, lo, type, T)                                                               \
-  {"1110 110x y0w1 nnnn ddd1 111" hi " " lo "iii iiii", "vldr" type " q{d}, [{Rn}, {#i}]", kMve,  \
-   straight<load<T, T>>, contiguous<T>},                                                          \
-  {                                                                                               \
-    "1110 110x y0w0 nnnn ddd1 111" hi " " lo "iii iiii", "vstr" type " q{d}, [{Rn}, {#i}]", kMve, \
-        straight<store<T, T>>, contiguous<T>                                                      \
+#define CONTIGUOUS(hi, lo, type, T)                                                        \
+  {"1110 110x y0w1 nnnn ddd1 111" hi " " lo "iii iiii", "vldr" type " q{d}, {mem}", kMve,  \
+   straight<load<T, T>>, contiguous<T>},                                                   \
+  {                                                                                        \
+    "1110 110x y0w0 nnnn ddd1 111" hi " " lo "iii iiii", "vstr" type " q{d}, {mem}", kMve, \
+        straight<store<T, T>>, contiguous<T>                                               \
   }
-#define WIDENING(u, m, hi, lo, type, M, T)                                                                \
-  {                                                                                                       \
-    "111" u " 110x y0w1 " m "nnn ddd0 111" hi " " lo "iii iiii", "vldr" type " q{d}, [{Rn}, {#i}]", kMve, \
-        straight<load<M, T>>, contiguous<M>                                                               \
+#define WIDENING(u, m, hi, lo, type, M, T)                                                         \
+  {                                                                                                \
+    "111" u " 110x y0w1 " m "nnn ddd0 111" hi " " lo "iii iiii", "vldr" type " q{d}, {mem}", kMve, \
+        straight<load<M, T>>, contiguous<M>                                                        \
   }
-#define NARROWING(m, hi, lo, type, M, T)                                                              \
-  {                                                                                                   \
-    "1110 110x y0w0 " m "nnn ddd0 111" hi " " lo "iii iiii", "vstr" type " q{d}, [{Rn}, {#i}]", kMve, \
-        straight<store<M, T>>, contiguous<M>                                                          \
+#define NARROWING(m, hi, lo, type, M, T)                                                       \
+  {                                                                                            \
+    "1110 110x y0w0 " m "nnn ddd0 111" hi " " lo "iii iiii", "vstr" type " q{d}, {mem}", kMve, \
+        straight<store<M, T>>, contiguous<M>                                                   \
   }
 // Bits 6 and 4 are the size in memory, bit 0 says whether offsets are scaled.
 #define GATHER(u, hi, lo, m1, m0, os, type, M, T, scale)                                              \
@@ -253,15 +253,15 @@ Decoded lastRegister(Op& op, DecodeContext&) {
     "1110 1100 1000 nnnn ddd0 111" hi " " lo m1 "0" m0 " mmm" os,                                  \
         "vstr" type " q{d}, [{Rn}, q{m}, uxtw #{x}]", kMve, straight<scatter<M, T>>, scaled<scale> \
   }
-#define ADDRESSES(l, b8, type, Double, Store)                                             \
-  {                                                                                       \
-    "1111 1101 y0w" l " nnn0 ddd1 111" b8 " 0iii iiii", type " q{d}, [q{n}, {#i}]", kMve, \
-        straight<byAddresses<Double, Store>>, vectorBase<Double, Store>                   \
+#define ADDRESSES(l, b8, type, Double, Store)                                                \
+  {                                                                                          \
+    "1111 1101 y0w" l " nnn0 ddd1 111" b8 " 0iii iiii", type " q{d}, [q{n}, {#i}]{!}", kMve, \
+        straight<byAddresses<Double, Store>>, vectorBase<Double, Store>                      \
   }
-#define INTERLEAVED(l, hi, lo, xs, f, name, type, Registers, Store, T)                                   \
-  {                                                                                                      \
-    "1111 1100 10w" l " nnnn ddd1 111" hi " " lo xs "0 000" f, name "{x}." type " q{d}.., [{Rn}]", kMve, \
-        straight<interleaved<Registers, Store, T>>, lastRegister<Registers>                              \
+#define INTERLEAVED(l, hi, lo, xs, f, name, type, Registers, Store, T)                                    \
+  {                                                                                                       \
+    "1111 1100 10w" l " nnnn ddd1 111" hi " " lo xs "0 000" f, name "{x}." type " q{d}, [{Rn}]{!}", kMve, \
+        straight<interleaved<Registers, Store, T>>, lastRegister<Registers>                               \
   }
 #define INTERLEAVED_ALL(hi, lo, type, T)                              \
   INTERLEAVED("1", hi, lo, "0x", "0", "vld2", type, 2, false, T),     \

@@ -188,12 +188,15 @@ void twoFromVector(Core& core, const Op& op) {
   s.r[op.m] = s.element<u32>(4 * op.d + op.x);
   s.r[op.a] = s.element<u32>(4 * op.d + op.x + 2);
 }
+template <u8 Lane>
 Decoded twoRegisters(Op& op, DecodeContext&) {
+  op.x = Lane;
   const auto bad = [](u32 r) { return r == 13 || r == 15; };
   return bad(op.m) || bad(op.a) ? Decoded::Unpredictable : Decoded::Ok;
 }
+template <u8 Lane>
 Decoded twoDifferentRegisters(Op& op, DecodeContext& context) {
-  return op.m == op.a ? Decoded::Unpredictable : twoRegisters(op, context);
+  return op.m == op.a ? Decoded::Unpredictable : twoRegisters<Lane>(op, context);
 }
 
 #define QQ "q{d}, q{m}"
@@ -291,10 +294,14 @@ const Encoding kRows[] = {
      notSpOrPc},
     COUNT("0", "vidup", "viwdup", false),
     COUNT("1", "vddup", "vdwdup", true),
-    {"1110 1100 0001 aaaa ddd0 1111 000x mmmm", "vmov q{d}[{x}+2], q{d}[{x}], {Ra}, {Rm}", kMve,
-     straight<twoToVector>, twoRegisters},
-    {"1110 1100 0000 aaaa ddd0 1111 000x mmmm", "vmov {Ra}, {Rm}, q{d}[{x}+2], q{d}[{x}]", kMve,
-     straight<twoFromVector>, twoDifferentRegisters},
+    {"1110 1100 0001 aaaa ddd0 1111 0000 mmmm", "vmov q{d}[2], q{d}[0], {Rm}, {Ra}", kMve,
+     straight<twoToVector>, twoRegisters<0>},
+    {"1110 1100 0001 aaaa ddd0 1111 0001 mmmm", "vmov q{d}[3], q{d}[1], {Rm}, {Ra}", kMve,
+     straight<twoToVector>, twoRegisters<1>},
+    {"1110 1100 0000 aaaa ddd0 1111 0000 mmmm", "vmov {Rm}, {Ra}, q{d}[2], q{d}[0]", kMve,
+     straight<twoFromVector>, twoDifferentRegisters<0>},
+    {"1110 1100 0000 aaaa ddd0 1111 0001 mmmm", "vmov {Rm}, {Ra}, q{d}[3], q{d}[1]", kMve,
+     straight<twoFromVector>, twoDifferentRegisters<1>},
 };
 
 }  // namespace

@@ -90,13 +90,13 @@ void select(Core& core, const Op& op) {
 #define COMPARE_SIZE(size, b12, b7, b0, type, text, OP, T)                                                   \
   {"1111 1110 00" size " nnn1 000" b12 " 1111 " b7 "000 mmm" b0, "vcmp." type " " text ", q{n}, q{m}", kMve, \
    straight<compare<OP, T, false>>},                                                                         \
-      {"1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0, "vpt." type " " text ", q{n}, q{m}",    \
-       kMve, straight<compare<OP, T, false>>},                                                               \
+      {"1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0,                                         \
+       "vp{vpt}." type " " text ", q{n}, q{m}", kMve, straight<compare<OP, T, false>>},                      \
       {"1111 1110 00" size " nnn1 000" b12 " 1111 " b7 "1" b0 "0 mmmm",                                      \
        "vcmp." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, notSp},                   \
   {                                                                                                          \
-    "1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm", "vpt." type " " text ", q{n}, {Rm}",    \
-        kMve, straight<compare<OP, T, true>>, notSp                                                          \
+    "1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm",                                         \
+        "vp{vpt}." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, notSp                 \
   }
 #define COMPARE(b12, b7, b0, type, text, OP, P)                    \
   COMPARE_SIZE("00", b12, b7, b0, type "8", text, OP, P##8),       \
@@ -105,7 +105,7 @@ void select(Core& core, const Op& op) {
 
 const Encoding kRows[] = {
     {"1111 1110 0011 0001 0000 1111 0100 1101", "vpnot", kMve, straight<invertPredicate>},
-    {"1111 1110 0x11 0001 xxx0 1111 0100 1101", "vpst", kMve, straight<beginBlock>},
+    {"1111 1110 0x11 0001 xxx0 1111 0100 1101", "vps{vpt}", kMve, straight<beginBlock>},
     {"1111 1110 0011 nnn1 ddd0 1111 0000 mmm1", "vpsel q{d}, q{n}, q{m}", kMve, straight<select>},
     {"1111 0000 00zz nnnn 1110 1000 0000 0001", "vctp.{x} {Rn}", kMve, straight<createTail>, notSpOrPc},
     COMPARE("0", "0", "0", "i", "eq", Equal, u),

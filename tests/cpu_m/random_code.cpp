@@ -300,12 +300,11 @@ class Generator {
       }
       constant(op.n, scratch_);
       image_.instructions += 12;
-    } else if (has(chosen, "{Rn}") && (begins(chosen, {"vldm", "vstm"}) || has(chosen, "[{Rn}"))) {
+    } else if (begins(chosen, {"vldm", "vstm"}) || has(chosen, "[{Rn}") || has(chosen, "{mem}")) {
       if (op.n >= kSp) return false;
       const bool several = begins(chosen, {"vldm", "vstm"});
       const bool interleaves = begins(chosen, {"vld2", "vld4", "vst2", "vst4"});
-      const bool system = has(chosen, "fpscr") || has(chosen, "vpr") || has(chosen, "p0");
-      const bool indexed = system ? op.a != 0 : (chosen.row->row->features & kMve) == 0 || op.x != 0;
+      const bool indexed = !has(chosen, "{mem}") || op.x != 0;
       constant(op.n, several       ? (op.x != 0 ? middle : scratch_)
                      : interleaves ? scratch_ + 16 * pick(4)
                      : indexed     ? middle - op.imm
@@ -408,8 +407,9 @@ class Generator {
       // Nothing that changes what the loop counts by, and no blocks that go on from one iteration to the
       // next.
       if (op.d == kLr || op.n == kLr || op.m == kLr || op.a == kLr || op.z == kLr) continue;
-      if (has(*chosen, "[") || has(*chosen, "fpscr") || has(*chosen, "vpr")) continue;
-      if (begins(*chosen, {"vldm", "vstm", "vpt", "vpst", "vscclrm"})) continue;
+      if (has(*chosen, "[") || has(*chosen, "{mem}") || has(*chosen, "fpscr") || has(*chosen, "vpr"))
+        continue;
+      if (begins(*chosen, {"vldm", "vstm", "vp{vpt}", "vps{vpt}", "vscclrm"})) continue;
       if (!prepareVector(*chosen)) continue;
       emit(*chosen);
     }

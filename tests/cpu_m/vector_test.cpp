@@ -161,6 +161,15 @@ TEST(Vector, ConversionsOfUpperHalvesRaiseFlagsByThese) {
   EXPECT_EQ(m.core.state.fpscr & 0x9f, 1u);
 }
 
+TEST(Vector, LongProductsOfWordsSetQcInEitherBeat) {
+  VectorMachine m;
+  m.activate();
+  m.setQ(1, {0, 0x80000000, 0, 0});
+  m.core.state.vpr = 0x00880001;  // the upper word is not active
+  m.execute({0xfe321f03});        // vqdmullt.s32 q0, q1, q1
+  EXPECT_EQ(m.core.state.fpscr >> 27 & 1, 1u);
+}
+
 TEST(Vector, MisalignedElementsFault) {
   VectorMachine m;
   m.activate();
@@ -208,6 +217,24 @@ TEST(SystemRegisters, VprIsPrivileged) {
   m.execute({0xeefc1a10, 0xeeec0a10, 0xeefd2a10});
   EXPECT_EQ(m.core.state.r[1], 0u);
   EXPECT_EQ(m.core.state.r[2], 0x1234u);
+}
+
+TEST(Vector, IsDisassembled) {
+  const auto text = [](uint32_t code) { return disassemble(code, true, 0x1000, Machine::kAllFeatures); };
+  EXPECT_EQ(text(0xef220844), "vadd.i32 q0, q1, q2");
+  EXPECT_EQ(text(0xfe71af4d), "vpstett");
+  EXPECT_EQ(text(0xfe718f4d), "vpste");
+  EXPECT_EQ(text(0xfe390f8e), "vcmp.f16 ne, q4, q7");
+  EXPECT_EQ(text(0xedba7f33), "vldrw.32 q3, [r10, #204]!");
+  EXPECT_EQ(text(0xecb93e38), "vldrb.8 q1, [r9], #56");
+  EXPECT_EQ(text(0xecd00a19), "vldmia r0, {s1-s25}");
+  EXPECT_EQ(text(0xed2d8b10), "vstmdb sp!, {d8-d15}");
+  EXPECT_EQ(text(0xed6d8f82), "vstr vpr, [sp, #-8]!");
+  EXPECT_EQ(text(0xec539b13), "vmov r9, r3, d3");
+  EXPECT_EQ(text(0xec4bea11), "vmov s2, s3, lr, r11");
+  EXPECT_EQ(text(0xec154f0b), "vmov q2[2], q2[0], r11, r5");
+  EXPECT_EQ(text(0xeef72a00), "vmov.f32 s5, #1065353216");
+  EXPECT_EQ(text(0xf020e801), "vctp.32 r0");
 }
 
 TEST(FloatingPoint, NeedsItsUnit) {
