@@ -13,6 +13,7 @@ KIND: tanh      a chain of tanh and sigmoid in turn
       concat    the same N sigmoids, concatenated by one node
       chain     y = cat([y, sigmoid(x)]) N times
       slices    one input of N columns, each sliced off, and all concatenated again
+      gru       a GRU over N steps of 40 numbers with 64 hidden ones, and a linear layer to 10 behind the last step
 
 Needs nothing but Python: the JSON of the archive (PT2 of torch 2.9) is written directly.
 """
@@ -145,6 +146,34 @@ def slices(n):
     return net
 
 
+def recurrent(steps):
+    inputs, hidden, results = 40, 64, 10
+    net = Network([1, steps, inputs])
+
+    def parameter(name, shape):
+        count = 1
+        for size in shape:
+            count *= size
+        net.tensors[name] = tensor(shape)
+        net.weights[name] = [((i * 7919 + len(name) * 31) % 101 - 50) / 400 for i in range(count)]
+        return {"name": name}
+
+    weights = [parameter("w_ih", [3 * hidden, inputs]), parameter("w_hh", [3 * hidden, hidden]),
+               parameter("b_ih", [3 * hidden]), parameter("b_hh", [3 * hidden])]
+    start = parameter("h0", [1, 1, hidden])
+    sequence = net.add("gru.input", {
+        "input": one("x"), "hx": {"as_tensor": start}, "params": {"as_tensors": weights}, "has_biases": {"as_bool": True},
+        "num_layers": {"as_int": 1}, "dropout": {"as_float": 0.0}, "train": {"as_bool": False},
+        "bidirectional": {"as_bool": False}, "batch_first": {"as_bool": True}}, [1, steps, hidden])
+    net.nodes[-1]["outputs"].append(one("state"))
+    net.tensors["state"] = tensor([1, 1, hidden])
+    last = net.add("select.int", {"self": one(sequence), "dim": {"as_int": 1}, "index": {"as_int": -1}}, [1, hidden])
+    matrix, bias = parameter("w_fc", [results, hidden]), parameter("b_fc", [results])
+    net.outputs = [net.add("linear.default", {"input": one(last), "weight": {"as_tensor": matrix},
+                                              "bias": {"as_tensor": bias}}, [1, results])]
+    return net
+
+
 def calibration(shape, path):
     count = 1
     for size in shape:
@@ -162,7 +191,7 @@ def calibration(shape, path):
 def main():
     kind, n, prefix = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     make = {"fan": branches, "tree": branches, "concat": branches, "chain": branches,
-            "slices": lambda _, count: slices(count)}.get(kind, chain)
+            "slices": lambda _, count: slices(count), "gru": lambda _, count: recurrent(count)}.get(kind, chain)
     net = make(kind, n)
     net.save(prefix + ".pt2")
     calibration(net.shapes["x"], prefix + ".npz")

@@ -86,6 +86,62 @@ void foldReshapes(ir::Graph& graph) {
   graph.eraseDeadNodes();
 }
 
+/// The one piece that a VIEW of a JOIN sees, when that lies in the join as it does by itself. `byOffset`: all
+/// pieces in the order of their offsets.
+const Piece* pieceBehind(const npu_ir::View& view, const std::vector<Piece>& byOffset) {
+  const ir::Value* seen = view->result();
+  int64_t low = view.offset(), high = low;
+  for (size_t d = 0; d < seen->shape().size(); ++d) {
+    const int64_t span = view.strides()[d] * (seen->shape()[d] - 1);
+    (span < 0 ? low : high) += span;
+  }
+  const auto behind =
+      std::upper_bound(byOffset.begin(), byOffset.end(), low,
+                       [](int64_t offset, const Piece& piece) { return offset < piece.offset; });
+  if (behind == byOffset.begin()) return nullptr;
+  const Piece& piece = *std::prev(behind);
+  Shape shape = piece.value->shape();
+  ir::Ints strides = piece.strides;
+  mergeDimensions(shape, {&strides});
+  const bool dense = shape.empty() || (shape.size() == 1 && (strides[0] == 1 || shape[0] == 1));
+  if (!dense || high >= piece.offset + piece.value->numElements()) return nullptr;
+  return dtypeSize(seen->dtype()) == dtypeSize(piece.value->dtype()) ? &piece : nullptr;
+}
+
+/// Joins of which single pieces are seen, and never the whole: views look at the pieces, and what no view
+/// looks at need not be kept.
+void readPieces(ir::Graph& graph) {
+  bool changed = false;
+  for (ir::Node* node : graph.nodes()) {
+    if (!ir::isa<npu_ir::Join>(node) || node->result()->isGraphOutput()) continue;
+    std::vector<Piece> byOffset = npu_ir::pieces(node);
+    std::stable_sort(byOffset.begin(), byOffset.end(),
+                     [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
+    std::vector<std::pair<ir::Node*, const Piece*>> reads;
+    for (const ir::Use& use : node->result()->uses()) {
+      const auto view = ir::dynCast<npu_ir::View>(use.node);
+      const Piece* piece = view ? pieceBehind(view, byOffset) : nullptr;
+      if (!piece) break;
+      reads.emplace_back(use.node, piece);
+    }
+    if (reads.empty() || reads.size() != node->result()->uses().size()) continue;
+    for (const auto& [read, piece] : reads) {
+      const auto view = ir::dynCast<npu_ir::View>(read);
+      auto builder = ir::Builder::beforeNode(read);
+      ir::Value* old = read->result();
+      ir::Value* value = npu_ir::createView(builder, piece->value, old->dtype(), old->shape(),
+                                            view.offset() - piece->offset, view.strides());
+      value->quantization = old->quantization;
+      std::swap(value->name, old->name);
+      graph.replaceAllUses(old, value);
+    }
+    changed = true;
+  }
+  if (!changed) return;
+  graph.eraseDeadNodes();
+  foldReshapes(graph);
+}
+
 int joinUses(const ir::Value* value) {
   int count = 0;
   for (const ir::Use& use : value->uses()) {
@@ -440,6 +496,7 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
 
 Status makeAddressable(ir::Graph& graph) {
   foldReshapes(graph);
+  readPieces(graph);
   makeOutputsDense(graph);
   makePiecesDirect(graph);
   graph.eraseDeadNodes();

@@ -6,6 +6,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 namespace carina::compiler {
 namespace {
 
@@ -130,6 +132,53 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
   const auto storage = assignStorage(graph, false);
   ASSERT_TRUE(storage.ok()) << storage.error().str();
   EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+}
+
+/// The steps of a recurrence are joined, and only the last is read: nothing keeps the others.
+TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
+  for (const int64_t steps : {2, 50, 200}) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+    std::vector<npu_ir::Piece> pieces;
+    ir::Value* last = graph.addInput({DType::Int8, {1, 1, 64}}, "x");
+    for (int64_t i = 0; i < steps; ++i) {
+      last = copy(last);
+      pieces.push_back({last, i * 64, {64, 64, 1}});
+    }
+    ir::Value* joined = npu_ir::createJoin(b, pieces, {DType::Int8, {steps, 1, 64}});
+    ir::Value* turned = npu_ir::createReshape(b, joined, {1, steps, 64});
+    ir::Value* half = npu_ir::createSlice(b, turned, {0, steps - 1, 32}, {1, 1, 32});
+    graph.setOutputs({copy(half)});
+    ASSERT_TRUE(makeAddressable(graph).ok());
+    const auto storage = assignStorage(graph, false);
+    ASSERT_TRUE(storage.ok()) << storage.error().str();
+    int64_t bytes = 0;
+    for (const Buffer& buffer : storage->buffers) bytes = std::max(bytes, buffer.bytes);
+    EXPECT_EQ(bytes, 64);
+    const ir::Value* read = graph.outputs()[0]->producer()->operand(0);
+    EXPECT_EQ(storage->buffer(read).root, last);
+    EXPECT_EQ(storage->access(read).offset, 32);
+  }
+}
+
+/// What is read across two pieces, or as a whole, stays joined.
+TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
+  for (const bool whole : {true, false}) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+    ir::Value* first = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "x"));
+    ir::Value* second = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "y"));
+    ir::Value* joined =
+        npu_ir::createJoin(b, {{first, 0, {0, 16, 1}}, {second, 16, {0, 16, 1}}}, {DType::Int8, {1, 2, 16}});
+    ir::Value* read = whole ? joined : npu_ir::createView(b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
+    graph.setOutputs({copy(read), copy(npu_ir::createSlice(b, joined, {0, 1, 0}, {1, 1, 16}))});
+    ASSERT_TRUE(makeAddressable(graph).ok());
+    const auto storage = assignStorage(graph, false);
+    ASSERT_TRUE(storage.ok()) << storage.error().str();
+    EXPECT_EQ(storage->access(first).buffer, storage->access(second).buffer);
+  }
 }
 
 }  // namespace
