@@ -45,7 +45,9 @@ class Partitioner {
  private:
   /// One NPU part: its nodes as a graph, and what that lowers to.
   struct Placed {
-    Part part;
+    Part part;  // without Options::keepParts, its graph is empty
+    std::vector<ir::Type> inputs, outputs;
+    std::vector<std::string> outputNames;
     ir::Graph tosa;
     std::optional<ir::Graph> whole;  // Delegate::placed
   };
@@ -176,6 +178,13 @@ class Partitioner {
   Result<Placed> tryPlace(const std::vector<ir::Node*>& nodes, const std::string& name) const {
     CARINA_TRY(Part part, extract(nodes, name));
     CARINA_TRY(ir::Graph tosa, lower::lowerToTosa(part.graph));
+    Placed placed;
+    for (const ir::Value* input : part.graph.inputs()) placed.inputs.push_back(input->type);
+    for (const ir::Value* output : part.graph.outputs()) {
+      placed.outputs.push_back(output->type);
+      placed.outputNames.push_back(output->name);
+    }
+    if (!options_.keepParts) part.graph = ir::Graph(name);
     std::optional<ir::Graph> whole;
     if (options_.placeWhole) whole = options_.placeWhole(tosa);
     if (options_.supports && !whole) {
@@ -186,7 +195,10 @@ class Partitioner {
       }
       if (!problems.empty()) return Error(std::move(problems));
     }
-    return Placed{std::move(part), std::move(tosa), std::move(whole)};
+    placed.part = std::move(part);
+    placed.tosa = std::move(tosa);
+    placed.whole = std::move(whole);
+    return placed;
   }
 
   /// Tries the units of a failed part one by one; when each is fine alone, those that the messages name go.
@@ -266,17 +278,16 @@ class Partitioner {
     const auto cast = [&](ir::Value* value, DType to) {
       return value->dtype() == to ? value : converted(builder, value, to);
     };
-    const ir::Graph& part = placed.part.graph;
     ir::NodeSpec spec;
     spec.def = &delegateCallDef();
     spec.operands.emplace_back();
-    for (size_t i = 0; i < part.inputs().size(); ++i) {
-      spec.operands[0].push_back(cast(mapping.at(placed.part.inputs[i]), part.inputs()[i]->dtype()));
+    for (size_t i = 0; i < placed.inputs.size(); ++i) {
+      spec.operands[0].push_back(cast(mapping.at(placed.part.inputs[i]), placed.inputs[i].dtype));
     }
-    for (const ir::Value* output : part.outputs()) spec.types.push_back(output->type);
+    spec.types = std::move(placed.outputs);
     CARINA_TRY(ir::Node* const call, graph.create(std::move(spec)));
-    for (size_t i = 0; i < part.outputs().size(); ++i) {
-      call->result(i)->name = part.outputs()[i]->name;
+    for (size_t i = 0; i < placed.outputNames.size(); ++i) {
+      call->result(i)->name = placed.outputNames[i];
       mapping[placed.part.outputs[i]] = cast(call->result(i), placed.part.outputs[i]->dtype());
     }
     call->setRegion(0, std::move(placed.part.graph));

@@ -36,7 +36,8 @@ using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
 struct Options {
   /// Asked first; only where it fails is every operator of the part asked by itself. None: always the latter.
   Place placeWhole;
-  Supports supports;  // none: everything that lowers is taken
+  Supports supports;      // none: everything that lowers is taken
+  bool keepParts = true;  // as region of their calls; without, the regions are empty
   /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
   /// module paths with * and ? (with everything below them).
   std::vector<std::string> keepOffOps, keepOffNames, keepOffModules;

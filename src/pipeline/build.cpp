@@ -73,7 +73,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
     outputs.push_back(value);
   }
   result.graph.setOutputs(std::move(outputs));
-  (*call)->setRegion(0, tosa.clone());
+  (*call)->setRegion(0, ir::Graph(tosa.name));
   result.delegates.push_back({*call, std::move(tosa), std::nullopt});
   result.wholly = true;
   return result;
@@ -227,7 +227,8 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
       return std::move(status).error().inFile(file);
     if (options.keepSources) build.simulation = front.quantized.clone();
     Stopwatch watch(build.times, "lower");
-    CARINA_TRY(build.partitioned, partitionFor(options, build.machine ? &*build.machine : nullptr, front));
+    CARINA_TRY(build.partitioned,
+               partitionFor(options, build.machine ? &*build.machine : nullptr, front, false));
   }
   build.quantization = std::move(front.quantization);
   build.accuracy = front.accuracy;

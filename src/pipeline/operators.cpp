@@ -233,7 +233,7 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
   }
   if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
     return std::move(status).error().inFile(options.model.string());
-  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, machine, front));
+  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, machine, front, true));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));
     list.layoutChanges += borderTranspositions(delegate.tosa);

@@ -95,9 +95,10 @@ void explainRequests(partition::Partitioned& partitioned, const std::vector<std:
 }
 
 Result<partition::Partitioned> partitionForNpu(const Options& options, const npu::Machine& machine,
-                                               Front& front) {
+                                               Front& front, bool keepParts) {
   const npu::Target& target = *machine.target;
   partition::Options partitioning;
+  partitioning.keepParts = keepParts;
   partitioning.placeWhole = [&machine](const ir::Graph& tosa) -> std::optional<ir::Graph> {
     auto placed = compiler::lowerToNpu(tosa, machine);
     if (!placed.ok()) return std::nullopt;
@@ -128,11 +129,11 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
 
 }  // namespace
 
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine,
-                                            Front& front) {
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front,
+                                            bool keepParts) {
   partition::Partitioned partitioned;
   if (machine) {
-    CARINA_TRY(partitioned, partitionForNpu(options, *machine, front));
+    CARINA_TRY(partitioned, partitionForNpu(options, *machine, front, keepParts));
   } else {
     partitioned.graph = std::move(front.quantized);
   }

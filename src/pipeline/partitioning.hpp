@@ -9,7 +9,8 @@ namespace carina::pipeline {
 
 /// `machine` null: everything stays on the CPU. Refusals come with what would help: another target where that
 /// has the operation. Fails when a request to keep operators on the CPU matches nothing. Takes
-/// front.quantized.
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front);
+/// front.quantized. `keepParts`: see partition::Options.
+Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front,
+                                            bool keepParts);
 
 }  // namespace carina::pipeline
