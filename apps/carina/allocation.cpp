@@ -4,6 +4,7 @@
 #include <oneapi/tbb/scalable_allocator.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 namespace {
@@ -25,6 +26,10 @@ void* allocated(std::size_t bytes) {
 void* allocated(std::size_t bytes, std::align_val_t to) {
   return allocated([bytes, to] { return scalable_aligned_malloc(bytes, static_cast<std::size_t>(to)); });
 }
+
+/// Memory beyond this goes back to the system when it is free instead of waiting for objects of its size.
+constexpr intptr_t kKept = intptr_t{64} << 20;
+[[maybe_unused]] const int limited = scalable_allocation_mode(TBBMALLOC_SET_SOFT_HEAP_LIMIT, kKept);
 
 }  // namespace
 
