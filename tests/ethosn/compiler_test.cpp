@@ -193,6 +193,20 @@ TEST(EthosNCompiler, ShapesOfMaps) {
   });
 }
 
+// Nothing but inputs, outputs and weights moves where all maps fit.
+TEST(EthosNCompiler, MapsStayInSram) {
+  NetworkBuilder b(DataType::U8, 3);
+  int32_t made = b.pooling(b.convolution(b.input(16, 18, 20), 3, 3, 32, 1, kOne), PoolingType::Max, 2, 2);
+  made = b.convolution(made, 3, 3, 32, 1, kOne);
+  const int32_t left = b.convolution(made, 1, 1, 32), right = b.depthwise(made, 3, 1, kOne);
+  b.output(b.binary(Operator::Addition, left, right, 0.9F, 5));
+  const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
+  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
+  ASSERT_TRUE(compiled.ok());
+  EXPECT_TRUE(compiled->intermediates.empty());
+  expectRuns(b, target);
+}
+
 int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
   const Shape shape = b.network().tensors[static_cast<size_t>(in)].shape;
   std::mt19937& random = b.random();

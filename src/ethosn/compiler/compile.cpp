@@ -40,16 +40,7 @@ class Planned {
     for (const Pass& pass : passes) {
       for (const FeatureMap& in : pass.inputs) ++readers_[static_cast<size_t>(in.storage)];
     }
-    for (Pass& pass : passes) {
-      if (planResident(pass)) continue;
-      Result<Plan> plan = planPass(pass, list_, target_);
-      if (!plan.ok() && pass.kind != PassKind::Copy) {
-        CARINA_RETURN_IF_ERROR(planOnBricks(pass));
-        continue;
-      }
-      CARINA_TRY(Plan made, std::move(plan));
-      push(std::move(pass), std::move(made));
-    }
+    for (Pass& pass : passes) CARINA_RETURN_IF_ERROR(planOne(pass));
     return {};
   }
 
@@ -57,46 +48,100 @@ class Planned {
   const std::vector<Plan>& plans() const { return plans_; }
 
  private:
+  /// A map that a pass left in SRAM for later ones.
+  struct Kept {
+    FeatureMap map;
+    TilePlan tile;
+    size_t producer;      // pass
+    int32_t readersLeft;  // passes that are still to be planned
+  };
+
+  /// Readers take from SRAM what the plan says, everything else must be in DRAM.
   void push(Pass pass, Plan plan) {
+    for (size_t i = 0; i < pass.inputs.size(); ++i) {
+      for (Kept& kept : kept_) {
+        if (kept.map.storage != pass.inputs[i].storage) continue;
+        if (!plan.resident[i]) plans_[kept.producer].stored = true;
+        --kept.readersLeft;
+      }
+    }
+    std::erase_if(kept_, [](const Kept& kept) { return kept.readersLeft == 0; });
+    const FeatureMap& made = pass.output;
+    const auto storage = static_cast<size_t>(made.storage);
+    const bool stays = pass.kind != PassKind::Copy && plan.rowStripes * plan.channelStripes == 1 &&
+                       isWhole(made) && list_.storages[storage].kind == Storage::Kind::Intermediate &&
+                       readers_[storage] > 0;
+    if (stays) {
+      plan.stored = false;
+      kept_.push_back({made, plan.output, plans_.size(), readers_[storage]});
+    }
     list_.passes.push_back(std::move(pass));
     plans_.push_back(std::move(plan));
+  }
+
+  /// What is kept goes to DRAM for those that still need it.
+  void evict(const std::vector<size_t>& residentStorages) {
+    std::erase_if(kept_, [&](const Kept& kept) {
+      const auto storage = static_cast<size_t>(kept.map.storage);
+      if (std::count(residentStorages.begin(), residentStorages.end(), storage) > 0) return false;
+      plans_[kept.producer].stored = true;
+      return true;
+    });
+  }
+
+  /// Inputs that an earlier pass left in SRAM just as this one needs them.
+  Occupied occupiedFor(const Pass& pass, std::vector<size_t>& storages) const {
+    Occupied out;
+    const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
+    for (const Kept& kept : kept_) {
+      bool used = false;
+      for (size_t i = 0; i < pass.inputs.size() && pass.kind != PassKind::Copy && !vector; ++i) {
+        const FeatureMap &in = pass.inputs[i], &made = kept.map;
+        const bool same = in.storage == made.storage && isWhole(in) && in.height == made.height &&
+                          in.width == made.width && in.channels == made.channels;
+        if (!same) continue;
+        out.residents.push_back({i, kept.tile});
+        used = true;
+      }
+      if (used) {
+        storages.push_back(static_cast<size_t>(kept.map.storage));
+      } else {
+        out.others.push_back(kept.tile);
+      }
+    }
+    return out;
+  }
+
+  /// With everything that SRAM holds, then without what only later passes need, then with SRAM to itself.
+  Status planOne(Pass& pass) {
+    std::vector<size_t> storages;
+    Occupied occupied = occupiedFor(pass, storages);
+    const auto good = [](const Result<Plan>& plan) {
+      return plan.ok() && (plan->rowStripes == 1 || plan->channelStripes == 1);
+    };
+    Result<Plan> plan = planPass(pass, list_, target_, occupied);
+    if (!good(plan) && !occupied.others.empty()) {
+      evict(storages);
+      occupied.others.clear();
+      plan = planPass(pass, list_, target_, occupied);
+    }
+    if (!good(plan) && !occupied.residents.empty()) {
+      evict({});
+      plan = planPass(pass, list_, target_);
+    }
+    if (plan.ok()) {
+      push(std::move(pass), std::move(*plan));
+      return {};
+    }
+    if (pass.kind == PassKind::Copy) return std::move(plan).error();
+    evict({});
+    return planOnBricks(pass);
   }
 
   /// Whether the map is all of its storage, as it was made.
   static bool isWhole(const FeatureMap& map) {
     return map.height == map.wholeHeight && map.width == map.wholeWidth &&
            map.channels == map.wholeChannels && !map.planar;
-  }
-
-  /// The input that the pass in front makes in one stripe and nobody else reads: it need not leave SRAM.
-  std::optional<Resident> residentOf(const Pass& pass) const {
-    if (plans_.empty() || pass.kind == PassKind::Copy) return std::nullopt;
-    const Pass& before = list_.passes.back();
-    const Plan& plan = plans_.back();
-    const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
-    if (before.kind == PassKind::Copy || vector || plan.rowStripes * plan.channelStripes != 1)
-      return std::nullopt;
-    const FeatureMap& made = before.output;
-    const auto storage = static_cast<size_t>(made.storage);
-    if (list_.storages[storage].kind != Storage::Kind::Intermediate || readers_[storage] != 1)
-      return std::nullopt;
-    for (size_t i = 0; i < pass.inputs.size(); ++i) {
-      const FeatureMap& in = pass.inputs[i];
-      const bool same = in.storage == made.storage && isWhole(in) && isWhole(made) &&
-                        in.height == made.height && in.width == made.width && in.channels == made.channels;
-      if (same) return Resident{static_cast<int32_t>(i), plan.output};
-    }
-    return std::nullopt;
-  }
-
-  bool planResident(Pass& pass) {
-    const std::optional<Resident> resident = residentOf(pass);
-    if (!resident) return false;
-    Result<Plan> plan = planPass(pass, list_, target_, resident);
-    if (!plan.ok()) return false;
-    plans_.back().stored = false;
-    push(std::move(pass), std::move(*plan));
-    return true;
   }
 
   bool isRows(const FeatureMap& map) const {
@@ -147,6 +192,7 @@ class Planned {
   const Target& target_;
   std::vector<Plan> plans_;
   std::vector<int32_t> readers_;  // of each storage
+  std::vector<Kept> kept_;
 };
 
 uint32_t aligned(uint64_t bytes) {
@@ -170,7 +216,7 @@ std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>&
     };
     const std::vector<FeatureMap>& inputs = list.passes[i].inputs;
     for (size_t k = 0; k < inputs.size(); ++k) {
-      if (static_cast<int32_t>(k) != plans[i].residentInput) touch(inputs[k]);
+      if (!plans[i].resident[k]) touch(inputs[k]);
     }
     if (plans[i].stored) touch(list.passes[i].output);
   }

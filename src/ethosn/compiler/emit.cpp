@@ -521,8 +521,8 @@ Status Emitter::emit(const Pass& pass, const Plan& plan, uint32_t weights) {
   inputAgents_.clear();
   for (size_t i = 0; i < pass.inputs.size(); ++i) {
     inputs_.push_back(makeTile(plan.inputs[i]));
-    // What the pass in front left in SRAM is as good as loaded.
-    const bool resident = static_cast<int32_t>(i) == plan.residentInput;
+    // What an earlier pass left in SRAM is as good as loaded.
+    const bool resident = plan.resident[i];
     if (resident) inputs_.back().keys[0] = 0;
     inputAgents_.push_back(resident ? 0 : addAgent({streamer(pass.inputs[i]), {}}));
   }

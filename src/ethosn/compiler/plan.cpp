@@ -71,9 +71,8 @@ Needs reach(const Pass& pass) {
 
 class Planner {
  public:
-  Planner(const Pass& pass, const PassList& list, const Target& target,
-          const std::optional<Resident>& resident)
-      : pass_(pass), list_(list), target_(target), variant_(*target.variant), resident_(resident) {}
+  Planner(const Pass& pass, const PassList& list, const Target& target, const Occupied& occupied)
+      : pass_(pass), list_(list), target_(target), variant_(*target.variant), occupied_(occupied) {}
 
   Result<Plan> plan();
 
@@ -99,7 +98,7 @@ class Planner {
   const PassList& list_;
   const Target& target_;
   const Variant& variant_;
-  const std::optional<Resident>& resident_;
+  const Occupied& occupied_;
   std::vector<std::pair<int32_t, EncodedWeights>> encoded_;  // by channels per stripe
 };
 
@@ -138,22 +137,27 @@ int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t chan
 
 /// Tiles from address 0 up; the PLE's code lies at the end of each bank.
 bool Planner::place(Plan& plan) const {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const Occupied::Resident& kept : occupied_.residents) {
+    taken.emplace_back(kept.tile.address, kept.tile.address + kept.tile.slotBytes);
+  }
+  for (const TilePlan& kept : occupied_.others)
+    taken.emplace_back(kept.address, kept.address + kept.slotBytes);
+  std::sort(taken.begin(), taken.end());
   int64_t at = 0;
-  const int64_t keptFrom = resident_ ? resident_->tile.address : 0;
-  const int64_t keptTo = resident_ ? keptFrom + resident_->tile.slotBytes : 0;
   const auto lay = [&](TilePlan& tile) {
     const int64_t bytes = tile.slotBytes * tile.slots;
-    if (at < keptTo && at + bytes > keptFrom) at = keptTo;
+    for (const auto& [from, to] : taken) {
+      if (at < to && at + bytes > from) at = to;
+    }
     tile.address = at;
     at += bytes;
   };
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    if (static_cast<int32_t>(i) == plan.residentInput) {
-      plan.inputs[i].address = keptFrom;
-    } else {
-      lay(plan.inputs[i]);
-    }
+    if (!plan.resident[i]) lay(plan.inputs[i]);
   }
+  for (const Occupied::Resident& kept : occupied_.residents)
+    plan.inputs[kept.input].address = kept.tile.address;
   lay(plan.weights);
   if (pass_.kind != PassKind::Copy) lay(plan.output);
   return at <= target_.bankBytes() - kPleKernelMaxBytes;
@@ -172,9 +176,10 @@ Result<bool> Planner::tryCut(const Cut& cut, Plan& plan) {
   plan.needsAbove = needs.above && plan.inputRowStripes > 1;
   plan.needsBelow = (needs.below || plan.inputRowStripes > plan.rowStripes) && plan.inputRowStripes > 1;
   const int32_t stripes = plan.rowStripes * plan.channelStripes;
-  if (resident_) {
+  plan.resident.assign(pass_.inputs.size(), false);
+  for (const Occupied::Resident& kept : occupied_.residents) {
     if (plan.rowStripes > 1 || (plan.channelStripes > 1 && !mixes)) return false;
-    plan.residentInput = resident_->input;
+    plan.resident[kept.input] = true;
   }
 
   const bool strided = pass_.kind == PassKind::Mce && pass_.weights.strideX == 2;
@@ -259,8 +264,8 @@ int64_t groupStride(int32_t channels, const Variant& variant) {
 }
 
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
-                      const std::optional<Resident>& resident) {
-  return Planner(pass, list, target, resident).plan();
+                      const Occupied& occupied) {
+  return Planner(pass, list, target, occupied).plan();
 }
 
 }  // namespace carina::ethosn::compiler

@@ -2,8 +2,6 @@
 // How a pass is cut into stripes that fit SRAM, and where its tiles lie.
 #pragma once
 
-#include <optional>
-
 #include "ethosn/compiler/pass.hpp"
 
 namespace carina::ethosn::compiler {
@@ -25,14 +23,19 @@ struct Plan {
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
   EncodedWeights encoded;
-  int32_t residentInput = -1;  // lies in SRAM already, where the pass in front left it
-  bool stored = true;          // false: the output stays in SRAM for the next pass
+  std::vector<bool> resident;  // inputs that lie in SRAM already, where an earlier pass left them
+  bool stored = true;          // false: the output only stays in SRAM
 };
 
-/// An input that the pass in front leaves in SRAM, whole.
-struct Resident {
-  int32_t input = 0;
-  TilePlan tile;
+/// What SRAM holds while a pass runs.
+struct Occupied {
+  /// An input that an earlier pass left in SRAM, whole.
+  struct Resident {
+    size_t input = 0;
+    TilePlan tile;
+  };
+  std::vector<Resident> residents;
+  std::vector<TilePlan> others;  // maps for later passes
 };
 
 /// Rows of the output that `rows` of the MCE's (input's) make.
@@ -45,8 +48,8 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant);
 /// Bytes in a bank between neighbouring 8x8 groups of a stripe.
 int64_t groupStride(int32_t channels, const Variant& variant);
 
-/// With a resident input only cuts that take all of it at once count.
+/// With resident inputs only cuts that take all of them at once count.
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
-                      const std::optional<Resident>& resident = std::nullopt);
+                      const Occupied& occupied = {});
 
 }  // namespace carina::ethosn::compiler
