@@ -14,7 +14,7 @@ namespace carina::app {
 namespace {
 
 struct Flags {
-  std::filesystem::path input, output;
+  std::filesystem::path input, output, calibration;
   std::string program, target;
   std::vector<std::string> passes;
   bool list = false, verifyEach = false, brief = false;
@@ -39,6 +39,12 @@ Status optimize(const Flags& flags) {
     settings.target = *target;
   }
   CARINA_TRY(ir::Graph graph, pipeline::readGraph(flags.input, flags.program));
+  if (!flags.calibration.empty()) {
+    CARINA_TRY(pipeline::Front front,
+               pipeline::quantizeGraph(std::move(graph), flags.input, flags.calibration));
+    warn(front.warnings);
+    graph = std::move(front.quantized);
+  }
   if (Status status = pipeline::runNamedPasses(graph, flags.passes, settings, flags.verifyEach); !status.ok())
     return std::move(status).error().inFile(flags.input.string());
   const std::string text = ir::print(graph, {.exact = !flags.brief});
@@ -61,6 +67,10 @@ void addOpt(CLI::App& app, Run& run) {
   command->add_option("-o,--output", flags->output, "Where the text goes; default: standard output");
   command->add_option("--target", flags->target, "NPU variant, for passes that depend on it")
       ->transform(targetName());
+  command
+      ->add_option("--calibrate", flags->calibration,
+                   "Decompose and quantize the graph first, with these samples (.npz), as compile does")
+      ->transform(inputFile());
   command->add_option("--program", flags->program,
                       "Which program of a .pt2 that holds several (see 'carina inspect')");
   command->add_flag("--verify-each", flags->verifyEach,

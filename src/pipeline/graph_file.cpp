@@ -34,4 +34,15 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
   return graph;
 }
 
+Result<Front> quantizeGraph(ir::Graph graph, const std::filesystem::path& file,
+                            const std::filesystem::path& calibration) {
+  if (Status status = checkDialect(graph, Dialect::Aten); !status.ok())
+    return std::move(status).error().inFile(file.string()).at("--calibrate");
+  Options options;
+  options.model = file;
+  options.calibration = calibration;
+  std::vector<StageTime> times;
+  return frontOf(options, std::move(graph), times);
+}
+
 }  // namespace carina::pipeline

@@ -22,6 +22,7 @@
 #include "npu_ir/ops.hpp"
 #include "partition/partition.hpp"
 #include "partition/units.hpp"
+#include "pipeline/integer_io.hpp"
 #include "quantize/carried.hpp"
 #include "quantize/quantize.hpp"
 #include "tfl/ops.hpp"
@@ -94,6 +95,10 @@ Status lowerTfl(ir::Graph& graph, const PassSettings&) {
 Status legalize(ir::Graph& graph, const PassSettings& settings) {
   CARINA_RETURN_IF_ERROR(tosa::verify(graph, {.extensions = tosa::kIntegerExtensions}));
   return replaceBy(graph, compiler::legalize(graph, *settings.target));
+}
+
+Status integerIo(ir::Graph& graph, const PassSettings&) {
+  return exposeIntegers(graph, ProgramIo::Int8, ProgramIo::Int8);
 }
 
 Status splitWeights(ir::Graph& graph, const PassSettings&) {
@@ -171,6 +176,7 @@ constexpr NamedPass kPasses[] = {
     // Quantized networks to TOSA, or to the CPU's kernels.
     {"separate-dequantizes", kAten, kAten, false, "gives every dequantize node a single use",
      plain<partition::separateDequantizes>},
+    {"integer-io", kAten, kAten, false, "int8 inputs and outputs where the graph has float ones", integerIo},
     {"kernel-form", kAten, kAten, false, "operators for the CPU as those that have kernels",
      plain<cpu::toKernelForm>},
     {"lower-to-tosa", kAten, kTosa, false, "a quantized graph as TOSA with integer arithmetic", lowerAten},
@@ -206,22 +212,6 @@ bool belongsTo(const ir::Node& node, Dialect dialect) {
   return false;
 }
 
-/// Passes look operators up by number: that of another dialect would be taken for one of their own.
-Status checkDialect(const ir::Graph& graph, const NamedPass& pass) {
-  for (const ir::Node* node : graph.nodes()) {
-    if (!belongsTo(*node, pass.takes)) {
-      return fail("the pass takes graphs of the {} dialect, this one has {}", dialectName(pass.takes),
-                  node->opName())
-          .withRemedy("'carina opt --list-passes' shows what each pass takes and gives");
-    }
-    if (node->is(partition::delegateCallDef())) continue;
-    for (const auto& region : node->regions()) {
-      if (region) CARINA_RETURN_IF_ERROR(checkDialect(*region, pass));
-    }
-  }
-  return {};
-}
-
 Status verified(const ir::Graph& graph) {
   const Status status = ir::verify(graph);
   if (status.ok()) return {};
@@ -232,7 +222,7 @@ Status verified(const ir::Graph& graph) {
 }
 
 Status runOne(ir::Graph& graph, const NamedPass& pass, const PassSettings& settings) {
-  CARINA_RETURN_IF_ERROR(checkDialect(graph, pass));
+  CARINA_RETURN_IF_ERROR(checkDialect(graph, pass.takes));
   if (pass.needsTarget && !settings.target)
     return fail("the pass depends on the target").withRemedy("name one with --target");
   return ir::rejectInvalidNodes("", [&] { return pass.run(graph, settings); });
@@ -254,6 +244,20 @@ std::string_view dialectName(Dialect dialect) {
       return "npu";
   }
   return "";
+}
+
+Status checkDialect(const ir::Graph& graph, Dialect dialect) {
+  for (const ir::Node* node : graph.nodes()) {
+    if (!belongsTo(*node, dialect)) {
+      return fail("expected a graph of the {} dialect, found {}", dialectName(dialect), node->opName())
+          .withRemedy("'carina opt --list-passes' shows what each pass takes and gives");
+    }
+    if (node->is(partition::delegateCallDef())) continue;
+    for (const auto& region : node->regions()) {
+      if (region) CARINA_RETURN_IF_ERROR(checkDialect(*region, dialect));
+    }
+  }
+  return {};
 }
 
 std::span<const NamedPass> namedPasses() {

@@ -28,6 +28,10 @@ struct NamedPass {
 
 std::span<const NamedPass> namedPasses();
 
+/// Fails, with its name, on an operator of another dialect: code for one dialect would take its number for
+/// one of its own.
+Status checkDialect(const ir::Graph& graph, Dialect dialect);
+
 /// The operators of all dialects, for ir::parse().
 const ir::OperatorSet& allOperators();
 
