@@ -215,6 +215,67 @@ const Op* clearExclusive(Core& core, const Op* op) {
   return op + 1;
 }
 
+// --- between the worlds
+
+/// BXNS: bit 0 of the target 0 changes to Non-secure state.
+const Op* jumpNonSecure(Core& core, const Op* op) {
+  core.at(op);
+  const uint32_t target = core.state.r[op->m];
+  if (core.state.world != kSecure) throw Trap{StopReason::Undefined, op->address, op->code};
+  if ((target & 1) != 0) return core.interwork(op, target);
+  core.state.control[kSecure] &= ~kControlSecureFpActive;
+  core.enterWorld(kNonSecure);
+  return core.branchTo(target & ~1u);
+}
+/// BLXNS: the return address and what must be restored go to the Secure stack.
+const Op* callNonSecure(Core& core, const Op* op) {
+  core.at(op);
+  State& s = core.state;
+  const uint32_t target = s.r[op->m];
+  if (s.world != kSecure) throw Trap{StopReason::Undefined, op->address, op->code};
+  if ((target & 1) != 0) return callRegister(core, op);
+  constexpr uint32_t kFunctionReturn = 0xfeffffff;
+  const uint32_t stack = s.r[kSp] - 8;
+  core.checkStack(stack);
+  const uint32_t fpActive = (s.control[kSecure] & kControlSecureFpActive) != 0 ? 1u << 20 : 0;
+  core.memory.storeAligned<uint32_t>(stack, (op->address + 2) | 1);
+  core.memory.storeAligned<uint32_t>(stack + 4, s.exception | fpActive);
+  s.r[kSp] = stack;
+  s.r[kLr] = kFunctionReturn;
+  s.control[kSecure] &= ~kControlSecureFpActive;
+  core.enterWorld(kNonSecure);
+  if (s.exception != 0) s.exception = 1;
+  return core.branchTo(target & ~1u);
+}
+
+/// TT: what a program of this world (or with Op::x the Non-secure one), of this privilege (or with Op::y
+/// none), may do at an address.
+void testTarget(Core& core, const Op& op) {
+  State& s = core.state;
+  const bool alternate = op.x != 0;
+  if (alternate && s.world != kSecure) throw Trap{StopReason::Undefined, op.address, op.code};
+  const World world = alternate ? kNonSecure : s.world;
+  const uint32_t address = s.r[op.n];
+  const bool unprivilegedThread = (s.control[world] & kControlUnprivileged) != 0 && !s.handlerMode();
+  const bool privileged = op.y == 0 && !unprivilegedThread;
+  const Mpu& mpu = core.mpu(world);
+  const Permission allowed = mpu.permission(address, privileged, false);
+  uint32_t result = (allowed.read ? 1u << 18 : 0) | (allowed.write ? 1u << 19 : 0);
+  if (const auto region = mpu.regionOf(address); mpu.enabled() && region) result |= 1u << 16 | *region;
+  if (s.world == kSecure && core.has(kSecurity)) {
+    const Sau::Attribution at = core.sau().attribution(address);
+    const bool nonSecure = !at.secure && !at.exempt;
+    if (nonSecure) result |= (allowed.read ? 1u << 20 : 0) | (allowed.write ? 1u << 21 : 0);
+    if (!nonSecure) result |= 1u << 22;
+    if (at.region && (core.sau().control & Sau::kEnable) != 0) result |= 1u << 17 | uint32_t{*at.region} << 8;
+    result |= 1u << 23 | (address >> 28) << 24;  // regions of the board
+  }
+  s.r[op.d] = result;
+}
+Decoded prepareTestTarget(Op& op, DecodeContext&) {
+  return isBad(op.d) || op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
+}
+
 // --- special registers
 
 enum Special : uint8_t {
@@ -230,43 +291,98 @@ enum Special : uint8_t {
   kControl = 20,
 };
 
+/// Of the other world, named by Secure programs only.
+constexpr uint8_t kOfNonSecure = 0x80, kActiveSp = 24;
+
+uint32_t readBanked(const State& s, uint8_t number, World world) {
+  switch (number) {
+    case kMsp:
+    case kPsp:
+      return s.stackPointer(world, number - kMsp);
+    case kMspLimit:
+    case kPspLimit:
+      return s.stackLimit[world][number - kMspLimit];
+    case kPrimask:
+      return s.primask[world];
+    case kBasepri:
+    case kBasepriMax:
+      return s.basepri[world];
+    case kFaultmask:
+      return s.faultmask[world];
+    case kControl:
+      return s.control[world] & (world == kSecure ? ~0u : ~kControlSecureFpActive);
+    default:
+      return 0;
+  }
+}
+
+/// The stack pointer that Non-secure programs of this mode use.
+uint32_t nonSecureStack(const State& s) {
+  return !s.handlerMode() && (s.control[kNonSecure] & kControlProcessStack) != 0 ? 1 : 0;
+}
+
 uint32_t readSpecial(const State& s, uint8_t number) {
   if (number <= kLastPsr) {
     uint32_t value = (number & 4) == 0 ? s.apsr() : 0;
     if ((number & 1) != 0) value |= s.exception;
     return value;
   }
-  if (number == kControl) return s.control[s.world];
+  if (number == kControl) return readBanked(s, number, s.world);
   if (!s.privileged()) return 0;
-  switch (number) {
-    case kMsp:
-    case kPsp:
-      return s.stackPointer(s.world, number - kMsp);
-    case kMspLimit:
-    case kPspLimit:
-      return s.stackLimit[s.world][number - kMspLimit];
-    case kPrimask:
-      return s.primask[s.world];
-    case kBasepri:
-    case kBasepriMax:
-      return s.basepri[s.world];
-    case kFaultmask:
-      return s.faultmask[s.world];
-    default:
-      return 0;
-  }
+  if ((number & kOfNonSecure) == 0) return readBanked(s, number, s.world);
+  if (s.world != kSecure) return 0;
+  if (number == (kOfNonSecure | kActiveSp)) return s.stackPointer(kNonSecure, nonSecureStack(s));
+  return readBanked(s, number & ~kOfNonSecure, kNonSecure);
 }
 
-void writeControl(Core& core, uint32_t value) {
+void writeControl(Core& core, World world, uint32_t value) {
   State& s = core.state;
   s.putStack();
   constexpr uint32_t kBanked = kControlUnprivileged | kControlProcessStack;
   const uint32_t shared = core.has(kFloat) ? value & kControlFpActive : 0;
-  s.control[s.world] = (s.control[s.world] & ~kBanked) | (value & kBanked);
+  s.control[world] = (s.control[world] & ~kBanked) | (value & kBanked);
   for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | shared;
+  if (world == kSecure && core.has(kFloat) && core.has(kSecurity))
+    s.control[kSecure] = (s.control[kSecure] & ~kControlSecureFpActive) | (value & kControlSecureFpActive);
   s.takeStack();
   core.floatingPointChanged();
   core.contextChanged();
+}
+
+void writeBanked(Core& core, uint8_t number, World world, uint32_t value) {
+  State& s = core.state;
+  switch (number) {
+    case kMsp:
+    case kPsp:
+      s.setStackPointer(world, number - kMsp, value & ~3u);
+      break;
+    case kMspLimit:
+    case kPspLimit:
+      s.stackLimit[world][number - kMspLimit] = value & ~7u;
+      break;
+    case kPrimask:
+      s.primask[world] = value & 1;
+      core.masksChanged();
+      break;
+    case kBasepri:
+      s.basepri[world] = value & kPriorityBits;
+      core.masksChanged();
+      break;
+    case kBasepriMax:
+      value &= kPriorityBits;
+      if (value != 0 && (s.basepri[world] == 0 || value < s.basepri[world])) s.basepri[world] = value;
+      core.masksChanged();
+      break;
+    case kFaultmask:
+      s.faultmask[world] = value & 1;
+      core.masksChanged();
+      break;
+    case kControl:
+      writeControl(core, world, value);
+      break;
+    default:
+      break;
+  }
 }
 
 void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
@@ -280,37 +396,14 @@ void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
     return;
   }
   if (!s.privileged()) return;
-  switch (number) {
-    case kMsp:
-    case kPsp:
-      s.setStackPointer(s.world, number - kMsp, value & ~3u);
-      break;
-    case kMspLimit:
-    case kPspLimit:
-      s.stackLimit[s.world][number - kMspLimit] = value & ~7u;
-      break;
-    case kPrimask:
-      s.primask[s.world] = value & 1;
-      core.masksChanged();
-      break;
-    case kBasepri:
-      s.basepri[s.world] = value & kPriorityBits;
-      core.masksChanged();
-      break;
-    case kBasepriMax:
-      value &= kPriorityBits;
-      if (value != 0 && (s.basepri[s.world] == 0 || value < s.basepri[s.world])) s.basepri[s.world] = value;
-      core.masksChanged();
-      break;
-    case kFaultmask:
-      s.faultmask[s.world] = value & 1;
-      core.masksChanged();
-      break;
-    case kControl:
-      writeControl(core, value);
-      break;
-    default:
-      break;
+  if ((number & kOfNonSecure) == 0) {
+    writeBanked(core, number, s.world, value);
+  } else if (s.world == kSecure) {
+    if (number == (kOfNonSecure | kActiveSp)) {
+      s.setStackPointer(kNonSecure, nonSecureStack(s), value & ~3u);
+    } else {
+      writeBanked(core, number & ~kOfNonSecure, kNonSecure, value);
+    }
   }
 }
 
@@ -320,19 +413,22 @@ void mrs(Core& core, const Op& op) {
 void msr(Core& core, const Op& op) {
   writeSpecial(core, op.x, op.y, core.state.r[op.n]);
 }
-bool isSpecial(uint8_t number) {
-  return number <= kLastPsr
-             ? number != 4
-             : (number >= kMsp && number <= kPspLimit) || (number >= kPrimask && number <= kControl);
+bool isSpecial(uint8_t number, uint32_t features) {
+  if (number <= kLastPsr) return number != 4;
+  const bool ofNonSecure = (number & kOfNonSecure) != 0;
+  if (ofNonSecure && (features & kSecurity) == 0) return false;
+  if (ofNonSecure && number == (kOfNonSecure | kActiveSp)) return true;
+  number &= static_cast<uint8_t>(~kOfNonSecure);
+  return (number >= kMsp && number <= kPspLimit) || (number >= kPrimask && number <= kControl);
 }
-Decoded prepareMrs(Op& op, DecodeContext&) {
-  return isBad(op.d) || !isSpecial(op.x) ? Decoded::Unpredictable : Decoded::Ok;
+Decoded prepareMrs(Op& op, DecodeContext& context) {
+  return isBad(op.d) || !isSpecial(op.x, context.features) ? Decoded::Unpredictable : Decoded::Ok;
 }
 Decoded prepareMsr(Op& op, DecodeContext& context) {
   const bool flags = op.x <= 3;
   const bool badMask =
       op.y == 0 || (!flags && op.y != 2) || ((op.y & 1) != 0 && (context.features & kDsp) == 0);
-  if (isBad(op.n) || !isSpecial(op.x) || badMask) return Decoded::Unpredictable;
+  if (isBad(op.n) || !isSpecial(op.x, context.features) || badMask) return Decoded::Unpredictable;
   context.endsBlock = !flags;
   return Decoded::Ok;
 }
@@ -359,6 +455,8 @@ const Encoding kRows[] = {
     {"1011 10i1 iiii innn", "cbnz {Rn}, {label}", kBase, compareJump<false>, prepareCompareBranch},
     {"0100 0111 0mmm m000", "bx {Rm}", kBase, jumpRegister, prepareRegisterBranch},
     {"0100 0111 1mmm m000", "blx {Rm}", kBase, callRegister, prepareRegisterBranch},
+    {"0100 0111 0mmm m100", "bxns {Rm}", kSecurity, jumpNonSecure, prepareRegisterBranch},
+    {"0100 0111 1mmm m100", "blxns {Rm}", kSecurity, callNonSecure, prepareRegisterBranch},
     {"1011 1111 0001 0000", "yield", kBase, nullptr, idle},
     {"1011 1111 0010 0000", "wfe", kBase, stopHere<StopReason::WaitForEvent>, endsBlock},
     {"1011 1111 0011 0000", "wfi", kBase, stopHere<StopReason::WaitForInterrupt>, endsBlock},
@@ -379,7 +477,8 @@ const Encoding kRows[] = {
     {"1111 0011 1011 1111 1000 1111 0110 ----", "isb", kBase, nullptr, barrier},
     {"1111 0011 1000 nnnn 1000 yy00 xxxx xxxx", "msr {x}, {Rn}", kBase, straight<msr>, prepareMsr},
     {"1111 0011 1110 1111 1000 dddd xxxx xxxx", "mrs {Rd}, {x}", kBase, straight<mrs>, prepareMrs},
-    // Executed in Secure state, SG does nothing.
+    {"1110 1000 0100 nnnn 1111 dddd xy00 0000", "tt {Rd}, {Rn}, a {x} t {y}", kBase, straight<testTarget>, prepareTestTarget},
+    // Entered by a Non-secure program, a gateway is something else (Core::isGateway); otherwise it does nothing.
     {"1110 1001 0111 1111 1110 1001 0111 1111", "sg", kSecurity, nullptr, idle},
 
     {"1111 0000 0000 1111 1110 0000 0000 0001", "lctp", kV81 | kMve, clearTail, outsideIt},

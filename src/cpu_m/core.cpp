@@ -2,6 +2,7 @@
 // The run loop and the cache of decoded blocks.
 #include "cpu_m/core.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -71,6 +72,18 @@ constexpr uint8_t advanceIt(uint8_t it) {
 }
 
 constexpr uint32_t kCoprocessor10 = 20;
+constexpr uint32_t kStackedSfpa = 1u << 20;
+
+/// SG, called by a Non-secure program: Secure from here on.
+const Op* enterGateway(Core& core, const Op* op) {
+  State& s = core.state;
+  core.enterWorld(kSecure);
+  s.control[kSecure] &= ~kControlSecureFpActive;
+  s.r[14] &= ~1u;
+  s.pc = op->address + op->size;
+  s.it = 0;
+  return nullptr;
+}
 
 }  // namespace
 
@@ -207,7 +220,9 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
       ops.resize(before);
       break;  // the fault is that of the block that begins there
     }
-    const uint16_t first = memory.fetch(at);
+    std::array<uint8_t, 2> bytes{};
+    memory.peek(at, bytes);
+    const auto first = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
     at += isWide(first) ? 4 : 2;
     const uint32_t begins = (first & 0xff00) == 0xbf00 && (first & 15) != 0 ? first & 0xffu : 0;
     it = begins != 0 ? static_cast<uint8_t>(begins) : advanceIt(it);
@@ -227,6 +242,17 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
   op.address = address;
   op.it = it;
   op.left = static_cast<uint8_t>(block.count);
+  if (state.world == kNonSecure && isGateway(address)) {
+    const uint32_t context = memory.context();
+    memory.select(context | kSecureWorld);
+    for (const uint32_t at : {address, address + 2}) (void)memory.fetch(at);  // changes of it count
+    memory.select(context);
+    op.run = enterGateway;
+    op.size = 4;
+    ++block.count;
+    block.ops.push_back(op);
+    return true;
+  }
   const uint16_t first = memory.fetch(address);
   const bool wide = isWide(first);
   op.code = wide ? uint32_t{first} << 16 | memory.fetch(address + 2) : first;
@@ -266,22 +292,84 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
 
 // --- protection
 
-Permission Core::permission(uint32_t address, uint32_t context) const {
-  return mpu_.permission(address, (context & kPrivileged) != 0, (context & kNegativePriority) != 0);
+Permission Core::permission(uint32_t address, uint32_t context, bool instruction) const {
+  const World world = (context & kSecureWorld) != 0 ? kSecure : kNonSecure;
+  Permission result =
+      mpu_[world].permission(address, (context & kPrivileged) != 0, (context & kNegativePriority) != 0);
+  if (!has(kSecurity)) return result;
+  const Sau::Attribution attribution = sau_.attribution(address);
+  if (attribution.exempt) return result;
+  result.secure = attribution.secure;
+  // Secure programs access all memory, but run only their own.
+  result.foreign = attribution.secure != (world == kSecure) && (instruction || attribution.secure);
+  result.wholePage = result.wholePage && attribution.wholePage;
+  return result;
+}
+
+void Core::setArithmeticTraps(World world, bool divide, bool unaligned) {
+  divideTraps_[world] = divide;
+  for (uint32_t context = 0; context < Memory::kContexts; ++context) {
+    if (((context & kSecureWorld) != 0) == (world == kSecure)) memory.setUnalignedTraps(context, unaligned);
+  }
+}
+
+// --- between the worlds
+
+bool Core::isGateway(uint32_t address) const {
+  constexpr uint8_t kGateway[] = {0x7f, 0xe9, 0x7f, 0xe9};
+  std::array<uint8_t, 4> code{};
+  const Sau::Attribution at = sau_.attribution(address);
+  return at.secure && at.callable && !at.exempt && memory.peek(address, code) &&
+         std::equal(code.begin(), code.end(), kGateway);
+}
+
+const Op* Core::returnToSecure(const Op* op) {
+  at_ = op;
+  const State before = state;
+  enterWorld(kSecure);
+  memory.select(contextOf(state));
+  const uint32_t stack = state.r[13];
+  uint32_t target = 0, saved = 0;
+  try {
+    target = memory.loadAligned<uint32_t>(stack);
+    saved = memory.loadAligned<uint32_t>(stack + 4);
+  } catch (const Trap&) {
+    state = before;
+    throw;
+  }
+  // The caller was a thread, or a handler: then this is exception 1.
+  const uint32_t caller = saved & kXpsrException;
+  if ((caller == 0) != !before.handlerMode() || (caller != 0 && before.exception != 1))
+    throw Trap{StopReason::InvalidReturn, op->address};
+  state.r[13] = stack + 8;
+  state.putStack();
+  state.exception = caller;
+  state.takeStack();
+  uint32_t& control = state.control[kSecure];
+  control = (control & ~kControlSecureFpActive) | ((saved & kStackedSfpa) != 0 ? kControlSecureFpActive : 0);
+  state.thumb = (target & 1) != 0;
+  state.pc = target & ~1u;
+  requestStopQuietly();
+  return nullptr;
 }
 
 // --- floating point
 
 void Core::prepareFloatingPoint() {
-  const uint32_t access = cpacr_ >> kCoprocessor10 & 3;
-  const bool allowed = access == 3 || (access == 1 && state.privileged());
+  const uint32_t access = cpacr_[state.world] >> kCoprocessor10 & 3;
+  const bool granted = state.world == kSecure || nonSecureFp_;
+  const bool allowed = granted && (access == 3 || (access == 1 && state.privileged()));
   if (!has(kFloat) || !allowed)
     throw Trap{StopReason::NoCoprocessor, at_ == nullptr ? state.pc : at_->address};
-  if ((state.control[kSecure] & kControlFpActive) == 0) {
-    state.setFpscrWord(fpdscr_);
+  const bool secure = state.world == kSecure;
+  const bool active = (state.control[kSecure] & kControlFpActive) != 0 &&
+                      (!secure || !has(kSecurity) || (state.control[kSecure] & kControlSecureFpActive) != 0);
+  if (!active) {
+    state.setFpscrWord(fpdscr_[state.world]);
     state.vpr = 0;
   }
   for (uint32_t& control : state.control) control |= kControlFpActive;
+  if (secure && has(kSecurity)) state.control[kSecure] |= kControlSecureFpActive;
   floatingPointReady_ = true;
 }
 

@@ -10,6 +10,7 @@
 #include "cpu_m/encoding.hpp"
 #include "cpu_m/memory.hpp"
 #include "cpu_m/mpu.hpp"
+#include "cpu_m/sau.hpp"
 #include "cpu_m/state.hpp"
 
 namespace carina::cpu_m {
@@ -39,12 +40,16 @@ class Core final : private MemoryListener, private Protection {
   Stop step();
   /// Instructions executed so far; also valid inside of handlers and device accesses.
   uint64_t instructions() const { return at_ == nullptr ? done_ : done_ - at_->left; }
-  const Mpu& mpu() const { return mpu_; }
-  /// Changes the memory protection unit; all that was known about permissions is forgotten.
-  Mpu& changeMpu() {
-    memory.forgetPages();
-    codeWritten();
-    return mpu_;
+  const Mpu& mpu(World world) const { return mpu_[world]; }
+  const Sau& sau() const { return sau_; }
+  /// To change a protection unit: all that was known about permissions is forgotten.
+  Mpu& changeMpu(World world) {
+    forgetPermissions();
+    return mpu_[world];
+  }
+  Sau& changeSau() {
+    forgetPermissions();
+    return sau_;
   }
   /// Code was changed by other means than this core's stores.
   void codeChanged() { codeWritten(); }
@@ -72,14 +77,34 @@ class Core final : private MemoryListener, private Protection {
   }
   /// CPACR, NSACR, CONTROL.FPCA or the lazy state have changed: the next instruction looks again.
   void floatingPointChanged() { floatingPointReady_ = false; }
+  /// CPACR of both worlds, or of one.
   void setCoprocessorAccess(uint32_t cpacr) {
-    cpacr_ = cpacr;
+    for (const World world : {kNonSecure, kSecure}) setCoprocessorAccess(world, cpacr);
+  }
+  void setCoprocessorAccess(World world, uint32_t cpacr) {
+    cpacr_[world] = cpacr;
+    floatingPointReady_ = false;
+  }
+  /// NSACR.CP10: whether Non-secure programs may use the floating-point unit.
+  void setNonSecureFloatingPoint(bool on) {
+    nonSecureFp_ = on;
     floatingPointReady_ = false;
   }
   /// FPDSCR: what FPSCR becomes when a context begins.
-  void setDefaultFpscr(uint32_t fpdscr) { fpdscr_ = fpdscr; }
-  void setDivideTraps(bool on) { divideTraps_ = on; }
-  bool divideTraps() const { return divideTraps_; }
+  void setDefaultFpscr(uint32_t fpdscr) { fpdscr_[kNonSecure] = fpdscr_[kSecure] = fpdscr; }
+  void setDefaultFpscr(World world, uint32_t fpdscr) { fpdscr_[world] = fpdscr; }
+  /// CCR.DIV_0_TRP and UNALIGN_TRP.
+  void setArithmeticTraps(World world, bool divide, bool unaligned);
+  bool divideTraps() const { return divideTraps_[state.world]; }
+  /// Changes between Secure and Non-secure state; the stack pointer and the permissions are the other ones
+  /// then.
+  void enterWorld(World world) {
+    state.putStack();
+    state.world = world;
+    state.takeStack();
+    floatingPointChanged();
+    contextChanged();
+  }
   void sendEvent() { eventSent_ = true; }
   void masksChanged() {
     contextChanged();
@@ -123,7 +148,10 @@ class Core final : private MemoryListener, private Protection {
   }
   /// BX, POP {pc} and their like: bit 0 is the instruction set state; EXC_RETURN in handler mode.
   const Op* interwork(const Op* op, uint32_t target) {
-    if (target >= kReturnBase && state.handlerMode()) return stop(op, StopReason::ExceptionReturn, target);
+    if (target >= kFunctionReturn) [[unlikely]] {
+      if (target >= kReturnBase && state.handlerMode()) return stop(op, StopReason::ExceptionReturn, target);
+      if ((target | 1) == (kFunctionReturn | 1) && state.world == kNonSecure) return returnToSecure(op);
+    }
     return callTo(target);
   }
   /// BLX: bit 0 is the instruction set state; the address is an ordinary one.
@@ -139,7 +167,8 @@ class Core final : private MemoryListener, private Protection {
   const Op* stop(const Op* op, StopReason reason, uint32_t value = 0);
 
  private:
-  static constexpr uint32_t kPrivileged = 1, kNegativePriority = 2;  // bits of a context
+  static constexpr uint32_t kPrivileged = 1, kNegativePriority = 2, kSecureWorld = 4;  // bits of a context
+  static constexpr uint32_t kFunctionReturn = 0xfefffffe;
   static constexpr uint32_t kRecent = 4096;
   static constexpr uint32_t kMaxInstructions = 64;
   static constexpr uint32_t kReturnBase = 0xff000000;
@@ -155,10 +184,19 @@ class Core final : private MemoryListener, private Protection {
 
   static uint32_t contextOf(const State& s) {
     const bool negative = s.exception == 2 || s.exception == 3 || s.faultmask[s.world] != 0;
-    return (s.privileged() ? kPrivileged : 0) | (negative ? kNegativePriority : 0);
+    return (s.privileged() ? kPrivileged : 0) | (negative ? kNegativePriority : 0) |
+           (s.world == kSecure ? kSecureWorld : 0);
   }
   uint64_t keyOf(uint32_t address) const { return uint64_t{memory.context()} << 32 | address; }
-  Permission permission(uint32_t address, uint32_t context) const override;
+  Permission permission(uint32_t address, uint32_t context, bool instruction) const override;
+  void forgetPermissions() {
+    memory.forgetPages();
+    codeWritten();
+  }
+  /// FNC_RETURN: a Non-secure function comes back to its Secure caller.
+  const Op* returnToSecure(const Op* op);
+  /// Whether a Secure gateway that Non-secure programs may call is at the address.
+  bool isGateway(uint32_t address) const;
 
   const Op* followSlowly(const Op* op);
   const Op* branchSlowly(uint32_t target);
@@ -173,7 +211,8 @@ class Core final : private MemoryListener, private Protection {
   void prepareFloatingPoint();
 
   uint32_t features_;
-  Mpu mpu_;
+  Mpu mpu_[2];
+  Sau sau_;
   const Op* at_ = nullptr;
   uint64_t done_ = 0;  // with all of the block being executed
   uint64_t end_ = 0;   // execution leaves the blocks when done_ reaches it
@@ -182,9 +221,10 @@ class Core final : private MemoryListener, private Protection {
   bool stopped_ = false;
   Stop stop_;
 
-  bool eventSent_ = false, monitor_ = false, divideTraps_ = false;
+  bool eventSent_ = false, monitor_ = false, divideTraps_[2] = {};
   bool floatingPointReady_ = false;
-  uint32_t cpacr_ = 0, fpdscr_ = 0;
+  bool nonSecureFp_ = false;
+  uint32_t cpacr_[2] = {}, fpdscr_[2] = {};
 
   std::array<const Block*, kRecent> recent_{};
   std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;

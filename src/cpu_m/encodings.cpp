@@ -14,17 +14,10 @@ using Group = std::span<const Encoding> (*)();
 constexpr Group kGroups[] = {
     thumb16Encodings,
     mvePredicateEncodings,  // VCTP lies between the low-overhead loops
-    branchSystemEncodings,
-    loadStoreEncodings,
-    dataProcessingEncodings,
-    multiplyDspEncodings,
-    floatingPointEncodings,
-    floatingPointTransferEncodings,
-    mveIntegerEncodings,
-    mveShiftEncodings,
-    mveMoveEncodings,
-    mveMemoryEncodings,
-    mveFloatEncodings,
+    branchSystemEncodings, loadStoreEncodings,     dataProcessingEncodings,
+    multiplyDspEncodings,  floatingPointEncodings, floatingPointTransferEncodings,
+    mveIntegerEncodings,   mveShiftEncodings,      mveMoveEncodings,
+    mveMemoryEncodings,    mveFloatEncodings,
     mveReduceEncodings,  // its rows leave holes for those before it
 };
 

@@ -36,7 +36,10 @@ const Memory::Region* Memory::find(uint32_t address) const {
 }
 
 uint16_t Memory::fetch(uint32_t address) {
-  if (!protection_.permission(address, context_).execute) throw Trap{StopReason::FetchViolation, address};
+  const Permission permission = protection_.permission(address, context_, true);
+  if (permission.foreign)
+    throw Trap{permission.secure ? StopReason::SecureEntry : StopReason::SecureExit, address};
+  if (!permission.execute) throw Trap{StopReason::FetchViolation, address};
   const Region* region = find(address);
   if (region == nullptr || region->host == nullptr) throw Trap{StopReason::FetchFault, address};
   const uint8_t* at = region->host + (address - region->begin);
@@ -51,6 +54,12 @@ uint16_t Memory::fetch(uint32_t address) {
   return halfword;
 }
 
+Permission Memory::dataPermission(uint32_t address) const {
+  const Permission permission = protection_.permission(address, context_, false);
+  if (permission.foreign) throw Trap{StopReason::SecureData, address};
+  return permission;
+}
+
 bool Memory::peek(uint32_t address, std::span<uint8_t> bytes) const {
   for (size_t i = 0; i < bytes.size(); ++i) {
     const uint32_t at = address + static_cast<uint32_t>(i);
@@ -63,13 +72,13 @@ bool Memory::peek(uint32_t address, std::span<uint8_t> bytes) const {
 
 uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
   if (split && (address & (size - 1)) != 0) {
-    if (unalignedTraps_) throw Trap{StopReason::Unaligned, address};
+    if (unalignedTraps_[context_]) throw Trap{StopReason::Unaligned, address};
     uint32_t value = 0;
     for (uint32_t i = 0; i < size; ++i) value |= loadSlowly(address + i, 1, false) << 8 * i;
     return value;
   }
   const Region* region = find(address);
-  const Permission permission = protection_.permission(address, context_);
+  const Permission permission = dataPermission(address);
   if (!permission.read) throw Trap{StopReason::DataViolation, address};
   if (region == nullptr) throw Trap{StopReason::ReadFault, address};
   if (watching()) noteAccess(address, size, false);
@@ -91,11 +100,11 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
 
 void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool split) {
   if (split && (address & (size - 1)) != 0) {
-    if (unalignedTraps_) throw Trap{StopReason::Unaligned, address};
+    if (unalignedTraps_[context_]) throw Trap{StopReason::Unaligned, address};
     // Both pages have to be there before the first byte changes.
     const uint32_t last = address + size - 1;
     for (const uint32_t end : {address, last}) {
-      if (!protection_.permission(end, context_).write) throw Trap{StopReason::DataViolation, end};
+      if (!dataPermission(end).write) throw Trap{StopReason::DataViolation, end};
     }
     const Region *first = find(address), *second = find(last);
     if (first == nullptr) throw Trap{StopReason::WriteFault, address};
@@ -105,7 +114,7 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
     return;
   }
   const Region* region = find(address);
-  const Permission permission = protection_.permission(address, context_);
+  const Permission permission = dataPermission(address);
   if (!permission.write) throw Trap{StopReason::DataViolation, address};
   if (region == nullptr) throw Trap{StopReason::WriteFault, address};
   if (watching()) noteAccess(address, size, true);

@@ -52,6 +52,8 @@ class MemoryListener {
 /// What a program may do at an address.
 struct Permission {
   bool read = true, write = true, execute = true;
+  bool foreign = false;   // Secure to a Non-secure program; for instructions: of the other world
+  bool secure = true;     // the address
   bool wholePage = true;  // the same holds for all of the page (4 KiB)
 };
 
@@ -59,7 +61,7 @@ struct Permission {
 /// knows.
 class Protection {
  public:
-  virtual Permission permission(uint32_t address, uint32_t context) const = 0;
+  virtual Permission permission(uint32_t address, uint32_t context, bool instruction) const = 0;
 
  protected:
   ~Protection() = default;
@@ -68,7 +70,7 @@ class Protection {
 class Memory {
  public:
   static constexpr uint32_t kPageBits = 12, kPageSize = 1u << kPageBits;
-  static constexpr uint32_t kContexts = 4;
+  static constexpr uint32_t kContexts = 8;
 
   Memory(MemoryListener& listener, const Protection& protection)
       : listener_(listener), protection_(protection) {
@@ -88,8 +90,8 @@ class Memory {
   /// Accesses to [address, address + size) go to the devices.
   void mapDevices(uint32_t address, uint64_t size);
   void setDevices(Devices* devices) { devices_ = devices; }
-  /// CCR.UNALIGN_TRP.
-  void setUnalignedTraps(bool on) { unalignedTraps_ = on; }
+  /// CCR.UNALIGN_TRP of a context.
+  void setUnalignedTraps(uint32_t context, bool on) { unalignedTraps_[context] = on; }
 
   /// LDR, LDRH, LDRB and their relatives: memory takes any alignment. Throws Trap.
   template <typename T>
@@ -140,7 +142,8 @@ class Memory {
   }
 
   /// The halfword at an even address, for execution: from now on the listener hears when it is written.
-  /// Throws Trap FetchFault or FetchViolation.
+  /// Throws Trap FetchFault,
+  /// FetchViolation, SecureEntry or SecureExit.
   uint16_t fetch(uint32_t address);
   /// The same without consequences; false: no memory is there.
   bool peek(uint32_t address, std::span<uint8_t> bytes) const;
@@ -174,6 +177,8 @@ class Memory {
   using CodeMap = std::bitset<kPageSize / 2>;
 
   static uint32_t index(uint32_t address) { return address >> kPageBits & (kEntries - 1); }
+  /// What a data access may do; throws SecureData.
+  Permission dataPermission(uint32_t address) const;
   const Region* find(uint32_t address) const;
   uint32_t loadSlowly(uint32_t address, uint32_t size, bool split);
   void storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool split);
@@ -182,7 +187,7 @@ class Memory {
 
   MemoryListener& listener_;
   Devices* devices_ = nullptr;
-  bool unalignedTraps_ = false;
+  std::array<bool, kContexts> unalignedTraps_{};
   const Protection& protection_;
   std::array<Table, kContexts> tables_;
   Table* table_ = tables_.data();

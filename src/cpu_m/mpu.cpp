@@ -14,6 +14,18 @@ bool defaultExecutable(uint32_t address) {
 
 }  // namespace
 
+std::optional<uint8_t> Mpu::regionOf(uint32_t address) const {
+  std::optional<uint8_t> found;
+  for (uint8_t i = 0; i < kRegions; ++i) {
+    const Region& region = regions[i];
+    if ((region.limit & 1) == 0 || address < (region.base & ~kGranule) || address > (region.limit | kGranule))
+      continue;
+    if (found) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
 Permission Mpu::permission(uint32_t address, bool privileged, bool negativePriority) const {
   Permission result;
   result.execute = defaultExecutable(address);

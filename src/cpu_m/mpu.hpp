@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "cpu_m/memory.hpp"
 
@@ -24,6 +25,8 @@ class Mpu {
 
   bool enabled() const { return (control & kEnable) != 0; }
   /// What a program may do. `negativePriority`: it handles NMI or HardFault, or FAULTMASK is set.
+  /// The region that has an address, if it is exactly one.
+  std::optional<uint8_t> regionOf(uint32_t address) const;
   Permission permission(uint32_t address, bool privileged, bool negativePriority) const;
 };
 

@@ -25,6 +25,10 @@ enum class StopReason : uint8_t {
   FetchFault,
   DataViolation,   // the memory protection unit refuses; address
   FetchViolation,  // the same for an instruction
+  SecureData,      // an access to Secure memory by a Non-secure program; address
+  SecureEntry,     // a Non-secure program branched to Secure code other than a gateway
+  SecureExit,      // a Secure program branched to Non-secure code without changing state
+  InvalidReturn,   // a function return to Secure code whose frame does not fit
   Watchpoint,  // a watched address was accessed; address, value = kWatchWrites or kWatchReads; the program
                // counter is behind the instruction
 };

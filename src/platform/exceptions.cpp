@@ -6,13 +6,24 @@ namespace {
 
 constexpr uint32_t kStackAligned = 1u << 9;  // XPSR in a frame
 constexpr uint32_t kBasicFrame = 0x20, kFpFrame = 0x68;
-constexpr uint32_t kReturnBase = 0xffffffe1, kReturnNoFp = 0x10, kReturnThread = 0x08, kReturnProcess = 0x04;
+constexpr uint32_t kCalleeFrame = 0x28, kAdditionalFpFrame = 0x40;
+/// Of EXC_RETURN: whose stack the frame is on; that R4 to R11 lie there where the default rules say so
+/// (Secure program, Non-secure handler); no floating-point state; ...
+constexpr uint32_t kReturnBase = 0xffffff80, kReturnSecureStack = 0x40, kReturnDefaultRules = 0x20,
+                   kReturnNoFp = 0x10, kReturnThread = 0x08, kReturnProcess = 0x04,
+                   kReturnSecureHandler = 0x01;
+constexpr uint32_t kSignature = 0xfefa125a, kStackedSfpa = 1u << 20;
+constexpr uint32_t kSecureStateOfFp = 1u << 26;  // FPCCR.TS
 
 // CFSR and HFSR bits.
 constexpr uint32_t kUndefinedInstruction = 1u << 16, kInvalidState = 1u << 17, kInvalidReturn = 1u << 18,
                    kNoCoprocessor = 1u << 19, kStackOverflow = 1u << 20, kUnalignedAccess = 1u << 24,
                    kDivideByZero = 1u << 25;
 constexpr uint32_t kInstructionViolation = 1u << 0, kDataViolation = 1u << 1, kManagedAddressValid = 1u << 7;
+// Of SFSR.
+constexpr uint32_t kInvalidEntry = 1u << 0, kInvalidSignature = 1u << 1, kInvalidExceptionReturn = 1u << 2,
+                   kAttributionViolation = 1u << 3, kInvalidTransition = 1u << 4,
+                   kSecureAddressValid = 1u << 6;
 constexpr uint32_t kInstructionBus = 1u << 8, kPreciseData = 1u << 9, kAddressValid = 1u << 15;
 constexpr uint32_t kForced = 1u << 30, kDebugEvent = 1u << 31;
 
@@ -48,6 +59,23 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
                       0,
                       {},
                       fmt::format("instruction fetch from 0x{:08x}, which is not executable", stop.address)};
+    case StopReason::SecureData:
+      return CpuFault{kSecureFault, kAttributionViolation | kSecureAddressValid, 0, stop.address,
+                      fmt::format("access to 0x{:08x}, which is Secure", stop.address)};
+    case StopReason::SecureEntry:
+      return CpuFault{kSecureFault,
+                      kInvalidEntry,
+                      0,
+                      {},
+                      fmt::format("Secure code at 0x{:08x} is no gateway", stop.address)};
+    case StopReason::SecureExit:
+      return CpuFault{kSecureFault,
+                      kInvalidTransition,
+                      0,
+                      {},
+                      fmt::format("Non-secure code at 0x{:08x}, run in Secure state", stop.address)};
+    case StopReason::InvalidReturn:
+      return CpuFault{kUsageFault, kInvalidReturn, 0, {}, "invalid return to a Secure function"};
     case StopReason::FetchFault:
       return CpuFault{kBusFault,
                       kInstructionBus,
@@ -62,7 +90,7 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
 }
 
 Status Exceptions::reset() {
-  const uint32_t table = system_.vectorTable();
+  const uint32_t table = system_.vectorTable(kSecure);
   const auto stack = bus_.load32(table), start = bus_.load32(table + 4);
   if (!stack || !start) return fail("there is no memory for a vector table at 0x{:08x}", table);
   State& s = core_.state;
@@ -73,87 +101,152 @@ Status Exceptions::reset() {
   return {};
 }
 
-Status Exceptions::enter(uint32_t exception) {
-  State& s = core_.state;
-  const bool thread = !s.handlerMode();
-  const bool process = s.activeStack() != 0;
-  const bool fp = (s.control[s.world] & cpu_m::kControlFpActive) != 0;
-  const uint32_t stack = s.r[13];
-  const uint32_t size = fp ? kFpFrame : kBasicFrame;
+bool Exceptions::push(uint32_t& stack, bool fp, bool calleeToo) {
+  const State& s = core_.state;
+  const bool secure = s.world == kSecure;
+  const bool allFp = fp && secure && (system_.fpccr() & kSecureStateOfFp) != 0;
+  const uint32_t size = kBasicFrame + (fp ? kFpFrame - kBasicFrame : 0) + (allFp ? kAdditionalFpFrame : 0);
   const uint32_t padding = (stack - size) & 4;
   const uint32_t frame = stack - size - padding;
-
-  const uint32_t saved = s.xpsr() | (padding != 0 ? kStackAligned : 0);
+  const bool sfpa = secure && (s.control[kSecure] & cpu_m::kControlSecureFpActive) != 0;
+  const uint32_t saved = s.xpsr() | (padding != 0 ? kStackAligned : 0) | (sfpa ? kStackedSfpa : 0);
   const uint32_t words[8] = {s.r[0], s.r[1], s.r[2], s.r[3], s.r[12], s.r[14], s.pc, saved};
   bool stored = true;
-  for (uint32_t i = 0; i < 8; ++i) stored = stored && bus_.store32(frame + 4 * i, words[i]);
+  const auto store = [&](uint32_t address, uint32_t value) {
+    stored = stored && bus_.store32(address, value);
+  };
+  for (uint32_t i = 0; i < 8; ++i) store(frame + 4 * i, words[i]);
+  for (uint32_t i = 0; fp && i < 16; ++i) store(frame + kBasicFrame + 4 * i, s.element<uint32_t>(i));
   if (fp) {
-    for (uint32_t i = 0; i < 16; ++i)
-      stored = stored && bus_.store32(frame + kBasicFrame + 4 * i, s.element<uint32_t>(i));
-    stored = stored && bus_.store32(frame + 0x60, s.fpscrWord()) && bus_.store32(frame + 0x64, s.vpr);
+    store(frame + 0x60, s.fpscrWord());
+    store(frame + 0x64, s.vpr);
   }
-  const auto vector = bus_.load32(system_.vectorTable() + 4 * exception);
+  for (uint32_t i = 16; allFp && i < 32; ++i) store(frame + kFpFrame + 4 * (i - 16), s.element<uint32_t>(i));
+  stack = frame;
+  if (calleeToo) {
+    stack -= kCalleeFrame;
+    store(stack, kSignature | (fp ? 0 : 1));
+    for (uint32_t i = 4; i < 12; ++i) store(stack + 8 + 4 * (i - 4), s.r[i]);
+  }
+  return stored;
+}
+
+Status Exceptions::enter(uint32_t exception) {
+  State& s = core_.state;
+  const World background = s.world, target = interrupts_.targetOf(exception);
+  const bool thread = !s.handlerMode();
+  const bool fp = (s.control[kSecure] & cpu_m::kControlFpActive) != 0;
+  // A Non-secure handler may not see what a Secure program has in its registers.
+  const bool hidden = background == kSecure && target == kNonSecure;
+  uint32_t stack = s.r[13];
+  const bool stored = push(stack, fp, hidden);
+  const uint32_t table = system_.vectorTable(target);
+  const auto vector = bus_.load32(table + 4 * numberOf(exception));
   if (!stored)
-    return fail("the frame of {} does not fit the stack at 0x{:08x}", exceptionName(exception), stack)
+    return fail("the frame of {} does not fit the stack at 0x{:08x}", exceptionName(exception), s.r[13])
         .at(fmt::format("pc 0x{:08x}", s.pc));
   if (!vector || *vector == 0)
-    return fail("no handler for {} in the vector table at 0x{:08x}", exceptionName(exception),
-                system_.vectorTable())
+    return fail("no handler for {} in the vector table at 0x{:08x}", exceptionName(exception), table)
         .at(fmt::format("pc 0x{:08x}", s.pc));
 
-  s.r[13] = frame;
+  s.r[13] = stack;
   s.putStack();
-  s.r[14] =
-      kReturnBase | (fp ? 0 : kReturnNoFp) | (thread ? kReturnThread : 0) | (process ? kReturnProcess : 0);
+  const bool process = (s.control[target] & cpu_m::kControlProcessStack) != 0;
+  s.r[14] = kReturnBase | (background == kSecure ? kReturnSecureStack : 0) | kReturnDefaultRules |
+            (fp ? 0 : kReturnNoFp) | (thread ? kReturnThread : 0) | (process ? kReturnProcess : 0) |
+            (target == kSecure ? kReturnSecureHandler : 0);
+  for (uint32_t i = 0; hidden && i < 13; ++i) s.r[i] = 0;
+  if (hidden && fp) {
+    const uint32_t visible = (system_.fpccr() & kSecureStateOfFp) != 0 ? 32 : 16;
+    for (uint32_t i = 0; i < visible; ++i) s.setElement<uint32_t>(i, 0);
+  }
+  if (hidden) s.setApsr(0);
   s.pc = *vector & ~1u;
   // Handlers run on the main stack, without floating-point state of their own.
-  s.control[s.world] &= ~cpu_m::kControlProcessStack;
+  s.control[target] &= ~cpu_m::kControlProcessStack;
+  s.control[kSecure] &= ~cpu_m::kControlSecureFpActive;
   setFpActive(false);
   s.it = 0;
-  s.thumb = true;
-  s.exception = exception;
+  s.thumb = (*vector & 1) != 0;
+  s.exception = numberOf(exception);
+  s.world = target;
   s.takeStack();
   core_.clearMonitor();
   interrupts_.enter(exception);
   return {};
 }
 
+std::optional<CpuFault> Exceptions::refusal(uint32_t value) const {
+  const State& s = core_.state;
+  const bool secureHandler = (value & kReturnSecureHandler) != 0;
+  if (s.world == kNonSecure && (secureHandler || (value & kReturnDefaultRules) == 0))
+    return CpuFault{kSecureFault,
+                    kInvalidExceptionReturn,
+                    0,
+                    {},
+                    "return from a Secure exception by a Non-secure handler"};
+  const uint32_t exception = ofWorld(s.exception, secureHandler ? kSecure : kNonSecure);
+  const bool thread = (value & kReturnThread) != 0;
+  if (value >= kReturnBase && interrupts_.isActive(exception) && thread == (interrupts_.active().size() == 1))
+    return std::nullopt;
+  return CpuFault{
+      kUsageFault, kInvalidReturn, 0, {}, fmt::format("invalid exception return 0x{:08x}", value)};
+}
+
 Status Exceptions::leave(uint32_t value) {
   State& s = core_.state;
-  const uint32_t exception = s.exception;
-  const bool thread = (value & kReturnThread) != 0;
-  const bool process = thread && (value & kReturnProcess) != 0;
-  if (!interrupts_.isActive(exception) || thread != (interrupts_.active().size() == 1)) {
-    CpuFault fault{
-        kUsageFault, kInvalidReturn, 0, {}, fmt::format("invalid exception return 0x{:08x}", value)};
-    return raise(fault);
-  }
-  const bool fp = (value & kReturnNoFp) == 0;
-  const uint32_t frame = s.stackPointer(s.world, process ? 1 : 0);
-  const uint32_t size = fp ? kFpFrame : kBasicFrame;
-  if (bus_.find(frame, size) == nullptr)
+  if (const auto fault = refusal(value)) return raise(*fault);
+  const World handler = (value & kReturnSecureHandler) != 0 ? kSecure : kNonSecure;
+  const World back = (value & kReturnSecureStack) != 0 ? kSecure : kNonSecure;
+  const uint32_t exception = ofWorld(s.exception, handler);
+  const bool thread = (value & kReturnThread) != 0, fp = (value & kReturnNoFp) == 0;
+  const bool calleeToo = back == kSecure && (handler == kNonSecure || (value & kReturnDefaultRules) == 0);
+  const bool allFp = fp && back == kSecure && (system_.fpccr() & kSecureStateOfFp) != 0;
+
+  s.putStack();
+  uint32_t& handlerControl = s.control[handler];
+  const uint32_t before = handlerControl;
+  handlerControl = (handlerControl & ~cpu_m::kControlProcessStack) |
+                   ((value & kReturnProcess) != 0 ? cpu_m::kControlProcessStack : 0);
+  const uint32_t which = thread && (s.control[back] & cpu_m::kControlProcessStack) != 0 ? 1 : 0;
+  uint32_t frame = s.sp[back][which];
+  const uint32_t size = (fp ? kFpFrame : kBasicFrame) + (allFp ? kAdditionalFpFrame : 0);
+  const uint32_t callee = calleeToo ? kCalleeFrame : 0;
+  if (bus_.find(frame, callee + size) == nullptr)
     return fail("return from {} to a stack at 0x{:08x}, where no memory is", exceptionName(exception), frame);
   const auto word = [&](uint32_t offset) { return *bus_.load32(frame + offset); };
+  if (calleeToo && word(0) != (kSignature | (fp ? 0 : 1))) {
+    handlerControl = before;
+    interrupts_.leave(exception);
+    return raise({kSecureFault, kInvalidSignature, 0, {}, "the Secure frame lost its signature"});
+  }
 
   interrupts_.leave(exception);
-  if (exception != kNmi) s.faultmask[s.world] = 0;
+  if (s.exception != kNmi) s.faultmask[handler] = 0;
+  for (uint32_t i = 4; calleeToo && i < 12; ++i) s.r[i] = word(8 + 4 * (i - 4));
+  frame += callee;
   for (uint32_t i = 0; i < 4; ++i) s.r[i] = word(4 * i);
   s.r[12] = word(0x10);
   s.r[14] = word(0x14);
   s.pc = word(0x18) & ~1u;
   const uint32_t saved = word(0x1c);
+  for (uint32_t i = 0; fp && i < 16; ++i) s.setElement<uint32_t>(i, word(kBasicFrame + 4 * i));
+  for (uint32_t i = 16; allFp && i < 32; ++i) s.setElement<uint32_t>(i, word(kFpFrame + 4 * (i - 16)));
   if (fp) {
-    for (uint32_t i = 0; i < 16; ++i) s.setElement<uint32_t>(i, word(kBasicFrame + 4 * i));
     s.setFpscrWord(word(0x60));
     if (core_.has(cpu_m::kMve)) s.vpr = word(0x64);
   }
-  s.putStack();
   s.setXpsr(saved);
-  s.exception = thread ? 0 : interrupts_.active().back();
-  uint32_t& control = s.control[s.world];
-  control = (control & ~cpu_m::kControlProcessStack) | (process ? cpu_m::kControlProcessStack : 0);
+  // 1 for handlers that called a Non-secure function.
+  const uint32_t interrupted = thread ? 0 : numberOf(interrupts_.active().back());
+  if (s.exception != 1 || thread) s.exception = interrupted;
+  s.world = back;
+  uint32_t& control = s.control[kSecure];
+  if (back == kSecure)
+    control = (control & ~cpu_m::kControlSecureFpActive) |
+              ((saved & kStackedSfpa) != 0 ? cpu_m::kControlSecureFpActive : 0);
   setFpActive(fp);
-  s.sp[s.world][process ? 1 : 0] = frame + size + ((saved & kStackAligned) != 0 ? 4 : 0);
+  s.sp[back][which] = frame + size + ((saved & kStackAligned) != 0 ? 4 : 0);
   s.takeStack();
   core_.clearMonitor();
   return {};
@@ -167,15 +260,26 @@ void Exceptions::setFpActive(bool active) {
 
 Status Exceptions::raise(const CpuFault& fault) {
   FaultRegisters& state = system_.faults();
-  state.cfsr |= fault.cfsr;
+  const World world = core_.state.world;
   state.hfsr |= fault.hfsr;
-  if (fault.address) (fault.kind == kMemManage ? state.mmfar : state.bfar) = *fault.address;
-  uint32_t exception = fault.kind;
+  if (fault.kind == kSecureFault) {
+    state.sfsr |= fault.cfsr;
+    if (fault.address) state.sfar = *fault.address;
+  } else {
+    // What BusFaults tell is in one place for both worlds.
+    state.cfsr[fault.kind == kBusFault ? kSecure : world] |= fault.cfsr;
+    if (fault.address) (fault.kind == kMemManage ? state.mmfar[world] : state.bfar) = *fault.address;
+  }
+  uint32_t exception = ofWorld(fault.kind, world);
   const int now = interrupts_.executionPriority(core_.state);
-  if (exception != kHardFault &&
+  if (fault.kind != kHardFault &&
       (!interrupts_.enabled(exception) || interrupts_.groupPriority(exception) >= now)) {
-    exception = kHardFault;
+    // A SecureFault stays Secure; so does everything unless faults are given to the Non-secure world.
+    const bool stays = fault.kind == kSecureFault || !interrupts_.faultsNonSecure();
+    exception = ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(exception));
     state.hfsr |= kForced;
+  } else if (fault.kind == kHardFault && !interrupts_.faultsNonSecure()) {
+    exception = kHardFault;
   }
   if (interrupts_.groupPriority(exception) >= now) {
     return fail("{}, while {} is handled: the core locks up", fault.what,

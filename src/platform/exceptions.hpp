@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exception entry and return of a Cortex-M in the Secure state, and faults. Frames are always written whole
-// (no lazy floating-point stacking).
+// Exception entry and return of a Cortex-M in both worlds, and faults. Frames are always written whole (no
+// lazy floating-point stacking).
 #pragma once
 
 #include <optional>
@@ -13,9 +13,10 @@ namespace carina::platform {
 
 /// A fault as the firmware is told of it.
 struct CpuFault {
-  Exception kind = kHardFault;      // kUsageFault, kBusFault or kMemManage; kHardFault with hfsr set
-  uint32_t cfsr = 0, hfsr = 0;      // bits to set
-  std::optional<uint32_t> address;  // for BFAR or MMFAR
+  Exception kind =
+      kHardFault;  // kUsageFault, kBusFault, kMemManage or kSecureFault; kHardFault with hfsr set
+  uint32_t cfsr = 0, hfsr = 0;      // bits to set (of a SecureFault: cfsr is SFSR)
+  std::optional<uint32_t> address;  // for BFAR, MMFAR or SFAR
   std::string what;                 // "undefined instruction"
 };
 /// The fault that a stop of the CPU amounts to; nothing when the stop is no fault.
@@ -39,6 +40,10 @@ class Exceptions {
 
  private:
   void setFpActive(bool active);
+  /// Puts the frame of `exception` on the stack; false: it does not fit.
+  bool push(uint32_t& stack, bool fp, bool calleeToo);
+  /// Why a return with this EXC_RETURN is invalid; nothing when it is not.
+  std::optional<CpuFault> refusal(uint32_t value) const;
 
   const Bus& bus_;
   SystemSpace& system_;

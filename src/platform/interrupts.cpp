@@ -8,6 +8,7 @@
 namespace carina::platform {
 
 std::string exceptionName(uint32_t exception) {
+  if (exception >= kNonSecureBank) return "Non-secure " + exceptionName(numberOf(exception));
   switch (exception) {
     case kNmi:
       return "NMI";
@@ -19,6 +20,8 @@ std::string exceptionName(uint32_t exception) {
       return "BusFault";
     case kUsageFault:
       return "UsageFault";
+    case kSecureFault:
+      return "SecureFault";
     case kSvcall:
       return "SVCall";
     case kDebugMonitor:
@@ -34,7 +37,21 @@ std::string exceptionName(uint32_t exception) {
 }
 
 Interrupts::Interrupts() {
-  for (const uint32_t always : {kReset, kNmi, kHardFault, kSvcall, kPendSv, kSysTick}) enabled_.set(always);
+  for (const uint32_t always : {kReset, kNmi, kHardFault, kSvcall, kPendSv, kSysTick}) {
+    enabled_.set(always);
+    if (isBanked(always) && always != kHardFault) enabled_.set(always + kNonSecureBank);
+  }
+}
+
+void Interrupts::setFaultsNonSecure(bool on) {
+  faultsNonSecure_ = on;
+  enabled_.set(kHardFault + kNonSecureBank, on);
+}
+
+World Interrupts::targetOf(uint32_t exception) const {
+  if (exception >= kNonSecureBank) return kNonSecure;
+  if (exception == kNmi || exception == kBusFault) return faultsNonSecure_ ? kNonSecure : kSecure;
+  return nonSecure_[exception] ? kNonSecure : kSecure;
 }
 
 void Interrupts::unpend(uint32_t exception) {
@@ -62,25 +79,36 @@ void Interrupts::leave(uint32_t exception) {
   if (line_[exception]) pending_.set(exception);
 }
 
-int Interrupts::groupOf(int priority) const {
-  return priority & ~((2 << group_) - 1);
+int Interrupts::groupOf(int priority, World world) const {
+  return priority & ~((2 << group_[world]) - 1);
+}
+
+int Interrupts::scaled(int priority, World world) const {
+  return world == kNonSecure && secureFirst_ ? priority >> 1 | 0x80 : priority;
 }
 
 int Interrupts::groupPriority(uint32_t exception) const {
   if (exception == kReset) return -4;
   if (exception == kNmi) return -2;
-  if (exception == kHardFault) return -1;
-  return groupOf(priority_[exception]);
+  if (exception == kHardFault) return faultsNonSecure_ ? -3 : -1;
+  if (exception == kHardFault + kNonSecureBank) return -1;
+  const World world = targetOf(exception);
+  return scaled(groupOf(priority_[exception], world), world);
 }
 
 int Interrupts::executionPriority(const State& registers, bool masked) const {
   int lowest = kIdlePriority;
   for (const uint32_t exception : active_) lowest = std::min(lowest, groupPriority(exception));
   if (!masked) return lowest;
-  if (const int base = static_cast<int>(registers.basepri[registers.world] & kPriorityMask); base != 0)
-    lowest = std::min(lowest, groupOf(base));
-  if ((registers.primask[registers.world] & 1) != 0) lowest = std::min(lowest, 0);
-  if ((registers.faultmask[registers.world] & 1) != 0) lowest = std::min(lowest, -1);
+  for (const World world : {kNonSecure, kSecure}) {
+    const int none = scaled(0, world);
+    if (const int base = static_cast<int>(registers.basepri[world] & kPriorityMask); base != 0)
+      lowest = std::min(lowest, scaled(groupOf(base, world), world));
+    if ((registers.primask[world] & 1) != 0) lowest = std::min(lowest, none);
+    if ((registers.faultmask[world] & 1) == 0) continue;
+    const int fault = world == kSecure ? (faultsNonSecure_ ? -3 : -1) : faultsNonSecure_ ? -1 : none;
+    lowest = std::min(lowest, fault);
+  }
   return lowest;
 }
 
@@ -88,10 +116,15 @@ std::optional<uint32_t> Interrupts::first() const {
   const auto ready = pending_ & enabled_;
   std::optional<uint32_t> best;
   if (ready.none()) return best;
-  const auto rank = [&](uint32_t e) { return e <= kHardFault ? groupPriority(e) : int{priority_[e]}; };
+  const auto rank = [&](uint32_t e) {
+    return numberOf(e) <= kHardFault ? groupPriority(e) : scaled(priority_[e], targetOf(e));
+  };
+  const auto before = [&](uint32_t a, uint32_t b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : numberOf(a) < numberOf(b);
+  };
   for (size_t e = ready._Find_first(); e < ready.size(); e = ready._Find_next(e)) {
     const auto exception = static_cast<uint32_t>(e);
-    if (!best || rank(exception) < rank(*best)) best = exception;
+    if (!best || before(exception, *best)) best = exception;
   }
   return best;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which exceptions are pending, enabled and active, and which comes next: the priority logic of an Armv8-M
-// interrupt controller without security states.
+// interrupt controller with both security states.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace carina::platform {
 
-/// Exception numbers; external interrupt n is kExternal + n.
+/// Exception numbers; external interrupt n is kExternal + n. Of those that exist in both worlds, the
+/// Non-secure one is the number + kNonSecureBank.
 enum Exception : uint32_t {
   kReset = 1,
   kNmi = 2,
@@ -21,6 +22,7 @@ enum Exception : uint32_t {
   kMemManage = 4,
   kBusFault = 5,
   kUsageFault = 6,
+  kSecureFault = 7,
   kSvcall = 11,
   kDebugMonitor = 12,
   kPendSv = 14,
@@ -29,6 +31,19 @@ enum Exception : uint32_t {
 };
 constexpr uint32_t kInterruptLines = 480;
 constexpr uint32_t kExceptions = kExternal + kInterruptLines;
+constexpr uint32_t kNonSecureBank = 512;
+/// Whether an exception exists in both worlds.
+constexpr bool isBanked(uint32_t number) {
+  return number == kHardFault || number == kMemManage || number == kUsageFault || number == kSvcall ||
+         number == kPendSv || number == kSysTick;
+}
+/// The exception `number` of a world.
+constexpr uint32_t ofWorld(uint32_t number, World world) {
+  return isBanked(number) && world == kNonSecure ? number + kNonSecureBank : number;
+}
+constexpr uint32_t numberOf(uint32_t exception) {
+  return exception & (kNonSecureBank - 1);
+}
 /// "SysTick", "interrupt 56".
 std::string exceptionName(uint32_t exception);
 
@@ -51,8 +66,20 @@ class Interrupts {
   bool enabled(uint32_t exception) const { return enabled_[exception]; }
   void setPriority(uint32_t exception, uint8_t value) { priority_[exception] = value & kPriorityMask; }
   uint8_t priority(uint32_t exception) const { return priority_[exception]; }
-  void setPriorityGroup(uint32_t group) { group_ = group & 7; }
-  uint32_t priorityGroup() const { return group_; }
+  void setPriorityGroup(uint32_t group, World world = kSecure) { group_[world] = group & 7; }
+  uint32_t priorityGroup(World world = kSecure) const { return group_[world]; }
+  /// AIRCR.PRIS: Non-secure exceptions have the lower half of the priorities.
+  void setSecureFirst(bool on) { secureFirst_ = on; }
+  bool secureFirst() const { return secureFirst_; }
+  /// AIRCR.BFHFNMINS: NMI and BusFault are Non-secure, and there is a Non-secure HardFault.
+  void setFaultsNonSecure(bool on);
+  bool faultsNonSecure() const { return faultsNonSecure_; }
+  /// NVIC_ITNS: the world that an interrupt belongs to.
+  void setTarget(uint32_t interrupt, World world) {
+    nonSecure_.set(kExternal + interrupt, world == kNonSecure);
+  }
+  /// The world whose handler an exception has.
+  World targetOf(uint32_t exception) const;
 
   /// Exceptions being handled, the outermost first.
   const std::vector<uint32_t>& active() const { return active_; }
@@ -72,12 +99,16 @@ class Interrupts {
   bool maskedOnly(const State& registers) const;
 
  private:
-  int groupOf(int priority) const;
+  static constexpr uint32_t kIds = 2 * kNonSecureBank;
+  int groupOf(int priority, World world) const;
+  /// A priority of a world among those of both.
+  int scaled(int priority, World world) const;
 
-  std::bitset<kExceptions> pending_, enabled_, line_;
-  std::array<uint8_t, kExceptions> priority_{};
+  std::bitset<kIds> pending_, enabled_, line_, nonSecure_;
+  std::array<uint8_t, kIds> priority_{};
   std::vector<uint32_t> active_;
-  uint32_t group_ = 0;
+  uint32_t group_[2] = {};
+  bool secureFirst_ = false, faultsNonSecure_ = false;
 };
 
 }  // namespace carina::platform

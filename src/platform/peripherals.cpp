@@ -11,7 +11,8 @@ constexpr size_t kMaxUnknown = 64;
 const Peripherals::Entry* Peripherals::find(uint32_t address) const {
   const uint32_t plain = address & ~kSecureBit;
   for (const Entry& entry : entries_) {
-    if (plain >= entry.base && plain - entry.base < entry.size) return &entry;
+    const uint32_t at = (entry.base & kSecureBit) != 0 ? address : plain;
+    if (at >= entry.base && at - entry.base < entry.size) return &entry;
   }
   return nullptr;
 }
@@ -24,7 +25,7 @@ void Peripherals::noteUnknown(uint32_t address) {
 
 std::string Peripherals::placeOf(uint32_t address) const {
   if (const Entry* entry = find(address); entry != nullptr && address < kPrivate)
-    return fmt::format("{}+0x{:x}", entry->name, (address & ~kSecureBit) - entry->base);
+    return fmt::format("{}+0x{:x}", entry->name, (address & ~kSecureBit) - (entry->base & ~kSecureBit));
   return fmt::format("0x{:08x}", address);
 }
 
@@ -33,7 +34,7 @@ uint32_t Peripherals::read(uint32_t address, uint32_t size) {
   if (address >= kPrivate) {
     value = system_.read(address, size);
   } else if (const Entry* entry = find(address)) {
-    const uint32_t offset = (address & ~kSecureBit) - entry->base;
+    const uint32_t offset = (address & ~kSecureBit) - (entry->base & ~kSecureBit);
     value = entry->peripheral->read(offset & ~3u) >> 8 * (offset & 3);
     if (size < 4) value &= (1u << 8 * size) - 1;
   } else {
@@ -49,7 +50,7 @@ void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
     system_.write(address, size, value);
   } else if (const Entry* entry = find(address)) {
     // Buses of these peripherals carry words; a smaller store brings zeros in its other bytes.
-    const uint32_t offset = (address & ~kSecureBit) - entry->base;
+    const uint32_t offset = (address & ~kSecureBit) - (entry->base & ~kSecureBit);
     entry->peripheral->write(offset & ~3u, value << 8 * (offset & 3));
   } else {
     noteUnknown(address);

@@ -21,6 +21,10 @@ class Peripherals final : public cpu_m::Devices {
   void add(uint32_t base, uint32_t size, std::string name, Peripheral& peripheral) {
     entries_.push_back({base, size, std::move(name), &peripheral});
   }
+  /// The same for a peripheral that is only at its Secure address.
+  void addSecure(uint32_t base, uint32_t size, std::string name, Peripheral& peripheral) {
+    entries_.insert(entries_.begin(), {base | kSecureBit, size, std::move(name), &peripheral});
+  }
   uint32_t read(uint32_t address, uint32_t size) override;
   void write(uint32_t address, uint32_t size, uint32_t value) override;
   bool stopWanted() const override { return stopWanted_ && stopWanted_(); }

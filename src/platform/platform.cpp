@@ -32,8 +32,9 @@ constexpr uint16_t kBranchToSelf = 0xe7fe;
 constexpr size_t kMaxFaultNotes = 8;
 /// Events without effect before a wait counts as endless.
 constexpr int kIdleEvents = 1000;
-constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000, kNpuSize = 0x2000,
-                   kTimingAdapterSize = 0x100;
+constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000,
+                   kSecurityConfiguration = 0x40080000, kSecurityConfigurationSize = 0x1000,
+                   kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
 
 class System {
  public:
@@ -62,7 +63,7 @@ class System {
   void send(uint32_t uart, char byte);
   void useTimingAdapters(npu::Npu& npu);
   uint64_t nextEvent() const {
-    return std::min({system_.sysTick().nextEvent(), npu_.nextEvent(), uarts_[0]->nextEvent()});
+    return std::min({system_.nextEvent(), npu_.nextEvent(), uarts_[0]->nextEvent()});
   }
   void advance();
   bool stopWanted();
@@ -98,6 +99,7 @@ class System {
   std::array<TimingAdapter, 2> timingAdapters_;
   FpgaIo fpgaIo_;
   ConfigurationController scc_;
+  SecurityConfiguration security_{[this](uint32_t bits) { system_.setCallable(bits); }};
   std::vector<std::unique_ptr<Uart>> uarts_;
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
@@ -130,6 +132,7 @@ void System::addPeripherals() {
     peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i), timingAdapters_[i]);
   peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
   peripherals_.add(board.scc, kSccSize, "scc", scc_);
+  peripherals_.addSecure(kSecurityConfiguration, kSecurityConfigurationSize, "sacfg", security_);
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
   peripherals_.setStopWanted([this] { return stopWanted(); });
@@ -199,7 +202,7 @@ void System::useTimingAdapters(npu::Npu& npu) {
 
 void System::advance() {
   const uint64_t now = clock_.now();
-  system_.sysTick().advance(now);
+  system_.advance(now);
   npu_.advance(now);
   uarts_[0]->advance(now);
 }
@@ -259,7 +262,8 @@ bool System::stuck() const {
 
 Status System::take(uint32_t exception) {
   trace("take  {} (vector 0x{:08x})", exceptionName(exception),
-        bus_.load32(system_.vectorTable() + 4 * exception).value_or(0));
+        bus_.load32(system_.vectorTable(interrupts_.targetOf(exception)) + 4 * numberOf(exception))
+            .value_or(0));
   event_ = true;
   return exceptions_.enter(exception);
 }
@@ -267,11 +271,12 @@ Status System::take(uint32_t exception) {
 Status System::raise(const CpuFault& fault) {
   const uint32_t pc = core_.state.pc;
   trace("fault {} at {}", fault.what, here());
+  const World world = core_.state.world;
   const Status status = exceptions_.raise(fault);
+  const uint32_t faultStatus = system_.faults().cfsr[world];
   if (debug_) debug_->noteFault(fault.kind == kUsageFault);
   if (outcome_.faults.size() < kMaxFaultNotes)
-    outcome_.faults.push_back(
-        {fault.what, pc, image_.nameOf(pc), system_.faults().cfsr, system_.faults().hfsr});
+    outcome_.faults.push_back({fault.what, pc, image_.nameOf(pc), faultStatus, system_.faults().hfsr});
   return status;
 }
 
@@ -289,7 +294,9 @@ void System::semihost() {
 void System::wait(bool forEvent) {
   for (int events = 0; !limitReached(); ++events) {
     State registers = core_.state;
-    if (!forEvent) registers.primask[registers.world] = 0;  // masked interrupts end WFI all the same
+    if (!forEvent)
+      registers.primask[kNonSecure] = registers.primask[kSecure] =
+          0;  // masked interrupts end WFI all the same
     const auto pending = interrupts_.first();
     advance();
     if (interrupts_.takeable(registers)) return;
@@ -326,8 +333,8 @@ Status System::handle(const Stop& stop) {
       event_ = false;
       return {};
     case StopReason::SupervisorCall: {
-      if (interrupts_.groupPriority(kSvcall) < interrupts_.executionPriority(core_.state))
-        return take(kSvcall);
+      const uint32_t call = ofWorld(kSvcall, core_.state.world);
+      if (interrupts_.groupPriority(call) < interrupts_.executionPriority(core_.state)) return take(call);
       return raise({kHardFault, 0, 1u << 30, {}, "SVC where its priority does not allow it"});
     }
     case StopReason::ExceptionReturn: {

@@ -15,6 +15,16 @@ constexpr uint32_t kCpuid = 0xe000ed00, kIcsr = 0xe000ed04, kVtor = 0xe000ed08, 
                    kMmfar = 0xe000ed34, kBfar = 0xe000ed38, kCpacr = 0xe000ed88;
 constexpr uint32_t kMpuType = 0xe000ed90, kMpuControl = 0xe000ed94, kMpuNumber = 0xe000ed98,
                    kMpuBase = 0xe000ed9c, kMpuEnd = 0xe000edbc;
+constexpr uint32_t kNsacr = 0xe000ed8c, kNonSecureFp = 1u << 10;
+constexpr uint32_t kSauControl = 0xe000edd0, kSauType = 0xe000edd4, kSauNumber = 0xe000edd8,
+                   kSauBase = 0xe000eddc, kSauLimit = 0xe000ede0, kSfsr = 0xe000ede4, kSfar = 0xe000ede8;
+/// Where Secure programs find the registers of the Non-secure world.
+constexpr uint32_t kNonSecureAlias = 0xe002e000, kNonSecureAliasEnd = 0xe002f000, kAliasDistance = 0x20000;
+/// Of AIRCR.
+constexpr uint32_t kSecureReset = 1u << 3, kFaultsNonSecure = 1u << 13, kSecureFirst = 1u << 14;
+constexpr uint32_t kBusFaultBits = 0xff00;  // of CFSR
+/// Regions of 256 MiB with address bit 28 set, up to 0xdfffffff, are Secure on these boards.
+constexpr uint16_t kSecureRegions = 0x2aaa;
 constexpr uint32_t kDemcr = 0xe000edfc;
 constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
@@ -26,7 +36,14 @@ constexpr uint32_t kCcrReset = 0x201;                                // bit 9: s
 constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
 
 // Register banks of the interrupt controller, 64 bytes each.
-enum Bank : uint32_t { kSetEnable, kClearEnable = 2, kSetPending = 4, kClearPending = 6, kActiveBits = 8 };
+enum Bank : uint32_t {
+  kSetEnable,
+  kClearEnable = 2,
+  kSetPending = 4,
+  kClearPending = 6,
+  kActiveBits = 8,
+  kTargets = 10
+};
 
 bool isPriority(uint32_t address) {
   return (address >= kNvic + kPriorityRegisters && address < kNvicEnd - 0x10) ||
@@ -44,8 +61,7 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
       {kFpccr, 0xc0000004},
       {0xe000ef38, 0} /* FPCAR */,
       {kFpdscr, kNoTail},
-      {0xe000ed8c, 0} /* NSACR */,
-      {0xe000edd0, 0} /* SAU_CTRL */,
+      {kNsacr, 0},
       {0xe000e008, 0} /* ACTLR */,
       {0xe000ed3c, 0} /* AFSR */,
       {0xe001e300, 0} /* CPDLPSTATE */,
@@ -57,69 +73,101 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
 }  // namespace
 
 SystemSpace::SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts, Core& core)
-    : board_(board), interrupts_(interrupts), core_(core), sysTick_(clock, interrupts), counters_(clock) {
-  core_.setCoprocessorAccess(readWord(kCpacr));
-  core_.setDefaultFpscr(readWord(kFpdscr));
+    : board_(board),
+      interrupts_(interrupts),
+      core_(core),
+      sysTicks_{SysTick(clock, interrupts, kNonSecure), SysTick(clock, interrupts, kSecure)},
+      counters_(clock) {
+  core_.setCoprocessorAccess(stored(kSecure, kCpacr));
+  core_.setDefaultFpscr(stored(kSecure, kFpdscr));
+  core_.changeSau().secureRegions = kSecureRegions;
+}
+
+void SystemSpace::setCallable(uint32_t bits) {
+  core_.changeSau().callableRegions = static_cast<uint16_t>((bits & 1) << 1 | (bits >> 1 & 1) << 3);
 }
 
 uint32_t SystemSpace::read(uint32_t address, uint32_t size) {
+  World world = core_.state.world;
+  if (address >= kNonSecureAlias && address < kNonSecureAliasEnd) {
+    if (world == kNonSecure) return 0;
+    world = kNonSecure;
+    address -= kAliasDistance;
+  }
   const uint32_t shift = 8 * (address & 3);
-  const uint32_t word = readWord(address & ~3u) >> shift;
+  const uint32_t word = readWord(world, address & ~3u) >> shift;
   return size == 4 ? word : word & ((1u << 8 * size) - 1);
 }
 
 void SystemSpace::write(uint32_t address, uint32_t size, uint32_t value) {
+  World world = core_.state.world;
+  if (address >= kNonSecureAlias && address < kNonSecureAliasEnd) {
+    if (world == kNonSecure) return;
+    world = kNonSecure;
+    address -= kAliasDistance;
+  }
   const uint32_t word = address & ~3u, shift = 8 * (address & 3);
   if (size == 4) {
-    writeWord(word, value);
+    writeWord(world, word, value);
     return;
   }
   const uint32_t mask = (1u << 8 * size) - 1;
   // Priorities are bytes; elsewhere the bytes not written count as 0, which write-one-to-clear registers
   // like.
-  const uint32_t rest = isPriority(word) ? readWord(word) & ~(mask << shift) : 0;
-  writeWord(word, rest | (value & mask) << shift);
+  const uint32_t rest = isPriority(word) ? readWord(world, word) & ~(mask << shift) : 0;
+  writeWord(world, word, rest | (value & mask) << shift);
 }
 
 // --- interrupt controller
 
-uint32_t SystemSpace::readInterrupts(uint32_t offset) const {
+uint32_t SystemSpace::readInterrupts(World world, uint32_t offset) const {
   uint32_t value = 0;
+  // Secure interrupts do not exist for Non-secure programs.
+  const auto visible = [&](uint32_t line) {
+    return line < kInterruptLines &&
+           (world == kSecure || interrupts_.targetOf(kExternal + line) == kNonSecure);
+  };
   if (offset >= kPriorityRegisters) {
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t line = offset - kPriorityRegisters + i;
-      if (line < kInterruptLines) value |= uint32_t{interrupts_.priority(kExternal + line)} << 8 * i;
+      if (visible(line)) value |= uint32_t{interrupts_.priority(kExternal + line)} << 8 * i;
     }
     return value;
   }
   const uint32_t bank = offset / 64;
   for (uint32_t i = 0; i < 32; ++i) {
     const uint32_t line = offset % 64 * 8 + i;
-    if (line >= kInterruptLines) break;
+    if (!visible(line)) continue;
     const uint32_t exception = kExternal + line;
-    const bool on = bank / 2 == 0   ? interrupts_.enabled(exception)
-                    : bank / 2 == 2 ? interrupts_.pending(exception)
-                    : bank / 2 == 4 ? interrupts_.isActive(exception)
-                                    : false;
+    const bool on = bank / 2 == 0      ? interrupts_.enabled(exception)
+                    : bank / 2 == 2    ? interrupts_.pending(exception)
+                    : bank / 2 == 4    ? interrupts_.isActive(exception)
+                    : bank == kTargets ? world == kSecure && interrupts_.targetOf(exception) == kNonSecure
+                                       : false;
     value |= (on ? 1u : 0u) << i;
   }
   return value;
 }
 
-void SystemSpace::writeInterrupts(uint32_t offset, uint32_t value) {
+void SystemSpace::writeInterrupts(World world, uint32_t offset, uint32_t value) {
+  const auto visible = [&](uint32_t line) {
+    return line < kInterruptLines &&
+           (world == kSecure || interrupts_.targetOf(kExternal + line) == kNonSecure);
+  };
   if (offset >= kPriorityRegisters) {
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t line = offset - kPriorityRegisters + i;
-      if (line < kInterruptLines)
-        interrupts_.setPriority(kExternal + line, static_cast<uint8_t>(value >> 8 * i));
+      if (visible(line)) interrupts_.setPriority(kExternal + line, static_cast<uint8_t>(value >> 8 * i));
     }
     return;
   }
   const uint32_t bank = offset / 64;
   for (uint32_t i = 0; i < 32; ++i) {
     const uint32_t line = offset % 64 * 8 + i;
-    if (line >= kInterruptLines) break;
-    if ((value >> i & 1) == 0) continue;
+    if (!visible(line)) continue;
+    const bool on = (value >> i & 1) != 0;
+    if (bank == kTargets && world == kSecure) interrupts_.setTarget(line, on ? kNonSecure : kSecure);
+    if (!on) continue;
     const uint32_t exception = kExternal + line;
     if (bank == kSetEnable) interrupts_.enable(exception, true);
     if (bank == kClearEnable) interrupts_.enable(exception, false);
@@ -128,110 +176,228 @@ void SystemSpace::writeInterrupts(uint32_t offset, uint32_t value) {
   }
 }
 
+uint32_t SystemSpace::readPriorities(World world, uint32_t first) const {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t exception = ofWorld(first + i, world);
+    if (interrupts_.targetOf(exception) == world || world == kSecure)
+      value |= uint32_t{interrupts_.priority(exception)} << 8 * i;
+  }
+  return value;
+}
+
+void SystemSpace::writePriorities(World world, uint32_t first, uint32_t value) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t exception = ofWorld(first + i, world);
+    if (interrupts_.targetOf(exception) == world || world == kSecure)
+      interrupts_.setPriority(exception, static_cast<uint8_t>(value >> 8 * i));
+  }
+}
+
 // --- system control block
 
-uint32_t SystemSpace::readIcsr() const {
+uint32_t SystemSpace::readIcsr(World world) const {
   const auto& active = interrupts_.active();
-  uint32_t value = active.empty() ? 0 : active.back();
+  uint32_t value = core_.state.exception;
   if (active.size() <= 1) value |= 1u << 11;  // RETTOBASE
-  if (const auto next = interrupts_.first()) value |= *next << 12;
+  if (const auto next = interrupts_.first()) {
+    // What is Secure is exception 1 to a Non-secure program.
+    const bool hidden = world == kNonSecure && interrupts_.targetOf(*next) == kSecure;
+    value |= (hidden ? 1 : numberOf(*next)) << 12;
+  }
   bool external = false;
   for (uint32_t line = 0; line < kInterruptLines && !external; ++line)
     external = interrupts_.pending(kExternal + line);
   if (external) value |= 1u << 22;
-  if (interrupts_.pending(kSysTick)) value |= 1u << 26;
-  if (interrupts_.pending(kPendSv)) value |= 1u << 28;
-  if (interrupts_.pending(kNmi)) value |= 1u << 31;
+  if (interrupts_.pending(ofWorld(kSysTick, world))) value |= 1u << 26;
+  if (interrupts_.pending(ofWorld(kPendSv, world))) value |= 1u << 28;
+  if (interrupts_.pending(kNmi) && interrupts_.targetOf(kNmi) <= world) value |= 1u << 31;
   return value;
 }
 
-uint32_t SystemSpace::readShcsr() const {
+void SystemSpace::writeIcsr(World world, uint32_t value) {
+  const uint32_t pendSv = ofWorld(kPendSv, world), sysTick = ofWorld(kSysTick, world);
+  if ((value >> 31 & 1) != 0 && interrupts_.targetOf(kNmi) <= world) interrupts_.pend(kNmi);
+  if ((value >> 28 & 1) != 0) interrupts_.pend(pendSv);
+  if ((value >> 27 & 1) != 0) interrupts_.unpend(pendSv);
+  if ((value >> 26 & 1) != 0) interrupts_.pend(sysTick);
+  if ((value >> 25 & 1) != 0) interrupts_.unpend(sysTick);
+}
+
+uint32_t SystemSpace::readAircr(World world) const {
+  uint32_t value = 0xfa050000u | interrupts_.priorityGroup(world) << 8;
+  if (interrupts_.faultsNonSecure()) value |= kFaultsNonSecure;
+  if (interrupts_.secureFirst() && world == kSecure) value |= kSecureFirst;
+  if (secureReset_ && world == kSecure) value |= kSecureReset;
+  return value;
+}
+
+void SystemSpace::writeAircr(World world, uint32_t value) {
+  if (value >> 16 != 0x05fa) return;
+  interrupts_.setPriorityGroup(value >> 8 & 7, world);
+  if ((value & 1u << 2) != 0 && (world == kSecure || !secureReset_)) resetRequested_ = true;
+  if (world != kSecure) return;
+  interrupts_.setFaultsNonSecure((value & kFaultsNonSecure) != 0);
+  interrupts_.setSecureFirst((value & kSecureFirst) != 0);
+  secureReset_ = (value & kSecureReset) != 0;
+}
+
+uint32_t SystemSpace::readShcsr(World world) const {
   uint32_t value = 0;
   const auto set = [&](bool on, uint32_t bit) { value |= (on ? 1u : 0u) << bit; };
-  set(interrupts_.isActive(kMemManage), 0);
-  set(interrupts_.isActive(kBusFault), 1);
-  set(interrupts_.isActive(kHardFault), 2);
-  set(interrupts_.isActive(kUsageFault), 3);
-  set(interrupts_.isActive(kSvcall), 7);
-  set(interrupts_.isActive(kPendSv), 10);
-  set(interrupts_.isActive(kSysTick), 11);
-  set(interrupts_.enabled(kMemManage), 16);
-  set(interrupts_.enabled(kBusFault), 17);
-  set(interrupts_.enabled(kUsageFault), 18);
+  const auto active = [&](uint32_t number) { return interrupts_.isActive(ofWorld(number, world)); };
+  const bool bus = world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure;
+  set(active(kMemManage), 0);
+  set(bus && active(kBusFault), 1);
+  set(active(kHardFault), 2);
+  set(active(kUsageFault), 3);
+  set(world == kSecure && active(kSecureFault), 4);
+  set(active(kSvcall), 7);
+  set(active(kPendSv), 10);
+  set(active(kSysTick), 11);
+  set(interrupts_.enabled(ofWorld(kMemManage, world)), 16);
+  set(bus && interrupts_.enabled(kBusFault), 17);
+  set(interrupts_.enabled(ofWorld(kUsageFault, world)), 18);
+  set(world == kSecure && interrupts_.enabled(kSecureFault), 19);
   return value;
 }
 
-void SystemSpace::writeShcsr(uint32_t value) {
-  interrupts_.enable(kMemManage, (value >> 16 & 1) != 0);
-  interrupts_.enable(kBusFault, (value >> 17 & 1) != 0);
-  interrupts_.enable(kUsageFault, (value >> 18 & 1) != 0);
+void SystemSpace::writeShcsr(World world, uint32_t value) {
+  const auto bit = [&](uint32_t number) { return (value >> number & 1) != 0; };
+  interrupts_.enable(ofWorld(kMemManage, world), bit(16));
+  interrupts_.enable(ofWorld(kUsageFault, world), bit(18));
+  if (world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure)
+    interrupts_.enable(kBusFault, bit(17));
+  if (world == kSecure) interrupts_.enable(kSecureFault, bit(19));
 }
 
-// --- memory protection unit
+uint32_t SystemSpace::visibleFaults(World world) const {
+  return world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure ? ~0u : ~kBusFaultBits;
+}
 
-uint32_t SystemSpace::regionAt(uint32_t address) const {
+// --- memory protection and security attribution
+
+uint32_t SystemSpace::regionAt(World world, uint32_t address) const {
   // The first pair is the selected region, the alias pairs are its neighbours in the group of four.
   const uint32_t pair = (address - kMpuBase) / 8;
-  return pair == 0 ? regionNumber_ : (regionNumber_ & ~3u) + pair;
+  return pair == 0 ? regionNumber_[world] : (regionNumber_[world] & ~3u) + pair;
 }
 
-uint32_t SystemSpace::readMpu(uint32_t address) const {
-  if (address == kMpuControl) return core_.mpu().control;
-  if (address == kMpuNumber) return regionNumber_;
-  const cpu_m::Mpu::Region& region = core_.mpu().regions[regionAt(address)];
+uint32_t SystemSpace::readMpu(World world, uint32_t address) const {
+  if (address == kMpuControl) return core_.mpu(world).control;
+  if (address == kMpuNumber) return regionNumber_[world];
+  const cpu_m::Mpu::Region& region = core_.mpu(world).regions[regionAt(world, address)];
   return address % 8 == kMpuBase % 8 ? region.base : region.limit;
 }
 
-void SystemSpace::writeMpu(uint32_t address, uint32_t value) {
+void SystemSpace::writeMpu(World world, uint32_t address, uint32_t value) {
   if (address == kMpuControl) {
-    core_.changeMpu().control = value & 7;
+    core_.changeMpu(world).control = value & 7;
   } else if (address == kMpuNumber) {
-    regionNumber_ = value % cpu_m::Mpu::kRegions;
+    regionNumber_[world] = value % cpu_m::Mpu::kRegions;
   } else {
-    cpu_m::Mpu::Region& region = core_.changeMpu().regions[regionAt(address)];
+    cpu_m::Mpu::Region& region = core_.changeMpu(world).regions[regionAt(world, address)];
     (address % 8 == kMpuBase % 8 ? region.base : region.limit) = value;
+  }
+}
+
+uint32_t SystemSpace::readSau(uint32_t address) const {
+  switch (address) {
+    case kSauControl:
+      return core_.sau().control;
+    case kSauType:
+      return cpu_m::Sau::kRegions;
+    case kSauNumber:
+      return sauRegion_;
+    case kSauBase:
+      return core_.sau().regions[sauRegion_].base;
+    case kSauLimit:
+      return core_.sau().regions[sauRegion_].limit;
+    case kSfsr:
+      return faults_.sfsr;
+    default:
+      return faults_.sfar;
+  }
+}
+
+void SystemSpace::writeSau(uint32_t address, uint32_t value) {
+  switch (address) {
+    case kSauControl:
+      core_.changeSau().control = value & 3;
+      break;
+    case kSauNumber:
+      sauRegion_ = value % cpu_m::Sau::kRegions;
+      break;
+    case kSauBase:
+      core_.changeSau().regions[sauRegion_].base = value & ~31u;
+      break;
+    case kSauLimit:
+      core_.changeSau().regions[sauRegion_].limit = value & ~28u;
+      break;
+    case kSfsr:
+      faults_.sfsr &= ~value;
+      break;
+    case kSfar:
+      faults_.sfar = value;
+      break;
+    default:
+      break;
   }
 }
 
 // --- all words
 
-uint32_t SystemSpace::readWord(uint32_t address) {
-  if (address >= kSysTickBase && address < kSysTickEnd) return sysTick_.read(address - kSysTickBase);
-  if (address >= kNvic && address < kNvicEnd) return readInterrupts(address - kNvic);
+uint32_t SystemSpace::stored(World world, uint32_t address) const {
+  if (const auto at = stored_[world].find(address); at != stored_[world].end()) return at->second;
+  const auto at = storedAtReset().find(address);
+  return at == storedAtReset().end() ? 0 : at->second;
+}
+
+void SystemSpace::store(World world, uint32_t address, uint32_t value) {
+  if (storedAtReset().count(address) == 0 || (world == kNonSecure && address == kNsacr)) return;
+  stored_[world][address] = value;
+  if (address == kCpacr) core_.setCoprocessorAccess(world, value);
+  if (address == kNsacr) core_.setNonSecureFloatingPoint((value & kNonSecureFp) != 0);
+  if (address == kFpdscr) core_.setDefaultFpscr(world, (value & kFpdscrBits) | kNoTail);
+  if (address == kCcr)
+    core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);
+}
+
+uint32_t SystemSpace::readWord(World world, uint32_t address) {
+  if (address >= kSysTickBase && address < kSysTickEnd) return sysTicks_[world].read(address - kSysTickBase);
+  if (address >= kNvic && address < kNvicEnd) return readInterrupts(world, address - kNvic);
   if (address >= kDwt && address < kDwt + 0x1000) return counters_.readDwt(address - kDwt);
   if (address >= kPmu && address < kPmuEnd) return counters_.readPmu(address - kPmu);
-  if (address >= kMpuControl && address < kMpuEnd) return readMpu(address);
-  if (address >= kShpr1 && address <= kShpr3) {
-    uint32_t value = 0;
-    for (uint32_t i = 0; i < 4; ++i)
-      value |= uint32_t{interrupts_.priority(4 + address - kShpr1 + i)} << 8 * i;
-    return value;
-  }
+  if (address >= kMpuControl && address < kMpuEnd) return readMpu(world, address);
+  if (address >= kSauControl && address <= kSfar) return world == kSecure ? readSau(address) : 0;
+  if (address >= kShpr1 && address <= kShpr3) return readPriorities(world, 4 + address - kShpr1);
   switch (address) {
     case kIctr:
       return kInterruptLines / 32 - 1;
     case kCpuid:
       return board_.cpuid;
     case kIcsr:
-      return readIcsr();
+      return readIcsr(world);
     case kVtor:
-      return vectorTable_;
+      return vectorTable_[world];
     case kAircr:
-      return 0xfa050000u | interrupts_.priorityGroup() << 8;
+      return readAircr(world);
     case kScr:
       return systemControl_;
     case kShcsr:
-      return readShcsr();
-    case kCfsr:
-      return faults_.cfsr;
+      return readShcsr(world);
+    case kCfsr: {
+      const uint32_t shared = faults_.cfsr[kSecure] & kBusFaultBits;
+      return (faults_.cfsr[world] | shared) & visibleFaults(world);
+    }
     case kHfsr:
       return faults_.hfsr;
     case kDfsr:
       return faults_.dfsr;
     case kMmfar:
-      return faults_.mmfar;
+      return faults_.mmfar[world];
     case kBfar:
-      return faults_.bfar;
+      return (visibleFaults(world) & kBusFaultBits) != 0 ? faults_.bfar : 0;
     case kMpuType:
       return cpu_m::Mpu::kRegions << 8;
     case kDemcr:
@@ -244,64 +410,40 @@ uint32_t SystemSpace::readWord(uint32_t address) {
     case kMvfr2:
       return 0x00000040;
     default:
-      break;
+      return stored(world, address);
   }
-  if (const auto at = stored_.find(address); at != stored_.end()) return at->second;
-  const auto at = storedAtReset().find(address);
-  return at == storedAtReset().end() ? 0 : at->second;
 }
 
-void SystemSpace::writeWord(uint32_t address, uint32_t value) {
-  if (address >= kSysTickBase && address < kSysTickEnd) {
-    sysTick_.write(address - kSysTickBase, value);
+void SystemSpace::writeWord(World world, uint32_t address, uint32_t value) {
+  if (address >= kSysTickBase && address < kSysTickEnd)
+    return sysTicks_[world].write(address - kSysTickBase, value);
+  if (address >= kNvic && address < kNvicEnd) return writeInterrupts(world, address - kNvic, value);
+  if (address >= kDwt && address < kDwt + 0x1000) return counters_.writeDwt(address - kDwt, value);
+  if (address >= kPmu && address < kPmuEnd) return counters_.writePmu(address - kPmu, value);
+  if (address >= kMpuControl && address < kMpuEnd) return writeMpu(world, address, value);
+  if (address >= kSauControl && address <= kSfar) {
+    if (world == kSecure) writeSau(address, value);
     return;
   }
-  if (address >= kNvic && address < kNvicEnd) {
-    writeInterrupts(address - kNvic, value);
-    return;
-  }
-  if (address >= kDwt && address < kDwt + 0x1000) {
-    counters_.writeDwt(address - kDwt, value);
-    return;
-  }
-  if (address >= kPmu && address < kPmuEnd) {
-    counters_.writePmu(address - kPmu, value);
-    return;
-  }
-  if (address >= kMpuControl && address < kMpuEnd) {
-    writeMpu(address, value);
-    return;
-  }
-  if (address >= kShpr1 && address <= kShpr3) {
-    for (uint32_t i = 0; i < 4; ++i)
-      interrupts_.setPriority(4 + address - kShpr1 + i, static_cast<uint8_t>(value >> 8 * i));
-    return;
-  }
+  if (address >= kShpr1 && address <= kShpr3) return writePriorities(world, 4 + address - kShpr1, value);
   switch (address) {
     case kIcsr:
-      if ((value >> 31 & 1) != 0) interrupts_.pend(kNmi);
-      if ((value >> 28 & 1) != 0) interrupts_.pend(kPendSv);
-      if ((value >> 27 & 1) != 0) interrupts_.unpend(kPendSv);
-      if ((value >> 26 & 1) != 0) interrupts_.pend(kSysTick);
-      if ((value >> 25 & 1) != 0) interrupts_.unpend(kSysTick);
-      return;
+      return writeIcsr(world, value);
     case kVtor:
-      vectorTable_ = value & ~0x7fu;
+      vectorTable_[world] = value & ~0x7fu;
       codeChanged_ = true;
       return;
     case kAircr:
-      if (value >> 16 != 0x05fa) return;
-      interrupts_.setPriorityGroup(value >> 8 & 7);
-      if ((value & 1u << 2) != 0) resetRequested_ = true;
-      return;
+      return writeAircr(world, value);
     case kScr:
       systemControl_ = value & 0x1e;
       return;
     case kShcsr:
-      writeShcsr(value);
-      return;
+      return writeShcsr(world, value);
     case kCfsr:
-      faults_.cfsr &= ~value;
+      value &= visibleFaults(world);
+      faults_.cfsr[world] &= ~value;
+      faults_.cfsr[kSecure] &= ~(value & kBusFaultBits);
       return;
     case kHfsr:
       faults_.hfsr &= ~value;
@@ -310,31 +452,24 @@ void SystemSpace::writeWord(uint32_t address, uint32_t value) {
       faults_.dfsr &= ~value;
       return;
     case kMmfar:
-      faults_.mmfar = value;
+      faults_.mmfar[world] = value;
       return;
     case kBfar:
-      faults_.bfar = value;
+      if ((visibleFaults(world) & kBusFaultBits) != 0) faults_.bfar = value;
       return;
     case kDemcr:
       counters_.writeDemcr(value);
       return;
     case kStir:
-      if ((value & 0x1ff) < kInterruptLines) interrupts_.pend(kExternal + (value & 0x1ff));
+      writeInterrupts(world, kSetPending * 64 + (value & 0x1e0) / 8, 1u << (value & 31));
       return;
     case kIciallu:
     case kIcimvau:
       codeChanged_ = true;
       return;
     default:
-      break;
-  }
-  if (storedAtReset().count(address) == 0) return;
-  stored_[address] = value;
-  if (address == kCpacr) core_.setCoprocessorAccess(value);
-  if (address == kFpdscr) core_.setDefaultFpscr((value & kFpdscrBits) | kNoTail);
-  if (address == kCcr) {
-    core_.memory.setUnalignedTraps((value & kUnalignedTrap) != 0);
-    core_.setDivideTraps((value & kDivideTrap) != 0);
+      store(world, address, value);
+      return;
   }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The private peripheral bus at 0xe0000000: interrupt controller, system control block, SysTick, cycle
-// counters, registers of the memory protection unit, caches (none).
+// The private peripheral bus at 0xe0000000, for both worlds: interrupt controller, system control block,
+// SysTick, cycle counters, registers of the memory protection unit, caches (none).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "platform/board.hpp"
@@ -11,9 +13,11 @@
 
 namespace carina::platform {
 
-/// Fault state that handlers read and exceptions set.
+/// Fault state that handlers read and exceptions set; by world where there are two. What BusFaults set in
+/// CFSR is in the Secure one.
 struct FaultRegisters {
-  uint32_t cfsr = 0, hfsr = 0, dfsr = 0, mmfar = 0, bfar = 0;
+  uint32_t cfsr[2] = {}, mmfar[2] = {};
+  uint32_t hfsr = 0, dfsr = 0, bfar = 0, sfsr = 0, sfar = 0;
 };
 
 class SystemSpace {
@@ -24,11 +28,17 @@ class SystemSpace {
   uint32_t read(uint32_t address, uint32_t size);
   void write(uint32_t address, uint32_t size, uint32_t value);
 
-  uint32_t vectorTable() const { return vectorTable_; }
-  void setVectorTable(uint32_t address) { vectorTable_ = address; }
+  uint32_t vectorTable(World world) const { return vectorTable_[world]; }
+  void setVectorTable(uint32_t address) { vectorTable_[kSecure] = vectorTable_[kNonSecure] = address; }
+  /// FPCCR of Secure programs.
+  uint32_t fpccr() const { return stored(kSecure, 0xe000ef34); }
+  /// SACFG.NSCCFG: from which Secure memory gateways may be called; bit 0 for code, 1 for data memory.
+  void setCallable(uint32_t bits);
   FaultRegisters& faults() { return faults_; }
-  SysTick& sysTick() { return sysTick_; }
-  const SysTick& sysTick() const { return sysTick_; }
+  void advance(uint64_t now) {
+    for (SysTick& sysTick : sysTicks_) sysTick.advance(now);
+  }
+  uint64_t nextEvent() const { return std::min(sysTicks_[0].nextEvent(), sysTicks_[1].nextEvent()); }
   bool sevOnPend() const { return (systemControl_ & 1u << 4) != 0; }
   /// Firmware has asked for a reset.
   bool resetRequested() const { return resetRequested_; }
@@ -41,27 +51,39 @@ class SystemSpace {
   }
 
  private:
-  uint32_t readWord(uint32_t address);
-  void writeWord(uint32_t address, uint32_t value);
-  uint32_t readInterrupts(uint32_t offset) const;
-  void writeInterrupts(uint32_t offset, uint32_t value);
-  uint32_t regionAt(uint32_t address) const;
-  uint32_t readMpu(uint32_t address) const;
-  void writeMpu(uint32_t address, uint32_t value);
-  uint32_t readIcsr() const;
-  uint32_t readShcsr() const;
-  void writeShcsr(uint32_t value);
+  uint32_t readWord(World world, uint32_t address);
+  void writeWord(World world, uint32_t address, uint32_t value);
+  uint32_t readInterrupts(World world, uint32_t offset) const;
+  void writeInterrupts(World world, uint32_t offset, uint32_t value);
+  uint32_t regionAt(World world, uint32_t address) const;
+  uint32_t readMpu(World world, uint32_t address) const;
+  void writeMpu(World world, uint32_t address, uint32_t value);
+  uint32_t readSau(uint32_t address) const;
+  void writeSau(uint32_t address, uint32_t value);
+  uint32_t readIcsr(World world) const;
+  void writeIcsr(World world, uint32_t value);
+  uint32_t readAircr(World world) const;
+  void writeAircr(World world, uint32_t value);
+  uint32_t readShcsr(World world) const;
+  void writeShcsr(World world, uint32_t value);
+  uint32_t readPriorities(World world, uint32_t first) const;
+  void writePriorities(World world, uint32_t first, uint32_t value);
+  /// Bits of CFSR that a world sees.
+  uint32_t visibleFaults(World world) const;
+  /// A register that keeps what is written.
+  uint32_t stored(World world, uint32_t address) const;
+  void store(World world, uint32_t address, uint32_t value);
 
   const Board& board_;
   Interrupts& interrupts_;
   Core& core_;
-  SysTick sysTick_;
+  std::array<SysTick, 2> sysTicks_;
   CycleCounters counters_;
   FaultRegisters faults_;
-  uint32_t vectorTable_ = 0, systemControl_ = 0;
-  bool resetRequested_ = false, codeChanged_ = false;
-  uint32_t regionNumber_ = 0;
-  std::map<uint32_t, uint32_t> stored_;  // registers that keep what is written and do nothing
+  uint32_t vectorTable_[2] = {}, systemControl_ = 0;
+  bool resetRequested_ = false, codeChanged_ = false, secureReset_ = false;
+  uint32_t regionNumber_[2] = {}, sauRegion_ = 0;
+  std::map<uint32_t, uint32_t> stored_[2];  // registers that keep what is written
 };
 
 }  // namespace carina::platform

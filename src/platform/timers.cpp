@@ -36,7 +36,7 @@ void SysTick::restart(uint64_t now, uint32_t value) {
 void SysTick::advance(uint64_t now) {
   if (zeroAt_ > now) return;
   counted_ = true;
-  if ((control_ & kInterrupts) != 0) interrupts_.pend(kSysTick);
+  if ((control_ & kInterrupts) != 0) interrupts_.pend(exception_);
   if (reload_ == 0) {
     held_ = 0;
     zeroAt_ = kNever;

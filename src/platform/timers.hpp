@@ -12,7 +12,8 @@ namespace carina::platform {
 /// Registers at offsets from 0xe000e010.
 class SysTick final : public Timed {
  public:
-  SysTick(const Clock& clock, Interrupts& interrupts) : clock_(clock), interrupts_(interrupts) {}
+  SysTick(const Clock& clock, Interrupts& interrupts, World world)
+      : clock_(clock), interrupts_(interrupts), exception_(ofWorld(kSysTick, world)) {}
 
   uint32_t read(uint32_t offset);
   void write(uint32_t offset, uint32_t value);
@@ -28,6 +29,7 @@ class SysTick final : public Timed {
 
   const Clock& clock_;
   Interrupts& interrupts_;
+  uint32_t exception_;
   uint32_t control_ = 0, reload_ = 0;
   uint32_t held_ = 0;         // value while nothing counts
   uint64_t zeroAt_ = kNever;  // when the counter next becomes 0

@@ -59,7 +59,7 @@ TEST(Mpu, PrivilegedExecuteNever) {
 
 TEST(Mpu, StopsLoadsStoresAndFetches) {
   Machine machine;
-  Mpu& mpu = machine.core.changeMpu();
+  Mpu& mpu = machine.core.changeMpu(kSecure);
   mpu.control = Mpu::kEnable;
   setRegion(mpu, 0, Machine::kCode, Machine::kCode + 0xffe0, kReadOnlyAll);
   setRegion(mpu, 1, Machine::kData, Machine::kData + 0x1e0, kReadWriteAll);
@@ -75,7 +75,7 @@ TEST(Mpu, StopsLoadsStoresAndFetches) {
   machine.put(Machine::kData, {0xbf30});
   EXPECT_EQ(machine.core.run(10).reason, StopReason::WaitForInterrupt);
   EXPECT_EQ(s.r[2], 5u);
-  machine.core.changeMpu().regions[1].base |= kNever;
+  machine.core.changeMpu(kSecure).regions[1].base |= kNever;
   s.pc = Machine::kCode;
   stop = machine.core.run(10);
   EXPECT_EQ(stop.reason, StopReason::FetchViolation);
@@ -84,7 +84,7 @@ TEST(Mpu, StopsLoadsStoresAndFetches) {
 
 TEST(Mpu, PrivilegeCountsFromTheNextInstructionOn) {
   Machine machine;
-  Mpu& mpu = machine.core.changeMpu();
+  Mpu& mpu = machine.core.changeMpu(kSecure);
   mpu.control = Mpu::kEnable | Mpu::kPrivilegedDefault;
   setRegion(mpu, 0, Machine::kCode, Machine::kCode + 0xffe0, kReadOnlyAll);
   // l: ldr r2, [r0]; ldrt r3, [r1]; msr control, r4; b l

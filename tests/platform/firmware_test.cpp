@@ -98,6 +98,11 @@ TEST_F(Firmware, AliasesAndChangedCode) {
   good("alias-300.elf");
 }
 
+TEST_F(Firmware, SecureAndNonSecurePrograms) {
+  const Observed result = good("worlds-300.elf");
+  EXPECT_THAT(result.text, StartsWith("attributes\ncalls\ninterrupts\nfaults\n"));
+}
+
 TEST_F(Firmware, RunsAreRepeatable) {
   const Observed first = good("tasks-300.elf"), second = good("tasks-300.elf");
   EXPECT_EQ(first.outcome.instructions, second.outcome.instructions);

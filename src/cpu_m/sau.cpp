@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_m/sau.hpp"
+
+namespace carina::cpu_m {
+namespace {
+
+constexpr uint32_t kGranule = 31, kPageMask = 4095;
+constexpr uint32_t kPrivatePeripherals = 0xe0000000, kPrivatePeripheralsEnd = 0xe00fffff;
+
+}  // namespace
+
+Sau::Attribution Sau::attribution(uint32_t address) const {
+  Attribution result;
+  if (address >= kPrivatePeripherals && address <= kPrivatePeripheralsEnd) {
+    result.exempt = true;
+    return result;
+  }
+  const bool boardSecure = (secureRegions >> (address >> 28) & 1) != 0;
+  const bool boardCallable = boardSecure && (callableRegions >> (address >> 28) & 1) != 0;
+  if ((control & kEnable) == 0) {
+    if ((control & kAllNonSecure) == 0) return result;
+    result.secure = boardSecure;
+    result.callable = boardCallable;
+    return result;
+  }
+  bool several = false;
+  for (uint8_t i = 0; i < kRegions; ++i) {
+    const Region& region = regions[i];
+    if ((region.limit & 1) == 0) continue;
+    const uint32_t first = region.base & ~kGranule, last = region.limit | kGranule;
+    if (first > last) continue;
+    const uint32_t page = address & ~kPageMask, pageEnd = page | kPageMask;
+    if ((first > page && first <= pageEnd) || (last >= page && last < pageEnd)) result.wholePage = false;
+    if (address < first || address > last) continue;
+    several = several || result.region.has_value();
+    result.region = i;
+  }
+  if (several) result.region.reset();
+  // Secure without a region, and where several have the address; else what the region says, unless the board
+  // is stricter.
+  const bool callable = result.region && (regions[*result.region].limit & 2) != 0;
+  const bool nonSecure = result.region && !callable;
+  result.secure = !nonSecure || boardSecure;
+  result.callable = (callable || nonSecure) && result.secure && (!boardSecure || boardCallable);
+  return result;
+}
+
+}  // namespace carina::cpu_m

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which addresses are Secure: the security attribution unit, and what the board's own attribution (IDAU)
+// says.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace carina::cpu_m {
+
+class Sau {
+ public:
+  static constexpr uint32_t kRegions = 8;
+  /// Bits of SAU_CTRL.
+  static constexpr uint32_t kEnable = 1, kAllNonSecure = 2;
+
+  struct Region {
+    uint32_t base = 0;   // BASE 31:5
+    uint32_t limit = 0;  // LIMIT 31:5, NSC 1, ENABLE 0
+  };
+  std::array<Region, kRegions> regions;
+  uint32_t control = 0;
+  /// Regions of 256 MiB (bits 31:28 of an address) that the board calls Secure, and those of them from which
+  /// Secure gateways may be called.
+  uint16_t secureRegions = 0, callableRegions = 0;
+
+  struct Attribution {
+    bool secure = true;
+    bool callable = false;          // Secure, and Non-secure callable
+    bool exempt = false;            // private peripherals: belong to both
+    bool wholePage = true;          // the same holds for all of the page (4 KiB)
+    std::optional<uint8_t> region;  // of the SAU, when exactly one has the address
+  };
+  Attribution attribution(uint32_t address) const;
+};
+
+}  // namespace carina::cpu_m

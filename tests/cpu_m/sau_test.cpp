@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_m/sau.hpp"
+
+#include <gtest/gtest.h>
+
+#include "machine.hpp"
+
+namespace carina::cpu_m {
+namespace {
+
+constexpr uint32_t kCallable = 2, kOn = 1;
+
+TEST(Sau, WhatIsInNoRegionOrInSeveralIsSecure) {
+  Sau sau;
+  EXPECT_TRUE(sau.attribution(0).secure) << "off";
+  sau.control = Sau::kAllNonSecure;
+  EXPECT_FALSE(sau.attribution(0x10000000).secure) << "off, the board decides";
+  sau.secureRegions = 1 << 1;
+  EXPECT_TRUE(sau.attribution(0x10000000).secure);
+  sau.control = Sau::kEnable;
+  sau.regions[0] = {0x00000000, 0x000fffe0 | kOn};
+  sau.regions[1] = {0x000f0000, 0x001fffe0 | kOn};
+  EXPECT_FALSE(sau.attribution(0x100).secure);
+  EXPECT_EQ(sau.attribution(0x100).region, 0);
+  EXPECT_TRUE(sau.attribution(0xf0000).secure) << "two regions";
+  EXPECT_FALSE(sau.attribution(0xf0000).region.has_value());
+  EXPECT_TRUE(sau.attribution(0x20000000).secure);
+  EXPECT_TRUE(sau.attribution(0xe000ed00).exempt);
+}
+
+TEST(Sau, TheStricterOfRegionAndBoardCounts) {
+  Sau sau;
+  sau.control = Sau::kEnable;
+  sau.secureRegions = 1 << 1;
+  sau.regions[0] = {0x10000000, 0x10000fe0 | kCallable | kOn};
+  sau.regions[1] = {0x00000000, 0x00000fe0 | kCallable | kOn};
+  EXPECT_TRUE(sau.attribution(0x10000000).secure);
+  EXPECT_FALSE(sau.attribution(0x10000000).callable) << "the board does not allow it";
+  EXPECT_TRUE(sau.attribution(0).secure);
+  EXPECT_TRUE(sau.attribution(0).callable);
+  sau.callableRegions = 1 << 1;
+  EXPECT_TRUE(sau.attribution(0x10000000).callable);
+}
+
+/// The data memory is Non-secure, code 0x10000000 to 0x10000fff too, the next page callable.
+void divide(Machine& machine) {
+  Sau& sau = machine.core.changeSau();
+  sau.control = Sau::kEnable;
+  sau.regions[0] = {Machine::kData, (Machine::kData + 0xffe0) | kOn};
+  sau.regions[1] = {Machine::kCode, (Machine::kCode + 0xfe0) | kOn};
+  sau.regions[2] = {Machine::kCode + 0x1000, (Machine::kCode + 0x1fe0) | kCallable | kOn};
+  machine.core.state.world = kNonSecure;
+  machine.core.state.sp[kSecure][0] = Machine::kData + 0x800;
+}
+
+TEST(Sau, OnlyGatewaysLeadIntoSecureCode) {
+  Machine machine;
+  divide(machine);
+  machine.put(Machine::kCode, {0x4700});                                   // bx r0
+  machine.put(Machine::kCode + 0x1000, {0xe97f, 0xe97f, 0x466a, 0xbf30});  // sg; mov r2, sp; wfi
+  machine.core.state.r[0] = Machine::kCode + 0x1005;
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::SecureEntry) << "behind the gateway";
+  machine.core.state.pc = Machine::kCode;
+  machine.core.state.r[0] = Machine::kCode + 0x3001;
+  machine.put(Machine::kCode + 0x3000, {0xe97f, 0xe97f});
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::SecureEntry) << "not callable";
+  machine.core.state.pc = Machine::kCode;
+  machine.core.state.r[0] = Machine::kCode + 0x1001;
+  machine.core.state.r[14] = 0x55;
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::WaitForInterrupt);
+  EXPECT_EQ(machine.core.state.world, kSecure);
+  EXPECT_EQ(machine.core.state.r[2], Machine::kData + 0x800) << "the Secure stack";
+  EXPECT_EQ(machine.core.state.r[14], 0x54u);
+}
+
+TEST(Sau, SecureMemoryIsNotReadAndForeignCodeNotRun) {
+  Machine machine;
+  divide(machine);
+  machine.put(Machine::kCode, {0x6801});  // ldr r1, [r0]
+  machine.core.state.r[0] = Machine::kCode + 0x2000;
+  const Stop stop = machine.core.run(10);
+  EXPECT_EQ(stop.reason, StopReason::SecureData);
+  EXPECT_EQ(stop.address, Machine::kCode + 0x2000);
+  machine.core.state.world = kSecure;
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::SecureExit);
+}
+
+TEST(Sau, NonSecureFunctionsReturnToTheirCaller) {
+  Machine machine;
+  divide(machine);
+  State& s = machine.core.state;
+  s.world = kSecure;
+  s.r[13] = Machine::kData + 0x800;
+  s.sp[kNonSecure][0] = Machine::kData + 0x400;
+  s.r[3] = Machine::kCode;
+  machine.put(Machine::kCode + 0x2000, {0x479c, 0xbf30});  // blxns r3; wfi
+  machine.put(Machine::kCode, {0x466a, 0x4770});           // mov r2, sp; bx lr
+  s.pc = Machine::kCode + 0x2000;
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::WaitForInterrupt);
+  EXPECT_EQ(s.world, kSecure);
+  EXPECT_EQ(s.pc, Machine::kCode + 0x2004);
+  EXPECT_EQ(s.r[2], Machine::kData + 0x400);
+  EXPECT_EQ(s.r[13], Machine::kData + 0x800);
+}
+
+}  // namespace
+}  // namespace carina::cpu_m
