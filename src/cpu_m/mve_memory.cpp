@@ -197,21 +197,36 @@ void interleaved(Core& core, const Op& op) {
   constexpr u32 kBytes = 16 * Registers, kPerWord = 4 / sizeof(T);
   const u32 base = s.r[op.n];
   if (op.w != 0 && op.n == 13) core.checkStack(base + kBytes);
-  T elements[16 / sizeof(T)];
   const auto each = [&](auto access) {
     for (u32 beat = 0; beat < 4; ++beat) {
       for (u32 j = 0; j < kPerWord; ++j) {
         const u32 element = kWords<Registers>[op.x][beat] * kPerWord + j;
-        access(elements[beat * kPerWord + j], base + element * static_cast<u32>(sizeof(T)),
+        access(beat * kPerWord + j, element * static_cast<u32>(sizeof(T)),
                (op.d + element % Registers) * kLanes<T> + element / Registers);
       }
     }
   };
+  const bool aligned = base % sizeof(T) == 0;
   if (Store) {
-    each([&](T&, u32 address, u32 lane) { core.memory.storeAligned<T>(address, s.element<T>(lane)); });
+    u8* host = aligned ? core.memory.writable(base, kBytes) : nullptr;
+    each([&](u32, u32 offset, u32 lane) {
+      const T value = s.element<T>(lane);
+      if (host != nullptr) {
+        std::memcpy(host + offset, &value, sizeof(T));
+      } else {
+        core.memory.storeAligned<T>(base + offset, value);
+      }
+    });
+  } else if (const u8* host = aligned ? core.memory.readable(base, kBytes) : nullptr; host != nullptr) {
+    each([&](u32, u32 offset, u32 lane) {
+      T value;
+      std::memcpy(&value, host + offset, sizeof(T));
+      s.setElement<T>(lane, value);
+    });
   } else {
-    each([&](T& element, u32 address, u32) { element = core.memory.loadAligned<T>(address); });
-    each([&](T& element, u32, u32 lane) { s.setElement<T>(lane, element); });
+    T elements[16 / sizeof(T)];  // a fault leaves the vectors as they were
+    each([&](u32 i, u32 offset, u32) { elements[i] = core.memory.loadAligned<T>(base + offset); });
+    each([&](u32 i, u32, u32 lane) { s.setElement<T>(lane, elements[i]); });
   }
   if (op.w != 0) s.r[op.n] = base + kBytes;
 }

@@ -65,25 +65,42 @@ void shiftByVector(Core& core, const Op& op) {
   advance(core.state);
 }
 
+/// All elements by one amount, as shiftElement does.
+template <bool Rounds, class T>
+Vector<T> shiftAll(const Vector<T>& m, int amount) {
+  using Wide = std::conditional_t<sizeof(T) == 4, s64, s32>;
+  Vector<T> r{};
+  if (amount >= kWidth<T> || (Rounds && -amount > kWidth<T>)) return r;
+  if (amount >= 0) {
+    for (u32 i = 0; i < kLanes<T>; ++i) r[i] = static_cast<T>(static_cast<u32>(m[i]) << amount);
+    return r;
+  }
+  const int right = -amount > kWidth<T> ? kWidth<T> : -amount;
+  const Wide half = Rounds ? Wide{1} << (right - 1) : 0;
+  for (u32 i = 0; i < kLanes<T>; ++i) r[i] = static_cast<T>((Wide{m[i]} + half) >> right);
+  return r;
+}
+
 /// Qda shifted by the lowest byte of Rm, or by an immediate in Op::x.
 template <template <bool, class> class OP, bool Rounds, bool Immediate, class T>
 void shiftByScalar(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const int amount = Immediate ? static_cast<s8>(op.x) : static_cast<s8>(core.state.r[op.m]);
   const Vector<T> m = readQ<T>(core.state, Immediate ? op.m : op.d);
-  Vector<T> r, saturations;
-  for (u32 i = 0; i < kLanes<T>; ++i) {
-    bool saturated = false;
-    r[i] = OP<Rounds, T>::run(m[i], amount, &saturated);
-    saturations[i] = saturated;
+  if constexpr (std::is_same_v<OP<Rounds, T>, Shift<Rounds, T>>) {
+    writeQ(core.state, op.d, shiftAll<Rounds>(m, amount), where);
+  } else {
+    Vector<T> r, saturations;
+    for (u32 i = 0; i < kLanes<T>; ++i) {
+      bool saturated = false;
+      r[i] = OP<Rounds, T>::run(m[i], amount, &saturated);
+      saturations[i] = saturated;
+    }
+    noteSaturation(core.state, saturations, where);
+    writeQ(core.state, op.d, r, where);
   }
-  noteSaturation(core.state, saturations, where);
-  writeQ(core.state, op.d, r, where);
   advance(core.state);
 }
-
-template <bool Rounds, class T>
-using ByVector = Shift<Rounds, T>;
 
 /// Signed elements, unsigned result.
 template <class T>
@@ -136,18 +153,21 @@ void shiftLong(Core& core, const Op& op) {
 /// elements of Qd.
 template <bool Top, bool Rounds, bool Saturates, class From, class To>
 void shiftNarrow(Core& core, const Op& op) {
+  using Lane = std::make_unsigned_t<From>;
+  using Wide = std::conditional_t<sizeof(From) == 4, s64, s32>;
   const Predicate where = begin(core).onlyAlternate<To>(Top);
   const Vector<From> m = readQ<From>(core.state, op.m);
-  Vector<To> r{}, saturations{};
+  // A narrow element is the lower or upper half of the lane that it comes from.
+  constexpr int kPlace = Top ? kWidth<To> : 0;
+  Vector<Lane> r, saturations{};
+  const Wide half = Rounds && op.x != 0 ? Wide{1} << (op.x - 1) : 0;
   for (u32 i = 0; i < kLanes<From>; ++i) {
-    s64 value = m[i];
-    if (Rounds && op.x != 0) value += s64{1} << (op.x - 1);
-    value >>= op.x;
-    const u32 to = 2 * i + Top;
-    r[to] = Saturates ? saturate<To>(value) : static_cast<To>(value);
-    saturations[to] = Saturates && r[to] != value;
+    const Wide value = (Wide{m[i]} + half) >> op.x;
+    const To narrow = Saturates ? saturate<To>(value) : static_cast<To>(value);
+    r[i] = static_cast<Lane>(u32{static_cast<std::make_unsigned_t<To>>(narrow)} << kPlace);
+    if (Saturates) saturations[i] = static_cast<Lane>(u32{narrow != value} << kPlace);
   }
-  noteSaturation(core.state, saturations, where);
+  if (Saturates) noteSaturation(core.state, std::bit_cast<Vector<To>>(saturations), where);
   writeQ(core.state, op.d, r, where);
   advance(core.state);
 }
