@@ -207,6 +207,29 @@ TEST(EthosNCompiler, MapsStayInSram) {
   expectRuns(b, target);
 }
 
+void expectRefused(const Build& build, const std::string& reason) {
+  NetworkBuilder b(DataType::S8, 3);
+  build(b);
+  const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
+  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_NE(compiled.error().str().find(reason), std::string::npos) << compiled.error().str();
+}
+
+TEST(EthosNCompiler, LimitsAreErrors) {
+  expectRefused(
+      [](NetworkBuilder& b) {
+        const int32_t x = b.input(8, 8, 16), y = b.input(8, 8, 16);
+        b.output(b.binary(Operator::Addition, x, y, 1e-9F, 9));
+      },
+      "the PLE has those between");
+  expectRefused([](NetworkBuilder& b) { b.output(b.relu(b.input(70000, 1, 1), 3, 100)); },
+                "larger than an Ethos-N");
+  expectRefused([](NetworkBuilder& b) { b.output(b.relu(b.input(8, 60000, 16), 3, 100)); }, "no stripe of");
+  expectRefused([](NetworkBuilder& b) { b.output(b.convolution(b.input(16, 16, 16), 4, 4, 16)); },
+                "Unsupported kernel size");
+}
+
 int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
   const Shape shape = b.network().tensors[static_cast<size_t>(in)].shape;
   std::mt19937& random = b.random();

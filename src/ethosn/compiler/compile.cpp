@@ -195,6 +195,26 @@ class Planned {
   std::vector<Kept> kept_;
 };
 
+/// What registers and buffer tables can say: sizes have 16 bits, bytes of a buffer 31.
+Status checkExtents(const PassList& list) {
+  constexpr int32_t kMaxExtent = 65528;
+  for (const Pass& pass : list.passes) {
+    std::vector<const FeatureMap*> maps = {&pass.output};
+    for (const FeatureMap& in : pass.inputs) maps.push_back(&in);
+    for (const FeatureMap* map : maps) {
+      const Storage& storage = list.storages[static_cast<size_t>(map->storage)];
+      const bool vector =
+          pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
+      const int32_t largest = std::max({map->height, map->width, vector ? 0 : map->channels});
+      if (largest <= kMaxExtent && storage.bytes() <= INT32_MAX) continue;
+      return fail("{}: a map of {}x{}x{} is larger than an Ethos-N can address", pass.name, map->height,
+                  map->width, map->channels)
+          .withRemedy("keep the operator on the CPU");
+    }
+  }
+  return {};
+}
+
 uint32_t aligned(uint64_t bytes) {
   return static_cast<uint32_t>((bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
 }
@@ -258,6 +278,7 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   CARINA_RETURN_IF_ERROR(requireKernels(*target.variant));
   CARINA_RETURN_IF_ERROR(checkSupport(network, target));
   CARINA_TRY(PassList passes, makePasses(network, target));
+  CARINA_RETURN_IF_ERROR(checkExtents(passes));
   Planned planned(std::move(passes), target);
   CARINA_RETURN_IF_ERROR(planned.plan());
   const PassList& list = planned.list();
@@ -281,6 +302,10 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   table(list.inputs, out.inputs);
   table(list.outputs, out.outputs);
   placeIntermediates(list, lives, buffers, out);
+  if (intermediateBytes(out) > INT32_MAX) {
+    return fail("the maps between operations take {} bytes, a network can have 2 GiB", intermediateBytes(out))
+        .withRemedy("compile the network in parts");
+  }
 
   Emitter emitter(list, target, buffers);
   for (size_t i = 0; i < list.passes.size(); ++i) {

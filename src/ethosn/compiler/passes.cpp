@@ -37,8 +37,8 @@ class PassMaker {
   Status identity(const NetworkOperation& operation);
   Status pooling(const NetworkOperation& operation);
   void slidingMaximum(const NetworkOperation& operation);
-  void binary(const NetworkOperation& operation);
-  void curve(const NetworkOperation& operation);
+  Status binary(const NetworkOperation& operation);
+  Status curve(const NetworkOperation& operation);
   Status concatenation(const NetworkOperation& operation);
   void split(const NetworkOperation& operation);
   Status transpose(const NetworkOperation& operation);
@@ -411,7 +411,15 @@ void PassMaker::slidingMaximum(const NetworkOperation& operation) {
   map(operation.outputs[0]) = out;
 }
 
-void PassMaker::binary(const NetworkOperation& operation) {
+/// A PLE kernel multiplies by 16 bits and shifts right by 1 to 32.
+Status checkPleRatio(const NetworkOperation& operation, double ratio) {
+  if (ratio > 0 && ratio < 32768) return {};
+  return fail("{}: the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
+              operation.name, operatorName(operation.operation.op), ratio)
+      .withRemedy("quantize its inputs and output to nearer ranges");
+}
+
+Status PassMaker::binary(const NetworkOperation& operation) {
   const TensorInfo &a = info(operation.inputs[0]), &b = info(operation.inputs[1]),
                    &o = info(operation.outputs[0]);
   Pass pass;
@@ -424,35 +432,42 @@ void PassMaker::binary(const NetworkOperation& operation) {
   const double first = a.quantization.scales[0], second = b.quantization.scales[0];
   if (operation.operation.op == Operator::Multiplication) {
     pass.kernel = {PleOperation::Multiplication, sign, 0, 0, 1, PleAxis::None};
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, first * second / to));
     pass.scales[0] = pleScale(first * second / to, pass.output.isSigned ? 15 : 16);
   } else {
     const bool same = a.quantization == b.quantization && a.quantization == o.quantization;
     pass.kernel = {
         same ? PleOperation::Addition : PleOperation::AdditionRescale, sign, 16, 16, 1, PleAxis::None};
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, first / to));
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, second / to));
     pass.scales = {pleScale(first / to), pleScale(second / to)};
   }
   pass.pleZeroPoints = {a.quantization.zeroPoint, b.quantization.zeroPoint};
   map(operation.outputs[0]) = pass.output;
   list_.passes.push_back(std::move(pass));
+  return {};
 }
 
 /// Leaky ReLU, sigmoid, tanh.
-void PassMaker::curve(const NetworkOperation& operation) {
+Status PassMaker::curve(const NetworkOperation& operation) {
   const TensorInfo &from = info(operation.inputs[0]), &to = info(operation.outputs[0]);
   const FeatureMap out = newMap(operation.outputs[0], operation.name);
   const PleSignedness sign = signednessOf(out.isSigned);
   const double scale = from.quantization.scales[0];
   if (operation.operation.op == Operator::LeakyRelu) {
     const double ratio = scale / to.quantization.scales[0];
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
     behind(operation, {PleOperation::LeakyRelu, sign, 16, 16, 1, PleAxis::None}, out,
            {pleScale(ratio), pleScale(static_cast<double>(operation.operation.alpha) * ratio)});
   } else {
     // 8.8 fixed point of x (tanh: 2x) times log2(e).
     const double factor = operation.operation.op == Operator::Tanh ? 2 : 1;
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, scale * factor * 370));
     behind(operation, {PleOperation::Sigmoid, sign, 16, 16, 1, PleAxis::None}, out,
            {pleScale(scale * factor * std::log2(std::exp(1.0)) * 256), PleScale{}});
   }
   map(operation.outputs[0]) = out;
+  return {};
 }
 
 /// Every input goes to its place in the output, requantized where it must be.
@@ -573,16 +588,14 @@ Status PassMaker::add(const NetworkOperation& operation) {
       return pooling(operation);
     case Operator::Addition:
     case Operator::Multiplication:
-      binary(operation);
-      return {};
+      return binary(operation);
     case Operator::Relu:
       relu(operation);
       return {};
     case Operator::LeakyRelu:
     case Operator::Sigmoid:
     case Operator::Tanh:
-      curve(operation);
-      return {};
+      return curve(operation);
     case Operator::Concatenation:
       return concatenation(operation);
     case Operator::Split:
