@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "console.hpp"
+#include "ethosn/targets/variant.hpp"
 #include "npu/target.hpp"
 
 namespace carina::app {
@@ -30,6 +31,13 @@ int printTargets() {
     fmt::print("{:<16} {:>5}  {}\n", target.name, target.macs, modesOf(target));
   }
   fmt::print("{:<16} {:>5}  no NPU: everything runs on the CPU\n", "cpu", "");
+  fmt::print("\n{:<20} {:>7} {:>9}  {}\n", "Ethos-N78", "engines", "SRAM", "compile to .encn, run, inspect");
+  for (const ethosn::Variant& variant : ethosn::allVariants()) {
+    const char* what =
+        variant.kernels ? "simulated, unverified on hardware" : "no PLE kernels: nothing can be compiled";
+    fmt::print("{:<20} {:>7} {:>5} KiB  {}\n", variant.name, variant.engines, variant.defaultSramBytes / 1024,
+               what);
+  }
   fmt::print("\n{:<28} {:>6}  {}\n", "system configuration", "MHz", "memories");
   for (const npu::SystemConfig& config : npu::stockSystemConfigs()) {
     const npu::Target* any = nullptr;
