@@ -289,6 +289,10 @@ Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tenso
     CARINA_TRY(const pte::Bundle bundle, pte::readBundle(file));
     return checkProgram(bundle.program, tensorData);
   }
+  if (fileKind(file) == FileKind::EthosNNetwork) {
+    return fail("is a compiled Ethos-N network, not a program")
+        .withRemedy("'carina inspect --check' checks it");
+  }
   CARINA_TRY(const pte::Program program, pte::readProgram(file));
   Check check;
   check.fileBytes = static_cast<int64_t>(file.size());

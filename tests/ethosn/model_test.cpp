@@ -217,6 +217,26 @@ TEST(EthosNModel, MissingWaitsAreFound) {
   EXPECT_THAT(faultOf(bad, conv), HasSubstr("dma_rd 3 may still write"));
 }
 
+TEST(EthosNModel, EveryWaitIsNeeded) {
+  const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
+  const auto good = conv.stream(static_cast<uint32_t>(conv.weightData().size()));
+  for (size_t q = 0; q < kQueues; ++q) {
+    for (size_t i = 0; i < good.queues[q].size(); ++i) {
+      if (!std::holds_alternative<WaitForCounter>(good.queues[q][i])) continue;
+      auto bad = good;
+      bad.queues[q].erase(bad.queues[q].begin() + static_cast<std::ptrdiff_t>(i));
+      EXPECT_NE(faultOf(bad, conv), "") << queueName(static_cast<Queue>(q)) << " command " << i;
+    }
+  }
+}
+
+TEST(EthosNModel, ResultsOverTheInputOfTheSameStripeAreFound) {
+  const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
+  auto bad = conv.stream(static_cast<uint32_t>(conv.weightData().size()));
+  std::get<StartPleStripe>(bad.queue(Queue::Ple).back()).scratch[5] = SmallConvolution::kIfmAddress / 16;
+  EXPECT_THAT(faultOf(bad, conv), HasSubstr("mce_stripe 1 may still read"));
+}
+
 TEST(EthosNModel, OverwrittenSlotsAreFound) {
   const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
   auto stream = conv.stream(static_cast<uint32_t>(conv.weightData().size()));

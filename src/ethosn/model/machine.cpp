@@ -126,6 +126,8 @@ void Machine::finish(Counter counter, Queue queue) {
   Clock end = clocks_[static_cast<size_t>(queue)];
   end.done[c] = ++counters_[c];
   ends_[c].push_back(end);
+  // Configuring is over when the command is.
+  if (counter == Counter::Mceif) clocks_[static_cast<size_t>(queue)] = end;
 }
 
 Status Machine::configMceif(const ConfigMceif& command) {

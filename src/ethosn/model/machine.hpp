@@ -37,6 +37,7 @@ struct MceStripe {
 /// Results of an MCE stripe on their way to the PLE.
 struct MceOutput {
   uint32_t agent = 0, ordinal = 0;  // of the stripe
+  uint32_t mceif = 0;               // times that MCEIF had been configured
   Block block;
 };
 

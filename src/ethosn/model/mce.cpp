@@ -486,7 +486,8 @@ Status Machine::startMce(const StartMceStripe& command) {
     if (outputs_.empty()) consumedStripes_ = ordinal;
     return {};
   }
-  outputs_.push_back({command.agent, ordinal, scaleResults(conv, accumulators_)});
+  outputs_.push_back({command.agent, ordinal, counters_[static_cast<size_t>(Counter::Mceif)],
+                      scaleResults(conv, accumulators_)});
   return {};
 }
 

@@ -83,6 +83,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   kernel.d = halfOf(s[7], 0);
   const bool fromMce = agent.input == PleInput::MceAllOgs || agent.input == PleInput::MceOneOg;
   size_t taken = 0;
+  Clock atEnd;
   Block input;
   if (fromMce) {
     // Interleaving gives four channels for one; the sub-maps but the last are padded to the number of banks.
@@ -120,10 +121,17 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
       find(fmt::format("the MCE gives results for {}, the PLE runs {}", pleKernelName(mce.pleKernel),
                        pleKernelName(agent.pleKernel)));
     }
-    // When the PLE is done, so is the MCE.
+    // While the PLE takes the results of a stripe, the stripes in front of it are done; when the PLE is done,
+    // so is that one.
+    const MceOutput& start = outputs_.front();
+    Clock& clock = clocks_[static_cast<size_t>(Queue::Ple)];
+    if (clock.done[static_cast<size_t>(Counter::Mceif)] < start.mceif) {
+      find("a PLE stripe starts without waiting for MCEIF to be configured for it");
+    }
+    const std::vector<Clock>& ends = ends_[static_cast<size_t>(Counter::MceStripe)];
+    if (start.ordinal > 1) clock.join(ends[start.ordinal - 2]);
     consumedStripes_ = last.ordinal;
-    clocks_[static_cast<size_t>(Queue::Ple)].join(
-        ends_[static_cast<size_t>(Counter::MceStripe)][last.ordinal - 1]);
+    atEnd = ends[last.ordinal - 1];
     outputs_.erase(outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(taken));
   }
   if (loadedKernel_ != agent.pleKernel) {
@@ -144,6 +152,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   stats(command.agent).cycles += cycles;
   result_.stats.pleCycles += cycles;
   CARINA_RETURN_IF_ERROR(fromMce ? fused(kernel, input) : standalone(kernel));
+  clocks_[static_cast<size_t>(Queue::Ple)].join(atEnd);
   return Progress::Done;
 }
 
