@@ -362,11 +362,9 @@ Status Scheduler::allocate(bool trying) {
     for (Placement& placement : result_.buffers) sort(placement);
     for (Placement& placement : result_.staging) sort(placement);
     const int64_t limit = mode().spilling() ? cacheLimit(result_.machine) : 0;
-    std::vector<LiveRange> cached;
-    for (const Placement* placement : inCache) cached.push_back(placement->live);
     // Where there are other tries, one of them fits better than what is left of this one.
     const bool mayEvict = !trying && !limits_.ahead;
-    if (limit > 0 && mayEvict && packingLowerBound(cached) > limit && evict()) continue;
+    if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
     result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
     result_.cacheBytes = place(inCache, limit, attempts);
     if (trying && limit > 0 && result_.cacheBytes > limit)
@@ -387,16 +385,46 @@ Status Scheduler::allocate(bool trying) {
   return {};
 }
 
-bool Scheduler::evict() {
-  Placement* largest = nullptr;
+std::vector<Placement*> Scheduler::cachedMaps() {
+  std::vector<Placement*> cached;
   for (Placement& placement : result_.buffers) {
-    if (placement.area == npu::Area::Cache && placement.live.bytes > 0 &&
-        (!largest || placement.bytes > largest->bytes)) {
-      largest = &placement;
+    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) cached.push_back(&placement);
+  }
+  std::stable_sort(cached.begin(), cached.end(),
+                   [](const Placement* a, const Placement* b) { return a->bytes > b->bytes; });
+  return cached;
+}
+
+bool Scheduler::evictBeyond(int64_t limit) {
+  const std::vector<Placement*> maps = cachedMaps();
+  std::vector<LiveRange> others;
+  for (const Placement& placement : result_.staging) {
+    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) others.push_back(placement.live);
+  }
+  const auto fitsWithout = [&](size_t evicted) {
+    std::vector<LiveRange> left = others;
+    for (size_t i = evicted; i < maps.size(); ++i) left.push_back(maps[i]->live);
+    return packingLowerBound(left) <= limit;
+  };
+  // The fewest that must go: with more of them gone, the rest never needs more.
+  size_t low = 0, high = maps.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (fitsWithout(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
     }
   }
-  if (largest) largest->area = npu::Area::Arena;
-  return largest != nullptr;
+  for (size_t i = 0; i < low; ++i) maps[i]->area = npu::Area::Arena;
+  return low > 0;
+}
+
+bool Scheduler::evict() {
+  const std::vector<Placement*> maps = cachedMaps();
+  if (maps.empty()) return false;
+  maps.front()->area = npu::Area::Arena;
+  return true;
 }
 
 int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts) {

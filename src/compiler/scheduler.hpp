@@ -148,6 +148,13 @@ class Scheduler {
   /// `trying`: quickly, and fails when the cache does not hold what was planned.
   Status allocate(bool trying);
 
+  /// Cached feature maps, the largest first.
+  std::vector<Placement*> cachedMaps();
+
+  /// Sends as many of the largest cached feature maps back to the arena as the live bytes beyond `limit` ask
+  /// for. Returns whether any went.
+  bool evictBeyond(int64_t limit);
+
   /// Sends the largest cached feature map back to the arena.
   bool evict();
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeroed bytes at a 64-byte aligned address: program copies, planned pools and arenas.
+// Zeroed bytes at a 64-byte aligned address: program copies, planned pools and arenas. Large ones come from
+// the system page by page when they are first touched: what a program only declares costs nothing.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -11,12 +15,23 @@
 
 namespace carina::device {
 
+/// Memory that the host sets aside for a program of this size and that a file may therefore ask for.
+constexpr int64_t mostMemory(size_t programBytes) {
+  return (int64_t{1} << 30) + 1024 * static_cast<int64_t>(programBytes);
+}
+
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
-    data_.reset(static_cast<uint8_t*>(::operator new(bytes, kAlignment)));
+    if (bytes >= kPaged) {
+      void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (pages == MAP_FAILED) throw std::bad_alloc();
+      data_ = {static_cast<uint8_t*>(pages), Free{bytes}};
+      return;
+    }
+    data_ = {static_cast<uint8_t*>(::operator new(bytes, kAlignment)), Free{}};
     std::memset(data_.get(), 0, bytes);
   }
   uint8_t* data() const { return data_.get(); }
@@ -25,8 +40,18 @@ class AlignedBuffer {
 
  private:
   static constexpr std::align_val_t kAlignment{64};
+  static constexpr size_t kPaged = size_t{1} << 20;
   struct Free {
-    void operator()(uint8_t* data) const { ::operator delete(data, kAlignment); }
+    size_t pages;  // bytes of them; 0: from the heap
+    constexpr Free() : pages(0) {}
+    constexpr explicit Free(size_t bytes) : pages(bytes) {}
+    void operator()(uint8_t* data) const {
+      if (pages != 0) {
+        munmap(data, pages);
+      } else {
+        ::operator delete(data, kAlignment);
+      }
+    }
   };
   std::unique_ptr<uint8_t, Free> data_;
   size_t bytes_ = 0;

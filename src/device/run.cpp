@@ -49,9 +49,12 @@ struct Runner::State {
   rt::Method method;
   std::vector<Io> inputs, outputs;
   std::vector<uint32_t> tensorInputs;  // which inputs of the method `inputs` are
+  size_t taken = 0;                    // bytes of memory beside the file
 
   Status openNpu(const pte::EthosUSettings& settings);
   Status load();
+  /// Counts memory that the program asks for.
+  Status take(size_t bytes);
   Status describeIo();
   Error explain(const rt::Status& status) const;
 };
@@ -82,6 +85,8 @@ Status Runner::State::load() {
   rt::Requirements needs;
   if (const rt::Status status = rt::Method::require(program, methodIndex, environment, &needs); !status.ok())
     return explain(status);
+  CARINA_RETURN_IF_ERROR(take(needs.methodBytes));
+  CARINA_RETURN_IF_ERROR(take(needs.temporaryBytes));
   methodMemory = AlignedBuffer(needs.methodBytes);
   temporary = AlignedBuffer(needs.temporaryBytes);
   std::vector<rt::MutableBytes> spans;
@@ -89,6 +94,7 @@ Status Runner::State::load() {
     size_t bytes = 0;
     if (const rt::Status status = rt::Method::poolBytes(program, methodIndex, i, &bytes); !status.ok())
       return asError(status);
+    CARINA_RETURN_IF_ERROR(take(bytes));
     pools.emplace_back(bytes);
     spans.push_back(pools.back().span());
   }
@@ -99,6 +105,18 @@ Status Runner::State::load() {
   return describeIo();
 }
 
+Status Runner::State::take(size_t bytes) {
+  const auto most = static_cast<size_t>(mostMemory(file.size()));
+  if (bytes <= most - taken) {
+    taken += bytes;
+    return {};
+  }
+  return fail(
+             "the program asks for more than the {} bytes of memory that a program of {} bytes may have here",
+             most, file.size())
+      .withRemedy("no network needs as much for its size: export it again");
+}
+
 Status Runner::State::describeIo() {
   for (uint32_t i = 0; i < method.inputCount(); ++i) {
     const rt::Value& value = method.input(i);
@@ -107,6 +125,7 @@ Status Runner::State::describeIo() {
     inputs.push_back(std::move(io));
     tensorInputs.push_back(i);
     if (value.tensor.planned) continue;
+    CARINA_RETURN_IF_ERROR(take(value.tensor.bytes));
     inputMemory.emplace_back(value.tensor.bytes);
     if (const rt::Status status = method.setInput(i, inputMemory.back().span()); !status.ok())
       return asError(status);
@@ -124,6 +143,7 @@ Status Runner::State::describeIo() {
     CARINA_TRY(Io io, describe(value.tensor));
     outputs.push_back(std::move(io));
     if (value.tensor.data != nullptr || value.tensor.bytes == 0) continue;
+    CARINA_RETURN_IF_ERROR(take(value.tensor.bytes));
     outputMemory.emplace_back(value.tensor.bytes);
     if (const rt::Status status = method.bindOutput(i, outputMemory.back().span()); !status.ok())
       return asError(status);

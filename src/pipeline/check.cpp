@@ -24,8 +24,6 @@ namespace {
 using device::textOf;
 
 constexpr std::string_view kEthosU = "EthosUBackend";
-// What the host sets aside to load a program for the check; larger ones are checked without loading.
-constexpr int64_t kMostMemory = int64_t{1} << 30;
 
 rt::Status noKernel(rt::KernelContext&) {
   return rt::failure(rt::Code::MissingKernel, "a stand-in for a kernel that is missing");
@@ -243,12 +241,15 @@ class Checker {
     method.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
     const bool others = std::any_of(method.delegates.begin(), method.delegates.end(),
                                     [](const auto& d) { return d.id != kEthosU; });
+    const int64_t most = device::mostMemory(file_.size());
     int64_t total = method.temporaryBytes;
-    for (int64_t pool : method.pools) {
-      if (pool < 0 || pool > kMostMemory) return;
-      total += pool;
+    for (int64_t pool : method.pools) total = pool < 0 || pool > most - total ? most + 1 : total + pool;
+    if (total > most) {
+      problem("method {} is not loaded here because it asks for more than {} bytes of memory", method.name,
+              most);
+      return;
     }
-    if (others || total > kMostMemory) return;
+    if (others) return;
     device::AlignedBuffer methodMemory(needs.methodBytes), temporary(needs.temporaryBytes);
     std::vector<device::AlignedBuffer> buffers;
     std::vector<rt::MutableBytes> pools;

@@ -70,6 +70,22 @@ TEST(Numbers, TextAmongTheOutputsIsRefused) {
   EXPECT_THAT(outcome.error().str(), HasSubstr("output 2 is neither a tensor nor a number"));
 }
 
+TEST(Numbers, MemoryBeyondTheSizeOfTheProgramIsRefused) {
+  pte::Program changed = program();
+  changed.methods[0].pools = {0, 16, int64_t{3} << 30};
+  const std::string file = fileOf(changed);
+  const auto outcome = device::runProgram(asBytes(file), kInput);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("bytes of memory that a program of"));
+  const auto check = pipeline::checkProgram(asBytes(file));
+  ASSERT_TRUE(check.ok()) << check.error().str();
+  ASSERT_FALSE(check->ok());
+  EXPECT_THAT(check->problems.front(), HasSubstr("asks for more than"));
+  // What is only declared costs nothing.
+  changed.methods[0].pools = {0, 16, int64_t{1} << 29};
+  EXPECT_TRUE(device::runProgram(asBytes(fileOf(changed)), kInput).ok());
+}
+
 TEST(Numbers, MethodsAreChosenByName) {
   const std::string file = fileOf(program());
   device::RunOptions options;

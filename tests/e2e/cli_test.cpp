@@ -280,6 +280,29 @@ TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
   EXPECT_THAT(folder.err, HasSubstr("none/out.pte"));
 }
 
+// Two maps of 5 MiB: more than Corstone-320's SRAM, or than what the user has.
+TEST_F(Cli, ArenasBeyondTheNamedMemoryWarnOrFail) {
+  const std::string network = (dataDir() / "sram" / "wide").string();
+  const std::string base =
+      "compile " + network + ".pt2 --calibrate " + network + ".npz -o " + path("out.pte") + " --target ";
+  Outcome result = run(base + "ethos-u85-128");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("bytes of Sram (arena 10485760"));
+  EXPECT_THAT(result.err, HasSubstr("has 4194304"));
+  std::filesystem::remove(path("out.pte"));
+
+  result = run(base + "ethos-u55-128 --max-sram 2M");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err,
+              HasSubstr("the program needs 10485760 bytes of Sram (arena 10485760), the limit is 2097152"));
+  EXPECT_THAT(result.err, HasSubstr("--arena-size"));
+  EXPECT_FALSE(std::filesystem::exists(path("out.pte")));
+
+  result = run(base + "ethos-u55-128 --max-sram 10M");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(path("out.pte")));
+}
+
 TEST_F(Cli, WritesProgramAndReportTogetherOrNeither) {
   ASSERT_TRUE(writeFile(path("file"), std::string_view("in the way")).ok());
   const Outcome outcome = run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " +
