@@ -58,6 +58,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if ((s.r[i] & 3) != 0) s.r[i] = ((s.r[i] & 3) == 3 ? kDevice : kData) + (s.r[i] >> 8 & (kPage - 1) & ~3u);
   }
   s.pc = kCode;
+  // Now and then as a Non-secure program beside Secure memory with gateways.
+  if ((data[0] & 7) == 7) {
+    Sau& sau = core.changeSau();
+    sau.control = Sau::kEnable;
+    sau.regions[0] = {kCode, (kCode + kPage / 2 - 32) | 1};
+    sau.regions[1] = {kCode + kPage / 2, (kCode + kPage - 32) | 2 | 1};
+    sau.regions[2] = {kData, (kData + kPage / 2 - 32) | 1};
+    core.setNonSecureFloatingPoint(true);
+    s.sp[kSecure][0] = kData + kPage;
+    s.world = kNonSecure;
+  }
   for (int stops = 0; stops < kStops; ++stops) {
     const uint64_t before = core.instructions();
     const Stop stop = core.run(kBudget, true);
