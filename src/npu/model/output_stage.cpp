@@ -26,6 +26,8 @@ const std::array<int64_t, 256>& sigmoidTable() {
   return table;
 }
 
+}  // namespace
+
 int64_t tableBytes(Table table) {
   switch (table) {
     case Table::None:
@@ -40,8 +42,6 @@ int64_t tableBytes(Table table) {
       return 2048;
   }
 }
-
-}  // namespace
 
 Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_t count, AddressMap& memory,
                          std::vector<ScaleRecord>& records) {

@@ -64,4 +64,7 @@ class OutputStage {
   ChannelScales fast_;
 };
 
+/// Bytes of a table in table memory; 0 without one.
+int64_t tableBytes(Table table);
+
 }  // namespace carina::npu::model

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "npu/blockconfig.hpp"
+#include "npu/model/output_stage.hpp"
 #include "npu/model/trouble.hpp"
 
 namespace carina::npu::model {
@@ -14,19 +15,6 @@ constexpr uint64_t kSlotBytes = 256, kTableMemory = 2048;
 
 uint64_t tableBase(const Target& target) {
   return target.isU85() ? 0 : static_cast<uint64_t>(target.shramKiB) * 1024 - kTableMemory;
-}
-
-uint64_t tableBytes(Table table) {
-  switch (table) {
-    case Table::Lut8:
-      return 256;
-    case Table::Lut8To16:
-      return 512;
-    case Table::Lut8To32:
-      return 1024;
-    default:
-      return 2048;
-  }
 }
 
 bool meet(TableRange a, TableRange b) {
@@ -42,7 +30,7 @@ bool isChained(const KernelOperation& op) {
 std::optional<TableRange> tableRange(const Target& target, const Activation& activation) {
   if (!usesTableMemory(target, activation)) return std::nullopt;
   const uint64_t first = tableBase(target) + uint64_t{activation.slot} * kSlotBytes;
-  return TableRange{first, first + tableBytes(activation.table) - 1};
+  return TableRange{first, first + static_cast<uint64_t>(tableBytes(activation.table)) - 1};
 }
 
 void TableTracker::forget() {
