@@ -177,10 +177,10 @@ struct OutputFiles::Pending {
   Status named(const Make& make) {
     int error = EEXIST;
     for (int attempt = 0; attempt < kNameAttempts && error == EEXIST; ++attempt) {
-      const fs::path name = temporaryName(folder, target);
+      fs::path name = temporaryName(folder, target);
       guard.emplace(RemovedOnSignal::Kind::File, name.string());
       if (make(name)) {
-        temporary = name;
+        temporary = std::move(name);  // the file is there: nothing may fail any more
         return {};
       }
       error = errno;
@@ -245,8 +245,8 @@ Status OutputFiles::add(const fs::path& path, ByteSpan contents, bool createPare
       return fail("two outputs would have this name").inFile(path.string()).withRemedy("give each its own");
     }
   }
-  CARINA_RETURN_IF_ERROR(file.create(exists ? &info : nullptr));
-  pending_.push_back(std::move(file));
+  pending_.push_back(std::move(file));  // first: what is created is removed from there
+  CARINA_RETURN_IF_ERROR(pending_.back().create(exists ? &info : nullptr));
   return writeAll(pending_.back().file.get(), contents, path);
 }
 
