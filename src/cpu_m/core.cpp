@@ -355,12 +355,16 @@ const Op* Core::returnToSecure(const Op* op) {
 
 // --- floating point
 
-void Core::prepareFloatingPoint() {
+void Core::requireFloatingPoint() const {
   const uint32_t access = cpacr_[state.world] >> kCoprocessor10 & 3;
   const bool granted = state.world == kSecure || nonSecureFp_;
   const bool allowed = granted && (access == 3 || (access == 1 && state.privileged()));
   if (!has(kFloat) || !allowed)
     throw Trap{StopReason::NoCoprocessor, at_ == nullptr ? state.pc : at_->address};
+}
+
+void Core::prepareFloatingPoint() {
+  requireFloatingPoint();
   const bool secure = state.world == kSecure;
   const bool active = (state.control[kSecure] & kControlFpActive) != 0 &&
                       (!secure || !has(kSecurity) || (state.control[kSecure] & kControlSecureFpActive) != 0);

@@ -75,6 +75,8 @@ class Core final : private MemoryListener, private Protection {
   void useFloatingPoint() {
     if (!floatingPointReady_) prepareFloatingPoint();
   }
+  /// The same without making a context active.
+  void requireFloatingPoint() const;
   /// CPACR, NSACR, CONTROL.FPCA or the lazy state have changed: the next instruction looks again.
   void floatingPointChanged() { floatingPointReady_ = false; }
   /// CPACR of both worlds, or of one.
@@ -92,6 +94,7 @@ class Core final : private MemoryListener, private Protection {
   }
   /// FPDSCR: what FPSCR becomes when a context begins.
   void setDefaultFpscr(uint32_t fpdscr) { fpdscr_[kNonSecure] = fpdscr_[kSecure] = fpdscr; }
+  uint32_t defaultFpscr(World world) const { return fpdscr_[world]; }
   void setDefaultFpscr(World world, uint32_t fpdscr) { fpdscr_[world] = fpdscr; }
   /// CCR.DIV_0_TRP and UNALIGN_TRP.
   void setArithmeticTraps(World world, bool divide, bool unaligned);

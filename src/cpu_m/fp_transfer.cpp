@@ -156,7 +156,7 @@ void laneFromCore(Core& core, const Op& op) {
 
 // --- system registers
 
-enum SystemRegister : uint8_t { kFpscr = 1, kNzcvqc = 2, kVpr = 12, kP0 = 13 };
+enum SystemRegister : uint8_t { kFpscr = 1, kNzcvqc = 2, kVpr = 12, kP0 = 13, kFpcxtNs = 14, kFpcxtS = 15 };
 
 constexpr uint32_t kQc = 1u << 27;
 /// NZCV, AHP, DN, FZ, RMode and the cumulative flags; MVE and half precision add theirs.
@@ -254,6 +254,99 @@ Decoded systemOffset(Op& op, DecodeContext&) {
   return op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
+// --- between the worlds
+
+void requireSecure(const Core& core, const Op& op) {
+  if (core.state.world != kSecure) throw Trap{StopReason::Undefined, op.address, op.code};
+}
+bool secureContext(const State& s) {
+  return (s.control[kSecure] & kControlSecureFpActive) != 0;
+}
+
+constexpr uint32_t kStackedSingles = 16, kStackedFpscr = 0x40, kStackedVpr = 0x44;
+
+/// VLSTM, in front of a call of Non-secure code: a Secure context goes to memory at once (never lazily), and
+/// nothing of it stays in the registers.
+void storeContext(Core& core, const Op& op) {
+  requireSecure(core, op);
+  State& s = core.state;
+  if (!secureContext(s)) return;
+  core.useFloatingPoint();
+  const uint32_t base = s.r[op.n];
+  if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
+  for (uint32_t i = 0; i < kStackedSingles; ++i)
+    core.memory.storeAligned<uint32_t>(base + 4 * i, s.element<uint32_t>(i));
+  core.memory.storeAligned<uint32_t>(base + kStackedFpscr, readFpscr(core));
+  core.memory.storeAligned<uint32_t>(base + kStackedVpr, s.vpr);
+  std::memset(s.vector, 0, 4 * kStackedSingles);
+  s.vpr = 0;
+  for (uint32_t& control : s.control) control &= ~kControlFpActive;
+  core.floatingPointChanged();
+}
+
+/// VLLDM, behind the call.
+void loadContext(Core& core, const Op& op) {
+  requireSecure(core, op);
+  State& s = core.state;
+  if (!secureContext(s)) return;
+  core.requireFloatingPoint();
+  const uint32_t base = s.r[op.n];
+  if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
+  uint32_t words[kStackedSingles];
+  for (uint32_t i = 0; i < kStackedSingles; ++i) words[i] = core.memory.loadAligned<uint32_t>(base + 4 * i);
+  const uint32_t fpscr = core.memory.loadAligned<uint32_t>(base + kStackedFpscr);
+  const uint32_t vpr = core.memory.loadAligned<uint32_t>(base + kStackedVpr);
+  for (uint32_t i = 0; i < kStackedSingles; ++i) s.setElement<uint32_t>(i, words[i]);
+  for (uint32_t& control : s.control) control |= kControlFpActive;
+  writeFpscr(core, fpscr);
+  s.vpr = core.has(kMve) ? vpr & 0x00ffffff : 0;
+  core.floatingPointChanged();
+}
+Decoded baseRegister(Op& op, DecodeContext&) {
+  return op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
+}
+
+constexpr uint32_t kPayload = 0x0fffffff;  // FPSCR's bits in FPCXT; bit 31 is SFPA
+
+/// FPCXT_NS and FPCXT_S as a value; FPSCR begins anew afterwards. FPCXT_NS without an active context is
+/// FPDSCR_NS.
+void storeContextWord(Core& core, const Op& op) {
+  requireSecure(core, op);
+  core.requireFloatingPoint();
+  State& s = core.state;
+  const uint32_t base = s.r[op.n], moved = base + op.imm;
+  if (op.w != 0 && op.n == kSp) core.checkStack(moved);
+  const uint32_t address = op.x != 0 ? moved : base;
+  const bool active = (s.control[kSecure] & kControlFpActive) != 0;
+  if (op.z == kFpcxtNs && !active) {
+    core.memory.storeAligned<uint32_t>(address, core.defaultFpscr(kNonSecure) & kPayload);
+  } else {
+    if (op.z == kFpcxtS) core.useFloatingPoint();
+    core.memory.storeAligned<uint32_t>(address,
+                                       (readFpscr(core) & kPayload) | (secureContext(s) ? 1u << 31 : 0));
+    s.setFpscrWord(core.defaultFpscr(kNonSecure));
+    s.control[kSecure] &= ~kControlSecureFpActive;
+    core.floatingPointChanged();
+  }
+  if (op.w != 0) s.r[op.n] = moved;
+}
+void loadContextWord(Core& core, const Op& op) {
+  requireSecure(core, op);
+  core.requireFloatingPoint();
+  State& s = core.state;
+  const uint32_t base = s.r[op.n], moved = base + op.imm;
+  if (op.w != 0 && op.n == kSp) core.checkStack(moved);
+  const uint32_t value = core.memory.loadAligned<uint32_t>(op.x != 0 ? moved : base);
+  if (op.w != 0) s.r[op.n] = moved;
+  const bool active = (s.control[kSecure] & kControlFpActive) != 0;
+  if (op.z == kFpcxtNs && !active) return;
+  if (op.z == kFpcxtS) core.useFloatingPoint();
+  writeFpscr(core, value & kPayload);
+  s.control[kSecure] =
+      (s.control[kSecure] & ~kControlSecureFpActive) | ((value >> 31) != 0 ? kControlSecureFpActive : 0);
+  core.floatingPointChanged();
+}
+
 #define VLDR(size, fields, name, features, T, Scale, Single)                                          \
   {"1110 1101 y" fields "1 nnnn dddd " size " iiii iiii", "vldr" name "{d}, [{Rn}, {#i}]", features,  \
    straight<loadRegister<T>>, offset<Scale, Single, true>},                                           \
@@ -285,7 +378,20 @@ Decoded systemOffset(Op& op, DecodeContext&) {
         straight<storeSystem>, systemOffset<value>                                                          \
   }
 
+#define CONTEXT_WORD(r210, value, name)                                                       \
+  {"1110 110x y1w1 nnnn " r210 "0 1111 1iii iiii", "vldr " name ", {mem}", kV81 | kSecurity,  \
+   straight<loadContextWord>, systemOffset<value>},                                           \
+  {                                                                                           \
+    "1110 110x y1w0 nnnn " r210 "0 1111 1iii iiii", "vstr " name ", {mem}", kV81 | kSecurity, \
+        straight<storeContextWord>, systemOffset<value>                                       \
+  }
+
 const Encoding kRows[] = {
+    {"1110 1100 0010 nnnn 0000 1010 -000 0000", "vlstm {Rn}", kSecurity, straight<storeContext>,
+     baseRegister},
+    {"1110 1100 0011 nnnn 0000 1010 -000 0000", "vlldm {Rn}", kSecurity, straight<loadContext>, baseRegister},
+    CONTEXT_WORD("110", kFpcxtNs, "fpcxtns"),
+    CONTEXT_WORD("111", kFpcxtS, "fpcxts"),
     // Before VLDM, whose base is never the program counter.
     {"1110 1100 1d01 1111 dddd 1010 iiii iiii", "vscclrm {slist}, vpr", kV81, straight<clearRegisters>,
      cleared<false>},

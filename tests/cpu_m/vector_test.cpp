@@ -237,6 +237,44 @@ TEST(Vector, IsDisassembled) {
   EXPECT_EQ(text(0xf020e801), "vctp.32 r0");
 }
 
+TEST(Worlds, ASecureContextIsPutAwayAndComesBack) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.r[0] = Machine::kData;
+  for (uint32_t i = 0; i < 32; ++i) m.core.state.setElement<uint32_t>(i, 0x100 + i);
+  m.core.state.fpscr = 0x80000010;
+  m.core.state.vpr = 0x1234;
+  m.execute({0xec200a00});  // vlstm r0
+  EXPECT_EQ(m.core.state.control[kSecure] & kControlFpActive, 0u);
+  EXPECT_EQ(m.core.state.element<uint32_t>(15), 0u);
+  EXPECT_EQ(m.word(Machine::kData + 60), 0x10fu);
+  m.execute({0xec300a00});  // vlldm r0
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(m.core.state.element<uint32_t>(i), 0x100 + i);
+  EXPECT_EQ(m.core.state.fpscrWord(), 0x80040010u);
+  EXPECT_EQ(m.core.state.vpr, 0x1234u);
+  EXPECT_NE(m.core.state.control[kSecure] & kControlFpActive, 0u);
+
+  VectorMachine idle;  // nothing to save: memory is not touched
+  idle.core.state.r[0] = 0x70000000;
+  EXPECT_EQ(idle.execute({0xec200a00, 0xec300a00}).reason, StopReason::WaitForInterrupt);
+}
+
+TEST(Worlds, TheCallersFpscrIsKeptInAWord) {
+  VectorMachine m;
+  m.activate();
+  m.core.setDefaultFpscr(kNonSecure, 0x00040000);
+  m.core.state.fpscr = 0x08400000;
+  m.core.state.control[kSecure] &= ~kControlSecureFpActive;  // as a Secure gateway is entered
+  m.core.state.r[1] = Machine::kData + 64;
+  m.execute({0xed61cf81});  // vstr fpcxtns, [r1, #-4]!
+  EXPECT_EQ(m.core.state.r[1], Machine::kData + 60);
+  EXPECT_EQ(m.word(Machine::kData + 60), 0x08440000u);
+  EXPECT_EQ(m.core.state.fpscrWord(), 0x00040000u);
+  m.execute({0xecf1cf81});  // vldr fpcxtns, [r1], #4
+  EXPECT_EQ(m.core.state.r[1], Machine::kData + 64);
+  EXPECT_EQ(m.core.state.fpscrWord(), 0x08440000u);
+}
+
 TEST(FloatingPoint, NeedsItsUnit) {
   VectorMachine m;
   m.core.setCoprocessorAccess(0);
