@@ -6,6 +6,8 @@
 # under models/ and, when CARINA_FIXTURES (default ../shared) is there, those of fixtures/models; operators: fixtures/ops.
 # JOBS runs at a time; OPTIONS are further options of the compilation ("--optimize size").
 # SQNR_TABLE=FILE: SQNR of every case against its float network, tab separated.
+# HASHES=FILE: only compiles, and writes the SHA-256 of every program: two builds of the compiler that must give the same bytes
+# give the same file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 carina=$(realpath "$1")
@@ -53,11 +55,22 @@ for what in "$@"; do
   esac
 done
 
+HASHES=${HASHES:+$(realpath "$HASHES")}
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 one() {
   local network=$1 target=$2 mode=$3 precision=$4 log
   log="$results/$(basename "$network" .pt2) $target $mode $precision"
+  if [ -n "${HASHES:-}" ]; then
+    if "$carina" compile "$network" -o "$log.pte" --target "$target" ${mode:+--memory-mode "$mode"} --quantize "$precision" \
+      --calibrate "${network%.pt2}.npz" ${OPTIONS:-} >"$log" 2>&1; then
+      sha256sum <"$log.pte" | cut -d' ' -f1 >"$log.ok"
+    else
+      mv "$log" "$log.bad"
+    fi
+    rm -f "$log.pte" "$log"
+    return
+  fi
   if "$carina" verify "$network" --target "$target" ${mode:+--memory-mode "$mode"} --quantize "$precision" \
     --calibrate "${network%.pt2}.npz" --samples 1 ${OPTIONS:-} >"$log" 2>&1 && grep -q '^wholly on the NPU' "$log"; then
     mv "$log" "$log.ok"
@@ -66,7 +79,7 @@ one() {
   fi
 }
 export -f one
-export carina results
+export carina results HASHES
 
 total=$((${#jobs[@]} / 4))
 [ "$total" -gt 0 ] || { echo "nothing to do"; exit 0; }
@@ -97,6 +110,11 @@ if [ -n "${SQNR_TABLE:-}" ]; then
       inside && $NF == "dB" && (worst == "" || $(NF - 1) + 0 < worst) { worst = $(NF - 1) + 0 }
       END { if (worst != "") { gsub(/ +/, "\t", name); printf "%s\t%.1f\n", name, worst } }' "$log"
   done >"$SQNR_TABLE"
+fi
+if [ -n "${HASHES:-}" ]; then
+  (cd "$results" && grep . -- *.ok | sed 's/\.ok:/\t/' | sort) >"$HASHES"
+  echo "$(wc -l <"$HASHES") programs in $HASHES"
+  exit "$(find "$results" -name '*.bad' | grep -q . && echo 1 || echo 0)"
 fi
 find "$results" -name '*.ok' -o -name '*.bad' | sed 's/.*\///' | awk '
   { family = substr($2, 1, 9); precision = $NF; state = precision; sub(/.*\./, "", state); sub(/\..*/, "", precision)
