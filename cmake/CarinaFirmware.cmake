@@ -3,7 +3,8 @@
 find_program(CARINA_ARM_GXX arm-none-eabi-g++)
 set(CARINA_KIT "${PROJECT_BINARY_DIR}/share/carina/firmware")
 if(CARINA_ARM_GXX)
-  file(GLOB_RECURSE kit_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/firmware/*" "${PROJECT_SOURCE_DIR}/runtime/*")
+  file(GLOB_RECURSE kit_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/firmware/*" "${PROJECT_SOURCE_DIR}/runtime/*"
+    "${PROJECT_SOURCE_DIR}/src/aten/*.json")
   set(kit_stamps "")
   foreach(core IN ITEMS cortex-m33 cortex-m55)
     set(folder "${PROJECT_BINARY_DIR}/firmware/${core}")

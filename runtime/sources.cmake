@@ -41,3 +41,16 @@ set(CARINA_RUNTIME_SOURCES
   src/plan_reader.cpp
   src/program.cpp
   src/status.cpp)
+
+# kernels/list.def, from the rows of operators.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(CARINA_RUNTIME_GENERATED "${CMAKE_BINARY_DIR}/gen/runtime")
+set(operator_rows "${CMAKE_CURRENT_LIST_DIR}/../src/aten")
+set(kernel_list_script "${CMAKE_CURRENT_LIST_DIR}/../scripts/gen_kernel_list.py")
+file(GLOB operator_families CONFIGURE_DEPENDS "${operator_rows}/operators/*.json")
+execute_process(
+  COMMAND "${Python3_EXECUTABLE}" "${kernel_list_script}" "${operator_rows}/schemas.json" "${operator_rows}/operators"
+          "${CARINA_RUNTIME_GENERATED}/kernels/list.def"
+  COMMAND_ERROR_IS_FATAL ANY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  "${operator_rows}/schemas.json" ${operator_families} "${kernel_list_script}" "${CMAKE_CURRENT_LIST_DIR}/../scripts/operator_rows.py")

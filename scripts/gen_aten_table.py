@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the aten dialect's table, as gen_dialect.py reads it, from the operator schemas.
+"""Writes what the rows of ATen operators (operator_rows.py) say, for the compiler.
 
-usage: gen_aten_table.py SCHEMAS.json OPERATORS.json OUT.json
+usage: gen_aten_table.py SCHEMAS.json OPERATORS_FOLDER OUT_FOLDER
 
-SCHEMAS.json:   {"aten.conv2d.default": ["Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1, 1]", "Tensor", "d"]}
-                arguments with types and defaults, results, flags (c: Core ATen, p: pointwise, d: run_decompositions()
-                replaces it).
-OPERATORS.json: "schemas": operators beyond SCHEMAS.json, in the same form;
-                "inplace": names like "aten.relu_.default", whose schema is that of the functional operator;
-                "infer": {inference function: [operators]}; these and the Core ATen operators get typed accessors;
-                "class": {operator: accessor class} where the derived name would mislead.
+OUT_FOLDER/aten.json            the dialect's table, as gen_dialect.py reads it
+OUT_FOLDER/operator_facts.inc   {OpId, OperatorFacts} of every operator that has a row (src/aten/operator_facts.cpp)
+OUT_FOLDER/operator_aliases.inc {alias, operator} by name
+OUT_FOLDER/operator_cases.inc   {operator, operands, attributes, note} of the sample nodes
 """
 import json
-import re
+import os
 import sys
+
+from operator_rows import Table, split_arguments, write_if_changed
 
 KINDS = {"int": "int", "float": "real", "bool": "bool", "number": "scalar", "str": "string", "int[]": "ints",
          "bool[]": "ints", "float[]": "reals", "number[]": "reals", "str[]": "strings", "Device": "string",
@@ -22,31 +21,8 @@ KINDS = {"int": "int", "float": "real", "bool": "bool", "number": "scalar", "str
 # torch's numbering of element types, for defaults written as numbers.
 SCALAR_TYPES = {"0": "u8", "1": "i8", "2": "i16", "3": "i32", "4": "i64", "5": "f16", "6": "f32", "7": "f64", "11": "bool",
                 "15": "bf16"}
-VIEWS = {"view", "reshape", "flatten", "unflatten", "permute", "transpose", "t", "T", "mT", "numpy_T", "swapaxes", "movedim",
-         "expand", "expand_as", "broadcast_to", "squeeze", "unsqueeze", "slice", "select", "narrow", "split",
-         "split_with_sizes", "chunk", "unbind", "diagonal", "as_strided", "unfold", "view_as", "alias", "detach",
-         "contiguous", "to"}
-IMPURE = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "uniform", "exponential", "rand_like", "randn_like",
-          "_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
-          "sym_constrain_range_for_size"}
-
-
-def split_arguments(text):
-    """Splits at commas outside of brackets and quotes."""
-    parts, depth, quoted, current = [], 0, False, ""
-    for ch in text:
-        if ch == '"':
-            quoted = not quoted
-        if not quoted and ch == "[":
-            depth += 1
-        if not quoted and ch == "]":
-            depth -= 1
-        if ch == "," and depth == 0 and not quoted:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += ch
-    return parts + [current.strip()] if current.strip() else parts
+QUANTIZE = {"own", "function", "rounding", "clamp", "shared", "compare", "weighted", "norm", "conversion"}
+COSTS = {"function", "conversion"}
 
 
 def argument(text):
@@ -82,61 +58,101 @@ def class_name(name):
     return "".join(w[:1].upper() + w[1:] for w in words) + ("Inplace" if inplace else "")
 
 
-def main():
-    schemas = json.load(open(sys.argv[1]))
-    ours = json.load(open(sys.argv[2]))
-    schemas.update(ours["schemas"])
-    infer = {op: function for function, ops in ours["infer"].items() for op in ops}
-    for name in ours["inplace"]:
-        namespace, base, overload = name.split(".", 2)
-        functional = schemas[f"{namespace}.{base[:-1]}.{overload}"]
-        # What is written is `self` in torch, also where the functional form calls it `input`.
-        arguments = functional[0].replace("Tensor input", "Tensor self", 1)
-        schemas[name] = [arguments, functional[1], "i" + functional[2].replace("c", "")]
-        if base[:-1] in VIEWS:  # these change the shape of self, the others write into it
-            infer[name] = infer[f"{namespace}.{base[:-1]}.{overload}"]
-    for name, (_, _, flags) in schemas.items():
-        if "i" in flags:
-            infer.setdefault(name, "inPlace")
-    missing = [name for name in infer if name not in schemas]
-    if missing:
-        raise SystemExit(f"{sys.argv[2]}: no schema of {', '.join(missing)}")
+def inference(table, name, flags):
+    """The function that infers the types of an operator's results; None: the file says them."""
+    row = table.rows.get(name, {})
+    if "infer" in row or "i" not in flags:
+        return row.get("infer")
+    # Views change the shape of self, the others write into it.
+    written = table.rows.get(table.inplace.get(name), {})
+    return written.get("infer") if written.get("view") else "inPlace"
 
-    ops, classes = [], {}
-    for name in sorted(schemas):
-        arguments, results, flags = schemas[name]
-        op = {"name": name, "class": ours["class"].get(name, class_name(name)), "operands": [], "attributes": []}
+
+def traits_of(table, name, flags):
+    base = name.split(".")[1]
+    is_copy = base.endswith("_copy") or "unsafe_" in base  # of what a view would share
+    row = table.rows.get(table.aliases.get(name, name), {})
+    if "i" in flags:
+        traits = ["inplace"]
+    else:
+        traits = [] if row.get("impure") else ["pure"]
+    traits += [t for f, t in (("p", "pointwise"), ("c", "core"), ("d", "composite")) if f in flags]
+    if row.get("view") and not is_copy:
+        traits.append("view")
+    return traits
+
+
+def dialect(table):
+    ops, classes = [], set()
+    for name in sorted(table.schemas):
+        arguments, results, flags = table.schemas[name]
+        row = table.rows.get(name, {})
+        op = {"name": name, "class": row.get("class", class_name(name)), "operands": [], "attributes": []}
         if op["class"] in classes:
             op["class"] += "Default" if name.endswith(".default") else "Overload"
-        classes[op["class"]] = name
+        classes.add(op["class"])
         for text in split_arguments(arguments):
-            which, row = argument(text)
-            op["operands" if which == "operand" else "attributes"].append(row)
+            which, declared = argument(text)
+            op["operands" if which == "operand" else "attributes"].append(declared)
         declared = split_arguments(results)
         op["results"] = [{"name": "output" if len(declared) == 1 else f"output{i}",
                           "arity": "variadic" if r.endswith("[]") else "one"} for i, r in enumerate(declared)]
-        base = name.split(".")[1]
-        traits = []
-        if "i" in flags:
-            traits.append("inplace")
-        elif base not in IMPURE:
-            traits.append("pure")
-        traits += [t for f, t in (("p", "pointwise"), ("c", "core"), ("d", "composite")) if f in flags]
-        if base.rstrip("_") in VIEWS and "i" not in flags:
-            traits.append("view")
-        op["traits"] = traits
-        if name in infer:
-            op["infer"] = infer[name]
-        op["view"] = name in infer or "c" in flags
+        op["traits"] = traits_of(table, name, flags)
+        function = inference(table, name, flags)
+        if function:
+            op["infer"] = function
+        op["view"] = bool(function) or "c" in flags
         ops.append(op)
-    table = {"namespace": "carina::aten", "header": "aten/ops.hpp", "include": "aten/infer.hpp", "ops": ops}
-    text = json.dumps(table, indent=0)
-    try:
-        unchanged = open(sys.argv[3]).read() == text
-    except OSError:
-        unchanged = False
-    if not unchanged:
-        open(sys.argv[3], "w").write(text)
+    return {"namespace": "carina::aten", "header": "aten/ops.hpp", "include": "aten/infer.hpp", "ops": ops}
+
+
+def quoted(text):
+    return json.dumps(text)
+
+
+def checked(row, key, allowed, name):
+    value = row.get(key)
+    if value is not None and value not in allowed:
+        raise SystemExit(f'{name}: "{key}": "{value}" is none of {", ".join(sorted(allowed))}')
+    return value
+
+
+def facts(table, classes):
+    lines = []
+    for name in sorted(table.rows):
+        row = table.rows[name]
+        fields = [f".summary = {quoted(row['summary'])}"]
+        for key, allowed, kind in (("quantize", QUANTIZE, "QuantizeRule"), ("cost", COSTS, "CostClass")):
+            value = checked(row, key, allowed, name)
+            if value:
+                fields.append(f".{key} = {kind}::{value.capitalize()}")
+        fields += [f".{key} = true" for key in ("identity", "homogeneous") if row.get(key)]
+        for key in ("range", "domain"):
+            if key in row:
+                fields.append(f".{key} = {{{row[key][0]}, {row[key][1]}}}")
+        lines.append(f"{{OpId::{classes[name]}, {{{', '.join(fields)}}}}},")
+    return "\n".join(lines) + "\n"
+
+
+def cases(table):
+    lines = []
+    for name, row in table.rows.items():
+        for case in row.get("cases", []):
+            fields = [field.strip() for field in case.split(";")]
+            fields += [""] * (3 - len(fields))
+            lines.append(f"{{{', '.join(quoted(field) for field in [name] + fields)}}},")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    schemas, folder, out = sys.argv[1:4]
+    table = Table(schemas, folder)
+    written = dialect(table)
+    classes = {op["name"]: op["class"] for op in written["ops"]}
+    aliases = "".join(f"{{{quoted(a)}, {quoted(table.aliases[a])}}},\n" for a in sorted(table.aliases))
+    for name, text in (("aten.json", json.dumps(written, indent=0)), ("operator_facts.inc", facts(table, classes)),
+                       ("operator_aliases.inc", aliases), ("operator_cases.inc", cases(table))):
+        write_if_changed(os.path.join(out, name), text)
 
 
 if __name__ == "__main__":

@@ -80,8 +80,6 @@ Result<bool> settle(ir::Node* node) {
   ir::Graph& graph = node->graph();
   switch (opId(node)) {
     case OpId::Cat:
-    case OpId::Concat:
-    case OpId::Concatenate:
       return joinOthers(node);
     case OpId::Linear: {  // over no features: the bias remains
       ir::Value* bias = ir::dynCast<Linear>(node).bias();

@@ -268,7 +268,6 @@ class Functionalizer {
       case OpId::TInplace:
       case OpId::NumpyT:
       case OpId::MT:
-      case OpId::Swapaxes:
       case OpId::MovedimInt:
       case OpId::MovedimIntlist:
         return Permute::create(builder, contents, inverseOrder(move, parent->shape())).output();

@@ -378,10 +378,7 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
     case OpId::Contiguous:
     case OpId::Clone:
     case OpId::Alias:
-    case OpId::Detach:
-    case OpId::LiftFresh:
     case OpId::LiftFreshCopy:
-    case OpId::Positive:
     case OpId::Dropout:
     case OpId::FeatureDropout:
     case OpId::AlphaDropout:
@@ -390,7 +387,6 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
       return only(identityMovement(from));
     case OpId::View:
     case OpId::Reshape:
-    case OpId::PrivateUnsafeView:
       return wrap(reshaped(from, a.ints(a.has("shape") ? "shape" : "size")));
     case OpId::ViewAs:
     case OpId::ReshapeAs:
@@ -415,8 +411,6 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
     case OpId::TransposeInt:
     case OpId::TransposeIntInplace:
       return wrap(swapped(from, a.integer("dim0"), a.integer("dim1")));
-    case OpId::Swapaxes:
-      return wrap(swapped(from, a.integer("axis0"), a.integer("axis1")));
     case OpId::TransposeMatrix:
     case OpId::TInplace:
       if (from.size() > 2) return fail("t() takes matrices, got {}", shapeText(from));

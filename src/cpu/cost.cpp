@@ -6,7 +6,7 @@
 #include "aten/conv_op.hpp"
 #include "aten/geometry.hpp"
 #include "aten/movement.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 
 namespace carina::cpu {
 namespace {
@@ -43,46 +43,16 @@ int64_t macsOf(const ir::Node& node) {
   }
 }
 
-bool isFunction(OpId id) {
-  switch (id) {
-    case OpId::Acos:
-    case OpId::Acosh:
-    case OpId::Asin:
-    case OpId::Asinh:
-    case OpId::Atan:
-    case OpId::Atan2:
-    case OpId::Atanh:
-    case OpId::Cos:
-    case OpId::Cosh:
-    case OpId::Elu:
-    case OpId::Erf:
-    case OpId::Exp:
-    case OpId::Expm1:
-    case OpId::Gelu:
-    case OpId::Glu:
-    case OpId::Log:
-    case OpId::Log10:
-    case OpId::Log1p:
-    case OpId::Log2:
-    case OpId::Logit:
-    case OpId::Mish:
-    case OpId::PowScalar:
-    case OpId::PowTensorScalar:
-    case OpId::PowTensorTensor:
-    case OpId::PrivateLogSoftmax:
-    case OpId::PrivateSoftmax:
-    case OpId::Sigmoid:
-    case OpId::Silu:
-    case OpId::Sin:
-    case OpId::Sinh:
-    case OpId::SoftmaxInt:
-    case OpId::Softplus:
-    case OpId::Tan:
-    case OpId::Tanh:
-      return true;
-    default:
-      return false;
+int64_t perElement(const ir::Node& node) {
+  switch (aten::factsOf(node).cost) {
+    case aten::CostClass::Arithmetic:
+      return kPerArithmetic;
+    case aten::CostClass::Function:
+      return kPerFunction;
+    case aten::CostClass::Conversion:
+      return kPerConversion;
   }
+  return kPerArithmetic;
 }
 
 }  // namespace
@@ -91,10 +61,8 @@ int64_t estimateCycles(const ir::Node& node) {
   if (!aten::isOperator(&node) || node.results().empty()) return 0;
   if (const int64_t macs = macsOf(node); macs > 0) return macs * kPerMac;
   const int64_t elements = std::max(elementsOf(node.results()), elementsOf(node.operands()));
-  const OpId id = aten::opId(&node);
-  if (id == OpId::QuantizePerTensor || id == OpId::DequantizePerTensor || id == OpId::ToDtype)
-    return elements * kPerConversion;
-  if (id == OpId::AvgPool2d || id == OpId::MaxPool2d || id == OpId::MaxPool2dWithIndices) {
+  if (ir::isa<aten::AvgPool2d>(&node) || ir::isa<aten::MaxPool2d>(&node) ||
+      ir::isa<aten::MaxPool2dWithIndices>(&node)) {
     if (const auto pool = aten::poolGeometry(node)) {
       int64_t window = 1;
       for (int64_t k : pool->kernel) window *= k;
@@ -107,7 +75,7 @@ int64_t estimateCycles(const ir::Node& node) {
         (*movements)->size() == 1 && first.isReshape(node.operands()[first.operand]->shape());
     return reshape ? 0 : elementsOf(node.results()) * kPerMove;
   }
-  return elements * (isFunction(id) ? kPerFunction : kPerArithmetic);
+  return elements * perElement(node);
 }
 
 }  // namespace carina::cpu

@@ -69,16 +69,6 @@ Result<bool> rewriteExpand(ir::Node* node) {
   return true;
 }
 
-template <typename Op>
-Result<bool> rewriteConcat(ir::Node* node) {
-  const auto op = ir::dynCast<Op>(node);
-  if (!op) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const auto tensors = node->operandGroup(0);
-  replaceNode(node, aten::Cat::create(b, {tensors.begin(), tensors.end()}, op.dim()).output());
-  return true;
-}
-
 /// copy(self, src): src in self's shape.
 Result<bool> rewriteCopy(ir::Node* node) {
   const auto op = ir::dynCast<aten::Copy>(node);
@@ -137,8 +127,7 @@ Result<bool> rewriteArgsort(ir::Node* node) {
 }  // namespace
 
 void addMoveRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewritePad, rewriteTile, rewriteExpand, rewriteConcat<aten::Concat>,
-                                   rewriteConcat<aten::Concatenate>, rewriteCopy, rewriteGridSampler,
+  rewrites.insert(rewrites.end(), {rewritePad, rewriteTile, rewriteExpand, rewriteCopy, rewriteGridSampler,
                                    rewriteSort<aten::Sort>, rewriteSort<aten::SortStable>,
                                    rewriteArgsort<aten::Argsort>, rewriteArgsort<aten::ArgsortStable>});
 }

@@ -142,18 +142,12 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
       return aten::RsubScalar::create(b, aten::Erf::create(b, x).output(), 1.0, kOne).output();
     case OpId::Frac:
       return aten::SubTensor::create(b, x, aten::Trunc::create(b, x).output(), kOne).output();
-    case OpId::Fix:
-      return aten::Trunc::create(b, x).output();
     case OpId::Sgn:
       return aten::Sign::create(b, x).output();
     case OpId::ClampMin:
       return aten::Clamp::create(b, x, ir::dynCast<aten::ClampMin>(&node).min(), std::monostate{}).output();
     case OpId::ClampMax:
       return aten::Clamp::create(b, x, std::monostate{}, ir::dynCast<aten::ClampMax>(&node).max()).output();
-    case OpId::Clip:
-      return aten::Clamp::create(b, x, ir::dynCast<aten::Clip>(&node).min(),
-                                 ir::dynCast<aten::Clip>(&node).max())
-          .output();
     case OpId::Prelu: {
       const auto op = ir::dynCast<aten::Prelu>(&node);
       ir::Ints shape(x->shape().size(), 1);
@@ -195,15 +189,6 @@ Result<bool> rewriteBinary(ir::Node* node) {
           aten::SubTensor::create(b, operands[1], operands[0], ir::dynCast<aten::RsubTensor>(node).alpha())
               .output();
       break;
-    case OpId::TrueDivideTensor:
-      result = aten::DivTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::MaxOther:
-      result = aten::Maximum::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::MinOther:
-      result = aten::Minimum::create(b, operands[0], operands[1]).output();
-      break;
     case OpId::FloorDivideScalar:
       result = aten::FloorDivide::create(b, operands[0], numberLike(b, *node)).output();
       break;
@@ -237,26 +222,9 @@ Result<bool> rewriteBinary(ir::Node* node) {
           aten::LogicalNot::create(b, aten::AnyDim::create(b, no, op.dim(), op.keepdim()).output()).output();
       break;
     }
-    case OpId::AndTensor:
-      result = aten::BitwiseAndTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::OrTensor:
-      result = aten::BitwiseOrTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::XorTensor:
-      result = aten::BitwiseXorTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::LshiftTensor:
-      result = aten::BitwiseLeftShiftTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::RshiftTensor:
-      result = aten::BitwiseRightShiftTensor::create(b, operands[0], operands[1]).output();
-      break;
-    case OpId::LshiftScalar:
     case OpId::BitwiseLeftShiftTensorScalar:
       result = aten::BitwiseLeftShiftTensor::create(b, operands[0], numberLike(b, *node)).output();
       break;
-    case OpId::RshiftScalar:
     case OpId::BitwiseRightShiftTensorScalar:
       result = aten::BitwiseRightShiftTensor::create(b, operands[0], numberLike(b, *node)).output();
       break;

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "aten/executor.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "ir/pass.hpp"
 #include "lower/decompose_rules.hpp"
 
@@ -21,50 +21,15 @@ bool isQuantization(const ir::Node& node) {
          ir::isa<aten::QuantizePerChannel>(&node) || ir::isa<aten::DequantizePerChannel>(&node);
 }
 
-/// Operators that give their first operand unchanged (when type and shape say so).
+/// Operators that give their first operand unchanged (when the types say so).
 bool isIdentity(const ir::Node& node) {
-  using aten::OpId;
-  if (!aten::isOperator(&node) || node.operands().empty() || !node.operands()[0] ||
-      node.results().size() != 1)
+  if (node.operands().empty() || !node.operands()[0] || node.results().size() != 1 ||
+      node.operands()[0]->type != node.result()->type)
     return false;
-  if (node.operands()[0]->type != node.result()->type) return false;
-  switch (aten::opId(&node)) {
-    case OpId::Clone:
-    case OpId::Contiguous:
-    case OpId::Alias:
-    case OpId::Detach:
-    case OpId::LiftFresh:
-    case OpId::LiftFreshCopy:
-    case OpId::Positive:
-    case OpId::ToDtype:
-    case OpId::ToDtypeLayout:
-    case OpId::ToDevice:
-    case OpId::ToOther:
-    case OpId::PrivateToCopy:
-    case OpId::TypeAs:
-    case OpId::View:
-    case OpId::Reshape:
-    case OpId::PrivateUnsafeView:
-    case OpId::ViewAs:
-    case OpId::ReshapeAs:
-    case OpId::FlattenUsingInts:
-    case OpId::UnflattenInt:
-    case OpId::Expand:
-    case OpId::ExpandAs:
-    case OpId::BroadcastTo:
-    case OpId::Squeeze:
-    case OpId::SqueezeDim:
-    case OpId::SqueezeDims:
-      return true;
-    case OpId::Dropout:
-      return !ir::dynCast<aten::Dropout>(&node).train();
-    case OpId::FeatureDropout:
-      return !ir::dynCast<aten::FeatureDropout>(&node).train();
-    case OpId::AlphaDropout:
-      return !ir::dynCast<aten::AlphaDropout>(&node).train();
-    default:
-      return false;
-  }
+  if (const auto op = ir::dynCast<aten::Dropout>(&node)) return !op.train();
+  if (const auto op = ir::dynCast<aten::FeatureDropout>(&node)) return !op.train();
+  if (const auto op = ir::dynCast<aten::AlphaDropout>(&node)) return !op.train();
+  return aten::factsOf(node).identity;
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ struct Rows {
 ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
   if (!index->isConstant()) {
     // All bits of negative numbers: the extent is added to them only.
-    ir::Value* negative = aten::RshiftScalar::create(b, index, int64_t{31}).output();
+    ir::Value* negative = aten::BitwiseRightShiftTensorScalar::create(b, index, int64_t{31}).output();
     ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent).output();
     return aten::AddTensor::create(b, index, back, int64_t{1}).output();
   }

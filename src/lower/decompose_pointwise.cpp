@@ -49,7 +49,7 @@ ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
 
 /// x / y = x * (1 / y); with a constant divisor the reciprocal is one too.
 Result<bool> rewriteDivision(ir::Node* node) {
-  if (!ir::isa<aten::DivTensor>(node) && !ir::isa<aten::TrueDivideTensor>(node)) return false;
+  if (!ir::isa<aten::DivTensor>(node)) return false;
   if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32 ||
       node->operands()[1]->dtype() != DType::Float32) {
     return false;

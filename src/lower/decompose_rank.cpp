@@ -234,7 +234,7 @@ Result<bool> mergeProduct(ir::Node* node) {
 /// A reshape of a reshape is one.
 Result<bool> joinViews(ir::Node* node) {
   const auto isReshape = [](const ir::Node* n) {
-    return n && (ir::isa<aten::View>(n) || ir::isa<aten::Reshape>(n) || ir::isa<aten::PrivateUnsafeView>(n));
+    return n && (ir::isa<aten::View>(n) || ir::isa<aten::Reshape>(n));
   };
   ir::Node* inner = node->operands().empty() || !node->operand(0) ? nullptr : node->operand(0)->producer();
   if (!isReshape(node) || !isReshape(inner) || inner->result()->rank() <= tosa::kLevel8K.maxRank)

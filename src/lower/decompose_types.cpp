@@ -37,7 +37,6 @@ std::optional<size_t> firstOfPair(const ir::Node& node) {
     case OpId::RsubTensor:
     case OpId::MulTensor:
     case OpId::DivTensor:
-    case OpId::TrueDivideTensor:
     case OpId::DivTensorMode:
     case OpId::FloorDivide:
     case OpId::RemainderTensor:
@@ -66,7 +65,7 @@ Result<bool> rewriteMixedTypes(ir::Node* node) {
   if (!first) return false;
   const std::array<ir::Value*, 2> operands{node->operands()[*first], node->operands()[*first + 1]};
   CARINA_TRY(DType dtype, aten::Promotion().add(operands[0]).add(operands[1]).type());
-  const bool divides = ir::isa<aten::DivTensor>(node) || ir::isa<aten::TrueDivideTensor>(node);
+  const bool divides = ir::isa<aten::DivTensor>(node);
   if (divides) dtype = aten::floatTypeOf(dtype);
   if (operands[0]->dtype() == dtype && operands[1]->dtype() == dtype) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
@@ -76,9 +75,7 @@ Result<bool> rewriteMixedTypes(ir::Node* node) {
 
 /// Parts of a concatenation in the type of the whole.
 Result<bool> rewriteMixedParts(ir::Node* node) {
-  if (!ir::isa<aten::Cat>(node) && !ir::isa<aten::Concat>(node) && !ir::isa<aten::Concatenate>(node) &&
-      !ir::isa<aten::Stack>(node))
-    return false;
+  if (!ir::isa<aten::Cat>(node) && !ir::isa<aten::Stack>(node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   bool changed = false;
   for (size_t i = 0; i < node->operands().size(); ++i) {
@@ -128,15 +125,12 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
         result = aten::MulTensor::create(b, self, other()).output();
       break;
     case OpId::BitwiseAndScalar:
-    case OpId::AndScalar:
       if (self->dtype() == dtype) result = aten::BitwiseAndTensor::create(b, self, other()).output();
       break;
     case OpId::BitwiseOrScalar:
-    case OpId::OrScalar:
       if (self->dtype() == dtype) result = aten::BitwiseOrTensor::create(b, self, other()).output();
       break;
     case OpId::BitwiseXorScalar:
-    case OpId::XorScalar:
       if (self->dtype() == dtype) result = aten::BitwiseXorTensor::create(b, self, other()).output();
       break;
     default:

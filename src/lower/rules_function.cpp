@@ -184,7 +184,6 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::Ceil::def(), [](double x) { return std::ceil(x); }},
       {&aten::Round::def(), [](double x) { return std::nearbyint(x); }},
       {&aten::Trunc::def(), [](double x) { return std::trunc(x); }},
-      {&aten::Fix::def(), [](double x) { return std::trunc(x); }},
       {&aten::Frac::def(), [](double x) { return x - std::trunc(x); }},
       {&aten::Square::def(), [](double x) { return x * x; }},
       {&aten::Exp::def(), [](double x) { return std::exp(x); }},
@@ -362,7 +361,7 @@ void addFunctionRules(Rules& rules) {
   rules[&aten::SubScalar::def()] = lowerAddNumber<aten::SubScalar, 1, -1>;
   rules[&aten::RsubScalar::def()] = lowerAddNumber<aten::RsubScalar, -1, 1>;
   rules[&aten::MulScalar::def()] = lowerMulNumber;
-  rules[&aten::DivScalar::def()] = rules[&aten::TrueDivideScalar::def()] = lowerDivNumber;
+  rules[&aten::DivScalar::def()] = lowerDivNumber;
   rules[&aten::RemainderScalar::def()] = lowerRemainderNumber;
   rules[&aten::FmodScalar::def()] = lowerFmodNumber;
 }

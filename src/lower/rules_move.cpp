@@ -352,8 +352,6 @@ Status lowerSliceScatter(Lowering& lowering, const ir::Node& node) {
 
 void addMoveRules(Rules& rules) {
   rules[&aten::Cat::def()] = lowerCat<aten::Cat>;
-  rules[&aten::Concat::def()] = lowerCat<aten::Concat>;
-  rules[&aten::Concatenate::def()] = lowerCat<aten::Concatenate>;
   rules[&aten::Stack::def()] = lowerCat<aten::Stack>;
   rules[&aten::SliceTensor::def()] = lowerSlice;
   rules[&aten::SelectInt::def()] = lowerSelect;

@@ -316,8 +316,8 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::RsubTensor::def()] = lowerRsub;
   rules[&aten::MulTensor::def()] = lowerMul;
   // Codes are not NaN: what differs of fmax and fmin does not occur.
-  rules[&aten::Maximum::def()] = rules[&aten::MaxOther::def()] = rules[&aten::Fmax::def()] = lowerMaximum;
-  rules[&aten::Minimum::def()] = rules[&aten::MinOther::def()] = rules[&aten::Fmin::def()] = lowerMinimum;
+  rules[&aten::Maximum::def()] = rules[&aten::Fmax::def()] = lowerMaximum;
+  rules[&aten::Minimum::def()] = rules[&aten::Fmin::def()] = lowerMinimum;
   rules[&aten::Isfinite::def()] = lowerIsCode;
   rules[&aten::Isnan::def()] = rules[&aten::Isinf::def()] = rules[&aten::Isposinf::def()] =
       rules[&aten::Isneginf::def()] = lowerIsNoCode;
@@ -328,19 +328,14 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::GeTensor::def()] = lowerGe;
   rules[&aten::LtTensor::def()] = lowerLt;
   rules[&aten::LeTensor::def()] = lowerLe;
-  rules[&aten::LogicalAnd::def()] = rules[&aten::BitwiseAndTensor::def()] = rules[&aten::AndTensor::def()] =
-      lowerAnd;
-  rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = rules[&aten::OrTensor::def()] =
-      lowerOr;
-  rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = rules[&aten::XorTensor::def()] =
-      lowerXor;
+  rules[&aten::LogicalAnd::def()] = rules[&aten::BitwiseAndTensor::def()] = lowerAnd;
+  rules[&aten::LogicalOr::def()] = rules[&aten::BitwiseOrTensor::def()] = lowerOr;
+  rules[&aten::LogicalXor::def()] = rules[&aten::BitwiseXorTensor::def()] = lowerXor;
   rules[&aten::LogicalNot::def()] = rules[&aten::BitwiseNot::def()] = lowerNot;
-  rules[&aten::LshiftScalar::def()] = rules[&aten::BitwiseLeftShiftTensorScalar::def()] = lowerShiftLeft;
-  rules[&aten::RshiftScalar::def()] = rules[&aten::BitwiseRightShiftTensorScalar::def()] = lowerShiftRight;
-  rules[&aten::LshiftTensor::def()] = rules[&aten::BitwiseLeftShiftTensor::def()] =
-      lowerShift<Binary::LeftShift>;
-  rules[&aten::RshiftTensor::def()] = rules[&aten::BitwiseRightShiftTensor::def()] =
-      lowerShift<Binary::ArithmeticRightShift>;
+  rules[&aten::BitwiseLeftShiftTensorScalar::def()] = lowerShiftLeft;
+  rules[&aten::BitwiseRightShiftTensorScalar::def()] = lowerShiftRight;
+  rules[&aten::BitwiseLeftShiftTensor::def()] = lowerShift<Binary::LeftShift>;
+  rules[&aten::BitwiseRightShiftTensor::def()] = lowerShift<Binary::ArithmeticRightShift>;
   rules[&aten::DivTensorMode::def()] = lowerDivMode;
   rules[&aten::WhereSelf::def()] = lowerWhere;
 }

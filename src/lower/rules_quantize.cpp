@@ -32,9 +32,6 @@ std::optional<Limits> clampLimits(const ir::Node& node) {
   if (const auto op = ir::dynCast<aten::Clamp>(&node)) {
     return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
   }
-  if (const auto op = ir::dynCast<aten::Clip>(&node)) {
-    return Limits{numberOr(op.min(), -kInfinity), numberOr(op.max(), kInfinity)};
-  }
   if (const auto op = ir::dynCast<aten::ClampMin>(&node))
     return Limits{numberOr(op.min(), -kInfinity), kInfinity};
   if (const auto op = ir::dynCast<aten::ClampMax>(&node))
@@ -285,9 +282,8 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
 void addQuantizeRules(Rules& rules) {
   rules[&aten::QuantizePerTensor::def()] = lowerQuantize;
   rules[&aten::DequantizePerTensor::def()] = lowerDequantize;
-  for (const ir::OpDef* def :
-       {&aten::Relu::def(), &aten::Relu6::def(), &aten::Hardtanh::def(), &aten::Clamp::def(),
-        &aten::Clip::def(), &aten::ClampMin::def(), &aten::ClampMax::def()}) {
+  for (const ir::OpDef* def : {&aten::Relu::def(), &aten::Relu6::def(), &aten::Hardtanh::def(),
+                               &aten::Clamp::def(), &aten::ClampMin::def(), &aten::ClampMax::def()}) {
     rules[def] = lowerClamp;
   }
 }

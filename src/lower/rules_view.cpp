@@ -53,11 +53,6 @@ Status lowerTranspose(Lowering& lowering, const ir::Node& node) {
   return swapDims(lowering, node, op.dim0(), op.dim1());
 }
 
-Status lowerSwapaxes(Lowering& lowering, const ir::Node& node) {
-  const aten::Swapaxes op = ir::dynCast<aten::Swapaxes>(&node);
-  return swapDims(lowering, node, op.axis0(), op.axis1());
-}
-
 /// t, mT: the last two dimensions; numpy_T: all reversed.
 Status lowerMatrixTranspose(Lowering& lowering, const ir::Node& node) {
   const int64_t rank = node.operands()[0]->rank();
@@ -157,18 +152,15 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
 
 void addViewRules(Rules& rules) {
   for (const ir::OpDef* def :
-       {&aten::View::def(),         &aten::Reshape::def(),   &aten::PrivateUnsafeView::def(),
-        &aten::ViewAs::def(),       &aten::ReshapeAs::def(), &aten::FlattenUsingInts::def(),
-        &aten::UnflattenInt::def(), &aten::Squeeze::def(),   &aten::SqueezeDim::def(),
-        &aten::SqueezeDims::def(),  &aten::Unsqueeze::def(), &aten::Clone::def(),
-        &aten::Contiguous::def(),   &aten::Alias::def(),     &aten::Detach::def(),
-        &aten::Dropout::def(),      &aten::LiftFresh::def(), &aten::LiftFreshCopy::def(),
-        &aten::Positive::def(),     &aten::NanToNum::def() /* codes are numbers */}) {
+       {&aten::View::def(), &aten::Reshape::def(), &aten::ViewAs::def(), &aten::ReshapeAs::def(),
+        &aten::FlattenUsingInts::def(), &aten::UnflattenInt::def(), &aten::Squeeze::def(),
+        &aten::SqueezeDim::def(), &aten::SqueezeDims::def(), &aten::Unsqueeze::def(), &aten::Clone::def(),
+        &aten::Contiguous::def(), &aten::Alias::def(), &aten::Dropout::def(), &aten::LiftFreshCopy::def(),
+        &aten::NanToNum::def() /* codes are numbers */}) {
     rules[def] = lowerView;
   }
   rules[&aten::Permute::def()] = lowerPermute;
   rules[&aten::TransposeInt::def()] = lowerTranspose;
-  rules[&aten::Swapaxes::def()] = lowerSwapaxes;
   rules[&aten::TransposeMatrix::def()] = rules[&aten::MT::def()] = rules[&aten::NumpyT::def()] =
       lowerMatrixTranspose;
   rules[&aten::MovedimInt::def()] = rules[&aten::MovedimIntlist::def()] = lowerMovedim;

@@ -49,7 +49,6 @@ ir::Value* reshapedFrom(const ir::Value* value) {
   switch (aten::opId(node)) {
     case OpId::View:
     case OpId::Reshape:
-    case OpId::PrivateUnsafeView:
     case OpId::FlattenUsingInts:
     case OpId::UnflattenInt:
     case OpId::Unsqueeze:

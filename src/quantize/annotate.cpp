@@ -8,13 +8,13 @@
 
 #include "aten/conv_op.hpp"
 #include "aten/geometry.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "quantize/recurrence.hpp"
 
 namespace carina::quantize {
 namespace {
 
-using aten::OpId;
+using aten::QuantizeRule;
 
 /// Disjoint sets of value indices.
 class Sets {
@@ -348,94 +348,18 @@ std::optional<size_t> Annotation::groupOfOperand(const ir::Node& node, size_t op
 }
 
 bool isClamp(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case OpId::Relu:
-    case OpId::Relu6:
-    case OpId::Hardtanh:
-    case OpId::Clamp:
-    case OpId::Clip:
-    case OpId::ClampMin:
-    case OpId::ClampMax:
-      return true;
-    default:
-      return false;
-  }
+  return aten::factsOf(node).quantize == QuantizeRule::Clamp;
 }
 
 bool givesWholeNumbers(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case OpId::Floor:
-    case OpId::Ceil:
-    case OpId::Round:
-    case OpId::Trunc:
-    case OpId::Fix:
-    case OpId::Sign:
-    case OpId::Sgn:
-      return true;
-    default:
-      return false;
-  }
+  return aten::factsOf(node).quantize == QuantizeRule::Rounding;
 }
 
 namespace {
 
 /// Operators whose elements are a function of one element, whatever the type.
 bool mapsElements(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case OpId::AddScalar:
-    case OpId::SubScalar:
-    case OpId::RsubScalar:
-    case OpId::MulScalar:
-    case OpId::DivScalar:
-    case OpId::Abs:
-    case OpId::Neg:
-    case OpId::Square:
-    case OpId::Exp:
-    case OpId::Exp2:
-    case OpId::Expm1:
-    case OpId::Log:
-    case OpId::Log2:
-    case OpId::Log10:
-    case OpId::Log1p:
-    case OpId::Sqrt:
-    case OpId::Rsqrt:
-    case OpId::Reciprocal:
-    case OpId::Sin:
-    case OpId::Cos:
-    case OpId::Tan:
-    case OpId::Asin:
-    case OpId::Acos:
-    case OpId::Atan:
-    case OpId::Sinh:
-    case OpId::Cosh:
-    case OpId::Asinh:
-    case OpId::Acosh:
-    case OpId::Atanh:
-    case OpId::Sigmoid:
-    case OpId::Tanh:
-    case OpId::Erf:
-    case OpId::Erfc:
-    case OpId::Logit:
-    case OpId::Gelu:
-    case OpId::Silu:
-    case OpId::Mish:
-    case OpId::Softplus:
-    case OpId::LogSigmoid:
-    case OpId::Hardsigmoid:
-    case OpId::Hardswish:
-    case OpId::LeakyRelu:
-    case OpId::Elu:
-    case OpId::Selu:
-    case OpId::Celu:
-    case OpId::PowTensorScalar:
-    case OpId::PowScalar:
-      return true;
-    default:
-      return givesWholeNumbers(node);
-  }
+  return aten::factsOf(node).quantize == QuantizeRule::Function || givesWholeNumbers(node);
 }
 
 }  // namespace
@@ -460,194 +384,32 @@ bool isProduct(const ir::Node& node) {
 }
 
 Role roleOf(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return Role::Float;
-  if (mapsElements(node)) return Role::Own;
-  if (isClamp(node)) return Role::Shared;
-  switch (aten::opId(&node)) {
-    case OpId::Conv1d:
-    case OpId::Conv1dPadding:
-    case OpId::Conv2d:
-    case OpId::Conv2dPadding:
-    case OpId::Conv3d:
-    case OpId::Conv3dPadding:
-    case OpId::ConvTranspose1d:
-    case OpId::ConvTranspose2dInput:
-    case OpId::ConvTranspose3dInput:
-    case OpId::Convolution:
-    case OpId::Linear:
-      return asWeighted(node) ? Role::Own
-                              : Role::Float;  // weights that are computed have no place in these operators
-
-    case OpId::AddTensor:
-    case OpId::SubTensor:
-    case OpId::RsubTensor:
-    case OpId::MulTensor:
-    case OpId::DivTensor:
-    case OpId::DivTensorMode:
-    case OpId::DivScalarMode:
-    case OpId::FloorDivide:
-    case OpId::FloorDivideScalar:
-    case OpId::RemainderTensor:
-    case OpId::RemainderScalar:
-    case OpId::FmodTensor:
-    case OpId::FmodScalar:
-    case OpId::Mm:
-    case OpId::Bmm:
-    case OpId::Matmul:
-    case OpId::Addmm:
-    case OpId::Baddbmm:
-    case OpId::Sum:
-    case OpId::SumDimIntList:
-    case OpId::Mean:
-    case OpId::MeanDim:
-    case OpId::Cumsum:
-    case OpId::Frac:
-    case OpId::Erfinv:
-    case OpId::Sinc:
-    case OpId::Lgamma:
-    case OpId::Digamma:
-    case OpId::Hardshrink:
-    case OpId::Softshrink:
-    case OpId::Threshold:
-    case OpId::Prelu:
-    case OpId::PrivateSoftmax:
-    case OpId::SoftmaxInt:
-    case OpId::PrivateLogSoftmax:
-    case OpId::LogSoftmaxInt:
+  switch (aten::factsOf(node).quantize) {
+    case QuantizeRule::Float:
+      return Role::Float;
+    case QuantizeRule::Own:
+    case QuantizeRule::Function:
+    case QuantizeRule::Rounding:
       return Role::Own;
-
-    // Weights are operators of their own (lower::decompose).
-    case OpId::LayerNorm:
-    case OpId::RmsNorm:
+    case QuantizeRule::Clamp:
+    case QuantizeRule::Shared:
+      return Role::Shared;
+    case QuantizeRule::Compare:
+      return Role::Compare;
+    case QuantizeRule::Weighted:
+      // Weights that are computed have no place in these operators.
+      return asWeighted(node) ? Role::Own : Role::Float;
+    case QuantizeRule::Norm:
+      // Weights are operators of their own (lower::decompose).
       return std::all_of(node.operands().begin() + 1, node.operands().end(),
                          [](const ir::Value* weight) { return !weight; })
                  ? Role::Own
                  : Role::Float;
-
-    case OpId::AvgPool1d:
-    case OpId::AvgPool2d:
-    case OpId::MaxPool1d:
-    case OpId::MaxPool2d:
-    case OpId::MaxPool2dWithIndices:
-    case OpId::UpsampleNearest2dVec:
-    case OpId::PrivateUpsampleNearestExact2dVec:
-    case OpId::UpsampleBilinear2dVec:
-    case OpId::Cat:
-    case OpId::Concat:
-    case OpId::Concatenate:
-    case OpId::Stack:
-    case OpId::SplitTensor:
-    case OpId::SplitSizes:
-    case OpId::SplitWithSizes:
-    case OpId::Chunk:
-    case OpId::UnbindInt:
-    case OpId::TensorSplitIndices:
-    case OpId::TensorSplitSections:
-    case OpId::SelectInt:
-    case OpId::SliceTensor:
-    case OpId::Narrow:
-    case OpId::Flip:
-    case OpId::Roll:
-    case OpId::View:
-    case OpId::Reshape:
-    case OpId::PrivateUnsafeView:
-    case OpId::ViewAs:
-    case OpId::ReshapeAs:
-    case OpId::FlattenUsingInts:
-    case OpId::UnflattenInt:
-    case OpId::Squeeze:
-    case OpId::SqueezeDim:
-    case OpId::SqueezeDims:
-    case OpId::Unsqueeze:
-    case OpId::Permute:
-    case OpId::TransposeInt:
-    case OpId::TransposeMatrix:
-    case OpId::NumpyT:
-    case OpId::MT:
-    case OpId::Swapaxes:
-    case OpId::MovedimInt:
-    case OpId::MovedimIntlist:
-    case OpId::Expand:
-    case OpId::ExpandAs:
-    case OpId::BroadcastTo:
-    case OpId::Repeat:
-    case OpId::Tile:
-    case OpId::RepeatInterleaveSelfInt:
-    case OpId::PixelShuffle:
-    case OpId::PixelUnshuffle:
-    case OpId::ChannelShuffle:
-    case OpId::ConstantPadNd:
-    case OpId::Pad:
-    case OpId::ReflectionPad1d:
-    case OpId::ReflectionPad2d:
-    case OpId::ReflectionPad3d:
-    case OpId::ReplicationPad1d:
-    case OpId::ReplicationPad2d:
-    case OpId::ReplicationPad3d:
-    case OpId::Gather:
-    case OpId::IndexSelect:
-    case OpId::IndexTensor:
-    case OpId::IndexPut:
-    case OpId::Embedding:
-    case OpId::SelectScatter:
-    case OpId::SliceScatter:
-    case OpId::ScatterSrc:
-    case OpId::Unfold:
-    case OpId::WhereSelf:
-    case OpId::Tril:
-    case OpId::Triu:
-    case OpId::Maximum:
-    case OpId::Minimum:
-    case OpId::MaxOther:
-    case OpId::MinOther:
-    case OpId::Fmax:
-    case OpId::Fmin:
-    case OpId::NanToNum:
-    case OpId::Amax:
-    case OpId::Amin:
-    case OpId::MaxDim:
-    case OpId::MinDim:
-    case OpId::Clone:
-    case OpId::Contiguous:
-    case OpId::Alias:
-    case OpId::Detach:
-    case OpId::Dropout:
-    case OpId::Copy:
-      return Role::Shared;
-
-    case OpId::EqTensor:
-    case OpId::NeTensor:
-    case OpId::LtTensor:
-    case OpId::LeTensor:
-    case OpId::GtTensor:
-    case OpId::GeTensor:
-    case OpId::EqScalar:
-    case OpId::NeScalar:
-    case OpId::LtScalar:
-    case OpId::LeScalar:
-    case OpId::GtScalar:
-    case OpId::GeScalar:
-    case OpId::Isnan:
-    case OpId::Isinf:
-    case OpId::Isfinite:
-    case OpId::Isposinf:
-    case OpId::Isneginf:
-    case OpId::Signbit:
-    case OpId::Argmax:
-    case OpId::Argmin:
-      return Role::Compare;
-
-    case OpId::ToDtype:
-    case OpId::ToDtypeLayout:
-    case OpId::ToOther:
-    case OpId::TypeAs:
-    case OpId::PrivateToCopy:
+    case QuantizeRule::Conversion:
       // Integers as real numbers get a range; between float types nothing is computed.
       return isFloat(node.operands()[0]->dtype()) ? Role::Float : Role::Own;
-
-    default:
-      return Role::Float;
   }
+  return Role::Float;
 }
 
 int64_t WeightedOp::channelDim() const {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "aten/executor.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "quantize/gains.hpp"
 #include "quantize/ranges.hpp"
 
@@ -76,30 +76,18 @@ bool areBytes(const ir::Value& value) {
 /// What the results of an operator cannot leave.
 Range possibleResults(const ir::Value& value) {
   constexpr float kAny = std::numeric_limits<float>::infinity();
-  if (!value.producer() || !aten::isOperator(value.producer())) return {-kAny, kAny};
+  const ir::Node* node = value.producer();
+  if (!node || !aten::isOperator(node)) return {-kAny, kAny};
   if (areBytes(value)) return {0, 255};
-  switch (aten::opId(value.producer())) {
-    case aten::OpId::Sigmoid:
-    case aten::OpId::Hardsigmoid:
-    case aten::OpId::PrivateSoftmax:
-    case aten::OpId::SoftmaxInt:
-      return {0, 1};
-    case aten::OpId::LayerNorm:
-    case aten::OpId::RmsNorm: {
-      // Where one element of n has all that there is.
-      const auto inputs = value.producer()->operands()[0]->numElements();
-      const auto& shape = value.producer()->attributeAs<ir::Ints>(0);
-      const float most = std::sqrt(static_cast<float>(std::min(numElements(shape), inputs)));
-      return {-most, most};
-    }
-    case aten::OpId::Tanh:
-    case aten::OpId::Sin:
-    case aten::OpId::Cos:
-    case aten::OpId::Erf:
-      return {-1, 1};
-    default:
-      return {-kAny, kAny};
+  if (ir::isa<aten::LayerNorm>(node) || ir::isa<aten::RmsNorm>(node)) {
+    // Where one element of n has all that there is.
+    const auto inputs = node->operands()[0]->numElements();
+    const float most =
+        std::sqrt(static_cast<float>(std::min(numElements(node->attributeAs<ir::Ints>(0)), inputs)));
+    return {-most, most};
   }
+  const aten::Interval range = aten::factsOf(*node).range;
+  return {range.min, range.max};
 }
 
 /// Those of the operators that make a group's values; the others hand them on.
@@ -114,8 +102,8 @@ Range possibleValues(const Group& group) {
   // asin, acos and atanh are no numbers beyond 1.
   for (const Form& form : group.forms) {
     for (const ir::Use& use : form.value->uses()) {
-      if (ir::isa<aten::Asin>(use.node) || ir::isa<aten::Acos>(use.node) || ir::isa<aten::Atanh>(use.node))
-        range = {std::max(range.min, -1.0f), std::min(range.max, 1.0f)};
+      const aten::Interval domain = aten::factsOf(*use.node).domain;
+      range = {std::max(range.min, domain.min), std::min(range.max, domain.max)};
     }
   }
   return range;

@@ -135,7 +135,7 @@ ir::Value* transposedOf(const ir::Value* value) {
 }
 
 bool isReshape(const ir::Node* node) {
-  return ir::isa<aten::View>(node) || ir::isa<aten::Reshape>(node) || ir::isa<aten::PrivateUnsafeView>(node);
+  return ir::isa<aten::View>(node) || ir::isa<aten::Reshape>(node);
 }
 
 /// [n, k] made from [..., k], which only its last dimension tells from the original; null when it is not.

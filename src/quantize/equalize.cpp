@@ -12,7 +12,7 @@
 
 #include "aten/conv_op.hpp"
 #include "aten/executor.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
 
@@ -55,22 +55,8 @@ struct Layer {
 
 /// f(s * x) = s * f(x) for s > 0, channel by channel.
 bool isHomogeneous(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case aten::OpId::Relu:
-    case aten::OpId::LeakyRelu:
-    case aten::OpId::MaxPool1d:
-    case aten::OpId::MaxPool2d:
-    case aten::OpId::AvgPool1d:
-    case aten::OpId::AvgPool2d:
-    case aten::OpId::UpsampleNearest2dVec:
-    case aten::OpId::UpsampleBilinear2dVec:
-      return true;
-    case aten::OpId::ConstantPadNd:
-      return ir::scalarReal(ir::dynCast<aten::ConstantPadNd>(&node).value()) == 0;
-    default:
-      return false;
-  }
+  if (const auto pad = ir::dynCast<aten::ConstantPadNd>(&node)) return ir::scalarReal(pad.value()) == 0;
+  return aten::factsOf(node).homogeneous;
 }
 
 /// The upper limit of an operator that is relu but for it: relu6, hardtanh and clamp from 0.

@@ -20,16 +20,7 @@ constexpr float kNarrow = 8, kNarrow16 = 64;
 constexpr double kScarce = 16;
 
 bool isConcatenation(const ir::Node& node) {
-  if (!aten::isOperator(&node)) return false;
-  switch (aten::opId(&node)) {
-    case aten::OpId::Cat:
-    case aten::OpId::Concat:
-    case aten::OpId::Concatenate:
-    case aten::OpId::Stack:
-      return true;
-    default:
-      return false;
-  }
+  return ir::isa<aten::Cat>(&node) || ir::isa<aten::Stack>(&node);
 }
 
 /// The values of one range, were it not for concatenations.

@@ -218,8 +218,6 @@ Result<Kernel> prepareTriangle(const ir::Node& node) {
 
 constexpr KernelEntry kKernels[] = {
     {"aten.cat.default", prepareCat},
-    {"aten.concat.default", prepareCat},
-    {"aten.concatenate.default", prepareCat},
     {"aten.stack.default", prepareStack},
     {"aten.hstack.default", prepareJoinStack},
     {"aten.vstack.default", prepareJoinStack},

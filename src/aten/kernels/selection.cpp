@@ -196,8 +196,6 @@ constexpr KernelEntry kKernels[] = {
     {"aten.clamp_min.Tensor", prepareClamp},
     {"aten.clamp_max.default", prepareClamp},
     {"aten.clamp_max.Tensor", prepareClamp},
-    {"aten.clip.default", prepareClamp},
-    {"aten.clip.Tensor", prepareClamp},
     {"aten.addcmul.default", prepareAddc<false>},
     {"aten.addcdiv.default", prepareAddc<true>},
     {"aten.lerp.Scalar", prepareLerp},

@@ -224,7 +224,6 @@ constexpr KernelEntry kKernels[] = {
     {"aten.floor.default", prepareNumber<FloorOf>},
     {"aten.ceil.default", prepareNumber<CeilOf>},
     {"aten.trunc.default", prepareNumber<TruncOf>},
-    {"aten.fix.default", prepareNumber<TruncOf>},
     {"aten.round.default", prepareNumber<RoundOf>},
     {"aten.round.decimals", prepareRoundDecimals},
     {"aten.frac.default", prepareNumber<FracOf>},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "aten/synonyms.hpp"
+#include "aten/aliases.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ ir::Node* create(ir::Graph& graph, const char* name, std::vector<std::vector<ir:
   return node.ok() ? *node : nullptr;
 }
 
-TEST(Synonyms, BecomeThePlainOperator) {
+TEST(Aliases, BecomeTheOperatorThatHasARow) {
   ir::Graph graph;
   ir::Value* x = graph.addInput({DType::Float32, {2, 6}}, "x");
   ir::Node* moved =
@@ -33,7 +33,7 @@ TEST(Synonyms, BecomeThePlainOperator) {
   ASSERT_TRUE(part);
   part->result()->name = "part";
   graph.setOutputs({part->result()});
-  ASSERT_TRUE(replaceSynonyms(graph).ok());
+  ASSERT_TRUE(replaceAliases(graph, Copies::Replace).ok());
   std::vector<std::string> names;
   for (const ir::Node* node : graph.nodes()) names.emplace_back(node->opName());
   EXPECT_EQ(names, (std::vector<std::string>{"aten.movedim.int", "aten.mul.Tensor", "aten.slice.Tensor"}));
@@ -41,13 +41,31 @@ TEST(Synonyms, BecomeThePlainOperator) {
   EXPECT_EQ(graph.outputs()[0]->shape(), (Shape{2, 2}));
 }
 
-TEST(Synonyms, OfOtherSignatureStay) {
+TEST(Aliases, OperatorsWithARowOfTheirOwnStay) {
   ir::Graph graph;
   ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
   ir::Builder builder(graph);
   graph.setOutputs({PrivateToCopy::create(builder, x, DType::Int32, {}, {}, {}, false, {}).output()});
-  ASSERT_TRUE(replaceSynonyms(graph).ok());
+  ASSERT_TRUE(replaceAliases(graph, Copies::Replace).ok());
   EXPECT_TRUE(ir::isa<PrivateToCopy>(graph.outputs()[0]->producer()));
+}
+
+TEST(Aliases, CopiesOfViewsStayWhileTensorsAreWritten) {
+  ir::Graph graph;
+  ir::Value* x = graph.addInput({DType::Float32, {4}}, "x");
+  ir::Node* view =
+      create(graph, "aten.swapdims.default", {{x}}, {int64_t{0}, int64_t{0}}, {DType::Float32, {4}});
+  ASSERT_TRUE(view);
+  ir::Node* copy = create(graph, "aten.unsqueeze_copy.default", {{view->result()}}, {int64_t{0}},
+                          {DType::Float32, {1, 4}});
+  ASSERT_TRUE(copy);
+  graph.setOutputs({copy->result()});
+  ASSERT_TRUE(replaceAliases(graph, Copies::Keep).ok());
+  const ir::Node* last = graph.outputs()[0]->producer();
+  EXPECT_EQ(last->opName(), "aten.unsqueeze_copy.default");
+  EXPECT_EQ(last->operands()[0]->producer()->opName(), "aten.transpose.int");
+  ASSERT_TRUE(replaceAliases(graph, Copies::Replace).ok());
+  EXPECT_EQ(graph.outputs()[0]->producer()->opName(), "aten.unsqueeze.default");
 }
 
 }  // namespace
