@@ -50,6 +50,7 @@ asan: deps
 
 format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-14 -i
+	@python3 scripts/format_rows.py src/aten/operators/*.json
 
 clean:
 	rm -rf $(BUILD)

@@ -23,6 +23,7 @@ SCALAR_TYPES = {"0": "u8", "1": "i8", "2": "i16", "3": "i32", "4": "i64", "5": "
                 "15": "bf16"}
 QUANTIZE = {"own", "function", "rounding", "clamp", "shared", "compare", "weighted", "norm", "conversion"}
 COSTS = {"function", "conversion"}
+TOSA = {"elementwise", "other"}
 
 
 def argument(text):
@@ -122,7 +123,8 @@ def facts(table, classes):
     for name in sorted(table.rows):
         row = table.rows[name]
         fields = [f".summary = {quoted(row['summary'])}"]
-        for key, allowed, kind in (("quantize", QUANTIZE, "QuantizeRule"), ("cost", COSTS, "CostClass")):
+        for key, allowed, kind in (("quantize", QUANTIZE, "QuantizeRule"), ("cost", COSTS, "CostClass"),
+                                   ("tosa", TOSA, "TosaForm")):
             value = checked(row, key, allowed, name)
             if value:
                 fields.append(f".{key} = {kind}::{value.capitalize()}")

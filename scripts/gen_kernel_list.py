@@ -41,7 +41,7 @@ def out_variant(schema, outs):
 def main():
     schemas, folder, out = sys.argv[1:4]
     table = Table(schemas, folder)
-    kernels = {name: (row["cpu"], row["arguments"], "") for name, row in table.kernels.items()}
+    kernels = {name: (row["cpu"], row["arguments"], row.get("operator", "")) for name, row in table.kernels.items()}
     for operator, row in table.rows.items():
         if "cpu" in row:
             function, name = row["cpu"].split()

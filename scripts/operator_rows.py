@@ -8,6 +8,8 @@ operators/FAMILY.json says what Carina knows of an operator, one row each:
   "summary"      what it computes, in a line
   "schema"       for operators that schemas.json lacks
   "class"        name of the typed accessor where the derived one would mislead
+  "tosa"         the operator has a form in TOSA (a rule in src/lower): "elementwise" where an element of the result depends on
+                 the operands' elements at its place only, else "other"
   "infer"        function of aten::infer that checks a node and gives its types; these operators get typed accessors
   "aliases"      other names of the same operator: readers replace them, nothing behind a reader sees them
   "inplace"      forms that write into self; functionalize() replaces them
@@ -22,15 +24,16 @@ operators/FAMILY.json says what Carina knows of an operator, one row each:
   "cpu"          "FUNCTION KERNEL": the function of the runtime and ExecuTorch's name of the out-variant that it is
   "outs"         names of the out-variant's results where they are not out, or out0, out1, ...
   "cases"        sample nodes, "OPERANDS ; ATTRIBUTES ; NOTE" (pipeline/operator_cases.cpp)
-A key with "::" is a kernel that no operator of torch.export stands for; "arguments" is its schema.
+A key with "::" is a kernel that no operator of torch.export becomes; "arguments" is its schema, "operator" one that computes
+the same.
 """
 import glob
 import json
 import os
 
-KEYS = {"summary", "schema", "class", "infer", "aliases", "inplace", "view", "impure", "identity", "quantize", "homogeneous",
+KEYS = {"summary", "schema", "class", "infer", "tosa", "aliases", "inplace", "view", "impure", "identity", "quantize", "homogeneous",
         "range", "domain", "cost", "cpu", "outs", "cases"}
-KERNEL_KEYS = {"summary", "cpu", "arguments"}
+KERNEL_KEYS = {"summary", "cpu", "operator", "arguments"}
 
 
 def split_arguments(text):

@@ -2,7 +2,7 @@
 #include "networks/oracle.hpp"
 
 #include "aten/composites.hpp"
-#include "aten/synonyms.hpp"
+#include "aten/aliases.hpp"
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
@@ -35,7 +35,7 @@ quantize::Sample sampleOf(const std::vector<pipeline::Port>& ports, Choices& cho
 
 /// What a reader does with a graph before anybody else sees it.
 Status settle(ir::Graph& graph) {
-  Status status = ir::rejectInvalidNodes("network", [&] { return aten::replaceSynonyms(graph); });
+  Status status = ir::rejectInvalidNodes("network", [&] { return aten::replaceAliases(graph, aten::Copies::Replace); });
   if (status.ok()) status = ir::rejectInvalidNodes("network", [&] { return aten::replaceComposites(graph); });
   if (!status.ok()) return status;
   graph.eraseDeadNodes();

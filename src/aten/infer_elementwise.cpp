@@ -233,6 +233,8 @@ Status checkChannelScales(const ir::Node& node) {
   const Arguments arguments(node);
   if (!arguments.has("axis")) return {};
   const ir::Value *input = node.operand(0), *scales = node.operand(1), *zeros = node.operand(2);
+  if (zeros && !isInteger(zeros->dtype()))
+    return fail("zero points are integers, got {}", dtypeName(zeros->dtype()));
   CARINA_TRY(const int64_t axis, wrapDim(arguments.integer("axis"), input->rank()));
   const int64_t channels = input->rank() == 0 ? 1 : input->dim(axis);
   if (scales->numElements() == channels && (!zeros || zeros->numElements() == channels)) return {};

@@ -28,6 +28,10 @@ enum class QuantizeRule : uint8_t {
 /// What an element costs a CPU.
 enum class CostClass : uint8_t { Arithmetic, Function, Conversion };
 
+/// Whether src/lower has a rule for an operator. Elementwise: an element of the result depends on the operands'
+/// elements at its place only.
+enum class TosaForm : uint8_t { None, Elementwise, Other };
+
 /// Numbers between two limits, both included.
 struct Interval {
   float min = -std::numeric_limits<float>::infinity();
@@ -38,6 +42,7 @@ struct OperatorFacts {
   std::string_view summary{};  // what it computes, in a line; empty: the operator has no row
   QuantizeRule quantize = QuantizeRule::Float;
   CostClass cost = CostClass::Arithmetic;
+  TosaForm tosa = TosaForm::None;
   bool identity = false;     // gives its first operand unchanged where the types are equal
   bool homogeneous = false;  // f(s * x) = s * f(x) for s > 0, channel by channel
   Interval range{};          // what results cannot leave

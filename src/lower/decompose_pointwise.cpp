@@ -4,10 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "lower/decompose_rules.hpp"
 #include "lower/dims.hpp"
-#include "lower/lowering.hpp"
 
 namespace carina::lower {
 namespace {
@@ -391,7 +390,7 @@ ir::Value* expandedFrom(const ir::Value* value) {
 }
 
 bool isQuantizedWhole(const ir::Node& node) {
-  return findRule(node.def()) &&
+  return aten::factsOf(node).tosa != aten::TosaForm::None &&
          std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
            return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) ||
                               ir::producerAs<aten::DequantizePerChannel>(operand));

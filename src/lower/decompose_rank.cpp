@@ -5,10 +5,9 @@
 #include <numeric>
 
 #include "aten/movement.hpp"
-#include "aten/ops.hpp"
+#include "aten/operator_facts.hpp"
 #include "lower/decompose_rules.hpp"
 #include "lower/dims.hpp"
-#include "lower/rules.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::lower {
@@ -24,23 +23,9 @@ ir::Value* viewed(ir::Builder& b, ir::Value* value, const Shape& shape) {
   return value->shape() == shape ? value : aten::View::create(b, value, shape).output();
 }
 
-/// Operators whose result element depends on the operands' elements at the same place only.
-bool isElementwise(const ir::OpDef& def) {
-  static const Rules kRules = [] {
-    Rules rules;
-    addPointwiseRules(rules);
-    addFunctionRules(rules);
-    addQuantizeRules(rules);
-    rules.erase(&aten::QuantizePerChannel::def());
-    rules.erase(&aten::DequantizePerChannel::def());
-    return rules;
-  }();
-  return kRules.count(&def) != 0;
-}
-
 /// Operands with dimensions merged that all of them have or lack together.
 Result<bool> mergeElementwise(ir::Node* node) {
-  if (!isElementwise(node->def()) || node->results().size() != 1) return false;
+  if (aten::factsOf(*node).tosa != aten::TosaForm::Elementwise || node->results().size() != 1) return false;
   const Shape shape = node->result()->shape();
   const auto sizeAt = [&](const ir::Value* value, size_t d) {
     const auto missing = static_cast<int64_t>(shape.size()) - value->rank();

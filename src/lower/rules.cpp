@@ -102,16 +102,4 @@ void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data,
   lowering.define(result, Real{std::move(data), {scale}, 0, true, {}, {}, {}, {}});
 }
 
-std::vector<int> wrappedDims(const std::optional<ir::Ints>& dims, int64_t rank) {
-  std::vector<int> wrapped;
-  if (!dims || dims->empty()) {
-    wrapped.resize(static_cast<size_t>(rank));
-    std::iota(wrapped.begin(), wrapped.end(), 0);
-    return wrapped;
-  }
-  for (int64_t d : *dims) wrapped.push_back(static_cast<int>(d < 0 ? d + rank : d));
-  std::sort(wrapped.begin(), wrapped.end());
-  return wrapped;
-}
-
 }  // namespace carina::lower

@@ -52,7 +52,4 @@ void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data,
 /// A function of one float value, evaluated in double at every code.
 Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function);
 
-/// dims wrapped into [0, rank); all of them when the list is absent or empty.
-std::vector<int> wrappedDims(const std::optional<ir::Ints>& dims, int64_t rank);
-
 }  // namespace carina::lower

@@ -67,5 +67,12 @@ TEST(AtenQuantize, RefusesARangeBeyondTheType) {
   EXPECT_FALSE(runGroups(kQuantize, {{floats({1})}}, parameters(1, 0, -129, 127, "i8")).ok());
 }
 
+TEST(AtenQuantize, RefusesZeroPointsThatAreNoIntegers) {
+  const Attributes attributes{{"axis", "0"}, {"quant_min", "-128"}, {"quant_max", "127"}, {"dtype", "i8"}};
+  EXPECT_FALSE(runGroups("quantized_decomposed.quantize_per_channel.default",
+                         {{floats({1, 2})}, {floats({1, 1})}, {floats({0, 0})}}, attributes)
+                   .ok());
+}
+
 }  // namespace
 }  // namespace carina::aten::test

@@ -1,4 +1,4 @@
-# cmake -DSOURCE=repository -DWORK=folder -P run.cmake
+# cmake -DSOURCE=repository -DGENERATED=folder of kernels/list.def -DWORK=folder -P run.cmake
 # Builds kernels.cpp with the runtime for Cortex-M33 (no Helium) and for Cortex-M55, runs both on the emulated M55 of MPS3 AN547
 # and compares what they print.
 find_program(CXX arm-none-eabi-g++ REQUIRED)
@@ -14,7 +14,7 @@ function(build_and_run name)
   execute_process(
     COMMAND "${CXX}" ${ARGN} -mthumb -mfloat-abi=hard -std=c++17 -Os -ffunction-sections -fdata-sections -fno-exceptions -fno-rtti
       -fno-math-errno -ffp-contract=off -fno-threadsafe-statics -Wall -Wextra -Werror "-I${SOURCE}/runtime/include"
-      "-I${SOURCE}/runtime" "${here}/kernels.cpp" ${kernels} "${SOURCE}/runtime/src/kernel.cpp" -nostartfiles --specs=nano.specs
+      "-I${SOURCE}/runtime" "-I${GENERATED}" "${here}/kernels.cpp" ${kernels} "${SOURCE}/runtime/src/kernel.cpp" -nostartfiles --specs=nano.specs
       -Wl,--gc-sections "-Wl,-T,${here}/an547.ld" -o "${WORK}/${name}.elf"
     RESULT_VARIABLE failed ERROR_VARIABLE errors)
   if(failed)
