@@ -99,6 +99,7 @@ Types sum(const ir::Node& node);
 Types take(const ir::Node& node);
 Types topk(const ir::Node& node);
 Types trace(const ir::Node& node);
+Types triangle(const ir::Node& node);
 Types unaryBool(const ir::Node& node);
 Types unaryFloat(const ir::Node& node);
 Types unarySame(const ir::Node& node);

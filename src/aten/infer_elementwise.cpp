@@ -107,11 +107,15 @@ bool dividesWhole(std::string_view op) {
 
 }  // namespace
 
+Types triangle(const ir::Node& node) {
+  const ir::Value* input = node.operand(0);
+  if (input->rank() < 2)
+    return fail("{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
+  return one(input->dtype(), input->shape());
+}
+
 Types unarySame(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
-  const bool triangle = node.opName().starts_with("aten.tril") || node.opName().starts_with("aten.triu");
-  if (triangle && node.operand(0)->rank() < 2)
-    return fail("{} takes matrices, not {}", node.opName(), shapeText(node.operand(0)->shape()));
   if (!isFloat(dtype) && wantsFloats(node.opName()))
     return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
   if (isFloat(dtype) && worksOnBits(node.opName()))
