@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "networks/oracle.hpp"
 
-#include "aten/composites.hpp"
-#include "aten/aliases.hpp"
+#include "decompose/aliases.hpp"
+#include "decompose/composites.hpp"
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
@@ -35,8 +35,10 @@ quantize::Sample sampleOf(const std::vector<pipeline::Port>& ports, Choices& cho
 
 /// What a reader does with a graph before anybody else sees it.
 Status settle(ir::Graph& graph) {
-  Status status = ir::rejectInvalidNodes("network", [&] { return aten::replaceAliases(graph, aten::Copies::Replace); });
-  if (status.ok()) status = ir::rejectInvalidNodes("network", [&] { return aten::replaceComposites(graph); });
+  Status status = ir::rejectInvalidNodes(
+      "network", [&] { return decompose::replaceAliases(graph, decompose::Copies::Replace); });
+  if (status.ok())
+    status = ir::rejectInvalidNodes("network", [&] { return decompose::replaceComposites(graph); });
   if (!status.ok()) return status;
   graph.eraseDeadNodes();
   return ir::verify(graph);

@@ -57,8 +57,8 @@ bool worksOnBits(std::string_view op) {
 /// Functions of real numbers that PyTorch has for floating-point tensors only, though they keep the type.
 bool wantsFloats(std::string_view op) {
   static constexpr std::array<std::string_view, 17> kNames{
-      "frac",       "leaky_relu", "elu",         "selu",        "celu",     "gelu",
-      "silu",       "mish",       "hardsigmoid", "hardswish",   "softplus", "log_sigmoid",
+      "frac",       "leaky_relu", "elu",         "selu",         "celu",     "gelu",
+      "silu",       "mish",       "hardsigmoid", "hardswish",    "softplus", "log_sigmoid",
       "hardshrink", "softshrink", "rrelu",       "logcumsumexp", "prelu"};
   op.remove_prefix(std::min(op.size(), std::string_view("aten.").size()));
   return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
@@ -109,8 +109,7 @@ bool dividesWhole(std::string_view op) {
 
 Types triangle(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
-  if (input->rank() < 2)
-    return fail("{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
+  if (input->rank() < 2) return fail("{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
   return one(input->dtype(), input->shape());
 }
 
@@ -161,7 +160,7 @@ Types compare(const ir::Node& node) {
 
 Types pointwiseSeveral(const ir::Node& node) {
   const std::string_view op = node.opName();
-  if (op.starts_with("aten.clamp.") || op.starts_with("aten.clip.")) {
+  if (op.starts_with("aten.clamp.")) {
     const auto absent = [&](std::string_view name) {
       const int operand = node.def().operandIndex(name);
       return operand < 0 ? !Arguments(node).given(name)

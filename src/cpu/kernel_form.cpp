@@ -5,8 +5,7 @@
 
 #include "aten/ops.hpp"
 #include "cpu/kernel_schema.hpp"
-#include "cpu/rewrites.hpp"
-#include "lower/decompose_rules.hpp"
+#include "decompose/decompose.hpp"
 
 namespace carina::cpu {
 namespace {
@@ -21,48 +20,10 @@ bool hasKernel(const ir::Node& node) {
   return findKernelFor(node.opName()) != nullptr;
 }
 
-/// `rewrites` for operators that no kernel computes as they are.
-void addForMissing(std::vector<ir::Rewrite>& all, const std::vector<ir::Rewrite>& rewrites) {
-  for (const ir::Rewrite& rewrite : rewrites) {
-    all.emplace_back([rewrite](ir::Node* node) -> Result<bool> {
-      return hasKernel(*node) ? Result<bool>(false) : rewrite(node);
-    });
-  }
-}
-
 }  // namespace
 
 Status toKernelForm(ir::Graph& graph) {
-  lower::eraseAssertions(graph);
-  CARINA_RETURN_IF_ERROR(lower::foldConstants(graph, lower::FoldQuantization::Yes));
-  std::vector<ir::Rewrite> rewrites{lower::removeIdentity, lower::rewriteReducedType,
-                                    lower::rewriteScatteredSource};
-  addPointwiseRewrites(rewrites);
-  addMatrixRewrites(rewrites);
-  addWindowRewrites(rewrites);
-  addMoveRewrites(rewrites);
-  addGridRewrites(rewrites);
-  std::vector<ir::Rewrite> decompositions;
-  lower::addMatrixRewrites(decompositions);
-  lower::addNormRewrites(decompositions);
-  lower::addAttentionRewrites(decompositions);
-  lower::addPointwiseRewrites(decompositions);
-  lower::addRecurrentRewrites(decompositions);
-  lower::addEinsumRewrites(decompositions);
-  lower::addIndexRewrites(decompositions);
-  lower::addScatterRewrites(decompositions);
-  lower::addScanRewrites(decompositions);
-  lower::addFunctionRewrites(decompositions);
-  lower::addTypeRewrites(decompositions);
-  lower::addWindowRewrites(decompositions);
-  lower::addPoolRewrites(decompositions);
-  lower::addResizeRewrites(decompositions);
-  lower::addGridRewrites(decompositions);
-  addForMissing(rewrites, decompositions);
-  CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
-  CARINA_RETURN_IF_ERROR(lower::foldConstants(graph, lower::FoldQuantization::Yes));
-  graph.eraseDeadNodes();
-  return {};
+  return decompose::forKernels(graph, hasKernel);
 }
 
 }  // namespace carina::cpu

@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "aten/ops.hpp"
+#include "decompose/rewrites.hpp"
 #include "ir/invalid_node.hpp"
-#include "lower/decompose_rules.hpp"
 #include "lower/lower.hpp"
 #include "lower/quantize_rules.hpp"
 #include "tosa/tosa.hpp"
@@ -43,7 +43,7 @@ namespace {
 /// Arithmetic of uint8 numbers wraps; what only reads them as numbers of another type can read int8 codes.
 bool isOnlyConverted(const ir::Value& value) {
   return std::all_of(value.uses().begin(), value.uses().end(),
-                     [](const ir::Use& use) { return isConversion(*use.node); });
+                     [](const ir::Use& use) { return decompose::isConversion(*use.node); });
 }
 
 }  // namespace

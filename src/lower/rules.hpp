@@ -4,9 +4,13 @@
 
 #include <unordered_map>
 
+#include "decompose/dims.hpp"
 #include "lower/lowering.hpp"
 
 namespace carina::lower {
+
+using decompose::wrapped;
+using decompose::wrappedDims;
 
 using Rules = std::unordered_map<const ir::OpDef*, Rule>;
 

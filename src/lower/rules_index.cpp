@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "aten/ops.hpp"
-#include "lower/dims.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {

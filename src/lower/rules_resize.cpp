@@ -3,7 +3,7 @@
 #include <array>
 
 #include "aten/ops.hpp"
-#include "lower/resize_axes.hpp"
+#include "decompose/resize_axes.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -13,7 +13,7 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const bool bilinear = ir::isa<aten::UpsampleBilinear2dVec>(&node);
   CARINA_TRY(const Real real, lowering.plainReal(input));
-  CARINA_TRY(const auto axes, resizeAxes(node));
+  CARINA_TRY(const auto axes, decompose::resizeAxes(node));
   Emitter& emit = lowering.emit();
   ir::Value* data = lowering.ordered(real.data, {0, 2, 3, 1});
   const Shape& result = node.result()->shape();

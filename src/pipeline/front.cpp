@@ -5,14 +5,14 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "aten/empty_tensors.hpp"
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "decompose/decompose.hpp"
+#include "decompose/empty_tensors.hpp"
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
-#include "lower/decompose.hpp"
 #include "lower/single_precision.hpp"
 #include "lower_tfl/lower.hpp"
 #include "partition/unlowered.hpp"
@@ -290,7 +290,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
-  CARINA_RETURN_IF_ERROR(aten::removeEmptyTensors(graph));
+  CARINA_RETURN_IF_ERROR(decompose::removeEmptyTensors(graph));
   verifyPass(graph, "remove-empty-tensors");
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   Front front;
@@ -324,7 +324,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     Stopwatch watch(times, "decompose");
     if (carried) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
     verifyPass(graph, "normalize-prequantized");
-    if (auto status = lower::decompose(graph); !status.ok())
+    if (auto status = decompose::forNpu(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
   ir::checkVerified(graph, "decompose");

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/passes.hpp"
 
-#include "aten/composites.hpp"
-#include "aten/empty_tensors.hpp"
-#include "aten/functionalize.hpp"
 #include "aten/ops.hpp"
-#include "aten/synonyms.hpp"
 #include "base/nearest.hpp"
 #include "compiler/legalize.hpp"
 #include "compiler/split_weights.hpp"
 #include "compiler/storage.hpp"
 #include "cpu/kernel_form.hpp"
+#include "decompose/aliases.hpp"
+#include "decompose/composites.hpp"
+#include "decompose/decompose.hpp"
+#include "decompose/empty_tensors.hpp"
+#include "decompose/functionalize.hpp"
+#include "decompose/rewrites.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/pass.hpp"
 #include "ir/verifier.hpp"
-#include "lower/decompose.hpp"
-#include "lower/decompose_rules.hpp"
 #include "lower/lower.hpp"
 #include "lower/single_precision.hpp"
 #include "lower_tfl/lower.hpp"
@@ -51,11 +51,15 @@ Status eraseDead(ir::Graph& graph, const PassSettings&) {
 }
 
 Status functionalize(ir::Graph& graph, const PassSettings&) {
-  return aten::functionalize(graph);
+  return decompose::functionalize(graph);
+}
+
+Status replaceAliases(ir::Graph& graph, const PassSettings&) {
+  return decompose::replaceAliases(graph, decompose::Copies::Replace);
 }
 
 Status eraseAssertions(ir::Graph& graph, const PassSettings&) {
-  lower::eraseAssertions(graph);
+  decompose::eraseAssertions(graph);
   return {};
 }
 
@@ -65,15 +69,15 @@ Status toSinglePrecision(ir::Graph& graph, const PassSettings&) {
 }
 
 Status removeIdentities(ir::Graph& graph, const PassSettings&) {
-  return ir::rewriteToFixpoint(graph, std::vector<ir::Rewrite>{lower::removeIdentity});
+  return ir::rewriteToFixpoint(graph, std::vector<ir::Rewrite>{decompose::removeIdentity});
 }
 
 Status foldConstants(ir::Graph& graph, const PassSettings&) {
-  return lower::foldConstants(graph, lower::FoldQuantization::No);
+  return decompose::foldConstants(graph, decompose::FoldQuantization::No);
 }
 
 Status foldWeights(ir::Graph& graph, const PassSettings&) {
-  return lower::foldConstants(graph, lower::FoldQuantization::Yes);
+  return decompose::foldConstants(graph, decompose::FoldQuantization::Yes);
 }
 
 Status replaceBy(ir::Graph& graph, Result<ir::Graph> lowered) {
@@ -115,12 +119,12 @@ constexpr NamedPass kPasses[] = {
     {"functionalize", kAten, kAten, false, "replaces writes into tensors by functional operators",
      functionalize},
     {"replace-aliases", kAten, kAten, false, "replaces operators that are others under another name",
-     plain<aten::replaceSynonyms>},
+     replaceAliases},
     {"replace-composites", kAten, kAten, false, "replaces operators that a few simpler ones compute exactly",
-     plain<aten::replaceComposites>},
+     plain<decompose::replaceComposites>},
     // Decomposition.
     {"remove-empty-tensors", kAten, kAten, false, "removes tensors without elements",
-     plain<aten::removeEmptyTensors>},
+     plain<decompose::removeEmptyTensors>},
     {"to-single-precision", kAten, kAten, false,
      "computes networks of float64, float16 and bfloat16 in float32", toSinglePrecision},
     {"settle-parameters", kAten, kAten, false, "turns quantize nodes over constants into integer constants",
@@ -135,42 +139,43 @@ constexpr NamedPass kPasses[] = {
     {"remove-identities", kAten, kAten, false, "removes operators that give their operand unchanged",
      removeIdentities},
     {"decompose-einsum", kAten, kAten, false, "einsum as products of matrices",
-     rewrites<lower::addEinsumRewrites>},
+     rewrites<decompose::addEinsumRewrites>},
     {"decompose-matrix", kAten, kAten, false, "products with constants as linear layers",
-     rewrites<lower::addMatrixRewrites>},
+     rewrites<decompose::addMatrixRewrites>},
     {"decompose-norm", kAten, kAten, false, "softmax, normalizations and variance",
-     rewrites<lower::addNormRewrites>},
+     rewrites<decompose::addNormRewrites>},
     {"decompose-attention", kAten, kAten, false, "scaled_dot_product_attention",
-     rewrites<lower::addAttentionRewrites>},
+     rewrites<decompose::addAttentionRewrites>},
     {"decompose-pointwise", kAten, kAten, false, "division, glu, masked_fill, prelu and the like",
-     rewrites<lower::addPointwiseRewrites>},
+     rewrites<decompose::addPointwiseRewrites>},
     {"decompose-function", kAten, kAten, false, "hypot, logaddexp, lerp and the like",
-     rewrites<lower::addFunctionRewrites>},
+     rewrites<decompose::addFunctionRewrites>},
     {"decompose-transposed", kAten, kAten, false, "transposed convolution in three dimensions",
-     rewrites<lower::addTransposedRewrites>},
+     rewrites<decompose::addTransposedRewrites>},
     {"decompose-recurrent", kAten, kAten, false, "lstm, gru, rnn and their cells",
-     rewrites<lower::addRecurrentRewrites>},
+     rewrites<decompose::addRecurrentRewrites>},
     {"decompose-types", kAten, kAten, false, "operands of different types, integers and numbers",
-     rewrites<lower::addTypeRewrites>},
+     rewrites<decompose::addTypeRewrites>},
     {"decompose-logic", kAten, kAten, false, "logic of numbers, arithmetic of bools and integers",
-     rewrites<lower::addLogicRewrites>},
+     rewrites<decompose::addLogicRewrites>},
     {"decompose-window", kAten, kAten, false, "unfold, im2col, col2im, as_strided, circular padding",
-     rewrites<lower::addWindowRewrites>},
+     rewrites<decompose::addWindowRewrites>},
     {"decompose-pool", kAten, kAten, false, "pools of volumes, adaptive pools",
-     rewrites<lower::addPoolRewrites>},
+     rewrites<decompose::addPoolRewrites>},
     {"decompose-resize", kAten, kAten, false, "resizing of lines and volumes, bicubic",
-     rewrites<lower::addResizeRewrites>},
-    {"decompose-grid", kAten, kAten, false, "sampling at known positions", rewrites<lower::addGridRewrites>},
+     rewrites<decompose::addResizeRewrites>},
+    {"decompose-grid", kAten, kAten, false, "sampling at known positions",
+     rewrites<decompose::addGridRewrites>},
     {"decompose-index", kAten, kAten, false, "several indices, index_copy, index_add",
-     rewrites<lower::addIndexRewrites>},
+     rewrites<decompose::addIndexRewrites>},
     {"decompose-scatter", kAten, kAten, false, "scatter, scatter_reduce, masked_scatter",
-     rewrites<lower::addScatterRewrites>},
+     rewrites<decompose::addScatterRewrites>},
     {"decompose-scan", kAten, kAten, false, "running products, order statistics, distances",
-     rewrites<lower::addScanRewrites>},
+     rewrites<decompose::addScanRewrites>},
     {"decompose-rank", kAten, kAten, false, "dimensions beyond the six of TOSA",
-     rewrites<lower::addRankRewrites>},
+     rewrites<decompose::addRankRewrites>},
     {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
-     plain<lower::decompose>},
+     plain<decompose::forNpu>},
     {"fold-batch-norms", kAten, kAten, false, "folds batch norms into the layers in front",
      plain<quantize::foldBatchNorms>},
     // Quantized networks to TOSA, or to the CPU's kernels.
@@ -201,7 +206,7 @@ bool belongsTo(const ir::Node& node, Dialect dialect) {
     case Dialect::Any:
       return true;
     case Dialect::Aten:
-      return aten::findReadable(node.opName()) == &node.def() || node.is(partition::delegateCallDef());
+      return decompose::findReadable(node.opName()) == &node.def() || node.is(partition::delegateCallDef());
     case Dialect::Tfl:
       return tfl::isOperator(&node);
     case Dialect::Tosa:
@@ -268,7 +273,7 @@ const ir::OperatorSet& allOperators() {
   static const ir::OperatorSet kOperators{
       [](std::string_view name) -> const ir::OpDef* {
         for (const auto find :
-             {aten::findReadable, tosa::findOperator, tfl::findOperator, npu_ir::findOperator}) {
+             {decompose::findReadable, tosa::findOperator, tfl::findOperator, npu_ir::findOperator}) {
           if (const ir::OpDef* def = find(name)) return def;
         }
         return name == partition::delegateCallDef().name ? &partition::delegateCallDef() : nullptr;

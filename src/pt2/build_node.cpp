@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "aten/composites.hpp"
 #include "aten/ops.hpp"
+#include "decompose/composites.hpp"
 #include "pt2/refusals.hpp"
 #include "pt2/scalar_type.hpp"
 
@@ -102,7 +102,7 @@ class NodeBuilder {
   NodeBuilder(const NodeDocument& node, Scope& scope) : node_(node), scope_(scope), arguments_(node.inputs) {}
 
   Status run() {
-    const ir::OpDef* named = aten::findReadable(operatorName(node_.target));
+    const ir::OpDef* named = decompose::findReadable(operatorName(node_.target));
     CARINA_CHECK(named, "unknown operators are refused before graphs are built");
     def_ = preferNumberOverload(*named, arguments_);
     for (const NamedArgument& argument : arguments_) {

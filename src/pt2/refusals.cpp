@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "aten/composites.hpp"
+#include "decompose/composites.hpp"
 #include "ir/extents.hpp"
 #include "pt2/scalar_type.hpp"
 
@@ -236,7 +236,7 @@ class Checker {
     }
     if (spectrum(node)) return false;
     const std::string_view name = operatorName(node.target);
-    if (aten::findReadable(name)) return true;
+    if (decompose::findReadable(name)) return true;
     if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {
       add(where(node), fmt::format("the operator {} is unknown", name),
           "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "aten/aliases.hpp"
-#include "aten/composites.hpp"
-#include "aten/functionalize.hpp"
+#include "decompose/aliases.hpp"
+#include "decompose/composites.hpp"
+#include "decompose/functionalize.hpp"
 #include "ir/verifier.hpp"
 
 namespace carina::pt2 {
@@ -94,16 +94,16 @@ class Resolver {
   Status run(StatePolicy policy, std::vector<ExposedBuffer>& exposed) {
     CARINA_RETURN_IF_ERROR(collect());
     carryNewContents();
-    CARINA_RETURN_IF_ERROR(aten::replaceAliases(program_.graph, aten::Copies::Keep));
-    CARINA_RETURN_IF_ERROR(aten::functionalize(program_.graph, program_.copies));
+    CARINA_RETURN_IF_ERROR(decompose::replaceAliases(program_.graph, decompose::Copies::Keep));
+    CARINA_RETURN_IF_ERROR(decompose::functionalize(program_.graph, program_.copies));
     CARINA_RETURN_IF_ERROR(verifyPass());
     const size_t results = userOutputs_.size();
     const std::vector<size_t> state = observable(results);
     if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);
     settle(results, state, exposed);
-    CARINA_RETURN_IF_ERROR(aten::replaceAliases(program_.graph, aten::Copies::Replace));
+    CARINA_RETURN_IF_ERROR(decompose::replaceAliases(program_.graph, decompose::Copies::Replace));
     CARINA_RETURN_IF_ERROR(verifyPass());
-    return aten::replaceComposites(program_.graph);
+    return decompose::replaceComposites(program_.graph);
   }
 
  private:

@@ -400,7 +400,7 @@ Role roleOf(const ir::Node& node) {
       // Weights that are computed have no place in these operators.
       return asWeighted(node) ? Role::Own : Role::Float;
     case QuantizeRule::Norm:
-      // Weights are operators of their own (lower::decompose).
+      // Weights are operators of their own (decompose::forNpu).
       return std::all_of(node.operands().begin() + 1, node.operands().end(),
                          [](const ir::Value* weight) { return !weight; })
                  ? Role::Own

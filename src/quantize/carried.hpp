@@ -18,7 +18,7 @@ Status settleParameters(ir::Graph& graph);
 ///  - uint8 codes become int8 codes of the same reals (zero point and limits less 128). Where the program
 ///  itself
 ///    takes or returns uint8, a conversion stays at its boundary.
-/// Call it before lower::decompose.
+/// Call it before decompose::forNpu.
 Status normalizeCarried(ir::Graph& graph);
 
 }  // namespace carina::quantize

@@ -3,8 +3,8 @@
 // functional form.
 #include "aten/executor.hpp"
 
-#include "aten/functionalize.hpp"
 #include "aten/one_op.hpp"
+#include "decompose/functionalize.hpp"
 
 namespace carina::aten::test {
 namespace {
@@ -109,7 +109,7 @@ TEST(AtenFunctionalize, LaterUsesSeeTheWrite) {
   ir::Value* fresh = unary(builder, Neg::def(), x);
   unary(builder, ReluInplace::def(), fresh);
   graph.setOutputs({fresh});
-  ASSERT_TRUE(functionalize(graph).ok());
+  ASSERT_TRUE(decompose::functionalize(graph).ok());
   ASSERT_TRUE(ir::verify(graph).ok());
   auto outputs = execute(graph, std::vector<Tensor>{kInput});
   ASSERT_TRUE(outputs.ok()) << outputs.error().str();
@@ -128,7 +128,7 @@ TEST(AtenFunctionalize, WritesThroughViewsReachTheBaseAndOtherViews) {
   ir::Value* row = SelectInt::create(builder, turned, 0, 0).output();
   FillScalarInplace::create(builder, row, 9.0);
   graph.setOutputs({y, other});
-  ASSERT_TRUE(functionalize(graph).ok());
+  ASSERT_TRUE(decompose::functionalize(graph).ok());
   auto verified = ir::verify(graph);
   ASSERT_TRUE(verified.ok()) << verified.error().str();
   for (const ir::Node* node : graph.nodes()) EXPECT_FALSE(node->def().has(ir::kInPlace));
@@ -144,7 +144,7 @@ TEST(AtenFunctionalize, RefusesWritesThroughExpand) {
   ir::Builder builder(graph);
   ir::Value* wide = Expand::create(builder, unary(builder, Neg::def(), x), {4}, false).output();
   graph.setOutputs({unary(builder, ReluInplace::def(), wide)});
-  EXPECT_FALSE(functionalize(graph).ok());
+  EXPECT_FALSE(decompose::functionalize(graph).ok());
 }
 
 }  // namespace

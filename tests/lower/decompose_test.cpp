@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
-#include "aten/composites.hpp"
+#include "decompose/composites.hpp"
 #include "decomposed_case.hpp"
 
 namespace carina::lower::test {
@@ -542,7 +542,7 @@ TEST(Masks, PutOneValueWhereTheyAreTrue) {
   Value* mask = n.input({2}, DType::Bool);
   n.graph.setOutputs(
       {aten::IndexPut::create(n.b, x, {mask}, n.graph.addConstant(Tensor::scalar(7.0f)), false).output()});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   Tensor keep = Tensor::zeros(DType::Bool, {2});
   keep.setIntegerAt(1, 1);
   const auto result = aten::execute(
@@ -557,7 +557,7 @@ TEST(Extremes, WithIndicesAreTwoReductions) {
   Network n;
   const aten::MinDim op = aten::MinDim::create(n.b, n.input({3, 5}), int64_t{1}, false);
   n.graph.setOutputs({op.node()->result(0), op.node()->result(1)});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const auto result =
       aten::execute(n.graph, std::vector<Tensor>{Tensor::from(
                                  {3, 5}, std::vector<float>{4, 2, 2, 9, 3, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1})});
@@ -696,7 +696,7 @@ TEST(Recurrent, GatesOfOneFunctionAreOneOperation) {
   const auto lstm = aten::LstmInput::create(n.b, n.input({5, 2, 3}), {zeros, zeros}, params, true, int64_t{1},
                                             0.0, false, false, false);
   n.graph.setOutputs({lstm.node()->result(0)});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   std::map<std::string_view, int> count;
   for (const ir::Node* node : n.graph.nodes()) ++count[node->opName()];
   EXPECT_EQ(count["aten.sigmoid.default"], 5);   // input, forget and output gate of a step
@@ -721,8 +721,8 @@ TEST(WeightNorm, BecomesAConstant) {
     ASSERT_TRUE(node.ok()) << node.error().str();
     n.graph.setOutputs({(*node)->result()});
     const Tensor directions = v->constant(), lengths = g->constant();
-    ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
-    ASSERT_TRUE(decompose(n.graph).ok());
+    ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
+    ASSERT_TRUE(decompose::forNpu(n.graph).ok());
     ASSERT_TRUE(n.graph.outputs()[0]->isConstant());
     const Tensor& weight = n.graph.outputs()[0]->constant();
     const auto group = [&](int64_t i) { return dim == 0 ? i / 8 : dim == 1 ? i / 2 % 4 : 0; };
@@ -751,7 +751,7 @@ TEST(Normalize, ARowOfZerosCostsNoAccuracy) {
   for (size_t i = 0; i < 16; ++i) rows.mutableAs<float>()[i] = 0;
   const auto expected = aten::execute(n.graph, {{rows}});
   ASSERT_TRUE(expected.ok()) << expected.error().str();
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const std::vector<quantize::Sample> samples{{rows}};
   const auto quantized = quantize::quantize(std::move(n.graph), {}, samples);
   ASSERT_TRUE(quantized.ok()) << quantized.error().str();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "aten/composites.hpp"
+#include "decompose/composites.hpp"
 #include "decomposed_case.hpp"
 
 namespace carina::lower::test {
@@ -313,7 +313,7 @@ TEST(MaxPoolVolume, IndicesNumberTheVolume) {
     for (float& value : volume.mutableAs<float>()) value = std::round(2 * value);
     const auto expected = aten::execute(n.graph, {{volume}});
     ASSERT_TRUE(expected.ok()) << expected.error().str();
-    ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+    ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
     for (const ir::Node* node : n.graph.nodes()) EXPECT_FALSE(ir::isa<aten::MaxPool3dWithIndices>(node));
     const auto actual = aten::execute(n.graph, {{volume}});
     ASSERT_TRUE(actual.ok()) << actual.error().str();
@@ -336,7 +336,7 @@ TEST(Resizing, ByTheFormThatDecompositionsLeave) {
     spec.types = {{DType::Float32, {1, 2, 6, 4}}};
     const auto node = n.graph.create(std::move(spec));
     n.graph.setOutputs({(*node)->result()});
-    EXPECT_TRUE(aten::replaceComposites(n.graph).ok());
+    EXPECT_TRUE(decompose::replaceComposites(n.graph).ok());
     return (*aten::execute(n.graph, {{randomFloats({1, 2, 5, 4}, 5)}}))[0];
   };
   const auto expected = [](std::optional<Ints> sizes, std::optional<Reals> factors) {
@@ -366,7 +366,7 @@ TEST(Padding, ThatTakesAllAwayIsTheValue) {
   const std::vector<Tensor> input{randomFloats({1, 3, 1}, 5)};
   const auto expected = aten::execute(n.graph, input);
   ASSERT_TRUE(expected.ok()) << expected.error().str();
-  ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+  ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
   for (const ir::Node* node : n.graph.nodes()) {
     EXPECT_FALSE(ir::isa<aten::Pad>(node));
     if (ir::isa<aten::ConstantPadNd>(node)) {
@@ -392,7 +392,7 @@ TEST(Trapezoid, OfOnePointIsZero) {
   const auto node = n.graph.create(std::move(spec));
   ASSERT_TRUE(node.ok()) << node.error().str();
   n.graph.setOutputs({(*node)->result()});
-  ASSERT_TRUE(aten::replaceComposites(n.graph).ok());
+  ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
   const auto zeros = aten::execute(n.graph, {{randomFloats({3, 1}, 5)}});
   ASSERT_TRUE(zeros.ok()) << zeros.error().str();
   EXPECT_EQ((*zeros)[0].shape(), (Shape{3}));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "aten/executor.hpp"
-#include "lower/decompose.hpp"
+#include "decompose/decompose.hpp"
 #include "lower_case.hpp"
 
 namespace carina::lower::test {
@@ -13,7 +13,7 @@ inline void checkKeepsTheResult(const Case& c) {
   Network network, small;
   network.graph.setOutputs({c.build(network)});
   small.graph.setOutputs({c.build(small)});
-  ASSERT_TRUE(decompose(small.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(small.graph).ok());
   std::vector<Tensor> inputs;
   for (const Value* input : network.graph.inputs()) {
     const auto seed = static_cast<uint32_t>(inputs.size()) + 7;

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "aten/executor.hpp"
-#include "lower/decompose.hpp"
+#include "decompose/decompose.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::lower::test {
@@ -73,7 +73,7 @@ Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, i
 
 Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options,
                                                     const partition::Options& partitioning) {
-  CARINA_RETURN_IF_ERROR(decompose(graph));
+  CARINA_RETURN_IF_ERROR(decompose::forNpu(graph));
   std::vector<quantize::Sample> samples;
   for (uint32_t s = 0; s < 3; ++s) {
     quantize::Sample sample;

@@ -156,7 +156,7 @@ TEST_P(SpelledNorms, KeepTheResult) {
 TEST_P(SpelledNorms, BecomeOneOperator) {
   Network n;
   n.graph.setOutputs({GetParam().build(n)});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   int norms = 0;
   for (const ir::Node* node : n.graph.nodes()) {
     norms += ir::isa<aten::RmsNorm>(node) || ir::isa<aten::LayerNorm>(node) ? 1 : 0;
@@ -177,7 +177,7 @@ TEST(SpelledNorms, OthersStayAsTheyAre) {
   n.graph.setOutputs({product(n, x, factor),
                       product(n, x, aten::Rsqrt::create(n.b, shifted(n, columns)).output()),
                       product(n, x, without)});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   for (const ir::Node* node : n.graph.nodes())
     EXPECT_FALSE(ir::isa<aten::RmsNorm>(node) || ir::isa<aten::LayerNorm>(node)) << node->opName();
 }

@@ -12,7 +12,8 @@
 namespace carina::lower::test {
 namespace {
 
-Result<std::vector<Tensor>> runNode(const ir::Node& node, const std::unordered_map<const ir::Value*, Tensor>& values) {
+Result<std::vector<Tensor>> runNode(const ir::Node& node,
+                                    const std::unordered_map<const ir::Value*, Tensor>& values) {
   ir::Graph graph("node");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   for (ir::Value* operand : node.operands()) {
@@ -27,7 +28,8 @@ Result<std::vector<Tensor>> runNode(const ir::Node& node, const std::unordered_m
 
 }  // namespace
 
-Result<std::vector<Tensor>> runProgram(const partition::Partitioned& program, std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> runProgram(const partition::Partitioned& program,
+                                       std::span<const Tensor> inputs) {
   std::unordered_map<const ir::Value*, Tensor> values;
   for (size_t i = 0; i < inputs.size(); ++i) values[program.graph.inputs()[i]] = inputs[i];
   for (const ir::Node* node : program.graph.nodes()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a partitioned program on the host: delegate calls by the TOSA interpreter, everything else by the aten executor.
+// Runs a partitioned program on the host: delegate calls by the TOSA interpreter, everything else by the aten
+// executor.
 #pragma once
 
 #include <span>
@@ -11,7 +12,8 @@ namespace carina::lower::test {
 
 Result<std::vector<Tensor>> runProgram(const partition::Partitioned& program, std::span<const Tensor> inputs);
 
-/// Differences of two float tensors in units of `quantum`: how many elements differ by more than one, of how many.
+/// Differences of two float tensors in units of `quantum`: how many elements differ by more than one, of how
+/// many.
 struct QuantumDifference {
   int64_t elements = 0, overOne = 0;
   double largest = 0;

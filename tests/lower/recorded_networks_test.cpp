@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of the larger suites: graphs that PyTorch quantized against PyTorch's results, and float networks through our
-// quantizer against the fake-quant executor.
+// Networks of the larger suites: graphs that PyTorch quantized against PyTorch's results, and float networks
+// through our quantizer against the fake-quant executor.
 #include <gtest/gtest.h>
 
 #include "aten/executor.hpp"
 #include "base/npy.hpp"
-#include "lower/decompose.hpp"
+#include "decompose/decompose.hpp"
 #include "program_runner.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/quantize.hpp"
@@ -18,13 +18,15 @@ namespace fs = std::filesystem;
 
 std::string refusalText(const partition::Partitioned& program) {
   std::string text;
-  for (const auto& refusal : program.refusals) text += refusal.op + " (" + refusal.node + "): " + refusal.reason + "\n";
+  for (const auto& refusal : program.refusals)
+    text += refusal.op + " (" + refusal.node + "): " + refusal.reason + "\n";
   return text;
 }
 
 std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
   std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size()))) found.push_back(*tensor);
+  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))
+    found.push_back(*tensor);
   return found;
 }
 
@@ -35,7 +37,7 @@ TEST(RecordedNetworks, QuantizedByPyTorch) {
     SCOPED_TRACE(path.string());
     auto program = pt2::readExportedProgram(path);
     ASSERT_TRUE(program.ok()) << program.error().str();
-    ASSERT_TRUE(decompose(program->graph).ok());
+    ASSERT_TRUE(decompose::forNpu(program->graph).ok());
     ASSERT_TRUE(quantize::carriesQuantization(program->graph));
     auto partitioned = partition::partition(std::move(program->graph), {});
     ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
@@ -47,8 +49,10 @@ TEST(RecordedNetworks, QuantizedByPyTorch) {
     const std::vector<Tensor> expected = arraysNamed(*arrays, "output");
     ASSERT_EQ(outputs->size(), expected.size());
     for (size_t o = 0; o < expected.size(); ++o) {
-      const auto difference = compareInQuanta((*outputs)[o], expected[o], outputQuantum(partitioned->graph, o));
-      EXPECT_EQ(difference.overOne, 0) << "largest " << difference.largest << " quanta of " << difference.elements;
+      const auto difference =
+          compareInQuanta((*outputs)[o], expected[o], outputQuantum(partitioned->graph, o));
+      EXPECT_EQ(difference.overOne, 0)
+          << "largest " << difference.largest << " quanta of " << difference.elements;
     }
     ++cases;
   }
@@ -64,7 +68,7 @@ TEST_P(FloatNetwork, IntegerResultsEqualTheFakeQuantSimulation) {
   ASSERT_TRUE(program.ok()) << program.error().str();
   auto arrays = readNpz(base.string() + ".npz");
   ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  ASSERT_TRUE(decompose(program->graph).ok());
+  ASSERT_TRUE(decompose::forNpu(program->graph).ok());
   auto samples = quantize::samplesFromArrays(program->graph, *arrays);
   ASSERT_TRUE(samples.ok()) << samples.error().str();
   auto quantized = quantize::quantize(std::move(program->graph), {}, *samples);
@@ -81,7 +85,8 @@ TEST_P(FloatNetwork, IntegerResultsEqualTheFakeQuantSimulation) {
     auto actual = runProgram(*partitioned, (*samples)[s]);
     ASSERT_TRUE(actual.ok()) << actual.error().str();
     for (size_t o = 0; o < actual->size(); ++o) {
-      const auto difference = compareInQuanta((*actual)[o], (*expected)[o], outputQuantum(partitioned->graph, o));
+      const auto difference =
+          compareInQuanta((*actual)[o], (*expected)[o], outputQuantum(partitioned->graph, o));
       elements += difference.elements;
       over += difference.overOne;
     }
@@ -90,7 +95,8 @@ TEST_P(FloatNetwork, IntegerResultsEqualTheFakeQuantSimulation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FloatNetwork,
-                         testing::Values("digits_cnn", "keyword_ds_cnn", "resnet8", "autoencoder", "mobilenet_v2"));
+                         testing::Values("digits_cnn", "keyword_ds_cnn", "resnet8", "autoencoder",
+                                         "mobilenet_v2"));
 
 }  // namespace
 }  // namespace carina::lower::test

@@ -10,7 +10,9 @@
 namespace carina::lower {
 namespace {
 
-RescaleFactor factor(double value, bool scale32 = true) { return *rescaleFactor(value, scale32); }
+RescaleFactor factor(double value, bool scale32 = true) {
+  return *rescaleFactor(value, scale32);
+}
 
 TEST(RescaleFactor, PowersOfTwo) {
   EXPECT_EQ(factor(1.0), (RescaleFactor{1073741824, 30}));
@@ -21,7 +23,8 @@ TEST(RescaleFactor, PowersOfTwo) {
 }
 
 TEST(RescaleFactor, HandComputed) {
-  const double x0 = 0.0117647061124444f, x1 = 0.0235294122248888f, out = 0.03529411926865578f, w = 0.003937007859349251f;
+  const double x0 = 0.0117647061124444f, x1 = 0.0235294122248888f, out = 0.03529411926865578f,
+               w = 0.003937007859349251f;
   const double shared = 2 * x1 / 1048576;
   EXPECT_EQ(factor(x0 / shared), (RescaleFactor{1073741824, 12}));
   EXPECT_EQ(factor(x1 / shared), (RescaleFactor{1073741824, 11}));

@@ -7,8 +7,8 @@
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "decompose/decompose.hpp"
 #include "fake_quant.hpp"
-#include "lower/decompose.hpp"
 #include "quantize/sqnr.hpp"
 
 namespace carina::lower::test {
@@ -160,7 +160,7 @@ TEST_P(Mask, KeepsTheFunction) {
   n.graph.setOutputs({GetParam().build(n)});
   const auto before = aten::execute(n.graph, n.inputs);
   ASSERT_TRUE(before.ok()) << before.error().str();
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const auto after = aten::execute(n.graph, n.inputs);
   ASSERT_TRUE(after.ok()) << after.error().str();
   for (int64_t i = 0; i < (*before)[0].numElements(); ++i)
@@ -172,7 +172,7 @@ TEST_P(Mask, LeavesEightBitScoresTheirRange) {
   n.graph.setOutputs({GetParam().build(n)});
   const auto real = aten::execute(n.graph, n.inputs);
   ASSERT_TRUE(real.ok()) << real.error().str();
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const std::vector<quantize::Sample> samples{n.inputs};
   auto quantized = quantize::quantize(std::move(n.graph), {}, samples);
   ASSERT_TRUE(quantized.ok()) << quantized.error().str();
@@ -199,7 +199,7 @@ TEST(Mask, RowsWithoutAnyScoreGiveZero) {
   Network n;
   Tensor mask = Tensor::zeros(DType::Bool, {kLength, kLength});  // nothing may be seen
   n.graph.setOutputs({n.attention(n.b.constant(std::move(mask)))});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const auto result = aten::execute(n.graph, n.inputs);
   ASSERT_TRUE(result.ok()) << result.error().str();
   for (const float x : (*result)[0].as<float>()) ASSERT_EQ(x, 0.0f);
@@ -208,7 +208,7 @@ TEST(Mask, RowsWithoutAnyScoreGiveZero) {
 TEST(Mask, ScoresThatAreOnlyAddedStay) {
   Network n;
   n.graph.setOutputs({n.add(n.scores(), n.future(-50))});
-  ASSERT_TRUE(decompose(n.graph).ok());
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   EXPECT_EQ(n.graph.numNodes(), 1u);
 }
 

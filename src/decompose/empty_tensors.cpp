@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decompose/empty_tensors.hpp"
+
+#include <algorithm>
+
+#include "aten/ops.hpp"
+
+namespace carina::decompose {
+
+using namespace aten;
+namespace {
+
+constexpr size_t kMostErrors = 20;
+
+bool isEmpty(const ir::Value* value) {
+  return value && value->numElements() == 0;
+}
+
+bool hasEmptyOperand(const ir::Node& node) {
+  return std::any_of(node.operands().begin(), node.operands().end(), isEmpty);
+}
+
+bool hasEmptyResult(const ir::Node& node) {
+  return std::any_of(node.results().begin(), node.results().end(), isEmpty);
+}
+
+/// Whether the only non-empty operands left of a concatenation give the same result.
+Result<bool> joinOthers(ir::Node* node) {
+  ir::NodeSpec spec;
+  spec.def = &node->def();
+  spec.location = node->location();
+  auto& parts = spec.operands.emplace_back();
+  for (ir::Value* part : node->operands()) {
+    if (!isEmpty(part)) parts.push_back(part);
+  }
+  for (size_t i = 0; i < node->def().attributes.size(); ++i) spec.attributes.push_back(node->attribute(i));
+  CARINA_TRY(ir::Node * joined, node->graph().create(std::move(spec), node));
+  if (joined->result()->type != node->result()->type) return false;  // an empty part had a wider type
+  joined->result()->name = std::move(node->result()->name);
+  node->graph().replaceAllUses(node->result(), joined->result());
+  return true;
+}
+
+/// What an operator that sums, or multiplies, or compares its elements gives when there are none; nothing for
+/// others.
+std::optional<int64_t> resultOfNothing(const ir::Node& node) {
+  switch (opId(&node)) {
+    case OpId::Sum:
+    case OpId::SumDimIntList:
+    case OpId::Nansum:
+    case OpId::CountNonzero:
+    case OpId::CountNonzeroDimIntList:
+    case OpId::Any:
+    case OpId::AnyDim:
+    case OpId::AnyDims:
+    case OpId::Mm:
+    case OpId::Bmm:
+    case OpId::Mv:
+    case OpId::Dot:
+    case OpId::Matmul:
+      return 0;
+    case OpId::Prod:
+    case OpId::ProdDimInt:
+    case OpId::All:
+    case OpId::AllDim:
+    case OpId::AllDims:
+      return 1;
+    default:
+      return std::nullopt;
+  }
+}
+
+ir::Value* filled(ir::Graph& graph, const ir::Type& type, int64_t value) {
+  return graph.addConstant(convert(
+      Tensor::from(type.shape, std::vector<int64_t>(static_cast<size_t>(numElements(type.shape)), value)),
+      type.dtype));
+}
+
+/// Does without the empty operands of a node whose results have elements. False: it cannot.
+Result<bool> settle(ir::Node* node) {
+  if (!isOperator(node)) return false;
+  ir::Graph& graph = node->graph();
+  switch (opId(node)) {
+    case OpId::Cat:
+      return joinOthers(node);
+    case OpId::Linear: {  // over no features: the bias remains
+      ir::Value* bias = ir::dynCast<Linear>(node).bias();
+      if (isEmpty(bias)) return false;
+      ir::Builder builder = ir::Builder::beforeNode(node);
+      ir::Value* result = bias ? Expand::create(builder, bias, node->result()->shape(), false).output()
+                               : filled(graph, node->result()->type, 0);
+      graph.replaceAllUses(node->result(), result);
+      return true;
+    }
+    default:
+      break;
+  }
+  const auto value = resultOfNothing(*node);
+  if (!value || node->results().size() != 1) return false;
+  graph.replaceAllUses(node->result(), filled(graph, node->result()->type, *value));
+  return true;
+}
+
+Diagnostic refusal(std::string place, std::string message) {
+  return {std::move(message), "export the network with sizes of at least 1, or take the operator out", "",
+          std::move(place)};
+}
+
+}  // namespace
+
+Status removeEmptyTensors(ir::Graph& graph) {
+  std::vector<Diagnostic> problems;
+  for (const ir::Value* input : graph.inputs()) {
+    if (!isEmpty(input)) continue;
+    problems.push_back(refusal("input " + input->name, fmt::format("a tensor of shape {} has no elements",
+                                                                   shapeText(input->shape()))));
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const ir::Value* output = graph.outputs()[i];
+    if (!isEmpty(output)) continue;
+    const std::string place = output->producer() ? output->producer()->where() : fmt::format("output {}", i);
+    problems.push_back(refusal(place, fmt::format("the network's result {} of shape {} has no elements", i,
+                                                  shapeText(output->shape()))));
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+
+  bool found = false;
+  for (ir::Node* node : graph.nodes()) {
+    if (!hasEmptyOperand(*node) && !hasEmptyResult(*node)) continue;
+    found = true;
+    const auto& results = node->results();
+    if (results.empty()) {  // it asserts something of nothing
+      graph.erase(node);
+      continue;
+    }
+    if (std::all_of(results.begin(), results.end(),
+                    [](const ir::Value* v) { return isEmpty(v) || v->unused(); }))
+      continue;                             // needed by nobody once all is done
+    if (!hasEmptyOperand(*node)) continue;  // one of several results; what uses it has one
+    CARINA_TRY(const bool settled, settle(node));
+    if (!settled) {
+      problems.push_back(
+          refusal(node->where(), fmt::format("{} works on a tensor without elements", node->opName())));
+    }
+    if (problems.size() >= kMostErrors) break;
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  if (found) graph.eraseDeadNodes();
+  return {};
+}
+
+}  // namespace carina::decompose

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexing by several tensors, in the middle of a tensor or element by element: as rows of one flattened
+// dimension, picked or replaced by one vector of indices. (Scatters are in decompose_scatter.cpp.)
+#include <algorithm>
+#include <numeric>
+
+#include "aten/movement_rules.hpp"
+#include "aten/ops.hpp"
+#include "decompose/dims.hpp"
+#include "decompose/rewrites.hpp"
+
+namespace carina::decompose {
+namespace {
+
+bool isMask(const ir::Value* index) {
+  return index->dtype() == DType::Bool || index->dtype() == DType::UInt8;
+}
+
+/// A tensor with its indexed dimensions in front and flattened into one: [rows, rest...].
+struct Rows {
+  ir::Ints order;  // dimensions of the tensor as they now stand: indexed ones, then the others
+  ir::Ints sizes;  // their sizes
+  size_t indexed = 0;
+  size_t first = 0;            // where the dimensions of the indices go in the result of indexing
+  ir::Value* which = nullptr;  // [B] numbers of rows
+  Shape joint;                 // the shape that the indices broadcast to; B elements
+
+  int64_t count() const {
+    return std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(indexed), int64_t{1},
+                           std::multiplies<>());
+  }
+  Shape rest() const { return {sizes.begin() + static_cast<std::ptrdiff_t>(indexed), sizes.end()}; }
+  /// `leading` and the sizes of what is not indexed.
+  ir::Ints withRest(const Shape& leading) const {
+    ir::Ints shape = leading;
+    const Shape kept = rest();
+    shape.insert(shape.end(), kept.begin(), kept.end());
+    return shape;
+  }
+  ir::Value* of(ir::Builder& b, ir::Value* tensor) const {
+    return aten::Reshape::create(b, permuted(b, tensor, order), withRest({count()})).output();
+  }
+  ir::Value* back(ir::Builder& b, ir::Value* rows) const {
+    ir::Value* tensor = aten::View::create(b, rows, sizes).output();
+    ir::Ints inverse(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return permuted(b, tensor, inverse);
+  }
+  static ir::Value* permuted(ir::Builder& b, ir::Value* tensor, const ir::Ints& order) {
+    return std::is_sorted(order.begin(), order.end()) ? tensor
+                                                      : aten::Permute::create(b, tensor, order).output();
+  }
+};
+
+/// Indices counted from the front; negative ones count from the back of `extent`.
+ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
+  if (!index->isConstant()) {
+    // All bits of negative numbers: the extent is added to them only.
+    ir::Value* negative = aten::BitwiseRightShiftTensorScalar::create(b, index, int64_t{31}).output();
+    ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent).output();
+    return aten::AddTensor::create(b, index, back, int64_t{1}).output();
+  }
+  Tensor counted = convert(index->constant(), DType::Int64);
+  for (int64_t i = 0; i < counted.numElements(); ++i) {
+    if (counted.integerAt(i) < 0) counted.setIntegerAt(i, counted.integerAt(i) + extent);
+  }
+  return b.constant(std::move(counted));
+}
+
+size_t countOf(std::span<ir::Value* const> indices) {
+  return static_cast<size_t>(
+      std::count_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v != nullptr; }));
+}
+
+/// The number of the row that several indices name together.
+std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::Value* const> indices) {
+  Rows rows;
+  bool adjacent = true;
+  ir::Value* which = nullptr;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d]) continue;
+    if (isMask(indices[d]) || self->shape()[d] == 0) return std::nullopt;
+    if (!rows.order.empty() && rows.order.back() + 1 != static_cast<int64_t>(d)) adjacent = false;
+    if (rows.order.empty()) rows.first = d;
+    rows.order.push_back(static_cast<int64_t>(d));
+    // One index alone goes to the operator that has it, which counts by itself.
+    ir::Value* index = countOf(indices) > 1 || indices[d]->isConstant()
+                           ? fromFront(b, indices[d], self->shape()[d])
+                           : indices[d];
+    if (which) {
+      if (index->dtype() != which->dtype()) {
+        index = aten::PrivateToCopy::create(b, index, DType::Int64, {}, {}, {}, false, {}).output();
+        which = aten::PrivateToCopy::create(b, which, DType::Int64, {}, {}, {}, false, {}).output();
+      }
+      const Tensor extent = convert(Tensor::scalar(static_cast<double>(self->shape()[d])), which->dtype());
+      which = aten::MulTensor::create(b, which, b.constant(extent)).output();
+      index = aten::AddTensor::create(b, which, index, int64_t{1}).output();
+    }
+    which = index;
+  }
+  if (!which) return std::nullopt;
+  if (!adjacent) rows.first = 0;
+  rows.indexed = rows.order.size();
+  for (int64_t d = 0; d < self->rank(); ++d) {
+    if (std::find(rows.order.begin(), rows.order.begin() + static_cast<std::ptrdiff_t>(rows.indexed), d) ==
+        rows.order.begin() + static_cast<std::ptrdiff_t>(rows.indexed))
+      rows.order.push_back(d);
+  }
+  for (int64_t d : rows.order) rows.sizes.push_back(self->dim(d));
+  rows.joint = which->shape();
+  rows.which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+  return rows;
+}
+
+/// Indices [0, rank) of a dimension order with `count` dimensions moved from the front to behind `first`
+/// others.
+ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
+  ir::Ints order;
+  for (size_t i = 0; i < first; ++i) order.push_back(static_cast<int64_t>(count + i));
+  for (size_t i = 0; i < count; ++i) order.push_back(static_cast<int64_t>(i));
+  for (size_t i = count + first; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
+  return order;
+}
+
+/// x[:, i]: rows along one dimension. (A constant index has an operator of its own on the NPU.)
+Result<bool> replaceByRows(ir::Node* node, const aten::IndexTensor& op) {
+  const auto indices = op.indices();
+  const auto at = std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; });
+  const int64_t dim = at - indices.begin();
+  if (isMask(*at) || (*at)->isConstant() || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* which = aten::View::create(b, *at, ir::Ints{(*at)->numElements()}).output();
+  which = fromFront(b, which, op.self()->dim(dim));
+  ir::Value* rows = aten::IndexSelect::create(b, op.self(), which, dim).output();
+  replaceNode(node, aten::View::create(b, rows, node->result()->shape()).output());
+  return true;
+}
+
+/// x[i, j]: picked rows, whose dimensions then go where PyTorch puts them.
+Result<bool> rewriteIndexTensor(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexTensor>(node);
+  if (!op || countOf(op.indices()) == 0) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (countOf(op.indices()) == 1) return replaceByRows(node, op);
+  const auto rows = rowsOf(b, op.self(), op.indices());
+  if (!rows) return false;
+  ir::Value* picked = aten::IndexSelect::create(b, rows->of(b, op.self()), rows->which, int64_t{0}).output();
+  picked = aten::View::create(b, picked, rows->withRest(rows->joint)).output();
+  replaceNode(node, Rows::permuted(
+                        b, picked,
+                        movedBehind(static_cast<size_t>(picked->rank()), rows->joint.size(), rows->first)));
+  return true;
+}
+
+/// x[mask] = value: where. The mask covers dimensions behind `first` others, the value holds for all of them.
+Result<bool> putMasked(ir::Node* node, const aten::IndexPut& op, size_t first) {
+  ir::Value* mask = op.indices()[first];
+  ir::Value* self = op.self();
+  const auto behind = self->rank() - static_cast<int64_t>(first) - mask->rank();
+  // Values for each masked place would have to be counted.
+  const Shape& values = op.values()->shape();
+  const bool forAll = static_cast<int64_t>(values.size()) <= behind || op.values()->numElements() == 1;
+  if (!forAll || op.accumulate() || mask->dtype() != DType::Bool ||
+      (first > 0 && op.values()->numElements() != 1))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Ints shape = mask->shape();
+  shape.insert(shape.end(), static_cast<size_t>(behind), 1);
+  ir::Value* wide = aten::View::create(b, mask, shape).output();
+  ir::Value* value =
+      op.values()->numElements() == 1 ? aten::View::create(b, op.values(), ir::Ints{}).output() : op.values();
+  replaceNode(node, aten::WhereSelf::create(b, wide, value, self).output());
+  return true;
+}
+
+/// Whether a row is meant, [rows, B].
+ir::Value* selection(ir::Builder& b, const Rows& rows) {
+  std::vector<int64_t> numbers(static_cast<size_t>(rows.count()));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Tensor all = convert(Tensor::from({rows.count(), 1}, numbers), rows.which->dtype());
+  return aten::EqTensor::create(b, b.constant(all), rows.which).output();
+}
+
+// Integers have no matrix product: rows times values that are chosen and summed one by one.
+constexpr int64_t kMostChosen = int64_t{1} << 20;
+
+/// What is added to each row, [rows, inner]: values [B, inner] of equal rows are summed.
+ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
+  ir::Value* meant = selection(b, rows);
+  const DType type = values->dtype();
+  if (type == DType::Float32) {
+    ir::Value* ones = aten::PrivateToCopy::create(b, meant, type, {}, {}, {}, false, {}).output();
+    return aten::Matmul::create(b, ones, values).output();
+  }
+  meant = aten::View::create(b, meant, ir::Ints{meant->dim(0), meant->dim(1), 1}).output();
+  ir::Value* zero = b.constant(Tensor::zeros(type, {}));
+  ir::Value* chosen = aten::WhereSelf::create(b, meant, values, zero).output();
+  return aten::SumDimIntList::create(b, chosen, ir::Ints{1}, false, type).output();
+}
+
+/// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
+Result<bool> rewriteIndexPut(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexPut>(node);
+  if (!op || isQuantizedWhole(*node)) return false;
+  const auto indices = op.indices();
+  const size_t count = countOf(indices);
+  if (count == 0) return false;
+  const auto first = static_cast<size_t>(
+      std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; }) - indices.begin());
+  if (isMask(indices[first])) return count == 1 ? putMasked(node, op, first) : Result<bool>(false);
+  const ir::Value* index = indices[0];
+  const bool plain = count == 1 && first == 0 && index->rank() == 1;
+  const int64_t inner =
+      op.self()->shape().empty() || op.self()->dim(0) == 0 ? 0 : op.self()->numElements() / op.self()->dim(0);
+  if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return false;
+  const DType type = op.self()->dtype();
+  if (op.accumulate() && type != DType::Float32 && type != DType::Int32 && type != DType::Int64) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto rows = rowsOf(b, op.self(), indices);
+  if (!rows) return false;
+  if (op.accumulate() && type != DType::Float32 &&
+      op.self()->numElements() > kMostChosen / std::max<int64_t>(rows->which->numElements(), 1))
+    return false;
+  // Values in the shape that indexing gives, then with the indices' dimensions in front.
+  const size_t joint = rows->joint.size();
+  const Shape rest = rows->rest();
+  ir::Ints indexedShape(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first));
+  indexedShape.insert(indexedShape.end(), rows->joint.begin(), rows->joint.end());
+  indexedShape.insert(indexedShape.end(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first),
+                      rest.end());
+  ir::Value* values = op.values();
+  if (values->shape() != indexedShape) values = aten::Expand::create(b, values, indexedShape, false).output();
+  ir::Ints toFront;
+  for (size_t i = 0; i < joint; ++i) toFront.push_back(static_cast<int64_t>(rows->first + i));
+  for (size_t i = 0; i < indexedShape.size(); ++i) {
+    if (i < rows->first || i >= rows->first + joint) toFront.push_back(static_cast<int64_t>(i));
+  }
+  const int64_t replaced = rows->which->numElements();
+  values = aten::Reshape::create(b, Rows::permuted(b, values, toFront), rows->withRest({replaced})).output();
+  ir::Value* table = rows->of(b, op.self());
+  ir::Value* result = nullptr;
+  if (op.accumulate()) {
+    ir::Value* flat =
+        aten::Reshape::create(b, values,
+                              ir::Ints{replaced, values->numElements() / std::max<int64_t>(replaced, 1)})
+            .output();
+    ir::Value* sums = sumsOf(b, *rows, flat);
+    result =
+        aten::AddTensor::create(b, table, aten::View::create(b, sums, table->shape()).output(), int64_t{1})
+            .output();
+  } else {
+    result = aten::IndexPut::create(b, table, {rows->which}, values, false).output();
+  }
+  replaceNode(node, rows->back(b, result));
+  return true;
+}
+
+/// index_copy, index_fill: index_put with everything in front of the dimension taken whole.
+Result<bool> rewriteIndexCopy(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* self = nullptr;
+  ir::Value* index = nullptr;
+  ir::Value* source = nullptr;
+  int64_t dim = 0;
+  if (const auto copy = ir::dynCast<aten::IndexCopy>(node)) {
+    self = copy.self(), index = copy.index(), source = copy.source(), dim = copy.dim();
+  } else if (const auto fill = ir::dynCast<aten::IndexFillIntScalar>(node)) {
+    self = fill.self(), index = fill.index(), dim = fill.dim();
+    source = b.constant(convert(Tensor::scalar(ir::scalarReal(fill.value())), self->dtype()));
+  } else {
+    return false;
+  }
+  if (self->rank() == 0 || index->rank() > 1) return false;
+  if (dim < 0) dim += self->rank();
+  if (index->rank() == 0) index = aten::View::create(b, index, ir::Ints{1}).output();
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(index);
+  replaceNode(node, aten::IndexPut::create(b, self, indices, source, false).output());
+  return true;
+}
+
+/// index_add: index_put that accumulates.
+Result<bool> rewriteIndexAdd(ir::Node* node) {
+  const auto op = ir::dynCast<aten::IndexAdd>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->rank() == 0 || op.index()->rank() > 1) return false;
+  const int64_t dim = wrapped(op.dim(), op.self()->rank());
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
+  ir::Value* source = op.source();
+  if (ir::scalarReal(op.alpha()) != 1) source = aten::MulScalar::create(b, source, op.alpha()).output();
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(index);
+  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, source, true).output());
+  return true;
+}
+
+/// take: single elements of the flattened tensor.
+Result<bool> rewriteTake(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Take>(node);
+  if (!op || op.self()->numElements() == 0) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* flat = aten::Reshape::create(b, op.self(), ir::Ints{op.self()->numElements()}).output();
+  ir::Value* index = aten::Reshape::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
+  ir::Value* taken = aten::IndexTensor::create(b, flat, {index}).output();
+  replaceNode(node, aten::View::create(b, taken, node->result()->shape()).output());
+  return true;
+}
+
+/// slice_scatter with a step: index_put at the places of the slice.
+Result<bool> rewriteStepped(ir::Node* node) {
+  const auto op = ir::dynCast<aten::SliceScatter>(node);
+  if (!op || op.step() == 1 || op.src()->numElements() == 0) return false;
+  const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
+  int64_t start = op.start().value_or(0);
+  if (start < 0) start += extent;
+  std::vector<int64_t> places(static_cast<size_t>(op.src()->dim(dim)));
+  for (size_t i = 0; i < places.size(); ++i)
+    places[i] = std::clamp<int64_t>(start, 0, extent) + static_cast<int64_t>(i) * op.step();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
+  indices.push_back(b.constant(Tensor::from({op.src()->dim(dim)}, places)));
+  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, op.src(), false).output());
+  return true;
+}
+
+}  // namespace
+
+Result<bool> rewriteScatteredSource(ir::Node* node) {
+  const auto slice = ir::dynCast<aten::SliceScatter>(node);
+  const auto select = ir::dynCast<aten::SelectScatter>(node);
+  if (!slice && !select) return false;
+  ir::Value *self = node->operands()[0], *source = node->operands()[1];
+  CARINA_TRY(const aten::Movement region, aten::cut(*node));
+  if (numElements(region.result) == 0) {
+    replaceNode(node, self);
+    return true;
+  }
+  if (source->shape() == region.result && source->dtype() == self->dtype()) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (source->dtype() != self->dtype())
+    source = aten::PrivateToCopy::create(b, source, self->dtype(), {}, {}, {}, false, {}).output();
+  if (source->shape() != region.result)
+    source = aten::Expand::create(b, source, region.result, false).output();
+  node->setOperand(1, source);
+  return true;
+}
+
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(), {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteIndexAdd,
+                                   rewriteTake, rewriteScatteredSource, rewriteStepped});
+}
+
+}  // namespace carina::decompose

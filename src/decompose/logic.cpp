@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logic of numbers, arithmetic of truth values, and functions of integers, in the operators that the NPU has
+// for them; tensors without elements.
+#include "aten/ops.hpp"
+#include "decompose/dims.hpp"
+#include "decompose/rewrites.hpp"
+
+namespace carina::decompose {
+namespace {
+
+using aten::OpId;
+
+bool isBool(const ir::Value* value) {
+  return value->dtype() == DType::Bool;
+}
+ir::Value* zeroLike(ir::Builder& b, const ir::Value* value) {
+  return b.constant(Tensor::zeros(value->dtype(), {}));
+}
+/// Whether a number counts as true.
+ir::Value* truth(ir::Builder& b, ir::Value* value) {
+  return isBool(value) ? value : aten::NeTensor::create(b, value, zeroLike(b, value)).output();
+}
+ir::Value* inverted(ir::Builder& b, ir::Value* value) {
+  return aten::LogicalNot::create(b, value).output();
+}
+
+/// Logical operators ask their operands whether they are other than zero: bits would answer something else.
+Result<bool> rewriteLogicOfNumbers(ir::Node* node) {
+  const bool pair =
+      ir::isa<aten::LogicalAnd>(node) || ir::isa<aten::LogicalOr>(node) || ir::isa<aten::LogicalXor>(node);
+  if ((!pair && !ir::isa<aten::LogicalNot>(node)) || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* x = node->operands()[0];
+  if (!pair) {
+    if (isBool(x)) return false;
+    replaceNode(node, aten::EqTensor::create(b, x, zeroLike(b, x)).output());
+    return true;
+  }
+  ir::Value* y = node->operands()[1];
+  if (isBool(x) && isBool(y)) return false;
+  node->setOperand(0, truth(b, x));
+  node->setOperand(1, truth(b, y));
+  return true;
+}
+
+/// What arithmetic and comparisons of two truth values are in logic; null where it is neither.
+ir::Value* logicOf(ir::Builder& b, const ir::Node& node, ir::Value* x, ir::Value* y) {
+  switch (aten::opId(&node)) {
+    case OpId::MulTensor:
+    case OpId::Minimum:
+      return aten::LogicalAnd::create(b, x, y).output();
+    case OpId::AddTensor:
+      if (ir::scalarReal(ir::dynCast<aten::AddTensor>(&node).alpha()) != 1) return nullptr;
+      return aten::LogicalOr::create(b, x, y).output();
+    case OpId::Maximum:
+      return aten::LogicalOr::create(b, x, y).output();
+    case OpId::NeTensor:
+      return aten::LogicalXor::create(b, x, y).output();
+    case OpId::EqTensor:
+      return inverted(b, aten::LogicalXor::create(b, x, y).output());
+    case OpId::LtTensor:
+      return aten::LogicalAnd::create(b, inverted(b, x), y).output();
+    case OpId::LeTensor:
+      return aten::LogicalOr::create(b, inverted(b, x), y).output();
+    case OpId::GtTensor:
+      return aten::LogicalAnd::create(b, x, inverted(b, y)).output();
+    case OpId::GeTensor:
+      return aten::LogicalOr::create(b, x, inverted(b, y)).output();
+    default:
+      return nullptr;
+  }
+}
+
+Result<bool> rewriteArithmeticOfBools(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().size() != 2 || node->results().size() != 1) return false;
+  ir::Value* x = node->operands()[0];
+  ir::Value* y = node->operands()[1];
+  if (!x || !y || !isBool(x) || !isBool(y) || !isBool(node->result())) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* result = logicOf(b, *node, x, y);
+  if (!result) return false;
+  replaceNode(node, result);
+  return true;
+}
+
+/// A truth value against 0 or 1: itself, or its opposite.
+Result<bool> rewriteBoolAgainstNumber(ir::Node* node) {
+  const bool equal = ir::isa<aten::EqScalar>(node);
+  if ((!equal && !ir::isa<aten::NeScalar>(node)) || !isBool(node->operands()[0])) return false;
+  const double other = ir::scalarReal(node->attribute(0));
+  if (other != 0 && other != 1) return false;
+  ir::Value* x = node->operands()[0];
+  if (equal == (other == 1)) {
+    node->graph().replaceAllUses(node->result(), x);
+    node->graph().erase(node);
+  } else {
+    ir::Builder b = ir::Builder::beforeNode(node);
+    replaceNode(node, inverted(b, x));
+  }
+  return true;
+}
+
+/// abs, neg, sign and fmod of signed integers.
+Result<bool> rewriteIntegerFunction(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1 ||
+      !node->operands()[0])
+    return false;
+  ir::Value* x = node->operands()[0];
+  const DType dtype = node->result()->dtype();
+  if (!isInteger(dtype) || dtype == DType::UInt8 || x->dtype() != dtype) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto minus = [&](ir::Value* v, ir::Value* w) {
+    return aten::SubTensor::create(b, v, w, int64_t{1}).output();
+  };
+  const auto asNumber = [&](ir::Value* v) {
+    return aten::PrivateToCopy::create(b, v, dtype, {}, {}, {}, false, {}).output();
+  };
+  ir::Value* result = nullptr;
+  switch (aten::opId(node)) {
+    case OpId::Neg:
+      result = minus(zeroLike(b, x), x);
+      break;
+    case OpId::Abs:
+      result = aten::Maximum::create(b, x, minus(zeroLike(b, x), x)).output();
+      break;
+    case OpId::Sign:
+    case OpId::Sgn: {
+      ir::Value* zero = zeroLike(b, x);
+      result = minus(asNumber(aten::GtTensor::create(b, x, zero).output()),
+                     asNumber(aten::LtTensor::create(b, x, zero).output()));
+      break;
+    }
+    case OpId::Square:
+      result = aten::MulTensor::create(b, x, x).output();
+      break;
+    case OpId::PowTensorScalar: {
+      const double exponent = ir::scalarReal(node->attribute(0));
+      if (exponent != 2 && exponent != 3) return false;
+      result = aten::MulTensor::create(b, x, x).output();
+      if (exponent == 3) result = aten::MulTensor::create(b, result, x).output();
+      break;
+    }
+    case OpId::FmodTensor: {
+      ir::Value* y = node->operands()[1];
+      if (y->dtype() != dtype) return false;
+      ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc").output();
+      result = minus(x, aten::MulTensor::create(b, quotient, y).output());
+      break;
+    }
+    default:
+      return false;
+  }
+  replaceNode(node, result);
+  return true;
+}
+
+/// Functions of integers that give real numbers: of the real numbers that they are.
+Result<bool> rewriteRealOfInteger(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
+  ir::Value* x = node->operands()[0];
+  if (!x || isFloat(x->dtype()) || node->result()->dtype() != DType::Float32) return false;
+  switch (aten::opId(node)) {
+    case OpId::Sqrt:
+    case OpId::Rsqrt:
+    case OpId::Reciprocal:
+    case OpId::Exp:
+    case OpId::Log:
+    case OpId::Sin:
+    case OpId::Cos:
+    case OpId::Tanh:
+    case OpId::Sigmoid:
+    case OpId::Atan:
+    case OpId::Sum:
+    case OpId::SumDimIntList:
+    case OpId::Mean:
+    case OpId::MeanDim:
+      break;
+    default:
+      return false;
+  }
+  ir::Builder b = ir::Builder::beforeNode(node);
+  node->setOperand(0, aten::PrivateToCopy::create(b, x, DType::Float32, {}, {}, {}, false, {}).output());
+  return true;
+}
+
+/// Numbers as truth values: whether they are other than zero.
+Result<bool> rewriteToBool(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1) return false;
+  switch (aten::opId(node)) {
+    case OpId::ToDtype:
+    case OpId::ToDtypeLayout:
+    case OpId::PrivateToCopy:
+      break;
+    default:
+      return false;
+  }
+  ir::Value* x = node->operands()[0];
+  if (!isBool(node->result()) || isBool(x) || isQuantizedWhole(*node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, truth(b, x));
+  return true;
+}
+
+/// Joined tensors of which some have no elements: without those.
+Result<bool> rewriteEmptyParts(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Cat>(node);
+  if (!op || node->result()->numElements() == 0) return false;
+  std::vector<ir::Value*> parts;
+  for (ir::Value* part : op.tensors()) {
+    if (part->numElements() > 0) parts.push_back(part);
+  }
+  if (parts.size() == op.tensors().size()) return false;
+  const int64_t dim = wrapped(op.dim(), node->result()->rank());
+  ir::Builder b = ir::Builder::beforeNode(node);
+  replaceNode(node, aten::Cat::create(b, parts, dim).output());
+  return true;
+}
+
+}  // namespace
+
+void addLogicRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(),
+                  {rewriteLogicOfNumbers, rewriteArithmeticOfBools, rewriteBoolAgainstNumber,
+                   rewriteIntegerFunction, rewriteRealOfInteger, rewriteToBool, rewriteEmptyParts});
+}
+
+}  // namespace carina::decompose

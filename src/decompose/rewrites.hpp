@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families of decompositions. Each rewrite replaces its node by smaller operators, or leaves it and returns
+// false.
+#pragma once
+
+#include "ir/op_view.hpp"
+#include "ir/pass.hpp"
+
+namespace carina::decompose {
+
+void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with constants become linear
+void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as products of matrices
+void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
+void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
+void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
+void addTypeRewrites(
+    std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
+void addWindowRewrites(
+    std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
+void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);        // pools of volumes, adaptive pools
+void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);      // lines and volumes, cubic, rows one by one
+void addGridRewrites(std::vector<ir::Rewrite>& rewrites);        // sampling at known positions
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
+void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
+void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, scatter_reduce, masked_scatter
+void addScanRewrites(std::vector<ir::Rewrite>& rewrites);  // running products, order statistics, distances
+void addFunctionRewrites(
+    std::vector<ir::Rewrite>& rewrites);                    // hypot, logaddexp, lerp, round to decimals, ...
+void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);  // logic of numbers, arithmetic of bools, integers
+void addRankRewrites(std::vector<ir::Rewrite>& rewrites);   // dimensions beyond TOSA's six
+void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
+
+/// Takes an operator away that gives its operand unchanged.
+Result<bool> removeIdentity(ir::Node* node);
+/// Checks of properties that export fixed: nothing to compute.
+void eraseAssertions(ir::Graph& graph);
+/// Nodes that depend on constants only, computed by the float executor in one go. Dequantized weights stay
+/// nodes for lowering (No), or become float constants for CPU kernels (Yes).
+enum class FoldQuantization : uint8_t { No, Yes };
+Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
+
+/// Sums and products of floats with the type of integers: of the floats converted first, as PyTorch has it.
+Result<bool> rewriteReducedType(ir::Node* node);
+
+/// What slice_scatter and select_scatter put into a tensor, in the shape of the region and in the tensor's
+/// type.
+Result<bool> rewriteScatteredSource(ir::Node* node);
+
+/// aten.to and its relatives: the same numbers in another type.
+bool isConversion(const ir::Node& node);
+/// Puts `value` in the place of the node's first result and erases the node.
+void replaceNode(ir::Node* node, ir::Value* value);
+/// A float32 constant of one element and rank `rank`.
+ir::Value* number(ir::Builder& builder, double value, int64_t rank);
+/// Whether an operand comes straight out of a dequantize node and the operator has a form in TOSA: the
+/// network was quantized with this operator whole, and what it would become has no quantization of its own.
+bool isQuantizedWhole(const ir::Node& node);
+
+/// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows picked by constant indices.
+Result<bool> pickNearestRows(ir::Node* node);
+
+/// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such
+/// thing.
+ir::Value* expandedFrom(const ir::Value* value);
+
+/// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become
+/// exactly 0, and rows in which all are hidden too; they do not widen any range.
+ir::Value* softmaxOf(ir::Builder& builder, ir::Value* input, int64_t dim);
+
+}  // namespace carina::decompose

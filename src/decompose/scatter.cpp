@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements written where a tensor of indices says: scatter, scatter_add, scatter_reduce, masked_scatter.
+#include <algorithm>
+
+#include "aten/ops.hpp"
+#include "base/shape.hpp"
+#include "decompose/rewrites.hpp"
+
+namespace carina::decompose {
+namespace {
+
+/// scatter: single elements of the flattened tensor, whose numbers come from the index and its own place.
+Result<bool> rewriteScatter(ir::Node* node) {
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* self = nullptr;
+  ir::Value* index = nullptr;
+  ir::Value* source = nullptr;
+  int64_t dim = 0;
+  if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
+    self = from.self(), index = from.index(), source = from.src(), dim = from.dim();
+  } else if (const auto with = ir::dynCast<aten::ScatterValue>(node)) {
+    self = with.self(), index = with.index(), dim = with.dim();
+    source = b.constant(convert(Tensor::scalar(ir::scalarReal(with.value())), self->dtype()));
+  } else {
+    return false;
+  }
+  if (isQuantizedWhole(*node) || self->rank() == 0 || index->rank() != self->rank() ||
+      index->numElements() == 0)
+    return false;
+  if (dim < 0) dim += self->rank();
+  const Shape strides = rowMajorStrides(self->shape());
+  const Shape& shape = index->shape();
+  Tensor places = Tensor::zeros(DType::Int64, shape);
+  Shape at(shape.size(), 0);
+  for (int64_t i = 0; i < places.numElements(); ++i) {
+    int64_t element = 0;
+    for (size_t d = 0; d < at.size(); ++d) element += static_cast<int64_t>(d) == dim ? 0 : at[d] * strides[d];
+    places.setIntegerAt(i, element);
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+  ir::Value* which = index;
+  const int64_t stride = strides[static_cast<size_t>(dim)];
+  if (stride != 1)
+    which = aten::MulTensor::create(
+                b, which, b.constant(convert(Tensor::scalar(static_cast<double>(stride)), which->dtype())))
+                .output();
+  which = aten::AddTensor::create(b, which, b.constant(convert(places, which->dtype())), int64_t{1}).output();
+  which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+  if (source->rank() > 0) {
+    for (int64_t d = 0; d < source->rank(); ++d) {
+      if (source->dim(d) != index->dim(d))
+        source = aten::SliceTensor::create(b, source, d, int64_t{0}, index->dim(d), int64_t{1}).output();
+    }
+    source = aten::Reshape::create(b, source, ir::Ints{index->numElements()}).output();
+  }
+  ir::Value* flat = aten::View::create(b, self, ir::Ints{self->numElements()}).output();
+  ir::Value* result = aten::IndexPut::create(b, flat, {which}, source, false).output();
+  replaceNode(node, aten::View::create(b, result, self->shape()).output());
+  return true;
+}
+
+// Places times sources of all lines together that are compared one by one; larger ones are refused.
+constexpr int64_t kMostComparisons = int64_t{1} << 20;
+
+/// Lines of a tensor [L, S] and what is written into them: sources [L, K] at places [L, K].
+class Lines {
+ public:
+  Lines(ir::Builder& b, ir::Value* self, ir::Value* index, ir::Value* source, int64_t dim)
+      : b_(b), self_(lined(self, dim)), index_(lined(index, dim)), source_(lined(source, dim)) {
+    const int64_t size = self_->dim(1);
+    std::vector<int64_t> numbers(static_cast<size_t>(size));
+    for (int64_t i = 0; i < size; ++i) numbers[static_cast<size_t>(i)] = i;
+    ir::Value* places = b_.constant(convert(Tensor::from({size, 1}, numbers), index->dtype()));
+    meant_ = aten::EqTensor::create(b_, wide(index_), places).output();
+  }
+
+  /// The lines with what is written reduced into them; null for a reduction that has no name here.
+  ir::Value* reduced(const std::string& how, bool includeSelf) {
+    ir::Value* result = nullptr;
+    if (how == "sum" || how == "mean") {
+      ir::Value* ones = asNumber(meant_);
+      ir::Value* column = aten::View::create(b_, source_, ir::Ints{lines(), written(), 1}).output();
+      result = aten::View::create(b_, aten::Bmm::create(b_, ones, column).output(), self_->shape()).output();
+      if (includeSelf) result = aten::AddTensor::create(b_, result, self_, int64_t{1}).output();
+      if (how == "mean") {
+        ir::Value* count = aten::SumDimIntList::create(b_, ones, ir::Ints{2}, false, std::nullopt).output();
+        count = includeSelf ? aten::AddScalar::create(b_, count, 1.0, int64_t{1}).output()
+                            : aten::ClampMin::create(b_, count, 1.0).output();
+        result = aten::DivTensor::create(b_, result, count).output();
+      }
+      return includeSelf ? result : whereMeant(result);
+    }
+    if (how == "prod") {
+      ir::Value* factors = aten::WhereSelf::create(b_, meant_, wide(source_), number(b_, 1, 0)).output();
+      result = aten::ProdDimInt::create(b_, factors, int64_t{2}, false, std::nullopt).output();
+      return includeSelf ? aten::MulTensor::create(b_, result, self_).output() : whereMeant(result);
+    }
+    if (how != "amax" && how != "amin") return nullptr;
+    // What is not meant is as extreme as the other end of all sources: it never wins, and widens no range.
+    const bool largest = how == "amax";
+    const ir::Ints all{0, 1};
+    ir::Value* never = largest ? aten::Amin::create(b_, source_, all, false).output()
+                               : aten::Amax::create(b_, source_, all, false).output();
+    ir::Value* choice = aten::WhereSelf::create(b_, meant_, wide(source_), never).output();
+    result = largest ? aten::Amax::create(b_, choice, ir::Ints{2}, false).output()
+                     : aten::Amin::create(b_, choice, ir::Ints{2}, false).output();
+    if (includeSelf) {
+      result = largest ? aten::Maximum::create(b_, result, self_).output()
+                       : aten::Minimum::create(b_, result, self_).output();
+    }
+    return whereMeant(result);
+  }
+
+ private:
+  int64_t lines() const { return self_->dim(0); }
+  int64_t written() const { return source_->dim(1); }
+  static ir::Ints lastBehind(int64_t rank, int64_t dim) {
+    ir::Ints order;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != dim) order.push_back(d);
+    }
+    order.push_back(dim);
+    return order;
+  }
+  ir::Value* lined(ir::Value* x, int64_t dim) {
+    const int64_t size = x->dim(dim);
+    ir::Value* moved = aten::Permute::create(b_, x, lastBehind(x->rank(), dim)).output();
+    return aten::Reshape::create(b_, moved, ir::Ints{x->numElements() / size, size}).output();
+  }
+  ir::Value* wide(ir::Value* x) {
+    return aten::View::create(b_, x, ir::Ints{x->dim(0), 1, x->dim(1)}).output();
+  }
+  ir::Value* asNumber(ir::Value* x) {
+    return aten::PrivateToCopy::create(b_, x, DType::Float32, {}, {}, {}, false, {}).output();
+  }
+  ir::Value* whereMeant(ir::Value* result) {
+    ir::Value* hit = aten::AnyDim::create(b_, meant_, int64_t{2}, false).output();
+    return aten::WhereSelf::create(b_, hit, result, self_).output();
+  }
+
+  ir::Builder& b_;
+  ir::Value *self_, *index_, *source_;
+  ir::Value* meant_ = nullptr;  // [L, S, K]
+};
+
+/// scatter_add, scatter_reduce: every place asks each source of its line whether it is meant.
+Result<bool> rewriteScatterReduce(ir::Node* node) {
+  const auto adds = ir::dynCast<aten::ScatterAdd>(node);
+  const auto op = ir::dynCast<aten::ScatterReduceTwo>(node);
+  if ((!adds && !op) || isQuantizedWhole(*node)) return false;
+  ir::Value* self = node->operands()[0];
+  ir::Value* index = adds ? adds.index() : op.index();
+  ir::Value* source = adds ? adds.src() : op.src();
+  int64_t dim = adds ? adds.dim() : op.dim();
+  const std::string how = adds ? "sum" : op.reduce();
+  const bool includeSelf = adds || op.includeSelf();
+  if (self->dtype() != DType::Float32 || source->dtype() != DType::Float32 || self->rank() == 0 ||
+      index->rank() != self->rank() || source->rank() != self->rank() || index->numElements() == 0)
+    return false;
+  if (dim < 0) dim += self->rank();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (op && how == "sum" && includeSelf) {
+    replaceNode(node, aten::ScatterAdd::create(b, self, index, source, dim).output());
+    return true;
+  }
+  if (index->numElements() > kMostComparisons / self->dim(dim)) return false;
+  const auto narrowed = [&](ir::Value* x, int64_t d) {
+    return aten::SliceTensor::create(b, x, d, int64_t{0}, index->dim(d), int64_t{1}).output();
+  };
+  std::vector<std::pair<int64_t, ir::Value*>> whole;  // dimensions of which only a part is written
+  for (int64_t d = 0; d < self->rank(); ++d) {
+    if (source->dim(d) != index->dim(d)) source = narrowed(source, d);
+    if (d == dim || self->dim(d) == index->dim(d)) continue;
+    whole.emplace_back(d, self);
+    self = narrowed(self, d);
+  }
+  ir::Value* lines = Lines(b, self, index, source, dim).reduced(how, includeSelf);
+  if (!lines) return false;
+  Shape moved = self->shape();
+  moved.erase(moved.begin() + dim);
+  moved.push_back(self->dim(dim));
+  ir::Value* result = aten::View::create(b, lines, moved).output();
+  result = aten::MovedimInt::create(b, result, int64_t{-1}, dim).output();
+  for (auto at = whole.rbegin(); at != whole.rend(); ++at)
+    result = aten::SliceScatter::create(b, at->second, result, at->first, int64_t{0}, index->dim(at->first),
+                                        int64_t{1})
+                 .output();
+  replaceNode(node, result);
+  return true;
+}
+
+/// masked_scatter: the n-th place of the mask takes the n-th source; the running count of the mask tells n.
+Result<bool> rewriteMaskedScatter(ir::Node* node) {
+  const auto op = ir::dynCast<aten::MaskedScatter>(node);
+  if (!op || isQuantizedWhole(*node) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const Shape& shape = node->result()->shape();
+  ir::Value* mask = op.mask();
+  if (mask->shape() != shape) mask = aten::Expand::create(b, mask, shape, false).output();
+  const ir::Ints flat{numElements(shape)};
+  ir::Value* count = aten::PrivateToCopy::create(b, aten::Reshape::create(b, mask, flat).output(),
+                                                 DType::Int64, {}, {}, {}, false, {})
+                         .output();
+  count = aten::Cumsum::create(b, count, int64_t{0}, std::nullopt).output();
+  count = aten::SubScalar::create(b, count, int64_t{1}, int64_t{1}).output();
+  ir::Value* zero = b.constant(Tensor::zeros(DType::Int64, {}));
+  ir::Value* which = aten::Maximum::create(b, count, zero).output();
+  ir::Value* sources = aten::Reshape::create(b, op.source(), ir::Ints{op.source()->numElements()}).output();
+  ir::Value* taken = aten::IndexSelect::create(b, sources, which, int64_t{0}).output();
+  taken = aten::View::create(b, taken, shape).output();
+  replaceNode(node, aten::WhereSelf::create(b, mask, taken, op.self()).output());
+  return true;
+}
+
+}  // namespace
+
+void addScatterRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(rewrites.end(), {rewriteScatter, rewriteScatterReduce, rewriteMaskedScatter});
+}
+
+}  // namespace carina::decompose

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decompose/softmax_mask.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "aten/ops.hpp"
+#include "decompose/rewrites.hpp"
+
+namespace carina::decompose {
+namespace {
+
+constexpr float kHides = -100;
+// A factor from here down makes of 0 and 1 what is added to scores to hide them.
+constexpr double kHidingFactor = -1000;
+
+bool isRealConstant(const ir::Value* value) {
+  return value->isConstant() && value->dtype() == DType::Float32;
+}
+
+/// A constant that hides every place it comes to.
+bool hidesAll(const ir::Value* value) {
+  if (!isRealConstant(value)) return false;
+  const auto values = value->constant().as<float>();
+  return std::all_of(values.begin(), values.end(), [](float x) { return x <= kHides; });
+}
+
+bool isZero(const ir::Value* value) {
+  if (!isRealConstant(value)) return false;
+  const auto values = value->constant().as<float>();
+  return std::all_of(values.begin(), values.end(), [](float x) { return x == 0; });
+}
+
+ir::Value* either(ir::Builder& b, ir::Value* x, ir::Value* y) {
+  if (!x || !y) return x ? x : y;
+  return aten::LogicalOr::create(b, x, y).output();
+}
+
+ir::Value* opposite(ir::Builder& b, ir::Value* x) {
+  return aten::LogicalNot::create(b, x).output();
+}
+
+/// The operand of an operator that gives the same elements in another shape.
+ir::Value* reshapedFrom(const ir::Value* value) {
+  const ir::Node* node = value->producer();
+  if (!node || !aten::isOperator(node)) return nullptr;
+  using aten::OpId;
+  switch (aten::opId(node)) {
+    case OpId::View:
+    case OpId::Reshape:
+    case OpId::FlattenUsingInts:
+    case OpId::UnflattenInt:
+    case OpId::Unsqueeze:
+    case OpId::Squeeze:
+    case OpId::SqueezeDim:
+    case OpId::SqueezeDims:
+      return node->operands()[0];
+    default:
+      return nullptr;
+  }
+}
+
+ir::Value* reshaped(ir::Builder& b, ir::Value* value, const Shape& shape) {
+  return value ? aten::View::create(b, value, shape).output() : nullptr;
+}
+ir::Value* expanded(ir::Builder& b, ir::Value* value, const Shape& shape) {
+  return value ? aten::Expand::create(b, value, shape, false).output() : nullptr;
+}
+
+/// What is added to scores: where it hides, and what it adds elsewhere (null: nothing).
+struct Addend {
+  ir::Value* hidden = nullptr;
+  ir::Value* rest = nullptr;
+};
+
+std::optional<Addend> constantAddend(ir::Builder& b, const ir::Value* value) {
+  const auto values = value->constant().as<float>();
+  if (std::none_of(values.begin(), values.end(), [](float x) { return x <= kHides; })) return std::nullopt;
+  Tensor hidden = Tensor::zeros(DType::Bool, value->shape());
+  Tensor rest = Tensor::zeros(DType::Float32, value->shape());
+  const auto hides = hidden.mutableAs<uint8_t>();
+  const auto adds = rest.mutableAs<float>();
+  bool any = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    hides[i] = values[i] <= kHides;
+    adds[i] = hides[i] != 0 ? 0.0f : values[i];
+    any |= adds[i] != 0;
+  }
+  return Addend{b.constant(std::move(hidden)), any ? b.constant(std::move(rest)) : nullptr};
+}
+
+/// A mask that is an input of the network hides where it is at most -100. The clamp is what calibration sees
+/// of infinite ones.
+Addend inputAddend(ir::Builder& b, ir::Value* mask) {
+  ir::Value* clamped = aten::ClampMin::create(b, mask, 2.0 * kHides).output();
+  ir::Value* hidden = aten::LeTensor::create(b, clamped, number(b, kHides, 0)).output();
+  return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped).output()};
+}
+
+std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
+  if (value->dtype() != DType::Float32) return std::nullopt;
+  if (value->isInput()) return inputAddend(b, value);
+  if (value->isConstant()) return constantAddend(b, value);
+  if (ir::Value* from = reshapedFrom(value)) {
+    const auto inner = addendOf(b, from);
+    if (!inner) return std::nullopt;
+    return Addend{reshaped(b, expanded(b, inner->hidden, from->shape()), value->shape()),
+                  reshaped(b, expanded(b, inner->rest, from->shape()), value->shape())};
+  }
+  if (ir::Value* from = expandedFrom(value)) return addendOf(b, from);  // the sum broadcasts by itself
+  if (const auto where = ir::producerAs<aten::WhereSelf>(value)) {
+    const bool first = hidesAll(where.self());
+    if (!first && !hidesAll(where.other())) return std::nullopt;
+    ir::Value* hidden = first ? where.condition() : opposite(b, where.condition());
+    ir::Value* rest = first ? where.other() : where.self();
+    if (isZero(rest)) return Addend{hidden, nullptr};
+    return Addend{hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), rest).output()};
+  }
+  // (1 - keep) * -10000
+  ir::Value* factor = nullptr;
+  std::optional<double> times;
+  if (const auto scaled = ir::producerAs<aten::MulScalar>(value)) {
+    factor = scaled.self();
+    times = ir::scalarReal(scaled.other());
+  } else if (const auto product = ir::producerAs<aten::MulTensor>(value)) {
+    const bool second = product.other()->isConstant();
+    const ir::Value* constant = second ? product.other() : product.self();
+    factor = second ? product.self() : product.other();
+    if (isRealConstant(constant) && constant->numElements() == 1) times = constant->constant().realAt(0);
+  }
+  if (!times || *times > kHidingFactor || factor->dtype() != DType::Float32) return std::nullopt;
+  return Addend{aten::GtTensor::create(b, factor, number(b, 0.5, 0)).output(), nullptr};
+}
+
+/// How often a network may wrap masks in each other.
+constexpr int kDeepest = 8;
+
+MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
+  const MaskedScores none{input, nullptr};
+  if (depth > kDeepest || input->dtype() != DType::Float32) return none;
+  if (const auto where = ir::producerAs<aten::WhereSelf>(input)) {
+    const bool first = hidesAll(where.self());
+    ir::Value* scores = first ? where.other() : where.self();
+    if ((!first && !hidesAll(where.other())) || scores->shape() != input->shape()) return none;
+    ir::Value* hidden = first ? where.condition() : opposite(b, where.condition());
+    const MaskedScores inner = split(b, scores, depth + 1);
+    return {inner.scores, either(b, inner.hidden, hidden)};
+  }
+  if (const auto sum = ir::producerAs<aten::AddTensor>(input); sum && ir::scalarReal(sum.alpha()) == 1) {
+    for (const auto& [scores, mask] :
+         {std::pair{sum.self(), sum.other()}, std::pair{sum.other(), sum.self()}}) {
+      if (scores->shape() != input->shape() || scores->isConstant()) continue;
+      if (scores->isInput() && mask->isInput()) continue;  // nothing says which of them is the mask
+      const auto addend = addendOf(b, mask);
+      if (!addend) continue;
+      MaskedScores result = split(b, scores, depth + 1);
+      if (addend->rest)
+        result.scores = aten::AddTensor::create(b, result.scores, addend->rest, int64_t{1}).output();
+      result.hidden = either(b, result.hidden, addend->hidden);
+      return result;
+    }
+    return none;
+  }
+  if (ir::Value* from = reshapedFrom(input)) {
+    const MaskedScores inner = split(b, from, depth + 1);
+    if (!inner.hidden) return none;
+    return {reshaped(b, inner.scores, input->shape()),
+            reshaped(b, expanded(b, inner.hidden, from->shape()), input->shape())};
+  }
+  return none;
+}
+
+}  // namespace
+
+MaskedScores splitMask(ir::Builder& builder, ir::Value* input) {
+  return split(builder, input, 0);
+}
+
+ir::Value* hide(ir::Builder& builder, ir::Value* scores, ir::Value* hidden) {
+  ir::Value* nothing = number(builder, -std::numeric_limits<double>::infinity(), 0);
+  return aten::WhereSelf::create(builder, hidden, nothing, scores).output();
+}
+
+}  // namespace carina::decompose

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of different types and numbers beside integers: brought to one type, so that what is left has one
+// form on the NPU.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "aten/ops.hpp"
+#include "aten/promotion.hpp"
+#include "decompose/rewrites.hpp"
+
+namespace carina::decompose {
+namespace {
+
+using aten::OpId;
+
+ir::Value* converted(ir::Builder& b, ir::Value* value, DType dtype) {
+  if (value->dtype() == dtype) return value;
+  if (value->isConstant()) return b.constant(convert(value->constant(), dtype));
+  return aten::PrivateToCopy::create(b, value, dtype, {}, {}, {}, false, {}).output();
+}
+
+/// A constant of rank 0; numbers beyond an int64 tensor's reach on the NPU (int32) are the nearest that is
+/// not.
+ir::Value* integer(ir::Builder& b, double value, DType dtype) {
+  const DType reach = dtype == DType::Int64 ? DType::Int32 : dtype;
+  const auto low = static_cast<double>(integerMin(reach)), high = static_cast<double>(integerMax(reach));
+  return b.constant(convert(Tensor::scalar(std::clamp(value, low, high)), dtype));
+}
+
+/// The first operand of two that are computed in a common type.
+std::optional<size_t> firstOfPair(const ir::Node& node) {
+  if (!aten::isOperator(&node)) return std::nullopt;
+  switch (aten::opId(&node)) {
+    case OpId::AddTensor:
+    case OpId::SubTensor:
+    case OpId::RsubTensor:
+    case OpId::MulTensor:
+    case OpId::DivTensor:
+    case OpId::DivTensorMode:
+    case OpId::FloorDivide:
+    case OpId::RemainderTensor:
+    case OpId::Maximum:
+    case OpId::Minimum:
+    case OpId::EqTensor:
+    case OpId::NeTensor:
+    case OpId::LtTensor:
+    case OpId::LeTensor:
+    case OpId::GtTensor:
+    case OpId::GeTensor:
+    case OpId::BitwiseAndTensor:
+    case OpId::BitwiseOrTensor:
+    case OpId::BitwiseXorTensor:
+      return 0;
+    case OpId::WhereSelf:
+      return 1;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Two operands in the type that PyTorch computes them in.
+Result<bool> rewriteMixedTypes(ir::Node* node) {
+  const auto first = firstOfPair(*node);
+  if (!first) return false;
+  const std::array<ir::Value*, 2> operands{node->operands()[*first], node->operands()[*first + 1]};
+  CARINA_TRY(DType dtype, aten::Promotion().add(operands[0]).add(operands[1]).type());
+  const bool divides = ir::isa<aten::DivTensor>(node);
+  if (divides) dtype = aten::floatTypeOf(dtype);
+  if (operands[0]->dtype() == dtype && operands[1]->dtype() == dtype) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  for (size_t i = 0; i < 2; ++i) node->setOperand(*first + i, converted(b, operands[i], dtype));
+  return true;
+}
+
+/// Parts of a concatenation in the type of the whole.
+Result<bool> rewriteMixedParts(ir::Node* node) {
+  if (!ir::isa<aten::Cat>(node) && !ir::isa<aten::Stack>(node)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  bool changed = false;
+  for (size_t i = 0; i < node->operands().size(); ++i) {
+    ir::Value* part = node->operands()[i];
+    if (part->dtype() == node->result()->dtype()) continue;
+    node->setOperand(i, converted(b, part, node->result()->dtype()));
+    changed = true;
+  }
+  return changed;
+}
+
+/// Integer tensor and number: number as a constant, or the tensor in float where the number is.
+Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
+  ir::Value* self = node->operands()[0];
+  const DType dtype = node->result()->dtype();
+  if (isFloat(self->dtype())) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* result = nullptr;
+  const auto other = [&] { return integer(b, ir::scalarReal(node->attribute(0)), dtype); };
+  switch (aten::opId(node)) {
+    case OpId::AddScalar:
+    case OpId::SubScalar:
+    case OpId::RsubScalar:
+    case OpId::MulScalar:
+    case OpId::DivScalar:
+      if (isFloat(dtype)) {
+        node->setOperand(0, converted(b, self, dtype));
+        return true;
+      }
+      if (self->dtype() != dtype || dtype == DType::Bool) return false;
+      if (const auto add = ir::dynCast<aten::AddScalar>(node))
+        result = aten::AddTensor::create(
+                     b, self, integer(b, ir::scalarReal(add.other()) * ir::scalarReal(add.alpha()), dtype),
+                     int64_t{1})
+                     .output();
+      else if (const auto sub = ir::dynCast<aten::SubScalar>(node))
+        result = aten::SubTensor::create(
+                     b, self, integer(b, ir::scalarReal(sub.other()) * ir::scalarReal(sub.alpha()), dtype),
+                     int64_t{1})
+                     .output();
+      else if (const auto rsub = ir::dynCast<aten::RsubScalar>(node);
+               rsub && ir::scalarReal(rsub.alpha()) == 1)
+        result = aten::SubTensor::create(b, integer(b, ir::scalarReal(rsub.other()), dtype), self, int64_t{1})
+                     .output();
+      else if (ir::isa<aten::MulScalar>(node))
+        result = aten::MulTensor::create(b, self, other()).output();
+      break;
+    case OpId::BitwiseAndScalar:
+      if (self->dtype() == dtype) result = aten::BitwiseAndTensor::create(b, self, other()).output();
+      break;
+    case OpId::BitwiseOrScalar:
+      if (self->dtype() == dtype) result = aten::BitwiseOrTensor::create(b, self, other()).output();
+      break;
+    case OpId::BitwiseXorScalar:
+      if (self->dtype() == dtype) result = aten::BitwiseXorTensor::create(b, self, other()).output();
+      break;
+    default:
+      break;
+  }
+  if (!result) return false;
+  replaceNode(node, result);
+  return true;
+}
+
+/// Floored quotients and remainders of integers by those that are cut off: one less where the remainder has
+/// the other sign.
+Result<bool> rewriteIntegerDivision(ir::Node* node) {
+  const auto mode = ir::dynCast<aten::DivTensorMode>(node);
+  const bool remainder = ir::isa<aten::RemainderTensor>(node);
+  if (!ir::isa<aten::FloorDivide>(node) && !remainder && !(mode && mode.roundingMode() == "floor"))
+    return false;
+  ir::Value* x = node->operands()[0];
+  ir::Value* y = node->operands()[1];
+  const DType dtype = node->result()->dtype();
+  if (!isInteger(dtype) || x->dtype() != dtype || y->dtype() != dtype) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  const auto below = [&](ir::Value* v) {
+    return aten::LtTensor::create(b, v, integer(b, 0, dtype)).output();
+  };
+  const auto minus = [&](ir::Value* v, ir::Value* w) {
+    return aten::SubTensor::create(b, v, w, int64_t{1}).output();
+  };
+  ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc").output();
+  ir::Value* rest = minus(x, aten::MulTensor::create(b, quotient, y).output());
+  ir::Value* uneven = aten::NeTensor::create(b, rest, integer(b, 0, dtype)).output();
+  ir::Value* apart = aten::LogicalXor::create(b, below(rest), below(y)).output();
+  ir::Value* over = converted(b, aten::LogicalAnd::create(b, uneven, apart).output(), dtype);
+  replaceNode(node, remainder ? aten::AddTensor::create(b, rest, aten::MulTensor::create(b, over, y).output(),
+                                                        int64_t{1})
+                                    .output()
+                              : minus(quotient, over));
+  return true;
+}
+
+/// Integers divided by a number: by a tensor of it.
+Result<bool> rewriteIntegerDivisionByNumber(ir::Node* node) {
+  const auto mode = ir::dynCast<aten::DivScalarMode>(node);
+  const auto floored = ir::dynCast<aten::FloorDivideScalar>(node);
+  const auto remainder = ir::dynCast<aten::RemainderScalar>(node);
+  if ((!mode && !floored && !remainder) || isFloat(node->operands()[0]->dtype())) return false;
+  ir::Value* x = node->operands()[0];
+  const DType dtype = node->result()->dtype();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  if (isFloat(dtype)) {
+    node->setOperand(0, converted(b, x, dtype));
+    return true;
+  }
+  if (x->dtype() != dtype || !isInteger(dtype) || (mode && !mode.roundingMode())) return false;
+  ir::Value* y = integer(b,
+                         ir::scalarReal(mode      ? mode.other()
+                                        : floored ? floored.other()
+                                                  : remainder.other()),
+                         dtype);
+  replaceNode(
+      node, remainder ? aten::RemainderTensor::create(b, x, y).output()
+                      : aten::DivTensorMode::create(b, x, y, mode ? mode.roundingMode() : "floor").output());
+  return true;
+}
+
+/// Bounds that are tensors: maximum and minimum.
+Result<bool> rewriteClampTensor(ir::Node* node) {
+  ir::Value* low = nullptr;
+  ir::Value* high = nullptr;
+  if (const auto both = ir::dynCast<aten::ClampTensor>(node)) {
+    low = both.min();
+    high = both.max();
+  } else if (const auto from = ir::dynCast<aten::ClampMinTensor>(node)) {
+    low = from.min();
+  } else if (const auto to = ir::dynCast<aten::ClampMaxTensor>(node)) {
+    high = to.max();
+  } else {
+    return false;
+  }
+  if (isQuantizedWhole(*node)) return false;
+  const DType dtype = node->result()->dtype();
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* result = converted(b, node->operands()[0], dtype);
+  if (low) result = aten::Maximum::create(b, result, converted(b, low, dtype)).output();
+  if (high) result = aten::Minimum::create(b, result, converted(b, high, dtype)).output();
+  if (result->shape() != node->result()->shape() || result == node->operands()[0]) return false;
+  replaceNode(node, result);
+  return true;
+}
+
+/// uint8 numbers are converted before they are moved: where a program's input is an image of bytes, the NPU
+/// takes those as they are.
+Result<bool> rewriteConversionOfMovedBytes(ir::Node* node) {
+  if (!isConversion(*node) || node->operands()[0]->dtype() != DType::UInt8) return false;
+  ir::Node* move = node->operands()[0]->producer();
+  const DType dtype = node->result()->dtype();
+  if (!move || !move->def().has(ir::kView) || move->operands().size() != 1 || move->results().size() != 1 ||
+      !move->result()->hasOneUse() || move->result()->isGraphOutput() || isConversion(*move) ||
+      (dtype != DType::Float32 && dtype != DType::Int32 && dtype != DType::Int64))
+    return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::NodeSpec spec;
+  spec.def = &move->def();
+  spec.location = move->location();
+  spec.operands = {{converted(b, move->operands()[0], dtype)}};
+  for (size_t i = 0; i < move->def().attributes.size(); ++i) spec.attributes.push_back(move->attribute(i));
+  spec.types = {{dtype, move->result()->shape()}};
+  replaceNode(node, b.create(std::move(spec))->result());
+  return true;
+}
+
+/// any and all of numbers ask whether they are other than zero.
+Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
+  const bool any = ir::isa<aten::Any>(node) || ir::isa<aten::AnyDim>(node) || ir::isa<aten::AnyDims>(node);
+  const bool all = ir::isa<aten::All>(node) || ir::isa<aten::AllDim>(node) || ir::isa<aten::AllDims>(node);
+  if ((!any && !all) || isQuantizedWhole(*node)) return false;
+  ir::Value* self = node->operands()[0];
+  if (self->dtype() == DType::Bool || self->dtype() == DType::UInt8) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  node->setOperand(0, aten::NeTensor::create(b, self, b.constant(Tensor::zeros(self->dtype(), {}))).output());
+  return true;
+}
+
+/// copy: the source in the shape and type of what it is written over.
+Result<bool> rewriteCopy(ir::Node* node) {
+  const auto op = ir::dynCast<aten::Copy>(node);
+  if (!op) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* source = converted(b, op.src(), node->result()->dtype());
+  if (source->shape() != node->result()->shape())
+    source = aten::Expand::create(b, source, node->result()->shape(), false).output();
+  replaceNode(node, source);
+  return true;
+}
+
+/// Values and indices of extremes: amax and argmax of the same operand.
+template <typename Op>
+Result<bool> rewriteExtremeAndIndex(ir::Node* node) {
+  const auto op = ir::dynCast<Op>(node);
+  if (!op || node->result(1)->unused() || isQuantizedWhole(*node)) return false;
+  constexpr bool kLargest = std::is_same_v<Op, aten::MaxDim>;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* values = nullptr;
+  ir::Value* indices = nullptr;
+  if constexpr (kLargest) {
+    values = aten::Amax::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim()).output();
+    indices = aten::Argmax::create(b, op.self(), op.dim(), op.keepdim()).output();
+  } else {
+    values = aten::Amin::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim()).output();
+    indices = aten::Argmin::create(b, op.self(), op.dim(), op.keepdim()).output();
+  }
+  std::swap(indices->name, node->result(1)->name);
+  node->graph().replaceAllUses(node->result(1), indices);
+  replaceNode(node, values);
+  return true;
+}
+
+/// one_hot: each index against 0 .. classes - 1.
+Result<bool> rewriteOneHot(ir::Node* node) {
+  const auto op = ir::dynCast<aten::OneHot>(node);
+  if (!op) return false;
+  const int64_t classes = node->result()->shape().back();
+  std::vector<int64_t> numbers(static_cast<size_t>(classes));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* index = aten::Unsqueeze::create(b, op.self(), int64_t{-1}).output();
+  ir::Value* all = b.constant(convert(Tensor::from({classes}, numbers), op.self()->dtype()));
+  ir::Value* equal = aten::EqTensor::create(b, index, all).output();
+  replaceNode(node, converted(b, equal, node->result()->dtype()));
+  return true;
+}
+
+}  // namespace
+
+bool isConversion(const ir::Node& node) {
+  return ir::isa<aten::ToDtype>(&node) || ir::isa<aten::ToDtypeLayout>(&node) ||
+         ir::isa<aten::ToOther>(&node) || ir::isa<aten::PrivateToCopy>(&node) || ir::isa<aten::TypeAs>(&node);
+}
+
+Result<bool> rewriteReducedType(ir::Node* node) {
+  if (!aten::isOperator(node)) return false;
+  switch (aten::opId(node)) {
+    case OpId::Sum:
+    case OpId::SumDimIntList:
+    case OpId::Prod:
+    case OpId::ProdDimInt:
+    case OpId::Cumsum:
+    case OpId::Cumprod:
+      break;
+    default:
+      return false;
+  }
+  ir::Value* x = node->operands()[0];
+  const DType dtype = node->result()->dtype();
+  if (!isFloat(x->dtype()) || isFloat(dtype)) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  node->setOperand(0, converted(b, x, dtype));
+  return true;
+}
+
+void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
+  rewrites.insert(
+      rewrites.end(),
+      {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber,
+       rewriteClampTensor, rewriteReducedType, rewriteAnyOfNumbers, rewriteIntegerDivision,
+       rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
+       rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
+}
+
+}  // namespace carina::decompose
