@@ -12,7 +12,7 @@ using namespace carina::platform;
 /// 64 bytes of memory at 0x1000.
 class Target final : public DebugTarget {
  public:
-  CpuRegisters& registers() override { return registers_; }
+  State& registers() override { return registers_; }
   bool read(uint32_t address, std::span<std::byte> bytes) override {
     if (!inside(address, bytes.size())) return false;
     if (!bytes.empty()) std::memcpy(bytes.data(), &memory_[address - kBase], bytes.size());
@@ -34,7 +34,7 @@ class Target final : public DebugTarget {
   bool inside(uint32_t address, size_t size) const {
     return address >= kBase && address - kBase < memory_.size() && size <= memory_.size() - (address - kBase);
   }
-  CpuRegisters registers_{};
+  State registers_{};
   std::array<std::byte, 64> memory_{};
 };
 

@@ -13,6 +13,7 @@
 #include "console.hpp"
 #include "overwriting.hpp"
 #include "usage.hpp"
+#include "version.hpp"
 
 namespace {
 
@@ -42,7 +43,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   CLI::App app("Carina takes PyTorch networks to Arm Ethos NPUs.", "carina");
   app.failure_message(usageError);
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("carina ") + CARINA_VERSION);
+  app.set_version_flag("--version", versionLine());
   Run run;
   addCompile(app, run);
   addRun(app, run);
