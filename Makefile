@@ -2,7 +2,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure deps demo test operators docs matrix bench fuzz format asan clean
+.PHONY: all configure deps demo test operators docs matrix bench fuzz format format-check asan clean
 
 all: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
@@ -51,6 +51,11 @@ asan: deps
 format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-14 -i
 	@python3 scripts/format_rows.py src/aten/operators/*.json
+
+# Fails where `make format` would change something.
+format-check: deps
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs -P $(JOBS) -n 40 clang-format-14 --dry-run --Werror
+	@python3 scripts/format_rows.py --check src/aten/operators/*.json
 
 clean:
 	rm -rf $(BUILD)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole compilations and inferences: wall time of mobilenet_v2 with 8 calibration samples when CARINA_FIXTURES (default
+// Whole compilations and inferences: wall time of mobilenet_v2 with 8 calibration samples when
+// CARINA_FIXTURES (default
 // ../shared) is there, of the small networks under models/ always.
 #include <benchmark/benchmark.h>
 
@@ -26,7 +27,8 @@ void compile(benchmark::State& state, const std::filesystem::path& network) {
   for (auto _ : state) {
     auto build = pipeline::build(optionsFor(network));
     if (!build) return state.SkipWithError(build.error().str().c_str());
-    for (const pipeline::StageTime& time : build->times) state.counters[std::string(time.stage)] = time.seconds;
+    for (const pipeline::StageTime& time : build->times)
+      state.counters[std::string(time.stage)] = time.seconds;
   }
 }
 
@@ -51,19 +53,26 @@ void infer(benchmark::State& state, const std::filesystem::path& network) {
 }
 
 const int kRegistered = [] {
-  std::vector<std::filesystem::path> networks{std::filesystem::path(CARINA_SOURCE_DIR) / "models" / "mobile.pt2"};
+  std::vector<std::filesystem::path> networks{std::filesystem::path(CARINA_SOURCE_DIR) / "models" /
+                                              "mobile.pt2"};
   const char* given = std::getenv("CARINA_FIXTURES");
-  const std::filesystem::path fixtures = given ? given : std::filesystem::path(CARINA_SOURCE_DIR) / ".." / "shared";
+  const std::filesystem::path fixtures =
+      given ? given : std::filesystem::path(CARINA_SOURCE_DIR) / ".." / "shared";
   for (const char* name : {"mobilenet_v2", "resnet8", "digits_cnn"}) {
     const auto network = fixtures / "fixtures" / "models" / (std::string(name) + ".pt2");
     if (std::filesystem::exists(network)) networks.push_back(network);
   }
   for (const auto& network : networks) {
     const std::string name = network.stem().string();
-    benchmark::RegisterBenchmark(("compile/" + name).c_str(), [network](benchmark::State& state) { compile(state, network); })
-        ->Unit(benchmark::kMillisecond)->UseRealTime();
-    benchmark::RegisterBenchmark(("infer_one_core/" + name).c_str(), [network](benchmark::State& state) { infer(state, network); })
-        ->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+    benchmark::RegisterBenchmark(("compile/" + name).c_str(),
+                                 [network](benchmark::State& state) { compile(state, network); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(("infer_one_core/" + name).c_str(),
+                                 [network](benchmark::State& state) { infer(state, network); })
+        ->Arg(1)
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
   }
   return 0;
 }();

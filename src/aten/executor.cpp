@@ -49,8 +49,8 @@ Error describe(const ir::Node& node, Error error) {
 
 Result<Kernel> prepareNode(const ir::Node& node) {
   if (node.def().has(ir::kInPlace)) {
-    return Error(
-        Diagnostic{"the operator writes its operand", "run decompose::functionalize on the graph first", "", ""});
+    return Error(Diagnostic{"the operator writes its operand",
+                            "run decompose::functionalize on the graph first", "", ""});
   }
   const Prepare prepare = findKernel(node.opName());
   if (!prepare) {

@@ -28,8 +28,8 @@ enum class QuantizeRule : uint8_t {
 /// What an element costs a CPU.
 enum class CostClass : uint8_t { Arithmetic, Function, Conversion };
 
-/// Whether src/lower has a rule for an operator. Elementwise: an element of the result depends on the operands'
-/// elements at its place only.
+/// Whether src/lower has a rule for an operator. Elementwise: an element of the result depends on the
+/// operands' elements at its place only.
 enum class TosaForm : uint8_t { None, Elementwise, Other };
 
 /// Numbers between two limits, both included.

@@ -8,7 +8,9 @@
 
 namespace carina {
 
-inline float bfloat16ToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float bfloat16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 inline uint16_t floatToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -34,8 +36,8 @@ inline uint16_t floatToHalf(float value) {
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds to infinity
-  if (magnitude < 0x38800000u) {                                               // subnormal or zero: let the FPU round
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;              // ulp of [0.5, 1) is 2^-24
+  if (magnitude < 0x38800000u) {                                   // subnormal or zero: let the FPU round
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;  // ulp of [0.5, 1) is 2^-24
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }
   const uint32_t rounded = magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u);

@@ -9,8 +9,8 @@
 
 namespace carina {
 
-/// Versions 1.0 to 3.0, little-endian, C or Fortran order (the latter is transposed to row-major). bool, i1..i8, u1..u4,
-/// f2, f4, f8; u8 when every value fits int64. Object and structured arrays are refused.
+/// Versions 1.0 to 3.0, little-endian, C or Fortran order (the latter is transposed to row-major). bool,
+/// i1..i8, u1..u4, f2, f4, f8; u8 when every value fits int64. Object and structured arrays are refused.
 Result<Tensor> parseNpy(ByteSpan bytes, std::shared_ptr<const void> owner = nullptr);
 std::string formatNpy(const Tensor& tensor);
 

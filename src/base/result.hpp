@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value, or the diagnostics that say why there is none. Used for everything a user or a file can cause.
+// Result<T>: a value, or the diagnostics that say why there is none. Used for everything a user or a file can
+// cause.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +16,8 @@
 
 namespace carina {
 
-/// One message for a person: where it is (file, place within the file), what is wrong, and what to do about it.
-/// Printed as "file: place: message\n  remedy"; empty parts are left out.
+/// One message for a person: where it is (file, place within the file), what is wrong, and what to do about
+/// it. Printed as "file: place: message\n  remedy"; empty parts are left out.
 struct Diagnostic {
   std::string message;
   std::string remedy;
@@ -57,12 +58,13 @@ Error fail(fmt::format_string<Args...> format, Args&&... args) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::move(error)) {}            // NOLINT(google-explicit-constructor)
-  template <typename U, typename = std::enable_if_t<std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
-                                                    !std::is_same_v<std::decay_t<U>, Result> &&
-                                                    !std::is_same_v<std::decay_t<U>, Error>>>
-  Result(U&& value) : state_(T(std::forward<U>(value))) {}     // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  template <typename U,
+            typename = std::enable_if_t<
+                std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+                !std::is_same_v<std::decay_t<U>, Result> && !std::is_same_v<std::decay_t<U>, Error>>>
+  Result(U&& value) : state_(T(std::forward<U>(value))) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return std::holds_alternative<T>(state_); }
   bool ok() const { return std::holds_alternative<T>(state_); }
@@ -124,18 +126,21 @@ using Status = Result<void>;
 #define CARINA_CONCAT_(a, b) a##b
 #define CARINA_CONCAT(a, b) CARINA_CONCAT_(a, b)
 
-/// CARINA_TRY(Graph graph, readGraph(file)); — declares the value, or returns the error from the enclosing function.
-#define CARINA_TRY(declaration, expression) CARINA_TRY_(CARINA_CONCAT(carina_try_, __COUNTER__), declaration, expression)
-// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and the name of a variable cannot stand in parentheses
-#define CARINA_TRY_(temporary, declaration, expression)        \
-  auto temporary = (expression);                               \
-  if (!temporary.ok()) return std::move(temporary).error();    \
+/// CARINA_TRY(Graph graph, readGraph(file)); — declares the value, or returns the error from the enclosing
+/// function.
+#define CARINA_TRY(declaration, expression) \
+  CARINA_TRY_(CARINA_CONCAT(carina_try_, __COUNTER__), declaration, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and the name of a variable cannot stand in
+// parentheses
+#define CARINA_TRY_(temporary, declaration, expression)     \
+  auto temporary = (expression);                            \
+  if (!temporary.ok()) return std::move(temporary).error(); \
   declaration = std::move(temporary).value()
 // NOLINTEND(bugprone-macro-parentheses)
 
 /// CARINA_RETURN_IF_ERROR(verify(graph)); — for Status.
-#define CARINA_RETURN_IF_ERROR(expression)                                     \
-  do {                                                                         \
-    auto carina_status = (expression);                                         \
-    if (!carina_status.ok()) return std::move(carina_status).error();          \
+#define CARINA_RETURN_IF_ERROR(expression)                            \
+  do {                                                                \
+    auto carina_status = (expression);                                \
+    if (!carina_status.ok()) return std::move(carina_status).error(); \
   } while (false)

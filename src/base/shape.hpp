@@ -37,7 +37,11 @@ inline std::optional<int64_t> checkedMul(int64_t a, int64_t b) {
   return product;
 }
 /// Smallest multiple of `to` that is >= value; value >= 0, to > 0.
-constexpr int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-constexpr int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
+constexpr int64_t roundUp(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
+constexpr int64_t ceilDiv(int64_t value, int64_t by) {
+  return (value + by - 1) / by;
+}
 
 }  // namespace carina

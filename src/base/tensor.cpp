@@ -29,7 +29,11 @@ int64_t byteCount(DType dtype, const Shape& shape) {
 }  // namespace
 
 Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<const void> owner, const std::byte* data)
-    : dtype_(dtype), shape_(std::move(shape)), count_(carina::numElements(shape_)), owner_(std::move(owner)), data_(data) {}
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      count_(carina::numElements(shape_)),
+      owner_(std::move(owner)),
+      data_(data) {}
 
 Tensor Tensor::uninitialized(DType dtype, Shape shape) {
   auto memory = allocate(byteCount(dtype, shape));
@@ -46,7 +50,8 @@ Tensor Tensor::zeros(DType dtype, Shape shape) {
 }
 
 Tensor Tensor::borrow(DType dtype, Shape shape, ByteSpan bytes, std::shared_ptr<const void> owner) {
-  CARINA_CHECK(byteCount(dtype, shape) == static_cast<int64_t>(bytes.size()), "byte count differs from shape");
+  CARINA_CHECK(byteCount(dtype, shape) == static_cast<int64_t>(bytes.size()),
+               "byte count differs from shape");
   if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtypeSize(dtype)) != 0) {
     Tensor copy = uninitialized(dtype, std::move(shape));
     std::memcpy(copy.mutableBytes().data(), bytes.data(), bytes.size());
@@ -58,7 +63,8 @@ Tensor Tensor::borrow(DType dtype, Shape shape, ByteSpan bytes, std::shared_ptr<
 std::span<std::byte> Tensor::mutableBytes() {
   if (!writable_ || owner_.use_count() > 1) {
     Tensor copy = uninitialized(dtype_, shape_);
-    if (numBytes() > 0) std::memcpy(const_cast<std::byte*>(copy.data_), data_, static_cast<size_t>(numBytes()));
+    if (numBytes() > 0)
+      std::memcpy(const_cast<std::byte*>(copy.data_), data_, static_cast<size_t>(numBytes()));
     *this = std::move(copy);
   }
   return {const_cast<std::byte*>(data_), static_cast<size_t>(numBytes())};
@@ -81,35 +87,60 @@ Tensor Tensor::bitcast(DType dtype) const {
 int64_t Tensor::integerAt(int64_t i) const {
   const auto at = static_cast<size_t>(i);
   switch (dtype_) {
-    case DType::Bool: case DType::UInt8: return as<uint8_t>()[at];
-    case DType::Int4: case DType::Int8: return as<int8_t>()[at];
-    case DType::Int16: return as<int16_t>()[at];
-    case DType::UInt16: return as<uint16_t>()[at];
-    case DType::Int32: return as<int32_t>()[at];
-    case DType::UInt32: return as<uint32_t>()[at];
-    case DType::Int48: case DType::Int64: case DType::Shape: return as<int64_t>()[at];
-    default: CARINA_UNREACHABLE("integerAt on a floating-point tensor");
+    case DType::Bool:
+    case DType::UInt8:
+      return as<uint8_t>()[at];
+    case DType::Int4:
+    case DType::Int8:
+      return as<int8_t>()[at];
+    case DType::Int16:
+      return as<int16_t>()[at];
+    case DType::UInt16:
+      return as<uint16_t>()[at];
+    case DType::Int32:
+      return as<int32_t>()[at];
+    case DType::UInt32:
+      return as<uint32_t>()[at];
+    case DType::Int48:
+    case DType::Int64:
+    case DType::Shape:
+      return as<int64_t>()[at];
+    default:
+      CARINA_UNREACHABLE("integerAt on a floating-point tensor");
   }
 }
 
 double Tensor::realAt(int64_t i) const {
   const auto at = static_cast<size_t>(i);
   switch (dtype_) {
-    case DType::Float16: return static_cast<double>(halfToFloat(as<uint16_t>()[at]));
-    case DType::BFloat16: return static_cast<double>(bfloat16ToFloat(as<uint16_t>()[at]));
-    case DType::Float32: return static_cast<double>(as<float>()[at]);
-    case DType::Float64: return as<double>()[at];
-    default: return static_cast<double>(integerAt(i));
+    case DType::Float16:
+      return static_cast<double>(halfToFloat(as<uint16_t>()[at]));
+    case DType::BFloat16:
+      return static_cast<double>(bfloat16ToFloat(as<uint16_t>()[at]));
+    case DType::Float32:
+      return static_cast<double>(as<float>()[at]);
+    case DType::Float64:
+      return as<double>()[at];
+    default:
+      return static_cast<double>(integerAt(i));
   }
 }
 
 void Tensor::setIntegerAt(int64_t i, int64_t value) {
   const auto at = static_cast<size_t>(i);
   switch (dtypeSize(dtype_)) {
-    case 1: mutableAs<int8_t>()[at] = static_cast<int8_t>(value); break;
-    case 2: mutableAs<int16_t>()[at] = static_cast<int16_t>(value); break;
-    case 4: mutableAs<int32_t>()[at] = static_cast<int32_t>(value); break;
-    default: mutableAs<int64_t>()[at] = value; break;
+    case 1:
+      mutableAs<int8_t>()[at] = static_cast<int8_t>(value);
+      break;
+    case 2:
+      mutableAs<int16_t>()[at] = static_cast<int16_t>(value);
+      break;
+    case 4:
+      mutableAs<int32_t>()[at] = static_cast<int32_t>(value);
+      break;
+    default:
+      mutableAs<int64_t>()[at] = value;
+      break;
   }
 }
 
@@ -150,9 +181,11 @@ Tensor convert(const Tensor& tensor, DType to) {
   } else if (to == DType::Float64) {
     fill(result.mutableAs<double>(), [&](int64_t i) { return tensor.realAt(i); });
   } else if (to == DType::Float16) {
-    fill(result.mutableAs<uint16_t>(), [&](int64_t i) { return floatToHalf(static_cast<float>(tensor.realAt(i))); });
+    fill(result.mutableAs<uint16_t>(),
+         [&](int64_t i) { return floatToHalf(static_cast<float>(tensor.realAt(i))); });
   } else if (to == DType::BFloat16) {
-    fill(result.mutableAs<uint16_t>(), [&](int64_t i) { return floatToBfloat16(static_cast<float>(tensor.realAt(i))); });
+    fill(result.mutableAs<uint16_t>(),
+         [&](int64_t i) { return floatToBfloat16(static_cast<float>(tensor.realAt(i))); });
   } else {
     const bool fromFloat = isFloat(tensor.dtype());
     for (int64_t i = 0; i < n; ++i) {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -18,8 +18,8 @@ namespace carina {
 
 using ByteSpan = std::span<const std::byte>;
 
-/// A value type: copies share the bytes, and mutable access makes the bytes unique first (copy on write). Bytes are
-/// aligned to 64 when owned, to the element size when borrowed.
+/// A value type: copies share the bytes, and mutable access makes the bytes unique first (copy on write).
+/// Bytes are aligned to 64 when owned, to the element size when borrowed.
 class Tensor {
  public:
   Tensor() = default;
@@ -34,7 +34,8 @@ class Tensor {
   template <typename T>
   static Tensor from(const Shape& shape, std::span<const T> values) {
     Tensor tensor = uninitialized(DTypeOf<T>::value, shape);
-    CARINA_CHECK(static_cast<int64_t>(values.size()) == tensor.numElements(), "value count differs from shape");
+    CARINA_CHECK(static_cast<int64_t>(values.size()) == tensor.numElements(),
+                 "value count differs from shape");
     std::copy(values.begin(), values.end(), tensor.mutableAs<T>().begin());
     return tensor;
   }
@@ -59,8 +60,8 @@ class Tensor {
   /// Whether mutable access needs no copy: nobody else shares the bytes.
   bool unique() const { return writable_ && owner_.use_count() == 1; }
 
-  /// Elements as T, whose size must be the element size. Bool reads as uint8_t, Int4 as int8_t, Int48/Shape as int64_t,
-  /// Float16/BFloat16 as uint16_t bit patterns.
+  /// Elements as T, whose size must be the element size. Bool reads as uint8_t, Int4 as int8_t, Int48/Shape
+  /// as int64_t, Float16/BFloat16 as uint16_t bit patterns.
   template <typename T>
   std::span<const T> as() const {
     CARINA_CHECK(sizeof(T) == static_cast<size_t>(dtypeSize(dtype_)), "element type does not fit the tensor");
@@ -101,7 +102,8 @@ class Tensor {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 const Tensor* findTensor(const NamedTensors& tensors, std::string_view name);
 
-/// Numeric conversion element by element: to an integer type with truncation toward zero and saturation, to Bool by
+/// Numeric conversion element by element: to an integer type with truncation toward zero and saturation, to
+/// Bool by
 /// != 0, to floats by rounding to nearest even.
 Tensor convert(const Tensor& tensor, DType to);
 

@@ -26,9 +26,9 @@
 //
 // The text of the disassembly names fields in braces: {d} {n} {m} {a} {x} {y} {z} {w} {i} decimal, {Rd} ..
 // {Rw} a core register, {#i} "#5", {label} Op::imm as an address, {list} Op::imm as a register list, {c} the
-// condition in Op::x, {vpt} the letters of a VPT block from the mask in Op::x, {slist} {dlist} Op::a words from
-// single register Op::d on, {mem} base Op::n with offset Op::imm (Op::x: before the access, Op::w: written
-// back), {!} whether Op::w. Suffix letters of the IT state are added by the disassembler.
+// condition in Op::x, {vpt} the letters of a VPT block from the mask in Op::x, {slist} {dlist} Op::a words
+// from single register Op::d on, {mem} base Op::n with offset Op::imm (Op::x: before the access, Op::w:
+// written back), {!} whether Op::w. Suffix letters of the IT state are added by the disassembler.
 #pragma once
 
 #include <cstdint>

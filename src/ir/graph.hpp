@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ir::Graph: the one graph of all dialects. Values are graph inputs, constants or node results; nodes are kept in an
-// order in which every operand is defined before its use. Constants are values, not nodes.
+// ir::Graph: the one graph of all dialects. Values are graph inputs, constants or node results; nodes are
+// kept in an order in which every operand is defined before its use. Constants are values, not nodes.
 #pragma once
 
 #include <memory>
@@ -146,7 +146,8 @@ class Node {
   Node* next_ = nullptr;
 };
 
-/// What a node is made of. Operand groups and attributes are in table order; missing attributes take their defaults.
+/// What a node is made of. Operand groups and attributes are in table order; missing attributes take their
+/// defaults.
 struct NodeSpec {
   const OpDef* def = nullptr;
   std::vector<std::vector<Value*>> operands;
@@ -166,7 +167,8 @@ class Graph {
 
   std::string name;
 
-  // Values -------------------------------------------------------------------------------------------------------
+  // Values
+  // -------------------------------------------------------------------------------------------------------
   Value* addInput(Type type, std::string name = "");
   Value* addConstant(Tensor tensor, std::string name = "");
   const std::vector<Value*>& inputs() const { return inputs_; }
@@ -177,8 +179,10 @@ class Graph {
   const std::vector<std::unique_ptr<Value>>& constants() const { return constants_; }
   void eraseUnusedConstants();
 
-  // Nodes --------------------------------------------------------------------------------------------------------
-  /// Creates a node before `before` (null: at the end). Fails when operand counts, attribute kinds or inference fail.
+  // Nodes
+  // --------------------------------------------------------------------------------------------------------
+  /// Creates a node before `before` (null: at the end). Fails when operand counts, attribute kinds or
+  /// inference fail.
   Result<Node*> create(NodeSpec spec, Node* before = nullptr);
   /// Removes a node whose results are unused.
   void erase(Node* node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator descriptors: what a dialect says about each of its operators. Tables of these are generated from JSON by
-// scripts/gen_dialect.py; the graph, printer and verifier need nothing else to work on any dialect.
+// Operator descriptors: what a dialect says about each of its operators. Tables of these are generated from
+// JSON by scripts/gen_dialect.py; the graph, printer and verifier need nothing else to work on any dialect.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ using Reals = std::vector<double>;
 using Strings = std::vector<std::string>;
 
 /// The value of an attribute. monostate: an optional attribute that is absent (ATen's None).
-using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Ints, Reals, Strings, Tensor>;
+using Attribute =
+    std::variant<std::monostate, bool, int64_t, double, std::string, DType, Ints, Reals, Strings, Tensor>;
 
 enum class AttributeKind : uint8_t {
   Bool,     // bool
@@ -59,7 +60,8 @@ struct AttributeDef {
   std::string_view name;
   AttributeKind kind = AttributeKind::Int;
   bool optional = false;         // monostate is allowed
-  std::string_view defaultText;  // "" = required. Text as parseAttribute() reads it: "1", "[1, 1]", "None", "True", "1e-05"
+  std::string_view defaultText;  // "" = required. Text as parseAttribute() reads it: "1", "[1, 1]", "None",
+                                 // "True", "1e-05"
   std::span<const std::string_view> enumerators;
 };
 
@@ -77,12 +79,12 @@ using InferTypes = Result<std::vector<Type>> (*)(const Node& node);
 using VerifyNode = Status (*)(const Node& node);
 
 enum Trait : uint32_t {
-  kPure = 1u << 0,        // no effect besides its results: may be erased when unused, merged, reordered
-  kPointwise = 1u << 1,   // element i of the result depends on element i of the (broadcast) operands only
-  kInPlace = 1u << 2,     // writes an operand (ATen's trailing underscore, out= variants)
-  kView = 1u << 3,        // the result may alias operand 0
-  kCoreAten = 1u << 4,    // in the Core ATen operator set
-  kComposite = 1u << 5,   // torch's run_decompositions() replaces it
+  kPure = 1u << 0,       // no effect besides its results: may be erased when unused, merged, reordered
+  kPointwise = 1u << 1,  // element i of the result depends on element i of the (broadcast) operands only
+  kInPlace = 1u << 2,    // writes an operand (ATen's trailing underscore, out= variants)
+  kView = 1u << 3,       // the result may alias operand 0
+  kCoreAten = 1u << 4,   // in the Core ATen operator set
+  kComposite = 1u << 5,  // torch's run_decompositions() replaces it
 };
 
 struct OpDef {
@@ -97,12 +99,14 @@ struct OpDef {
   VerifyNode verify = nullptr;  // none: types are all there is to check
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
-  /// Index of an attribute by name, -1 when there is none. For readers and printers; code uses the typed accessors.
+  /// Index of an attribute by name, -1 when there is none. For readers and printers; code uses the typed
+  /// accessors.
   int attributeIndex(std::string_view attributeName) const;
   int operandIndex(std::string_view operandName) const;
 };
 
-/// Reads `text` as a value of the attribute's kind (also used for defaults). "None" gives monostate when optional.
+/// Reads `text` as a value of the attribute's kind (also used for defaults). "None" gives monostate when
+/// optional.
 Result<Attribute> parseAttribute(const AttributeDef& def, std::string_view text);
 /// The inverse, as printers show it.
 std::string attributeText(const AttributeDef& def, const Attribute& value);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base of the typed operator accessors that scripts/gen_dialect.py generates, and the builder they create nodes with.
+// Base of the typed operator accessors that scripts/gen_dialect.py generates, and the builder they create
+// nodes with.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -48,7 +49,9 @@ class Builder {
 
   Graph& graph() const { return *graph_; }
   const LocationRef& location() const { return location_; }
-  Value* constant(Tensor tensor, std::string name = "") { return graph_->addConstant(std::move(tensor), std::move(name)); }
+  Value* constant(Tensor tensor, std::string name = "") {
+    return graph_->addConstant(std::move(tensor), std::move(name));
+  }
 
   /// For operands that may be wrong: the error names the node's location.
   Result<Node*> tryCreate(NodeSpec spec);
@@ -76,7 +79,9 @@ std::optional<T> optionalAttribute(const Node* node, size_t i) {
 double scalarReal(const Attribute& value);
 int64_t scalarInt(const Attribute& value);
 
-inline Attribute optionalToAttribute(std::nullopt_t) { return std::monostate{}; }
+inline Attribute optionalToAttribute(std::nullopt_t) {
+  return std::monostate{};
+}
 template <typename T>
 Attribute optionalToAttribute(std::optional<T> value) {
   if (value) return Attribute(std::move(*value));

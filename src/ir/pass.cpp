@@ -6,8 +6,9 @@
 
 namespace carina::ir {
 
-// Steps of an unrolled recurrence are sizes of tensors: no number of bytes in the file bounds them. Quantizing and
-// compiling take about 0.1 ms and 15 KB per operator, and a stream has room for 16 MiB of commands.
+// Steps of an unrolled recurrence are sizes of tensors: no number of bytes in the file bounds them.
+// Quantizing and compiling take about 0.1 ms and 15 KB per operator, and a stream has room for 16 MiB of
+// commands.
 constexpr size_t kMostNodes = 100'000;
 
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener) {

@@ -26,7 +26,8 @@ class Verifier {
     }
     for (const Value* output : graph.outputs()) {
       if (!output || !defined.contains(output)) {
-        errors_.push_back({fmt::format("an output of graph @{} is not defined in it", graph.name), "", "", ""});
+        errors_.push_back(
+            {fmt::format("an output of graph @{} is not defined in it", graph.name), "", "", ""});
       }
     }
   }

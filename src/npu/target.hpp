@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be compiled for: NPU variants, system configurations (memories and their speed) and memory modes (what lives
-// where). Stock names are those of vela.ini; the same grammar is read from a file with --config.
+// What can be compiled for: NPU variants, system configurations (memories and their speed) and memory modes
+// (what lives where). Stock names are those of vela.ini; the same grammar is read from a file with --config.
 #pragma once
 
 #include <array>
@@ -28,13 +28,13 @@ struct BlockShape {
 struct Target {
   std::string_view name;  // "ethos-u55-128"
   Family family;
-  int32_t macs;             // 8x8-bit MACs per cycle, all cores
-  int32_t cores;            // U55 1, U65-512 2 (each with its own weight and scale stream)
-  int32_t weightStreams;    // weight streams per operation: U55/U65 = cores, U85 = weight decoders
-  int32_t shramKiB;         // per core; 0 on U85, which has separate RAMs
-  int32_t lutReservedBanks; // U55/U65: SHRAM banks kept for tables (0 on U55-32/64)
-  uint32_t configWord;      // CONFIG register, as it is written into the payload
-  uint32_t idWord;          // architecture version written into the payload
+  int32_t macs;              // 8x8-bit MACs per cycle, all cores
+  int32_t cores;             // U55 1, U65-512 2 (each with its own weight and scale stream)
+  int32_t weightStreams;     // weight streams per operation: U55/U65 = cores, U85 = weight decoders
+  int32_t shramKiB;          // per core; 0 on U85, which has separate RAMs
+  int32_t lutReservedBanks;  // U55/U65: SHRAM banks kept for tables (0 on U55-32/64)
+  uint32_t configWord;       // CONFIG register, as it is written into the payload
+  uint32_t idWord;           // architecture version written into the payload
   std::string_view defaultSystemConfig;
   std::string_view defaultMemoryMode;
 
@@ -78,7 +78,8 @@ struct SystemConfig {
 enum class Area : uint8_t {
   Constants,  // weights, scales, tables, constant tensors: region 0, read-only
   Arena,      // feature maps, inputs, outputs: region 1 (scratch)
-  Cache,      // staging for weights and hot feature maps: region 2 (fast scratch) when it is not the arena's memory
+  Cache,      // staging for weights and hot feature maps: region 2 (fast scratch) when it is not the arena's
+              // memory
 };
 
 struct MemoryMode {
@@ -109,9 +110,9 @@ struct Machine {
   const MemoryTiming& timing(Area area) const { return system.ports[memory.port(area)]; }
 };
 
-/// Names may be empty for the target's defaults; `iniFile` (may be empty) is searched before the stock ones. Errors list
-/// what exists for this target.
-Result<Machine> makeMachine(std::string_view targetName, std::string_view systemConfig, std::string_view memoryMode,
-                            const std::filesystem::path& iniFile = {});
+/// Names may be empty for the target's defaults; `iniFile` (may be empty) is searched before the stock ones.
+/// Errors list what exists for this target.
+Result<Machine> makeMachine(std::string_view targetName, std::string_view systemConfig,
+                            std::string_view memoryMode, const std::filesystem::path& iniFile = {});
 
 }  // namespace carina::npu

@@ -16,15 +16,15 @@ enum class FileKind : uint8_t {
   TensorData,  // .ptd
   Tflite,
   Tosa,
-  Archive,       // zip: .pt2
-  Arrays,        // zip of arrays: .npz
-  Array,         // .npy
-  DelegateBlob,  // .bin
-  Payload,       // driver payload, COP1 or COP2
-  Firmware,      // .elf
-  EtDump,        // profile for ExecuTorch's tools, .etdp
+  Archive,        // zip: .pt2
+  Arrays,         // zip of arrays: .npz
+  Array,          // .npy
+  DelegateBlob,   // .bin
+  Payload,        // driver payload, COP1 or COP2
+  Firmware,       // .elf
+  EtDump,         // profile for ExecuTorch's tools, .etdp
   EthosNNetwork,  // compiled for an Ethos-N78, .encn
-  Json,          // by its name: reports, rules
+  Json,           // by its name: reports, rules
 };
 
 FileKind fileKind(ByteSpan bytes);

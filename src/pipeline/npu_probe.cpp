@@ -21,13 +21,20 @@ int64_t elementAt(const std::byte* at, npu::ElementType type) {
     return static_cast<int64_t>(value);
   };
   switch (type) {
-    case npu::ElementType::Int8: return load(int8_t{});
-    case npu::ElementType::UInt8: return load(uint8_t{});
-    case npu::ElementType::Int16: return load(int16_t{});
-    case npu::ElementType::UInt16: return load(uint16_t{});
-    case npu::ElementType::Int32: return load(int32_t{});
-    case npu::ElementType::UInt32: return load(uint32_t{});
-    case npu::ElementType::Int64: return load(int64_t{});
+    case npu::ElementType::Int8:
+      return load(int8_t{});
+    case npu::ElementType::UInt8:
+      return load(uint8_t{});
+    case npu::ElementType::Int16:
+      return load(int16_t{});
+    case npu::ElementType::UInt16:
+      return load(uint16_t{});
+    case npu::ElementType::Int32:
+      return load(int32_t{});
+    case npu::ElementType::UInt32:
+      return load(uint32_t{});
+    case npu::ElementType::Int64:
+      return load(int64_t{});
   }
   return 0;
 }
@@ -38,7 +45,8 @@ struct Board {
       : arena(static_cast<size_t>(std::max<int64_t>(program.arenaBytes, 16))),
         cache(static_cast<size_t>(std::max<int64_t>(program.cacheBytes, 16))) {
     memory.map(kStreamAddress, std::as_bytes(std::span(program.commands)));
-    if (!program.constants.empty()) memory.map(kRegionAddress[0], std::span<const std::byte>(program.constants));
+    if (!program.constants.empty())
+      memory.map(kRegionAddress[0], std::span<const std::byte>(program.constants));
     memory.map(kRegionAddress[1], std::span<std::byte>(arena));
     memory.map(kRegionAddress[2], std::span<std::byte>(cache));
   }
@@ -95,7 +103,8 @@ Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<co
     for (const compiler::ValuePlacement& placement : program.values) {
       if (!placement.value.empty()) pending.push_back(&placement);
     }
-    std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->operation < b->operation; });
+    std::stable_sort(pending.begin(), pending.end(),
+                     [](const auto* a, const auto* b) { return a->operation < b->operation; });
   }
   npu::Npu device(program.machine, board.memory);
   start(device, program);
@@ -103,7 +112,8 @@ Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<co
   while (device.running()) {
     device.step();
     const uint32_t executed = device.read32(reg::kQRead) / 4;  // word offset of what comes next
-    while (next < pending.size() && (program.operations[pending[next]->operation].wordOffset < executed || !device.running())) {
+    while (next < pending.size() &&
+           (program.operations[pending[next]->operation].wordOffset < executed || !device.running())) {
       if (!device.fault()) listener(*pending[next], board.read(pending[next]->map));
       ++next;
     }

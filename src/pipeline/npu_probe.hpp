@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled part on the NPU model step by step and shows every value as soon as its last operation is done.
+// Runs a compiled part on the NPU model step by step and shows every value as soon as its last operation is
+// done.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,8 @@
 namespace carina::pipeline {
 
 /// A value's elements in row-major order of height, width, depth, sign-extended.
-using ValueListener = std::function<void(const compiler::ValuePlacement& placement, std::span<const int64_t> elements)>;
+using ValueListener =
+    std::function<void(const compiler::ValuePlacement& placement, std::span<const int64_t> elements)>;
 
 struct ProbeResult {
   std::vector<Tensor> outputs;

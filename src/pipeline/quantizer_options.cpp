@@ -42,7 +42,7 @@ Result<QuantizerOptions> quantizerOptions(const Options& options) {
   QuantizerOptions quantizer;
   quantize::Options& result = quantizer.options;
   result.precision = quantizationOf(options) == Quantization::Int16x8 ? quantize::Precision::Int16x8
-                                                                   : quantize::Precision::Int8;
+                                                                      : quantize::Precision::Int8;
   result.perChannelWeights = options.perChannel;
   result.observer = options.observer;
   file.global.apply(result);

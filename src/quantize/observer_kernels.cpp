@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector loops over elements (range, histogram) and bins (clipping error); compiled once per instruction set by Highway.
+// Vector loops over elements (range, histogram) and bins (clipping error); compiled once per instruction set
+// by Highway.
 #include "quantize/observer_kernels.hpp"
 
 #include <tbb/blocked_range.h>
@@ -49,8 +50,8 @@ RangeResult rangeKernel(const float* values, size_t count) {
   return result;
 }
 
-/// Bin indices are computed by vectors, counted in four tables in turn: neighbouring equal values (the zeros after a ReLU)
-/// would otherwise wait for each other's increments.
+/// Bin indices are computed by vectors, counted in four tables in turn: neighbouring equal values (the zeros
+/// after a ReLU) would otherwise wait for each other's increments.
 void histogramKernel(const float* values, size_t count, float low, float high, uint32_t* counts) {
   constexpr size_t kBins = HistogramObserver::kBins;
   constexpr size_t kTables = 4;
@@ -64,9 +65,11 @@ void histogramKernel(const float* values, size_t count, float low, float high, u
   // A power of two that keeps the products below finite; 1 for all but the widest ranges.
   const float unit = static_cast<double>(high) - low > 0x1p100 ? 0x1p-16f : 1.0f;
   const float from = low * unit, width = high * unit - from;
-  const auto lowV = hn::Set(d, low), highV = hn::Set(d, high), unitV = hn::Set(d, unit), fromV = hn::Set(d, from);
+  const auto lowV = hn::Set(d, low), highV = hn::Set(d, high), unitV = hn::Set(d, unit),
+             fromV = hn::Set(d, from);
   const auto bins = hn::Set(d, static_cast<float>(kBins)), range = hn::Set(d, width);
-  const auto last = hn::Set(di, static_cast<int32_t>(kBins) - 1), skip = hn::Set(di, static_cast<int32_t>(kBins));
+  const auto last = hn::Set(di, static_cast<int32_t>(kBins) - 1),
+             skip = hn::Set(di, static_cast<int32_t>(kBins));
   alignas(64) std::array<int32_t, kBlock> index;
   size_t done = 0;
   while (done < count) {
@@ -99,18 +102,18 @@ void histogramKernel(const float* values, size_t count, float low, float high, u
   }
 }
 
-double errorKernel(const float* histogram, size_t count, int first, float width, float codeWidth, int levels) {
+double errorKernel(const float* histogram, size_t count, int first, float width, float codeWidth,
+                   int levels) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-  const auto w = hn::Set(d, width), code = hn::Set(d, codeWidth), half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
+  const auto w = hn::Set(d, width), code = hn::Set(d, codeWidth), half = hn::Set(d, 0.5f),
+             one = hn::Set(d, 1.0f);
   const auto top = hn::Set(d, static_cast<float>(levels - 1));
   const auto halfCode = hn::Set(d, codeWidth / 2);
   const auto cube = [](auto x) { return hn::Mul(hn::Mul(x, x), x); };
   const auto halfCodeCubed = cube(halfCode);
   const auto inverseThree = hn::Set(d, 1.0f / 3.0f);
-  const auto codeOf = [&](auto x) {
-    return hn::Min(hn::Max(hn::Floor(hn::Div(x, code)), hn::Zero(d)), top);
-  };
+  const auto codeOf = [&](auto x) { return hn::Min(hn::Max(hn::Floor(hn::Div(x, code)), hn::Zero(d)), top); };
   auto index = hn::Sub(hn::Iota(d, 0), hn::Set(d, static_cast<float>(first)));
   const auto step = hn::Set(d, static_cast<float>(lanes));
   auto sum = hn::Zero(d);
@@ -121,8 +124,10 @@ double errorKernel(const float* histogram, size_t count, int first, float width,
     const auto beginCode = codeOf(begin), endCode = codeOf(end);
     const auto fromCentre = hn::Sub(begin, hn::Mul(hn::Add(beginCode, half), code));
     const auto toCentre = hn::Sub(end, hn::Mul(hn::Add(endCode, half), code));
-    const auto whole = hn::Sub(hn::Sub(endCode, beginCode), one);  // codes that lie inside the bin; -1 when it is one code
-    const auto parts = hn::Add(hn::Sub(halfCodeCubed, cube(fromCentre)), hn::Add(cube(toCentre), halfCodeCubed));
+    const auto whole =
+        hn::Sub(hn::Sub(endCode, beginCode), one);  // codes that lie inside the bin; -1 when it is one code
+    const auto parts =
+        hn::Add(hn::Sub(halfCodeCubed, cube(fromCentre)), hn::Add(cube(toCentre), halfCodeCubed));
     const auto inner = hn::Mul(whole, hn::Add(halfCodeCubed, halfCodeCubed));
     sum = hn::Add(sum, hn::Mul(density, hn::Mul(hn::Add(parts, inner), inverseThree)));
     index = hn::Add(index, step);
@@ -170,7 +175,8 @@ Range rangeOf(std::span<const float> values, bool* nonFinite) {
 void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts) {
   using Counts = std::array<uint32_t, HistogramObserver::kBins>;
   const auto visit = [&](const tbb::blocked_range<size_t>& block, Counts sum) {
-    HWY_DYNAMIC_DISPATCH(histogramKernel)(values.data() + block.begin(), block.size(), range.min, range.max, sum.data());
+    HWY_DYNAMIC_DISPATCH(histogramKernel)
+    (values.data() + block.begin(), block.size(), range.min, range.max, sum.data());
     return sum;
   };
   const auto join = [](Counts a, const Counts& b) {
@@ -178,12 +184,15 @@ void addHistogram(std::span<const float> values, const Range& range, std::span<f
     return a;
   };
   const tbb::blocked_range<size_t> all(0, values.size(), kGrain);
-  const Counts sum = values.size() <= kGrain ? visit(all, Counts{}) : tbb::parallel_reduce(all, Counts{}, visit, join);
+  const Counts sum =
+      values.size() <= kGrain ? visit(all, Counts{}) : tbb::parallel_reduce(all, Counts{}, visit, join);
   for (size_t i = 0; i < sum.size(); ++i) counts[i] += static_cast<float>(sum[i]);
 }
 
-double clippedQuantizationError(std::span<const float> histogram, int first, float width, float codeWidth, int levels) {
-  return HWY_DYNAMIC_DISPATCH(errorKernel)(histogram.data(), histogram.size(), first, width, codeWidth, levels);
+double clippedQuantizationError(std::span<const float> histogram, int first, float width, float codeWidth,
+                                int levels) {
+  return HWY_DYNAMIC_DISPATCH(errorKernel)(histogram.data(), histogram.size(), first, width, codeWidth,
+                                           levels);
 }
 
 }  // namespace carina::quantize

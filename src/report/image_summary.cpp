@@ -18,9 +18,9 @@ Json sizeJson(const firmware::ComponentSize& size) {
 
 std::string imageText(const firmware::Image& image, const std::filesystem::path& output) {
   const firmware::Plan& plan = image.plan;
-  std::string text =
-      fmt::format("{}  ({}, {}, {}{})\n\n", output.string(), plan.platform->name, image.core, plan.target,
-                  plan.machine ? fmt::format(", {}, {}", plan.machine->system.name, plan.machine->memory.name) : "");
+  std::string text = fmt::format(
+      "{}  ({}, {}, {}{})\n\n", output.string(), plan.platform->name, image.core, plan.target,
+      plan.machine ? fmt::format(", {}, {}", plan.machine->system.name, plan.machine->memory.name) : "");
   TextTable components({"component", "text", "data", "bss"});
   const auto row = [&](const firmware::ComponentSize& size) {
     components.add({size.name, countText(size.text), countText(size.data), countText(size.bss)});
@@ -44,11 +44,13 @@ std::string imageJson(const firmware::Image& image) {
   json["ram_bytes"] = image.sizes.ramBytes();
   json["stack_bytes"] = image.sizes.stackBytes;
   json["components"] = Json::array();
-  for (const firmware::ComponentSize& size : image.sizes.components) json["components"].push_back(sizeJson(size));
+  for (const firmware::ComponentSize& size : image.sizes.components)
+    json["components"].push_back(sizeJson(size));
   json["total"] = sizeJson(image.sizes.total);
   json["memory"] = Json::array();
   for (const firmware::Placement& placement : plan.placements) {
-    json["memory"].push_back({{"what", placement.what}, {"region", placement.region}, {"bytes", placement.bytes}});
+    json["memory"].push_back(
+        {{"what", placement.what}, {"region", placement.region}, {"bytes", placement.bytes}});
   }
   json["notes"] = plan.notes;
   return json.dump(2) + "\n";

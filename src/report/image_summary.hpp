@@ -10,8 +10,8 @@
 namespace carina::report {
 
 std::string imageText(const firmware::Image& image, const std::filesystem::path& output);
-/// {"platform", "core", "target", "kernels", "ram_bytes", "stack_bytes", "components": [{"name", "text", "data", "bss"}],
-/// "total", "memory": [{"what", "region", "bytes"}], "notes"}
+/// {"platform", "core", "target", "kernels", "ram_bytes", "stack_bytes", "components": [{"name", "text",
+/// "data", "bss"}], "total", "memory": [{"what", "region", "bytes"}], "notes"}
 std::string imageJson(const firmware::Image& image);
 
 }  // namespace carina::report

@@ -36,7 +36,9 @@ TextTable::TextTable(std::vector<std::string> header, size_t leftColumns) : left
   rows_.push_back(std::move(header));
 }
 
-void TextTable::add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+void TextTable::add(std::vector<std::string> row) {
+  rows_.push_back(std::move(row));
+}
 
 std::string TextTable::str() const {
   std::vector<size_t> widths;
@@ -49,7 +51,8 @@ std::string TextTable::str() const {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       if (i) line += "  ";
-      line += i < leftColumns_ ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("{:>{}}", row[i], widths[i]);
+      line += i < leftColumns_ ? fmt::format("{:<{}}", row[i], widths[i])
+                               : fmt::format("{:>{}}", row[i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

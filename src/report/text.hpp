@@ -8,9 +8,9 @@
 
 namespace carina::report {
 
-std::string bytesText(int64_t bytes);   // "12.3 KiB"
-std::string countText(int64_t count);   // "4,738,932"
-std::string decibelText(double value);  // "41.3 dB", "exact", "-"
+std::string bytesText(int64_t bytes);                // "12.3 KiB"
+std::string countText(int64_t count);                // "4,738,932"
+std::string decibelText(double value);               // "41.3 dB", "exact", "-"
 std::string percentText(double part, double whole);  // "45.2 %"; "-" when whole is 0
 
 /// Columns as wide as their widest cell; the first `leftColumns` to the left, the others to the right.

@@ -8,7 +8,8 @@
 
 namespace carina::report {
 
-/// Verdict, outputs, accuracy of the least accurate values, and every layer that differs (all layers with `allLayers`).
+/// Verdict, outputs, accuracy of the least accurate values, and every layer that differs (all layers with
+/// `allLayers`).
 std::string verificationText(const pipeline::Verification& verification, bool allLayers);
 
 }  // namespace carina::report

@@ -41,8 +41,9 @@ TEST(AtenKernels, IntegersWrap) {
             (std::vector<int8_t>{-128, 5}));
   EXPECT_EQ(values<uint8_t>(run("aten.neg.default", {Tensor::from<uint8_t>({1}, {1})})),
             (std::vector<uint8_t>{255}));
-  EXPECT_EQ(values<int64_t>(run("aten.bitwise_right_shift.Tensor_Scalar", {longs({-5, 5})}, {{"other", "64"}})),
-            (std::vector<int64_t>{-1, 0}));
+  EXPECT_EQ(
+      values<int64_t>(run("aten.bitwise_right_shift.Tensor_Scalar", {longs({-5, 5})}, {{"other", "64"}})),
+      (std::vector<int64_t>{-1, 0}));
   EXPECT_EQ(values<int64_t>(run("aten.bitwise_left_shift.Tensor_Scalar", {longs({1})}, {{"other", "64"}})),
             (std::vector<int64_t>{0}));
 }

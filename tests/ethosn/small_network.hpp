@@ -42,9 +42,9 @@ struct SmallConvolution {
   uint16_t scale = 1;  // results are sums * scale / 2^shift
   uint8_t shift = 0;
   PleKernel ple{PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
-  int outH = 0, outW = 0, outC = 0;   // of the PLE; 0: as the MCE's
-  std::vector<int16_t> weights = {};       // [ofm][ky][kx][c], less the zero point
-  std::vector<int32_t> bias = {};          // [ofm]
+  int outH = 0, outW = 0, outC = 0;      // of the PLE; 0: as the MCE's
+  std::vector<int16_t> weights = {};     // [ofm][ky][kx][c], less the zero point
+  std::vector<int32_t> bias = {};        // [ofm]
   std::array<uint16_t, 4> rescale = {};  // multiplier and shift of both inputs of the kernel
 
   static constexpr uint32_t kIfmAddress = 0x1000, kOfmAddress = 0x4000, kWeightAddress = 0x8000,

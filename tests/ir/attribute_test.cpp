@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::string_view kModes[] = {"PLAIN", "FANCY"};
 
-AttributeDef def(AttributeKind kind, bool optional = false) { return {"x", kind, optional, "", kModes}; }
+AttributeDef def(AttributeKind kind, bool optional = false) {
+  return {"x", kind, optional, "", kModes};
+}
 
 TEST(Attribute, ReadsSchemaDefaults) {
   EXPECT_EQ(*parseAttribute(def(AttributeKind::Int), "-3"), Attribute(int64_t{-3}));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The textual form of graphs.
+#include "ir/printer.hpp"
+
 #include <gtest/gtest.h>
 
-#include "ir/printer.hpp"
 #include "toy/ops.hpp"
 
 namespace carina::ir {

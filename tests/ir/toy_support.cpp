@@ -10,7 +10,8 @@ Result<std::vector<ir::Type>> infer::same(const ir::Node& node) {
 
 Status check::sameShapes(const ir::Node& node) {
   if (node.operand(0)->shape() == node.operand(1)->shape()) return {};
-  return fail("shapes {} and {} differ", shapeText(node.operand(0)->shape()), shapeText(node.operand(1)->shape()));
+  return fail("shapes {} and {} differ", shapeText(node.operand(0)->shape()),
+              shapeText(node.operand(1)->shape()));
 }
 
 }  // namespace carina::toy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platforms that the runner knows: where their devices lie. Where a Secure and a Non-secure address exist, it is
-// the one that works in the reset state of the boards, which run wholly in the Secure state.
+// The platforms that the runner knows: where their devices lie. Where a Secure and a Non-secure address
+// exist, it is the one that works in the reset state of the boards, which run wholly in the Secure state.
 #pragma once
 
 #include <stdint.h>

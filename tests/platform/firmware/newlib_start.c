@@ -10,4 +10,5 @@ void Reset_Handler(void) {
   _start();
 }
 
-__attribute__((section(".vectors"), used)) void (*const vectors[2])(void) = {(void (*)(void))stack_top, Reset_Handler};
+__attribute__((section(".vectors"), used)) void (*const vectors[2])(void) = {(void (*)(void))stack_top,
+                                                                             Reset_Handler};
