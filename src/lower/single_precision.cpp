@@ -45,6 +45,10 @@ void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
       const auto* type = std::get_if<DType>(&node->attribute(i));
       if (type && contains(types, *type)) node->setAttribute(i, DType::Float32);
     }
+    // softmax from half to single precision: there is no half any more.
+    const int widens = node->def().attributeIndex("half_to_float");
+    if (widens >= 0 && contains(types, DType::Float16))
+      node->setAttribute(static_cast<size_t>(widens), false);
     for (ir::Value* result : node->results()) convertType(*result);
     for (const auto& region : node->regions()) convertGraph(*region, types);
   }

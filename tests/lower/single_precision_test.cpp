@@ -6,6 +6,7 @@
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "fake_quant.hpp"
+#include "ir/verifier.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -37,6 +38,16 @@ TEST(SinglePrecision, ResultsInHalfBecomeFloat32) {
     EXPECT_EQ(toSinglePrecision(graph), std::vector<DType>{type});
     EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float32);
   }
+}
+
+TEST(SinglePrecision, SoftmaxFromHalfToFloatHasNothingLeftToWiden) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Float16, {2, 3}}, "x");
+  graph.setOutputs({aten::PrivateSoftmax::create(b, x, 1, true).output()});
+  toSinglePrecision(graph);
+  EXPECT_TRUE(ir::verify(graph).ok());
+  EXPECT_TRUE(aten::execute(graph, {{randomFloats({2, 3}, 2)}}).ok());
 }
 
 TEST(SinglePrecision, AConversionToDoubleInAFloat32NetworkStays) {
