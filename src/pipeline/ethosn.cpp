@@ -108,10 +108,18 @@ Result<EthosNCheck> checkEthosN(ByteSpan bytes) {
   return check;
 }
 
-std::vector<Port> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays) {
+Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays) {
   std::vector<Port> ports;
   bool isSigned = false;
-  for (const auto& [name, tensor] : arrays) isSigned |= tensor.dtype() == DType::Int8 && name != "labels";
+  for (const auto& [name, tensor] : arrays) {
+    if (name.starts_with("in") && isFloat(tensor.dtype()))
+      return fail("{}: holds {}, and a compiled Ethos-N network takes 8-bit codes", name,
+                  dtypeName(tensor.dtype()))
+          .withRemedy(
+              "give round(x / scale) + zero point as int8 or uint8: 'carina compile' prints both of each "
+              "input");
+    isSigned |= tensor.dtype() == DType::Int8 && name != "labels";
+  }
   const DType type = isSigned ? DType::Int8 : DType::UInt8;
   for (const ethosn::BufferInfo& info : program.network.inputs) {
     const std::string name = fmt::format("in{}", ports.size());

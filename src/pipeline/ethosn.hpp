@@ -34,8 +34,9 @@ struct EthosNProgram {
 Result<EthosNProgram> readEthosN(ByteSpan bytes, std::string_view target);
 
 /// The container says only how many bytes an input has: its shape is that of `in0, in1, ...` where an array
-/// is given that has as many elements, else one axis. Unsigned, unless arrays are i8.
-std::vector<Port> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays);
+/// is given that has as many elements, else one axis. Unsigned, unless arrays are i8. Fails on arrays of real
+/// numbers: the container does not say what codes stand for.
+Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays);
 Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check);
 /// Outputs have one axis, and the type of the inputs.
 std::vector<Tensor> ethosNOutputs(std::vector<std::vector<uint8_t>> outputs, std::span<const Port> inputs);

@@ -165,7 +165,7 @@ Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const
     if (given) return fail("is for programs of an Ethos-U").at(option).withRemedy("leave it out");
   }
   CARINA_TRY(const EthosNProgram program, readEthosN(bytes, options.target));
-  const std::vector<Port> ports = ethosNPorts(program, arrays);
+  CARINA_TRY(const std::vector<Port> ports, ethosNPorts(program, arrays));
   RunResult::EthosN last;
   std::vector<std::string> findings;
   auto result =
