@@ -6,38 +6,12 @@
 
 #include "format/ethosu_registers.hpp"
 #include "npu/layout.hpp"
+#include "pipeline/npu_bus.hpp"
 
 namespace carina::pipeline {
 namespace {
 
 namespace reg = format::ethosu_reg;
-
-/// Bus addresses of command stream and regions: far apart, so that an overrun hits nothing.
-constexpr uint64_t kStreamAddress = 0x01000000, kRegionAddress[3] = {0x10000000, 0x40000000, 0x80000000};
-
-int64_t elementAt(const std::byte* at, npu::ElementType type) {
-  const auto load = [&](auto value) {
-    std::memcpy(&value, at, sizeof(value));
-    return static_cast<int64_t>(value);
-  };
-  switch (type) {
-    case npu::ElementType::Int8:
-      return load(int8_t{});
-    case npu::ElementType::UInt8:
-      return load(uint8_t{});
-    case npu::ElementType::Int16:
-      return load(int16_t{});
-    case npu::ElementType::UInt16:
-      return load(uint16_t{});
-    case npu::ElementType::Int32:
-      return load(int32_t{});
-    case npu::ElementType::UInt32:
-      return load(uint32_t{});
-    case npu::ElementType::Int64:
-      return load(int64_t{});
-  }
-  return 0;
-}
 
 /// The memories of one run.
 struct Board {
