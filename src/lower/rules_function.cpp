@@ -211,6 +211,7 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::Tanh::def(), [](double x) { return std::tanh(x); }},
       {&aten::Erf::def(), [](double x) { return std::erf(x); }},
       {&aten::Erfc::def(), [](double x) { return std::erfc(x); }},
+      {&aten::SpecialNdtr::def(), [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
       {&aten::Erfinv::def(), erfinv},
       {&aten::Sinc::def(), sinc},
       {&aten::Lgamma::def(), [](double x) { return std::lgamma(x); }},

@@ -178,5 +178,13 @@ TEST(AtenKernels, SortIsStableWithNanLast) {
   EXPECT_EQ(values<int64_t>((*sorted)[1]), (std::vector<int64_t>{2, 0, 3, 1}));
 }
 
+TEST(AtenKernels, Ndtr) {
+  const auto y = values<float>(run("aten.special_ndtr.default", {floats({-1.5f, 0, 0.7f, 2})}));
+  const std::vector<float> expected{0.06680721044540405f, 0.5f, 0.7580363750457764f,
+                                    0.9772498607635498f};  // from PyTorch
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(y[i], expected[i], 2e-6f * std::max(1.0f, expected[i]));
+}
+
 }  // namespace
 }  // namespace carina::aten::test

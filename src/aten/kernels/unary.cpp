@@ -102,6 +102,7 @@ CARINA_NUMBER(TanhOf, std::tanh(x));
 CARINA_NUMBER(SigmoidOf, T{1} / (T{1} + std::exp(-x)));
 CARINA_NUMBER(ErfOf, std::erf(x));
 CARINA_NUMBER(ErfcOf, std::erfc(x));
+CARINA_NUMBER(NdtrOf, static_cast<T>(0.5) * std::erfc(-x / std::sqrt(static_cast<T>(2))));
 CARINA_NUMBER(LgammaOf, std::lgamma(x));
 CARINA_NUMBER(SincOf, x == T{0} ? T{1} : std::sin(static_cast<T>(kPi) * x) / (static_cast<T>(kPi) * x));
 CARINA_NUMBER(Deg2RadOf, x* static_cast<T>(kPi / 180));
@@ -262,6 +263,7 @@ constexpr KernelEntry kKernels[] = {
     {"aten.sigmoid.default", prepareFloat<SigmoidOf>},
     {"aten.erf.default", prepareFloat<ErfOf>},
     {"aten.erfc.default", prepareFloat<ErfcOf>},
+    {"aten.special_ndtr.default", prepareFloat<NdtrOf>},
     {"aten.erfinv.default", prepareErfinv},
     {"aten.digamma.default", prepareDigamma},
     {"aten.i0.default", prepareI0},
