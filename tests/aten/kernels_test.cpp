@@ -186,5 +186,13 @@ TEST(AtenKernels, Ndtr) {
     EXPECT_NEAR(y[i], expected[i], 2e-6f * std::max(1.0f, expected[i]));
 }
 
+TEST(AtenKernels, Erfcx) {
+  const auto y = values<float>(run("aten.special_erfcx.default", {floats({-1.5f, 0, 0.7f, 30})}));
+  const std::vector<float> expected{18.653886795043945f, 1, 0.5259303450584412f,
+                                    0.018795888870954514f};  // from PyTorch
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(y[i], expected[i], 2e-6f * std::max(1.0f, expected[i]));
+}
+
 }  // namespace
 }  // namespace carina::aten::test
