@@ -218,6 +218,7 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
          if (x > 25) return (1 - 0.5 / (x * x) + 0.75 / (x * x * x * x)) / (x * std::sqrt(std::acos(-1.0)));
          return std::exp(x * x) * std::erfc(x);
        }},
+      {&aten::SpecialBesselJ0::def(), [](double x) { return std::cyl_bessel_j(0.0, std::abs(x)); }},
       {&aten::Erfinv::def(), erfinv},
       {&aten::Sinc::def(), sinc},
       {&aten::Lgamma::def(), [](double x) { return std::lgamma(x); }},

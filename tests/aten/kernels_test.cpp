@@ -194,5 +194,13 @@ TEST(AtenKernels, Erfcx) {
     EXPECT_NEAR(y[i], expected[i], 2e-6f * std::max(1.0f, expected[i]));
 }
 
+TEST(AtenKernels, BesselJ0) {
+  const auto y = values<float>(run("aten.special_bessel_j0.default", {floats({-1.5f, 0, 0.7f, 2})}));
+  const std::vector<float> expected{0.5118276476860046f, 1, 0.8812008500099182f,
+                                    0.2238907665014267f};  // from PyTorch
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(y[i], expected[i], 2e-6f * std::max(1.0f, expected[i]));
+}
+
 }  // namespace
 }  // namespace carina::aten::test

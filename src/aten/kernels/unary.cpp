@@ -111,6 +111,7 @@ CARINA_NUMBER(ErfOf, std::erf(x));
 CARINA_NUMBER(ErfcOf, std::erfc(x));
 CARINA_NUMBER(NdtrOf, static_cast<T>(0.5) * std::erfc(-x / std::sqrt(static_cast<T>(2))));
 CARINA_NUMBER(ErfcxOf, static_cast<T>(erfcx(static_cast<double>(x))));
+CARINA_NUMBER(BesselJ0Of, static_cast<T>(std::cyl_bessel_j(0.0, std::abs(static_cast<double>(x)))));
 CARINA_NUMBER(LgammaOf, std::lgamma(x));
 CARINA_NUMBER(SincOf, x == T{0} ? T{1} : std::sin(static_cast<T>(kPi) * x) / (static_cast<T>(kPi) * x));
 CARINA_NUMBER(Deg2RadOf, x* static_cast<T>(kPi / 180));
@@ -273,6 +274,7 @@ constexpr KernelEntry kKernels[] = {
     {"aten.erfc.default", prepareFloat<ErfcOf>},
     {"aten.special_ndtr.default", prepareFloat<NdtrOf>},
     {"aten.special_erfcx.default", prepareFloat<ErfcxOf>},
+    {"aten.special_bessel_j0.default", prepareFloat<BesselJ0Of>},
     {"aten.erfinv.default", prepareErfinv},
     {"aten.digamma.default", prepareDigamma},
     {"aten.i0.default", prepareI0},
