@@ -62,6 +62,14 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
   return shape;
 }
 
+/// Means of integers are rounded in ways that no part of the compiler has.
+Status checkMeanOfFloats(const ir::Node& node) {
+  const DType dtype = node.operand(0)->dtype();
+  if (isFloat(dtype)) return {};
+  return fail("{} takes floating-point numbers, got {}", node.opName(), dtypeName(dtype))
+      .withRemedy("convert the operand with .float() in the model");
+}
+
 }  // namespace
 
 Types conv(const ir::Node& node) {
@@ -77,11 +85,12 @@ Types convTranspose(const ir::Node& node) {
 }
 
 Types avgPool(const ir::Node& node) {
-  CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
-  return one(node, std::move(geometry.output));
+  CARINA_RETURN_IF_ERROR(checkMeanOfFloats(node));
+  return maxPool(node);
 }
 Types maxPool(const ir::Node& node) {
-  return avgPool(node);
+  CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
+  return one(node, std::move(geometry.output));
 }
 Types maxPoolIndices(const ir::Node& node) {
   CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
@@ -89,6 +98,7 @@ Types maxPoolIndices(const ir::Node& node) {
 }
 
 Types adaptiveAvgPool(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(checkMeanOfFloats(node));
   CARINA_TRY(Shape shape, adaptiveShape(node));
   return one(node, std::move(shape));
 }

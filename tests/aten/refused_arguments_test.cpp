@@ -32,6 +32,15 @@ TEST(AtenRefusedArguments, ClampWithoutBounds) {
   EXPECT_EQ(refusal("aten.clamp.Tensor", {reals({2}), reals({2})}), "");
 }
 
+TEST(AtenRefusedArguments, MeansOfIntegersInWindows) {
+  const Tensor image = Tensor::zeros(DType::Int64, {1, 1, 2, 2});
+  EXPECT_NE(refusal("aten.avg_pool2d.default", {image}, {{"kernel_size", "[1, 1]"}}).find("floating-point"),
+            std::string::npos);
+  EXPECT_NE(refusal("aten.adaptive_avg_pool2d.default", {image}, {{"output_size", "[1, 1]"}})
+                .find("floating-point"),
+            std::string::npos);
+}
+
 TEST(AtenRefusedArguments, ProductsOfTruthValuesOrOfMixedTypes) {
   const std::vector<std::pair<std::string, std::vector<Shape>>> products{
       {"aten.mm.default", {{2, 2}, {2, 2}}},
