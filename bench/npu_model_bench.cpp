@@ -6,11 +6,11 @@
 #include <cstring>
 #include <random>
 
-#include "npu/blockconfig.hpp"
-#include "npu/model.hpp"
+#include "npu/isa/blockconfig.hpp"
+#include "npu/isa/stream.hpp"
 #include "npu/model/kernels.hpp"
-#include "npu/scale_records.hpp"
-#include "npu/stream.hpp"
+#include "npu/model/model.hpp"
+#include "npu/weights/scale_records.hpp"
 #include "npu/weights/weight_codec.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "npu/assembler.hpp"
-#include "npu/disassembler.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/assembler.hpp"
+#include "npu/isa/disassembler.hpp"
+#include "npu/isa/stream.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace carina;

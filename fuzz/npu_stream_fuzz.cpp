@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace carina::npu;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes gen/npu/isa.hpp from src/npu/isa.json: command opcodes, and per architecture the tables of commands, fields,
+"""Writes gen/npu/isa/isa.hpp from src/npu/isa/isa.json: command opcodes, and per architecture the tables of commands, fields,
 enums, host registers and PMU events. Header-only C++17 without library types beyond integers.
 
 usage: gen_isa.py isa.json out.hpp"""
@@ -82,7 +82,7 @@ def tables(arch, entry):
 
 
 PRELUDE = """// SPDX-License-Identifier: Apache-2.0
-// Generated from src/npu/isa.json by scripts/gen_isa.py. The programming interface of Ethos-U55, U65 and U85 as tables.
+// Generated from src/npu/isa/isa.json by scripts/gen_isa.py. The programming interface of Ethos-U55, U65 and U85 as tables.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "ethosn/stream/stream_text.hpp"
-#include "npu/assembler.hpp"
+#include "npu/isa/assembler.hpp"
 #include "option_values.hpp"
 
 namespace carina::app {

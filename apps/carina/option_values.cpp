@@ -14,7 +14,7 @@
 #include <optional>
 #include <system_error>
 
-#include "npu/target_name.hpp"
+#include "npu/targets/target_name.hpp"
 
 namespace carina::app {
 namespace {

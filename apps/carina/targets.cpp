@@ -5,7 +5,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "ethosn/targets/variant.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::app {
 namespace {

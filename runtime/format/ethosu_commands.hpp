@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Command words of Ethos-U streams, as far as a driver looks at them (ethosu-command-stream 1). Header-only
-// and freestanding. The complete tables are in src/npu/isa.json; tests/npu compares the two.
+// and freestanding. The complete tables are in src/npu/isa/isa.json; tests/npu compares the two.
 #pragma once
 
 #include <cstdint>

@@ -4,17 +4,17 @@
 
 #include <unordered_map>
 
-#include "compiler/block_search.hpp"
-#include "compiler/emit.hpp"
-#include "compiler/legalize.hpp"
-#include "compiler/operation_builder.hpp"
-#include "compiler/schedule.hpp"
-#include "compiler/split_weights.hpp"
-#include "compiler/storage.hpp"
+#include "compiler/emit/emit.hpp"
+#include "compiler/legalize/legalize.hpp"
+#include "compiler/schedule/block_search.hpp"
+#include "compiler/schedule/operation_builder.hpp"
+#include "compiler/schedule/split_weights.hpp"
+#include "compiler/search/search.hpp"
+#include "compiler/storage/storage.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
-#include "npu/stream.hpp"
-#include "npu/timing.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/timing/timing.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::compiler {

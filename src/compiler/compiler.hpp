@@ -13,25 +13,13 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "compiler/search/options.hpp"
 #include "ir/graph.hpp"
-#include "npu/operation.hpp"
-#include "npu/target.hpp"
-#include "npu/timing.hpp"
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
+#include "npu/timing/timing.hpp"
 
 namespace carina::compiler {
-
-/// Performance: fewest cycles; cascades only where the arena would not fit otherwise. Size: the smallest
-/// arena.
-enum class Optimize : uint8_t { Performance, Size };
-
-struct Options {
-  int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
-  Optimize optimize = Optimize::Performance;
-  bool records = true;  // fill CompiledProgram::operations
-  /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for
-  /// --dump-after.
-  std::function<void(std::string_view, const std::function<std::string()>&)> dump;
-};
 
 /// A program input or output: a dense row-major tensor in the arena.
 struct IoTensor {

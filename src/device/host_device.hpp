@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "carina/device.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::device {
 

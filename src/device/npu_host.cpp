@@ -2,7 +2,7 @@
 #include "device/npu_host.hpp"
 
 #include "device/npu_setup.hpp"
-#include "npu/recorded_memories.hpp"
+#include "npu/targets/recorded_memories.hpp"
 
 namespace carina::device {
 namespace {

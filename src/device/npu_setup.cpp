@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/npu_setup.hpp"
 
-#include "npu/payload.hpp"
-#include "npu/recorded_memories.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/targets/recorded_memories.hpp"
 
 namespace carina::device {
 

@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "carina/ethosu_driver.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
 

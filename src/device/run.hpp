@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 #include "pte/etdump.hpp"
 #include "pte/tensor_data.hpp"
 

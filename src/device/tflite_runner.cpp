@@ -6,7 +6,7 @@
 #include <map>
 
 #include "device/npu_host.hpp"
-#include "npu/payload.hpp"
+#include "npu/isa/payload.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::device {

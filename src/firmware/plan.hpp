@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "firmware/platforms.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::firmware {
 

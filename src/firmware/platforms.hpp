@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::firmware {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "device/npu_setup.hpp"
-#include "npu/recorded_memories.hpp"
+#include "npu/targets/recorded_memories.hpp"
 
 namespace carina::firmware {
 namespace {

@@ -7,8 +7,8 @@
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
 #include "ir/verifier.hpp"
-#include "npu/payload.hpp"
-#include "npu/recorded_memories.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/targets/recorded_memories.hpp"
 #include "pte/method_builder.hpp"
 
 namespace carina::pipeline {

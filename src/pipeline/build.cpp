@@ -8,7 +8,7 @@
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
-#include "npu/payload.hpp"
+#include "npu/isa/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/integer_io.hpp"

@@ -11,7 +11,7 @@
 #include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
-#include "npu/payload.hpp"
+#include "npu/isa/payload.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pte/bundle.hpp"

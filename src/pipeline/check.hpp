@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "pte/tensor_data.hpp"
 
 namespace carina::pipeline {

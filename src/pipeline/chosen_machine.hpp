@@ -2,7 +2,7 @@
 // The NPU and memories that options ask for.
 #pragma once
 
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {

@@ -5,8 +5,8 @@
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
-#include "npu/disassembler.hpp"
-#include "npu/payload.hpp"
+#include "npu/isa/disassembler.hpp"
+#include "npu/isa/payload.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"

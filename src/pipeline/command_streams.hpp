@@ -10,8 +10,8 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "npu/check_stream.hpp"
-#include "npu/target.hpp"
+#include "npu/model/check_stream.hpp"
+#include "npu/targets/target.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pte/delegate_blob.hpp"
 

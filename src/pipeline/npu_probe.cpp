@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "format/ethosu_registers.hpp"
-#include "npu/layout.hpp"
+#include "npu/isa/layout.hpp"
 #include "pipeline/npu_bus.hpp"
 
 namespace carina::pipeline {

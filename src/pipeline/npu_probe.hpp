@@ -7,7 +7,7 @@
 #include <span>
 
 #include "compiler/compiler.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::pipeline {
 

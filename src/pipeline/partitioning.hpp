@@ -2,7 +2,7 @@
 // Partitioning for a target as the options ask for it.
 #pragma once
 
-#include "npu/timing.hpp"
+#include "npu/timing/timing.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {

@@ -3,9 +3,9 @@
 
 #include "aten/ops.hpp"
 #include "base/nearest.hpp"
-#include "compiler/legalize.hpp"
-#include "compiler/split_weights.hpp"
-#include "compiler/storage.hpp"
+#include "compiler/legalize/legalize.hpp"
+#include "compiler/schedule/split_weights.hpp"
+#include "compiler/storage/storage.hpp"
 #include "cpu/kernel_form.hpp"
 #include "decompose/aliases.hpp"
 #include "decompose/composites.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/parser.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::pipeline {
 

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "compiler/compiler.hpp"
 #include "ir/graph.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/batch.hpp"
 #include "pte/method_builder.hpp"

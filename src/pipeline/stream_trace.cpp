@@ -7,13 +7,13 @@
 
 #include "device/npu_setup.hpp"
 #include "format/ethosu_registers.hpp"
-#include "npu/disassembler.hpp"
-#include "npu/layout.hpp"
-#include "npu/memory_uses.hpp"
-#include "npu/model.hpp"
+#include "npu/isa/disassembler.hpp"
+#include "npu/isa/layout.hpp"
+#include "npu/isa/stream.hpp"
 #include "npu/model/extent_checks.hpp"
-#include "npu/recorded_memories.hpp"
-#include "npu/stream.hpp"
+#include "npu/model/memory_uses.hpp"
+#include "npu/model/model.hpp"
+#include "npu/targets/recorded_memories.hpp"
 #include "pipeline/npu_bus.hpp"
 
 namespace carina::pipeline {

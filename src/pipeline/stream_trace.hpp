@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/tensor.hpp"
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 #include "pipeline/command_streams.hpp"
 
 namespace carina::pipeline {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 #include "platform/board.hpp"
 #include "platform/guest_memory.hpp"
 

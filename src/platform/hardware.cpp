@@ -2,7 +2,7 @@
 #include "platform/hardware.hpp"
 
 #include "base/file.hpp"
-#include "npu/recorded_memories.hpp"
+#include "npu/targets/recorded_memories.hpp"
 
 namespace carina::platform {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "platform/board.hpp"
 #include "platform/image_note.hpp"
 

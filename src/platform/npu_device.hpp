@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 #include "platform/clock.hpp"
 #include "platform/device.hpp"
 #include "platform/interrupts.hpp"

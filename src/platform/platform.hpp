@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 #include "platform/board.hpp"
 #include "platform/npu_device.hpp"
 

@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "compiler/legalize.hpp"
-#include "compiler/npu_interpreter.hpp"
-#include "compiler/storage.hpp"
+#include "compiler/dialect/npu_interpreter.hpp"
+#include "compiler/legalize/legalize.hpp"
+#include "compiler/storage/storage.hpp"
 #include "ir/printer.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::test {

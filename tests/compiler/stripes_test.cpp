@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stripes: the planner's order and rolling buffers, and whole networks in cascades, chains and in place.
-#include "compiler/stripes.hpp"
+#include "compiler/schedule/stripes.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

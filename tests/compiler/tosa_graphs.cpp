@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tosa_graphs.hpp"
 
-#include "compiler/legalize.hpp"
-#include "compiler/npu_ir.hpp"
+#include "compiler/dialect/npu_ir.hpp"
+#include "compiler/legalize/legalize.hpp"
 #include "compiler/program_runner.hpp"
 
 namespace carina::test {

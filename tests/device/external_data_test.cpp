@@ -5,8 +5,8 @@
 
 #include "base/file.hpp"
 #include "device/run.hpp"
+#include "npu/isa/payload.hpp"
 #include "npu/model/small_program.hpp"
-#include "npu/payload.hpp"
 #include "pipeline/check.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/method_builder.hpp"

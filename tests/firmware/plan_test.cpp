@@ -8,7 +8,7 @@
 
 #include "base/file.hpp"
 #include "images.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "pte/method_builder.hpp"
 #include "support/temp_dir.hpp"
 

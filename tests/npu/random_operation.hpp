@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 
 namespace carina::test {
 

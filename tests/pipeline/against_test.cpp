@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
-#include "npu/payload.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/isa/stream.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/value_search.hpp"
 #include "pte/delegate_blob.hpp"

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
-#include "npu/assembler.hpp"
-#include "npu/payload.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/assembler.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/isa/stream.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"

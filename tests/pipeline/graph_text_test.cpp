@@ -2,8 +2,8 @@
 // The graphs of real networks, at every stage, are the same after they were printed in full and read back.
 #include <gtest/gtest.h>
 
-#include "compiler/legalize.hpp"
-#include "compiler/storage.hpp"
+#include "compiler/legalize/legalize.hpp"
+#include "compiler/storage/storage.hpp"
 #include "cpu/kernel_form.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs built for a memory system of one's own carry it: everybody times them as the compiler did.
-#include "npu/recorded_memories.hpp"
+#include "npu/targets/recorded_memories.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

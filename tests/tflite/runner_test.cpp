@@ -5,8 +5,8 @@
 
 #include "base/file.hpp"
 #include "device/tflite_runner.hpp"
+#include "npu/isa/payload.hpp"
 #include "npu/model/small_program.hpp"
-#include "npu/payload.hpp"
 #include "support/fixtures.hpp"
 #include "tflite/file_builder.hpp"
 

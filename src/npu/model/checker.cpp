@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "npu/blockconfig.hpp"
+#include "npu/isa/blockconfig.hpp"
 #include "npu/model/extent_checks.hpp"
 #include "npu/model/trouble.hpp"
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "npu/memory_uses.hpp"
-#include "npu/model.hpp"
+#include "npu/model/memory_uses.hpp"
+#include "npu/model/model.hpp"
 #include "npu/model/table_tracker.hpp"
 
 namespace carina::npu::model {

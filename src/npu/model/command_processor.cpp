@@ -2,7 +2,7 @@
 // The command processor (command_processor.hpp).
 #include "npu/model/command_processor.hpp"
 
-#include "npu/disassembler.hpp"
+#include "npu/isa/disassembler.hpp"
 #include "npu/model/work.hpp"
 
 namespace carina::npu::model {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "npu/isa/stream.hpp"
 #include "npu/model/checker.hpp"
 #include "npu/model/executor.hpp"
-#include "npu/stream.hpp"
 
 namespace carina::npu::model {
 

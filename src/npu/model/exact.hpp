@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 
 namespace carina::npu::model {
 
@@ -57,15 +57,6 @@ constexpr int64_t scaleExact(int64_t v, const Scale& scale) {
 /// v << bits without overflow.
 constexpr int64_t shiftLeftSaturating(int64_t v, int bits) {
   return saturate64(static_cast<Int128>(v) * (Int128{1} << bits));
-}
-
-constexpr int64_t elementMin(ElementType type) {
-  return isSigned(type) ? -(int64_t{1} << (elementBytes(type) * 8 - 2)) * 2 : 0;
-}
-constexpr int64_t elementMax(ElementType type) {
-  const int bits = elementBytes(type) * 8;
-  if (bits == 64) return std::numeric_limits<int64_t>::max();
-  return isSigned(type) ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
 }
 
 /// Low bits of v as a value of the type.

@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "npu/isa/operation.hpp"
 #include "npu/model/feature_map.hpp"
 #include "npu/model/output_stage.hpp"
 #include "npu/model/weight_cache.hpp"
-#include "npu/operation.hpp"
 
 namespace carina::npu::model {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 
 namespace carina::npu::model {
 

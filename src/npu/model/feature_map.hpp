@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "npu/isa/operation.hpp"
 #include "npu/model/trouble.hpp"
-#include "npu/operation.hpp"
 
 namespace carina::npu::model {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::npu {
 

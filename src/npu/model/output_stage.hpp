@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "npu/isa/operation.hpp"
 #include "npu/model/exact.hpp"
 #include "npu/model/kernels.hpp"
 #include "npu/model/trouble.hpp"
-#include "npu/operation.hpp"
-#include "npu/scale_records.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
+#include "npu/weights/scale_records.hpp"
 
 namespace carina::npu::model {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "npu/target.hpp"
-#include "npu/timing.hpp"
+#include "npu/targets/target.hpp"
+#include "npu/timing/timing.hpp"
 
 namespace carina::npu::model {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "npu/blockconfig.hpp"
+#include "npu/isa/blockconfig.hpp"
 #include "npu/model/output_stage.hpp"
 #include "npu/model/trouble.hpp"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "npu/operation.hpp"
-#include "npu/target.hpp"
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::npu::model {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::npu::model {
 

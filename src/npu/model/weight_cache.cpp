@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "npu/blockconfig.hpp"
+#include "npu/isa/blockconfig.hpp"
 
 namespace carina::npu::model {
 namespace {

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "npu/isa/operation.hpp"
 #include "npu/model/kernels.hpp"
 #include "npu/model/trouble.hpp"
-#include "npu/operation.hpp"
-#include "npu/target.hpp"
+#include "npu/targets/target.hpp"
 #include "npu/weights/weight_codec.hpp"
 
 namespace carina::npu::model {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 
 namespace carina::npu::model {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "npu/operation.hpp"
-#include "npu/target.hpp"
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::npu::timing {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "npu/blockconfig.hpp"
-#include "npu/timing.hpp"
+#include "npu/isa/blockconfig.hpp"
 #include "npu/timing/bandwidth.hpp"
 #include "npu/timing/calibration.hpp"
 #include "npu/timing/output_rate.hpp"
+#include "npu/timing/timing.hpp"
 
 namespace carina::npu {
 namespace {

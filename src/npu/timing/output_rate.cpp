@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "npu/model/exact.hpp"
 #include "npu/timing/calibration.hpp"
 
 namespace carina::npu::timing {
@@ -54,8 +53,7 @@ U85Rates u85Rates(const Target& target) {
 
 bool clampsBelowType(const KernelOperation& op) {
   if (elementBytes(op.ofm.type) > 2) return false;
-  return op.activation.min > model::elementMin(op.ofm.type) ||
-         op.activation.max < model::elementMax(op.ofm.type);
+  return op.activation.min > elementMin(op.ofm.type) || op.activation.max < elementMax(op.ofm.type);
 }
 
 }  // namespace

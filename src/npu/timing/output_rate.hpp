@@ -3,8 +3,8 @@
 // (ethosu-architecture 4.1, 4.2).
 #pragma once
 
-#include "npu/operation.hpp"
-#include "npu/target.hpp"
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
 
 namespace carina::npu::timing {
 

@@ -2,7 +2,7 @@
 // The time line of a command stream (timing.hpp): two queues, waits, BLOCKDEP overlap and shared ports.
 #include <algorithm>
 
-#include "npu/timing.hpp"
+#include "npu/timing/timing.hpp"
 
 namespace carina::npu {
 namespace {

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <random>
 
-#include "npu/blockconfig.hpp"
-#include "npu/model.hpp"
+#include "npu/isa/blockconfig.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/model.hpp"
 #include "npu/reference/reference.hpp"
-#include "npu/scale_records.hpp"
-#include "npu/stream.hpp"
+#include "npu/weights/scale_records.hpp"
 #include "npu/weights/weight_codec.hpp"
 
 namespace carina::test {

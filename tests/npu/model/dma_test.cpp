@@ -8,8 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "npu/model.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "npu/model.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::npu {
 namespace {

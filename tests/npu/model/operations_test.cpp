@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "npu/model/small_program.hpp"
-#include "npu/scale_records.hpp"
+#include "npu/weights/scale_records.hpp"
 
 namespace carina::test {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "npu/assembler.hpp"
-#include "npu/check_stream.hpp"
-#include "npu/disassembler.hpp"
+#include "npu/isa/assembler.hpp"
+#include "npu/isa/disassembler.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/check_stream.hpp"
 #include "npu/model/small_program.hpp"
-#include "npu/stream.hpp"
 
 namespace carina::test {
 namespace {

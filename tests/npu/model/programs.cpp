@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 
-#include "npu/payload.hpp"
+#include "npu/isa/payload.hpp"
 
 namespace carina::test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "npu/model.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::test {
 

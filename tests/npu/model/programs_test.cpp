@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "npu/payload.hpp"
+#include "npu/isa/payload.hpp"
 #include "support/fixtures.hpp"
 
 namespace carina::test {

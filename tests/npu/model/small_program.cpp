@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "npu/blockconfig.hpp"
+#include "npu/isa/blockconfig.hpp"
 
 namespace carina::test {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "npu/model.hpp"
-#include "npu/stream.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/model.hpp"
 
 namespace carina::test {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "npu/check_stream.hpp"
+#include "npu/model/check_stream.hpp"
 #include "npu/model/small_program.hpp"
 
 namespace carina::test {

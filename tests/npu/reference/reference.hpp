@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "npu/operation.hpp"
+#include "npu/isa/operation.hpp"
 
 namespace carina::test::reference {
 

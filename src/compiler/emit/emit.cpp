@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started right after
+// the kernel operation before it, so that they run while that one computes; pieces of weights that the plan
+// fetches earlier right after the last operation of their group.
+#include "compiler/emit/emit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "compiler/emit/hazards.hpp"
+#include "compiler/schedule/operation_builder.hpp"
+#include "compiler/schedule/stripes.hpp"
+#include "npu/isa/blockconfig.hpp"
+
+namespace carina::compiler {
+namespace {
+
+constexpr int kTableSlots = 8;
+constexpr int64_t kTableSlotBytes = 256;
+
+/// Which tables the on-chip table memory holds: slots of 256 bytes, replaced least recently used first.
+class TableSlots {
+ public:
+  struct Place {
+    uint8_t slot = 0;
+    bool load = false;
+  };
+  Place use(int64_t constant, int64_t bytes) {
+    const auto size = static_cast<size_t>(std::max<int64_t>(bytes / kTableSlotBytes, 1));
+    ++clock_;
+    size_t best = 0;
+    int64_t oldest = clock_ + 1;
+    for (size_t s = 0; s + size <= kTableSlots; s += size) {
+      if (content_[s] == std::pair(constant, bytes)) {
+        touch(s, size);
+        return {static_cast<uint8_t>(s), false};
+      }
+      const int64_t age = *std::max_element(used_.begin() + static_cast<std::ptrdiff_t>(s),
+                                            used_.begin() + static_cast<std::ptrdiff_t>(s + size));
+      if (age < oldest) {
+        oldest = age;
+        best = s;
+      }
+    }
+    for (size_t s = best; s < best + size; ++s) content_[s] = {-1, 0};
+    // A wider table that covered these slots is gone as well.
+    for (size_t s = 0; s < best; ++s) {
+      const auto covers = s + static_cast<size_t>(content_[s].second / kTableSlotBytes);
+      if (content_[s].first >= 0 && covers > best) content_[s] = {-1, 0};
+    }
+    content_[best] = {constant, bytes};
+    touch(best, size);
+    return {static_cast<uint8_t>(best), true};
+  }
+  void forget() { content_.fill({-1, 0}); }
+
+ private:
+  void touch(size_t slot, size_t size) {
+    for (size_t s = slot; s < slot + size; ++s) used_[s] = clock_;
+  }
+  std::array<std::pair<int64_t, int64_t>, kTableSlots> content_ = [] {
+    std::array<std::pair<int64_t, int64_t>, kTableSlots> empty;
+    empty.fill({-1, 0});
+    return empty;
+  }();
+  std::array<int64_t, kTableSlots> used_{};
+  int64_t clock_ = 0;
+};
+
+/// A kernel operation or transfer of the program with the transfers that must come before it.
+struct Step {
+  std::vector<EmittedOperation> transfers;
+  EmittedOperation main;
+};
+
+class Emitter {
+ public:
+  explicit Emitter(const Schedule& schedule)
+      : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
+
+  std::vector<EmittedOperation> run() {
+    fetches_.resize(schedule_.groups.size() + 1);
+    std::vector<size_t> lastStep;  // per group
+    for (size_t g = 0; g < schedule_.groups.size(); ++g) {
+      const Group& group = schedule_.groups[g];
+      if (group.rows == 0) {
+        addUnit(group.first, nullptr);
+      } else {
+        for (const Stripe& stripe : schedule_.stripes[g]) {
+          // What is chained to a pass runs with each of its stripes.
+          if (!passAt(stripe.pass).follows) addUnit(stripe.pass, &stripe);
+        }
+      }
+      lastStep.push_back(steps_.size() - 1);
+    }
+    if (!steps_.empty()) issueTransfers(steps_.front().transfers);
+    issueTransfers(fetches_.front());
+    for (size_t i = 0, g = 0; i < steps_.size(); ++i) {
+      issue(std::move(steps_[i].main));
+      if (i + 1 < steps_.size()) issueTransfers(steps_[i + 1].transfers);
+      if (g < lastStep.size() && lastStep[g] == i) issueTransfers(fetches_[++g]);
+    }
+    out_.push_back({npu::Stop{}, nullptr, "", "STOP", false});
+    return std::move(out_);
+  }
+
+ private:
+  const Pass& passAt(int32_t p) const { return schedule_.passes[static_cast<size_t>(p)]; }
+
+  const Placement& placementOf(const ir::Value* value) const {
+    return schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
+  }
+
+  /// Region and address; how many rows the buffer holds when it is a rolling one.
+  int32_t place(npu::FeatureMap& map, const ir::Value* value) const {
+    if (map.storage == npu::Storage::Chained) return 0;
+    const Placement& placement = placementOf(value);
+    map.region = regionOf(placement.area);
+    map.base[0] += static_cast<uint64_t>(placement.address);
+    return placement.heldRows;
+  }
+
+  /// A pass with everything that is chained to it: all of it (`stripe` null) or some rows; slice by slice.
+  void addUnit(int32_t first, const Stripe* stripe) {
+    const Pass& head = passAt(first);
+    if (head.isDma) return addRows(head);
+    int32_t last = first;
+    while (last + 1 < static_cast<int32_t>(schedule_.passes.size()) && passAt(last + 1).follows) ++last;
+    const size_t slices = std::max<size_t>(head.slices.size(), 1);
+    for (size_t s = 0; s < slices; ++s) {
+      const WeightSlice* slice = head.slices.empty() ? nullptr : &head.slices[s];
+      const size_t start = steps_.size();
+      for (int32_t p = first; p <= last; ++p) {
+        addOperation(passAt(p), slice, s, stripe);
+        // Nothing may come between the members of a chain: their transfers go in front of it.
+        if (p == first) continue;
+        Step &before = steps_[start], &step = steps_.back();
+        std::move(step.transfers.begin(), step.transfers.end(), std::back_inserter(before.transfers));
+        step.transfers.clear();
+      }
+      const bool complete = s + 1 == slices && (!stripe || stripe->end == head.operation.ofm.height);
+      for (size_t i = start; complete && i < steps_.size(); ++i) steps_[i].main.last = true;
+    }
+  }
+
+  /// One operation of a pass: the channels of a slice (null: all), the rows of a stripe (null: all).
+  void addOperation(const Pass& pass, const WeightSlice* slice, size_t sliceIndex, const Stripe* stripe) {
+    npu::KernelOperation op = pass.operation;
+    HeldRows held;
+    held.ofm = place(op.ofm, pass.node->result());
+    const OperationInputs inputs = operationInputs(pass.node, target_);
+    if (inputs.ifm) held.ifm = place(op.ifm, inputs.ifm);
+    if (inputs.ifm2) held.ifm2 = place(*op.ifm2, inputs.ifm2);
+    if (stripe) takeRows(op, stripe->begin, stripe->end, held);
+    Step step;
+    addTable(pass, op, step);
+    std::string suffix;
+    if (slice) {
+      if (slice->channels.depth < op.ofm.depth) {
+        suffix =
+            fmt::format("[{}:{}]", slice->channels.offset, slice->channels.offset + slice->channels.depth);
+        takeChannels(op, slice->channels);
+      }
+      if (op.weights) addWeights(pass, op, *slice, sliceIndex, stripe, suffix, step);
+    }
+    if (stripe) suffix += fmt::format("[rows {}:{}]", stripe->begin, stripe->end);
+    step.main = {op, pass.node, suffix, operationKindText(op), false};
+    steps_.push_back(std::move(step));
+  }
+
+  /// Weight streams of a slice, and their transfer when they are staged: once, before the first stripe.
+  void addWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice, size_t index,
+                  const Stripe* stripe, const std::string& suffix, Step& step) {
+    const npu::Traversal traversal = op.weights->traversal;
+    op.weights = slice.streams;
+    op.weights->traversal = traversal;
+    auto base = static_cast<uint64_t>(slice.constant);
+    npu::Area area = npu::Area::Constants;
+    if (pass.staged) {
+      const Placement& staging = schedule_.staging[static_cast<size_t>(pass.staging[index % 2])];
+      const auto piece = [&](int64_t begin, int64_t end) {
+        npu::DmaOperation dma;
+        dma.source.region = regionOf(npu::Area::Constants);
+        dma.source.address = base + static_cast<uint64_t>(begin);
+        dma.destination.region = regionOf(staging.area);
+        dma.destination.address = static_cast<uint64_t>(staging.address + begin);
+        dma.length = static_cast<uint64_t>(end - begin);
+        return EmittedOperation{dma, pass.node, suffix, "DMA weights", false};
+      };
+      const std::vector<Fetch>& fetches = pass.weights.fetches;
+      // The pieces were planned for the bytes that were to be expected: the same shares of what came out.
+      const int64_t planned = fetches.empty() ? 0 : fetches.back().offset + fetches.back().bytes;
+      for (const Fetch& fetch : fetches) {
+        const auto share = [&](int64_t offset) {
+          return offset == planned ? slice.bytes : slice.bytes * offset / planned / 16 * 16;
+        };
+        const int64_t begin = share(fetch.offset), end = share(fetch.offset + fetch.bytes);
+        if (begin < end) fetches_[static_cast<size_t>(fetch.during + 1)].push_back(piece(begin, end));
+      }
+      if (fetches.empty() && pass.weights.copyOf < 0 && (!stripe || stripe->begin == 0)) {
+        step.transfers.push_back(piece(0, slice.bytes));
+      }
+      base = static_cast<uint64_t>(staging.address);
+      area = staging.area;
+    }
+    op.weights->weightRegion = op.weights->scaleRegion = regionOf(area);
+    for (npu::AddressRange& range : op.weights->weights) {
+      if (range.length > 0) range.address += base;
+    }
+    for (npu::AddressRange& range : op.weights->scales) {
+      if (range.length > 0) range.address += base;
+    }
+  }
+
+  /// Narrows an operation to some channels of its OFM; inputs that go with it channel by channel follow.
+  static void takeChannels(npu::KernelOperation& op, npu::DepthSlice channels) {
+    const auto follow = [&](npu::FeatureMap& map, const npu::Broadcast& broadcast) {
+      if (broadcast.scalar || broadcast.c || map.storage == npu::Storage::None) return;
+      offsetChannels(map, channels);
+    };
+    offsetChannels(op.ofm, channels);
+    if (op.kind == npu::OperationKind::Elementwise) {
+      follow(op.ifm, op.elementwise.ifmBroadcast);
+      if (op.ifm2) follow(*op.ifm2, op.elementwise.ifm2Broadcast);
+    } else if (op.kind != npu::OperationKind::Conv) {
+      offsetChannels(op.ifm, channels);
+    }
+  }
+
+  static void offsetChannels(npu::FeatureMap& map, npu::DepthSlice channels) {
+    const int64_t offset = map.layout == npu::Layout::NHWC
+                               ? int64_t{channels.offset} * npu::elementBytes(map.type)
+                               : channels.offset / 16 * map.strideC;
+    map.depth = channels.depth;
+    if (map.storage == npu::Storage::Chained) return;
+    for (uint64_t& base : map.base) base += static_cast<uint64_t>(offset);
+  }
+
+  /// Makes sure that the operation's table is in table memory.
+  void addTable(const Pass& pass, npu::KernelOperation& op, Step& step) {
+    const bool shared = !target_.isU85() && target_.lutReservedBanks == 0;
+    if (pass.table < 0) {
+      // On the smallest variants every other operation overwrites the tables.
+      if (shared) tables_.forget();
+      return;
+    }
+    const TableSlots::Place place = tables_.use(pass.table, pass.tableBytes);
+    if (place.load) {
+      npu::DmaOperation dma;
+      dma.source.region = regionOf(npu::Area::Constants);
+      dma.source.address = static_cast<uint64_t>(pass.table);
+      dma.destination.internal = true;
+      dma.destination.region = 3;  // core mask
+      const uint64_t tables = target_.isU85() ? 0 : static_cast<uint64_t>(target_.shramKiB) * 1024 - 2048;
+      dma.destination.address = tables + static_cast<uint64_t>(place.slot) * kTableSlotBytes;
+      dma.length = static_cast<uint64_t>(pass.tableBytes);
+      step.transfers.push_back({dma, pass.node, "", "DMA table", false});
+    }
+    op.activation.slot = place.slot;
+  }
+
+  /// GATHER and SCATTER: rows that the U85 DMA copies by index.
+  void addRows(const Pass& pass) {
+    const ir::Node* node = pass.node;
+    const bool scatter = ir::isa<npu_ir::Scatter>(node);
+    const auto end = [&](const ir::Value* value) {
+      const Access& access = schedule_.storage.access(value);
+      const Placement& placement = schedule_.buffers[static_cast<size_t>(access.buffer)];
+      npu::DmaEnd side;
+      side.region = regionOf(placement.area);
+      side.address = static_cast<uint64_t>(placement.address + access.offset);
+      side.stride0 = access.strides[0];
+      return side;
+    };
+    const ir::Value* values = node->operand(0);
+    const ir::Value* indices = node->operand(1);
+    const int64_t row = values->dim(1) * dtypeSize(values->dtype());
+    if (scatter) {
+      npu::DmaOperation copy;
+      copy.source = end(values);
+      copy.destination = end(node->result());
+      copy.source.stride0 = copy.destination.stride0 = 0;
+      copy.length = static_cast<uint64_t>(values->numElements() * dtypeSize(values->dtype()));
+      Step step;
+      step.main = {copy, node, "", "DMA copy", false};
+      steps_.push_back(std::move(step));
+    }
+    npu::DmaOperation dma;
+    dma.source = end(scatter ? node->operand(2) : values);
+    dma.destination = end(node->result());
+    (scatter ? dma.destination : dma.source).indexed = true;
+    dma.length = static_cast<uint64_t>(row);
+    dma.dimensions = 2;
+    dma.size0 = static_cast<int32_t>(indices->dim(0));
+    const npu::DmaEnd index = end(indices);
+    dma.indexRegion = index.region;
+    dma.indexAddress = index.address;
+    dma.indexMax = values->dim(0) - 1;
+    Step step;
+    step.main = {dma, node, "", scatter ? "DMA scatter" : "DMA gather", false};
+    steps_.push_back(std::move(step));
+  }
+
+  void issueTransfers(std::vector<EmittedOperation>& transfers) {
+    for (EmittedOperation& transfer : transfers) issue(std::move(transfer));
+  }
+
+  void issue(EmittedOperation emitted) {
+    const auto wait = [&](npu::Operation operation) {
+      out_.push_back({std::move(operation), nullptr, "", "WAIT", false});
+    };
+    if (const auto* dma = std::get_if<npu::DmaOperation>(&emitted.operation)) {
+      for (npu::Operation& operation : waits_.before(*dma)) wait(std::move(operation));
+    } else {
+      auto& op = std::get<npu::KernelOperation>(emitted.operation);
+      op.blockDependency = blockDependency(previous_ ? &*previous_ : nullptr, op, target_);
+      if (auto operation = waits_.before(op)) wait(std::move(*operation));
+      previous_ = op;
+    }
+    out_.push_back(std::move(emitted));
+  }
+
+  const Schedule& schedule_;
+  const npu::Target& target_;
+  WaitTracker waits_;
+  TableSlots tables_;
+  std::vector<Step> steps_;
+  std::vector<std::vector<EmittedOperation>> fetches_;  // behind each group; the first ones: before all
+  std::optional<npu::KernelOperation> previous_;
+  std::vector<EmittedOperation> out_;
+};
+
+}  // namespace
+
+std::vector<EmittedOperation> emit(const Schedule& schedule) {
+  return Emitter(schedule).run();
+}
+
+}  // namespace carina::compiler

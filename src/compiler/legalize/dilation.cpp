@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dilations beyond the hardware's, exactly and without a copy. The taps of one output position are a multiple
+// of the dilation apart, so they see one residue class of the input positions only: a convolution over every
+// n-th position of the input computes every m-th position of the result. Strides in the feature maps do the
+// rest.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::Window;
+
+namespace {
+
+constexpr size_t kMaxConvolutions = 4096;
+
+/// Output positions of one axis that see the same residue class.
+struct Lane {
+  int64_t output = 0, outputs = 0;  // the first one, and how many there are
+  int64_t input = 0, inputs = 0;    // of the input positions they see
+  int64_t before = 0, after = 0;    // padding
+};
+
+struct Lanes {
+  int64_t inputStep = 1, outputStep = 1;  // between the positions of a lane
+  int64_t stride = 1, dilation = 1;       // of the convolution over a lane
+  std::vector<Lane> lanes;                // in the order of their first output positions
+
+  bool complete() const {
+    return std::all_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.inputs > 0; });
+  }
+};
+
+int64_t floorDiv(int64_t a, int64_t b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+/// Lanes of an axis with `size` input positions. Output position y sees y * stride - pad + tap * dilation:
+/// of output positions outputStep apart, those are inputStep apart, and inputStep divides the dilation.
+Lanes lanesOf(const Window& w, size_t axis, int64_t size, int64_t outputs, int64_t inputStep) {
+  const int64_t stride = w.stride[axis], pad = w.pad[axis];
+  const int64_t common = std::gcd(inputStep, stride);
+  Lanes result{inputStep, inputStep / common, stride / common, w.dilation[axis] / inputStep, {}};
+  for (int64_t r = 0; r < std::min(result.outputStep, outputs); ++r) {
+    Lane lane;
+    lane.output = r;
+    lane.outputs = ceilDiv(outputs - r, result.outputStep);
+    const int64_t start =
+        floorDiv(r * stride - pad, inputStep);  // of the first tap, in positions of the class
+    const int64_t first = r * stride - pad - start * inputStep;
+    const int64_t end =
+        start + (lane.outputs - 1) * result.stride + (w.kernel[axis] - 1) * result.dilation + 1;
+    const int64_t all = first < size ? ceilDiv(size - first, inputStep) : 0;
+    lane.before = std::max<int64_t>(-start, 0);
+    lane.after = std::max<int64_t>(end - all, 0);
+    lane.input = first + std::max<int64_t>(start, 0) * inputStep;
+    lane.inputs = std::min(end, all) - std::max<int64_t>(start, 0);
+    result.lanes.push_back(lane);
+  }
+  return result;
+}
+
+/// Taps [first, first + count) of a kernel along one axis; weights OHWI or, depthwise, HWC.
+Tensor takeTaps(const Tensor& weight, size_t dimension, int64_t first, int64_t count) {
+  Shape shape = weight.shape();
+  const int64_t size = shape[dimension];
+  const int64_t inner = std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(dimension) + 1,
+                                        shape.end(), int64_t{1}, std::multiplies<>());
+  shape[dimension] = count;
+  Tensor result = Tensor::zeros(weight.dtype(), shape);
+  for (int64_t i = 0; i < result.numElements(); ++i) {
+    const int64_t outer = i / (count * inner), tap = i / inner % count;
+    result.setIntegerAt(i, weight.integerAt((outer * size + first + tap) * inner + i % inner));
+  }
+  return result;
+}
+
+}  // namespace
+
+int64_t Legalizer::outputPositions(const Window& w, size_t axis, int64_t size) {
+  return (size + w.pad[axis] + w.pad[axis + 2] - (w.kernel[axis] - 1) * w.dilation[axis] - 1) /
+             w.stride[axis] +
+         1;
+}
+
+int64_t Legalizer::laneStep(const Window& w, size_t axis, bool line) {
+  const int64_t dilation = w.dilation[axis];
+  ir::Ints left{1, 1};
+  for (size_t a = 0; a < 2; ++a) left[a] = w.dilation[a] % kMaxDilation == 0 ? kMaxDilation : 1;
+  // The hardware's own dilation halves the number of lanes, where its window holds the wider kernel.
+  const bool halves = left[axis] == kMaxDilation && fitsWindow(w.kernel, left);
+  return halves && (!line || dilation <= kMaxDilation) ? dilation / kMaxDilation : dilation;
+}
+
+void Legalizer::cutIdleTaps(Convolution& conv) {
+  Window& w = conv.window;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t size = conv.ifm->dim(static_cast<int64_t>(axis)), dilation = w.dilation[axis];
+    const int64_t reach = (outputPositions(w, axis, size) - 1) * w.stride[axis];
+    int64_t first = 0, count = w.kernel[axis];
+    for (; count > 1 && w.pad[axis] > reach && w.pad[axis] >= dilation; --count, ++first) {
+      w.pad[axis] -= dilation;
+    }
+    for (; count > 1 && (count - 1) * dilation - w.pad[axis] >= size && w.pad[axis + 2] >= dilation;
+         --count) {
+      w.pad[axis + 2] -= dilation;
+    }
+    if (count < w.kernel[axis]) {
+      conv.weight = takeTaps(conv.weight, conv.depthwise ? axis : axis + 1, first, count);
+    }
+    w.kernel[axis] = count;
+    if (count == 1) w.dilation[axis] = 1;
+  }
+}
+
+Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& operations) {
+  Window& w = conv.window;
+  const int64_t depth = conv.ifm->dim(2), channels = conv.bias.numElements();
+  const Shape size = conv.ifm->shape();
+  const Shape out{outputPositions(w, 0, size[0]), outputPositions(w, 1, size[1]), channels};
+  // A line of positions is folded: every lane becomes a column of a map, and one convolution along its height
+  // takes all lanes with equal padding at once.
+  const auto isLine = [&](size_t axis) {
+    const size_t other = 1 - axis;
+    return size[other] == 1 && w.kernel[other] == 1 && w.pad[other] == 0 && w.pad[other + 2] == 0 &&
+           w.kernel[axis] <= kMaxKernelHeight;
+  };
+  const size_t along = isLine(1) ? 1 : 0;
+  const bool line = isLine(along);
+  const auto lanesAlong = [&](size_t axis) {
+    return lanesOf(w, axis, size[axis], out[axis], laneStep(w, axis, line));
+  };
+  Lanes rows = lanesAlong(0), columns = lanesAlong(1);
+  if (!rows.complete() || !columns.complete()) {
+    // Positions that see nothing but padding need some that is in memory.
+    CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
+    w.pad = {0, 0, 0, 0};
+    return dilated(std::move(conv), operations);
+  }
+  if (rows.lanes.size() * columns.lanes.size() > kMaxConvolutions) {
+    return fail("dilation {}x{} takes {} convolutions > {}", w.dilation[0], w.dilation[1],
+                rows.lanes.size() * columns.lanes.size(), kMaxConvolutions)
+        .withRemedy("use a smaller dilation");
+  }
+  std::vector<npu_ir::Piece> pieces;
+  /// One convolution over a part of the input; where its result goes: offset and strides in positions.
+  const auto add = [&](const Shape& box, int64_t from, const ir::Ints& steps, const Window& window,
+                       int64_t to, const ir::Ints& strides) -> Status {
+    Convolution part = conv;
+    part.ifm = npu_ir::createView(builder_, conv.ifm, conv.ifm->dtype(), {box[0], box[1], depth},
+                                  from * depth, {steps[0] * depth, steps[1] * depth, 1});
+    part.window = window;
+    part.weight = conv.depthwise
+                      ? conv.weight.reshaped({window.kernel[0], window.kernel[1], channels})
+                      : conv.weight.reshaped({channels, window.kernel[0], window.kernel[1], depth});
+    CARINA_TRY(ir::Value * result, convolve(std::move(part), operations));
+    pieces.push_back({result, to * channels, {strides[0] * channels, strides[1] * channels, 1}});
+    return {};
+  };
+  Window part = w;
+  if (line) {
+    const Lanes& lanes = along == 0 ? rows : columns;
+    part.kernel = {w.kernel[along], 1};
+    part.stride = {lanes.stride, 1};
+    part.dilation = {lanes.dilation, 1};
+    for (size_t r = 0; r < lanes.lanes.size();) {
+      const Lane& lane = lanes.lanes[r];
+      size_t end = r + 1;
+      const auto alike = [&](const Lane& other) {
+        return other.outputs == lane.outputs && other.inputs == lane.inputs && other.before == lane.before &&
+               other.after == lane.after &&
+               other.input == lane.input + static_cast<int64_t>(end - r) * w.stride[along];
+      };
+      while (end < lanes.lanes.size() && alike(lanes.lanes[end])) ++end;
+      part.pad = {lane.before, 0, lane.after, 0};
+      CARINA_RETURN_IF_ERROR(add({lane.inputs, static_cast<int64_t>(end - r)}, lane.input,
+                                 {lanes.inputStep, w.stride[along]}, part, lane.output,
+                                 {lanes.outputStep, 1}));
+      r = end;
+    }
+  } else {
+    part.stride = {rows.stride, columns.stride};
+    part.dilation = {rows.dilation, columns.dilation};
+    for (const Lane& y : rows.lanes) {
+      for (const Lane& x : columns.lanes) {
+        part.pad = {y.before, x.before, y.after, x.after};
+        CARINA_RETURN_IF_ERROR(add(
+            {y.inputs, x.inputs}, y.input * size[1] + x.input, {rows.inputStep * size[1], columns.inputStep},
+            part, y.output * out[1] + x.output, {rows.outputStep * out[1], columns.outputStep}));
+      }
+    }
+  }
+  return npu_ir::createJoin(builder_, pieces, {conv.type, out});
+}
+
+}  // namespace carina::compiler

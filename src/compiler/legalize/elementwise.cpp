@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and the like;
+// the hardware reads them directly where its operand scaling gives exactly the same numbers (ethosu-numerics
+// 5), else 32-bit steps do.
+#include <algorithm>
+#include <bit>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
+using npu_ir::Rounding;
+
+namespace {
+
+/// Scale of an operand as attributes: unit scales in their shortest form.
+ir::Ints scaleOf(int64_t multiplier, int64_t shift, bool doubleRound) {
+  // The first of two roundings stands at a fixed bit: such numbers stay as they are.
+  const bool whole = shift < 62 && multiplier % (int64_t{1} << shift) == 0;
+  if (!doubleRound || whole) reduceScale(multiplier, shift, Rounding::NATURAL);
+  return {multiplier, shift};
+}
+
+/// A dimension is read whole by both, or repeated by one.
+int broadcastClass(int64_t a, int64_t b, int64_t out) {
+  if (out == 1) return -1;  // fits any neighbour
+  return (a == out ? 1 : 0) | (b == out ? 2 : 0);
+}
+
+}  // namespace
+
+Result<std::optional<Legalizer::Operand>> Legalizer::rescaledOperand(const ir::Value* value) {
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  if (!rescale || value->dtype() != DType::Int32) return std::optional<Operand>();
+  const RescaleNumbers numbers = rescaleNumbers(rescale);
+  if (numbers.perChannel() || numbers.outputZeroPoint != 0 || dtypeSize(numbers.inputType) > 2)
+    return std::optional<Operand>();
+  if (numbers.rounding != Rounding::NATURAL && !numbers.wholeFactor()) return std::optional<Operand>();
+  CARINA_TRY(ir::Value * source, get(rescale.input()));
+  if (source->dtype() != numbers.inputType) {
+    source = npu_ir::createView(builder_, source, numbers.inputType, source->shape(), 0,
+                                rowMajorStrides(source->shape()));
+  }
+  return std::optional<Operand>(
+      Operand{source, numbers.inputZeroPoint, numbers.multipliers[0], numbers.shifts[0]});
+}
+
+Result<std::optional<Legalizer::Operand>> Legalizer::doublyRescaledOperand(const ir::Value* value) {
+  const std::optional<Operand> none;
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  if (!rescale || rescale.input()->dtype() != DType::Int32 || value->dtype() != DType::Int32) return none;
+  const RescaleNumbers numbers = rescaleNumbers(rescale);
+  const auto shifted = ir::producerAs<tosa::LogicalLeftShift>(rescale.input());
+  if (!shifted || numbers.perChannel() || numbers.inputZeroPoint != 0 || numbers.outputZeroPoint != 0 ||
+      numbers.rounding != Rounding::DOUBLE_SYMMETRIC)
+    return none;
+  const ir::Value* amount = shifted.input2();
+  CARINA_TRY(std::optional<Operand> operand, rescaledOperand(shifted.input1()));
+  if (!operand || !operand->unit() || !amount->isConstant() || amount->numElements() != 1) return none;
+  const int64_t bits = npu_ir::operandPreShift(operand->value->dtype());
+  if (constantValue(amount) != bits || numbers.shifts[0] < bits) return none;
+  operand->multiplier = numbers.multipliers[0];
+  operand->shift = numbers.shifts[0] - bits;
+  operand->doubleRound = true;
+  return operand;
+}
+
+std::optional<Legalizer::Operand> Legalizer::numberBeside(const Operand& other, const ir::Value* value) {
+  const DType type = other.value->dtype();
+  if (!value->isConstant() || value->numElements() != 1 || value->dtype() != DType::Int32)
+    return std::nullopt;
+  if (other.doubleRound || (type != DType::Int8 && type != DType::Int16)) return std::nullopt;
+  const int64_t number = constantValue(value), bits = other.bits() - 2;
+  if (number == integerMin(DType::Int32)) return std::nullopt;  // a multiplier has 31 bits
+  Tensor code = Tensor::zeros(type, Shape(other.value->shape().size(), 1));
+  code.setIntegerAt(0, number < 0 ? -(int64_t{1} << bits) : int64_t{1} << bits);
+  return Operand{constant(std::move(code)), 0, std::abs(number), bits};
+}
+
+std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
+  if (!value->hasOneUse()) return std::nullopt;
+  const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
+  if (!rescale) return std::nullopt;
+  return rescaleNumbers(rescale);
+}
+
+Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a, const Operand& b,
+                                          const OutputStage& stage, DType type,
+                                          std::vector<ir::Node*>* nodes) {
+  const auto whole = broadcastShapes(a.value->shape(), b.value ? b.value->shape() : a.value->shape());
+  if (!whole)
+    return fail("{} and {} do not broadcast", shapeText(a.value->shape()), shapeText(b.value->shape()));
+  const Shape out = *whole;
+  Shape sa = a.value->shape(), sb = b.value ? b.value->shape() : out, shape = out;
+  const auto pad = [&](Shape& s) {
+    while (s.size() < std::max<size_t>(out.size(), 3)) s.insert(s.begin(), 1);
+  };
+  pad(sa);
+  pad(sb);
+  pad(shape);
+  const auto drop = [&](size_t d) {
+    for (Shape* s : {&sa, &sb, &shape}) s->erase(s->begin() + static_cast<std::ptrdiff_t>(d));
+  };
+  while (shape.size() > 3 && shape.front() == 1) drop(0);
+  // Outer dimensions that are read alike become one.
+  for (size_t d = 0; shape.size() > 3 && d + 1 < shape.size();) {
+    const int outer = broadcastClass(sa[d], sb[d], shape[d]),
+              inner = broadcastClass(sa[d + 1], sb[d + 1], shape[d + 1]);
+    if (outer == inner || outer < 0 || inner < 0) {
+      for (Shape* s : {&sa, &sb, &shape}) (*s)[d + 1] *= (*s)[d];
+      drop(d);
+    } else {
+      ++d;
+    }
+  }
+  const bool plain = sa == shape && sb == shape;
+  if (plain && std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; })) {
+    if (const auto map = asMap(a.value)) sa = sb = shape = (*map)->shape();
+  }
+  Operand x = a, y = b;
+  x.value = npu_ir::createReshape(builder_, a.value, sa);
+  if (b.value) y.value = npu_ir::createReshape(builder_, b.value, sb);
+  // One operation per index of the outermost dimension, or per part of an axis that is too long.
+  const auto tooLong = std::find_if(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; });
+  if (shape.size() > 3 || tooLong != shape.end()) {
+    const size_t axis = shape.size() > 3 ? 0 : static_cast<size_t>(tooLong - shape.begin());
+    const int64_t step = shape.size() > 3 ? 1 : ceilDiv(shape[axis], ceilDiv(shape[axis], kMaxAxis));
+    if (ceilDiv(shape[axis], step) > 4096)
+      return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb))
+          .withRemedy("merge dimensions of it, or keep it on the CPU");
+    std::vector<npu_ir::Piece> pieces;
+    Shape strides = rowMajorStrides(shape);
+    const int64_t stride = strides[axis];
+    if (shape.size() > 3) strides.erase(strides.begin());
+    const auto part = [&](ir::Value* value, int64_t first, int64_t count) {
+      Shape start(shape.size(), 0), size = value->shape();
+      if (size[axis] > 1) {
+        start[axis] = first;
+        size[axis] = count;
+      }
+      ir::Value* slice = npu_ir::createSlice(builder_, value, start, size);
+      if (size.size() > 3) size.erase(size.begin());
+      return npu_ir::createReshape(builder_, slice, size);
+    };
+    for (int64_t first = 0; first < shape[axis]; first += step) {
+      const int64_t count = std::min(step, shape[axis] - first);
+      Operand xi = x, yi = y;
+      xi.value = part(x.value, first, count);
+      if (y.value) yi.value = part(y.value, first, count);
+      CARINA_TRY(ir::Value * result, elementwise(mode, xi, yi, stage, type, nodes));
+      pieces.push_back({result, first * stride, strides});
+    }
+    return npu_ir::createJoin(builder_, pieces, {type, out});
+  }
+  if (y.value) {
+    const bool both = x.value->shape() != shape && y.value->shape() != shape;
+    const bool constants = x.value->isConstant() && y.value->isConstant() && x.value->numElements() == 1 &&
+                           y.value->numElements() == 1;
+    if (constants) {
+      const ir::Ints one{1, 1, 1};
+      x.value = rearranged(x.value, one, one, 0, one, 0, one);
+    } else if (!u85() && both) {
+      CARINA_TRY(x.value, broadcastTo(x.value, shape));
+    }
+  }
+  ir::Value* result = npu_ir::createElementwise(
+      builder_, mode, {x.value, x.zeroPoint, scaleOf(x.multiplier, x.shift, x.doubleRound)},
+      {y.value, y.zeroPoint, scaleOf(y.multiplier, y.shift, y.doubleRound)},
+      x.doubleRound || y.doubleRound ? Rounding::DOUBLE_SYMMETRIC : Rounding::NATURAL, stage, type);
+  if (nodes) nodes->push_back(result->producer());
+  return npu_ir::createReshape(builder_, result, out);
+}
+
+Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
+                                          const OutputStage& stage) {
+  // Scalar constants come without the other operand's rank.
+  const auto ranked = [this](ir::Value* value, const ir::Value* other) {
+    if (!other || value->rank() == other->rank() || value->numElements() != 1) return value;
+    return npu_ir::createReshape(builder_, value, Shape(other->shape().size(), 1));
+  };
+  if (b && b->isConstant() && b->rank() != a->rank())
+    b = constant(b->constant().reshaped(Shape(a->shape().size(), 1)));
+  if (b && a->isConstant() && b->rank() != a->rank())
+    a = constant(a->constant().reshaped(Shape(b->shape().size(), 1)));
+  return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type);
+}
+
+Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
+  const ir::Value* output = node->result();
+  const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
+  const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
+  if (!u85() && !sum && !extremum) {
+    return fail("{} is not an operation of {}, and steps of its own arithmetic do not give it",
+                node->opName(), npu::familyName(target_.family))
+        .withRemedy("keep it on the CPU");
+  }
+  std::vector<ir::Node*> operations;
+  if (sum || extremum) {
+    CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (sum && !a && !b) {
+      CARINA_TRY(a, doublyRescaledOperand(node->operand(0)));
+      CARINA_TRY(b, doublyRescaledOperand(node->operand(1)));
+    }
+    if (sum && a && !b) b = numberBeside(*a, node->operand(1));
+    if (sum && b && !a) a = numberBeside(*b, node->operand(0));
+    if (a && b && a->value->dtype() == b->value->dtype()) {
+      const auto consumer = consumingRescale(output);
+      const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&
+                          dtypeSize(consumer->outputType) <= 2;
+      bool possible = u85();
+      int64_t preShift = 0;
+      if (!u85() && sum) {
+        // Factors as whole numbers, common powers of two moved behind the sum.
+        const auto factor = [](const Operand& o) -> int64_t {
+          if (o.shift > 62 || o.multiplier % (int64_t{1} << o.shift) != 0) return 0;
+          return o.multiplier >> o.shift;
+        };
+        const int64_t ka = factor(*a), kb = factor(*b);
+        const int64_t fixed = int64_t{1} << (a->bits() == 8 ? 19 : 14);
+        const auto below = [fixed](const Operand& o) {
+          return o.multiplier <= fixed << std::min<int64_t>(o.shift, 40) || o.shift > 40;
+        };
+        if (ka > 0 && kb > 0) {
+          const int64_t common = std::min(std::countr_zero(static_cast<uint64_t>(ka)),
+                                          std::countr_zero(static_cast<uint64_t>(kb)));
+          const bool movable =
+              narrow && consumer->rounding == Rounding::NATURAL && consumer->shifts[0] - common >= 1;
+          const int64_t moved = movable ? common : 0;
+          if (ka >> moved <= 0xffff && kb >> moved <= 0xffff && (narrow || moved == 0)) {
+            a->multiplier = ka >> moved;
+            b->multiplier = kb >> moved;
+            a->shift = b->shift = 0;
+            preShift = moved;
+            possible = narrow || (ka == 1 && kb == 1);
+          }
+        }
+        if (!possible && narrow && ((ka == fixed && below(*b)) || (kb == fixed && below(*a))))
+          possible = true;
+      }
+      if (!u85() && extremum) {
+        // Without operand scales: equal quantisation on both sides and behind.
+        possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
+      }
+      if (possible) {
+        CARINA_TRY(ir::Value * result, elementwise(mode, *a, *b, {}, DType::Int32, &operations));
+        if (preShift > 0) {
+          for (const ir::Node* op : operations) preShift_[op] = preShift;
+        }
+        define(output, result, std::move(operations));
+        return {};
+      }
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  CARINA_TRY(ir::Value * result, elementwise(mode, Operand{a}, Operand{b}, {}, output->dtype(), &operations));
+  define(output, result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerMul(ir::Node* node) {
+  const int64_t shift = constantValue(node->operand(2));
+  OutputStage stage;
+  stage.shifts = {shift};
+  std::vector<ir::Node*> operations;
+  if (shift == 0 && node->operand(0)->dtype() == DType::Int32) {
+    CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    CARINA_TRY(const std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
+      CARINA_TRY(ir::Value * result,
+                 elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));
+      define(node->result(), result, std::move(operations));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::MUL, Operand{a}, Operand{b}, stage, DType::Int32, &operations));
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerUnary(ir::Node* node, ElementwiseMode mode) {
+  std::vector<ir::Node*> operations;
+  if (mode == ElementwiseMode::ABS) {
+    CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    const auto consumer = consumingRescale(node->result());
+    if (a && a->unit() && consumer && !consumer->perChannel() && dtypeSize(consumer->outputType) <= 2) {
+      CARINA_TRY(ir::Value * result, elementwise(mode, *a, Operand{}, {}, DType::Int32, &operations));
+      define(node->result(), result, std::move(operations));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * result,
+             elementwise(mode, Operand{a}, Operand{}, {}, node->result()->dtype(), &operations));
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerNegate(ir::Node* node) {
+  CARINA_TRY(ir::Value * value, get(node->operand(0)));
+  Operand zero{scalarConstant(value->dtype(), 0)};
+  zero.value =
+      constant(zero.value->constant().reshaped(Shape(std::max<size_t>(value->shape().size(), 0), 1)));
+  Operand input{value, constantValue(node->operand(1))};
+  OutputStage stage;
+  stage.zeroPoint = constantValue(node->operand(2));
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::SUB, zero, input, stage, value->dtype(), &operations));
+  define(node->result(), result, std::move(operations));
+  return {};
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// GATHER and SCATTER. Ethos-U85 has indexed transfers. Ethos-U55 and U65 copy rows whose indices are
+// constant, and pick others by matrix products with one-hot rows, which are exact.
+#include <algorithm>
+#include <map>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::Piece;
+using npu_ir::PoolMode;
+
+namespace {
+
+constexpr int64_t kMaxCopies = 4096;
+
+/// Rows of `from` that lie behind each other there and in the result.
+struct Run {
+  ir::Value* from;
+  int64_t source, target, count;
+};
+
+/// One more row, targets ascending by one.
+void addRow(std::vector<Run>& runs, ir::Value* from, int64_t source, int64_t target) {
+  if (!runs.empty() && runs.back().from == from && runs.back().source + runs.back().count == source)
+    ++runs.back().count;
+  else
+    runs.push_back({from, source, target, 1});
+}
+
+std::vector<Piece> copyRows(ir::Builder& builder, const std::vector<Run>& runs, int64_t columns) {
+  std::vector<Piece> pieces;
+  for (const Run& run : runs) {
+    for (Piece& piece : emitCopies(builder, {run.from,
+                                             {run.count, columns},
+                                             run.source * columns,
+                                             {columns, 1},
+                                             run.target * columns,
+                                             {columns, 1}}))
+      pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Status Legalizer::lowerGather(ir::Node* node) {
+  if (!u85()) return gatherRows(node);
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
+  const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
+  const Shape& shape = node->result()->shape();
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < values->dim(0); ++n) {
+    ir::Value* table = npu_ir::createView(builder_, values, values->dtype(), {rows, columns},
+                                          n * rows * columns, {columns, 1});
+    ir::Value* index = npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1});
+    ir::NodeSpec spec;
+    spec.def = &npu_ir::Gather::def();
+    spec.operands = {{table}, {index}};
+    spec.types = {{values->dtype(), {count, columns}}};
+    pieces.push_back({builder_.create(std::move(spec))->result(), n * count * columns, {columns, 1}});
+  }
+  define(node->result(), pieces.size() == 1 ? pieces[0].value
+                                            : npu_ir::createJoin(builder_, pieces, {values->dtype(), shape}));
+  return {};
+}
+
+Status Legalizer::lowerScatter(ir::Node* node) {
+  if (!u85()) return scatterRows(node);
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
+  CARINA_TRY(ir::Value * updates, get(node->operand(2)));  // [N, W, C]
+  const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < values->dim(0); ++n) {
+    ir::NodeSpec spec;
+    spec.def = &npu_ir::Scatter::def();
+    spec.operands = {{npu_ir::createView(builder_, values, values->dtype(), {rows, columns},
+                                         n * rows * columns, {columns, 1})},
+                     {npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1})},
+                     {npu_ir::createView(builder_, updates, updates->dtype(), {count, columns},
+                                         n * count * columns, {columns, 1})}};
+    spec.types = {{values->dtype(), {rows, columns}}};
+    pieces.push_back({builder_.create(std::move(spec))->result(), n * rows * columns, {columns, 1}});
+  }
+  define(node->result(), pieces.size() == 1 ? pieces[0].value
+                                            : npu_ir::createJoin(builder_, pieces,
+                                                                 {values->dtype(), node->result()->shape()}));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
+  const int64_t batch = indices->dim(0), picks = indices->dim(1);
+  if (rows > kMaxAxis || batch * picks > kMaxAxis) {
+    return fail("{} indices into {} rows: an axis > {}", batch * picks, rows, kMaxAxis)
+        .withRemedy("split the table");
+  }
+  // A pointwise convolution of one channel gives index - row for each row; saturated, it is zero in one
+  // place. Few rows fit 8 bits, others 16, the upper half of 65536 after a shift of the origin.
+  const bool narrow = rows <= 128;
+  const int64_t origin = rows > 32768 ? 32768 : 0;
+  CARINA_TRY(ir::Value * index,
+             elementwise(ElementwiseMode::SUB, indices, scalarConstant(DType::Int32, origin),
+                         narrow ? DType::Int8 : DType::Int16));
+  Tensor weight = Tensor::zeros(DType::Int8, {rows, 1, 1, 1}), bias = Tensor::zeros(DType::Int32, {rows});
+  for (int64_t row = 0; row < rows; ++row) {
+    weight.setIntegerAt(row, 1);
+    bias.setIntegerAt(row, origin - row);
+  }
+  ir::Value* result = npu_ir::createConv(
+      builder_, npu_ir::createReshape(builder_, index, {1, batch * picks, 1}), constant(std::move(weight)),
+      constant(std::move(bias)), {}, {0}, testZero(true), DType::Int8);
+  return npu_ir::createReshape(builder_, result, {batch, picks, rows});
+}
+
+Status Legalizer::gatherRows(ir::Node* node) {
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
+  const int64_t batch = values->dim(0), rows = values->dim(1), columns = values->dim(2),
+                picks = indices->dim(1);
+  const Shape& shape = node->result()->shape();
+  const DType type = values->dtype();
+  if (indices->isConstant()) {
+    std::vector<Run> runs;
+    for (int64_t i = 0; i < batch * picks; ++i) {
+      const int64_t index = indices->constant().integerAt(i);
+      if (index < 0 || index >= rows)
+        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
+      addRow(runs, values, i / picks * rows + index, i);
+    }
+    if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
+      define(node->result(), npu_ir::createJoin(builder_, copyRows(builder_, runs, columns), {type, shape}));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * which, oneHot(indices, rows));
+  const int64_t width = columns * dtypeSize(type);
+  const Shape table{batch, rows, width};
+  ir::Value* picked = nullptr;
+  if (values->isConstant()) {
+    // The table is the kernel of a pointwise convolution.
+    std::vector<Piece> pieces;
+    std::vector<ir::Node*> operations;  // nothing is fused into them
+    const Tensor& numbers = values->constant();
+    for (int64_t n = 0; n < batch; ++n) {
+      Convolution conv;
+      conv.ifm = npu_ir::createSlice(builder_, which, {n, 0, 0}, {1, picks, rows});
+      conv.weight = Tensor::zeros(DType::Int8, {width, 1, 1, rows});
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t c = 0; c < width; ++c) {
+          const int64_t size = dtypeSize(type);
+          const int64_t number = numbers.integerAt((n * rows + row) * columns + c / size);
+          conv.weight.setIntegerAt(c * rows + row, static_cast<int8_t>(number >> (8 * (c % size))));
+        }
+      }
+      conv.bias = Tensor::zeros(DType::Int32, {width});
+      conv.type = DType::Int8;
+      CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
+      pieces.push_back({part, n * picks * width, {picks * width, width, 1}});
+    }
+    picked = pieces.size() == 1 ? pieces[0].value
+                                : npu_ir::createJoin(builder_, pieces, {DType::Int8, {batch, picks, width}});
+  } else {
+    ir::Value* bytes = npu_ir::createReshape(builder_, bytesOf(values), table);
+    CARINA_TRY(picked, rowProducts({which}, {transposed(bytes, {0, 2, 1})}, DType::Int8));
+  }
+  define(node->result(), fromBytes(picked, type, shape));
+  return {};
+}
+
+Status Legalizer::scatterRows(ir::Node* node) {
+  CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
+  CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W], no row twice
+  CARINA_TRY(ir::Value * updates, get(node->operand(2)));  // [N, W, C]
+  const int64_t batch = values->dim(0), rows = values->dim(1), columns = values->dim(2),
+                count = indices->dim(1);
+  const Shape& shape = node->result()->shape();
+  const DType type = values->dtype();
+  if (indices->isConstant()) {
+    std::map<int64_t, int64_t> replaced;  // row of the result: row of the updates
+    for (int64_t i = 0; i < batch * count; ++i) {
+      const int64_t index = indices->constant().integerAt(i);
+      if (index < 0 || index >= rows)
+        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
+      replaced[i / count * rows + index] = i;
+    }
+    std::vector<Run> runs;
+    for (int64_t row = 0; row < batch * rows; ++row) {
+      const auto update = replaced.find(row);
+      const bool kept = update == replaced.end();
+      addRow(runs, kept ? values : updates, kept ? row : update->second, row);
+    }
+    if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
+      define(node->result(), npu_ir::createJoin(builder_, copyRows(builder_, runs, columns), {type, shape}));
+      return {};
+    }
+  }
+  // values where no index says otherwise, plus the updates spread over the rows.
+  CARINA_TRY(ir::Value * hits, oneHot(indices, rows));
+  hits = transposed(hits, {0, 2, 1});  // [N, K, W]
+  const int64_t width = columns * dtypeSize(type);
+  ir::Value* any = npu_ir::createPool(builder_, hits, PoolMode::REDUCE_SUM, {}, {}, DType::Int8);
+  CARINA_TRY(ir::Value * none,
+             elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int8, 1), any, DType::Int8));
+  ir::Value* old = npu_ir::createReshape(builder_, bytesOf(values), {batch, rows, width});
+  CARINA_TRY(ir::Value * kept, elementwise(ElementwiseMode::MUL, old, none, DType::Int8));
+  ir::Value* fresh = npu_ir::createReshape(builder_, bytesOf(updates), {batch, count, width});
+  CARINA_TRY(ir::Value * spread, rowProducts({hits}, {transposed(fresh, {0, 2, 1})}, DType::Int8));
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::ADD, kept, spread, DType::Int8));
+  define(node->result(), fromBytes(result, type, shape));
+  return {};
+}
+
+}  // namespace carina::compiler

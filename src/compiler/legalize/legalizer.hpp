@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one legalization, shared by the legalize_*.cpp files: which npu value stands for which TOSA
+// value, which operations computed it, and what may still be fused into them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/dialect/npu_ir.hpp"
+#include "compiler/storage/strided_copy.hpp"
+#include "npu/targets/target.hpp"
+#include "tosa/tosa.hpp"
+
+namespace carina::compiler {
+
+/// Limits of the hardware's windows, dilation included, and of the axes of feature maps.
+constexpr int64_t kMaxKernelHeight = 64, kMaxKernelArea = 4096, kMaxDilation = 2, kMaxAxis = 65536;
+constexpr int64_t kMaxPadBefore = 127, kMaxPadAfter = 128;
+
+/// The only element of a constant operand.
+int64_t constantValue(const ir::Value* value);
+/// All elements of a constant operand.
+ir::Ints constantValues(const ir::Value* value);
+
+/// A RESCALE as numbers: per tensor or per channel of the last dimension.
+struct RescaleNumbers {
+  ir::Ints multipliers, shifts;
+  int64_t inputZeroPoint = 0, outputZeroPoint = 0;
+  npu_ir::Rounding rounding = npu_ir::Rounding::NATURAL;
+  DType inputType = DType::Int8, outputType = DType::Int8;  // unsigned where the attributes say so
+
+  bool perChannel() const { return multipliers.size() > 1; }
+  /// 2^k when the (per-tensor) scale is an integer power of two, k; nothing otherwise.
+  std::optional<int64_t> wholeFactor() const;  // scale as an integer, when it is one
+};
+RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
+/// Multiplier and shift with common factors of two taken out; never across the shift where double rounding
+/// begins.
+void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
+
+class Legalizer {
+ public:
+  Legalizer(const ir::Graph& graph, const npu::Target& target)
+      : tosa_(graph), target_(target), builder_(result_) {}
+
+  Result<ir::Graph> run();
+
+ private:
+  // Values (legalize.cpp)
+  // ------------------------------------------------------------------------------------------
+  /// The npu value with the type and shape of a TOSA value; operators that were put off are lowered now.
+  Result<ir::Value*> get(const ir::Value* value);
+  /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that
+  /// computed it.
+  void define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations = {});
+  /// The operations of a TOSA value, when nothing but `user` sees it: their output stage may be changed.
+  std::vector<ir::Node*>* fusable(const ir::Value* value);
+  /// Changes the type of a value and of what it is made of.
+  void retype(ir::Value* value, DType type);
+  bool u85() const { return target_.isU85(); }
+  ir::Value* constant(Tensor tensor) { return result_.addConstant(std::move(tensor)); }
+  ir::Value* scalarConstant(DType type, int64_t value);
+
+  Status lower(ir::Node* node);
+  Status dispatch(ir::Node* node);
+  bool isPutOff(const ir::Node* node) const;
+
+  // Shapes
+  // ---------------------------------------------------------------------------------------------------------
+  /// One image of a [N,H,W,C] value as [H,W,C].
+  ir::Value* image(ir::Value* value, int64_t n);
+  /// Joins images [H,W,C] to [N,H,W,C].
+  ir::Value* images(const std::vector<ir::Value*>& parts);
+  /// A value of any rank as one feature map, elements in order; nothing when no axis split fits 65536.
+  Result<ir::Value*> asMap(ir::Value* value);
+
+  // Operators
+  // ------------------------------------------------------------------------------------------------------
+  Status lowerConv2d(const tosa::Conv2d& node);
+  Status lowerDepthwise(const tosa::DepthwiseConv2d& node);
+  Status lowerConv3d(const tosa::Conv3d& node);
+  Status lowerTransposeConv2d(const tosa::TransposeConv2d& node);
+  Status lowerAvgPool(const tosa::AvgPool2d& node);
+  /// Whether pooling computes a depthwise convolution: one with ones whose sums become 8 bits at one scale.
+  bool isScaledSum(const tosa::DepthwiseConv2d& node) const;
+  Status lowerScaledSum(const tosa::DepthwiseConv2d& node);
+  Status lowerMaxPool(const tosa::MaxPool2d& node);
+  Status lowerRescale(const tosa::Rescale& node);
+  Status lowerClamp(const tosa::Clamp& node);
+  Status lowerTable(const tosa::Table& node);
+  Status lowerCast(ir::Node* node);
+  Status lowerBinary(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerMul(ir::Node* node);
+  Status lowerUnary(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerNegate(ir::Node* node);
+  Status lowerComparison(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerLogical(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerLogicalNot(ir::Node* node);
+  Status lowerSelect(ir::Node* node);
+  Status lowerBitwise(ir::Node* node, npu_ir::ElementwiseMode mode);
+  Status lowerBitwiseNot(ir::Node* node);
+  Status lowerShift(ir::Node* node);
+  Status lowerMatmul(ir::Node* node);
+  Status lowerReduceSum(ir::Node* node);
+  Status lowerReduceExtremum(ir::Node* node, bool maximum);
+  Status lowerReduceBool(ir::Node* node, bool all);
+  Status lowerArgmax(ir::Node* node);
+  Status lowerReshape(ir::Node* node);
+  Status lowerTranspose(ir::Node* node);
+  Status lowerConcat(ir::Node* node);
+  Status lowerSlice(ir::Node* node);
+  Status lowerPad(ir::Node* node);
+  Status lowerTile(ir::Node* node);
+  Status lowerReverse(ir::Node* node);
+  Status lowerGather(ir::Node* node);
+  Status lowerScatter(ir::Node* node);
+  Status lowerResize(ir::Node* node);
+
+  // Convolution (legalize_conv.cpp)
+  // --------------------------------------------------------------------------------
+  struct Convolution {
+    ir::Value* ifm = nullptr;  // [H,W,C]
+    Tensor weight;             // OHWI, depthwise HWC
+    Tensor bias;               // one per output channel
+    npu_ir::Window window;
+    int64_t weightZeroPoint = 0;
+    bool depthwise = false;
+    DType type = DType::Int32;
+  };
+  /// Emits a convolution, decomposing what the hardware's window cannot do. `operations` receives those that
+  /// compute the result.
+  Result<ir::Value*> convolve(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution of any dilation by convolutions over every n-th position of its input
+  /// (legalize_dilation.cpp).
+  Result<ir::Value*> dilated(Convolution conv, std::vector<ir::Node*>& operations);
+  /// Leaves out taps that see padding at every position.
+  static void cutIdleTaps(Convolution& conv);
+  /// How many positions of the result the window has along an axis with `size` input positions.
+  static int64_t outputPositions(const npu_ir::Window& w, size_t axis, int64_t size);
+  /// Every which position of the input a convolution of its own is over, so that the hardware's dilation does
+  /// the rest.
+  static int64_t laneStep(const npu_ir::Window& w, size_t axis, bool line);
+  /// Every window laid out by itself, as the channels of its output position: any kernel, stride, dilation.
+  Result<ir::Value*> gatheredWindows(Convolution conv, std::vector<ir::Node*>& operations);
+  Status checkConvolution(const Convolution& conv) const;
+
+  // Beyond the hardware's sizes (legalize_large.cpp)
+  // -------------------------------------------------------------------------
+  /// Whether the hardware's window holds a kernel with its dilation.
+  static bool fitsWindow(const ir::Ints& kernel, const ir::Ints& dilation);
+  /// A convolution over a map whose channels hold neighbouring positions: fewer positions of the kernel.
+  Result<ir::Value*> folded(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution along the height of a map of one column, as one along the width.
+  Result<ir::Value*> asLine(Convolution conv, std::vector<ir::Node*>& operations);
+  /// At most `most` output channels at a time. `diagonal`: a depthwise convolution as ordinary ones.
+  Result<ir::Value*> channelByChannel(const Convolution& conv, int64_t most, bool diagonal,
+                                      std::vector<ir::Node*>& operations);
+  /// A kernel of one position over more than 65536 channels.
+  Result<ir::Value*> deepAsColumns(Convolution conv, std::vector<ir::Node*>& operations);
+  /// A convolution over parts of an axis longer than 65536.
+  Result<ir::Value*> tiled(Convolution conv, size_t axis, std::vector<ir::Node*>& operations);
+  /// An operation on each element: on the value as one feature map or, where no axes of at most 65536 hold
+  /// it, on parts. The result has the value's shape.
+  Result<ir::Value*> perMap(ir::Value* value,
+                            const std::function<Result<ir::Value*>(ir::Value* map)>& operation);
+  /// [outer, size, inner] -> [outer, 1, inner]: `reduce` where all axes fit, else parts of it, which
+  /// `combine` joins along `size`.
+  Result<ir::Value*> reducedInParts(ir::Value* map,
+                                    const std::function<Result<ir::Value*>(ir::Value*)>& reduce,
+                                    const std::function<Result<ir::Value*>(ir::Value*, ir::Value*)>& combine);
+
+  // Pools (legalize_pool.cpp)
+  // -------------------------------------------------------------------------
+  /// The average over windows that the hardware's do not hold; without padding.
+  Result<ir::Value*> largeAverage(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
+                                  int64_t inputZero, int64_t outputZero);
+  /// Max pooling of one image, windows and padding (top, left, bottom, right) of any size. `operations`
+  /// receives the one that computes the result, if it is one.
+  Result<ir::Value*> pooledMax(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
+                               const ir::Ints& pad, std::vector<ir::Node*>& operations);
+  /// The largest numbers of windows along one axis of an image; without padding.
+  Result<ir::Value*> largestAlong(ir::Value* map, size_t axis, int64_t kernel, int64_t stride);
+
+  // Elementwise (legalize_elementwise.cpp)
+  // -------------------------------------------------------------------------
+  /// An operand as it is read: 8 or 16-bit with zero point and scale, or a plain value.
+  struct Operand {
+    ir::Value* value = nullptr;
+    int64_t zeroPoint = 0;
+    int64_t multiplier = 1, shift = 0;
+    bool doubleRound = false;  // scaled as TFLite scales operands of sums: see npu_ir.hpp
+    bool unit() const { return shift < 62 && multiplier == int64_t{1} << shift; }
+    int64_t bits() const { return 8 * dtypeSize(value->dtype()); }
+  };
+  /// What a RESCALE to int32 reads, when an elementwise operation may read it directly.
+  Result<std::optional<Operand>> rescaledOperand(const ir::Value* value);
+  /// The same of TFLite's way: a number shifted up, then rescaled by a RESCALE that rounds twice.
+  Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
+  /// A number as an operand beside `other`: a scalar of the same type with a scale.
+  std::optional<Operand> numberBeside(const Operand& other, const ir::Value* value);
+  /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
+  std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
+  /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the
+  /// shapes need.
+  Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, const Operand& a, const Operand& b,
+                                 const npu_ir::OutputStage& stage, DType type,
+                                 std::vector<ir::Node*>* nodes = nullptr);
+  Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
+                                 const npu_ir::OutputStage& stage = {});
+  /// Values of a 32-bit operation: a * multiplier >> shift.
+  Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
+  /// The value minus a zero point as int32.
+  Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
+  /// Defines `output` as the value passed through an output stage.
+  Status defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
+                      const npu_ir::OutputStage& stage, DType type);
+  /// A map of int16 through a table of 513 entries, as int32, by operations of Ethos-U55 and U65.
+  Result<ir::Value*> interpolated(ir::Value* map, const Tensor& entries);
+
+  // Logic and bits (legalize_logic.cpp)
+  // ------------------------------------------------------------------------------------
+  /// An output stage that ends in a table of 256 int8 entries.
+  npu_ir::OutputStage tableStage(Tensor table);
+  /// An output stage whose int8 result is 1 where the saturated number is zero (isZero), or where it is not.
+  npu_ir::OutputStage testZero(bool isZero);
+  /// select() with one choice that is a single number and a constant condition, in one operation: the smaller
+  /// of `other` and a constant, or `other` masked. The number is taken where the condition is `when`. Null
+  /// where it is neither 0 nor the type's smallest.
+  Result<ir::Value*> selectFixed(const Tensor& fixed, bool when, ir::Value* other, const Tensor& condition,
+                                 DType type);
+  /// 1 where the value is not zero, else 0, as int8.
+  Result<ir::Value*> truthOf(ir::Value* value);
+  /// An int8 value through a table of 256 int8 entries.
+  Result<ir::Value*> lookedUp(ir::Value* value, Tensor table);
+  /// The bytes of a value: one more dimension for types wider than a byte.
+  ir::Value* bytesOf(ir::Value* value);
+  /// Bytes in memory as a value of a type and shape.
+  ir::Value* fromBytes(ir::Value* bytes, DType type, const Shape& shape);
+  /// The low bytes of each element.
+  ir::Value* lowBytes(ir::Value* value, DType type);
+  /// floor(a / 2^b) by operations of Ethos-U55 and U65, which only shift with rounding.
+  Result<ir::Value*> shiftedDown(ir::Value* a, ir::Value* b, DType type);
+
+  // Index and resize (legalize_index.cpp, legalize_resize.cpp)
+  // ------------------------------------------------------------------------------------
+  /// indices [N, W] as truth values [N, W, rows]: 1 where the index is the row.
+  Result<ir::Value*> oneHot(ir::Value* indices, int64_t rows);
+  Status gatherRows(ir::Node* node);
+  Status scatterRows(ir::Node* node);
+  Status resizeNearest(const tosa::Resize& node);
+  Status resizeBilinear(const tosa::Resize& node);
+
+  // Matrix products (legalize_matmul.cpp)
+  // ------------------------------------------------------------------------------------
+  /// The product of [1, rows, depth] and [1, columns, depth] with axes of any size, by operations of
+  /// Ethos-U85.
+  Result<ir::Value*> productInParts(const Operand& x, const Operand& y, DType type);
+  /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d], minus their zero points, by operations of
+  /// Ethos-U55 and U65. `type`: of the products and the sums.
+  Result<ir::Value*> rowProducts(const Operand& x, const Operand& y, DType type);
+  /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
+  /// consumes it, by operations of Ethos-U55 and U65.
+  Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);
+
+  // Reductions (legalize_reduce.cpp): along the width of [H,W,C] maps, as [H,1,C]
+  // ------------------------------------------------------------------------------------
+  /// The largest or smallest 8 or 16-bit numbers; axes up to 65536.
+  ir::Value* extremum(ir::Value* map, bool maximum);
+  /// The largest or smallest numbers of any type, axes of any size.
+  Result<ir::Value*> columnExtremes(ir::Value* map, bool maximum);
+  /// Sums, of a type narrower than int32 for a depth of 1 only; axes up to 65536. `operations` receives those
+  /// that compute the result.
+  Result<ir::Value*> columnSums(const Operand& operand, DType type, std::vector<ir::Node*>& operations);
+  /// Positions of the first largest number, as int32; axes up to 65536, width up to 32768.
+  Result<ir::Value*> columnPositions(ir::Value* map);
+
+  // Fusing (legalize_rescale.cpp)
+  // ----------------------------------------------------------------------------------
+  /// The numbers for the channels that an operation computes.
+  RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
+  /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
+  static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
+  bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
+  void fuse(ir::Node* operation, const RescaleNumbers& numbers);
+
+  // Moves (legalize_move.cpp)
+  // --------------------------------------------------------------------------------------
+  /// A value of `shape` made of strided copies of `value`.
+  ir::Value* rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
+                        const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides);
+  ir::Value* transposed(ir::Value* value, const std::vector<int64_t>& permutation);
+  /// An int8 value of [planes, n] as [n, planes]; n a multiple of 8.
+  ir::Value* interleaved(ir::Value* value, int64_t planes);
+  /// An int8 value of [n, planes] as [planes, n]; n a multiple of 8.
+  ir::Value* takenApart(ir::Value* value, int64_t planes);
+  /// [before, after] per dimension, outermost first.
+  Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
+  /// A box filled with one number.
+  ir::Value* filled(DType type, const Shape& shape, int64_t value);
+  /// The value as many times behind each other along an axis.
+  ir::Value* repeated(ir::Value* value, size_t axis, int64_t times);
+  /// The value turned round along an axis.
+  ir::Value* reversed(ir::Value* value, size_t axis);
+  /// The value repeated along dimensions where it has size 1.
+  Result<ir::Value*> broadcastTo(ir::Value* value, const Shape& shape);
+
+  const ir::Graph& tosa_;
+  const npu::Target& target_;
+  ir::Graph result_;
+  ir::Builder builder_;
+  std::unordered_map<const ir::Value*, ir::Value*> values_;
+  std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
+  std::unordered_map<const ir::Node*, int64_t>
+      preShift_;  // results of an operation are its TOSA values / 2^n
+  std::unordered_map<const ir::Node*, int64_t>
+      firstChannel_;  // of the TOSA value that an operation computes some channels of
+};
+
+}  // namespace carina::compiler

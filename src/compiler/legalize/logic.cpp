@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, logic, selection, bits and shifts. Ethos-U85 has operations for them. Ethos-U55 and U65 have
+// none, but their arithmetic gives the same numbers: a comparison is the clamped difference, truth values 0
+// and 1 multiply, and a table of 256 entries combines two halves of a byte.
+#include <algorithm>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
+using npu_ir::Rounding;
+using npu_ir::TableKind;
+
+namespace {
+
+/// entry(v) for each int8 number v, in the order of the hardware's table.
+template <typename Entry>
+Tensor tableOf(const Entry& entry) {
+  Tensor table = Tensor::zeros(DType::Int8, {256});
+  for (int64_t v = -128; v < 128; ++v) table.setIntegerAt(v + 128, entry(v));
+  return table;
+}
+
+int64_t combined(ElementwiseMode mode, int64_t a, int64_t b) {
+  return mode == ElementwiseMode::AND ? a & b : mode == ElementwiseMode::OR ? a | b : a ^ b;
+}
+
+/// The only amount of a constant shift, if there is just one.
+std::optional<int64_t> onlyAmount(const ir::Value* value) {
+  if (!value->isConstant()) return std::nullopt;
+  const ir::Ints amounts = constantValues(value);
+  if (std::any_of(amounts.begin(), amounts.end(), [&](int64_t n) { return n != amounts.front(); }))
+    return std::nullopt;
+  return amounts.front();
+}
+
+/// f of every element of a constant.
+template <typename F>
+Tensor mapped(const Tensor& tensor, DType type, const F& f) {
+  Tensor result = Tensor::zeros(type, tensor.shape());
+  for (int64_t i = 0; i < tensor.numElements(); ++i) result.setIntegerAt(i, f(tensor.integerAt(i)));
+  return result;
+}
+
+}  // namespace
+
+OutputStage Legalizer::tableStage(Tensor table) {
+  OutputStage stage;
+  stage.tableKind = TableKind::LUT8;
+  stage.table = constant(std::move(table));
+  return stage;
+}
+
+OutputStage Legalizer::testZero(bool isZero) {
+  return tableStage(tableOf([isZero](int64_t v) { return (v == 0) == isZero ? 1 : 0; }));
+}
+
+// Comparisons and truth values
+// ---------------------------------------------------------------------------------------------------------
+
+Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
+  CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
+  CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+  const bool direct = a && b && a->value->dtype() == b->value->dtype() && (u85() || (a->unit() && b->unit()));
+  if (!direct) {
+    CARINA_TRY(ir::Value * left, get(node->operand(0)));
+    CARINA_TRY(ir::Value * right, get(node->operand(1)));
+    a = Operand{left};
+    b = Operand{right};
+  }
+  if (!u85()) {
+    // The difference is exact in the accumulator, and neither clamping nor saturating to int8 changes its
+    // sign or makes it zero.
+    OutputStage stage;
+    if (mode == ElementwiseMode::CMP_EQ) {
+      stage = testZero(true);
+    } else {
+      stage.zeroPoint = mode == ElementwiseMode::CMP_GE ? 1 : 0;
+      stage.clamp = {0, 1};
+    }
+    CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, *a, *b, stage, DType::Int8));
+    define(node->result(), result);
+    return {};
+  }
+  CARINA_TRY(ir::Value * mask, elementwise(mode, *a, *b, {}, DType::Int8));
+  // Truth is all ones in the operation's result and 1 in TOSA.
+  CARINA_TRY(ir::Value * result,
+             elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  OutputStage stage;
+  if (!u85()) {
+    // Of 0 and 1: the smaller, the larger, whether they differ.
+    if (mode == ElementwiseMode::XOR) stage = testZero(false);
+    mode = mode == ElementwiseMode::AND  ? ElementwiseMode::MIN
+           : mode == ElementwiseMode::OR ? ElementwiseMode::MAX
+                                         : ElementwiseMode::SUB;
+  }
+  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, DType::Int8, stage));
+  define(node->result(), result);
+  return {};
+}
+
+Status Legalizer::lowerLogicalNot(ir::Node* node) {
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  ir::Value* one = scalarConstant(DType::Int8, 1);
+  CARINA_TRY(ir::Value * result, u85() ? elementwise(ElementwiseMode::XOR, a, one, DType::Int8)
+                                       : elementwise(ElementwiseMode::SUB, one, a, DType::Int8));
+  define(node->result(), result);
+  return {};
+}
+
+Result<ir::Value*> Legalizer::truthOf(ir::Value* value) {
+  ir::Value* zero = scalarConstant(value->dtype(), 0);
+  if (!u85()) return elementwise(ElementwiseMode::ADD, value, zero, DType::Int8, testZero(false));
+  CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::CMP_NE, value, zero, DType::Int8));
+  return elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8);
+}
+
+Result<ir::Value*> Legalizer::selectFixed(const Tensor& fixed, bool when, ir::Value* other,
+                                          const Tensor& condition, DType type) {
+  const int64_t value = fixed.integerAt(0);
+  for (int64_t i = 1; i < fixed.numElements(); ++i) {
+    if (fixed.integerAt(i) != value) return nullptr;
+  }
+  const auto where = [&](int64_t then, int64_t otherwise) {
+    return constant(mapped(condition, type, [&](int64_t c) { return (c != 0) == when ? then : otherwise; }));
+  };
+  if (value == integerMin(type))
+    return elementwise(ElementwiseMode::MIN, other, where(value, integerMax(type)), type);
+  if (value != 0) return nullptr;
+  if (u85()) return elementwise(ElementwiseMode::AND, other, where(0, -1), type);
+  return elementwise(ElementwiseMode::MUL, other, where(0, 1), type);
+}
+
+Status Legalizer::lowerSelect(ir::Node* node) {
+  CARINA_TRY(ir::Value * condition, get(node->operand(0)));
+  CARINA_TRY(ir::Value * a, get(node->operand(1)));
+  CARINA_TRY(ir::Value * b, get(node->operand(2)));
+  const DType type = node->result()->dtype() == DType::Bool ? DType::Int8 : node->result()->dtype();
+  ir::Value *fixed = a->isConstant() ? a : b, *open = a->isConstant() ? b : a;
+  if (condition->isConstant() && fixed->isConstant() && open->shape() == node->result()->shape()) {
+    CARINA_TRY(ir::Value * chosen,
+               selectFixed(fixed->constant(), fixed == a, open, condition->constant(), type));
+    if (chosen) {
+      define(node->result(), chosen);
+      return {};
+    }
+  }
+  const Shape ones(condition->shape().size(), 1);
+  if (u85()) {
+    // 0 - condition is a mask: all ones where it holds.
+    ir::Value* zero = constant(Tensor::zeros(DType::Int8, ones));
+    CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
+    CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::AND, a, mask, type));
+    CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::AND_NOT, b, mask, type));
+    CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::OR, taken, other, type));
+    define(node->result(), result);
+    return {};
+  }
+  // condition * a + (1 - condition) * b: one term is zero, so nothing overflows.
+  ir::Value *yes = nullptr, *no = nullptr;
+  if (condition->isConstant()) {
+    const Tensor& values = condition->constant();
+    yes = constant(mapped(values, type, [](int64_t c) { return c != 0 ? 1 : 0; }));
+    no = constant(mapped(values, type, [](int64_t c) { return c != 0 ? 0 : 1; }));
+  } else {
+    yes = condition;
+    if (type != DType::Int8) {
+      CARINA_TRY(yes, elementwise(ElementwiseMode::ADD, condition, scalarConstant(DType::Int8, 0), type));
+    }
+    CARINA_TRY(no, elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int8, 1), condition, type));
+  }
+  CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::MUL, a, yes, type));
+  CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::MUL, b, no, type));
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::ADD, taken, other, type));
+  define(node->result(), result);
+  return {};
+}
+
+// Bits
+// ---------------------------------------------------------------------------------------------------------
+
+ir::Value* Legalizer::bytesOf(ir::Value* value) {
+  const int64_t size = dtypeSize(value->dtype());
+  if (size == 1) return value;
+  Shape shape = value->shape();
+  shape.push_back(size);
+  return npu_ir::createView(builder_, value, DType::Int8, shape, 0, rowMajorStrides(shape));
+}
+
+ir::Value* Legalizer::fromBytes(ir::Value* bytes, DType type, const Shape& shape) {
+  return npu_ir::createView(builder_, bytes, type, shape, 0, rowMajorStrides(shape));
+}
+
+Result<ir::Value*> Legalizer::lookedUp(ir::Value* value, Tensor table) {
+  const OutputStage stage = tableStage(std::move(table));
+  return perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+    return npu_ir::createCopy(builder_, map, 0, stage, DType::Int8);
+  });
+}
+
+Status Legalizer::lowerBitwise(ir::Node* node, ElementwiseMode mode) {
+  if (u85()) return lowerBinary(node, mode);
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  const DType type = node->result()->dtype();
+  if (a->isConstant() && !b->isConstant()) std::swap(a, b);
+  if (dtypeSize(type) == 1 && b->isConstant() && b->numElements() == 1 &&
+      a->numElements() == node->result()->numElements()) {
+    const int64_t mask = b->constant().integerAt(0);
+    CARINA_TRY(ir::Value * result, lookedUp(a, tableOf([&](int64_t v) { return combined(mode, v, mask); })));
+    define(node->result(), result);
+    return {};
+  }
+  // The upper halves of two bytes are one index, the lower halves another: a sum of table entries, which a
+  // second table turns into the half of the result.
+  const auto half = [&](ir::Value* value, bool upper, bool first) -> Result<ir::Value*> {
+    const auto entry = [=](int64_t v) {
+      const int64_t bits = (upper ? v >> 4 : v) & 15;
+      return first ? 16 * bits - 128 : bits;
+    };
+    if (!value->isConstant()) return lookedUp(bytesOf(value), tableOf(entry));
+    const int64_t size = dtypeSize(value->dtype());
+    Shape shape = value->shape();
+    if (size > 1) shape.push_back(size);
+    Tensor bytes = Tensor::zeros(DType::Int8, shape);
+    for (int64_t i = 0; i < bytes.numElements(); ++i)
+      bytes.setIntegerAt(i, entry(value->constant().integerAt(i / size) >> (8 * (i % size))));
+    return constant(std::move(bytes));
+  };
+  const auto halves = [&](bool upper) -> Result<ir::Value*> {
+    CARINA_TRY(ir::Value * first, half(a, upper, true));
+    CARINA_TRY(ir::Value * second, half(b, upper, false));
+    const OutputStage stage = tableStage(tableOf([&](int64_t v) {
+      const int64_t bits = combined(mode, (v + 128) >> 4, (v + 128) & 15);
+      return upper ? 16 * (bits < 8 ? bits : bits - 16) : bits;
+    }));
+    return elementwise(ElementwiseMode::ADD, first, second, DType::Int8, stage);
+  };
+  CARINA_TRY(ir::Value * upper, halves(true));
+  CARINA_TRY(ir::Value * lower, halves(false));
+  CARINA_TRY(ir::Value * bytes, elementwise(ElementwiseMode::ADD, upper, lower, DType::Int8));
+  define(node->result(), fromBytes(bytes, type, node->result()->shape()));
+  return {};
+}
+
+Status Legalizer::lowerBitwiseNot(ir::Node* node) {
+  if (u85()) return lowerUnary(node, ElementwiseMode::NOT);
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  const DType type = a->dtype();
+  CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, scalarConstant(type, -1), a, type));
+  define(node->result(), result);
+  return {};
+}
+
+// Shifts
+// ---------------------------------------------------------------------------------------------------------
+
+ir::Value* Legalizer::lowBytes(ir::Value* value, DType type) {
+  const int64_t step = dtypeSize(value->dtype()) / dtypeSize(type);
+  Shape parts = value->shape();
+  parts.push_back(step);
+  ir::Value* bytes = npu_ir::createView(builder_, value, type, parts, 0, rowMajorStrides(parts));
+  const ir::Ints dense = rowMajorStrides(value->shape());
+  ir::Ints strides = dense;
+  for (int64_t& stride : strides) stride *= step;
+  return rearranged(bytes, value->shape(), value->shape(), 0, strides, 0, dense);
+}
+
+Result<ir::Value*> Legalizer::shiftedDown(ir::Value* a, ir::Value* b, DType type) {
+  // floor(a / 2^n) is the rounded quotient of a - 2^(n-1). The hardware adds the half again before it shifts.
+  if (const auto amount = onlyAmount(b); amount && broadcastShapes(a->shape(), b->shape()) == a->shape()) {
+    if (*amount == 0) return a;
+    OutputStage stage;
+    stage.shifts = {*amount};
+    return elementwise(ElementwiseMode::SUB, a, scalarConstant(type, int64_t{1} << (*amount - 1)), type,
+                       stage);
+  }
+  constexpr int64_t kLowest = INT32_MIN;
+  const bool narrow = dtypeSize(type) < 4;
+  if (narrow) {
+    CARINA_TRY(a, widen(a, 0));
+  }
+  ir::Value *half = nullptr, *lowest = nullptr;
+  if (b->isConstant()) {
+    const Tensor amounts = mapped(b->constant(), DType::Int32, [](int64_t n) { return n; });
+    const auto halfOf = [](int64_t n) { return n > 0 ? int64_t{1} << (n - 1) : 0; };
+    b = constant(amounts);
+    half = constant(mapped(amounts, DType::Int32, halfOf));
+    lowest = constant(mapped(amounts, DType::Int32, [&](int64_t n) { return kLowest + halfOf(n); }));
+  } else {
+    if (narrow) {
+      CARINA_TRY(b, widen(b, 0));
+    }
+    // floor(2^n / 2); 2^31 is negative as it is stored.
+    const Shape ones(b->shape().size(), 1);
+    const auto number = [&](int64_t n) {
+      Tensor tensor = Tensor::zeros(DType::Int32, ones);
+      tensor.setIntegerAt(0, n);
+      return constant(std::move(tensor));
+    };
+    OutputStage halved;
+    halved.shifts = {1};
+    CARINA_TRY(half, elementwise(ElementwiseMode::SHL, number(1), b, DType::Int32));
+    CARINA_TRY(half, elementwise(ElementwiseMode::SUB, half, number(1), DType::Int32, halved));
+    CARINA_TRY(half, elementwise(ElementwiseMode::ABS, half, nullptr, DType::Int32));
+    if (!narrow) {
+      CARINA_TRY(lowest, elementwise(ElementwiseMode::ADD, half, number(kLowest), DType::Int32));
+    }
+  }
+  // Numbers that close to the lowest one have its quotient.
+  if (!narrow) {
+    CARINA_TRY(a, elementwise(ElementwiseMode::MAX, a, lowest, DType::Int32));
+  }
+  CARINA_TRY(ir::Value * below, elementwise(ElementwiseMode::SUB, a, half, DType::Int32));
+  return elementwise(ElementwiseMode::SHR, below, b, type);
+}
+
+Status Legalizer::lowerShift(ir::Node* node) {
+  const DType type = node->result()->dtype();
+  CARINA_TRY(ir::Value * a, get(node->operand(0)));
+  CARINA_TRY(ir::Value * b, get(node->operand(1)));
+  OutputStage stage;
+  ElementwiseMode mode = ElementwiseMode::SHL;
+  if (ir::isa<tosa::ArithmeticRightShift>(node)) {
+    mode = ElementwiseMode::SHR;
+    if (!tosa::ArithmeticRightShift(node).round()) {
+      if (!u85()) {
+        CARINA_TRY(ir::Value * result, shiftedDown(a, b, type));
+        define(node->result(), result);
+        return {};
+      }
+      stage.rounding = Rounding::TRUNCATE_TO_LOWER;
+    }
+  } else if (ir::isa<tosa::LogicalRightShift>(node)) {
+    mode = ElementwiseMode::LSR;
+    if (!u85()) return fail("LOGICAL_RIGHT_SHIFT needs Ethos-U85").withRemedy("keep it on the CPU");
+  }
+  if (type != DType::Int32) {
+    if (mode == ElementwiseMode::LSR) {
+      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type))
+          .withRemedy("cast to int32");
+    }
+    CARINA_TRY(a, widen(a, 0));
+    CARINA_TRY(b, widen(b, 0));
+  }
+  const bool wraps = mode == ElementwiseMode::SHL && type != DType::Int32;
+  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, wraps ? DType::Int32 : type, stage));
+  define(node->result(), wraps ? lowBytes(result, type) : result);
+  return {};
+}
+
+}  // namespace carina::compiler

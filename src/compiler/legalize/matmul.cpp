@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// MATMUL. A constant matrix is the kernel of a convolution, and Ethos-U85 reads a computed one in its place.
+// Ethos-U55 and U65 multiply by one row of it at a time and sum up; where 16-bit operands need sums of 48
+// bits, in halves that are put together behind the multiplier of the RESCALE that follows.
+#include <algorithm>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
+using npu_ir::Piece;
+using npu_ir::PoolMode;
+
+namespace {
+
+/// Pairs of operations that one product may take.
+constexpr int64_t kMaxRows = 4096;
+
+/// How large a number of the operand can be.
+int64_t largest(DType type, int64_t zeroPoint) {
+  return std::max(zeroPoint - integerMin(type), integerMax(type) - zeroPoint);
+}
+
+}  // namespace
+
+Status Legalizer::lowerMatmul(ir::Node* node) {
+  const ir::Value *first = node->operand(0), *second = node->operand(1);
+  const int64_t batch = first->dim(0), rows = first->dim(1), depth = first->dim(2), columns = second->dim(2);
+  const int64_t zeroA = constantValue(node->operand(2)), zeroB = constantValue(node->operand(3));
+  const DType type = node->result()->dtype();
+  CARINA_TRY(ir::Value * a, get(first));
+  const bool weights = second->isConstant() && second->dtype() == DType::Int8;
+  ir::Value* b = nullptr;
+  if (!weights) {
+    CARINA_TRY(ir::Value * raw, get(second));
+    b = transposed(raw, {0, 2, 1});
+    // 48-bit sums of parts cannot be added up.
+    const bool deep = depth > kMaxAxis && first->dtype() == DType::Int16;
+    if (!u85() || deep) {
+      if (first->dtype() == DType::Int16) return wideProducts(node, a, b);
+      CARINA_TRY(ir::Value * sums, rowProducts({a, zeroA}, {b, zeroB}, DType::Int32));
+      define(node->result(), sums);
+      return {};
+    }
+  }
+  std::vector<Piece> pieces;
+  std::vector<ir::Node*> operations;
+  for (int64_t n = 0; n < batch; ++n) {
+    ir::Value* left = npu_ir::createView(builder_, a, a->dtype(), {1, rows, depth}, n * rows * depth,
+                                         {rows * depth, depth, 1});
+    const int64_t at = n * rows * columns;
+    if (weights) {
+      Convolution conv;
+      conv.ifm = left;
+      conv.window.ifmZeroPoint = zeroA;
+      conv.weightZeroPoint = zeroB;
+      conv.type = type;
+      conv.weight = Tensor::zeros(DType::Int8, {columns, 1, 1, depth});
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t j = 0; j < columns; ++j) {
+          conv.weight.setIntegerAt(j * depth + k,
+                                   second->constant().integerAt((n * depth + k) * columns + j));
+        }
+      }
+      conv.bias = Tensor::zeros(DType::Int32, {columns});
+      CARINA_TRY(ir::Value * result, convolve(std::move(conv), operations));
+      pieces.push_back({result, at, {rows * columns, columns, 1}});
+      continue;
+    }
+    ir::Value* right = npu_ir::createView(builder_, b, b->dtype(), {1, columns, depth}, n * columns * depth,
+                                          {columns * depth, depth, 1});
+    if (std::max({rows, depth, columns}) > kMaxAxis) {
+      CARINA_TRY(ir::Value * result, productInParts({left, zeroA}, {right, zeroB}, type));
+      pieces.push_back({result, at, {rows * columns, columns, 1}});
+      continue;
+    }
+    ir::Value* result = npu_ir::createMatMul(builder_, left, right, zeroA, zeroB, {}, type);
+    operations.push_back(result->producer());
+    pieces.push_back({result, at, {rows * columns, columns, 1}});
+  }
+  if (operations.size() != pieces.size()) operations.clear();
+  define(node->result(),
+         pieces.size() == 1 ? pieces[0].value
+                            : npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
+         std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::productInParts(const Operand& x, const Operand& y, DType type) {
+  const int64_t rows = x.value->dim(1), columns = y.value->dim(1), depth = x.value->dim(2);
+  const auto part = [&](Operand operand, int64_t first, int64_t count, int64_t from, int64_t size) {
+    operand.value = npu_ir::createSlice(builder_, operand.value, {0, first, from}, {1, count, size});
+    return operand;
+  };
+  std::vector<Piece> pieces;
+  for (int64_t row = 0; row < rows; row += kMaxAxis) {
+    const int64_t height = std::min(kMaxAxis, rows - row);
+    for (int64_t column = 0; column < columns; column += kMaxAxis) {
+      const int64_t width = std::min(kMaxAxis, columns - column);
+      ir::Value* sum = nullptr;
+      for (int64_t from = 0; from < depth; from += kMaxAxis) {
+        const int64_t size = std::min(kMaxAxis, depth - from);
+        const Operand a = part(x, row, height, from, size), b = part(y, column, width, from, size);
+        ir::Value* product =
+            npu_ir::createMatMul(builder_, a.value, b.value, a.zeroPoint, b.zeroPoint, {}, type);
+        if (sum) {
+          CARINA_TRY(sum, elementwise(ElementwiseMode::ADD, sum, product, type));
+        } else {
+          sum = product;
+        }
+      }
+      pieces.push_back({sum, row * columns + column, {rows * columns, columns, 1}});
+    }
+  }
+  return pieces.size() == 1 ? pieces[0].value
+                            : npu_ir::createJoin(builder_, pieces, {type, {1, rows, columns}});
+}
+
+Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DType type) {
+  const int64_t batch = x.value->dim(0), depth = x.value->dim(2);
+  const Shape shape{batch, x.value->dim(1), y.value->dim(1)};
+  const Shape strides = rowMajorStrides(shape);
+  // One pair of operations for each row of the operand that has fewer.
+  const bool bySecond = shape[2] <= shape[1];
+  const int64_t count = bySecond ? shape[2] : shape[1];
+  if (count > kMaxRows) {
+    return fail("a product of {} by {} computed rows takes {} operations > {} on {}", shape[1], shape[2],
+                2 * count, 2 * kMaxRows, npu::familyName(target_.family))
+        .withRemedy("split it, or keep it on the CPU");
+  }
+  // Products of 16 bits take half the traffic.
+  const bool small = largest(x.value->dtype(), x.zeroPoint) * largest(y.value->dtype(), y.zeroPoint) <=
+                     integerMax(DType::Int16);
+  const DType product = small ? DType::Int16 : type;
+  std::vector<Piece> pieces;
+  for (int64_t i = 0; i < count; ++i) {
+    Operand row = bySecond ? y : x;
+    row.value = npu_ir::createSlice(builder_, row.value, {0, i, 0}, {batch, 1, depth});
+    CARINA_TRY(ir::Value * products, elementwise(ElementwiseMode::MUL, bySecond ? x : y, row, {}, product));
+    const int64_t lines = products->dim(0) * products->dim(1);
+    const auto add = [&](ir::Value* a, ir::Value* b) {
+      return elementwise(ElementwiseMode::ADD, a, b, type);
+    };
+    std::vector<ir::Node*> operations;
+    CARINA_TRY(ir::Value * sums,
+               reducedInParts(
+                   npu_ir::createReshape(builder_, products, {lines, depth, 1}),
+                   [&](ir::Value* map) { return columnSums({map}, type, operations); }, add));
+    sums = npu_ir::createReshape(builder_, sums, {products->dim(0), products->dim(1), 1});
+    pieces.push_back({sums, i * strides[bySecond ? 2 : 1], {strides[0], strides[bySecond ? 1 : 2], 1}});
+  }
+  return npu_ir::createJoin(builder_, pieces, {type, shape});
+}
+
+Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
+  const auto rescale = consumingRescale(node->result());
+  if (!rescale || rescale->perChannel() || rescale->inputZeroPoint != 0 ||
+      rescale->rounding != npu_ir::Rounding::NATURAL || dtypeSize(rescale->outputType) > 2) {
+    return fail("a product of 16-bit matrices that is not rescaled right away to 8 or 16 bits on {}",
+                npu::familyName(target_.family))
+        .withRemedy("let one RESCALE follow the operator and nothing else use its result");
+  }
+  if (constantValue(node->operand(2)) != 0 || constantValue(node->operand(3)) != 0)
+    return fail("a product of 16-bit matrices with zero points").withRemedy("quantize 16 bits symmetrically");
+  const int64_t depth = a->dim(2), columns = b->dim(1), batch = b->dim(0);
+  const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
+  // The chunk whose sums of 15 by 8 bits fit 31, and the depth up to which the upper word below fits 16.
+  constexpr int64_t kChunk = 256, kExactDepth = 512;
+  const bool saturates = depth > kExactDepth;
+  if (shift < 9 || multiplier > 0x7fff ||
+      (saturates && (shift > 53 || (0xffff * multiplier) >> std::max<int64_t>(shift - 23, 0) < 0x8000))) {
+    return fail("a product of 16-bit matrices over {} elements, rescaled by {} >> {} on {}", depth,
+                multiplier, shift, npu::familyName(target_.family))
+        .withRemedy("use int8, or keep it on the CPU");
+  }
+  const auto number = [&](int64_t n) { return scalarConstant(DType::Int32, n); };
+  const auto wide = [&](ElementwiseMode mode, ir::Value* x, ir::Value* y) {
+    return elementwise(mode, x, y, DType::Int32);
+  };
+  const auto above = [&](ir::Value* x, int64_t bits, DType type = DType::Int32) {
+    OutputStage stage;
+    stage.shifts = {bits};
+    return elementwise(ElementwiseMode::SUB, x, scalarConstant(x->dtype(), int64_t{1} << (bits - 1)), type,
+                       stage);
+  };
+  const auto below = [&](ir::Value* x, ir::Value* upper, int64_t bits) -> Result<ir::Value*> {
+    CARINA_TRY(ir::Value * part, wide(ElementwiseMode::MUL, upper, number(int64_t{1} << bits)));
+    return wide(ElementwiseMode::SUB, x, part);
+  };
+  const auto plus = [&](ir::Value*& sum, ir::Value* x) -> Status {
+    if (!sum) {
+      sum = x;
+      return {};
+    }
+    CARINA_TRY(sum, wide(ElementwiseMode::ADD, sum, x));
+    return {};
+  };
+  // b = 256 * high + low, both within 16 bits, low from 0 to 255.
+  CARINA_TRY(ir::Value * high, above(b, 8, DType::Int16));
+  CARINA_TRY(ir::Value * low,
+             elementwise(ElementwiseMode::SUB, Operand{b}, Operand{high, 0, 256, 0}, {}, DType::Int16));
+  // The sum is 2^23 * top + 2^8 * middle + bottom, middle and bottom not negative.
+  ir::Value *top = nullptr, *middle = nullptr, *bottom = nullptr;
+  for (int64_t start = 0; start < depth; start += kChunk) {
+    const int64_t count = std::min(kChunk, depth - start);
+    const auto part = [&](ir::Value* value) {
+      return Operand{npu_ir::createSlice(builder_, value, {0, 0, start}, {batch, value->dim(1), count})};
+    };
+    CARINA_TRY(ir::Value * upper, rowProducts(part(a), part(high), DType::Int32));
+    CARINA_TRY(ir::Value * lower, rowProducts(part(a), part(low), DType::Int32));
+    CARINA_TRY(ir::Value * carry, above(lower, 8));
+    CARINA_TRY(ir::Value * rest, below(lower, carry, 8));
+    CARINA_TRY(upper, wide(ElementwiseMode::ADD, upper, carry));
+    CARINA_TRY(carry, above(upper, 15));
+    CARINA_TRY(upper, below(upper, carry, 15));
+    CARINA_RETURN_IF_ERROR(plus(top, carry));
+    CARINA_RETURN_IF_ERROR(plus(middle, upper));
+    CARINA_RETURN_IF_ERROR(plus(bottom, rest));
+  }
+  if (depth > kChunk) {
+    CARINA_TRY(ir::Value * carry, above(bottom, 8));
+    CARINA_TRY(bottom, below(bottom, carry, 8));
+    CARINA_TRY(middle, wide(ElementwiseMode::ADD, middle, carry));
+    CARINA_TRY(carry, above(middle, 15));
+    CARINA_TRY(middle, below(middle, carry, 15));
+    CARINA_TRY(top, wide(ElementwiseMode::ADD, top, carry));
+  }
+  if (saturates) {
+    // What lies beyond saturates the result.
+    CARINA_TRY(top, wide(ElementwiseMode::MIN, top, number(0xffff)));
+    CARINA_TRY(top, wide(ElementwiseMode::MAX, top, number(-0x10000)));
+  }
+  // The product of sum and multiplier over 2^8, without its fraction: 2^15 * upper + lower.
+  CARINA_TRY(bottom, wide(ElementwiseMode::MUL, bottom, number(multiplier)));
+  CARINA_TRY(bottom, above(bottom, 8));
+  CARINA_TRY(middle, wide(ElementwiseMode::MUL, middle, number(multiplier)));
+  CARINA_TRY(ir::Value * lower, wide(ElementwiseMode::ADD, middle, bottom));
+  CARINA_TRY(ir::Value * carry, above(lower, 15));
+  CARINA_TRY(ir::Value * upper, wide(ElementwiseMode::MUL, top, number(multiplier)));
+  OutputStage stage;
+  stage.zeroPoint = rescale->outputZeroPoint;
+  std::vector<ir::Node*> operations;
+  ir::Value* result = nullptr;
+  if (shift >= 24) {
+    // Nothing of `lower` reaches the rounding.
+    stage.shifts = {shift - 23};
+  } else {
+    CARINA_TRY(ir::Value * rest, below(lower, carry, 15));
+    CARINA_TRY(upper, wide(ElementwiseMode::ADD, upper, carry));
+    CARINA_TRY(upper, wide(ElementwiseMode::MIN, upper, number(0xffff)));
+    CARINA_TRY(upper, wide(ElementwiseMode::MAX, upper, number(-0x10000)));
+    CARINA_TRY(upper, wide(ElementwiseMode::MUL, upper, number(int64_t{1} << (23 - shift))));
+    OutputStage rounded;
+    rounded.shifts = {shift - 8};
+    CARINA_TRY(carry, elementwise(ElementwiseMode::ADD, rest, number(0), DType::Int32, rounded));
+  }
+  CARINA_TRY(result, elementwise(ElementwiseMode::ADD, Operand{upper}, Operand{carry}, stage,
+                                 rescale->outputType, &operations));
+  const ir::Value* rescaled = node->result()->uses().front().node->result();
+  CARINA_CHECK(result->dim(2) == columns, "a product has the columns of its second operand");
+  // Zero point and shift are taken: only a clamp or a table may still join.
+  define(rescaled, result, std::move(operations));
+  return {};
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// RESCALE, CLAMP, TABLE and CAST: fused into the operation that makes their input where that is exact,
+// operations of their own otherwise. RESCALE and the hardware's scaling are the same formula (ethosu-numerics
+// 2 and 11).
+#include <algorithm>
+
+#include "compiler/legalize/legalizer.hpp"
+
+namespace carina::compiler {
+
+using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
+using npu_ir::TableKind;
+
+namespace {
+
+DType unsignedType(DType type) {
+  return type == DType::Int8 ? DType::UInt8 : type == DType::Int16 ? DType::UInt16 : type;
+}
+
+/// Zero points are stored as bit patterns.
+int64_t zeroPoint(const ir::Value* value, bool isUnsigned) {
+  const int64_t zero = constantValue(value);
+  if (!isUnsigned || zero >= 0) return zero;
+  return zero + (int64_t{1} << (8 * dtypeSize(value->dtype())));
+}
+
+std::pair<int64_t, int64_t> range(DType type) {
+  return {integerMin(type), integerMax(type)};
+}
+
+bool isElementwise(const ir::Node* node) {
+  return ir::isa<npu_ir::Elementwise>(node);
+}
+
+}  // namespace
+
+RescaleNumbers rescaleNumbers(const tosa::Rescale& node) {
+  RescaleNumbers numbers;
+  numbers.multipliers = constantValues(node.multiplier());
+  numbers.shifts = constantValues(node.shift());
+  if (!node.perChannel()) {
+    numbers.multipliers.resize(1);
+    numbers.shifts.resize(1);
+  }
+  numbers.inputZeroPoint = zeroPoint(node.inputZp(), node.inputUnsigned());
+  numbers.outputZeroPoint = zeroPoint(node.outputZp(), node.outputUnsigned());
+  numbers.rounding = node.roundingMode() == tosa::RoundingMode::DOUBLE_ROUND
+                         ? npu_ir::Rounding::DOUBLE_SYMMETRIC
+                         : npu_ir::Rounding::NATURAL;
+  numbers.inputType = node.inputUnsigned() ? unsignedType(node.input()->dtype()) : node.input()->dtype();
+  numbers.outputType = node.outputUnsigned() ? unsignedType(node.output()->dtype()) : node.output()->dtype();
+  return numbers;
+}
+
+std::optional<int64_t> RescaleNumbers::wholeFactor() const {
+  if (perChannel() || shifts[0] > 62 || multipliers[0] == 0) return std::nullopt;
+  const int64_t unit = int64_t{1} << shifts[0];
+  if (multipliers[0] % unit != 0) return std::nullopt;
+  return multipliers[0] / unit;
+}
+
+void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding) {
+  while (multiplier != 0 && multiplier % 2 == 0 && shift > 0) {
+    if (rounding == npu_ir::Rounding::DOUBLE_SYMMETRIC && shift > 31) break;
+    multiplier /= 2;
+    --shift;
+  }
+}
+
+RescaleNumbers Legalizer::channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const {
+  const auto found = firstChannel_.find(operation);
+  if (!numbers.perChannel() || found == firstChannel_.end()) return numbers;
+  const auto first = static_cast<size_t>(found->second);
+  const size_t end =
+      std::min(first + static_cast<size_t>(operation->result()->dim(2)), numbers.shifts.size());
+  RescaleNumbers part = numbers;
+  const auto cut = [&](const ir::Ints& all) {
+    return ir::Ints(all.begin() + static_cast<std::ptrdiff_t>(std::min(first, end)),
+                    all.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  part.multipliers = cut(numbers.multipliers);
+  part.shifts = cut(numbers.shifts);
+  return part;
+}
+
+bool Legalizer::narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers) {
+  if (!isElementwise(operation) ||
+      npu_ir::Elementwise(const_cast<ir::Node*>(operation)).mode() != ElementwiseMode::MUL)
+    return false;
+  const OutputStage stage = npu_ir::outputStage(operation);
+  return stage.multipliers == ir::Ints{1} && stage.shifts.size() == 1 && stage.shifts[0] > 0 &&
+         stage.zeroPoint == 0 && !stage.clamp && stage.tableKind == TableKind::NONE &&
+         stage.rounding == npu_ir::Rounding::NATURAL && dtypeSize(operation->result()->dtype()) == 4 &&
+         numbers.inputZeroPoint == 0 && dtypeSize(numbers.outputType) <= 2 && numbers.wholeFactor() == 1;
+}
+
+bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
+  if (narrowsProduct(operation, numbers)) return true;
+  const OutputStage stage = npu_ir::outputStage(operation);
+  if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
+    return false;
+  if (numbers.inputZeroPoint != 0) return false;
+  // What saturates to 8 or 16 bits is not undone.
+  if (dtypeSize(operation->result()->dtype()) <= 2) return false;
+  const DType output = numbers.outputType;
+  if (dtypeSize(output) > 2 && numbers.outputZeroPoint != 0) return false;
+  const auto pre = preShift_.find(operation);
+  const int64_t preShift = pre == preShift_.end() ? 0 : pre->second;
+  if (preShift > 0 && (numbers.perChannel() || numbers.shifts[0] - preShift < 1 ||
+                       numbers.rounding != npu_ir::Rounding::NATURAL)) {
+    return false;
+  }
+  const int64_t inputBits = 8 * dtypeSize(operation->operand(0)->dtype());
+  int64_t multiplier = numbers.multipliers[0], shift = numbers.shifts[0];
+  reduceScale(multiplier, shift, numbers.rounding);
+  const bool shiftOnly = !numbers.perChannel() && multiplier == 1;
+  const bool unit = shiftOnly && shift == 0;
+  switch (npu_ir::opId(operation)) {
+    case npu_ir::OpId::Conv:
+    case npu_ir::OpId::Depthwise: {
+      if (numbers.perChannel() &&
+          static_cast<int64_t>(numbers.multipliers.size()) != operation->result()->dim(2))
+        return false;
+      // 48-bit accumulators of U85 take 15-bit multipliers.
+      if (u85() && inputBits == 16) {
+        for (size_t i = 0; i < numbers.multipliers.size(); ++i) {
+          int64_t m = numbers.multipliers[i], s = numbers.shifts[i];
+          reduceScale(m, s, numbers.rounding);
+          if (m > 32767) return false;
+        }
+      }
+      return true;
+    }
+    case npu_ir::OpId::MatMul:
+      return !numbers.perChannel();
+    case npu_ir::OpId::Pool: {
+      const npu_ir::Pool pool(const_cast<ir::Node*>(operation));
+      if (numbers.perChannel()) return false;
+      if (pool.mode() == npu_ir::PoolMode::SUM) return dtypeSize(output) == 1;
+      if (pool.mode() != npu_ir::PoolMode::REDUCE_SUM) return false;
+      return inputBits <= 16 || shiftOnly;
+    }
+    case npu_ir::OpId::Elementwise: {
+      if (numbers.perChannel()) return false;
+      const npu_ir::Elementwise ew(const_cast<ir::Node*>(operation));
+      switch (ew.mode()) {
+        case ElementwiseMode::MUL:
+          if (inputBits <= 16 && (u85() || dtypeSize(output) <= 2)) return true;
+          return shiftOnly;
+        case ElementwiseMode::ADD:
+        case ElementwiseMode::SUB:
+        case ElementwiseMode::ABS:
+          if (u85()) return true;
+          return (inputBits <= 16 && dtypeSize(output) <= 2) || shiftOnly;
+        case ElementwiseMode::MIN:
+        case ElementwiseMode::MAX:
+          return u85() || (unit && inputBits <= 16 && dtypeSize(output) <= 2);
+        case ElementwiseMode::SHR:
+          return unit && numbers.rounding == stage.rounding;
+        default:
+          return false;
+      }
+    }
+    default:
+      return false;
+  }
+}
+
+void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
+  OutputStage stage = npu_ir::outputStage(operation);
+  if (narrowsProduct(operation, numbers)) {
+    stage.zeroPoint = numbers.outputZeroPoint;
+    npu_ir::setOutputStage(operation, stage);
+    return;
+  }
+  stage.multipliers = numbers.multipliers;
+  stage.shifts = numbers.shifts;
+  if (const auto pre = preShift_.find(operation); pre != preShift_.end()) {
+    stage.shifts[0] -= pre->second;
+    preShift_.erase(pre);
+  }
+  // Shorter numbers where the hardware's are short, and shifts alone where it has no multiplier.
+  for (size_t i = 0; i < stage.multipliers.size(); ++i) {
+    const bool shortRecord =
+        u85() && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
+    int64_t m = stage.multipliers[i], s = stage.shifts[i];
+    reduceScale(m, s, numbers.rounding);
+    if (m == 1 || shortRecord) {
+      stage.multipliers[i] = m;
+      stage.shifts[i] = s;
+    }
+  }
+  const bool shifts =
+      isElementwise(operation) && npu_ir::Elementwise(operation).mode() == ElementwiseMode::SHR;
+  if (!shifts) stage.rounding = numbers.rounding;
+  stage.zeroPoint = numbers.outputZeroPoint;
+  npu_ir::setOutputStage(operation, stage);
+}
+
+Status Legalizer::lowerRescale(const tosa::Rescale& node) {
+  const RescaleNumbers numbers = rescaleNumbers(node);
+  const ir::Value* input = node.input();
+  const ir::Value* output = node.output();
+  if (auto* operations = fusable(input)) {
+    if (std::all_of(operations->begin(), operations->end(),
+                    [&](const ir::Node* op) { return canFuse(op, channelNumbers(op, numbers)); })) {
+      for (ir::Node* op : *operations) fuse(op, channelNumbers(op, numbers));
+      ir::Value* value = values_.at(input);
+      retype(value, numbers.outputType);
+      // In the graph the result is signless; only the operation knows that it wrote unsigned numbers.
+      std::vector<ir::Node*> ops = std::move(*operations);
+      define(output, value, std::move(ops));
+      return {};
+    }
+  }
+  if (dtypeSize(input->dtype()) > 4) {
+    return fail("RESCALE of a 48-bit value that no operation can take over")
+        .withRemedy("let RESCALE directly follow the convolution or matrix product");
+  }
+  CARINA_TRY(ir::Value * value, get(input));
+  if (value->dtype() != numbers.inputType) {
+    value = npu_ir::createView(builder_, value, numbers.inputType, value->shape(), 0,
+                               rowMajorStrides(value->shape()));
+  }
+  OutputStage stage;
+  stage.multipliers = numbers.multipliers;
+  stage.shifts = numbers.shifts;
+  stage.rounding = numbers.rounding;
+  stage.zeroPoint = numbers.outputZeroPoint;
+  const bool narrowIn = dtypeSize(input->dtype()) <= 2, narrowOut = dtypeSize(output->dtype()) <= 2;
+  if (narrowIn && (narrowOut || u85())) {
+    if (numbers.perChannel()) {
+      // A depthwise convolution by one has a scale per channel.
+      const int64_t channels = value->shape().back();
+      ir::Value* map = npu_ir::createReshape(builder_, value, {1, value->numElements() / channels, channels});
+      if (map->dim(1) > kMaxAxis || channels > kMaxAxis)
+        return fail("per-channel RESCALE of shape {} has an axis > {}", shapeText(value->shape()), kMaxAxis)
+            .withRemedy("split the tensor");
+      Tensor ones = Tensor::zeros(DType::Int8, {1, 1, channels});
+      for (int64_t c = 0; c < channels; ++c) ones.setIntegerAt(c, 1);
+      npu_ir::Window window;
+      window.ifmZeroPoint = numbers.inputZeroPoint;
+      ir::Value* result = npu_ir::createDepthwise(builder_, map, constant(std::move(ones)),
+                                                  constant(Tensor::zeros(DType::Int32, {channels})), window,
+                                                  {0}, stage, numbers.outputType);
+      define(output, result, {result->producer()});
+      return {};
+    }
+    return defineCopies(output, value, numbers.inputZeroPoint, stage, numbers.outputType);
+  }
+  // 32 bits on one side: an exact product and a shift.
+  CARINA_TRY(ir::Value * wide, narrowIn ? widen(value, numbers.inputZeroPoint) : Result<ir::Value*>(value));
+  if (!narrowIn && numbers.inputZeroPoint != 0)
+    return fail("RESCALE of int32 with a zero point").withRemedy("use a zero point of 0");
+  CARINA_TRY(ir::Value * result, scale32(wide, numbers, output->shape()));
+  std::vector<ir::Node*> operations;
+  if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
+  define(output, result, std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::widen(ir::Value* value, int64_t zeroPoint) {
+  if (value->isConstant()) {
+    Tensor wide = Tensor::zeros(DType::Int32, value->shape());
+    for (int64_t i = 0; i < wide.numElements(); ++i)
+      wide.setIntegerAt(i, value->constant().integerAt(i) - zeroPoint);
+    return constant(std::move(wide));
+  }
+  return perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+    ir::Value* zero = scalarConstant(map->dtype(), 0);
+    return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, zeroPoint}, {zero},
+                                     npu_ir::Rounding::NATURAL, {}, DType::Int32);
+  });
+}
+
+Result<ir::Value*> Legalizer::scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape) {
+  const auto stageOf = [&](int64_t shift) {
+    OutputStage stage;
+    stage.multipliers = {1};
+    stage.shifts = {shift};
+    stage.rounding = numbers.rounding;
+    stage.zeroPoint = numbers.outputZeroPoint;
+    return stage;
+  };
+  if (!numbers.perChannel()) {
+    CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+                 ir::Value* multiplier = scalarConstant(DType::Int32, numbers.multipliers[0]);
+                 return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map}, {multiplier},
+                                                  npu_ir::Rounding::NATURAL, stageOf(numbers.shifts[0]),
+                                                  numbers.outputType);
+               }));
+    return npu_ir::createReshape(builder_, result, shape);
+  }
+  // One operation for each run of channels with the same shift.
+  const int64_t channels = shape.back(), rows = numElements(shape) / channels;
+  ir::Value* map = npu_ir::createReshape(builder_, value, {1, rows, channels});
+  std::vector<npu_ir::Piece> pieces;
+  for (int64_t c = 0; c < channels;) {
+    int64_t end = c + 1;
+    while (end < channels && end - c < kMaxAxis &&
+           numbers.shifts[static_cast<size_t>(end)] == numbers.shifts[static_cast<size_t>(c)])
+      ++end;
+    Tensor multipliers = Tensor::zeros(DType::Int32, {1, 1, end - c});
+    for (int64_t i = c; i < end; ++i)
+      multipliers.setIntegerAt(i - c, numbers.multipliers[static_cast<size_t>(i)]);
+    ir::Value* factors = constant(std::move(multipliers));
+    for (int64_t row = 0; row < rows; row += kMaxAxis) {
+      const int64_t count = std::min(kMaxAxis, rows - row);
+      ir::Value* part = npu_ir::createSlice(builder_, map, {0, row, c}, {1, count, end - c});
+      ir::Value* result = npu_ir::createElementwise(
+          builder_, ElementwiseMode::MUL, {part}, {factors}, npu_ir::Rounding::NATURAL,
+          stageOf(numbers.shifts[static_cast<size_t>(c)]), numbers.outputType);
+      pieces.push_back({result, row * channels + c, {rows * channels, channels, 1}});
+    }
+    c = end;
+  }
+  if (pieces.size() == 1) return npu_ir::createReshape(builder_, pieces[0].value, shape);
+  return npu_ir::createJoin(builder_, pieces, {numbers.outputType, shape});
+}
+
+Status Legalizer::lowerClamp(const tosa::Clamp& node) {
+  const int64_t low = ir::scalarInt(node.minVal()), high = ir::scalarInt(node.maxVal());
+  const ir::Value* input = node.input();
+  if (auto* operations = fusable(input)) {
+    const bool possible = std::all_of(operations->begin(), operations->end(), [](const ir::Node* op) {
+      return npu_ir::outputStage(op).tableKind == TableKind::NONE && dtypeSize(op->result()->dtype()) <= 2 &&
+             !isUnsigned(op->result()->dtype());
+    });
+    if (possible) {
+      for (ir::Node* op : *operations) {
+        OutputStage stage = npu_ir::outputStage(op);
+        const auto [a, b] = stage.clamp.value_or(range(op->result()->dtype()));
+        stage.clamp = {std::clamp(a, low, high), std::clamp(b, low, high)};
+        npu_ir::setOutputStage(op, stage);
+      }
+      std::vector<ir::Node*> ops = std::move(*operations);
+      define(node.output(), values_.at(input), std::move(ops));
+      return {};
+    }
+  }
+  CARINA_TRY(ir::Value * value, get(input));
+  OutputStage stage;
+  stage.clamp = {low, high};
+  return defineCopies(node.output(), value, 0, stage, value->dtype());
+}
+
+Status Legalizer::lowerTable(const tosa::Table& node) {
+  const ir::Value* input = node.input1();
+  const ir::Value* table = node.table();
+  if (!table->isConstant())
+    return fail("TABLE with a computed table").withRemedy("make the table a constant");
+  if (input->dtype() == DType::Int8) {
+    ir::Value* entries = constant(table->constant());
+    if (auto* operations = fusable(input)) {
+      const bool possible = std::all_of(operations->begin(), operations->end(), [](const ir::Node* op) {
+        return npu_ir::outputStage(op).tableKind == TableKind::NONE && op->result()->dtype() == DType::Int8;
+      });
+      if (possible) {
+        for (ir::Node* op : *operations) {
+          OutputStage stage = npu_ir::outputStage(op);
+          stage.tableKind = TableKind::LUT8;
+          stage.table = entries;
+          npu_ir::setOutputStage(op, stage);
+        }
+        std::vector<ir::Node*> ops = std::move(*operations);
+        define(node.output(), values_.at(input), std::move(ops));
+        return {};
+      }
+    }
+    CARINA_TRY(ir::Value * value, get(input));
+    OutputStage stage;
+    stage.tableKind = TableKind::LUT8;
+    stage.table = entries;
+    return defineCopies(node.output(), value, 0, stage, DType::Int8);
+  }
+  // 513 entries become 512 words of base and slope.
+  Tensor words = Tensor::zeros(DType::Int32, {512});
+  for (int64_t i = 0; i < 512; ++i) {
+    // Where a slope exceeds 16 bits TOSA leaves the result open (reciprocals jump at zero, which their users
+    // avoid).
+    const int64_t base = table->constant().integerAt(i);
+    const int64_t slope = std::clamp<int64_t>(table->constant().integerAt(i + 1) - base, -32768, 32767);
+    words.setIntegerAt(i, static_cast<int32_t>((static_cast<uint32_t>(slope) << 16) |
+                                               (static_cast<uint32_t>(base) & 0xffff)));
+  }
+  CARINA_TRY(ir::Value * value, get(input));
+  OutputStage stage;
+  stage.table = constant(std::move(words));
+  // The table's 23-bit result divided by 128 is what the 16-bit table gives.
+  if (const auto rescale = consumingRescale(node.output())) {
+    int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
+    reduceScale(multiplier, shift, rescale->rounding);
+    if (!rescale->perChannel() && multiplier == 1 && shift == 7 && rescale->outputType == DType::Int16 &&
+        rescale->outputZeroPoint == 0 && rescale->inputZeroPoint == 0) {
+      stage.tableKind = TableKind::LUT16;
+      return defineCopies(node.output()->uses().front().node->result(), value, 0, stage, DType::Int16);
+    }
+  }
+  if (u85()) {
+    stage.tableKind = TableKind::LUT16_TO_32;
+    CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+                 return npu_ir::createCopy(builder_, map, 0, stage, DType::Int32);
+               }));
+    define(node.output(), result);
+    return {};
+  }
+  CARINA_TRY(ir::Value * result,
+             perMap(value, [&](ir::Value* map) { return interpolated(map, table->constant()); }));
+  std::vector<ir::Node*> operations;
+  if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
+  define(node.output(), result, std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::interpolated(ir::Value* map, const Tensor& entries) {
+  // Without a 32-bit table: base, slope and fraction come from three 16-bit tables of whole steps.
+  const auto lookup = [&](auto&& word) {
+    Tensor t = Tensor::zeros(DType::Int32, {512});
+    for (int64_t i = 0; i < 512; ++i) t.setIntegerAt(i, static_cast<int32_t>(word(i)));
+    OutputStage s;
+    s.tableKind = TableKind::LUT16;
+    s.table = constant(std::move(t));
+    return npu_ir::createCopy(builder_, map, 0, s, DType::Int16);
+  };
+  const auto low = [](int64_t v) { return static_cast<uint32_t>(v) & 0xffff; };
+  ir::Value* base = lookup([&](int64_t i) { return low(entries.integerAt(i)); });
+  ir::Value* slope = lookup([&](int64_t i) { return low(entries.integerAt(i + 1) - entries.integerAt(i)); });
+  ir::Value* fraction = lookup([](int64_t) { return uint32_t{128} << 16; });
+  const auto multiply = [&](ir::Value* a, ir::Value* b) {
+    return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {a}, {b}, npu_ir::Rounding::NATURAL, {},
+                                     DType::Int32);
+  };
+  ir::Value* rise = multiply(slope, fraction);
+  ir::Value* start = multiply(base, scalarConstant(DType::Int16, 128));
+  return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {start}, {rise}, npu_ir::Rounding::NATURAL,
+                                   {}, DType::Int32);
+}
+
+Status Legalizer::defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
+                               const OutputStage& stage, DType type) {
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
+               ir::Value* copy = npu_ir::createCopy(builder_, map, zeroPoint, stage, type);
+               operations.push_back(copy->producer());
+               return copy;
+             }));
+  define(output, result, std::move(operations));
+  return {};
+}
+
+Status Legalizer::lowerCast(ir::Node* node) {
+  const ir::Value* input = node->operand(0);
+  const ir::Value* output = node->result();
+  const int64_t from = dtypeSize(input->dtype()), to = dtypeSize(output->dtype());
+  CARINA_TRY(ir::Value * value, get(input));
+  if (input->dtype() == output->dtype()) {
+    define(output, value);
+    return {};
+  }
+  if (output->dtype() == DType::Bool) {
+    CARINA_TRY(ir::Value * truth, truthOf(value));
+    define(output, truth);
+    return {};
+  }
+  if (input->dtype() == DType::Bool) {
+    value =
+        npu_ir::createView(builder_, value, DType::Int8, value->shape(), 0, rowMajorStrides(value->shape()));
+  }
+  if (from == to) {
+    define(output, value);
+    return {};
+  }
+  if (to > from) {
+    if (to == 2) return defineCopies(output, value, 0, {}, DType::Int16);
+    CARINA_TRY(ir::Value * result, widen(value, 0));
+    define(output, result);
+    return {};
+  }
+  // Narrowing keeps the low bytes.
+  define(output, lowBytes(value, output->dtype()));
+  return {};
+}
+
+}  // namespace carina::compiler

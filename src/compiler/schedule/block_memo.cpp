@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembered block searches (block_memo.hpp).
+#include "compiler/schedule/block_memo.hpp"
+
+#include <functional>
+
+namespace carina::compiler {
+namespace {
+
+/// Answers that are kept; a network of more different operations searches again.
+constexpr size_t kMostAnswers = 8192;
+
+/// The operation without what neither the rules for blocks nor the timing model look at.
+npu::KernelOperation normalized(npu::KernelOperation op) {
+  const auto place = [](npu::FeatureMap& map) {
+    map.base = {};
+    map.zeroPoint = 0;
+  };
+  place(op.ifm);
+  place(op.ofm);
+  if (op.ifm2) place(*op.ifm2);
+  op.elementwise.scalar = 0;
+  op.elementwise.ifmScale = op.elementwise.ifm2Scale = op.ofmScale = {};
+  op.activation.slot = 0;
+  op.block = op.microblock = {};
+  op.ifmBufferEnd = op.ifm2BufferStart = op.accumulatorStart = op.blockDependency = 0;
+  return op;
+}
+
+bool same(const npu::TimingContext& a, const npu::TimingContext& b) {
+  return a.ifm == b.ifm && a.ifm2 == b.ifm2 && a.ofm == b.ofm && a.weights == b.weights &&
+         a.scales == b.scales && a.weightBytes == b.weightBytes && a.scaleBytes == b.scaleBytes &&
+         a.zeroWeights == b.zeroWeights && a.chainedRate == b.chainedRate;
+}
+
+}  // namespace
+
+bool BlockMemo::Key::operator==(const Key& other) const {
+  if (traversals != other.traversals || chain != other.chain || contexts.size() != other.contexts.size())
+    return false;
+  for (size_t i = 0; i < contexts.size(); ++i) {
+    if (!same(contexts[i], other.contexts[i])) return false;
+  }
+  return true;
+}
+
+size_t BlockMemo::Hash::operator()(const Key& key) const {
+  size_t hash = key.traversals ? 1 : 0;
+  const auto add = [&hash](auto value) {
+    hash = (hash ^ std::hash<int64_t>()(static_cast<int64_t>(value))) * size_t{0x9e3779b97f4a7c15};
+    hash ^= hash >> 32;
+  };
+  const auto addMap = [&add](const npu::FeatureMap& map) {
+    add(map.height);
+    add(map.width);
+    add(map.depth);
+    add(map.type);
+    add(map.layout);
+    add(map.strideX);
+    add(map.strideY);
+  };
+  for (size_t i = 0; i < key.chain.size(); ++i) {
+    const npu::KernelOperation& op = key.chain[i];
+    const npu::TimingContext& context = key.contexts[i];
+    add(op.kind);
+    addMap(op.ifm);
+    addMap(op.ofm);
+    if (op.ifm2) addMap(*op.ifm2);
+    add(op.kernel.height);
+    add(op.kernel.width);
+    add(op.elementwise.mode);
+    add(op.activation.table);
+    add(context.ifm);
+    add(context.ofm);
+    add(context.weights);
+    add(context.weightBytes);
+  }
+  return hash;
+}
+
+BlockChoice BlockChoice::of(const npu::KernelOperation& op) {
+  BlockChoice choice{op.block, op.microblock, op.ifmBufferEnd, op.ifm2BufferStart, op.accumulatorStart};
+  if (op.weights) {
+    choice.traversal = op.weights->traversal;
+    choice.sparse = op.weights->sparse;
+  }
+  return choice;
+}
+
+void BlockChoice::apply(npu::KernelOperation& op) const {
+  op.block = block;
+  op.microblock = microblock;
+  op.ifmBufferEnd = ifmBufferEnd;
+  op.ifm2BufferStart = ifm2BufferStart;
+  op.accumulatorStart = accumulatorStart;
+  if (!op.weights) return;
+  op.weights->traversal = traversal;
+  op.weights->sparse = sparse;
+}
+
+Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> chain,
+                                       std::span<const npu::TimingContext> contexts, bool traversals) {
+  Key key;
+  key.traversals = traversals;
+  for (const npu::KernelOperation& op : chain) key.chain.push_back(normalized(op));
+  key.contexts.assign(contexts.begin(), contexts.end());
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
+    ++searches_;
+  }
+  std::vector<npu::KernelOperation> chosen(chain.begin(), chain.end());
+  CARINA_RETURN_IF_ERROR(chosen.size() > 1 ? chooseChainBlock(chosen, contexts)
+                         : traversals      ? chooseBlockAndTraversal(chosen[0], contexts[0])
+                                           : chooseBlock(chosen[0], contexts[0]));
+  ChosenBlocks answer;
+  answer.cost = npu::estimateChain(chosen, contexts);
+  for (const npu::KernelOperation& op : chosen) answer.blocks.push_back(BlockChoice::of(op));
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() < kMostAnswers) answers_.emplace(std::move(key), answer);
+  return answer;
+}
+
+size_t BlockMemo::searches() const {
+  const std::lock_guard lock(mutex_);
+  return searches_;
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block search (block_search.hpp). Only blocks that give another number of blocks along some axis are worth a
+// look: for each count the smallest block that reaches it.
+#include "compiler/schedule/block_search.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "npu/isa/blockconfig.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Block sizes along one axis, largest first: multiples of the granule, none above the limit.
+std::vector<int32_t> candidates(int32_t size, int32_t granule, int32_t limit) {
+  std::vector<int32_t> result;
+  const int64_t most = std::min<int64_t>(roundUp(size, granule), limit / granule * granule);
+  for (int64_t count = ceilDiv(size, std::max<int64_t>(most, granule));; ++count) {
+    const auto block =
+        static_cast<int32_t>(std::max<int64_t>(roundUp(ceilDiv(size, count), granule), granule));
+    if (result.empty() || block < result.back()) {
+      if (block <= std::max<int64_t>(most, granule)) result.push_back(block);
+    }
+    if (block == granule) break;
+    // The next smaller block needs at least this many blocks. Long axes have many: a few dozen, then coarser
+    // steps, so that the small blocks that large windows or few channels leave room for are still reached.
+    const int64_t next = result.size() < 24 ? block - granule : block * int64_t{3} / 4;
+    count = std::max(count, ceilDiv(size, std::max<int64_t>(next, granule)) - 1);
+  }
+  if (result.empty() || result.back() != granule) result.push_back(granule);
+  return result;
+}
+
+/// Depths below the full one are multiples of 16, so that depth slices and weight streams line up.
+std::vector<int32_t> depthCandidates(int32_t depth, int32_t granule, int32_t limit) {
+  std::vector<int32_t> result;
+  const auto whole = static_cast<int32_t>(roundUp(depth, granule));
+  if (whole <= limit) result.push_back(whole);
+  const auto step = static_cast<int32_t>(roundUp(16, granule));
+  for (const int32_t block : candidates(depth, step, limit)) {
+    if (block < depth && (result.empty() || block < result.back())) result.push_back(block);
+  }
+  return result;
+}
+
+struct Best {
+  npu::OperationCost cost;
+  npu::KernelOperation op;
+  bool found = false;
+};
+
+/// Fewer cycles; then less traffic, then fewer blocks.
+bool better(const npu::OperationCost& a, const npu::OperationCost& b) {
+  const auto key = [](const npu::OperationCost& cost) {
+    return std::tuple(cost.total, cost.port[0] + cost.port[1], cost.blocks);
+  };
+  return key(a) < key(b);
+}
+
+/// Operations that are executed block by block together, all with the block of the first: one, or a U85
+/// chain.
+class Chain {
+ public:
+  Chain(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts)
+      : followers_(operations.begin() + 1, operations.end()), contexts_(contexts) {}
+
+  /// Cycles with this first operation.
+  npu::OperationCost estimate(const npu::KernelOperation& head) {
+    if (followers_.empty()) return npu::estimate(head, contexts_.front());
+    all_.assign(1, head);
+    for (npu::KernelOperation& follower : followers_) {
+      follower.block = head.block;
+      follower.microblock = head.microblock;
+      all_.push_back(follower);
+    }
+    return npu::estimateChain(all_, contexts_);
+  }
+
+  bool allows(const npu::Target& target, const npu::BlockShape& microblock) const {
+    return std::all_of(followers_.begin(), followers_.end(), [&](const npu::KernelOperation& follower) {
+      return npu::microblockAllowed(target, follower, microblock);
+    });
+  }
+
+ private:
+  std::vector<npu::KernelOperation> followers_, all_;
+  std::span<const npu::TimingContext> contexts_;
+};
+
+void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& target, Best& best) {
+  const npu::BlockRules rules(target, op);
+  npu::BlockShape granule = rules.granule();
+  const npu::BlockShape limit = rules.limit();
+  granule.c = std::max(granule.c, rules.microblock().c);  // both are powers of two
+  const bool elementwise = op.kind == npu::OperationKind::Elementwise;
+  const auto heights = candidates(op.ofm.height, granule.h, std::max(limit.h, granule.h));
+  const auto widths = candidates(op.ofm.width, granule.w, std::max(limit.w, granule.w));
+  const auto depths = depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
+  for (const int32_t depth : depths) {
+    for (const int32_t height : heights) {
+      int taken = 0;
+      for (const int32_t width : widths) {
+        const npu::BlockShape block{height, width, depth};
+        if (!rules.fits(block, target.isU85() && !elementwise ? 2 : 1)) continue;
+        op.block = block;
+        const npu::OperationCost cost = chain.estimate(op);
+        if (!best.found || better(cost, best.cost)) {
+          best.cost = cost;
+          best.op = op;
+          best.found = true;
+        }
+        // Narrower blocks only add fetches once a wide one fits.
+        if (++taken >= 6) break;
+      }
+    }
+  }
+  if (best.found) return;
+  // Large windows may leave room for one block at a time only.
+  const npu::BlockShape smallest{granule.h, granule.w, std::min(depths.back(), std::max(granule.c, 16))};
+  for (const npu::BlockShape& block : {smallest, granule}) {
+    if (!rules.fits(block, 1)) continue;
+    op.block = block;
+    best = {chain.estimate(op), op, true};
+    return;
+  }
+}
+
+Error noBlockFits(const npu::KernelOperation& op) {
+  return fail(
+             "no block of {}-bit numbers fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
+             "{}x{}",
+             npu::elementBytes(op.ifm.type) * 8, op.kernel.height, op.kernel.width, op.kernel.strideY,
+             op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX)
+      .withRemedy("use a smaller kernel or stride");
+}
+
+/// How the weights of a convolution are laid out.
+struct Order {
+  npu::Traversal traversal = npu::Traversal::DepthFirst;
+  bool sparse = false;
+};
+
+/// Traversals of the weights that are worth a look. A kernel of one element has no parts to gain from: depth
+/// first is worth one even where the depth rule speaks against it, the other way round nothing is to be had.
+std::vector<Order> ordersOf(const npu::KernelOperation& op) {
+  std::vector<Order> orders{{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst}};
+  if (op.kind != npu::OperationKind::Conv || !op.weights) return orders;
+  const bool oneByOne = op.kernel.height == 1 && op.kernel.width == 1;
+  const auto other = orders[0].traversal == npu::Traversal::DepthFirst ? npu::Traversal::PartKernelFirst
+                                                                       : npu::Traversal::DepthFirst;
+  if (!oneByOne || other == npu::Traversal::DepthFirst) orders.push_back({other});
+  if (op.weights->sparse) {
+    for (size_t i = orders.size(); i-- > 0;) orders.push_back({orders[i].traversal, true});
+  }
+  return orders;
+}
+
+/// Encoded bytes of the zeros that fill up groups of taps when parts of the kernel come first: about 2 bits
+/// each.
+int64_t paddingBytes(const npu::KernelOperation& op) {
+  if (op.kind != npu::OperationKind::Conv || op.weights->traversal != npu::Traversal::PartKernelFirst)
+    return 0;
+  const int64_t group = npu::elementBytes(op.ifm.type) == 2 ? 2 : 4;
+  int64_t zeros = 0;
+  for (int32_t y = 0; y < op.kernel.height; y += 8) {
+    for (int32_t x = 0; x < op.kernel.width; x += 8) {
+      const int64_t taps = int64_t{std::min(op.kernel.height - y, 8)} * std::min(op.kernel.width - x, 8);
+      zeros += roundUp(taps, group) - taps;
+    }
+  }
+  return zeros * op.ifm.depth * op.ofm.depth / 4;
+}
+
+Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
+              const std::vector<Order>& orders) {
+  const npu::Target& target = *contexts.front().machine->target;
+  npu::KernelOperation& op = operations.front();
+  Best best;
+  for (const Order& order : orders) {
+    npu::KernelOperation candidate = op;
+    std::vector<npu::TimingContext> ordered(contexts.begin(), contexts.end());
+    if (candidate.weights) {
+      candidate.weights->traversal = order.traversal;
+      candidate.weights->sparse = order.sparse;
+      if (ordered.front().weightBytes >= 0) ordered.front().weightBytes += paddingBytes(candidate);
+    }
+    Chain chain(operations, ordered);
+    if (!target.isU85()) {
+      candidate.microblock = npu::microblocks(target).front();
+      searchMicroblock(candidate, chain, target, best);
+      continue;
+    }
+    for (const npu::BlockShape& microblock : npu::microblocks(target)) {
+      candidate.microblock = microblock;
+      if (npu::microblockAllowed(target, candidate, microblock) && chain.allows(target, microblock)) {
+        searchMicroblock(candidate, chain, target, best);
+      }
+    }
+  }
+  if (!best.found) return noBlockFits(op);
+  op = best.op;
+  for (npu::KernelOperation& follower : operations.subspan(1)) {
+    follower.block = op.block;
+    follower.microblock = op.microblock;
+  }
+  if (!target.isU85()) {
+    const auto layout = npu::BlockRules(target, op).shram(op.block);
+    CARINA_CHECK(layout, "a legal block has a layout");
+    op.ifmBufferEnd = layout->ifmEnd;
+    op.ifm2BufferStart = layout->ifm2Start;
+    op.accumulatorStart = layout->accumulatorStart;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
+  const auto fits = [&] {
+    const npu::BlockRules rules(target, op);
+    npu::BlockShape block = rules.granule();
+    if (rules.fits(block, 1)) return true;
+    block.c = std::max(block.c, rules.microblock().c);
+    return rules.fits(block, 1);
+  };
+  for (const Order& order : ordersOf(op)) {
+    if (op.weights) {
+      op.weights->traversal = order.traversal;
+      op.weights->sparse = order.sparse;
+    }
+    for (const npu::BlockShape& microblock : npu::microblocks(target)) {
+      op.microblock = microblock;
+      if (npu::microblockAllowed(target, op, microblock) && fits()) return {};
+    }
+  }
+  return noBlockFits(op);
+}
+
+Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {
+  return search({&op, 1}, {&context, 1}, {ordersOf(op).front()});
+}
+
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
+  return search({&op, 1}, {&context, 1}, ordersOf(op));
+}
+
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts) {
+  return search(chain, contexts, ordersOf(chain.front()));
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses how an operation is cut into blocks: all legal OFM blocks (and, on U85, microblocks) judged by the
+// timing model.
+#pragma once
+
+#include <span>
+
+#include "npu/isa/operation.hpp"
+#include "npu/timing/timing.hpp"
+
+namespace carina::compiler {
+
+/// Sets block, microblock and, on U55/U65, the SHRAM layout of `op` to the cheapest legal choice. Fails when
+/// not even the smallest block fits the on-chip buffers.
+Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
+
+/// As chooseBlock, and also chooses the traversal of a convolution's weights, and whether they are encoded as
+/// sparse where `op` says that they can be.
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context);
+
+/// Whether chooseBlock would find one: fails when not even the smallest block fits.
+Status checkBlock(npu::KernelOperation op, const npu::Target& target);
+
+/// One block and microblock for all operations of a U85 chain, and the traversal of the first one's weights.
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts);
+
+}  // namespace carina::compiler

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/schedule/pass_links.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/schedule/operation_builder.hpp"
+#include "npu/isa/blockconfig.hpp"
+
+namespace carina::compiler {
+namespace {
+
+constexpr size_t kLongestChain = 4;
+constexpr size_t kChainInputs = 3;  // from memory
+
+bool wide(const npu::FeatureMap& map) {
+  return map.type == npu::ElementType::Int64;
+}
+
+/// The value has a buffer of its own and fills it.
+bool ownsBuffer(const Storage& storage, const ir::Value* value) {
+  const Buffer& buffer = storage.buffer(value);
+  return buffer.root == value && buffer.planes() == 1 && storage.access(value).offset == 0;
+}
+
+bool sameShape(const npu::FeatureMap& a, const npu::FeatureMap& b) {
+  return a.height == b.height && a.width == b.width && a.depth == b.depth;
+}
+
+bool canHandOver(const npu::KernelOperation& op) {
+  if (op.transpose != npu::Transpose::HWC || op.reverse != npu::Reverse::None || op.weightsFromIfm2)
+    return false;
+  if (wide(op.ofm) || wide(op.ifm) || (op.ifm2 && wide(*op.ifm2))) return false;
+  switch (op.kind) {
+    case npu::OperationKind::Conv:
+    case npu::OperationKind::Depthwise:
+    case npu::OperationKind::Elementwise:
+      return true;
+    case npu::OperationKind::Pool:
+      return op.pool == npu::PoolMode::Max || op.pool == npu::PoolMode::Average ||
+             op.pool == npu::PoolMode::Sum;
+    case npu::OperationKind::Resize:
+      return false;
+  }
+  return false;
+}
+
+/// The map of `pass` that reads `value`; null when there is not exactly one such map, or another one
+/// broadcasts.
+npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value, const npu::Target& target) {
+  npu::KernelOperation& op = pass.operation;
+  if (op.kind != npu::OperationKind::Elementwise || !canHandOver(op)) return nullptr;
+  const OperationInputs inputs = operationInputs(pass.node, target);
+  const bool first = inputs.ifm == value, second = inputs.ifm2 == value;
+  if (first == second) return nullptr;
+  const auto fits = [&](const npu::FeatureMap& map, const npu::Broadcast& broadcast) {
+    return broadcast.scalar || sameShape(map, op.ofm);
+  };
+  if (!fits(op.ifm, op.elementwise.ifmBroadcast)) return nullptr;
+  if (op.ifm2 && !fits(*op.ifm2, op.elementwise.ifm2Broadcast)) return nullptr;
+  return first ? &op.ifm : &*op.ifm2;
+}
+
+/// The chain that is being built.
+struct Chain {
+  std::vector<const Pass*> passes;
+  size_t inputs = 0, tables = 0;
+};
+
+bool haveCommonMicroblock(const Chain& chain, const npu::Target& target) {
+  const auto all = npu::microblocks(target);
+  return std::any_of(all.begin(), all.end(), [&](const npu::BlockShape& microblock) {
+    return std::all_of(chain.passes.begin(), chain.passes.end(), [&](const Pass* pass) {
+      return npu::microblockAllowed(target, pass->operation, microblock);
+    });
+  });
+}
+
+Chain startChain(const Schedule& schedule, const Pass& pass) {
+  Chain chain;
+  chain.passes = {&pass};
+  chain.inputs = memoryInputs(schedule, pass).size();
+  chain.tables = !pass.isDma && npu::usesTableMemory(*schedule.machine.target, pass.operation.activation);
+  return chain;
+}
+
+/// Makes `pass` the next member of the chain, if it can be.
+bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
+  const npu::Target& target = *schedule.machine.target;
+  const Pass& before = *chain.passes.back();
+  if (before.isDma || pass.isDma || chain.passes.size() == kLongestChain || !canHandOver(before.operation)) {
+    return false;
+  }
+  const ir::Value* value = before.node->result();
+  if (!value->hasOneUse() || value->uses().front().node != pass.node ||
+      !ownsBuffer(schedule.storage, value)) {
+    return false;
+  }
+  npu::FeatureMap* map = chainedMap(pass, value, target);
+  if (!map || !sameShape(*map, before.operation.ofm)) return false;
+  Chain longer = chain;
+  longer.passes.push_back(&pass);
+  longer.inputs += memoryInputs(schedule, pass).size() - 1;
+  longer.tables += npu::usesTableMemory(target, pass.operation.activation);
+  if (longer.inputs > kChainInputs || longer.tables > 1 || !haveCommonMicroblock(longer, target))
+    return false;
+  const auto number = static_cast<uint8_t>(chain.passes.size() - 1);
+  for (npu::FeatureMap* side : {&const_cast<Pass&>(before).operation.ofm, map}) {
+    side->storage = npu::Storage::Chained;
+    side->region = number;
+    side->base = {};
+  }
+  pass.follows = true;
+  schedule.chained.insert(value);
+  chain = std::move(longer);
+  return true;
+}
+
+}  // namespace
+
+void linkChains(Schedule& schedule) {
+  if (!schedule.machine.target->isU85() || schedule.passes.empty()) return;
+  Chain chain = startChain(schedule, schedule.passes.front());
+  for (size_t p = 1; p < schedule.passes.size(); ++p) {
+    if (!extendChain(schedule, chain, schedule.passes[p])) chain = startChain(schedule, schedule.passes[p]);
+  }
+}
+
+int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges) {
+  if (pass.isDma || pass.operation.kind != npu::OperationKind::Elementwise) return -1;
+  const ir::Value* result = pass.node->result();
+  if (schedule.chained.contains(result) || !ownsBuffer(schedule.storage, result)) return -1;
+  const auto index = static_cast<int32_t>(&pass - schedule.passes.data());
+  const Buffer& target = schedule.storage.buffer(result);
+  const auto resultBuffer = static_cast<size_t>(schedule.storage.access(result).buffer);
+  if (ranges[resultBuffer].first != index) return -1;
+  for (const ir::Value* value : memoryInputs(schedule, pass)) {
+    const int b = schedule.storage.access(value).buffer;
+    const Buffer& buffer = schedule.storage.buffer(value);
+    if (buffer.kind == BufferKind::Constant || ranges[static_cast<size_t>(b)].last != index) continue;
+    if (!ownsBuffer(schedule.storage, value) || buffer.layout != target.layout ||
+        buffer.shape != target.shape || buffer.elementBytes != target.elementBytes)
+      continue;
+    // A cache holds feature maps only: program inputs and outputs would keep them out of it.
+    if (schedule.machine.memory.spilling() && buffer.kind != target.kind) continue;
+    // Other members of the group may read it in another order, this pass at another place.
+    const Group& group = schedule.groups[static_cast<size_t>(pass.group)];
+    int reads = 0;
+    for (int32_t p = group.first; p <= group.last; ++p) {
+      for (const ir::Value* other : memoryInputs(schedule, schedule.passes[static_cast<size_t>(p)])) {
+        reads += schedule.storage.access(other).buffer == b;
+      }
+    }
+    if (reads == 1) return b;
+  }
+  return -1;
+}
+
+CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area) {
+  CascadeProblem problem;
+  problem.buffers.assign(ranges.begin(), ranges.end());
+  for (size_t b = 0; b < ranges.size(); ++b) {
+    if (schedule.buffers[b].area != area) problem.buffers[b].bytes = 0;
+  }
+  std::unordered_map<const ir::Node*, int32_t> passOf;
+  std::vector<int32_t> lastWriter(ranges.size(), -1);
+  for (size_t p = 0; p < schedule.passes.size(); ++p) {
+    const Pass& pass = schedule.passes[p];
+    const auto index = static_cast<int32_t>(p);
+    CascadePass facts;
+    facts.startsUnit = !pass.follows;
+    if (!pass.isDma && canStripe(pass.operation)) facts.operation = &pass.operation;
+    const auto producer = [&](const ir::Value* value) {
+      if (!value || !value->producer()) return -1;
+      const auto found = passOf.find(value->producer());
+      return found == passOf.end() ? -1 : found->second;
+    };
+    if (!pass.isDma) {
+      const OperationInputs inputs = operationInputs(pass.node, *schedule.machine.target);
+      facts.ifmProducer = producer(inputs.ifm);
+      facts.ifm2Producer = producer(inputs.ifm2);
+    }
+    for (const ir::Value* value : memoryInputs(schedule, pass)) {
+      const auto b = static_cast<size_t>(schedule.storage.access(value).buffer);
+      if (producer(value) < 0) facts.after = std::max(facts.after, lastWriter[b]);
+    }
+    const ir::Value* result = pass.node->result();
+    const Buffer& buffer = schedule.storage.buffer(result);
+    passOf[pass.node] = index;
+    lastWriter[static_cast<size_t>(schedule.storage.access(result).buffer)] = index;
+    if (!schedule.chained.contains(result)) {
+      facts.buffer = schedule.storage.access(result).buffer;
+      facts.rowBytes = buffer.planeBytes() / std::max<int64_t>(buffer.shape[1], 1);
+      if (ownsBuffer(schedule.storage, result) && buffer.kind == BufferKind::FeatureMap &&
+          !result->isGraphOutput()) {
+        facts.rollsUntil = index;
+      }
+      const int32_t dying = dyingInput(schedule, pass, ranges);
+      if (dying >= 0) facts.inPlaceBytes = roundUp(ranges[static_cast<size_t>(dying)].bytes, 16);
+    }
+    problem.passes.push_back(facts);
+  }
+  // The last reader of each rolling buffer; anything but a pass that reads rows keeps the map whole.
+  for (size_t p = 0; p < schedule.passes.size(); ++p) {
+    int32_t& until = problem.passes[p].rollsUntil;
+    if (until < 0) continue;
+    for (const ir::Use& use : schedule.passes[p].node->result()->uses()) {
+      const auto reader = passOf.find(use.node);
+      if (reader == passOf.end() || !problem.passes[static_cast<size_t>(reader->second)].operation) {
+        until = -1;
+        break;
+      }
+      until = std::max(until, reader->second);
+    }
+  }
+  return problem;
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight plans (weight_plan.hpp): a time line of kernels and transfers judges the choice of paths, and a
+// local search improves it. Transfers are started in the order in which they are needed, as early as the
+// engine and the memory are free.
+#include "compiler/schedule/weight_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/check.hpp"
+
+namespace carina::compiler {
+namespace {
+
+using npu::Cycles;
+
+constexpr int64_t kSmallestPiece = 1024;  // below, the latency of a transfer is all it costs
+constexpr int32_t kLookAhead = 64;        // groups
+constexpr size_t kBlocked = 8;            // copies without memory that others may overtake
+
+size_t index(WeightPath path) {
+  return static_cast<size_t>(path);
+}
+
+/// A copy in fast memory and who reads it.
+struct Copy {
+  size_t use = 0;                    // the first one
+  int32_t firstGroup = 0, last = 0;  // groups of the first and last use
+  int32_t first = 0;                 // from here on its memory is taken
+  int64_t bytes = 0, missing = 0;
+  Cycles arrival = 0;
+  std::vector<Fetch> fetches;
+};
+
+/// When kernels and transfers run, as npu::Timeline has them.
+class Clock {
+ public:
+  explicit Clock(const TransferSpeed& speed) : speed_(speed) {}
+
+  Cycles kernelEnd() const { return end_; }
+
+  void kernel(const PathCost& cost, Cycles weightsArrive) {
+    parser_ = std::max({parser_, before_, weightsArrive});
+    const Cycles start = std::max(parser_, end_);
+    before_ = end_;
+    end_ = std::max(start + cost.cycles, occupy(start, cost.port, cost.fastPort));
+  }
+
+  /// From when on the next transfer would have the way for itself.
+  Cycles transferStart() const {
+    const size_t limit = static_cast<size_t>(speed_.outstanding);
+    const Cycles free = transfers_.size() >= limit ? transfers_[transfers_.size() - limit] : 0;
+    return std::max({parser_, free, engine_, port_, fastPort_});
+  }
+
+  Cycles transfer(int64_t bytes) {
+    const size_t limit = static_cast<size_t>(speed_.outstanding);
+    if (transfers_.size() >= limit) parser_ = std::max(parser_, transfers_[transfers_.size() - limit]);
+    const Cycles start = std::max(parser_, engine_);
+    const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
+    const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
+    engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast));
+    transfers_.push_back(engine_);
+    return engine_;
+  }
+
+ private:
+  /// What shares a port takes turns; the end of the last turn.
+  Cycles occupy(Cycles start, Cycles constants, Cycles fast) {
+    Cycles end = start;
+    for (auto [port, busy] : {std::pair(&port_, constants), std::pair(&fastPort_, fast)}) {
+      if (busy == 0) continue;
+      *port = std::max(*port, start) + busy;
+      end = std::max(end, *port);
+    }
+    return end;
+  }
+
+  const TransferSpeed& speed_;
+  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0, fastPort_ = 0;
+  std::vector<Cycles> transfers_;  // ends
+};
+
+class Planner {
+ public:
+  explicit Planner(const WeightProblem& problem) : problem_(problem), useOf_(problem.groups.size(), -1) {
+    for (size_t u = 0; u < problem.uses.size(); ++u) {
+      useOf_[static_cast<size_t>(problem.uses[u].group)] = static_cast<int32_t>(u);
+    }
+  }
+
+  WeightPlan run() {
+    consider(initial(true));
+    if (problem_.copies && !best_.uses.empty()) return std::move(best_);
+    consider(initial(false));
+    consider(withoutCopies());
+    CARINA_CHECK(!best_.uses.empty(), "weights that are read in place always fit");
+    if (problem_.ahead) improve();
+    return std::move(best_);
+  }
+
+ private:
+  bool possible(size_t u, WeightPath path) const {
+    return problem_.uses[u].costs[index(path)].cycles != kNoPath;
+  }
+
+  /// Every use by itself: the fastest path there is memory for; copies first, or only where they are faster.
+  std::vector<WeightPath> initial(bool copies) const {
+    std::vector<int64_t> free = freeBytes();
+    std::vector<WeightPath> paths;
+    for (size_t u = 0; u < problem_.uses.size(); ++u) {
+      const WeightUse& use = problem_.uses[u];
+      WeightPath path = leastMemory(u);
+      const auto cycles = [&](WeightPath p) { return use.costs[index(p)].cycles; };
+      for (const WeightPath other : {WeightPath::Whole, WeightPath::Sliced}) {
+        if (!possible(u, other) || !fits(free, use, other)) continue;
+        if (possible(u, WeightPath::Direct) && !copies && cycles(WeightPath::Direct) <= cycles(other))
+          continue;
+        path = other;
+        break;
+      }
+      reserve(free, use, path, 1);
+      paths.push_back(path);
+    }
+    return paths;
+  }
+
+  std::vector<WeightPath> withoutCopies() const {
+    std::vector<WeightPath> paths;
+    for (size_t u = 0; u < problem_.uses.size(); ++u) paths.push_back(leastMemory(u));
+    return paths;
+  }
+
+  WeightPath leastMemory(size_t u) const {
+    if (possible(u, WeightPath::Direct)) return WeightPath::Direct;
+    return possible(u, WeightPath::Sliced) ? WeightPath::Sliced : WeightPath::Whole;
+  }
+
+  std::vector<int64_t> freeBytes() const {
+    std::vector<int64_t> free;
+    for (const WeightGroup& group : problem_.groups) free.push_back(group.freeBytes);
+    return free;
+  }
+
+  /// Memory of a use in its group and the one before it.
+  static std::pair<int64_t, int64_t> needs(const WeightUse& use, WeightPath path) {
+    if (path == WeightPath::Whole) return {use.bytes, use.bytes};
+    if (path == WeightPath::Sliced)
+      return {use.sliceBytes, use.slices > 1 ? 2 * use.sliceBytes : use.sliceBytes};
+    return {0, 0};
+  }
+  static bool fits(const std::vector<int64_t>& free, const WeightUse& use, WeightPath path) {
+    const auto [before, at] = needs(use, path);
+    const auto g = static_cast<size_t>(use.group);
+    return free[g] >= at && (g == 0 || free[g - 1] >= before);
+  }
+  static void reserve(std::vector<int64_t>& free, const WeightUse& use, WeightPath path, int64_t sign) {
+    const auto [before, at] = needs(use, path);
+    const auto g = static_cast<size_t>(use.group);
+    free[g] -= sign * at;
+    if (g > 0) free[g - 1] -= sign * before;
+  }
+
+  static bool available(const std::vector<int64_t>& free, int32_t first, int32_t last, int64_t bytes) {
+    for (int32_t g = std::max(first, 0); g <= last; ++g) {
+      if (free[static_cast<size_t>(g)] < bytes) return false;
+    }
+    return true;
+  }
+  static void take(std::vector<int64_t>& free, int32_t first, int32_t last, int64_t bytes) {
+    for (int32_t g = std::max(first, 0); g <= last; ++g) free[static_cast<size_t>(g)] -= bytes;
+  }
+
+  /// The copies of a choice of paths; nothing when they do not fit. `copyOf`: per use, index of its copy.
+  std::optional<std::vector<Copy>> copies(const std::vector<WeightPath>& paths, std::vector<int64_t>& free,
+                                          std::vector<int32_t>& copyOf) const {
+    for (size_t u = 0; u < paths.size(); ++u) reserve(free, problem_.uses[u], paths[u], 1);
+    // What has no choice may need more than there is.
+    for (size_t u = 0; u < paths.size(); ++u) {
+      const auto g = static_cast<size_t>(problem_.uses[u].group);
+      const bool choice = possible(u, WeightPath::Direct) && paths[u] != WeightPath::Direct;
+      if (choice && (free[g] < 0 || (g > 0 && free[g - 1] < 0))) return std::nullopt;
+    }
+    std::vector<Copy> result;
+    std::map<int32_t, size_t> latest;  // copy of each set
+    copyOf.assign(paths.size(), -1);
+    for (size_t u = 0; u < paths.size(); ++u) {
+      if (paths[u] != WeightPath::Whole) continue;
+      const WeightUse& use = problem_.uses[u];
+      const auto known = latest.find(use.set);
+      if (problem_.ahead && known != latest.end()) {
+        Copy& copy = result[known->second];
+        // Groups between the uses; that before the second one is taken already.
+        if (available(free, copy.last + 1, use.group - 2, use.bytes)) {
+          take(free, copy.last + 1, use.group - 2, use.bytes);
+          if (use.group - 1 <= copy.last) take(free, use.group - 1, use.group - 1, -use.bytes);
+          copy.last = use.group;
+          copyOf[u] = static_cast<int32_t>(known->second);
+          continue;
+        }
+      }
+      latest[use.set] = result.size();
+      copyOf[u] = static_cast<int32_t>(result.size());
+      result.push_back({u, use.group, use.group, use.group - 1, use.bytes, use.bytes, 0, {}});
+    }
+    return result;
+  }
+
+  void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) const {
+    copy.arrival = clock.transfer(bytes);
+    copy.fetches.push_back({during, copy.bytes - copy.missing, bytes});
+    copy.missing -= bytes;
+  }
+
+  std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths) const {
+    std::vector<int64_t> free = freeBytes();
+    std::vector<int32_t> copyOf;
+    auto copies = this->copies(paths, free, copyOf);
+    if (!copies) return std::nullopt;
+    Clock clock(problem_.speed);
+    const auto count = static_cast<int32_t>(problem_.groups.size());
+    size_t next = 0;  // the first copy that is not complete
+    Cycles firstSlice = 0;
+    for (int32_t g = -1; g < count; ++g) {
+      Cycles last = 0;  // when the group's last operation starts
+      if (g >= 0) {
+        const WeightGroup& group = problem_.groups[static_cast<size_t>(g)];
+        const int32_t u = useOf_[static_cast<size_t>(g)];
+        if (u < 0) {
+          if (group.cycles > group.last) clock.kernel({group.cycles - group.last}, 0);
+          clock.kernel({group.last, group.port, group.fastPort}, 0);
+        } else {
+          const auto at = static_cast<size_t>(u);
+          const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
+          if (paths[at] == WeightPath::Sliced) {
+            slices(clock, problem_.uses[at], cost, firstSlice);
+          } else {
+            const int32_t copy = copyOf[at];
+            clock.kernel(cost, copy >= 0 ? (*copies)[static_cast<size_t>(copy)].arrival : 0);
+          }
+        }
+        last = clock.kernelEnd();
+      }
+      // What the next group needs, whatever it takes.
+      const int32_t following = g + 1 < count ? useOf_[static_cast<size_t>(g + 1)] : -1;
+      if (following >= 0) {
+        const auto at = static_cast<size_t>(following);
+        if (paths[at] == WeightPath::Sliced) {
+          firstSlice = clock.transfer(problem_.uses[at].sliceBytes);
+        } else if (copyOf[at] >= 0) {
+          Copy& copy = (*copies)[static_cast<size_t>(copyOf[at])];
+          if (copy.missing > 0) fetch(clock, copy, g, copy.missing);
+        }
+      }
+      while (next < copies->size() && (*copies)[next].missing == 0) ++next;
+      if (problem_.ahead && g >= 0) fetchAhead(clock, *copies, next, free, g, last);
+    }
+    return planOf(paths, *copies, copyOf, clock.kernelEnd());
+  }
+
+  static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, Cycles arrival) {
+    for (int32_t s = 0; s < use.slices; ++s) {
+      clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, arrival);
+      if (s + 1 < use.slices) arrival = clock.transfer(use.sliceBytes);
+    }
+  }
+
+  /// Pieces that arrive before the group ends, in the order in which they are needed.
+  void fetchAhead(Clock& clock, std::vector<Copy>& copies, size_t next, std::vector<int64_t>& free, int32_t g,
+                  Cycles until) const {
+    size_t blocked = 0;
+    for (size_t c = next; c < copies.size() && blocked < kBlocked; ++c) {
+      Copy& copy = copies[c];
+      if (copy.missing == 0) continue;
+      if (copy.firstGroup > g + kLookAhead) return;
+      if (copy.fetches.empty() && !available(free, g, copy.firstGroup - 2, copy.bytes)) {
+        ++blocked;
+        continue;
+      }
+      const auto room =
+          static_cast<int64_t>(static_cast<double>(until - clock.transferStart() - problem_.speed.latency) /
+                               problem_.speed.cyclesPerByte);
+      const int64_t bytes = std::min(copy.missing, room / 16 * 16);
+      if (bytes < std::min(copy.missing, kSmallestPiece)) return;
+      if (copy.fetches.empty()) {
+        take(free, g, copy.firstGroup - 2, copy.bytes);
+        copy.first = g;
+      }
+      fetch(clock, copy, g, bytes);
+    }
+  }
+
+  static WeightPlan planOf(const std::vector<WeightPath>& paths, std::vector<Copy>& copies,
+                           const std::vector<int32_t>& copyOf, Cycles cycles) {
+    WeightPlan plan;
+    plan.cycles = cycles;
+    plan.uses.resize(paths.size());
+    for (size_t u = 0; u < paths.size(); ++u) {
+      plan.uses[u].path = paths[u];
+      if (copyOf[u] < 0) continue;
+      Copy& copy = copies[static_cast<size_t>(copyOf[u])];
+      if (copy.use != u) {
+        plan.uses[u].copyOf = static_cast<int32_t>(copy.use);
+        continue;
+      }
+      plan.uses[u].liveFirst = copy.first;
+      plan.uses[u].liveLast = copy.last;
+      plan.uses[u].fetches = copy.fetches;
+    }
+    return plan;
+  }
+
+  bool consider(const std::vector<WeightPath>& paths) {
+    auto plan = simulate(paths);
+    if (!plan || (!best_.uses.empty() && plan->cycles >= best_.cycles)) return false;
+    best_ = std::move(*plan);
+    paths_ = paths;
+    return true;
+  }
+
+  /// Other paths, use by use, as long as they help.
+  void improve() {
+    int64_t budget = std::clamp<int64_t>(200'000 / static_cast<int64_t>(problem_.groups.size() + 1), 16, 400);
+    for (bool better = true; better && budget > 0;) {
+      better = false;
+      for (size_t u = 0; u < problem_.uses.size() && budget > 0; ++u) {
+        for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole, WeightPath::Sliced}) {
+          if (path == paths_[u] || !possible(u, path)) continue;
+          std::vector<WeightPath> changed = paths_;
+          changed[u] = path;
+          --budget;
+          better |= consider(changed);
+        }
+        // All that read the same bytes together: the first copy pays for the others.
+        for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole}) {
+          std::vector<WeightPath> changed = paths_;
+          int32_t alike = 0;
+          for (size_t v = u; v < problem_.uses.size(); ++v) {
+            if (problem_.uses[v].set != problem_.uses[u].set || !possible(v, path)) continue;
+            changed[v] = path;
+            ++alike;
+          }
+          if (alike < 2 || changed == paths_) continue;
+          --budget;
+          better |= consider(changed);
+        }
+      }
+    }
+  }
+
+  const WeightProblem& problem_;
+  std::vector<int32_t> useOf_;  // per group
+  WeightPlan best_;
+  std::vector<WeightPath> paths_;  // of the best plan
+};
+
+}  // namespace
+
+WeightPlan planWeights(const WeightProblem& problem) {
+  if (problem.uses.empty()) return {};
+  return Planner(problem).run();
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight and scale streams (weight_streams.hpp). Layout in memory: ethosu-weights 6; records:
+// ethosu-weights 5.
+#include "compiler/schedule/weight_streams.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <string_view>
+
+#include "compiler/dialect/npu_ir.hpp"
+#include "npu/weights/scale_records.hpp"
+
+namespace carina::compiler {
+namespace {
+
+void alignTo16(std::vector<std::byte>& out) {
+  out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16)));
+}
+
+npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& target) {
+  npu::WeightOrder order;
+  order.ethosU85 = target.isU85();
+  order.macs = target.macs;
+  order.streams = target.weightStreams;
+  order.ofmUblockDepth = op.microblock.c;
+  order.ofmBlockDepth = op.block.c;
+  order.sparse = op.weights->sparse;
+  order.traversal = op.kind == npu::OperationKind::Depthwise ? npu::WeightTraversal::Depthwise
+                    : op.weights->traversal == npu::Traversal::PartKernelFirst
+                        ? npu::WeightTraversal::PartKernelFirst
+                        : npu::WeightTraversal::DepthFirst;
+  order.ifmBits = npu::elementBytes(op.ifm.type) * 8;
+  order.strideX = op.kernel.strideX;
+  order.strideY = op.kernel.strideY;
+  order.dilationX = op.kernel.dilationX;
+  order.dilationY = op.kernel.dilationY;
+  return order;
+}
+
+/// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved
+/// where the field is short (never across the shift where double rounding begins).
+std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu::ScaleFormat format) {
+  const int bits = format == npu::ScaleFormat::U55 ? 32 : format == npu::ScaleFormat::U85 ? 31 : 15;
+  if (shift == 0 && multiplier == 1) {
+    const int64_t unit = std::min(bits - 1, 30);
+    return {int64_t{1} << unit, unit};
+  }
+  while (multiplier >= int64_t{1} << bits && multiplier % 2 == 0 && shift > 0 && shift != 32) {
+    multiplier /= 2;
+    --shift;
+  }
+  return {multiplier, shift};
+}
+
+}  // namespace
+
+bool canBeSparse(const ir::Node* node) {
+  const Tensor& weight = node->operand(1)->constant();
+  const auto zeroPoints = node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
+  const int64_t depth = weight.dim(3), rows = weight.numElements() / depth;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t channel = row / (rows / weight.dim(0));
+    const int64_t zero = zeroPoints[zeroPoints.size() > 1 ? static_cast<size_t>(channel) : 0];
+    for (int64_t c = 0, used = 0; c < depth; ++c) {
+      if (c % 4 == 0) used = 0;
+      const int64_t value = weight.integerAt(row * depth + c) - zero;
+      used += value != 0;
+      if (used > 2 || std::abs(value) > 127) return false;
+    }
+  }
+  return true;
+}
+
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
+                                 npu::DepthSlice channels, const npu::Target& target) {
+  const bool depthwise = op.kind == npu::OperationKind::Depthwise;
+  const Tensor& weight = node->operand(1)->constant();
+  const Tensor& bias = node->operand(2)->constant();
+  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+  std::vector<int32_t> zeroPoints;
+  for (const int64_t z : node->attributeAs<ir::Ints>(node->def().attributes.size() - 1)) {
+    zeroPoints.push_back(static_cast<int32_t>(z));
+  }
+  const auto dim = [&](int64_t i) { return static_cast<int32_t>(weight.dim(i)); };
+  const npu::WeightShape shape = depthwise ? npu::WeightShape{dim(2), dim(0), dim(1), 1}
+                                           : npu::WeightShape{dim(0), dim(1), dim(2), dim(3)};
+  const npu::WeightView view =
+      depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
+                : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
+  const npu::WeightOrder order = weightOrder(op, target);
+  CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
+
+  const npu::ScaleFormat format = npu::scaleFormat(target, op.accumulator);
+  std::vector<npu::ScaleRecord> records;
+  for (int32_t c = 0; c < channels.depth; ++c) {
+    const auto channel = static_cast<size_t>(channels.offset + c);
+    const size_t s = stage.perChannel() ? channel : 0;
+    const auto [multiplier, shift] = hardwareScale(stage.multipliers[s], stage.shifts[s], format);
+    records.push_back({bias.integerAt(static_cast<int64_t>(channel)), static_cast<uint32_t>(multiplier),
+                       static_cast<uint8_t>(shift)});
+  }
+  CARINA_TRY(const auto scales, npu::encodeScales(records, target, format, op.microblock.c));
+
+  EncodedSlice slice;
+  slice.channels = channels;
+  slice.streams = *op.weights;
+  const auto append = [&slice](const std::vector<uint8_t>& stream) {
+    const npu::AddressRange range{slice.bytes.size(), stream.size()};
+    for (const uint8_t byte : stream) slice.bytes.push_back(static_cast<std::byte>(byte));
+    alignTo16(slice.bytes);
+    return range;
+  };
+  // Each core's records lie before its weights; the decoders of U85 share one set of records.
+  for (size_t s = 0; s < std::max(scales.size(), encoded.streams.size()); ++s) {
+    if (s < scales.size()) slice.streams.scales[s] = append(scales[s]);
+    if (s < encoded.streams.size()) slice.streams.weights[s] = append(encoded.streams[s]);
+  }
+  return slice;
+}
+
+WeightContents::WeightContents(const std::vector<const ir::Node*>& nodes) {
+  struct Content {
+    const ir::Node* first;
+    int32_t number;
+  };
+  const auto bytesOf = [](const ir::Node* node, size_t operand) {
+    return node->operand(operand)->constant().bytes();
+  };
+  const auto sameBytes = [&](const ir::Node* a, const ir::Node* b, size_t operand) {
+    const ByteSpan first = bytesOf(a, operand), second = bytesOf(b, operand);
+    return first.size() == second.size() &&
+           (first.data() == second.data() || std::equal(first.begin(), first.end(), second.begin()));
+  };
+  const auto zeroPoints = [](const ir::Node* node) -> const ir::Ints& {
+    return node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
+  };
+  std::unordered_multimap<size_t, Content> known;
+  for (const ir::Node* node : nodes) {
+    const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+    size_t hash = 0;
+    const auto add = [&hash](const void* data, size_t bytes) {
+      const std::string_view text(static_cast<const char*>(data), bytes);
+      hash = (hash ^ std::hash<std::string_view>()(text)) * size_t{0x9e3779b97f4a7c15};
+    };
+    const auto addInts = [&add](const ir::Ints& values) {
+      add(values.data(), values.size() * sizeof(int64_t));
+    };
+    for (const size_t operand : {size_t{1}, size_t{2}})
+      add(bytesOf(node, operand).data(), bytesOf(node, operand).size());
+    addInts(stage.multipliers);
+    addInts(stage.shifts);
+    addInts(zeroPoints(node));
+    int32_t number = -1;
+    const auto [first, last] = known.equal_range(hash);
+    for (auto it = first; it != last && number < 0; ++it) {
+      const ir::Node* other = it->second.first;
+      const npu_ir::OutputStage otherStage = npu_ir::outputStage(other);
+      if (other->operand(1)->type == node->operand(1)->type && otherStage.multipliers == stage.multipliers &&
+          otherStage.shifts == stage.shifts && zeroPoints(other) == zeroPoints(node) &&
+          sameBytes(node, other, 1) && sameBytes(node, other, 2)) {
+        number = it->second.number;
+      }
+    }
+    if (number < 0) {
+      number = static_cast<int32_t>(known.size());
+      known.emplace(hash, Content{node, number});
+    }
+    numbers_.emplace(node, number);
+  }
+}
+
+int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op) {
+  const npu::WeightOrder order = weightOrder(op, target_);
+  std::vector<Member>& members = members_[contents_.of(node)];
+  for (const Member& member : members) {
+    if (member.order == order) return member.set;
+  }
+  members.push_back({order, count_});
+  return count_++;
+}
+
+int64_t estimateEncodedBytes(const ir::Node* node) {
+  const ir::Value* weight = node->operand(1);
+  return roundUp(weight->numElements() + npu::kScaleRecordBytes * node->operand(2)->numElements() + 64, 16);
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight and scale streams of one operation, slice by slice, as they lie in the constants.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
+#include "npu/weights/weight_codec.hpp"
+
+namespace carina::compiler {
+
+/// One slice of output channels: its bytes (records and streams, each at a multiple of 16) and where they lie
+/// in it.
+struct EncodedSlice {
+  npu::DepthSlice channels;
+  std::vector<std::byte> bytes;
+  npu::WeightStreams streams;  // addresses relative to the start of bytes
+};
+
+/// Whether the weights of a CONV node are 2:4 sparse as Ethos-U85 takes them: of four input channels at most
+/// two that count, none beyond -127..127. All kernels of up to two input channels are.
+bool canBeSparse(const ir::Node* node);
+
+/// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
+Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
+                                 npu::DepthSlice channels, const npu::Target& target);
+
+/// Numbers CONV and DEPTHWISE nodes alike whose weights, biases, scales and zero points are equal.
+class WeightContents {
+ public:
+  WeightContents() = default;
+  explicit WeightContents(const std::vector<const ir::Node*>& nodes);
+
+  int32_t of(const ir::Node* node) const { return numbers_.at(node); }
+
+ private:
+  std::unordered_map<const ir::Node*, int32_t> numbers_;
+};
+
+/// Numbers weights whose streams are equal alike.
+class StreamSets {
+ public:
+  StreamSets(const npu::Target& target, const WeightContents& contents)
+      : target_(target), contents_(contents) {}
+
+  /// The set of a CONV or DEPTHWISE node with the block and traversal of `op`; sets count from 0.
+  int32_t indexOf(const ir::Node* node, const npu::KernelOperation& op);
+
+ private:
+  struct Member {
+    npu::WeightOrder order;
+    int32_t set;
+  };
+  const npu::Target& target_;
+  const WeightContents& contents_;
+  std::unordered_map<int32_t, std::vector<Member>> members_;  // by contents
+  int32_t count_ = 0;
+};
+
+/// Encoded bytes to expect, without encoding.
+int64_t estimateEncodedBytes(const ir::Node* node);
+
+}  // namespace carina::compiler

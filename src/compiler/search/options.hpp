@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may ask of the compiler.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace carina::compiler {
+
+/// Performance: fewest cycles; cascades only where the arena would not fit otherwise. Size: the smallest
+/// arena.
+enum class Optimize : uint8_t { Performance, Size };
+
+struct Options {
+  int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
+  Optimize optimize = Optimize::Performance;
+  bool records = true;  // fill CompiledProgram::operations
+  /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for
+  /// --dump-after.
+  std::function<void(std::string_view, const std::function<std::string()>&)> dump;
+};
+
+}  // namespace carina::compiler

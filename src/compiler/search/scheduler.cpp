@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order, lifetimes, cascades, areas and addresses of a schedule (scheduler.hpp).
+#include "compiler/search/scheduler.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "compiler/emit/emit.hpp"
+#include "compiler/schedule/block_search.hpp"
+#include "compiler/schedule/operation_builder.hpp"
+#include "compiler/schedule/pass_links.hpp"
+#include "npu/isa/blockconfig.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// What a plain dedicated cache holds at most: the fast scratch of the common runner.
+constexpr int64_t kDefaultCacheBytes = 384 * 1024;
+
+/// How hard to look for a dense packing: for the program, and for a try that does not fit at once.
+constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
+
+}  // namespace
+
+int64_t cacheLimit(const npu::Machine& machine) {
+  return machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefaultCacheBytes;
+}
+
+Status Scheduler::prepare() {
+  CARINA_TRY(result_.storage, assignStorage(graph_, true));
+  addPasses();
+  std::vector<const ir::Node*> convolutions;
+  for (const Pass& pass : result_.passes) {
+    if (isConvolution(pass)) convolutions.push_back(pass.node);
+  }
+  contents_ = std::make_shared<const WeightContents>(convolutions);
+  linkChains(result_);
+  separateGroups();
+  findLifetimes();
+  return {};
+}
+
+Status Scheduler::choose(const Limits& limits) {
+  limits_ = limits;
+  chooseAreas();
+  if (limits_.cascades) {
+    CARINA_RETURN_IF_ERROR(chooseCascades(*limits_.cascades));
+    findLifetimes();
+    chooseAreas();
+  }
+  CARINA_RETURN_IF_ERROR(chooseBlocks());
+  if (mode().slowConstants()) CARINA_RETURN_IF_ERROR(chooseWeightPaths());
+  return {};
+}
+
+Result<npu::Cycles> Scheduler::expectedCycles() {
+  for (Pass& pass : result_.passes) expectSlices(pass);
+  addConstants();
+  CARINA_RETURN_IF_ERROR(allocate(true));
+  npu::Timeline timeline(result_.machine);
+  for (const EmittedOperation& emitted : emit(result_)) timeline.add(emitted.operation, 0);
+  return timeline.total();
+}
+
+int64_t Scheduler::mapBytes() const {
+  std::vector<LiveRange> ranges;
+  for (const Placement& placement : result_.buffers) {
+    if (placement.area == fastArea() && placement.live.bytes > 0) ranges.push_back(placement.live);
+  }
+  return packingLowerBound(ranges);
+}
+
+Result<Schedule> Scheduler::finish() {
+  for (Pass& pass : result_.passes) pass.slices.clear();
+  result_.constants = {};
+  CARINA_RETURN_IF_ERROR(encodeWeights());
+  addConstants();
+  CARINA_RETURN_IF_ERROR(allocate(false));
+  return std::move(result_);
+}
+
+void Scheduler::addPasses() {
+  for (const ir::Node* node : graph_.nodes()) {
+    if (ir::isa<npu_ir::View>(node) || ir::isa<npu_ir::Join>(node)) continue;
+    Pass pass;
+    pass.node = node;
+    pass.isDma = !npu_ir::hasOutputStage(node);
+    if (!pass.isDma) {
+      pass.operation = buildOperation(node, result_.storage, target_);
+      chooseUnit(pass.operation);
+    }
+    pass.canBeSparse = target_.isU85() && ir::isa<npu_ir::Conv>(node) && canBeSparse(node);
+    result_.passes.push_back(std::move(pass));
+  }
+}
+
+void Scheduler::chooseUnit(npu::KernelOperation& op) const {
+  const auto product = asProduct(op, target_);
+  if (!product) return;
+  npu::TimingContext context;
+  context.machine = &result_.machine;
+  context.ifm = context.ofm = fastArea();
+  const auto cycles = [&](const npu::KernelOperation& candidate) {
+    const auto chosen = blocks_->choose({&candidate, 1}, {&context, 1}, false);
+    return chosen.ok() ? chosen->cost.total : std::numeric_limits<npu::Cycles>::max();
+  };
+  if (cycles(*product) <= cycles(op)) op = *product;
+}
+
+std::vector<LiveRange> Scheduler::passRanges() const {
+  std::vector<LiveRange> ranges(result_.storage.buffers.size());
+  const auto end = static_cast<int32_t>(result_.passes.size());
+  const auto touch = [&](const ir::Value* value, int32_t pass) {
+    if (result_.chained.contains(value)) return;
+    const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
+    LiveRange& live = ranges[b];
+    if (live.bytes == 0) live = {result_.storage.buffers[b].bytes, pass, pass};
+    live.first = std::min(live.first, pass);
+    live.last = std::max(live.last, pass);
+  };
+  for (const ir::Value* input : graph_.inputs()) touch(input, -1);
+  for (int32_t i = 0; i < end; ++i) {
+    const Pass& pass = result_.passes[static_cast<size_t>(i)];
+    for (const ir::Value* value : memoryInputs(result_, pass)) touch(value, i);
+    touch(pass.node->result(), i);
+  }
+  for (const ir::Value* output : graph_.outputs()) touch(output, end);
+  return ranges;
+}
+
+void Scheduler::findLifetimes() {
+  const std::vector<LiveRange> ranges = passRanges();
+  result_.buffers.assign(ranges.size(), {});
+  const auto group = [&](int32_t pass) {
+    if (pass < 0) return -1;
+    return pass < static_cast<int32_t>(result_.passes.size())
+               ? result_.passes[static_cast<size_t>(pass)].group
+               : static_cast<int32_t>(result_.groups.size());
+  };
+  for (size_t b = 0; b < ranges.size(); ++b) {
+    Placement& placement = result_.buffers[b];
+    placement.bytes = ranges[b].bytes;
+    placement.live = {ranges[b].bytes, group(ranges[b].first), group(ranges[b].last)};
+    if (result_.storage.buffers[b].kind == BufferKind::Constant) {
+      placement.live.bytes = 0;
+      placement.area = npu::Area::Constants;
+    }
+  }
+  rollBuffers();
+  takeOver(ranges);
+}
+
+void Scheduler::rollBuffers() {
+  for (size_t g = 0; g < result_.groups.size(); ++g) {
+    const Group& group = result_.groups[g];
+    if (group.rows == 0) continue;
+    const auto plan = planStripes(stripedPasses(problem_, group), group.rows);
+    CARINA_CHECK(plan, "a chosen cascade has a plan");
+    result_.stripes[g] = plan->stripes;
+    for (Stripe& stripe : result_.stripes[g]) {
+      stripe.pass += group.first;
+      Pass& pass = result_.passes[static_cast<size_t>(stripe.pass)];
+      pass.stripeRows = std::max(pass.stripeRows, stripe.end - stripe.begin);
+    }
+    for (int32_t p = group.first; p <= group.last; ++p) {
+      const CascadePass& member = problem_.passes[static_cast<size_t>(p)];
+      const int32_t held = plan->held[static_cast<size_t>(p - group.first)];
+      if (member.buffer < 0 || member.rollsUntil < 0 || member.rollsUntil > group.last) continue;
+      if (held >= member.operation->ofm.height) continue;
+      Placement& placement = result_.buffers[static_cast<size_t>(member.buffer)];
+      placement.heldRows = held;
+      placement.bytes = placement.live.bytes = member.rowBytes * held;
+    }
+  }
+}
+
+void Scheduler::takeOver(const std::vector<LiveRange>& ranges) {
+  for (const Pass& pass : result_.passes) {
+    if (result_.groups[static_cast<size_t>(pass.group)].rows > 0) continue;
+    const int32_t from = dyingInput(result_, pass, ranges);
+    if (from < 0) continue;
+    int32_t root = from;
+    while (result_.buffers[static_cast<size_t>(root)].takesOver >= 0) {
+      root = result_.buffers[static_cast<size_t>(root)].takesOver;
+    }
+    Placement& result =
+        result_.buffers[static_cast<size_t>(result_.storage.access(pass.node->result()).buffer)];
+    LiveRange& live = result_.buffers[static_cast<size_t>(root)].live;
+    live.last = std::max(live.last, result.live.last);
+    result.live.bytes = 0;
+    result.takesOver = root;
+  }
+}
+
+void Scheduler::separateGroups() {
+  result_.groups.clear();
+  for (int32_t p = 0; p < static_cast<int32_t>(result_.passes.size()); ++p) {
+    if (result_.passes[static_cast<size_t>(p)].follows) {
+      result_.groups.back().last = p;
+    } else {
+      result_.groups.push_back({p, p, 0});
+    }
+  }
+  assignGroups();
+}
+
+void Scheduler::assignGroups() {
+  result_.stripes.assign(result_.groups.size(), {});
+  for (size_t g = 0; g < result_.groups.size(); ++g) {
+    for (int32_t p = result_.groups[g].first; p <= result_.groups[g].last; ++p) {
+      result_.passes[static_cast<size_t>(p)].group = static_cast<int32_t>(g);
+    }
+  }
+}
+
+Status Scheduler::chooseCascades(int64_t limit) {
+  // Blocks of the whole passes tell what they cost.
+  const npu::Area area = limits_.cascadesInCache ? npu::Area::Cache : npu::Area::Arena;
+  if (limits_.cascadesInCache) {
+    const std::vector<bool> cacheable = mayBeCached();
+    for (size_t b = 0; b < cacheable.size(); ++b) {
+      if (cacheable[b]) result_.buffers[b].area = area;
+    }
+  }
+  for (Pass& pass : result_.passes) pass.staged = isConvolution(pass) && mode().slowConstants();
+  CARINA_RETURN_IF_ERROR(chooseBlocks());
+  problem_ = cascadeProblem(result_, passRanges(), area);
+  for (size_t p = 0; p < problem_.passes.size(); ++p) {
+    const Pass& pass = result_.passes[p];
+    if (!isConvolution(pass) || !mode().slowConstants()) continue;
+    const int64_t bytes = estimateEncodedBytes(pass.node);
+    problem_.passes[p].stagedWhole = bytes;
+    problem_.passes[p].stagedBytes = std::min(bytes, 2 * slicedBytes(pass));
+  }
+  if (limits_.cascadesInCache) {
+    // Outside of cascades, weights need no copy.
+    for (CascadePass& pass : problem_.passes) pass.stagedBytes = 0;
+  } else if (mode().spilling()) {
+    // Staged weights lie in the cache.
+    for (CascadePass& pass : problem_.passes) pass.stagedBytes = pass.stagedWhole = 0;
+  }
+  problem_.cycles = [this](int32_t p, int32_t rows) { return estimatedCycles(p, rows); };
+  result_.groups = chooseGroups(problem_, limit).groups;
+  assignGroups();
+  return {};
+}
+
+void Scheduler::chooseAreas() {
+  for (Pass& pass : result_.passes) {
+    pass.staged = isConvolution(pass) && mode().slowConstants() && (!limits_.ahead || inCascade(pass));
+  }
+  for (Placement& placement : result_.buffers) {
+    if (placement.area == npu::Area::Cache) placement.area = npu::Area::Arena;
+  }
+  if (!mode().spilling()) return;
+  // Busiest bytes first; whatever still packs beside the staged weights stays.
+  std::vector<int64_t> traffic(result_.buffers.size());
+  for (const Pass& pass : result_.passes) {
+    const auto count = [&](const ir::Value* value) {
+      if (result_.chained.contains(value)) return;
+      traffic[rootBuffer(value)] += value->numElements() * dtypeSize(value->dtype());
+    };
+    for (const ir::Value* value : memoryInputs(result_, pass)) count(value);
+    count(pass.node->result());
+  }
+  const std::vector<bool> cacheable = mayBeCached();
+  std::vector<size_t> order;
+  for (size_t b = 0; b < result_.buffers.size(); ++b) {
+    if (cacheable[b]) order.push_back(b);
+  }
+  // Which order packs best depends on the network: the one that keeps most traffic in the cache wins.
+  const int64_t limit = limits_.maps;
+  std::vector<size_t> best;
+  int64_t mostKept = -1;
+  const auto consider = [&](const auto& value) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
+    // By live bytes: gaps that packing leaves are up to the limit's margin.
+    std::vector<int64_t> free(result_.groups.size(), limit);
+    const auto inside = [&](const LiveRange& range, const auto& visit) {
+      const auto end = std::min<size_t>(static_cast<size_t>(range.last) + 1, free.size());
+      for (auto g = static_cast<size_t>(std::max(range.first, 0)); g < end; ++g) visit(free[g]);
+    };
+    for (const LiveRange& range : stagingEstimate())
+      inside(range, [&](int64_t& left) { left -= range.bytes; });
+    std::vector<size_t> chosen;
+    int64_t kept = 0;
+    for (const size_t b : order) {
+      const LiveRange& range = result_.buffers[b].live;
+      bool fits = true;
+      inside(range, [&](int64_t left) { fits &= left >= roundUp(range.bytes, 16); });
+      if (!fits) continue;
+      inside(range, [&](int64_t& left) { left -= roundUp(range.bytes, 16); });
+      chosen.push_back(b);
+      kept += traffic[b];
+    }
+    if (kept > mostKept) {
+      mostKept = kept;
+      best = std::move(chosen);
+    }
+  };
+  const auto bytes = [&](size_t b) { return static_cast<double>(result_.buffers[b].live.bytes); };
+  const auto moved = [&](size_t b) { return static_cast<double>(traffic[b]); };
+  consider([&](size_t b) {
+    const LiveRange& live = result_.buffers[b].live;
+    return moved(b) / (bytes(b) * (live.last - live.first + 1));
+  });
+  consider([&](size_t b) { return moved(b) / bytes(b); });
+  consider([&](size_t b) { return moved(b); });
+  for (const size_t b : best) result_.buffers[b].area = npu::Area::Cache;
+}
+
+size_t Scheduler::rootBuffer(const ir::Value* value) const {
+  const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
+  const int32_t root = result_.buffers[b].takesOver;
+  return root >= 0 ? static_cast<size_t>(root) : b;
+}
+
+std::vector<bool> Scheduler::mayBeCached() const {
+  std::vector<bool> may(result_.buffers.size());
+  for (size_t b = 0; b < may.size(); ++b) {
+    may[b] = result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].live.bytes > 0;
+  }
+  for (size_t b = 0; b < may.size(); ++b) {
+    const int32_t root = result_.buffers[b].takesOver;
+    if (root >= 0 && result_.storage.buffers[b].kind != BufferKind::FeatureMap)
+      may[static_cast<size_t>(root)] = false;
+  }
+  return may;
+}
+
+bool Scheduler::inCascade(const Pass& pass) const {
+  return !result_.groups.empty() && result_.groups[static_cast<size_t>(pass.group)].rows > 0;
+}
+
+void Scheduler::addConstants() {
+  for (Pass& pass : result_.passes) {
+    if (pass.isDma) continue;
+    const npu_ir::OutputStage stage = npu_ir::outputStage(pass.node);
+    if (!stage.table) continue;
+    const Tensor& table = stage.table->constant();
+    pass.table = result_.constants.add(table.bytes());
+    pass.tableBytes = table.numBytes();
+  }
+  for (size_t b = 0; b < result_.buffers.size(); ++b) {
+    const Buffer& buffer = result_.storage.buffers[b];
+    if (buffer.kind != BufferKind::Constant || result_.buffers[b].bytes == 0) continue;
+    result_.buffers[b].address = result_.constants.add(buffer.root->constant().bytes());
+  }
+}
+
+Status Scheduler::allocate(bool trying) {
+  const int attempts = trying ? 0 : kPackingAttempts;
+  addStaging();
+  while (true) {
+    std::vector<Placement*> inArena, inCache;
+    const auto sort = [&](Placement& placement) {
+      if (placement.live.bytes == 0) return;
+      if (placement.area == npu::Area::Arena) inArena.push_back(&placement);
+      if (placement.area == npu::Area::Cache) inCache.push_back(&placement);
+    };
+    for (Placement& placement : result_.buffers) sort(placement);
+    for (Placement& placement : result_.staging) sort(placement);
+    const int64_t limit = mode().spilling() ? cacheLimit(result_.machine) : 0;
+    // Where there are other tries, one of them fits better than what is left of this one.
+    const bool mayEvict = !trying && !limits_.ahead;
+    if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
+    result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
+    result_.cacheBytes = place(inCache, limit, attempts);
+    if (trying && limit > 0 && result_.cacheBytes > limit)
+      result_.cacheBytes = place(inCache, limit, kTryAttempts);
+    if (limit == 0 || result_.cacheBytes <= limit) break;
+    if (!mayEvict || !evict()) {
+      return fail("staged weights need {} bytes of fast memory, {} has {}", result_.cacheBytes, mode().name,
+                  limit)
+          .withRemedy("choose a memory mode with a larger cache");
+    }
+  }
+  for (Placement& placement : result_.buffers) {
+    if (placement.takesOver < 0) continue;
+    const Placement& root = result_.buffers[static_cast<size_t>(placement.takesOver)];
+    placement.area = root.area;
+    placement.address = root.address;
+  }
+  return {};
+}
+
+std::vector<Placement*> Scheduler::cachedMaps() {
+  std::vector<Placement*> cached;
+  for (Placement& placement : result_.buffers) {
+    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) cached.push_back(&placement);
+  }
+  std::stable_sort(cached.begin(), cached.end(),
+                   [](const Placement* a, const Placement* b) { return a->bytes > b->bytes; });
+  return cached;
+}
+
+bool Scheduler::evictBeyond(int64_t limit) {
+  const std::vector<Placement*> maps = cachedMaps();
+  std::vector<LiveRange> others;
+  for (const Placement& placement : result_.staging) {
+    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) others.push_back(placement.live);
+  }
+  const auto fitsWithout = [&](size_t evicted) {
+    std::vector<LiveRange> left = others;
+    for (size_t i = evicted; i < maps.size(); ++i) left.push_back(maps[i]->live);
+    return packingLowerBound(left) <= limit;
+  };
+  // The fewest that must go: with more of them gone, the rest never needs more.
+  size_t low = 0, high = maps.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (fitsWithout(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  for (size_t i = 0; i < low; ++i) maps[i]->area = npu::Area::Arena;
+  return low > 0;
+}
+
+bool Scheduler::evict() {
+  const std::vector<Placement*> maps = cachedMaps();
+  if (maps.empty()) return false;
+  maps.front()->area = npu::Area::Arena;
+  return true;
+}
+
+int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts) {
+  std::vector<LiveRange> ranges;
+  for (const Placement* placement : placements) ranges.push_back(placement->live);
+  const Packing packing = pack(ranges, target, attempts);
+  for (size_t i = 0; i < placements.size(); ++i) placements[i]->address = packing.addresses[i];
+  return packing.bytes;
+}
+
+}  // namespace carina::compiler

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// One try at a schedule within given limits: what search.cpp searches among.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compiler/schedule/block_memo.hpp"
+#include "compiler/schedule/schedule.hpp"
+#include "compiler/search/options.hpp"
+
+namespace carina::compiler {
+
+/// Bytes that a dedicated cache may hold.
+int64_t cacheLimit(const npu::Machine& machine);
+
+/// What one try may take.
+struct Limits {
+  /// Look for cascades that keep the arena within so many bytes (0: the least), or all feature maps within so
+  /// many bytes of a dedicated cache.
+  std::optional<int64_t> cascades;
+  bool cascadesInCache = false;
+  int64_t maps = 0;     // of a dedicated cache, for feature maps
+  int64_t fast = 0;     // of fast memory, for maps and weights
+  bool ahead = true;    // weights may arrive early and stay
+  bool copies = false;  // and are copied wherever there is room
+};
+
+/// Prepared once, then copied for every try.
+class Scheduler {
+ public:
+  Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options)
+      : graph_(graph), options_(options), target_(*machine.target), blocks_(std::make_shared<BlockMemo>()) {
+    result_.machine = machine;
+  }
+
+  /// What does not depend on limits.
+  Status prepare();
+
+  /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
+  Status choose(const Limits& limits);
+
+  /// Cycles of the program to expect, before its weights are encoded.
+  Result<npu::Cycles> expectedCycles();
+  int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }
+
+  /// Bytes of maps that are alive at a time in the fast memory, without weights.
+  int64_t mapBytes() const;
+
+  Result<Schedule> finish();
+
+ private:
+  const npu::MemoryMode& mode() const { return result_.machine.memory; }
+  npu::Area fastArea() const { return mode().spilling() ? npu::Area::Cache : npu::Area::Arena; }
+
+  void addPasses();
+  /// A copy becomes a pool or a product with 1, whichever takes fewer cycles.
+  void chooseUnit(npu::KernelOperation& op) const;
+
+  /// First and last pass that touches each buffer; program inputs are there before the first pass, outputs
+  /// after the last. Buffers that nothing touches have 0 bytes.
+  std::vector<LiveRange> passRanges() const;
+
+  /// Sizes and lifetimes of the buffers in groups.
+  void findLifetimes();
+
+  /// Maps between the passes of a cascade become rolling buffers.
+  void rollBuffers();
+
+  /// Elementwise results take the place of an input that nobody reads after them.
+  void takeOver(const std::vector<LiveRange>& ranges);
+
+  /// Passes and chains by themselves.
+  void separateGroups();
+
+  void assignGroups();
+
+  /// Groups passes into cascades so that the arena stays within the limit (0: gets as small as possible).
+  Status chooseCascades(int64_t limit);
+
+  /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
+  npu::Cycles estimatedCycles(int32_t p, int32_t rows) const;
+
+  bool isConvolution(const Pass& pass) const { return !pass.isDma && pass.operation.weights.has_value(); }
+
+  /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps live in
+  /// it.
+  void chooseAreas();
+
+  /// The buffer whose memory a value uses.
+  size_t rootBuffer(const ir::Value* value) const;
+
+  /// For each buffer, whether it is a feature map that no program input or output shares its memory with.
+  std::vector<bool> mayBeCached() const;
+
+  /// Live ranges that staged weights are expected to need.
+  std::vector<LiveRange> stagingEstimate() const;
+
+  /// Encoded bytes to expect of one slice.
+  int64_t slicedBytes(const Pass& pass) const;
+
+  /// Output channels per slice.
+  int32_t sliceDepth(const Pass& pass) const;
+
+  /// Output channels of a slice of a pass that is sliced.
+  int32_t slicedDepth(const Pass& pass) const;
+
+  bool inCascade(const Pass& pass) const;
+
+  npu::Area areaOf(const ir::Value* value) const { return result_.buffers[rootBuffer(value)].area; }
+
+  npu::TimingContext timingContext(const Pass& pass) const;
+
+  /// `depth`: output channels of one operation.
+  npu::TimingContext timingContext(const Pass& pass, bool staged, int32_t depth) const;
+
+  /// A pass with the ones that are chained to it, in the blocks that are best for a way to its weights.
+  Result<ChosenBlocks> blocksFor(const Pass& pass, bool staged, int32_t depth) const;
+
+  void use(const ChosenBlocks& chosen, Pass& pass);
+
+  Status chooseBlocks();
+
+  /// Passes whose weights are planned: not in cascades, where they are staged before the first stripe.
+  bool isPlanned(const Pass& pass) const { return isConvolution(pass) && !inCascade(pass); }
+
+  /// How the weights of each pass are read, and in which blocks.
+  Status chooseWeightPaths();
+
+  /// Groups with what they cost apart from planned weights.
+  void describeGroups(WeightProblem& problem) const;
+
+  /// Slices as they will be encoded, of the size that is to be expected.
+  void expectSlices(Pass& pass);
+
+  /// In parallel; errors in pass order, with the place filled in.
+  Status forEachPass(const std::function<Status(Pass&)>& body);
+
+  Status encodeWeights();
+
+  void addConstants();
+
+  /// Staged slices become buffers of their own: even and odd slices take turns. Copies that others read stay.
+  void addStaging();
+
+  /// `trying`: quickly, and fails when the cache does not hold what was planned.
+  Status allocate(bool trying);
+
+  /// Cached feature maps, the largest first.
+  std::vector<Placement*> cachedMaps();
+
+  /// Sends as many of the largest cached feature maps back to the arena as the live bytes beyond `limit` ask
+  /// for. Returns whether any went.
+  bool evictBeyond(int64_t limit);
+
+  /// Sends the largest cached feature map back to the arena.
+  bool evict();
+
+  static int64_t place(const std::vector<Placement*>& placements, int64_t target, int attempts);
+
+  const ir::Graph& graph_;
+  const Options& options_;
+  const npu::Target& target_;
+  // Of all tries.
+  std::shared_ptr<BlockMemo> blocks_;
+  std::shared_ptr<const WeightContents> contents_;
+  Limits limits_;
+  CascadeProblem problem_;  // with cascades only
+  Schedule result_;
+};
+
+}  // namespace carina::compiler

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks, ways of the weights to the multipliers, and their streams (scheduler.hpp).
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "compiler/schedule/block_search.hpp"
+#include "compiler/schedule/operation_builder.hpp"
+#include "compiler/search/scheduler.hpp"
+#include "npu/isa/blockconfig.hpp"
+#include "npu/weights/scale_records.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Weights up to this size are not cut into slices; larger ones into two alternating ones of about half of
+/// it.
+constexpr int64_t kWholeStagingBytes = 48 * 1024;
+
+/// Schedules are tried in parallel, and an exception (out of memory) in one of them cancels the loops inside
+/// of the others, which then return as if they had done their work. A loop with a context of its own is done
+/// or throws.
+constexpr auto kWholeLoop = oneapi::tbb::task_group_context::isolated;
+
+/// Whether two operations with equal weights have equal streams: encodeSlice() looks at nothing else of them.
+bool encodesAlike(const npu::KernelOperation& a, const npu::KernelOperation& b) {
+  return a.kind == b.kind && a.weights == b.weights && a.kernel == b.kernel && a.ifm.type == b.ifm.type &&
+         a.accumulator == b.accumulator && a.block.c == b.block.c && a.microblock == b.microblock;
+}
+
+}  // namespace
+
+npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
+  const Pass& pass = result_.passes[static_cast<size_t>(p)];
+  if (pass.isDma) return 0;
+  npu::KernelOperation op = pass.operation;
+  if (rows > 0 && rows < op.ofm.height) {
+    const int32_t granule = std::max(npu::BlockRules(target_, op).granule().h, 1);
+    op.ofm.height = rows;
+    op.block.h = std::min<int32_t>(op.block.h, static_cast<int32_t>(roundUp(rows, granule)));
+  }
+  return npu::estimate(op, timingContext(pass)).total;
+}
+
+std::vector<LiveRange> Scheduler::stagingEstimate() const {
+  std::vector<LiveRange> ranges;
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    const Pass& pass = result_.passes[i];
+    if (!pass.staged) continue;
+    const int32_t at = pass.group;
+    const int64_t bytes = estimateEncodedBytes(pass.node), slice = slicedBytes(pass);
+    const int64_t margin = slice / 8 + 64;
+    ranges.push_back({slice + margin, at - 1, at});
+    if (slice < bytes) ranges.push_back({slice + margin, at, at});
+  }
+  return ranges;
+}
+
+int64_t Scheduler::slicedBytes(const Pass& pass) const {
+  const int64_t bytes = estimateEncodedBytes(pass.node);
+  if (slicedDepth(pass) >= pass.operation.ofm.depth) return bytes;
+  return roundUp(bytes * slicedDepth(pass) / pass.operation.ofm.depth + 256, 16);
+}
+
+int32_t Scheduler::sliceDepth(const Pass& pass) const {
+  const int32_t depth = pass.operation.ofm.depth;
+  return pass.weights.path == WeightPath::Sliced ? slicedDepth(pass) : depth;
+}
+
+int32_t Scheduler::slicedDepth(const Pass& pass) const {
+  const int32_t depth = pass.operation.ofm.depth;
+  const int64_t bytes = estimateEncodedBytes(pass.node);
+  // All weights of a cascade stay while it runs: every stripe needs them.
+  if (bytes <= kWholeStagingBytes || inCascade(pass)) return depth;
+  constexpr int32_t quantum = 16;
+  const int64_t slice = depth * (kWholeStagingBytes / 2) / bytes / quantum * quantum;
+  return static_cast<int32_t>(std::clamp<int64_t>(slice, quantum, depth));
+}
+
+npu::TimingContext Scheduler::timingContext(const Pass& pass) const {
+  return timingContext(pass, pass.staged, sliceDepth(pass));
+}
+
+npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32_t depth) const {
+  npu::TimingContext context;
+  context.machine = &result_.machine;
+  const OperationInputs inputs = operationInputs(pass.node, target_);
+  if (inputs.ifm) context.ifm = areaOf(inputs.ifm);
+  if (inputs.ifm2) context.ifm2 = areaOf(inputs.ifm2);
+  context.ofm = areaOf(pass.node->result());
+  if (isConvolution(pass)) {
+    context.weights = context.scales = staged ? fastArea() : npu::Area::Constants;
+    // Records come in groups of 16 channels.
+    context.scaleBytes = npu::kScaleRecordBytes * roundUp(depth, 16);
+    context.weightBytes = estimateEncodedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
+                          npu::kScaleRecordBytes * depth;
+  }
+  return context;
+}
+
+Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth) const {
+  std::vector<npu::KernelOperation> chain;
+  std::vector<npu::TimingContext> contexts;
+  const auto first = static_cast<size_t>(&pass - result_.passes.data());
+  for (size_t p = first; p < result_.passes.size() && (p == first || result_.passes[p].follows); ++p) {
+    npu::KernelOperation op = result_.passes[p].operation;
+    if (isConvolution(pass)) op.ofm.depth = depth;
+    if (op.weights) op.weights->sparse = result_.passes[p].canBeSparse;
+    if (op.kind == npu::OperationKind::Depthwise) op.ifm.depth = op.ofm.depth;
+    if (result_.passes[p].stripeRows > 0) op.ofm.height = result_.passes[p].stripeRows;
+    chain.push_back(op);
+    contexts.push_back(timingContext(result_.passes[p], staged, depth));
+  }
+  return blocks_->choose(chain, contexts, isConvolution(pass));
+}
+
+void Scheduler::use(const ChosenBlocks& chosen, Pass& pass) {
+  const auto first = static_cast<size_t>(&pass - result_.passes.data());
+  for (size_t i = 0; i < chosen.blocks.size(); ++i)
+    chosen.blocks[i].apply(result_.passes[first + i].operation);
+}
+
+Status Scheduler::chooseBlocks() {
+  return forEachPass([this](Pass& pass) -> Status {
+    if (pass.isDma || pass.follows) return {};
+    CARINA_TRY(const ChosenBlocks chosen, blocksFor(pass, pass.staged, sliceDepth(pass)));
+    use(chosen, pass);
+    return {};
+  });
+}
+
+Status Scheduler::chooseWeightPaths() {
+  std::vector<std::array<ChosenBlocks, kWeightPaths>> choices(result_.passes.size());
+  CARINA_RETURN_IF_ERROR(forEachPass([&](Pass& pass) -> Status {
+    if (!isPlanned(pass)) return {};
+    auto& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
+    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
+    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Direct)], blocksFor(pass, false, depth));
+    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Whole)], blocksFor(pass, true, depth));
+    if (slice < depth) {
+      CARINA_TRY(choice[static_cast<size_t>(WeightPath::Sliced)], blocksFor(pass, true, slice));
+    }
+    return {};
+  }));
+  WeightProblem problem;
+  problem.ahead = limits_.ahead;
+  problem.copies = limits_.copies;
+  describeGroups(problem);
+  std::vector<size_t> passOfUse;
+  StreamSets sets(target_, *contents_);
+  for (size_t p = 0; p < result_.passes.size(); ++p) {
+    const Pass& pass = result_.passes[p];
+    if (!isPlanned(pass)) continue;
+    WeightUse use;
+    use.group = pass.group;
+    npu::KernelOperation whole = pass.operation;
+    choices[p][static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
+    use.set = sets.indexOf(pass.node, whole);
+    use.bytes = estimateEncodedBytes(pass.node);
+    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
+    use.sliceBytes = slicedBytes(pass);
+    use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
+    for (size_t path = 0; path < kWeightPaths; ++path) {
+      const ChosenBlocks& chosen = choices[p][path];
+      use.costs[path].cycles = kNoPath;
+      if (chosen.blocks.empty()) continue;
+      // For the smallest memory: slices wherever there are some.
+      if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
+      // The last slice may be thinner than the others.
+      const double share =
+          path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
+      const auto part = [share](npu::Cycles cycles) {
+        return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
+      };
+      use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
+                         part(chosen.cost.port[mode().port(fastArea())])};
+    }
+    problem.uses.push_back(use);
+    passOfUse.push_back(p);
+  }
+  WeightPlan plan = planWeights(problem);
+  for (size_t u = 0; u < passOfUse.size(); ++u) {
+    Pass& pass = result_.passes[passOfUse[u]];
+    pass.weights = std::move(plan.uses[u]);
+    if (pass.weights.copyOf >= 0) {
+      pass.weights.copyOf = static_cast<int32_t>(passOfUse[static_cast<size_t>(pass.weights.copyOf)]);
+    }
+    pass.staged = pass.weights.path != WeightPath::Direct;
+    this->use(choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)], pass);
+  }
+  return {};
+}
+
+void Scheduler::describeGroups(WeightProblem& problem) const {
+  constexpr int64_t kProbe = int64_t{1} << 20;
+  const auto transfer = [&](int64_t bytes) {
+    return npu::transferCycles(result_.machine, bytes, npu::Area::Constants, fastArea());
+  };
+  problem.speed.latency = transfer(0);
+  problem.speed.cyclesPerByte =
+      static_cast<double>(transfer(kProbe) - problem.speed.latency) / static_cast<double>(kProbe);
+  problem.speed.outstanding = target_.maxOutstandingDma();
+  npu::DmaOperation probe;
+  probe.destination.region = regionOf(fastArea());
+  probe.length = kProbe;
+  problem.speed.fastCyclesPerByte =
+      static_cast<double>(npu::estimate(probe, result_.machine).port[mode().port(fastArea())]) /
+      static_cast<double>(kProbe);
+  std::vector<LiveRange> taken;
+  for (const Placement& placement : result_.buffers) {
+    if (placement.area == fastArea() && placement.live.bytes > 0) taken.push_back(placement.live);
+  }
+  for (const Pass& pass : result_.passes) {
+    if (!pass.staged || isPlanned(pass)) continue;
+    taken.push_back({estimateEncodedBytes(pass.node), pass.group - 1, pass.group});
+  }
+  const size_t count = result_.groups.size();
+  std::vector<int64_t> change(count + 1, 0);  // of the bytes that are taken, at each group
+  for (const LiveRange& range : taken) {
+    const auto first = static_cast<size_t>(std::max(range.first, 0));
+    const auto end = static_cast<size_t>(std::max(range.last + 1, 0));
+    if (first >= end || first >= count) continue;
+    change[first] += roundUp(range.bytes, 16);
+    change[std::min(end, count)] -= roundUp(range.bytes, 16);
+  }
+  int64_t takenBytes = 0;
+  for (size_t g = 0; g < count; ++g) {
+    const Group& members = result_.groups[g];
+    WeightGroup group;
+    takenBytes += change[g];
+    group.freeBytes = (limits_.ahead || mode().spilling() ? limits_.fast : int64_t{1} << 40) - takenBytes;
+    std::vector<npu::KernelOperation> chain;
+    std::vector<npu::TimingContext> contexts;
+    for (int32_t p = members.first; p <= members.last; ++p) {
+      const Pass& pass = result_.passes[static_cast<size_t>(p)];
+      if (pass.isDma) continue;
+      chain.push_back(pass.operation);
+      contexts.push_back(timingContext(pass));
+      if (members.rows > 0) group.cycles += npu::estimate(chain.back(), contexts.back()).total;
+    }
+    group.last = group.cycles;
+    if (members.rows > 0) {
+      group.last /= static_cast<npu::Cycles>(std::max<size_t>(result_.stripes[g].size(), 1));
+    } else if (!chain.empty()) {
+      const npu::OperationCost cost = npu::estimateChain(chain, contexts);
+      group.cycles = group.last = cost.total;
+      group.port = cost.port[mode().port(npu::Area::Constants)];
+      group.fastPort = cost.port[mode().port(fastArea())];
+    }
+    problem.groups.push_back(group);
+  }
+}
+
+void Scheduler::expectSlices(Pass& pass) {
+  if (!isConvolution(pass)) return;
+  pass.slices.clear();
+  const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
+  for (int32_t c = 0; c < depth; c += step) {
+    WeightSlice slice;
+    slice.channels = {c, std::min(step, depth - c)};
+    slice.streams = *pass.operation.weights;
+    const auto scales = static_cast<uint64_t>(npu::kScaleRecordBytes * slice.channels.depth);
+    slice.bytes = roundUp(estimateEncodedBytes(pass.node) * slice.channels.depth / depth, 16);
+    slice.streams.scales[0] = npu::AddressRange{0, scales};
+    slice.streams.weights[0] = npu::AddressRange{scales, static_cast<uint64_t>(slice.bytes) - scales};
+    pass.slices.push_back(slice);
+  }
+}
+
+Status Scheduler::forEachPass(const std::function<Status(Pass&)>& body) {
+  std::vector<Status> statuses(result_.passes.size());
+  oneapi::tbb::task_group_context context(kWholeLoop);
+  oneapi::tbb::parallel_for(
+      size_t{0}, statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); }, context);
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
+  }
+  return {};
+}
+
+Status Scheduler::encodeWeights() {
+  struct Job {
+    size_t pass;
+    npu::DepthSlice channels;
+    size_t first;  // of the jobs with the same streams
+  };
+  std::vector<Job> jobs;
+  std::map<std::tuple<int32_t, int32_t, int32_t>, std::vector<size_t>> firstJobs;  // by contents and channels
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    const Pass& pass = result_.passes[i];
+    if (!isConvolution(pass) || pass.weights.copyOf >= 0) continue;
+    const auto sameStreams = [&](size_t j) {
+      return encodesAlike(pass.operation, result_.passes[jobs[j].pass].operation);
+    };
+    const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
+    for (int32_t c = 0; c < depth; c += step) {
+      const npu::DepthSlice channels{c, std::min(step, depth - c)};
+      std::vector<size_t>& known = firstJobs[{contents_->of(pass.node), channels.offset, channels.depth}];
+      const auto same = std::find_if(known.begin(), known.end(), sameStreams);
+      const size_t first = same == known.end() ? jobs.size() : *same;
+      if (first == jobs.size()) known.push_back(first);
+      jobs.push_back({i, channels, first});
+    }
+  }
+  // Long jobs first, so that the last one to finish is short.
+  std::vector<size_t> order;
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs[j].first == j) order.push_back(j);
+  }
+  const auto work = [&](size_t j) {
+    const Pass& pass = result_.passes[jobs[j].pass];
+    return pass.node->operand(1)->numElements() / pass.operation.ofm.depth * jobs[j].channels.depth;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
+  std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
+  oneapi::tbb::task_group_context context(kWholeLoop);
+  oneapi::tbb::parallel_for(
+      oneapi::tbb::blocked_range<size_t>(0, order.size(), 1),
+      [&](const oneapi::tbb::blocked_range<size_t>& range) {
+        for (size_t k = range.begin(); k != range.end(); ++k) {
+          const Job& job = jobs[order[k]];
+          const Pass& pass = result_.passes[job.pass];
+          encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
+        }
+      },
+      oneapi::tbb::simple_partitioner(), context);
+  std::vector<WeightSlice> slices(jobs.size());
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    Pass& pass = result_.passes[jobs[j].pass];
+    if (jobs[j].first == j) {
+      if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
+      const EncodedSlice& slice = encoded[j]->value();
+      slices[j] = {slice.channels, result_.constants.add(slice.bytes),
+                   static_cast<int64_t>(slice.bytes.size()), slice.streams};
+    }
+    pass.slices.push_back(slices[jobs[j].first]);
+  }
+  for (Pass& pass : result_.passes) {
+    if (pass.weights.copyOf >= 0)
+      pass.slices = result_.passes[static_cast<size_t>(pass.weights.copyOf)].slices;
+  }
+  return {};
+}
+
+void Scheduler::addStaging() {
+  result_.staging.clear();
+  for (size_t i = 0; i < result_.passes.size(); ++i) {
+    Pass& pass = result_.passes[i];
+    if (!pass.staged) continue;
+    if (pass.weights.copyOf >= 0) {
+      pass.staging = result_.passes[static_cast<size_t>(pass.weights.copyOf)].staging;
+      continue;
+    }
+    const int32_t at = pass.group;
+    for (size_t parity = 0; parity < std::min<size_t>(pass.slices.size(), 2); ++parity) {
+      int64_t bytes = 0;
+      for (size_t s = parity; s < pass.slices.size(); s += 2) bytes = std::max(bytes, pass.slices[s].bytes);
+      Placement placement;
+      placement.area = fastArea();
+      placement.bytes = bytes;
+      // The first slice arrives while the previous pass runs.
+      placement.live = {bytes, parity == 0 ? at - 1 : at, at};
+      if (!pass.weights.fetches.empty()) {
+        placement.live = {bytes, pass.weights.liveFirst, pass.weights.liveLast};
+      }
+      pass.staging[parity] = static_cast<int>(result_.staging.size());
+      result_.staging.push_back(placement);
+    }
+  }
+}
+
+}  // namespace carina::compiler

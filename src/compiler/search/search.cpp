@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search (search.hpp). Where memories differ, several limits are tried, and the time line of the stream
+// that each would give decides.
+#include "compiler/search/search.hpp"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "compiler/search/scheduler.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that a smaller memory
+/// would be tried with are tried with a larger one too, so that more memory never costs cycles.
+class Search {
+ public:
+  Search(const Scheduler& prepared, const npu::Machine& machine, int64_t arenaLimit)
+      : prepared_(prepared), machine_(machine), arenaLimit_(arenaLimit) {}
+
+  Result<Schedule> run() {
+    const std::vector<Limits> all = tries();
+    std::vector<Try> results(all.size());
+    Best best;
+    oneapi::tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) {
+      auto scheduler = std::make_unique<Scheduler>(prepared_);
+      results[i].limits = all[i];
+      measure(*scheduler, results[i], all.size() > 1);
+      best.offer(*this, results, i, std::move(scheduler));
+    });
+    std::vector<Try*> order;
+    for (Try& result : results) order.push_back(&result);
+    std::stable_sort(order.begin(), order.end(),
+                     [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
+    for (Try* result : order) {
+      // Encoded weights may be a little larger than was to be expected.
+      if (result->error) break;
+      auto scheduler = std::move(best.scheduler);
+      if (!scheduler) {
+        scheduler = std::make_unique<Scheduler>(prepared_);
+        Try again;
+        again.limits = result->limits;
+        measure(*scheduler, again, all.size() > 1);
+      }
+      auto schedule = scheduler->finish();
+      if (schedule.ok()) return schedule;
+      result->error.emplace(std::move(schedule).error());
+    }
+    return std::move(*order.front()->error);
+  }
+
+ private:
+  struct Try {
+    Limits limits;
+    std::optional<Error> error;
+    npu::Cycles cycles = 0;
+    int64_t bytes = 0;
+  };
+
+  /// The scheduler of the best try so far: a schedule is as large as the network, and there are many tries.
+  struct Best {
+    std::mutex mutex;
+    size_t index = 0;
+    std::unique_ptr<Scheduler> scheduler;
+
+    void offer(const Search& search, const std::vector<Try>& results, size_t i,
+               std::unique_ptr<Scheduler> offered) {
+      const std::lock_guard lock(mutex);
+      if (results[i].error) return;
+      if (scheduler && !search.comesBefore(results[i], results[index]) &&
+          (index < i || search.comesBefore(results[index], results[i])))
+        return;
+      std::swap(scheduler, offered);
+      index = i;
+    }
+  };
+
+  void measure(Scheduler& scheduler, Try& result, bool compare) const {
+    if (Status status = scheduler.choose(result.limits); !status.ok()) {
+      result.error = std::move(status).error();
+      return;
+    }
+    if (!compare) return;
+    auto cycles = scheduler.expectedCycles();
+    if (!cycles.ok()) {
+      result.error = std::move(cycles).error();
+      return;
+    }
+    result.cycles = *cycles;
+    result.bytes = scheduler.fastBytes();
+  }
+
+  /// What can be scheduled at all, the better one first.
+  bool comesBefore(const Try& a, const Try& b) const { return !a.error && (b.error || better(a, b)); }
+
+  /// What fits the arena that the user allows; then cycles. In an arena of its own size, half a percent of
+  /// them is not worth more memory: cycles count in such steps.
+  bool better(const Try& a, const Try& b) const {
+    const auto key = [this](const Try& t) {
+      const bool spilling = machine_.memory.spilling();
+      const bool fits = spilling || arenaLimit_ == 0 || t.bytes <= arenaLimit_;
+      const double steps =
+          std::log(static_cast<double>(std::max<npu::Cycles>(t.cycles, 1))) / std::log(1.005);
+      return std::tuple(!fits, spilling ? static_cast<double>(t.cycles) : std::floor(steps), t.bytes,
+                        t.cycles);
+    };
+    return key(a) < key(b);
+  }
+
+  std::vector<Limits> tries() const {
+    constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights beside the largest maps
+    std::vector<Limits> all;
+    if (!machine_.memory.slowConstants()) {
+      const int64_t fast = cacheLimit(machine_);
+      return {{std::nullopt, false, fast, fast, true, false}};
+    }
+    const bool spilling = machine_.memory.spilling();
+    const int64_t least = prepared_.mapBytes();
+    const int64_t most = spilling          ? cacheLimit(machine_)
+                         : arenaLimit_ > 0 ? std::max(arenaLimit_, least)
+                                           : std::max(least + 2 * kRoom, cacheLimit(machine_));
+    std::vector<int64_t> sizes;
+    for (const int64_t size : {64, 128, 256, 384, 512, 1024, 2048, 4096}) {
+      if (size * kKiB < most && (spilling || size * kKiB > least)) sizes.push_back(size * kKiB);
+    }
+    for (const int64_t size : {least, least + kRoom}) {
+      if (!spilling && size < most) sizes.push_back(size);
+    }
+    sizes.push_back(most);
+    std::sort(sizes.begin(), sizes.end());
+    for (const int64_t size : sizes) {
+      // Reading in place is planned with an estimate of its traffic: both ways are looked at.
+      for (const bool copies : {false, true}) {
+        if (!spilling) {
+          all.push_back({std::nullopt, false, 0, size, true, copies});
+          continue;
+        }
+        for (const int64_t eighths : {4, 7, 8}) {
+          if (copies && eighths == 8) continue;
+          all.push_back({std::nullopt, false, size * eighths / 8, size, true, copies});
+          if (eighths < 8 && !copies) all.push_back({size * eighths / 8, true, size, size, true, copies});
+        }
+      }
+    }
+    // What always fits: nothing in the cache.
+    if (spilling) all.push_back({std::nullopt, false, 0, 0, true, false});
+    return all;
+  }
+
+  const Scheduler& prepared_;
+  const npu::Machine& machine_;
+  const int64_t arenaLimit_;
+};
+
+}  // namespace
+
+Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
+  const int64_t limit = options.arenaLimit;
+  Scheduler prepared(graph, machine, options);
+  CARINA_RETURN_IF_ERROR(prepared.prepare());
+  if (options.optimize == Optimize::Performance) {
+    CARINA_TRY(Schedule fastest, Search(prepared, machine, limit).run());
+    if (limit == 0 || fastest.arenaBytes <= limit) return fastest;
+  }
+  // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
+  Limits limits;
+  limits.maps = limits.fast = cacheLimit(machine);
+  limits.ahead = false;
+  limits.cascades = options.optimize == Optimize::Size ? 0 : limit;
+  for (int attempt = 0;; ++attempt) {
+    Scheduler scheduler = prepared;
+    CARINA_RETURN_IF_ERROR(scheduler.choose(limits));
+    CARINA_TRY(Schedule cascaded, scheduler.finish());
+    if (limit == 0 || cascaded.arenaBytes <= limit) return cascaded;
+    if (*limits.cascades == 0 || attempt == 3) return arenaTooLarge(cascaded, limit);
+    limits.cascades = std::max<int64_t>(*limits.cascades - (cascaded.arenaBytes - limit), 1);
+  }
+}
+
+}  // namespace carina::compiler

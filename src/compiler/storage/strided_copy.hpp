@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between two strided places as NPU operations: what TRANSPOSE, PAD, TILE and CONCAT come down to when
+// addressing alone cannot express them.
+#pragma once
+
+#include <vector>
+
+#include "compiler/dialect/npu_ir.hpp"
+
+namespace carina::compiler {
+
+/// A box of elements read from `value` and written to a place of a JOIN. Offsets and strides in elements of
+/// the value's type; all lists have the rank of `shape`.
+struct StridedCopy {
+  ir::Value* value = nullptr;
+  Shape shape;
+  int64_t sourceOffset = 0;
+  ir::Ints sourceStrides;
+  int64_t targetOffset = 0;
+  ir::Ints targetStrides;
+};
+
+/// Emits as few copies as three loop dimensions allow; the pieces are for a JOIN. Elements wider than 16 bits
+/// move as 16-bit halves, so pieces may have another type than the value.
+std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& copy);
+
+/// Merges neighbouring dimensions that are contiguous in every given stride list and drops those of size 1.
+/// The result has at least one dimension.
+void mergeDimensions(Shape& shape, std::vector<ir::Ints*> strides);
+
+}  // namespace carina::compiler

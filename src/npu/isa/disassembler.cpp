@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command streams and payloads to text.
+#include "npu/isa/disassembler.hpp"
+
+#include <fmt/format.h>
+
+#include "format/ethosu_payload.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/isa/stream.hpp"
+
+namespace carina::npu {
+namespace {
+
+constexpr size_t kCommentColumn = 56;
+
+std::string_view typeText(ElementType type) {
+  switch (type) {
+    case ElementType::Int8:
+      return "s8";
+    case ElementType::UInt8:
+      return "u8";
+    case ElementType::Int16:
+      return "s16";
+    case ElementType::UInt16:
+      return "u16";
+    case ElementType::Int32:
+      return "s32";
+    case ElementType::UInt32:
+      return "u32";
+    case ElementType::Int64:
+      return "s64";
+  }
+  return "?";
+}
+
+std::string mapText(const FeatureMap& fm) {
+  return fmt::format("{}x{}x{} {}", fm.height, fm.width, fm.depth, typeText(fm.type));
+}
+
+std::string_view poolText(PoolMode mode) {
+  constexpr std::string_view kNames[] = {"max",  "average", "reduce_sum", "sum",
+                                         "none", "min",     "argmax_x",   "argmax_y"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
+std::string_view elementwiseText(ElementwiseMode mode) {
+  switch (mode) {
+    case ElementwiseMode::Mul:
+      return "mul";
+    case ElementwiseMode::Add:
+      return "add";
+    case ElementwiseMode::Sub:
+      return "sub";
+    case ElementwiseMode::Min:
+      return "min";
+    case ElementwiseMode::Max:
+      return "max";
+    case ElementwiseMode::LRelu:
+      return "lrelu";
+    case ElementwiseMode::Abs:
+      return "abs";
+    case ElementwiseMode::Clz:
+      return "clz";
+    case ElementwiseMode::Shr:
+      return "shr";
+    case ElementwiseMode::Shl:
+      return "shl";
+    case ElementwiseMode::Lsr:
+      return "lsr";
+    case ElementwiseMode::Div:
+      return "div";
+    case ElementwiseMode::CmpEq:
+      return "cmp_eq";
+    case ElementwiseMode::CmpNe:
+      return "cmp_ne";
+    case ElementwiseMode::CmpGe:
+      return "cmp_ge";
+    case ElementwiseMode::CmpGt:
+      return "cmp_gt";
+    case ElementwiseMode::And:
+      return "and";
+    case ElementwiseMode::Or:
+      return "or";
+    case ElementwiseMode::Xor:
+      return "xor";
+    case ElementwiseMode::Not:
+      return "not";
+    case ElementwiseMode::AndNot:
+      return "and_not";
+  }
+  return "?";
+}
+
+std::string describeKernel(const KernelOperation& op) {
+  const Kernel& k = op.kernel;
+  const auto window = [&] {
+    std::string text = fmt::format("kernel {}x{} stride {}x{}", k.height, k.width, k.strideY, k.strideX);
+    if (k.dilationY != 1 || k.dilationX != 1)
+      text += fmt::format(" dilation {}x{}", k.dilationY, k.dilationX);
+    return text;
+  };
+  switch (op.kind) {
+    case OperationKind::Conv:
+      return fmt::format("conv {} <- {}, {}", mapText(op.ofm), mapText(op.ifm), window());
+    case OperationKind::Depthwise:
+      return fmt::format("depthwise {} <- {}, {}", mapText(op.ofm), mapText(op.ifm), window());
+    case OperationKind::Pool:
+      return fmt::format("pool {} {} <- {}, {}", poolText(op.pool), mapText(op.ofm), mapText(op.ifm),
+                         window());
+    case OperationKind::Resize:
+      return fmt::format("resize {} <- {}", mapText(op.ofm), mapText(op.ifm));
+    case OperationKind::Elementwise:
+      break;
+  }
+  std::string text =
+      fmt::format("{} {} <- {}", elementwiseText(op.elementwise.mode), mapText(op.ofm), mapText(op.ifm));
+  if (!op.ifm2) return text;
+  if (op.elementwise.ifm2Broadcast.scalar) return text + fmt::format(", scalar {}", op.elementwise.scalar);
+  return text + fmt::format(", {}", mapText(*op.ifm2));
+}
+
+std::string describeDma(const DmaOperation& dma) {
+  const auto end = [](const DmaEnd& e) {
+    return e.internal ? fmt::format("internal+{:#x}", e.address)
+                      : fmt::format("region {}+{:#x}", e.region, e.address);
+  };
+  std::string text = fmt::format("{} bytes {} -> {}", dma.length, end(dma.source), end(dma.destination));
+  if (dma.size0 != 1 || dma.size1 != 1) text = fmt::format("{} x {} x {}", dma.size1, dma.size0, text);
+  if (dma.source.indexed) text += ", gather";
+  if (dma.destination.indexed) text += ", scatter";
+  return text;
+}
+
+std::string fieldText(const isa::Field& field, uint64_t bits) {
+  const int64_t value = fieldValue(field, bits);
+  if (field.enumeration != nullptr) {
+    for (uint8_t n = 0; n < field.enumeration->count; ++n) {
+      if (field.enumeration->values[n].value == value)
+        return fmt::format("{}={}", field.name, field.enumeration->values[n].name);
+    }
+  }
+  const std::string_view name = field.name;
+  const bool hexadecimal =
+      name.find("addr") != name.npos || name.find("target") != name.npos || name == "user_reg";
+  return hexadecimal ? fmt::format("{}={:#x}", name, static_cast<uint64_t>(value))
+                     : fmt::format("{}={}", name, value);
+}
+
+std::string commandText(const Command& command) {
+  std::string text = command.info->name;
+  for (uint8_t n = 0; n < command.info->fieldCount; ++n)
+    text += ' ' + fieldText(command.info->fields[n], command.bits());
+  return text;
+}
+
+void addLine(std::string& out, const std::string& text, const std::string& comment) {
+  out += text;
+  if (!comment.empty()) {
+    out.append(text.size() < kCommentColumn ? kCommentColumn - text.size() : 1, ' ');
+    out += "; " + comment;
+  }
+  out += '\n';
+}
+
+std::string operationComment(const RegisterState& state, const Command& command, const Target* target) {
+  if (target == nullptr) return {};
+  const Result<Operation> operation = decodeOperation(state, command, *target);
+  return operation.ok() ? ' ' + describe(*operation) : " (" + operation.error().message() + ")";
+}
+
+/// `target` only for the comments.
+void addStream(std::string& out, std::span<const uint32_t> words, Family family, const Target* target,
+               const DisassemblyOptions& options) {
+  addLine(out, fmt::format(".stream {}", architecture(family).name), "");
+  RegisterState state;
+  for (size_t index = 0; index < words.size();) {
+    const Result<Command> command = readCommand(words, index, family);
+    const std::string offset = options.comments ? fmt::format("{:#x}", index * 4) : std::string();
+    if (!command.ok()) {
+      addLine(out, fmt::format(".word {:#010x}", words[index]), offset);
+      ++index;
+      continue;
+    }
+    const uint64_t reserved = command->bits() & ~uint64_t{0xffff} & ~fieldMask(*command->info);
+    if (reserved != 0) {
+      std::string text = fmt::format(".word {:#010x}", words[index]);
+      if (command->words() == 2) text += fmt::format(" {:#010x}", words[index + 1]);
+      addLine(
+          out, text,
+          options.comments ? fmt::format("{} {} with reserved bits", offset, command->info->name) : offset);
+    } else if (command->info->operation) {
+      addLine(out, commandText(*command),
+              options.comments ? offset + operationComment(state, *command, target) : offset);
+    } else {
+      addLine(out, commandText(*command), offset);
+    }
+    if (!command->info->operation) state.apply(*command);
+    index += command->words();
+  }
+}
+
+/// The largest variant of a family: enough to read operations of any for a comment.
+const Target* someTarget(Family family) {
+  const Target* found = nullptr;
+  for (const Target& target : allTargets()) {
+    if (target.family == family) found = &target;
+  }
+  return found;
+}
+
+uint32_t wordAt(ByteSpan bytes, size_t offset) {
+  return format::loadWord(reinterpret_cast<const unsigned char*>(bytes.data()) + offset);
+}
+
+void addWords(std::string& out, ByteSpan bytes, size_t from, size_t to) {
+  for (size_t at = from; at < to; at += 4) addLine(out, fmt::format(".word {:#010x}", wordAt(bytes, at)), "");
+}
+
+/// COP1 actions in [from, to), up to but not including the stream's own.
+void addActions(std::string& out, ByteSpan bytes, size_t from, size_t to, const Target& target,
+                bool comments) {
+  using format::Cop1Action;
+  for (size_t at = from; at < to;) {
+    const uint32_t word = wordAt(bytes, at);
+    if (word == format::kCop1OptimizerConfigWord && to - at >= 12) {
+      addLine(out, fmt::format(".config {:#010x} {:#010x}", wordAt(bytes, at + 4), wordAt(bytes, at + 8)),
+              comments ? std::string(target.name) : std::string());
+      at += 12;
+    } else if (word == format::cop1Word(Cop1Action::Nop, 0)) {
+      addLine(out, ".nop", "");
+      at += 4;
+    } else {
+      const size_t end =
+          format::cop1Action(word) == Cop1Action::OptimizerConfig ? std::min(to, at + 12) : at + 4;
+      addWords(out, bytes, at, end);
+      at = end;
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe(const Operation& operation) {
+  struct Visitor {
+    std::string operator()(const KernelOperation& op) const { return describeKernel(op); }
+    std::string operator()(const DmaOperation& dma) const { return describeDma(dma); }
+    std::string operator()(const KernelWait& wait) const {
+      return fmt::format("at most {} kernels pending", wait.outstanding);
+    }
+    std::string operator()(const DmaWait& wait) const {
+      return fmt::format("at most {} DMAs pending", wait.outstanding);
+    }
+    std::string operator()(const Stop&) const { return "end"; }
+    std::string operator()(const Irq&) const { return "interrupt"; }
+    std::string operator()(const PmuMask& mask) const {
+      return mask.count ? "PMU counts" : "PMU stands still";
+    }
+    std::string operator()(const Branch& b) const {
+      return fmt::format("{} {:#x}", b.ifResult ? "if the result is set, to" : "to", b.target);
+    }
+  };
+  return std::visit(Visitor{}, operation);
+}
+
+std::string disassembleStream(std::span<const uint32_t> words, Family family,
+                              const DisassemblyOptions& options) {
+  std::string out;
+  addStream(out, words, family, someTarget(family), options);
+  return out;
+}
+
+Result<std::string> disassemblePayload(ByteSpan bytes, const DisassemblyOptions& options) {
+  CARINA_TRY(const Payload payload, readPayload(bytes));
+  CARINA_TRY(const Target* const target, payloadTarget(payload));
+  const size_t begin = payload.streamOffset, end = begin + payload.words.size() * 4;
+  std::string out;
+  addLine(out, payload.cop2 ? ".payload cop2" : ".payload cop1", "");
+  if (payload.cop2)
+    addWords(out, bytes, 4, begin);
+  else
+    addActions(out, bytes, 4, begin - 4, *target, options.comments);
+  addStream(out, payload.words, target->family, target, options);
+  addLine(out, ".end", "");
+  if (payload.cop2)
+    addWords(out, bytes, end, bytes.size());
+  else
+    addActions(out, bytes, end, bytes.size(), *target, options.comments);
+  return out;
+}
+
+}  // namespace carina::npu

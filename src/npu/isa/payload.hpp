@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driver payloads on the host: building COP1, reading COP1 and COP2 (byte layout: format/ethosu_payload.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "npu/targets/target.hpp"
+
+namespace carina::npu {
+
+struct Payload {
+  bool hasConfig = false;
+  uint32_t config = 0, id = 0;  // CONFIG and ID words
+  uint32_t streamOffset = 0;    // bytes
+  uint64_t stagingBytes = 0;    // COP2
+  bool cop2 = false;
+  std::vector<uint32_t> words;  // the command stream
+};
+
+/// COP1 as the core driver reads it; the stream lies 16-byte aligned in it. Fails beyond 16 MiB of commands.
+Result<std::vector<uint8_t>> buildPayload(const Target& target, std::span<const uint32_t> words);
+
+/// Reads a payload (untrusted): its form, not its commands.
+Result<Payload> readPayload(ByteSpan bytes);
+
+/// The target a payload was compiled for; fails when its CONFIG word is none of the known ones.
+Result<const Target*> payloadTarget(const Payload& payload);
+
+}  // namespace carina::npu

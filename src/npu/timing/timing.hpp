@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycle estimates: per operation from block-level MAC, output, weight, DMA and memory-port models with
+// overlap, and over a command stream. Formulas: ethosu-architecture section 4, with what it leaves out added
+// where docs/npu-model.md says so. The compiler's block search and scheduler, the model's PMU and the profile
+// reports all use this one model.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "npu/isa/operation.hpp"
+#include "npu/targets/target.hpp"
+
+namespace carina::npu {
+
+using Cycles = int64_t;
+
+/// What limits an operation.
+enum class BoundBy : uint8_t {
+  Mac,      // multiply-accumulate units
+  Weights,  // weight decoding or fetching
+  Output,   // scaling, activation, elementwise unit
+  Memory,   // feature map traffic through a port
+  Latency,  // block start-up (memory latency, command issue)
+  Dma,      // a transfer
+};
+const char* boundByName(BoundBy bound);  // "MAC", "weights", "output", "memory", "latency", "DMA"
+
+/// Where the data of an operation lives, and what the encoded weights amount to.
+struct TimingContext {
+  const Machine* machine = nullptr;
+  Area ifm = Area::Arena, ifm2 = Area::Arena, ofm = Area::Arena;
+  Area weights = Area::Constants, scales = Area::Constants;
+  /// Encoded bytes of all weight streams and of the scale streams of this operation; negative: take them from
+  /// the operation's stream lengths, or estimate (one byte per weight) where it has none.
+  int64_t weightBytes = -1, scaleBytes = -1;
+  /// Share of zero weights (0..1), for the decoder's rate on U85; negative: unknown.
+  double zeroWeights = -1;
+  /// Output cycles per element of the elementwise operations chained behind this one (U85).
+  double chainedRate = 0;
+
+  /// Areas from the regions in the operation: 0 constants, 2 cache, others arena.
+  static TimingContext fromRegions(const Machine& machine, const KernelOperation& op);
+};
+
+/// Bytes through one AXI port group, as moved (partial bursts cost whole bursts).
+struct PortTraffic {
+  int64_t readBytes = 0, writeBytes = 0;
+};
+
+struct OperationCost {
+  Cycles total = 0;              // of the operation by itself: max of npu and every port
+  Cycles npu = 0;                // MAC and output pipeline with fill and drain
+  Cycles mac = 0;                // MAC unit busy
+  Cycles output = 0;             // output (AO) unit busy
+  Cycles weights = 0;            // weight decoder busy
+  std::array<Cycles, 2> port{};  // busy cycles of AXI0/SRAM and AXI1/EXT
+  std::array<PortTraffic, 2> traffic{};
+  Cycles fill = 0;        // latency of the first input block
+  Cycles drain = 0;       // latency of the last output block
+  Cycles firstBlock = 0;  // until the first output block is complete
+  int64_t macs = 0;       // useful multiply-accumulates
+  int64_t blocks = 0;     // OFM blocks
+  BoundBy bound = BoundBy::Mac;
+
+  /// Useful MACs per cycle relative to the machine's peak, 0..1.
+  double utilisation(const Target& target) const {
+    return total > 0 ? static_cast<double>(macs) / (static_cast<double>(total) * target.macs) : 0.0;
+  }
+};
+
+/// One kernel operation. op.block (and op.microblock on U85) must be set.
+OperationCost estimate(const KernelOperation& op, const TimingContext& context);
+/// A U85 chain: a kernel operation and the elementwise operations that take its blocks from chaining buffers,
+/// all with one block configuration. The output unit works for every member in turn, while the multipliers
+/// are on the next block; intermediate maps cost no traffic.
+OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<const TimingContext> contexts);
+/// One DMA transfer; internal ends cost nothing on a port.
+OperationCost estimate(const DmaOperation& op, const Machine& machine);
+/// Cycles to move `bytes` from one area to another by DMA, without queueing.
+Cycles transferCycles(const Machine& machine, int64_t bytes, Area from, Area to);
+
+/// When each operation of a stream starts and ends, with DMA and kernel queues, waits and BLOCKDEP overlap.
+struct ScheduledCost {
+  OperationCost cost;
+  Cycles start = 0, end = 0;  // from the start of the stream
+  uint32_t offset = 0;        // byte offset of the command in the stream
+  bool isDma = false;
+};
+
+/// Events as the PMU counts them (ids of ethosu-isa.json), from the totals of a run.
+struct PmuCounts {
+  Cycles cycles = 0, active = 0, idle = 0, macActive = 0, outputActive = 0, weightActive = 0,
+         blockdepStall = 0;
+  Cycles macActive16 = 0;  // of macActive: with a 16-bit IFM
+  std::array<int64_t, 2> readBeats{}, writeBeats{}, readBursts{}, writeBursts{};
+  /// Value of one PMU event, 0 for events the model does not count.
+  uint64_t event(Family family, uint32_t id) const;
+};
+
+/// Feeds operations in stream order and keeps the time line.
+class Timeline {
+ public:
+  explicit Timeline(const Machine& machine) : machine_(machine) {}
+
+  /// `offset`: byte offset of the command. Waits, IRQs and branches advance the time of the command
+  /// processor.
+  void add(const Operation& operation, uint32_t offset);
+  /// A kernel operation with a context of the caller's making.
+  OperationCost add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
+
+  /// End of everything so far.
+  Cycles total() const;
+  PmuCounts pmu() const;
+  /// The first kMaxRecorded operations; totals cover all of them.
+  const std::vector<ScheduledCost>& operations() const { return operations_; }
+  static constexpr size_t kMaxRecorded = size_t{1} << 20;
+  const Machine& machine() const { return machine_; }
+
+ private:
+  void pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
+  bool continuesChain(const KernelOperation& operation) const;
+  Cycles occupyPorts(const OperationCost& cost, Cycles start);
+  void record(const ScheduledCost& entry);
+
+  Machine machine_;
+  Cycles parser_ = 0;                                    // when the command processor is free
+  Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
+  Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
+  std::array<Cycles, 2> portFree_{};
+  std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
+  std::vector<ScheduledCost> operations_;
+  // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
+  std::vector<KernelOperation> chain_;
+  std::vector<TimingContext> chainContexts_;
+  OperationCost chainCost_;
+  Cycles chainStart_ = 0;
+  PmuCounts counts_;
+};
+
+}  // namespace carina::npu

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is fused and what is not, seen in the printed npu graph.
+#include "compiler/legalize/legalize.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/dialect/npu_ir.hpp"
+#include "compiler/tosa_graphs.hpp"
+#include "ir/printer.hpp"
+
+namespace carina::test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+TEST(Legalize, RescaleClampAndTableJoinTheConvolution) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* y = b.table(b.clamp(b.rescalePerChannel(b.conv(x, 8, {3, 3}), DType::Int8, 40, 3), -100, 100));
+  const ir::Graph graph = b.finish({y});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.CONV"));
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.CONV"));
+}
+
+TEST(Legalize, AValueThatOthersSeeIsNotFusedAway) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* acc = b.conv(x, 8, {3, 3});
+  const ir::Graph graph = b.finish({b.rescale(acc, DType::Int8, 1 << 30, 40), acc});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.CONV", "npu.ELEMENTWISE"));
+}
+
+TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
+  const auto pool = [](int64_t kernel, int64_t stride) {
+    TosaBuilder b;
+    const int64_t pad = kernel / 2;
+    return b.finish({b.maxPool(b.input(DType::Int8, {1, 8 * stride + kernel - 2 * pad, 9, 16}),
+                               {kernel, kernel}, {stride, 1}, {pad, pad, pad, pad})});
+  };
+  EXPECT_THAT(operations(pool(5, 1), "ethos-u85-256"), ElementsAre("npu.POOL", "npu.POOL"));
+  EXPECT_THAT(operations(pool(3, 1), "ethos-u85-256"), ElementsAre("npu.POOL"));
+  EXPECT_THAT(operations(pool(5, 3), "ethos-u85-256"), ElementsAre("npu.POOL"));
+}
+
+TEST(Legalize, MaximaOfSingleNumbersCompareHalves) {
+  const auto reduced = [](const Shape& shape, int64_t axis) {
+    TosaBuilder b;
+    return b.finish(
+        {tosa::ReduceMax::create(b.builder(), b.input(DType::Int8, shape), axis, tosa::NanMode::PROPAGATE)
+             .output()});
+  };
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u85-256"),
+              AllOf(SizeIs(7), Each("npu.ELEMENTWISE")));  // 33, 17, 9, 5, 3, 2, 1
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-128"), Each("npu.ELEMENTWISE"));
+  // Its pool takes no longer for lanes that have nothing to do.
+  EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-32"), ElementsAre("npu.POOL"));
+  EXPECT_THAT(operations(reduced({65, 64}, 0), "ethos-u85-256"), ElementsAre("npu.POOL"));
+}
+
+TEST(Legalize, SaturationIsNotFusedAway) {
+  // The largest number that NEGATE gives is 32767, whatever scale comes after it.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
+  ir::Value* none = b.scalar(DType::Int16, 0);
+  ir::Value* y = tosa::Negate::create(b.builder(), x, none, none).output();
+  const ir::Graph graph = b.finish({b.rescale(y, DType::Int16, 1518500250, 32)});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
+}
+
+TEST(Legalize, ShiftedProductsAreSaturatedInPlace) {
+  const auto narrowed = [](int64_t multiplier, DType type) {
+    TosaBuilder b;
+    ir::Value* product = b.mul(b.input(DType::Int32, {1, 8, 8, 4}), b.input(DType::Int32, {1, 8, 8, 4}), 20);
+    return b.finish({b.rescale(product, type, multiplier, 30)});
+  };
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    EXPECT_THAT(operations(narrowed(1 << 30, DType::Int8), target), ElementsAre("npu.ELEMENTWISE"));
+    EXPECT_THAT(operations(narrowed(1 << 30, DType::Int16), target), ElementsAre("npu.ELEMENTWISE"));
+    // The product is rounded already: another factor rounds once more.
+    EXPECT_THAT(operations(narrowed(1 << 29, DType::Int16), target), SizeIs(2));
+  }
+}
+
+TEST(Legalize, QuantizedAddIsOneOperation) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 12, -17);
+  ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 11, 5);
+  const ir::Graph graph =
+      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE"));
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
+}
+
+TEST(Legalize, AddingANumberIsOneOperation) {
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    for (const int64_t number : {1 << 20, -12345}) {
+      TosaBuilder b;
+      ir::Value* x = b.input(type, {1, 8, 8, 4});
+      const int64_t factor = type == DType::Int8 ? 19 : 14;  // what U55 gives one operand
+      ir::Value* sum = b.binary<tosa::Add>(
+          b.rescale(x, DType::Int32, 1 << 30, 30 - factor),
+          b.constant(Tensor::from<int32_t>({1, 1, 1, 1}, {static_cast<int32_t>(number)})));
+      const ir::Graph graph = b.finish({b.rescale(sum, type, 1 << 30, 30 + factor)});
+      EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE")) << number;
+      EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE")) << number;
+    }
+  }
+}
+
+TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
+  ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
+  ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 19, 0);
+  const ir::Graph graph =
+      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
+  // Each operand widened and scaled, the sum, and its scaling.
+  EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 6u);
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
+}
+
+TEST(Legalize, ReshapeSliceAndConcatCostNothing) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* a = b.clamp(b.slice(x, {0, 0, 0, 0}, {1, 4, 8, 4}), -5, 5);
+  ir::Value* c = b.clamp(b.slice(x, {0, 4, 0, 0}, {1, 4, 8, 4}), -7, 7);
+  const ir::Graph graph = b.finish({b.concat({b.reshape(a, {1, 4, 8, 4}), c}, 1)});
+  EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 2u);
+}
+
+TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  const ir::Graph graph = b.finish(
+      {b.rescale(b.averagePool(x, {2, 2}, {2, 2}, {0, 0, 0, 0}, 9), DType::Int8, 1518500250, 31, 9, 3)});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.POOL", "npu.POOL"));
+}
+
+TEST(Legalize, SumsOfManyAtOneScaleArePooled) {
+  const auto built = [](const ir::Ints& kernel, DType type, bool twice) {
+    TosaBuilder b;
+    ir::Value* sums = b.sums(b.input(DType::Int8, {1, 8, 8, 4}), kernel, kernel, 9);
+    std::vector<ir::Value*> results{b.rescale(sums, type, 1518500250, 36, 0, type == DType::Int8 ? 3 : 0)};
+    if (twice) results.push_back(sums);
+    return b.finish(results);
+  };
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    EXPECT_THAT(operations(built({8, 8}, DType::Int8, false), target), ElementsAre("npu.POOL"));
+    // Of few elements, in 32 bits, or where somebody reads the sums: with weights.
+    EXPECT_THAT(operations(built({2, 2}, DType::Int8, false), target), ElementsAre("npu.DEPTHWISE"));
+    EXPECT_THAT(operations(built({8, 8}, DType::Int32, false), target), ElementsAre("npu.DEPTHWISE"));
+    EXPECT_EQ(operations(built({8, 8}, DType::Int8, true), target).front(), "npu.DEPTHWISE");
+  }
+}
+
+/// The first node of a kind.
+template <typename Op>
+Op find(const ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (const auto op = ir::dynCast<Op>(node)) return op;
+  }
+  ADD_FAILURE() << "no " << Op::def().name << " in\n" << ir::print(graph);
+  std::abort();
+}
+
+ir::Graph legalized(const ir::Graph& tosa, const char* target) {
+  auto machine = npu::makeMachine(target, "", "");
+  auto graph = compiler::legalize(tosa, *machine->target);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
+  return std::move(*graph);
+}
+
+ir::Graph transposition(const Shape& shape, const ir::Ints& perms, DType type = DType::Int8) {
+  TosaBuilder b;
+  return b.finish({b.transpose(b.input(type, shape), perms)});
+}
+
+TEST(Interleave, FewPlanesGoThroughTheChannelsOfOneConvolution) {
+  // [3, 40] to [40, 3]: runs of 8 elements, a kernel over the planes, 24 channels out.
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    const ir::Graph graph = legalized(transposition({1, 3, 5, 8}, {0, 2, 3, 1}), target);
+    const auto conv = find<npu_ir::Conv>(graph);
+    EXPECT_EQ(conv.ifm()->shape(), (Shape{3, 5, 8}));
+    EXPECT_EQ(conv.weight()->shape(), (Shape{24, 3, 1, 8}));
+    EXPECT_EQ(conv.ofm()->shape(), (Shape{1, 5, 24}));
+    // Channel 3 * i + p takes element i of plane p.
+    const Tensor& weight = conv.weight()->constant();
+    for (int64_t out = 0; out < 24; ++out) {
+      for (int64_t plane = 0; plane < 3; ++plane) {
+        for (int64_t in = 0; in < 8; ++in) {
+          EXPECT_EQ(weight.integerAt((out * 3 + plane) * 8 + in), out == 3 * in + plane ? 1 : 0);
+        }
+      }
+    }
+    EXPECT_EQ(operations(transposition({1, 3, 5, 8}, {0, 2, 3, 1}), target).size(), 1u);
+  }
+}
+
+TEST(Interleave, OtherTranspositionsAreCopies) {
+  const auto kinds = [](const ir::Graph& tosa) { return operations(tosa, "ethos-u55-128"); };
+  using testing::Each;
+  // Too many planes, runs that are no multiple of 8, 16-bit elements.
+  EXPECT_THAT(kinds(transposition({1, 17, 5, 8}, {0, 2, 3, 1})), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 3, 5, 7}, {0, 2, 3, 1})), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 3, 5, 8}, {0, 2, 3, 1}, DType::Int16)), Each("npu.POOL"));
+  EXPECT_THAT(kinds(transposition({1, 5, 7, 3}, {0, 3, 1, 2})), Each("npu.POOL"));
+}
+
+TEST(Transpose, OnU85CopiesTakeWholeRowsAndWideElements) {
+  const auto permutes = [](const ir::Graph& tosa) {
+    return find<npu_ir::Pool>(legalized(tosa, "ethos-u85-256")).transpose() != ir::Ints{0, 1, 2};
+  };
+  const auto count = [](const ir::Graph& tosa) { return operations(tosa, "ethos-u85-256").size(); };
+  EXPECT_TRUE(permutes(transposition({17, 9, 12}, {2, 0, 1})));
+  EXPECT_FALSE(permutes(transposition({17, 9, 12}, {1, 0, 2})));
+  EXPECT_EQ(count(transposition({17, 9, 12}, {1, 0, 2})), 1u);
+  EXPECT_FALSE(permutes(transposition({17, 12}, {1, 0}, DType::Int16)));
+  EXPECT_EQ(count(transposition({17, 12}, {1, 0}, DType::Int16)), 1u);
+  // One copy for each index of the shortest axis, if these are few.
+  EXPECT_EQ(count(transposition({17, 3, 12}, {2, 1, 0}, DType::Int16)), 3u);
+  EXPECT_TRUE(permutes(transposition({17, 9, 12}, {2, 1, 0}, DType::Int16)));
+}
+
+TEST(Interleave, TheWayBackIsOneConvolutionPerPlane) {
+  // [40, 3] to [3, 40]: each plane takes 8 of the 24 numbers that lie side by side.
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    const ir::Graph tosa = transposition({1, 5, 8, 3}, {0, 3, 1, 2});
+    const ir::Graph graph = legalized(tosa, target);
+    const auto conv = find<npu_ir::Conv>(graph);
+    EXPECT_EQ(conv.ifm()->shape(), (Shape{1, 5, 24}));
+    EXPECT_EQ(conv.ofm()->shape(), (Shape{1, 5, 8}));
+    const Tensor& weight = conv.weight()->constant();
+    for (int64_t i = 0; i < 8; ++i) {
+      for (int64_t in = 0; in < 24; ++in) EXPECT_EQ(weight.integerAt(i * 24 + in), in == 3 * i ? 1 : 0);
+    }
+    EXPECT_EQ(operations(tosa, target).size(), 3u);
+  }
+}
+
+struct Columns {
+  int64_t width, depth, kernel, left, right;
+};
+
+npu_ir::Conv pairedConvolution(const Columns& c, ir::Graph& keep) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 9, c.width, c.depth});
+  keep = legalized(b.finish({b.conv(x, 16, {3, c.kernel}, {1, 2}, {1, 1, c.left, c.right}, 5)}),
+                   "ethos-u55-128");
+  return find<npu_ir::Conv>(keep);
+}
+
+TEST(PairedColumns, AStrideOfTwoOverFewChannelsBecomesOne) {
+  ir::Graph graph;
+  // Pad 1: a column of padding joins the first pair, so the kernel of 3 covers two pairs.
+  const auto conv = pairedConvolution({16, 3, 3, 1, 0}, graph);
+  EXPECT_EQ(conv.ifm()->shape(), (Shape{9, 8, 6}));
+  EXPECT_EQ(conv.weight()->shape(), (Shape{16, 3, 2, 6}));
+  EXPECT_EQ(conv.stride(), (ir::Ints{1, 1}));
+  EXPECT_EQ(conv.pad(), (ir::Ints{1, 1, 1, 0}));
+  EXPECT_EQ(conv.ofm()->shape(), (Shape{9, 8, 16}));
+  // The first half of the first pair is where the padding was: its weights are the zero point.
+  const Tensor& weight = conv.weight()->constant();
+  for (int64_t c = 0; c < 3; ++c) EXPECT_EQ(weight.integerAt(c), 0);
+}
+
+TEST(PairedColumns, OnlyWhereItPays) {
+  const auto width = [](const Columns& c) {
+    ir::Graph graph;
+    return pairedConvolution(c, graph).ifm()->dim(1);
+  };
+  EXPECT_EQ(width({16, 4, 3, 1, 0}), 8);
+  EXPECT_EQ(width({16, 5, 3, 1, 0}), 16);  // two columns are more than 8 channels
+  EXPECT_EQ(width({17, 3, 3, 1, 1}), 17);  // an odd column is left over
+  EXPECT_EQ(width({15, 3, 1, 0, 0}), 15);  // a kernel of one column skips the other ones
+}
+
+}  // namespace
+}  // namespace carina::test

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of what Ethos-U55 and U65 compute by their arithmetic where Ethos-U85 has operations:
+// comparisons, logic, selection, bits, shifts, picked rows and resizing. Model, npu interpreter and TOSA
+// interpreter agree on random shapes and on the numbers at the ends of each type.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+
+#include "compiler/dialect/npu_ir.hpp"
+#include "compiler/legalize/legalize.hpp"
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+constexpr const char* kTargets[] = {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"};
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 7) {}
+  int64_t roll(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(bits() % static_cast<uint64_t>(high - low + 1));
+  }
+  uint64_t bits() {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return state_ >> 24;
+  }
+  template <size_t N>
+  DType type(const DType (&types)[N]) {
+    return types[roll(0, N - 1)];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+/// Random numbers, every third one at or next to an end of the type or zero.
+Tensor edgy(DType type, const Shape& shape, Dice& dice) {
+  Tensor tensor = Tensor::zeros(type, shape);
+  if (type == DType::Bool) {
+    for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, dice.roll(0, 1));
+    return tensor;
+  }
+  const int64_t low = integerMin(type), high = integerMax(type);
+  const int64_t edges[] = {low, low + 1, -1, 0, 1, high - 1, high};
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    const int64_t span = high - low;
+    tensor.setIntegerAt(i, dice.roll(0, 2) == 0
+                               ? edges[dice.roll(0, 6)]
+                               : low + static_cast<int64_t>(dice.bits() % static_cast<uint64_t>(span + 1)));
+  }
+  return tensor;
+}
+
+Tensor amounts(DType type, const Shape& shape, Dice& dice) {
+  Tensor tensor = Tensor::zeros(type, shape);
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    tensor.setIntegerAt(i, dice.roll(0, 8 * dtypeSize(type) - 1));
+  return tensor;
+}
+
+/// A graph under construction with the tensors for its inputs.
+struct Case {
+  TosaBuilder b;
+  Dice dice;
+  std::vector<Tensor> inputs;
+  std::vector<ir::Value*> outputs;
+
+  explicit Case(uint64_t seed) : b(seed), dice(seed) {}
+
+  ir::Value* input(Tensor tensor) {
+    ir::Value* value = b.input(tensor.dtype(), tensor.shape());
+    inputs.push_back(std::move(tensor));
+    return value;
+  }
+  /// An input, or now and then a constant.
+  ir::Value* operand(Tensor tensor) {
+    return dice.roll(0, 3) == 0 ? b.constant(std::move(tensor)) : input(std::move(tensor));
+  }
+  Shape shape(int64_t rank) {
+    Shape shape;
+    for (int64_t d = 0; d < rank; ++d)
+      shape.push_back(dice.roll(0, 3) == 0 ? 1 : dice.roll(2, d + 1 == rank ? 19 : 5));
+    return shape;
+  }
+  /// Some dimensions become 1.
+  Shape spread(Shape shape) {
+    for (int64_t& size : shape) size = dice.roll(0, 3) == 0 ? 1 : size;
+    return shape;
+  }
+  void expectExact() {
+    const ir::Graph graph = b.finish(outputs);
+    for (const char* target : kTargets) {
+      const std::string text = differences(graph, target, "", inputs);
+      EXPECT_EQ(text.substr(0, 2000), "");
+    }
+  }
+};
+
+class Logic : public testing::TestWithParam<int> {};
+
+TEST_P(Logic, ComparisonsOfWideNumbers) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 6));
+  ir::Value* x = c.operand(edgy(DType::Int32, c.spread(shape), c.dice));
+  ir::Value* y = c.input(edgy(DType::Int32, shape, c.dice));
+  c.outputs = {c.b.binary<tosa::Greater>(x, y), c.b.binary<tosa::GreaterEqual>(y, x),
+               c.b.binary<tosa::Equal>(x, y), c.b.binary<tosa::Equal>(y, y)};
+  c.expectExact();
+}
+
+TEST_P(Logic, ComparisonsOfQuantizedNumbers) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  const DType type = c.dice.type({DType::Int8, DType::Int16});
+  const auto zero = [&] { return type == DType::Int8 ? c.dice.roll(-128, 127) : 0; };
+  ir::Value* x = c.input(edgy(type, c.spread(shape), c.dice));
+  ir::Value* y = c.operand(edgy(type, shape, c.dice));
+  // The same scale on both sides, and different ones.
+  for (const int64_t multiplier : {int64_t{1} << 30, int64_t{1518500250}}) {
+    ir::Value* a = c.b.rescale(x, DType::Int32, 1 << 30, 30, zero());
+    ir::Value* d = c.b.rescale(y, DType::Int32, multiplier, 30 - c.dice.roll(0, 3), zero());
+    c.outputs.push_back(c.b.binary<tosa::Greater>(a, d));
+    c.outputs.push_back(c.b.binary<tosa::GreaterEqual>(a, d));
+    c.outputs.push_back(c.b.binary<tosa::Equal>(d, a));
+  }
+  c.expectExact();
+}
+
+TEST_P(Logic, TruthValues) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* x = c.input(edgy(DType::Bool, shape, c.dice));
+  ir::Value* y = c.operand(edgy(DType::Bool, c.spread(shape), c.dice));
+  c.outputs = {c.b.binary<tosa::LogicalAnd>(x, y), c.b.binary<tosa::LogicalOr>(y, x),
+               c.b.binary<tosa::LogicalXor>(x, y), tosa::LogicalNot::create(c.b.builder(), x).output()};
+  for (int64_t axis = 0; axis < x->rank(); ++axis) {
+    c.outputs.push_back(tosa::ReduceAny::create(c.b.builder(), x, axis).output());
+    c.outputs.push_back(tosa::ReduceAll::create(c.b.builder(), x, axis).output());
+  }
+  for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
+    ir::Value* number = c.input(edgy(type, shape, c.dice));
+    c.outputs.push_back(tosa::Cast::create(c.b.builder(), number, {{DType::Bool, shape}}).output());
+    c.outputs.push_back(tosa::Cast::create(c.b.builder(), x, {{type, shape}}).output());
+  }
+  c.expectExact();
+}
+
+TEST_P(Logic, Selection) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* condition = c.operand(edgy(DType::Bool, c.spread(shape), c.dice));
+  for (const DType type : {DType::Bool, DType::Int8, DType::Int16, DType::Int32}) {
+    ir::Value* x = c.input(edgy(type, shape, c.dice));
+    ir::Value* y = c.operand(edgy(type, c.spread(shape), c.dice));
+    c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, x, y).output());
+    c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, y, x).output());
+  }
+  c.expectExact();
+}
+
+TEST_P(Logic, SelectionBetweenNumbersAndAFixedOne) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* condition = c.b.constant(edgy(DType::Bool, c.spread(shape), c.dice));
+  for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
+    ir::Value* x = c.input(edgy(type, shape, c.dice));
+    for (const int64_t number : {integerMin(type), int64_t{0}, int64_t{-7}}) {
+      Tensor one = Tensor::zeros(type, Shape(shape.size(), 1));
+      one.setIntegerAt(0, number);
+      ir::Value* fixed = c.b.constant(std::move(one));
+      c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, x, fixed).output());
+      c.outputs.push_back(tosa::Select::create(c.b.builder(), condition, fixed, x).output());
+    }
+  }
+  c.expectExact();
+}
+
+TEST_P(Logic, Bits) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  ir::Value* y = c.operand(edgy(type, c.spread(shape), c.dice));
+  ir::Value* one = c.b.constant(edgy(type, Shape(shape.size(), 1), c.dice));
+  c.outputs = {c.b.binary<tosa::BitwiseAnd>(x, y),   c.b.binary<tosa::BitwiseOr>(y, x),
+               c.b.binary<tosa::BitwiseXor>(x, y),   c.b.binary<tosa::BitwiseAnd>(x, one),
+               c.b.binary<tosa::BitwiseXor>(one, x), tosa::BitwiseNot::create(c.b.builder(), x).output()};
+  c.expectExact();
+}
+
+TEST_P(Logic, Shifts) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  const Shape one(shape.size(), 1);
+  for (ir::Value* by :
+       {c.input(amounts(type, c.spread(shape), c.dice)), c.b.constant(amounts(type, c.spread(shape), c.dice)),
+        c.b.constant(amounts(type, one, c.dice))}) {
+    for (const bool round : {false, true})
+      c.outputs.push_back(tosa::ArithmeticRightShift::create(c.b.builder(), x, by, round).output());
+    c.outputs.push_back(tosa::LogicalLeftShift::create(c.b.builder(), x, by).output());
+  }
+  c.expectExact();
+}
+
+/// Indices without one twice per batch.
+Tensor distinct(int64_t batch, int64_t count, int64_t rows, Dice& dice) {
+  Tensor tensor = Tensor::zeros(DType::Int32, {batch, count});
+  for (int64_t n = 0; n < batch; ++n) {
+    const int64_t start = dice.roll(0, rows - 1);
+    int64_t step = dice.roll(1, rows);
+    while (std::gcd(step, rows) != 1) ++step;
+    for (int64_t i = 0; i < count; ++i) tensor.setIntegerAt(n * count + i, (start + i * step) % rows);
+  }
+  return tensor;
+}
+
+TEST_P(Logic, PickedAndPlacedRows) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
+  const int64_t batch = c.dice.roll(1, 3),
+                rows = c.dice.roll(1, 2) == 1 ? c.dice.roll(2, 40) : c.dice.roll(129, 300),
+                columns = c.dice.roll(1, 9), count = c.dice.roll(1, std::min<int64_t>(rows, 12));
+  ir::Value* table = c.operand(edgy(type, {batch, rows, columns}, c.dice));
+  Tensor where = Tensor::zeros(DType::Int32, {batch, count});
+  for (int64_t i = 0; i < where.numElements(); ++i) where.setIntegerAt(i, c.dice.roll(0, rows - 1));
+  c.outputs = {tosa::Gather::create(c.b.builder(), table, c.operand(where)).output(),
+               tosa::Scatter::create(c.b.builder(), c.input(edgy(type, {batch, rows, columns}, c.dice)),
+                                     c.operand(distinct(batch, count, rows, c.dice)),
+                                     c.input(edgy(type, {batch, count, columns}, c.dice)))
+                   .node()
+                   ->result()};
+  c.expectExact();
+}
+
+TEST_P(Logic, Resizing) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const DType type = c.dice.type({DType::Int8, DType::Int16});
+  const bool nearest = c.dice.roll(0, 3) == 0;
+  Shape shape{c.dice.roll(1, 2), 0, 0, c.dice.roll(1, 20)};
+  ir::Ints scale, offset, border;
+  for (int64_t axis = 1; axis <= 2; ++axis) {
+    // A numerator, denominator, offset and border that give a whole number of outputs.
+    const int64_t most = c.dice.roll(0, 1) ? 15 : type == DType::Int16 ? 200 : 255;
+    const int64_t n = c.dice.roll(1, 4) == 1 ? 1 : c.dice.roll(1, most),
+                  inputs = n == 1 && c.dice.roll(0, 1) ? 1 : c.dice.roll(2, 9);
+    const int64_t d = c.dice.roll(1, std::min<int64_t>(2 * n, 40)), o = c.dice.roll(-n, n - 1);
+    const int64_t span = (inputs - 1) * n - o, rest = (d - span % d) % d;
+    if (span < 0 || rest >= n) {
+      scale.insert(scale.end(), {2, 1});
+      offset.push_back(0);
+      border.push_back(0);
+    } else {
+      scale.insert(scale.end(), {n, d});
+      offset.push_back(o);
+      border.push_back(rest);
+    }
+    shape[static_cast<size_t>(axis)] = inputs;
+  }
+  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  ir::Value* y = tosa::Resize::create(c.b.builder(), x, c.b.shapeValue(scale), c.b.shapeValue(offset),
+                                      c.b.shapeValue(border),
+                                      nearest ? tosa::ResizeMode::NEAREST : tosa::ResizeMode::BILINEAR)
+                     .output();
+  if (nearest)
+    c.outputs = {y};
+  else if (type == DType::Int16)
+    c.outputs = {c.b.rescale48(y, type, 21845, 20)};
+  else
+    c.outputs = {c.b.rescale(y, type, 1518500250, 36)};
+  if (!nearest && type == DType::Int8 && c.dice.roll(0, 1)) c.outputs.push_back(y);
+  c.expectExact();
+}
+
+TEST_P(Logic, PositionsOfLargestNumbers) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const DType type = c.dice.type({DType::Int8, DType::Int16});
+  const Shape shape{c.dice.roll(1, 3), c.dice.roll(1, 200), c.dice.roll(1, 5)};
+  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  for (const int64_t axis : {0, 1, 2})
+    c.outputs.push_back(tosa::Argmax::create(c.b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+  c.expectExact();
+}
+
+/// Sums of 48 bits in 32-bit steps: depths of one and more chunks, scales from rounding to saturating.
+TEST_P(Logic, ProductsOfComputedMatrices) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const int64_t batch = c.dice.roll(1, 3), rows = c.dice.roll(1, 6), columns = c.dice.roll(1, 6);
+  const int64_t depths[] = {1, 2, 31, 256, 257, 512, 700};
+  const int64_t depth = depths[c.dice.roll(0, 6)];
+  ir::Value* none = c.b.scalar(DType::Int16, 0);
+  for (const int64_t shift : {int64_t{9}, c.dice.roll(10, 23), c.dice.roll(24, 30), c.dice.roll(31, 38)}) {
+    // Numbers whose scaled sums fit 32 bits, as RESCALE asks for.
+    const int64_t bits = (16 + shift - std::bit_width(static_cast<uint64_t>(depth))) / 2;
+    const auto bounded = [&](const Shape& shape) {
+      Tensor tensor = edgy(DType::Int16, shape, c.dice);
+      for (int64_t i = 0; bits < 15 && i < tensor.numElements(); ++i)
+        tensor.setIntegerAt(i, std::max(tensor.integerAt(i), int64_t{-32767}) >> (15 - bits));
+      return c.input(std::move(tensor));
+    };
+    ir::Value *a = bounded({batch, rows, depth}), *b = bounded({batch, depth, columns});
+    ir::Value* product = tosa::Matmul::create(c.b.builder(), a, b, none, none).output();
+    c.outputs.push_back(c.b.rescale48(product, DType::Int16, c.dice.roll(16384, 32767), shift));
+  }
+  ir::Value* x = c.input(edgy(DType::Int8, {batch, rows, depth}, c.dice));
+  ir::Value* y = c.input(edgy(DType::Int8, {batch, depth, columns}, c.dice));
+  ir::Value* narrow =
+      tosa::Matmul::create(c.b.builder(), x, y, c.b.scalar(DType::Int8, c.dice.roll(-128, 127)),
+                           c.b.scalar(DType::Int8, c.dice.roll(-128, 127)))
+          .output();
+  c.outputs.push_back(c.b.rescale(narrow, DType::Int8, 1518500250, 40, 0, 5));
+  c.expectExact();
+}
+
+/// Rewrites of every family: transpositions of few planes as convolutions, pairs of columns.
+TEST_P(Logic, InterleavedPlanesAndPairedColumns) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape planes{1, c.dice.roll(2, 8), c.dice.roll(1, 6), 8 * c.dice.roll(1, 3)};
+  c.outputs = {c.b.transpose(c.input(edgy(DType::Int8, planes, c.dice)), {0, 2, 3, 1})};
+  for (int i = 0; i < 3; ++i) {
+    const int64_t kernel = c.dice.roll(2, 6), width = 2 * c.dice.roll(kernel / 2 + 1, 9);
+    const int64_t left = c.dice.roll(0, kernel - 1), right = (left + width - kernel) % 2;
+    ir::Value* x = c.input(edgy(DType::Int8, {c.dice.roll(1, 2), 5, width, c.dice.roll(1, 4)}, c.dice));
+    ir::Value* y = c.b.conv(x, c.dice.roll(1, 20), {3, kernel}, {2 - c.dice.roll(0, 1), 2},
+                            {1, 1, left, right}, c.dice.roll(-128, 127));
+    c.outputs.push_back(c.b.rescalePerChannel(y, DType::Int8, 42, 4));
+  }
+  c.expectExact();
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, Logic, testing::Range(1, 13));
+
+TEST(LogicCost, ComparingQuantizedNumbersIsOneOperation) {
+  for (const auto compare : {&TosaBuilder::binary<tosa::Greater>, &TosaBuilder::binary<tosa::Equal>}) {
+    TosaBuilder b;
+    ir::Value* p = b.rescale(b.input(DType::Int8, {1, 8, 8, 4}), DType::Int32, 1 << 30, 30, 3);
+    ir::Value* q = b.rescale(b.input(DType::Int8, {1, 8, 8, 4}), DType::Int32, 1 << 30, 30, 3);
+    EXPECT_THAT(operations(b.finish({(b.*compare)(p, q)}), "ethos-u55-128"),
+                testing::ElementsAre("npu.ELEMENTWISE"));
+  }
+}
+
+TEST(LogicCost, ShiftingByOneAmountIsOneOperation) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int32, {1, 8, 8, 4});
+  ir::Value* y = b.constant(Tensor::from(Shape{1, 1, 1, 1}, std::vector<int32_t>{5}));
+  EXPECT_THAT(operations(b.finish({tosa::ArithmeticRightShift::create(b.builder(), x, y, false).output()}),
+                         "ethos-u55-128"),
+              testing::ElementsAre("npu.ELEMENTWISE"));
+}
+
+TEST(LogicCost, DoublingBilinearlyIsTwoTapsPerPhase) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}),
+                                      b.shapeValue({1, 1}), tosa::ResizeMode::BILINEAR)
+                     .output();
+  const auto names = operations(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), "ethos-u55-128");
+  // Two phases along each axis, each with a clamped position at one end; the scale is part of the last ones.
+  EXPECT_EQ(names.size(), 8u);
+  EXPECT_THAT(names, testing::Each("npu.DEPTHWISE"));
+}
+
+}  // namespace
+}  // namespace carina::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of the arena packing.
+#include "compiler/schedule/allocator.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+namespace carina::compiler {
+namespace {
+
+std::vector<LiveRange> randomRanges() {
+  const auto count = *rc::gen::inRange(1, 40);
+  std::vector<LiveRange> ranges;
+  for (int i = 0; i < count; ++i) {
+    const int first = *rc::gen::inRange(-1, 30);
+    ranges.push_back({*rc::gen::inRange<int64_t>(1, 5000), first, first + *rc::gen::inRange(0, 8)});
+  }
+  return ranges;
+}
+
+bool isSound(const std::vector<LiveRange>& ranges, const Packing& packing) {
+  bool sound = packing.bytes >= packingLowerBound(ranges);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    sound = sound && packing.addresses[i] >= 0 && packing.addresses[i] % 16 == 0;
+    sound = sound && packing.addresses[i] + ranges[i].bytes <= packing.bytes;
+    for (size_t j = 0; j < i; ++j) {
+      if (!ranges[i].overlaps(ranges[j])) continue;
+      sound = sound && (packing.addresses[i] + ranges[i].bytes <= packing.addresses[j] ||
+                        packing.addresses[j] + ranges[j].bytes <= packing.addresses[i]);
+    }
+  }
+  return sound;
+}
+
+RC_GTEST_PROP(Packing, LiveBuffersNeverOverlap, ()) {
+  const auto ranges = randomRanges();
+  RC_ASSERT(isSound(ranges, pack(ranges, 0, 200)));
+}
+
+RC_GTEST_PROP(Packing, TheBoundIsTheLargestLiveSum, ()) {
+  const auto ranges = randomRanges();
+  int64_t bound = 0;
+  for (const LiveRange& at : ranges) {
+    int64_t sum = 0;
+    for (const LiveRange& range : ranges) {
+      if (range.first <= at.first && at.first <= range.last) sum += (range.bytes + 15) / 16 * 16;
+    }
+    bound = std::max(bound, sum);
+  }
+  RC_ASSERT(packingLowerBound(ranges) == bound);
+}
+
+TEST(Packing, ManyBuffersThatLiveTogetherAreSwept) {
+  // Millions of pairs collide: an order cannot be searched.
+  std::vector<LiveRange> fan, mixed;
+  for (int i = 0; i < 20000; ++i) fan.push_back({8, i, 20000});
+  EXPECT_EQ(pack(fan).bytes, packingLowerBound(fan));
+  for (int i = 0; i < 6000; ++i) {
+    const int first = i * 7919 % 6000;
+    mixed.push_back({1 + i * 104729 % 5000, first, first + i * 31 % 2000});
+  }
+  const Packing packing = pack(mixed);
+  EXPECT_TRUE(isSound(mixed, packing));
+  EXPECT_LT(packing.bytes, packingLowerBound(mixed) * 5 / 4);
+}
+
+RC_GTEST_PROP(Packing, IsTheSameEveryTime, ()) {
+  const auto ranges = randomRanges();
+  RC_ASSERT(pack(ranges).addresses == pack(ranges).addresses);
+}
+
+TEST(Packing, ReachesTheBoundOnAChain) {
+  // Each map lives while it is written and while the next one is.
+  std::vector<LiveRange> ranges;
+  for (int i = 0; i < 30; ++i) ranges.push_back({1000 + 37 * (i % 7), i, i + 1});
+  EXPECT_EQ(pack(ranges).bytes, packingLowerBound(ranges));
+}
+
+TEST(Packing, OfNothingIsEmpty) {
+  EXPECT_EQ(pack({}).bytes, 0);
+}
+
+}  // namespace
+}  // namespace carina::compiler

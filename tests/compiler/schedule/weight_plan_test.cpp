@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans for weights in slow constants: what is copied, when it arrives, and that it fits.
+#include "compiler/schedule/weight_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace carina::test {
+namespace {
+
+using compiler::Fetch;
+using compiler::kNoPath;
+using compiler::planWeights;
+using compiler::WeightPath;
+using compiler::WeightPlan;
+using compiler::WeightProblem;
+using compiler::WeightUse;
+
+/// One byte per cycle; groups of 1000 cycles.
+WeightProblem problemOf(size_t groups, int64_t freeBytes) {
+  WeightProblem problem;
+  problem.groups.assign(groups, {1000, 0, 1000, freeBytes});
+  problem.speed = {1.0, 10, 1};
+  return problem;
+}
+
+/// `direct`: cycles when the weights are read in place.
+WeightUse useOf(int32_t group, int32_t set, int64_t bytes, npu::Cycles direct) {
+  WeightUse use;
+  use.group = group;
+  use.set = set;
+  use.bytes = bytes;
+  use.sliceBytes = bytes;
+  use.costs = {{{direct, direct}, {1000, 0}, {kNoPath, 0}}};
+  return use;
+}
+
+void expectSound(const WeightProblem& problem, const WeightPlan& plan) {
+  ASSERT_EQ(plan.uses.size(), problem.uses.size());
+  std::vector<int64_t> live(problem.groups.size(), 0);
+  for (size_t u = 0; u < plan.uses.size(); ++u) {
+    const auto& planned = plan.uses[u];
+    const WeightUse& use = problem.uses[u];
+    EXPECT_NE(use.costs[static_cast<size_t>(planned.path)].cycles, kNoPath);
+    int64_t offset = 0;
+    for (const Fetch& fetch : planned.fetches) {
+      EXPECT_EQ(fetch.offset, offset);
+      EXPECT_GE(fetch.during, planned.liveFirst);
+      EXPECT_LT(fetch.during, use.group);
+      offset += fetch.bytes;
+    }
+    if (planned.path != WeightPath::Whole) {
+      EXPECT_TRUE(planned.fetches.empty());
+      if (planned.path == WeightPath::Sliced) {
+        live[static_cast<size_t>(use.group)] += use.slices > 1 ? 2 * use.sliceBytes : use.sliceBytes;
+        if (use.group > 0) live[static_cast<size_t>(use.group) - 1] += use.sliceBytes;
+      }
+      continue;
+    }
+    if (planned.copyOf >= 0) {
+      const auto& copy = plan.uses[static_cast<size_t>(planned.copyOf)];
+      EXPECT_EQ(problem.uses[static_cast<size_t>(planned.copyOf)].set, use.set);
+      EXPECT_LE(copy.liveFirst, use.group);
+      EXPECT_GE(copy.liveLast, use.group);
+      continue;
+    }
+    EXPECT_EQ(offset, use.bytes);
+    for (int32_t g = std::max(planned.liveFirst, 0); g <= planned.liveLast; ++g) {
+      live[static_cast<size_t>(g)] += use.bytes;
+    }
+  }
+  for (size_t g = 0; g < live.size(); ++g) EXPECT_LE(live[g], problem.groups[g].freeBytes) << "group " << g;
+}
+
+TEST(WeightPlan, WeightsThatAreReadOnceStayWhereTheyAre) {
+  WeightProblem problem = problemOf(3, 100000);
+  problem.uses = {useOf(0, 0, 800, 1000), useOf(1, 1, 900, 1000), useOf(2, 2, 700, 1000)};
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  for (const auto& use : plan.uses) EXPECT_EQ(use.path, WeightPath::Direct);
+  EXPECT_EQ(plan.cycles, 3000);
+}
+
+TEST(WeightPlan, LargeWeightsArriveInPiecesDuringEarlierGroups) {
+  WeightProblem problem = problemOf(6, 100000);
+  problem.uses = {useOf(5, 0, 4000, 9000)};
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.uses[0].path, WeightPath::Whole);
+  EXPECT_GE(plan.uses[0].fetches.size(), 3u);
+  EXPECT_EQ(plan.cycles, 6000);
+  // With room in the last two groups only, most of the transfer is waited for.
+  for (size_t g = 0; g < 4; ++g) problem.groups[g].freeBytes = 100;
+  const WeightPlan late = planWeights(problem);
+  expectSound(problem, late);
+  EXPECT_EQ(late.uses[0].fetches.size(), 1u);
+  EXPECT_EQ(late.uses[0].fetches[0].during, 4);
+  EXPECT_GT(late.cycles, plan.cycles + 1500);
+}
+
+TEST(WeightPlan, CopiesThatAreReadAgainStay) {
+  WeightProblem problem = problemOf(10, 5000);
+  for (const int32_t g : {1, 4, 9}) problem.uses.push_back(useOf(g, 7, 3000, 4000));
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.uses[0].fetches.size(), 1u);
+  EXPECT_EQ(plan.uses[1].copyOf, 0);
+  EXPECT_EQ(plan.uses[2].copyOf, 0);
+  // No room between the second and the third use: fetched again, or read in place.
+  problem.groups[6].freeBytes = 1000;
+  const WeightPlan twice = planWeights(problem);
+  expectSound(problem, twice);
+  EXPECT_EQ(twice.uses[1].copyOf, 0);
+  EXPECT_EQ(twice.uses[2].copyOf, -1);
+}
+
+TEST(WeightPlan, SlicesWhereTheWholeDoesNotFit) {
+  WeightProblem problem = problemOf(3, 2500);
+  WeightUse use = useOf(2, 0, 8000, 50000);
+  use.sliceBytes = 1000;
+  use.slices = 8;
+  use.costs[static_cast<size_t>(WeightPath::Sliced)] = {9000, 0};
+  problem.uses = {use};
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.uses[0].path, WeightPath::Sliced);
+}
+
+TEST(WeightPlan, RandomPlansFitAndMoreMemoryIsNoWorseThanNone) {
+  std::mt19937 random(3);
+  const auto roll = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+  };
+  for (int round = 0; round < 300; ++round) {
+    WeightProblem problem = problemOf(static_cast<size_t>(roll(1, 30)), 0);
+    problem.speed.outstanding = static_cast<int32_t>(roll(1, 4));
+    for (size_t g = 0; g < problem.groups.size(); ++g) {
+      problem.groups[g].freeBytes = roll(0, 8000);
+      problem.groups[g].cycles = problem.groups[g].last = roll(10, 3000);
+      if (roll(0, 1) == 0) continue;
+      WeightUse use = useOf(static_cast<int32_t>(g), static_cast<int32_t>(roll(0, 5)), 0, 0);
+      use.bytes = (use.set + 1) * 960;
+      use.slices = static_cast<int32_t>(roll(1, 4));
+      use.sliceBytes = use.bytes / use.slices / 16 * 16 + 16;
+      const npu::Cycles cycles = roll(10, 3000);
+      use.costs = {
+          {{cycles + roll(0, 4000), use.bytes}, {cycles, 0}, {use.slices > 1 ? cycles + 50 : kNoPath, 0}}};
+      problem.uses.push_back(use);
+    }
+    const WeightPlan plan = planWeights(problem);
+    expectSound(problem, plan);
+    WeightProblem none = problem;
+    for (auto& group : none.groups) group.freeBytes = 0;
+    const WeightPlan direct = planWeights(none);
+    for (const auto& use : direct.uses) EXPECT_EQ(use.path, WeightPath::Direct);
+    EXPECT_LE(plan.cycles, direct.cycles);
+  }
+}
+
+}  // namespace
+}  // namespace carina::test

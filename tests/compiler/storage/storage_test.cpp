@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addressing of views: an access composed with a view reaches exactly the bytes that the view selects.
+#include "compiler/storage/storage.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+namespace carina::compiler {
+namespace {
+
+/// Byte addresses of all elements in row-major order.
+std::vector<int64_t> addresses(int64_t offset, const Shape& shape, const ir::Ints& strides) {
+  std::vector<int64_t> result;
+  Shape index(shape.size(), 0);
+  for (int64_t i = 0; i < numElements(shape); ++i) {
+    int64_t at = offset;
+    for (size_t d = 0; d < shape.size(); ++d) at += index[d] * strides[d];
+    result.push_back(at);
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return result;
+}
+
+RC_GTEST_PROP(ComposeView, ReachesWhatTheViewSelects, ()) {
+  // A value stored as a box of a larger dense tensor.
+  Shape outer, inner, start;
+  for (int d = 0; d < 3; ++d) {
+    const auto size = *rc::gen::inRange<int64_t>(1, 6);
+    const auto from = *rc::gen::inRange<int64_t>(0, size);
+    outer.push_back(size);
+    start.push_back(from);
+    inner.push_back(*rc::gen::inRange<int64_t>(1, size - from + 1));
+  }
+  constexpr int64_t kBytes = 2;
+  Access access{0, 0, inner, rowMajorStrides(outer)};
+  for (size_t d = 0; d < 3; ++d) access.offset += start[d] * access.strides[d] * kBytes;
+  for (int64_t& stride : access.strides) stride *= kBytes;
+  const auto stored = addresses(access.offset, inner, access.strides);
+  // A random view of the dense value.
+  Shape shape;
+  ir::Ints strides;
+  const int64_t count = numElements(inner);
+  const auto offset = *rc::gen::inRange<int64_t>(0, count);
+  int64_t last = offset;
+  for (int d = 0; d < 2; ++d) {
+    const auto stride = *rc::gen::inRange<int64_t>(0, count + 1);
+    const int64_t most = stride == 0 ? 3 : (count - 1 - last) / stride + 1;
+    const auto size = *rc::gen::inRange<int64_t>(1, most + 1);
+    shape.push_back(size);
+    strides.push_back(stride * kBytes);
+    last += stride * (size - 1);
+  }
+  const auto composed = composeView(access, kBytes, offset * kBytes, strides, shape);
+  if (!composed) RC_DISCARD("not affine");
+  std::vector<int64_t> expected;
+  for (const int64_t dense : addresses(offset * kBytes, shape, strides)) {
+    expected.push_back(stored[static_cast<size_t>(dense / kBytes)]);
+  }
+  RC_ASSERT(addresses(composed->offset, shape, composed->strides) == expected);
+}
+
+TEST(ComposeView, SplitsAndMergesDimensions) {
+  const Access dense{0, 32, {4, 6, 5}, {30, 5, 1}};
+  const auto merged = composeView(dense, 1, 30, {5, 1}, {18, 5});
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(merged->offset, 62);
+  EXPECT_EQ(merged->strides, (ir::Ints{5, 1}));
+  // Rows that are not next to each other cannot become one axis.
+  const Access box{0, 0, {4, 6, 5}, {60, 5, 1}};
+  EXPECT_FALSE(composeView(box, 1, 0, {5, 1}, {24, 5}));
+  EXPECT_TRUE(composeView(box, 1, 0, {30, 1}, {4, 30}));
+}
+
+/// A piece of a join that is also read as one row: in the join its rows are apart, so the join gets a copy.
+/// Its list of uses grows while it is copied.
+TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 2, 6}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 2, 4}}, "y"));
+  ir::Value* row = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  ir::Value* joined =
+      npu_ir::createJoin(b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
+  graph.setOutputs({row, joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+}
+
+/// A join inside of a join whose elements lie apart: its pieces cannot be written there, and copies of them
+/// could not either.
+TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "y"));
+  ir::Value* row = npu_ir::createJoin(b, {{piece, 0, {0, 0, 1}}, {other, 6, {0, 0, 1}}}, {DType::Int8, {12}});
+  ir::Value* second = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "z"));
+  ir::Value* joined = npu_ir::createJoin(b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  graph.setOutputs({joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_EQ(storage->access(piece).buffer, storage->access(row).buffer);
+  EXPECT_NE(storage->access(row).buffer, storage->access(graph.outputs()[0]).buffer);
+}
+
+/// A piece whose elements lie apart in its join, and a reader that wants them as channels.
+TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "x"));
+  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "y"));
+  ir::Value* channels = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  ir::Value* joined =
+      npu_ir::createJoin(b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  graph.setOutputs({channels, joined});
+  const Status status = makeAddressable(graph);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  const auto storage = assignStorage(graph, false);
+  ASSERT_TRUE(storage.ok()) << storage.error().str();
+  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+}
+
+/// The steps of a recurrence are joined, and only the last is read: nothing keeps the others.
+TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
+  for (const int64_t steps : {2, 50, 200}) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+    std::vector<npu_ir::Piece> pieces;
+    ir::Value* last = graph.addInput({DType::Int8, {1, 1, 64}}, "x");
+    for (int64_t i = 0; i < steps; ++i) {
+      last = copy(last);
+      pieces.push_back({last, i * 64, {64, 64, 1}});
+    }
+    ir::Value* joined = npu_ir::createJoin(b, pieces, {DType::Int8, {steps, 1, 64}});
+    ir::Value* turned = npu_ir::createReshape(b, joined, {1, steps, 64});
+    ir::Value* half = npu_ir::createSlice(b, turned, {0, steps - 1, 32}, {1, 1, 32});
+    graph.setOutputs({copy(half)});
+    ASSERT_TRUE(makeAddressable(graph).ok());
+    const auto storage = assignStorage(graph, false);
+    ASSERT_TRUE(storage.ok()) << storage.error().str();
+    int64_t bytes = 0;
+    for (const Buffer& buffer : storage->buffers) bytes = std::max(bytes, buffer.bytes);
+    EXPECT_EQ(bytes, 64);
+    const ir::Value* read = graph.outputs()[0]->producer()->operand(0);
+    EXPECT_EQ(storage->buffer(read).root, last);
+    EXPECT_EQ(storage->access(read).offset, 32);
+  }
+}
+
+/// What is read across two pieces, or as a whole, stays joined.
+TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
+  for (const bool whole : {true, false}) {
+    ir::Graph graph;
+    ir::Builder b(graph);
+    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+    ir::Value* first = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "x"));
+    ir::Value* second = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "y"));
+    ir::Value* joined =
+        npu_ir::createJoin(b, {{first, 0, {0, 16, 1}}, {second, 16, {0, 16, 1}}}, {DType::Int8, {1, 2, 16}});
+    ir::Value* read = whole ? joined : npu_ir::createView(b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
+    graph.setOutputs({copy(read), copy(npu_ir::createSlice(b, joined, {0, 1, 0}, {1, 1, 16}))});
+    ASSERT_TRUE(makeAddressable(graph).ok());
+    const auto storage = assignStorage(graph, false);
+    ASSERT_TRUE(storage.ok()) << storage.error().str();
+    EXPECT_EQ(storage->access(first).buffer, storage->access(second).buffer);
+  }
+}
+
+}  // namespace
+}  // namespace carina::compiler

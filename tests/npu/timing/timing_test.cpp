@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cycle model against worked examples of the architecture notes, block rules, and what must hold of any
+// time line.
+#include "npu/timing/timing.hpp"
+
+#include <gtest/gtest.h>
+
+#include "npu/isa/blockconfig.hpp"
+#include "npu/model/small_program.hpp"
+
+namespace carina::test {
+namespace {
+
+using namespace npu;
+
+// U85-256, DRAM_Mid, Dedicated: 3x3 convolution 28x28x1 -> 26x26x32, part-kernel, 2:4 sparse. The public
+// estimator gives 6418 cycles: 312 per block for the multipliers, 612 to fill. By measurements nine taps are
+// not rounded up to twelve, a single depth step is not halved, and rows of 28 bytes move as they are:
+// docs/npu-model.md.
+TEST(Timing, WorkedConvolutionOnU85) {
+  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation op;
+  op.ifm.height = op.ifm.width = 28;
+  op.ofm.height = op.ofm.width = op.ofm.width0 = 26;
+  op.ofm.depth = 32;
+  op.ofm.layout = Layout::NHCWB16;
+  op.kernel.height = op.kernel.width = 3;
+  op.weights.emplace();
+  op.weights->traversal = Traversal::PartKernelFirst;
+  op.weights->sparse = true;
+  op.microblock = {2, 2, 8};
+  op.block = {4, 26, 16};
+  op.activation.min = -128;
+  op.activation.max = 127;
+  TimingContext context;
+  context.machine = &*machine;
+  context.ofm = context.weights = context.scales = Area::Cache;
+  context.weightBytes = 400;
+  context.scaleBytes = 320;
+  EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{6, 28, 16}));
+  const OperationCost cost = estimate(op, context);
+  EXPECT_EQ(cost.mac, 312 * 2 * 9 / 12 * 13);
+  EXPECT_EQ(cost.output, 416 * 13);
+  EXPECT_EQ(cost.fill, 500 + 28 * 6 / 12);
+  EXPECT_EQ(cost.drain, 84);
+  EXPECT_EQ(cost.npu, cost.mac + 416 + cost.fill + cost.drain);
+  EXPECT_EQ(cost.bound, BoundBy::Mac);
+  EXPECT_EQ(cost.macs, 26 * 26 * 32 * 9);
+}
+
+// A chained addition costs the output unit's time only, and nothing where the multipliers take longer.
+TEST(Timing, ChainsHideBehindTheMultipliers) {
+  const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation conv;
+  conv.ifm.height = conv.ifm.width = conv.ofm.height = conv.ofm.width = conv.ofm.width0 = 32;
+  conv.ifm.depth = 256;
+  conv.ofm.depth = 16;
+  conv.ifm.layout = conv.ofm.layout = Layout::NHCWB16;
+  conv.weights.emplace();
+  conv.weights->traversal = Traversal::DepthFirst;
+  conv.microblock = {1, 2, 8};
+  conv.block = {2, 8, 16};
+  conv.activation.min = -128;
+  conv.activation.max = 127;
+  KernelOperation add;
+  add.kind = OperationKind::Elementwise;
+  add.globalScale = true;
+  add.ifm = add.ofm = conv.ofm;
+  add.ifm2 = conv.ofm;
+  add.microblock = conv.microblock;
+  add.block = conv.block;
+  add.activation = conv.activation;
+  const auto cycles = [&](bool chained) {
+    KernelOperation first = conv, second = add;
+    if (chained) first.ofm.storage = second.ifm.storage = Storage::Chained;
+    Timeline timeline(*machine);
+    timeline.add(Operation(first), 0);
+    timeline.add(Operation(second), 8);
+    return timeline.total();
+  };
+  Timeline alone(*machine);
+  alone.add(Operation(conv), 0);
+  EXPECT_LT(cycles(true), alone.total() + 200);  // the first and last blocks of the other map
+  EXPECT_GT(cycles(false), alone.total() + 8000);
+  // Shallow input: the output unit is the limit, and works twice as long.
+  conv.ifm.depth = 16;
+  Timeline shallow(*machine);
+  shallow.add(Operation(conv), 0);
+  EXPECT_GT(cycles(true), shallow.total() + 7000);
+  EXPECT_LE(cycles(true), cycles(false) + 100);  // one block for both
+}
+
+// U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM, two blocks. The public estimator gives 1456 cycles per
+// block for the multipliers, four for each tap; measured pools take one.
+TEST(Timing, WorkedPoolOnU85) {
+  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation op;
+  op.kind = OperationKind::Pool;
+  op.pool = PoolMode::Max;
+  op.globalScale = true;
+  op.ofm.height = op.ofm.width = op.ofm.width0 = 13;
+  op.ifm.depth = op.ofm.depth = 32;
+  op.ifm.layout = op.ofm.layout = Layout::NHCWB16;
+  op.kernel = {2, 2, 2, 2, 1, 1};
+  op.microblock = {1, 2, 16};
+  op.block = {13, 14, 16};
+  op.activation.min = -128;
+  op.activation.max = 127;
+  TimingContext context;
+  context.machine = &*machine;
+  context.ifm = context.ofm = Area::Cache;
+  EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{26, 28, 16}));
+  const OperationCost cost = estimate(op, context);
+  EXPECT_EQ(cost.mac, 1456 / 4 * 2);
+  EXPECT_EQ(cost.output, 676 * 2);
+  EXPECT_EQ(cost.fill, 370);
+  EXPECT_EQ(cost.drain, 116);
+  EXPECT_EQ(cost.npu, cost.output + 1456 / 4 + 370 + 116);
+}
+
+// U55-128: 3x3 convolution 13x13x32 -> 11x11x64: block 5x12x16 has IB_END 10 and AB_START 14; 11x6x16 does
+// not fit.
+TEST(BlockRules, WorkedShramLayout) {
+  const auto target = findTarget("ethos-u55-128");
+  KernelOperation op;
+  op.ifm.depth = 32;
+  op.ofm.height = op.ofm.width = 11;
+  op.ofm.depth = 64;
+  op.kernel.height = op.kernel.width = 3;
+  op.weights.emplace();
+  const BlockRules rules(**target, op);
+  const auto layout = rules.shram({5, 12, 16});
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(*layout, (ShramLayout{10, 0, 14}));
+  EXPECT_EQ(rules.ifmBlock({5, 12, 16}), (BlockShape{7, 14, 32}));
+  EXPECT_FALSE(rules.shram({11, 6, 16}));
+  EXPECT_TRUE(rules.fits({5, 12, 16}));
+  EXPECT_FALSE(rules.fits({5, 11, 16}));
+  EXPECT_FALSE(rules.check({5, 11, 16}).ok());
+}
+
+TEST(BlockRules, MicroblocksFollowTheCode) {
+  const auto target = findTarget("ethos-u85-1024");
+  EXPECT_EQ(microblockFromCode(**target, 4), (BlockShape{2, 4, 16}));
+  EXPECT_EQ(microblockFromCode(**target, 3), (BlockShape{2, 2, 32}));
+  EXPECT_FALSE(microblockFromCode(**target, 5));
+  EXPECT_FALSE(microblockFromCode(**target, 9));
+}
+
+TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
+  const auto machine = makeMachine("ethos-u55-128", "", "");
+  ASSERT_TRUE(machine.ok());
+  SmallProgram program("ethos-u55-128");
+  const KernelOperation op = program.copy(16, 16, 16, ElementType::Int8, std::vector<int64_t>(4096, 1));
+  KernelOperation placed = op;
+  placed.block = {8, 8, 16};
+  DmaOperation dma;
+  dma.source.region = 0;
+  dma.destination.region = 1;
+  dma.length = 4096;
+  Timeline together(*machine), apart(*machine);
+  together.add(Operation(dma), 0);
+  together.add(Operation(placed), 4);
+  together.add(Operation(DmaWait{0}), 8);
+  apart.add(Operation(dma), 0);
+  apart.add(Operation(DmaWait{0}), 4);
+  apart.add(Operation(placed), 8);
+  EXPECT_LT(together.total(), apart.total());
+  EXPECT_GE(together.total(),
+            std::max(together.operations()[0].cost.total, together.operations()[1].cost.total));
+  EXPECT_EQ(apart.operations()[1].start >= apart.operations()[0].end, true);
+  EXPECT_GT(apart.pmu().readBeats[1], 4096 / 8 - 1);
+}
+
+TEST(Timeline, BlockdepShortensTheTimeLine) {
+  const auto machine = makeMachine("ethos-u85-256", "", "");
+  SmallProgram program("ethos-u85-256");
+  KernelOperation op = program.copy(16, 16, 16, ElementType::Int8, std::vector<int64_t>(4096, 1));
+  op.microblock = {1, 2, 16};
+  op.block = {4, 16, 16};
+  Timeline strict(*machine), loose(*machine);
+  for (Timeline* line : {&strict, &loose}) {
+    op.blockDependency = line == &loose ? 7 : 0;
+    for (uint32_t i = 0; i < 3; ++i) line->add(Operation(op), i * 4);
+  }
+  EXPECT_LT(loose.total(), strict.total());
+  EXPECT_GT(strict.pmu().blockdepStall, 0);
+}
+
+TEST(Timing, SlowerMemoryNeverMakesAnOperationFaster) {
+  const auto fast = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
+  const auto slow = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram");
+  ASSERT_TRUE(fast.ok() && slow.ok());
+  SmallProgram program("ethos-u85-256");
+  KernelOperation op = program.copy(32, 32, 16, ElementType::Int8, std::vector<int64_t>(16384, 1));
+  op.microblock = {1, 2, 16};
+  op.block = {8, 16, 16};
+  EXPECT_LT(estimate(op, TimingContext::fromRegions(*fast, op)).total,
+            estimate(op, TimingContext::fromRegions(*slow, op)).total);
+}
+
+}  // namespace
+}  // namespace carina::test
