@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "aten/control_flow.hpp"
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/kernel.hpp"
 #include "aten/kernels/single_thread.hpp"
@@ -20,6 +21,7 @@ bool isHalf(DType dtype) {
 /// Half-precision arithmetic is done in float32 and rounded once per operator; moving and casting is not
 /// arithmetic.
 bool computesInHalf(const ir::Node& node) {
+  if (isControlFlow(node)) return false;
   for (const KernelEntry& entry : movementKernels()) {
     if (entry.op == node.opName()) return false;
   }
@@ -63,17 +65,34 @@ Result<Kernel> prepareNode(const ir::Node& node) {
   return rejectFailedChecks([&] { return prepare(node); });
 }
 
+/// A node made ready to run.
 struct Step {
   const ir::Node* node = nullptr;
-  Kernel kernel;
-  std::vector<int> operands;  // slots, -1 for none
-  std::vector<int> results;   // slots
-  std::vector<bool> lastUse;  // per operand
-  std::vector<int> dying;     // slots to free afterwards
+  Kernel kernel;                  // none of control flow
+  std::vector<Executor> regions;  // of control flow
+  std::vector<int> operands;      // slots, -1 for none
+  std::vector<int> results;       // slots
+  std::vector<bool> lastUse;      // per operand
+  std::vector<int> dying;         // slots to free afterwards
   std::vector<ir::Type> types;
   bool inFloat = false;  // half-precision node
   bool folded = false;   // results are constants of the plan
 };
+
+Status prepare(const ir::Node& node, Step& step) {
+  if (!isControlFlow(node)) {
+    auto kernel = prepareNode(node);
+    if (!kernel) return describe(node, std::move(kernel).error());
+    step.kernel = std::move(*kernel);
+    return {};
+  }
+  for (const auto& region : node.regions()) {
+    auto executor = Executor::create(*region);
+    if (!executor) return std::move(executor).error().at(node.where());
+    step.regions.push_back(std::move(*executor));
+  }
+  return {};
+}
 
 /// Runs one step on the slots.
 Status runStep(const Step& step, std::vector<Tensor>& slots) {
@@ -111,6 +130,44 @@ Status runStep(const Step& step, std::vector<Tensor>& slots) {
     slots[static_cast<size_t>(step.results[i])] = std::move(results[i]);
   }
   return {};
+}
+
+using Values = Result<std::vector<Tensor>>;
+
+/// What the loop carries, for its condition and body: the additional values stay the same.
+Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& observer) {
+  const auto carried = static_cast<std::ptrdiff_t>(step.results.size());
+  for (int64_t turn = 0; turn < kMostTurns; ++turn) {
+    CARINA_TRY(const std::vector<Tensor> condition, step.regions[0].run(values, observer));
+    if (condition[0].integerAt(0) == 0) {
+      values.erase(values.begin() + carried, values.end());
+      return values;
+    }
+    CARINA_TRY(std::vector<Tensor> next, step.regions[1].run(values, observer));
+    std::move(next.begin(), next.end(), values.begin());
+  }
+  return Error(Diagnostic{fmt::format("the loop still runs after {} turns", kMostTurns),
+                          "check its condition: no input may keep it true", "", ""});
+}
+
+/// Runs what a control flow node decides on.
+Status runControlFlow(const Step& step, std::vector<Tensor>& slots, const Observer& observer) {
+  std::vector<Tensor> operands;
+  for (int slot : step.operands) operands.push_back(slots[static_cast<size_t>(slot)]);
+  const auto run = [&]() -> Values {
+    if (step.node->is(whileLoopDef())) return runLoop(step, std::move(operands), observer);
+    const size_t branch = operands[0].integerAt(0) != 0 ? 0 : 1;
+    return step.regions[branch].run(std::span(operands).subspan(1), observer);
+  };
+  auto results = run();
+  if (!results) return std::move(results).error().at(step.node->where());
+  for (size_t i = 0; i < results->size(); ++i)
+    slots[static_cast<size_t>(step.results[i])] = std::move((*results)[i]);
+  return {};
+}
+
+Status runAny(const Step& step, std::vector<Tensor>& slots, const Observer& observer) {
+  return step.regions.empty() ? runStep(step, slots) : runControlFlow(step, slots, observer);
 }
 
 }  // namespace
@@ -169,15 +226,12 @@ Result<Executor> Executor::create(const ir::Graph& graph) {
     known[slot] = true;
   }
   for (const ir::Node* node : graph.nodes()) {
-    auto kernel = prepareNode(*node);
-    if (!kernel) {
-      for (const Diagnostic& diagnostic : kernel.error().diagnostics())
-        problems.push_back(describe(*node, diagnostic));
-      continue;
-    }
     Step step;
     step.node = node;
-    step.kernel = std::move(*kernel);
+    if (Status prepared = prepare(*node, step); !prepared.ok()) {
+      for (const Diagnostic& diagnostic : prepared.error().diagnostics()) problems.push_back(diagnostic);
+      continue;
+    }
     step.inFloat = computesInHalf(*node);
     bool constant = node->def().has(ir::kPure);
     for (const ir::Value* operand : node->operands()) {
@@ -190,7 +244,7 @@ Result<Executor> Executor::create(const ir::Graph& graph) {
     }
     step.lastUse.assign(step.operands.size(), false);
     if (constant && problems.empty()) {
-      if (auto status = runStep(step, plan->initial); !status) {
+      if (auto status = runAny(step, plan->initial, nullptr); !status) {
         for (const Diagnostic& diagnostic : status.error().diagnostics()) problems.push_back(diagnostic);
         continue;
       }
@@ -243,7 +297,7 @@ Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const 
     if (observer) observer(input, inputs[i]);
   }
   for (const Step& step : plan_->steps) {
-    if (!step.folded) CARINA_RETURN_IF_ERROR(runStep(step, slots));
+    if (!step.folded) CARINA_RETURN_IF_ERROR(runAny(step, slots, observer));
     if (observer) {
       for (size_t i = 0; i < step.results.size(); ++i) {
         observer(*step.node->result(i), slots[static_cast<size_t>(step.results[i])]);

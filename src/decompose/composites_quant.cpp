@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "aten/control_flow.hpp"
 #include "decompose/composite.hpp"
 #include "decompose/composites.hpp"
 
@@ -175,6 +176,7 @@ using namespace aten;
 
 const ir::OpDef* findReadable(std::string_view name) {
   if (const ir::OpDef* known = findOperator(name)) return known;
+  if (const ir::OpDef* known = findControlFlow(name)) return known;
   const auto* found = std::find_if(std::begin(composite::kOperators), std::end(composite::kOperators),
                                    [&](const ir::OpDef& def) { return def.name == name; });
   return found == std::end(composite::kOperators) ? nullptr : found;

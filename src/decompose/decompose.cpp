@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_set>
 
+#include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
 #include "aten/operator_facts.hpp"
 #include "decompose/cpu_rewrites.hpp"
@@ -127,7 +128,9 @@ std::vector<ir::Rewrite> rewritesOf(std::span<const Family> families) {
 
 }  // namespace
 
-Status forNpu(ir::Graph& graph) {
+namespace {
+
+Status graphForNpu(ir::Graph& graph) {
   eraseAssertions(graph);
   std::vector<ir::Rewrite> rewrites = rewritesOf(kNpuFamilies);
   rewrites.insert(rewrites.begin(), removeIdentity);
@@ -145,7 +148,7 @@ Status forNpu(ir::Graph& graph) {
   return {};
 }
 
-Status forKernels(ir::Graph& graph, const std::function<bool(const ir::Node&)>& hasKernel) {
+Status graphForKernels(ir::Graph& graph, const std::function<bool(const ir::Node&)>& hasKernel) {
   eraseAssertions(graph);
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::Yes));
   std::vector<ir::Rewrite> rewrites = rewritesOf(kCpuFamilies);
@@ -159,6 +162,16 @@ Status forKernels(ir::Graph& graph, const std::function<bool(const ir::Node&)>& 
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::Yes));
   graph.eraseDeadNodes();
   return {};
+}
+
+}  // namespace
+
+Status forNpu(ir::Graph& graph) {
+  return aten::forEachGraph(graph, graphForNpu);
+}
+
+Status forKernels(ir::Graph& graph, const std::function<bool(const ir::Node&)>& hasKernel) {
+  return aten::forEachGraph(graph, [&](ir::Graph& inner) { return graphForKernels(inner, hasKernel); });
 }
 
 }  // namespace carina::decompose

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/passes.hpp"
 
+#include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
 #include "base/nearest.hpp"
 #include "compiler/legalize/legalize.hpp"
@@ -12,6 +13,7 @@
 #include "decompose/decompose.hpp"
 #include "decompose/empty_tensors.hpp"
 #include "decompose/functionalize.hpp"
+#include "decompose/regions.hpp"
 #include "decompose/rewrites.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/pass.hpp"
@@ -125,6 +127,9 @@ constexpr NamedPass kPasses[] = {
     // Decomposition.
     {"remove-empty-tensors", kAten, kAten, false, "removes tensors without elements",
      plain<decompose::removeEmptyTensors>},
+    {"close-regions", kAten, kAten, false,
+     "gives branches and loops the constants that they are handed, and nothing that they do not use",
+     plain<decompose::closeRegions>},
     {"to-single-precision", kAten, kAten, false,
      "computes networks of float64, float16 and bfloat16 in float32", toSinglePrecision},
     {"settle-parameters", kAten, kAten, false, "turns quantize nodes over constants into integer constants",
@@ -279,7 +284,9 @@ const ir::OperatorSet& allOperators() {
         return name == partition::delegateCallDef().name ? &partition::delegateCallDef() : nullptr;
       },
       [] {
-        std::vector<std::string> names{std::string(partition::delegateCallDef().name)};
+        std::vector<std::string> names;
+        for (const ir::OpDef* def : {&partition::delegateCallDef(), &aten::condDef(), &aten::whileLoopDef()})
+          names.emplace_back(def->name);
         for (const auto operators : {aten::operators, tosa::operators, tfl::operators, npu_ir::operators}) {
           for (const ir::OpDef& def : operators()) names.emplace_back(def.name);
         }

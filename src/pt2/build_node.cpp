@@ -112,7 +112,7 @@ class NodeBuilder {
     }
     ir::NodeSpec spec;
     spec.def = def_;
-    spec.location = node_.location;
+    spec.location = placed(node_.location, scope_);
     for (const ir::OperandDef& operand : def_->operands) {
       CARINA_TRY(auto group, operandGroup(operand));
       spec.operands.push_back(std::move(group));
@@ -339,6 +339,13 @@ std::string ValueNames::claim(const std::string& wanted) {
     std::string name = fmt::format("{}_{}", wanted, ++number);
     if (taken_.insert(name).second) return name;
   }
+}
+
+ir::LocationRef placed(const ir::LocationRef& location, const Scope& scope) {
+  if (scope.path.empty() || !location) return location;
+  ir::Location inner = *location;
+  inner.name = scope.path + inner.name;
+  return std::make_shared<const ir::Location>(std::move(inner));
 }
 
 Result<ir::Value*> findValue(const Scope& scope, const std::string& name) {

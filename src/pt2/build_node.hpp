@@ -28,7 +28,11 @@ struct Scope {
   ValueNames& names;
   std::unordered_map<std::string, ir::Value*> values;
   bool autocast = false;  // results may have a lower precision than the operands ask for
+  std::string path = {};  // of a region, in front of the names of its nodes: "cond.true_graph_0."
 };
+
+/// The location of a node of the scope: names of nodes are unique in one graph only.
+ir::LocationRef placed(const ir::LocationRef& location, const Scope& scope);
 
 /// Appends the node and defines its results in the scope. Errors: values that are not defined, arguments that
 /// the operator does not have or of the wrong kind, results whose recorded type differs from the inferred

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "aten/control_flow.hpp"
 #include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "ir/invalid_node.hpp"
@@ -94,7 +95,10 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   CARINA_RETURN_IF_ERROR(ir::rejectInvalidNodes(program.model, [&] {
     return resolveWrites(built, options.state, program.exposedBuffers, program.warnings);
   }));
-  built.graph.eraseDeadNodes();
+  CARINA_RETURN_IF_ERROR(aten::forEachGraph(built.graph, [](ir::Graph& graph) -> Status {
+    graph.eraseDeadNodes();
+    return {};
+  }));
   CARINA_RETURN_IF_ERROR(ir::verify(built.graph));
   findState(built);
   program.graph = std::move(built.graph);

@@ -5,8 +5,10 @@
 #include <map>
 #include <tuple>
 
+#include "aten/control_flow.hpp"
 #include "pt2/build_node.hpp"
 #include "pt2/copies.hpp"
+#include "pt2/numbers.hpp"
 #include "pt2/refusals.hpp"
 
 namespace carina::pt2 {
@@ -158,8 +160,11 @@ class GraphBuilder {
     for (const NodeDocument& node : scope.document.nodes) {
       if (isAssertion(node.target)) continue;
       const bool region = isGradRegion(node.target) || isAutocastRegion(node.target);
-      auto status = region ? inlineRegion(node, scope, depth) : buildNode(node, scope);
-      if (!status.ok()) return std::move(status).error().at(where(node));
+      auto status = region                       ? inlineRegion(node, scope, depth)
+                    : isControlFlow(node.target) ? controlFlow(node, scope, depth)
+                    : isNumber(node)             ? buildNumber(node, scope)
+                                                 : buildNode(node, scope);
+      if (!status.ok()) return std::move(status).error().at(scope.path + where(node));
       if (!region) noteCopy(node, scope);
     }
     return {};
@@ -184,7 +189,8 @@ class GraphBuilder {
                                       [](const NamedArgument& a) { return a.value.tag == Tag::Graph; });
     if (graphAt == node.inputs.end()) return fail("{} has no subgraph", node.target);
     const GraphDocument& region = *graphAt->value.graph;
-    Scope inner{region, scope.graph, scope.names, {}, scope.autocast || isAutocastRegion(node.target)};
+    Scope inner{region,    scope.graph, scope.names, {}, scope.autocast || isAutocastRegion(node.target),
+                scope.path};
     const size_t given = static_cast<size_t>(node.inputs.end() - graphAt) - 1;
     if (given != region.inputs.size())
       return fail("a subgraph with {} inputs is given {}", region.inputs.size(), given);
@@ -210,6 +216,97 @@ class GraphBuilder {
       CARINA_RETURN_IF_ERROR(define(scope, node.outputs[i].names[0], value));
     }
     return {};
+  }
+
+  // Control flow
+  // -------------------------------------------------------------------------------------------------------
+
+  static bool isNumber(const NodeDocument& node) {
+    return givesNumber(node.target) && node.outputs.size() == 1 && node.outputs[0].tag == Tag::Symbolic;
+  }
+
+  /// cond(pred, graph, graph, [operands]) or while_loop(graph, graph, [carried], [additional]).
+  Status controlFlow(const NodeDocument& node, Scope& scope, int depth) {
+    const bool loop = operatorName(node.target) == aten::whileLoopDef().name;
+    const size_t firstGraph = loop ? 0 : 1;
+    const auto given = [&](size_t i) -> const Argument& { return node.inputs[i].value; };
+    const bool fits = node.inputs.size() == 4 && given(firstGraph).tag == Tag::Graph &&
+                      given(firstGraph + 1).tag == Tag::Graph;
+    if (!fits) return fail("{} is given other arguments than torch.export writes", node.target);
+    ir::NodeSpec spec;
+    spec.def = loop ? &aten::whileLoopDef() : &aten::condDef();
+    spec.location = placed(node.location, scope);
+    if (loop) {
+      CARINA_TRY(auto carried, valuesOf(given(2), scope));
+      spec.operands.push_back(std::move(carried));
+    } else {
+      CARINA_TRY(ir::Value* const predicate, predicateOf(given(0), node, scope));
+      spec.operands.push_back({predicate});
+    }
+    CARINA_TRY(auto rest, valuesOf(given(3), scope));
+    spec.operands.push_back(std::move(rest));
+    for (const Argument& output : node.outputs) {
+      if (output.tag != Tag::Tensor) return fail("a result of {} is no tensor", node.target);
+      CARINA_TRY(ir::Type type, recordedType(scope.document, output.names[0]));
+      spec.types.push_back(std::move(type));
+    }
+    CARINA_TRY(ir::Node* const created, scope.graph.create(std::move(spec)));
+    for (size_t i = 0; i < 2; ++i) {
+      CARINA_TRY(ir::Graph region, regionOf(node, given(firstGraph + i), scope, depth));
+      created->setRegion(i, std::move(region));
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const std::string& name = node.outputs[i].names[0];
+      created->result(i)->name = names_.claim(name);
+      CARINA_RETURN_IF_ERROR(define(scope, name, created->result(i)));
+    }
+    return {};
+  }
+
+  /// A predicate is a tensor, a number that is computed, or known.
+  Result<ir::Value*> predicateOf(const Argument& argument, const NodeDocument& node, Scope& scope) {
+    if (argument.tag == Tag::Bool)
+      return scope.graph.addConstant(convert(Tensor::scalar(argument.ints[0]), DType::Bool),
+                                     names_.claim(node.name + "_pred"));
+    if ((argument.tag != Tag::Tensor && argument.tag != Tag::Symbolic) || argument.names.size() != 1)
+      return fail("the predicate is {}, a tensor is needed", argument.kind);
+    return findValue(scope, argument.names[0]);
+  }
+
+  static Result<std::vector<ir::Value*>> valuesOf(const Argument& argument, const Scope& scope) {
+    const bool none = argument.tag == Tag::None || (argument.tag == Tag::Ints && argument.ints.empty());
+    if (argument.tag != Tag::Tensors && !none) return fail("tensors are needed, not {}", argument.kind);
+    std::vector<ir::Value*> values;
+    for (const std::string& name : argument.names) {
+      CARINA_TRY(ir::Value* const value, findValue(scope, name));
+      values.push_back(value);
+    }
+    return values;
+  }
+
+  Result<ir::Graph> regionOf(const NodeDocument& node, const Argument& argument, const Scope& outside,
+                             int depth) {
+    const GraphDocument& document = *argument.graph;
+    ir::Graph graph(argument.names[0]);
+    Scope scope{document,         graph,
+                names_,           {},
+                outside.autocast, outside.path + node.name + "." + argument.names[0] + "."};
+    for (const Argument& input : document.inputs) {
+      if (input.tag != Tag::Tensor) return fail("{} takes something else than tensors", graph.name);
+      const std::string& name = input.names[0];
+      CARINA_TRY(ir::Type type, recordedType(document, name));
+      CARINA_RETURN_IF_ERROR(define(scope, name, graph.addInput(std::move(type), names_.claim(name))));
+    }
+    CARINA_RETURN_IF_ERROR(nodes(scope, depth + 1));
+    std::vector<ir::Value*> outputs;
+    for (const Argument& output : document.outputs) {
+      const bool value = output.tag == Tag::Tensor || output.tag == Tag::Symbolic;
+      if (!value || output.names.size() != 1) return fail("{} gives {}", graph.name, output.kind);
+      CARINA_TRY(ir::Value* const result, findValue(scope, output.names[0]));
+      outputs.push_back(result);
+    }
+    graph.setOutputs(std::move(outputs));
+    return graph;
   }
 
   // Outputs

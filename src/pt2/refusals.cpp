@@ -6,6 +6,7 @@
 
 #include "decompose/composites.hpp"
 #include "ir/extents.hpp"
+#include "pt2/numbers.hpp"
 #include "pt2/scalar_type.hpp"
 
 namespace carina::pt2 {
@@ -77,9 +78,10 @@ class Checker {
     if (diagnostics_.size() < kMaxDiagnostics)
       diagnostics_.push_back({std::move(message), std::move(remedy), "", std::move(place)});
   }
-  static std::string where(const NodeDocument& node) {
-    const std::string& module = node.location ? node.location->modulePath : std::string();
-    return module.empty() ? node.name : fmt::format("{} (module {})", node.name, module);
+  std::string where(const NodeDocument& node) const {
+    const std::string module = node.location ? node.location->modulePath : std::string();
+    const std::string name = path_ + node.name;
+    return module.empty() ? name : fmt::format("{} (module {})", name, module);
   }
 
   // Inputs and outputs
@@ -146,6 +148,7 @@ class Checker {
   // ------------------------------------------------------------------------------------------------------
 
   void nodes(const GraphDocument& graph) {
+    const std::unordered_set<std::string> outside = std::exchange(numbers_, decidingNumbers(graph));
     std::unordered_set<std::string>
         tainted;  // values behind a refused node: what they cause is not reported again
     for (const NodeDocument& node : graph.nodes) {
@@ -159,6 +162,7 @@ class Checker {
         for (const Argument& output : node.outputs) tainted.insert(output.names.begin(), output.names.end());
       }
     }
+    numbers_ = outside;
   }
 
   void node(const GraphDocument& graph, const NodeDocument& node) {
@@ -169,6 +173,8 @@ class Checker {
       }
       return;
     }
+    if (isControlFlow(node.target)) return controlFlow(graph, node);
+    if (isDecidingNumber(node)) return;
     if (!target(node)) return;
     if (!training(node)) return;
     for (const Argument& output : node.outputs) {
@@ -176,6 +182,25 @@ class Checker {
     }
     for (const NamedArgument& input : node.inputs) {
       if (!argument(graph, node, input)) return;
+    }
+  }
+
+  bool isDecidingNumber(const NodeDocument& node) const {
+    return givesNumber(node.target) && node.outputs.size() == 1 && node.outputs[0].names.size() == 1 &&
+           numbers_.contains(node.outputs[0].names[0]);
+  }
+
+  /// What regions compute; their inputs are given by values that were looked at.
+  void controlFlow(const GraphDocument& graph, const NodeDocument& node) {
+    for (const Argument& output : node.outputs) {
+      if (!result(graph, node, output)) return;
+    }
+    for (const NamedArgument& input : node.inputs) {
+      if (!input.value.graph) continue;
+      const std::string outside = path_;
+      path_ += node.name + "." + input.value.names[0] + ".";
+      nodes(*input.value.graph);
+      path_ = outside;
     }
   }
 
@@ -207,11 +232,10 @@ class Checker {
     constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
     if (hasPrefix(node.target, kHigherOrder)) {
       const std::string name = node.target.substr(kHigherOrder.size());
-      if (name == "cond" || name == "while_loop" || name == "map_impl" || name == "scan") {
-        add(where(node), fmt::format("control flow ({}) that depends on data is not supported", name),
-            name == "cond"
-                ? "Compute both branches and choose with torch.where, or export each branch by itself."
-                : "Unroll the loop: use a Python loop with a fixed number of steps.");
+      if (name == "map_impl" || name == "scan") {
+        add(where(node), fmt::format("a loop over slices of tensors ({}) is not supported", name),
+            name == "scan" ? "Use a Python loop, which export unrolls, or torch.while_loop."
+                           : "Use an operator on the whole tensor, or a Python loop, which export unrolls.");
       } else if (name == "executorch_call_delegate") {
         add(where(node), "is a part that was already compiled for another backend",
             "Export the original model.");
@@ -353,6 +377,8 @@ class Checker {
   const ProgramDocument& program_;
   bool dynamic_ = false, transformed_ = false;
   std::vector<Diagnostic> diagnostics_;
+  std::string path_;                         // of the region at hand
+  std::unordered_set<std::string> numbers_;  // of the graph at hand that decide something
 };
 
 }  // namespace
@@ -373,6 +399,10 @@ bool isAssertion(std::string_view target) {
       "torch.ops.aten.sym_constrain_range.default",     "torch.ops.aten.sym_constrain_range_for_size.default",
   };
   return std::find(std::begin(kAssertions), std::end(kAssertions), target) != std::end(kAssertions);
+}
+
+bool isControlFlow(std::string_view target) {
+  return target == "torch.ops.higher_order.cond" || target == "torch.ops.higher_order.while_loop";
 }
 
 bool isGradRegion(std::string_view target) {

@@ -7,7 +7,7 @@
 
 namespace carina::pt2 {
 
-/// Dynamic shapes, element types without counterpart, sparse tensors, control flow, custom operators and
+/// Dynamic shapes, element types without counterpart, sparse tensors, loops over slices, custom operators and
 /// objects, operators in training mode, random numbers. Each diagnostic names input or node, the reason and a
 /// remedy; a reason that follows from another one is left out.
 Status checkServable(const ProgramDocument& program);
@@ -23,6 +23,9 @@ bool isAssertion(std::string_view target);
 /// torch.autocast shows in the recorded types of the results.
 bool isGradRegion(std::string_view target);
 bool isAutocastRegion(std::string_view target);
+
+/// torch.cond and torch.while_loop: a region runs or not, or again.
+bool isControlFlow(std::string_view target);
 
 /// The type that a tensor description stands for, or why there is none.
 Result<ir::Type> typeOf(const TensorMeta& meta);

@@ -5,13 +5,25 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "pt2/numbers.hpp"
 #include "pt2/refusals.hpp"
 
 namespace carina::pt2 {
 namespace {
 
+/// Without the nodes that nothing needs in the regions of a node.
+void cleanRegions(NodeDocument& node) {
+  for (NamedArgument& input : node.inputs) {
+    if (!input.value.graph) continue;
+    auto cleaned = std::make_shared<GraphDocument>(*input.value.graph);
+    eraseUnusedNodes(*cleaned);
+    input.value.graph = std::move(cleaned);
+  }
+}
+
 /// "aten.add_.Tensor" and "aten.add.out" write to their operands.
 bool writesNothing(std::string_view target) {
+  if (givesNumber(target)) return true;
   constexpr std::string_view kAten = "aten.";
   std::string_view name = operatorName(target);
   if (name.substr(0, kAten.size()) != kAten) return false;
@@ -35,9 +47,11 @@ void eraseUnusedNodes(GraphDocument& graph) {
       return std::any_of(output.names.begin(), output.names.end(),
                          [&](const std::string& name) { return used.count(name) != 0; });
     });
+    if (isAssertion(node->target)) continue;
     // What makes nothing at all is there for something else.
     if (!read && !node->outputs.empty() && writesNothing(node->target)) continue;
     for (const NamedArgument& input : node->inputs) use(input.value);
+    cleanRegions(*node);
     kept.push_back(std::move(*node));
   }
   std::reverse(kept.begin(), kept.end());

@@ -47,13 +47,11 @@ TEST(Fixtures, SpecialProgramsAreReadOrRefusedWithTheTrueReason) {
   const std::map<std::string, std::string> refusals{
       {"bn_train", "batch_norm (module b): batch norm in training mode"},
       {"bn_train_dec", "_native_batch_norm_legit_functional (module b): batch norm in training mode"},
-      {"cond", "cond: control flow (cond)"},
       {"custom", "twice: myns.twice.default is a custom operator"},
       {"dynamic", "input x: dimension 0 is dynamic: s77 from 2 to 64"},
       {"index", "index_1: the size of the result of aten.index.Tensor depends on the values"},
       {"item", "item: aten.item.default turns a tensor into a number"},
       {"two", "holds 2 programs: 'encode', 'decode'"},
-      {"while", "while_loop: control flow (while_loop)"},
   };
   const auto files = test::filesIn(fixtures / "fixtures" / "special", ".pt2");
   ASSERT_GE(files.size(), 30u);
