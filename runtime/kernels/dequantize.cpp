@@ -13,8 +13,19 @@ void dequantizeRun(const T* input, float* output, size_t count, double scale, in
     // The difference fits a float exactly, so the float product has the single rounding of the exact one.
     const float factor = static_cast<float>(scale);
     const int32_t zero = static_cast<int32_t>(zeroPoint);
-    for (size_t i = dequantizeVectors(input, output, count, factor, zero); i < count; ++i)
-      output[i] = static_cast<float>(static_cast<int32_t>(input[i]) - zero) * factor;
+    const auto real = [zero, factor](T code) {
+      return static_cast<float>(static_cast<int32_t>(code) - zero) * factor;
+    };
+    const size_t done = dequantizeVectors(input, output, count, factor, zero);
+    input += done, output += done, count -= done;
+    for (; count >= 4; input += 4, output += 4, count -= 4) {
+      const float a = real(input[0]), b = real(input[1]), c = real(input[2]), d = real(input[3]);
+      output[0] = a;
+      output[1] = b;
+      output[2] = c;
+      output[3] = d;
+    }
+    for (; count > 0; ++input, ++output, --count) *output = real(*input);
   } else {
     for (size_t i = 0; i < count; ++i) {
       output[i] = static_cast<float>(static_cast<double>(static_cast<int64_t>(input[i]) - zeroPoint) * scale);

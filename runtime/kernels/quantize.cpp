@@ -6,6 +6,7 @@
 #include "carina/kernels.hpp"
 #include "channels.hpp"
 #include "helium.hpp"
+#include "rounding.hpp"
 
 namespace carina::rt::kernels {
 namespace {
@@ -14,38 +15,51 @@ struct Range {
   int64_t min, max;
 };
 
-/// Sums in 32 bits where rounded value and zero point leave room for it.
-template <typename T>
-struct Wide {
-  using Type = int32_t;
-};
-template <>
-struct Wide<int32_t> {
-  using Type = int64_t;
-};
+/// Sums in 64 bits: rounded value and zero point may leave 32.
+void quantizeRun(const float* input, int32_t* output, size_t count, float inverse, int64_t zeroPoint,
+                 Range range) {
+  // Far outside the integer type: saturate before the conversion. A NaN passes neither comparison.
+  constexpr int64_t kFar = int64_t{1} << 62;
+  for (size_t i = 0; i < count; ++i) {
+    const float scaled = __builtin_rintf(input[i] * inverse);
+    int64_t value = 0;
+    if (scaled >= static_cast<float>(kFar))
+      value = kFar;
+    else if (scaled <= -static_cast<float>(kFar))
+      value = -kFar;
+    else if (scaled == scaled)
+      value = static_cast<int64_t>(scaled);
+    value += zeroPoint;
+    if (value < range.min) value = range.min;
+    if (value > range.max) value = range.max;
+    output[i] = static_cast<int32_t>(value);
+  }
+}
 
+/// Integers of 8 and 16 bits.
 template <typename T>
 void quantizeRun(const float* input, T* output, size_t count, float inverse, int64_t zeroPoint, Range range) {
-  using Sum = typename Wide<T>::Type;
-  // Far outside the integer type: saturate before the conversion. A NaN passes neither comparison.
-  constexpr Sum kFar = Sum{1} << (sizeof(Sum) * 8 - 2);
-  const Sum zero = static_cast<Sum>(zeroPoint), low = static_cast<Sum>(range.min),
-            high = static_cast<Sum>(range.max);
-  size_t i = 0;
-  if constexpr (sizeof(T) <= 2) i = quantizeVectors(input, output, count, inverse, zero, low, high);
-  for (; i < count; ++i) {
-    const float scaled = __builtin_rintf(input[i] * inverse);
-    Sum rounded = 0;
-    if (scaled >= static_cast<float>(kFar))
-      rounded = kFar;
-    else if (scaled <= -static_cast<float>(kFar))
-      rounded = -kFar;
-    else if (scaled == scaled)
-      rounded = static_cast<Sum>(scaled);
-    Sum value = rounded + zero;
-    if (value < low) value = low;
-    if (value > high) value = high;
-    output[i] = static_cast<T>(value);
+  const int32_t zero = static_cast<int32_t>(zeroPoint), low = static_cast<int32_t>(range.min),
+                high = static_cast<int32_t>(range.max);
+  const size_t done = quantizeVectors(input, output, count, inverse, zero, low, high);
+  input += done, output += done, count -= done;
+  if (low == Saturated<T>::kLow && high == Saturated<T>::kHigh) {
+    for (; count >= 4; input += 4, output += 4, count -= 4) {
+      // All products before the first store, which might change the input for all that the compiler knows.
+      const int32_t a = roundToInteger(input[0] * inverse), b = roundToInteger(input[1] * inverse),
+                    c = roundToInteger(input[2] * inverse), d = roundToInteger(input[3] * inverse);
+      output[0] = saturatedSum<T>(a, zero);
+      output[1] = saturatedSum<T>(b, zero);
+      output[2] = saturatedSum<T>(c, zero);
+      output[3] = saturatedSum<T>(d, zero);
+    }
+  }
+  for (; count > 0; ++input, ++output, --count) {
+    // Bounds without the zero point: their sums with it stay in range, whatever was rounded.
+    int32_t value = roundToInteger(*input * inverse);
+    if (value < low - zero) value = low - zero;
+    if (value > high - zero) value = high - zero;
+    *output = static_cast<T>(value + zero);
   }
 }
 
