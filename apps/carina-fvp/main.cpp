@@ -36,7 +36,7 @@ int run(const FvpCommand& command) {
   std::unique_ptr<std::FILE, CloseFile> file;
   if (!command.uartFile.empty()) {
     file.reset(std::fopen(command.uartFile.c_str(), "w"));
-    if (file == nullptr) return report(fail("cannot be written").inFile(command.uartFile));
+    if (file == nullptr) return report(fail(Code::CannotWrite, "cannot be written").inFile(command.uartFile));
   }
   auto input = bytesFrom(command.uartInput);
   if (!input.ok()) return report(input.error());
@@ -54,8 +54,8 @@ int run(const FvpCommand& command) {
   if (outcome->reason == EndReason::TimeLimit)
     fmt::print("\nInfo: Simulation is stopping. Reason: CPU time has been exceeded.\n");
   else if (outcome->reason != EndReason::Exit)
-    return report(
-        fail("{}: {}", endReasonName(outcome->reason), outcome->explanation).inFile(command.image.string()));
+    return report(fail(Code::BadOption, "{}: {}", endReasonName(outcome->reason), outcome->explanation)
+                      .inFile(command.image.string()));
   if (command.statistics) {
     fmt::print(
         "\n--- {} statistics: ---\nSimulated cycles    : {}\nInstructions        : {}\nWall time           : "

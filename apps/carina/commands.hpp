@@ -22,5 +22,6 @@ void addInspect(CLI::App& app, Run& run);
 void addAssemble(CLI::App& app, Run& run);
 void addOpt(CLI::App& app, Run& run);
 void addTargets(CLI::App& app, Run& run);
+void addExplain(CLI::App& app, Run& run);
 
 }  // namespace carina::app

@@ -43,7 +43,9 @@ int compileEthosN(const Flags& flags) {
   if (const auto status = pipeline::checkEthosNOutput(flags.output); !status.ok())
     return report(status.error());
   if (!flags.report.empty()) {
-    return report(fail("there is no report for an Ethos-N").at("--report").withRemedy("leave it out"));
+    return report(fail(Code::OptionDoesNotApply, "there is no report for an Ethos-N")
+                      .at("--report")
+                      .withRemedy("leave it out"));
   }
   const pipeline::Options options = flags.build.finish();
   const auto build = pipeline::buildEthosN(options);

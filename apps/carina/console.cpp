@@ -7,12 +7,34 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/output_path.hpp"
 
 namespace carina::app {
+namespace {
+
+DiagnosticsFormat diagnosticsFormat = DiagnosticsFormat::Text;
+
+}  // namespace
+
+void setDiagnosticsFormat(DiagnosticsFormat format) {
+  diagnosticsFormat = format;
+}
+
+std::string diagnosticText(std::string_view severity, const Diagnostic& diagnostic) {
+  const std::string id = codeId(diagnostic.code);
+  if (diagnosticsFormat == DiagnosticsFormat::Text) {
+    return fmt::format("carina: {}{}: {}\n", severity, id.empty() ? "" : fmt::format("[{}]", id),
+                       diagnostic.str());
+  }
+  const nlohmann::ordered_json line{{"severity", severity},          {"code", id},
+                                    {"message", diagnostic.message}, {"file", diagnostic.file},
+                                    {"place", diagnostic.place},     {"remedy", diagnostic.remedy}};
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
 
 void reserveStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -30,7 +52,7 @@ int closeStandardOutput(int status) {
 int report(const Error& error) {
   std::fflush(stdout);  // in order, where both go to one place
   for (const Diagnostic& diagnostic : error.diagnostics())
-    fmt::print(stderr, "carina: error: {}\n", diagnostic.str());
+    fmt::print(stderr, "{}", diagnosticText("error", diagnostic));
   return 1;
 }
 
@@ -44,7 +66,7 @@ int report(const Error& error, const std::filesystem::path& input) {
 
 void warn(std::span<const Diagnostic> warnings) {
   std::fflush(stdout);
-  for (const Diagnostic& warning : warnings) fmt::print(stderr, "carina: warning: {}\n", warning.str());
+  for (const Diagnostic& warning : warnings) fmt::print(stderr, "{}", diagnosticText("warning", warning));
 }
 
 Status checkOutputs(std::initializer_list<std::filesystem::path> outputs) {

@@ -21,13 +21,23 @@ void reserveStandardStreams();
 /// printed has reached standard output.
 int closeStandardOutput(int status);
 
-/// Prints every diagnostic as "carina: error: ..." and returns the exit status 1.
+/// How diagnostics are printed on stderr.
+enum class DiagnosticsFormat {
+  Text,  // "carina: error[E0104]: file: place: message", the remedy on a line of its own
+  Json,  // one object per line: severity, code, message, file, place, remedy
+};
+void setDiagnosticsFormat(DiagnosticsFormat format);
+
+/// One diagnostic as it is printed, with its line's end.
+std::string diagnosticText(std::string_view severity, const Diagnostic& diagnostic);
+
+/// Prints every diagnostic as an error and returns the exit status 1.
 int report(const Error& error);
 /// The same of a command on the file `input`: what names no file is about that one, except what is about an
 /// option (its place begins with "--").
 int report(const Error& error, const std::filesystem::path& input);
 
-/// Prints every warning as "carina: warning: ..." on stderr.
+/// Prints every warning on stderr.
 void warn(std::span<const Diagnostic> warnings);
 
 /// What can be said about outputs before the work: folders that are missing, files that are folders. Empty

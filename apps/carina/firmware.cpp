@@ -31,11 +31,13 @@ Status execute(Flags flags) {
   if (image.plan.programByFile) image.source.validate = true;
   image.source.timeoutMilliseconds = static_cast<uint32_t>(flags.timeout * 1000);
   if (image.plan.programByFile && !image.plan.semihosted) {
-    return fail("a program that is read by semihosting needs a command line that names it")
+    return fail(Code::OptionDoesNotApply,
+                "a program that is read by semihosting needs a command line that names it")
         .withRemedy("add --io semihosting");
   }
   if (image.plan.semihosted && (!flags.input.empty() || !flags.expected.empty())) {
-    return fail("--input and --expected are linked into the image, --io semihosting reads files")
+    return fail(Code::OptionDoesNotApply,
+                "--input and --expected are linked into the image, --io semihosting reads files")
         .withRemedy("leave out one of them");
   }
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.json}));

@@ -34,7 +34,7 @@ Status check(const Flags& flags) {
   fmt::print("{} in {} of {}\n", findings, count(checked.streams, "command stream"),
              count(checked.words, "word"));
   if (checked.findings.empty()) return {};
-  return fail("{} in its command streams", findings).inFile(flags.file.string());
+  return fail(Code::Findings, "{} in its command streams", findings).inFile(flags.file.string());
 }
 
 }  // namespace

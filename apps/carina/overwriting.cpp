@@ -61,7 +61,7 @@ Status refuseOverwriting(const CLI::App& command) {
     for (const Argument& input : files) {
       const bool same = output.info.st_dev == input.info.st_dev && output.info.st_ino == input.info.st_ino;
       if (!output.isOutput || input.isOutput || !same) continue;
-      return fail("would overwrite the input {} ({})", input.path, input.option)
+      return fail(Code::CannotWrite, "would overwrite the input {} ({})", input.path, input.option)
           .inFile(output.path)
           .withRemedy("name another file");
     }

@@ -33,8 +33,27 @@ std::string inputOf(const CLI::App& app) {
   return {};
 }
 
-constexpr const char* kOutOfMemory =
-    "out of memory\n  the network needs more memory than this machine has free\n";
+constexpr const char* kOutOfMemory = "out of memory";
+constexpr const char* kOutOfMemoryRemedy = "the network needs more memory than this machine has free";
+
+/// --diagnostics, in front of or behind the subcommand. It is looked for beforehand, so that wrong usage is
+/// reported in that form, too.
+void addDiagnostics(CLI::App& app) {
+  app.add_option("--diagnostics",
+                 "How errors and warnings are printed on stderr: text or json (one object per line)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORM");
+  for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
+}
+
+bool wantsJson(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--diagnostics=json") return true;
+    if (argument == "--diagnostics" && i + 1 < argc) return std::string_view(argv[i + 1]) == "json";
+  }
+  return false;
+}
 
 /// Chooses and runs a subcommand. `outOfMemory` becomes what to say, with the file, when memory runs out in
 /// it.
@@ -44,6 +63,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   app.failure_message(usageError);
   app.require_subcommand(1);
   app.set_version_flag("--version", versionLine());
+  if (wantsJson(argc, argv)) setDiagnosticsFormat(DiagnosticsFormat::Json);
   Run run;
   addCompile(app, run);
   addRun(app, run);
@@ -57,6 +77,8 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   addAssemble(app, run);
   addOpt(app, run);
   addTargets(app, run);
+  addExplain(app, run);
+  addDiagnostics(app);
   app.footer(kFirstSteps);  // last: subcommands would inherit it
   if (argc < 2) {
     std::cerr << app.help();
@@ -75,7 +97,8 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
     if (auto status = refuseOverwriting(*command); !status.ok()) return report(status.error());
   }
   const std::string file = inputOf(app);
-  outOfMemory = "carina: error: " + file + (file.empty() ? "" : ": ") + kOutOfMemory;
+  outOfMemory =
+      diagnosticText("error", {kOutOfMemory, kOutOfMemoryRemedy, file, "", carina::Code::OutOfMemory});
   return run();
 }
 
@@ -88,8 +111,12 @@ namespace {
 std::string outOfMemory;  // NOLINT(cert-err58-cpp): an empty string needs none
 
 void sayOutOfMemory() noexcept {
-  std::fputs(outOfMemory.empty() ? "carina: error: " : outOfMemory.c_str(), stderr);
-  if (outOfMemory.empty()) std::fputs(kOutOfMemory, stderr);
+  if (!outOfMemory.empty()) {
+    std::fputs(outOfMemory.c_str(), stderr);
+    return;
+  }
+  for (const char* part : {"carina: error[E0804]: ", kOutOfMemory, "\n  ", kOutOfMemoryRemedy, "\n"})
+    std::fputs(part, stderr);
 }
 
 /// Some libraries need memory where no exception may leave them, nlohmann::json in its destructor for one.
@@ -119,7 +146,7 @@ int program(int argc, char** argv) {
     return 1;
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0) return 1;  // closeStandardOutput() says what it is
-    return report(fail("{}", error.what()));
+    return report(fail(Code::None, "{}", error.what()));
   }
 }
 

@@ -24,7 +24,7 @@ struct Flags {
 
 Result<int> executeFirmware(Flags& flags) {
   if (!flags.input.empty() || !flags.output.empty()) {
-    return fail("firmware brings its own inputs and outputs")
+    return fail(Code::OptionDoesNotApply, "firmware brings its own inputs and outputs")
         .at(flags.input.empty() ? "--output" : "--input")
         .withRemedy("files in --semihosting-dir, or arrays linked into the image");
   }
@@ -32,7 +32,10 @@ Result<int> executeFirmware(Flags& flags) {
                                       {!flags.run.configFile.empty(), "--config"},
                                       {!flags.run.method.empty(), "--method"},
                                       {!flags.etdump.empty(), "--etdump"}}) {
-    if (given) return fail("is for .pte and .bpte programs only").at(option).withRemedy("leave it out");
+    if (given)
+      return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
+          .at(option)
+          .withRemedy("leave it out");
   }
   flags.platform.file = flags.run.file;
   flags.platform.json = flags.json;
@@ -45,7 +48,7 @@ Result<int> executeFirmware(Flags& flags) {
 Result<int> execute(Flags flags) {
   if (flags.platform.platform != kHostPlatform || isFirmware(flags.run.file)) return executeFirmware(flags);
   if (!flags.onlyForFirmware.empty())
-    return fail("is for firmware only")
+    return fail(Code::OptionDoesNotApply, "is for firmware only")
         .at(flags.onlyForFirmware)
         .withRemedy("leave it out, or give an .elf file");
   flags.run.progress = progressBar("running");
@@ -70,12 +73,13 @@ Result<int> execute(Flags flags) {
   if (result.program) warn(result.program->warnings);
   fmt::print("{}", report::runStatsText(result));
   if (!result.findings.empty()) {
-    return fail("the command streams have {} finding{}", result.findings.size(),
+    return fail(Code::Findings, "the command streams have {} finding{}", result.findings.size(),
                 result.findings.size() == 1 ? "" : "s")
         .inFile(flags.run.file.string())
         .withRemedy("each is listed with the byte offset of its command");
   }
-  if (!result.allPassed()) return fail("outputs are not the expected ones").inFile(flags.run.file.string());
+  if (!result.allPassed())
+    return fail(Code::ResultsDiffer, "outputs are not the expected ones").inFile(flags.run.file.string());
   return 0;
 }
 

@@ -24,7 +24,9 @@ Result<uint32_t> parseAddress(std::string_view text, std::string_view option) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), value, hex ? 16 : 10);
   if (error != std::errc{} || end != digits.data() + digits.size())
-    return fail("'{}' is no 32-bit address", text).at(option).withRemedy("give it as 0x70000000");
+    return fail(Code::BadOption, "'{}' is not a 32-bit address", text)
+        .at(option)
+        .withRemedy("give it as 0x70000000");
   return value;
 }
 
@@ -46,7 +48,9 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
   for (const std::string& entry : flags.data) {
     const size_t at = entry.rfind('@');
     if (at == std::string::npos)
-      return fail("'{}' does not say where to load it", entry).at("--data").withRemedy("FILE@0xADDRESS");
+      return fail(Code::BadOption, "'{}' does not say where to load it", entry)
+          .at("--data")
+          .withRemedy("FILE@0xADDRESS");
     CARINA_TRY(const uint32_t address, parseAddress(std::string_view(entry).substr(at + 1), "--data"));
     options.data.push_back({entry.substr(0, at), address});
   }
@@ -100,7 +104,7 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   std::unique_ptr<std::FILE, CloseFile> trace;
   if (!flags.trace.empty()) {
     trace.reset(std::fopen(flags.trace.c_str(), "w"));
-    if (trace == nullptr) return fail("cannot be written").inFile(flags.trace.string());
+    if (trace == nullptr) return fail(Code::CannotWrite, "cannot be written").inFile(flags.trace.string());
     options.trace = [&trace](const std::string& line) { fmt::print(trace.get(), "{}\n", line); };
   }
   std::unique_ptr<platform::GdbServer> gdb;
@@ -124,10 +128,10 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   }
   fmt::print(stderr, "{}", report::platformStatsText(outcome, options));
   if (!outcome.refusedFile.empty())
-    report(fail("the firmware wanted the file '{}' by semihosting", outcome.refusedFile)
+    report(fail(Code::CannotRead, "the firmware wanted the file '{}' by semihosting", outcome.refusedFile)
                .withRemedy("--semihosting-dir DIR opens a folder to it"));
   if (outcome.reason != platform::EndReason::Exit)
-    return fail("{}: {}", platform::endReasonName(outcome.reason), outcome.explanation)
+    return fail(Code::CannotRead, "{}: {}", platform::endReasonName(outcome.reason), outcome.explanation)
         .inFile(flags.file.string());
   // A shell sees eight bits; a failure must not look like success.
   const int code = outcome.exitCode & 0xff;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/nearest.hpp"
+#include "console.hpp"
 
 namespace carina::app {
 namespace {
@@ -35,9 +36,10 @@ std::string unknownCommand(const CLI::App& app, std::string_view word) {
     names.push_back(command->get_name());
   if (std::find(names.begin(), names.end(), word) != names.end()) return {};
   const std::string nearest = nearestWord(word, names);
-  return "carina: error: unknown command '" + std::string(word) + "'\n" +
-         (nearest.empty() ? "  carina --help lists the commands\n"
-                          : "  did you mean 'carina " + nearest + "'?\n");
+  return diagnosticText("error", {"unknown command '" + std::string(word) + "'",
+                                  nearest.empty() ? "carina --help lists the commands"
+                                                  : "did you mean 'carina " + nearest + "'?",
+                                  "", "", Code::UnknownName});
 }
 
 std::string usageError(const CLI::App* app, const CLI::Error& error) {
@@ -62,8 +64,11 @@ std::string usageError(const CLI::App* app, const CLI::Error& error) {
     }
   }
   // Validators of option_values.hpp bring a remedy of their own.
-  if (what.find('\n') != std::string::npos) return "carina: error: " + what + "\n";
-  return "carina: error: " + what + "\n  " + remedy + "\n";
+  if (const size_t end = what.find('\n'); end != std::string::npos) {
+    remedy = what.substr(what.find_first_not_of("\n ", end));
+    what.erase(end);
+  }
+  return diagnosticText("error", {what, remedy, "", "", Code::BadOption});
 }
 
 }  // namespace carina::app

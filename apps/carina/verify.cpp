@@ -52,7 +52,8 @@ Result<int> compareProgram(const Flags& flags) {
   CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
   fmt::print("{}", report::againstText(result));
   if (result.ok()) return 0;
-  return fail("the program does not compute what its graph says").inFile(options.program.string());
+  return fail(Code::ResultsDiffer, "the program does not compute what its graph says")
+      .inFile(options.program.string());
 }
 
 /// Options of building do nothing for a program that exists.

@@ -219,7 +219,7 @@ struct Int8Convolution {
   Rescale channelRescale(size_t c) const {
     return {multipliers->as<const int32_t>()[c], shifts->as<const int32_t>()[c]};
   }
-  /// Harmless where the output lies over the multipliers and has spoilt them.
+  /// Harmless where the output lies over the multipliers and has overwritten them.
   Rescale saneRescale(size_t c) const {
     const Rescale rescale = channelRescale(c);
     return rescale.sane() ? rescale : Rescale{};

@@ -51,7 +51,8 @@ class Arguments {
   Result<ir::Ints> ints(std::string_view name, size_t n) const {
     ir::Ints list = ints(name);
     if (list.size() == 1) list.resize(n, list[0]);
-    if (list.size() != n) return fail("{} has {} values, {} are needed", name, list.size(), n);
+    if (list.size() != n)
+      return fail(Code::InvalidOperator, "{} has {} values, expected {}", name, list.size(), n);
     return list;
   }
 
@@ -62,13 +63,15 @@ class Arguments {
 /// Dropout that draws random numbers has no fixed result.
 inline Status checkNotTraining(const ir::Node& node) {
   if (!Arguments(node).boolean("train", node.opName() == "aten.native_dropout.default")) return {};
-  return fail("dropout in training mode is random").withRemedy("export the model in eval mode: model.eval()");
+  return fail(Code::TrainingOnly, "dropout in training mode is random")
+      .withRemedy("export the model in eval mode: model.eval()");
 }
 
 /// A dimension in [-rank, rank) as [0, rank); scalars count as rank 1.
 inline Result<int64_t> wrapDim(int64_t dim, int64_t rank) {
   auto wrapped = normalizeDim(dim, rank == 0 ? 1 : rank);
-  if (!wrapped) return fail("dimension {} is outside of a tensor of rank {}", dim, rank);
+  if (!wrapped)
+    return fail(Code::InvalidOperator, "dimension {} is outside of a tensor of rank {}", dim, rank);
   return *wrapped;
 }
 inline Status checkDim(int64_t dim, int64_t rank) {

@@ -17,7 +17,8 @@ Status sameTypes(std::span<ir::Value* const> wanted, std::span<ir::Value* const>
   bool same = wanted.size() == found.size();
   for (size_t i = 0; same && i < wanted.size(); ++i) same = wanted[i]->type == found[i]->type;
   if (same) return {};
-  return fail("{}: {} where the operator has {}", role, listText(found), listText(wanted));
+  return fail(Code::InvalidOperator, "{}: {} where the operator has {}", role, listText(found),
+              listText(wanted));
 }
 
 bool isTruth(const ir::Value& value) {
@@ -26,7 +27,8 @@ bool isTruth(const ir::Value& value) {
 
 Status checkRegions(const ir::Node& node, std::span<ir::Value* const> taken) {
   for (size_t i = 0; i < node.regions().size(); ++i) {
-    if (!node.regions()[i]) return fail("{} lacks its {}", node.opName(), regionRole(node, i));
+    if (!node.regions()[i])
+      return fail(Code::InvalidOperator, "{} lacks its {}", node.opName(), regionRole(node, i));
     CARINA_RETURN_IF_ERROR(
         sameTypes(taken, node.region(i).inputs(), fmt::format("the {} takes", regionRole(node, i))));
   }
@@ -35,7 +37,8 @@ Status checkRegions(const ir::Node& node, std::span<ir::Value* const> taken) {
 
 Status checkCond(const ir::Node& node) {
   if (!isTruth(*node.operand(0)))
-    return fail("the predicate is {}, one bool is needed", ir::typeText(node.operand(0)->type));
+    return fail(Code::InvalidOperator, "the predicate is {}, one bool is needed",
+                ir::typeText(node.operand(0)->type));
   CARINA_RETURN_IF_ERROR(checkRegions(node, node.operandGroup(1)));
   for (size_t i = 0; i < 2; ++i) {
     CARINA_RETURN_IF_ERROR(sameTypes(node.results(), node.region(i).outputs(),
@@ -49,7 +52,8 @@ Status checkWhileLoop(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkRegions(node, node.operands()));
   const auto& condition = node.region(0).outputs();
   if (condition.size() != 1 || !isTruth(*condition[0]))
-    return fail("the {} gives {}, one bool is needed", regionRole(node, 0), listText(condition));
+    return fail(Code::InvalidOperator, "the {} gives {}, one bool is needed", regionRole(node, 0),
+                listText(condition));
   return sameTypes(node.operandGroup(0), node.region(1).outputs(),
                    fmt::format("the {} gives", regionRole(node, 1)));
 }

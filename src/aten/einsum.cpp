@@ -26,11 +26,11 @@ Result<std::vector<int>> keysOf(std::string_view term, std::optional<size_t> ran
       for (size_t k = n; k > 0; --k) keys.push_back(-static_cast<int>(k));
       i += 2;
     } else {
-      return fail("einsum: '{}' is not a term", term);
+      return fail(Code::InvalidOperator, "einsum: '{}' is not a term", term);
     }
   }
   if (rank && keys.size() != *rank)
-    return fail("einsum: '{}' names {} dimensions of {}", term, keys.size(), *rank);
+    return fail(Code::InvalidOperator, "einsum: '{}' names {} dimensions of {}", term, keys.size(), *rank);
   return keys;
 }
 
@@ -49,7 +49,8 @@ Result<EinsumPlan> parseEinsum(std::string_view spaced, const std::vector<Shape>
     }
   }
   if (terms.size() != shapes.size())
-    return fail("einsum: {} terms for {} operands", terms.size(), shapes.size());
+    return fail(Code::InvalidOperator, "einsum: the equation has {} terms, but {} operands are given",
+                terms.size(), shapes.size());
   std::map<int, int64_t> sizes;
   std::map<int, int> occurrences;
   std::vector<std::vector<int>> keys;
@@ -60,7 +61,7 @@ Result<EinsumPlan> parseEinsum(std::string_view spaced, const std::vector<Shape>
       if (term[d] < 0) ellipsisRank = std::max(ellipsisRank, static_cast<size_t>(-term[d]));
       int64_t& size = sizes.emplace(term[d], 1).first->second;
       if (size != 1 && shapes[i][d] != 1 && size != shapes[i][d])
-        return fail("einsum: sizes {} and {} do not fit", size, shapes[i][d]);
+        return fail(Code::InvalidOperator, "einsum: sizes {} and {} of one index differ", size, shapes[i][d]);
       if (size == 1) size = shapes[i][d];
       ++occurrences[term[d]];
     }
@@ -79,7 +80,7 @@ Result<EinsumPlan> parseEinsum(std::string_view spaced, const std::vector<Shape>
   std::map<int, int> labels;
   for (int key : output) {
     if (!sizes.contains(key) || !labels.emplace(key, static_cast<int>(labels.size())).second)
-      return fail("einsum: the result '{}' cannot be formed", equation);
+      return fail(Code::InvalidOperator, "einsum: the result '{}' cannot be formed", equation);
     plan.sizes.push_back(sizes[key]);
   }
   plan.outputLabels = output.size();
@@ -90,14 +91,15 @@ Result<EinsumPlan> parseEinsum(std::string_view spaced, const std::vector<Shape>
     auto& operand = plan.operands.emplace_back();
     for (int key : term) operand.push_back(labels[key]);
   }
-  if (!checkedNumElements(plan.sizes)) return fail("einsum: too many elements");
+  if (!checkedNumElements(plan.sizes))
+    return fail(Code::InvalidOperator, "einsum: the result has too many elements");
   return plan;
 }
 
 infer::Types infer::einsum(const ir::Node& node) {
   std::vector<Shape> shapes;
   for (const ir::Value* operand : node.operands()) shapes.push_back(operand->shape());
-  if (shapes.empty()) return fail("einsum of nothing");
+  if (shapes.empty()) return fail(Code::InvalidOperator, "einsum: expected at least one operand");
   CARINA_TRY(const EinsumPlan plan, parseEinsum(ir::dynCast<Einsum>(&node).equation(), shapes));
   return std::vector<ir::Type>{{node.operands()[0]->dtype(), plan.output()}};
 }

@@ -52,7 +52,8 @@ Error describe(const ir::Node& node, Error error) {
 Result<Kernel> prepareNode(const ir::Node& node) {
   if (node.def().has(ir::kInPlace)) {
     return Error(Diagnostic{"the operator writes its operand",
-                            "run decompose::functionalize on the graph first", "", ""});
+                            "run decompose::functionalize on the graph first", "", "",
+                            Code::UnsupportedForm});
   }
   const Prepare prepare = findKernel(node.opName());
   if (!prepare) {
@@ -60,7 +61,7 @@ Result<Kernel> prepareNode(const ir::Node& node) {
         "the float executor has no kernel for this operator",
         "replace it in the model by supported operators, or export with run_decompositions() so that it "
         "is split into them",
-        "", ""});
+        "", "", Code::UnknownOperator});
   }
   return rejectFailedChecks([&] { return prepare(node); });
 }
@@ -123,7 +124,7 @@ Status runStep(const Step& step, std::vector<Tensor>& slots) {
     if (step.inFloat) results[i] = castTo(results[i], step.types[i].dtype);
     const bool right = results[i].dtype() == step.types[i].dtype && results[i].shape() == step.types[i].shape;
     if (!right) {
-      return describe(*step.node, fail("the result is {}, the graph says {}",
+      return describe(*step.node, fail(Code::InvalidGraph, "the result is {}, the graph says {}",
                                        ir::typeText({results[i].dtype(), results[i].shape()}),
                                        ir::typeText(step.types[i])));
     }
@@ -282,7 +283,8 @@ Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const 
   const SingleThread singleThread;
   const ir::Graph& graph = *plan_->graph;
   if (inputs.size() != graph.inputs().size()) {
-    return fail("the graph has {} inputs, {} tensors were given", graph.inputs().size(), inputs.size());
+    return fail(Code::InputMismatch, "the graph has {} inputs, {} tensors were given", graph.inputs().size(),
+                inputs.size());
   }
   std::vector<Tensor> slots = plan_->initial;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -291,7 +293,7 @@ Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const 
     if (given != input.type) {
       return Error(Diagnostic{fmt::format("input {} is {}, the graph expects {}", i, ir::typeText(given),
                                           ir::typeText(input.type)),
-                              "give an array of this shape and type", "", input.name});
+                              "give an array of this shape and type", "", input.name, Code::InputMismatch});
     }
     slots[static_cast<size_t>(plan_->inputs[i])] = inputs[i];
     if (observer) observer(input, inputs[i]);

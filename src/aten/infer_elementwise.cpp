@@ -21,7 +21,8 @@ Result<Shape> broadcastAll(const ir::Node& node) {
     if (!operand) continue;
     auto joint = broadcastShapes(shape, operand->shape());
     if (!joint)
-      return fail("shapes {} and {} do not broadcast", shapeText(shape), shapeText(operand->shape()));
+      return fail(Code::InvalidOperator, "shapes {} and {} do not broadcast", shapeText(shape),
+                  shapeText(operand->shape()));
     shape = std::move(*joint);
   }
   return shape;
@@ -84,7 +85,7 @@ bool wantsNumbers(std::string_view op) {
 /// Quotients and remainders of integers by constants have no 0 among these.
 Status checkDivisor(const ir::Node& node) {
   const auto refused = [&] {
-    return fail("{} divides integers by 0", node.opName())
+    return fail(Code::WrongElementType, "{} divides integers by 0", node.opName())
         .withRemedy(
             "PyTorch ends with a ZeroDivisionError here: divide floats, or keep 0 out of the divisor");
   };
@@ -109,16 +110,18 @@ bool dividesWhole(std::string_view op) {
 
 Types triangle(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
-  if (input->rank() < 2) return fail("{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
+  if (input->rank() < 2)
+    return fail(Code::InvalidOperator, "{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
   return one(input->dtype(), input->shape());
 }
 
 Types unarySame(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   if (!isFloat(dtype) && wantsFloats(node.opName()))
-    return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} is not defined on {}", node.opName(), dtypeName(dtype));
   if (isFloat(dtype) && worksOnBits(node.opName()))
-    return fail("{} works on whole numbers, not on {}", node.opName(), dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
+                dtypeName(dtype));
   return one(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types unaryFloat(const ir::Node& node) {
@@ -134,10 +137,11 @@ Types noResult(const ir::Node&) {
 Types binary(const ir::Node& node) {
   CARINA_TRY(const DType dtype, promotedType(node));
   if (isFloat(dtype) && worksOnBits(node.opName()))
-    return fail("{} works on whole numbers, not on {}", node.opName(), dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
+                dtypeName(dtype));
   const bool divides = dividesWhole(node.opName());
   if (dtype == DType::Bool && (divides || wantsNumbers(node.opName()))) {
-    return fail("{} is not defined on bool", node.opName())
+    return fail(Code::WrongElementType, "{} is not defined on bool", node.opName())
         .withRemedy("convert the operands to numbers before, or use a logical operator");
   }
   if (divides && isInteger(dtype)) CARINA_RETURN_IF_ERROR(checkDivisor(node));
@@ -167,7 +171,7 @@ Types pointwiseSeveral(const ir::Node& node) {
                          : node.operandGroup(static_cast<size_t>(operand)).empty();
     };
     if (absent("min") && absent("max")) {
-      return fail("{} needs a lower or an upper bound", op)
+      return fail(Code::InvalidOperator, "{} needs a lower or an upper bound", op)
           .withRemedy("give min, max or both, or leave the operator out");
     }
   }
@@ -176,7 +180,8 @@ Types pointwiseSeveral(const ir::Node& node) {
 
 Types where(const ir::Node& node) {
   const DType condition = node.operand(0)->dtype();
-  if (condition != DType::Bool && condition != DType::UInt8) return fail("the condition must be bool");
+  if (condition != DType::Bool && condition != DType::UInt8)
+    return fail(Code::WrongElementType, "the condition must be bool");
   Promotion promotion;
   for (size_t i = 1; i < node.operands().size(); ++i) promotion.add(node.operands()[i]);
   for (size_t i = 0; i < node.def().attributes.size(); ++i) promotion.add(node.attribute(i));
@@ -186,7 +191,8 @@ Types where(const ir::Node& node) {
 
 Types maskedFill(const ir::Node& node) {
   const DType mask = node.operand(1)->dtype();
-  if (mask != DType::Bool) return fail("a mask of type {}, it must be bool", dtypeName(mask));
+  if (mask != DType::Bool)
+    return fail(Code::WrongElementType, "the mask has type {}, expected bool", dtypeName(mask));
   return broadcastTo(node, node.operand(0)->dtype());
 }
 
@@ -194,24 +200,26 @@ Types prelu(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
   const int64_t count = node.operand(1)->numElements();
   const int64_t channels = input->rank() >= 2 ? input->dim(1) : input->rank() == 1 ? input->dim(0) : 1;
-  if (count != 1 && count != channels) return fail("{} slopes for {} channels", count, channels);
+  if (count != 1 && count != channels)
+    return fail(Code::InvalidOperator, "{} slopes do not match {} channels", count, channels);
   return unarySame(node);
 }
 
 Types glu(const ir::Node& node) {
   if (!isFloat(node.operand(0)->dtype()))
-    return fail("glu is not defined on {}", dtypeName(node.operand(0)->dtype()));
+    return fail(Code::WrongElementType, "glu is not defined on {}", dtypeName(node.operand(0)->dtype()));
   ir::Type type = node.operand(0)->type;
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim", -1), node.operand(0)->rank()));
   if (type.shape.empty() || type.shape[static_cast<size_t>(dim)] % 2 != 0)
-    return fail("glu halves a dimension of odd size");
+    return fail(Code::InvalidOperator, "glu halves a dimension of odd size");
   type.shape[static_cast<size_t>(dim)] /= 2;
   return std::vector<ir::Type>{type};
 }
 
 Types copy(const ir::Node& node) {
   const auto joint = broadcastShapes(node.operand(0)->shape(), node.operand(1)->shape());
-  if (joint != node.operand(0)->shape()) return fail("the source does not broadcast to the destination");
+  if (joint != node.operand(0)->shape())
+    return fail(Code::InvalidOperator, "the source does not broadcast to the destination");
   return unarySame(node);
 }
 
@@ -237,12 +245,12 @@ Status checkChannelScales(const ir::Node& node) {
   if (!arguments.has("axis")) return {};
   const ir::Value *input = node.operand(0), *scales = node.operand(1), *zeros = node.operand(2);
   if (zeros && !isInteger(zeros->dtype()))
-    return fail("zero points are integers, got {}", dtypeName(zeros->dtype()));
+    return fail(Code::WrongElementType, "zero points are integers, got {}", dtypeName(zeros->dtype()));
   CARINA_TRY(const int64_t axis, wrapDim(arguments.integer("axis"), input->rank()));
   const int64_t channels = input->rank() == 0 ? 1 : input->dim(axis);
   if (scales->numElements() == channels && (!zeros || zeros->numElements() == channels)) return {};
-  return fail("scales {} and zero points {} do not fit {} channels", shapeText(scales->shape()),
-              zeros ? shapeText(zeros->shape()) : "none", channels);
+  return fail(Code::UnusableQuantization, "scales {} and zero points {} do not fit {} channels",
+              shapeText(scales->shape()), zeros ? shapeText(zeros->shape()) : "none", channels);
 }
 
 /// The codes of quantize and dequantize nodes lie in their type, as PyTorch demands where such a node is
@@ -251,26 +259,30 @@ Status checkCodes(const ir::Node& node) {
   const Arguments arguments(node);
   const auto dtype = arguments.dtype();
   if (!dtype) return {};
-  if (!isInteger(*dtype)) return fail("codes of type {} are not supported", dtypeName(*dtype));
+  if (!isInteger(*dtype))
+    return fail(Code::WrongElementType, "codes of type {} are not supported", dtypeName(*dtype));
   CARINA_RETURN_IF_ERROR(checkChannelScales(node));
   if (!arguments.given("quant_min") || !arguments.given("quant_max")) return {};
   const int64_t low = arguments.integer("quant_min"), high = arguments.integer("quant_max");
   if (low <= high && low >= integerMin(*dtype) && high <= integerMax(*dtype)) return {};
-  return fail("quant_min {} and quant_max {} are no range of {}", low, high, dtypeName(*dtype))
+  return fail(Code::UnusableQuantization, "quant_min {} and quant_max {} are no range of {}", low, high,
+              dtypeName(*dtype))
       .withRemedy("quantize the network with a range that the type holds");
 }
 
 }  // namespace
 
 Types quantize(const ir::Node& node) {
-  if (!isFloat(node.operand(0)->dtype())) return fail("only floating-point values can be quantized");
+  if (!isFloat(node.operand(0)->dtype()))
+    return fail(Code::WrongElementType, "only floating-point values can be quantized");
   CARINA_RETURN_IF_ERROR(checkCodes(node));
   return cast(node);
 }
 
 Types dequantize(const ir::Node& node) {
   if (!isInteger(node.operand(0)->dtype()))
-    return fail("codes of type {}: only integers can be dequantized", dtypeName(node.operand(0)->dtype()));
+    return fail(Code::WrongElementType, "the codes have type {}, but only integers can be dequantized",
+                dtypeName(node.operand(0)->dtype()));
   CARINA_RETURN_IF_ERROR(checkCodes(node));
   return one(Arguments(node).dtype("out_dtype").value_or(DType::Float32), node.operand(0)->shape());
 }

@@ -12,7 +12,7 @@ namespace carina::aten::infer {
 namespace {
 
 Types one(DType dtype, Shape shape) {
-  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
   return std::vector<ir::Type>{{dtype, std::move(shape)}};
 }
 
@@ -32,22 +32,24 @@ Status checkRange(const ir::Value* indices, int64_t extent, bool fromBack) {
   for (int64_t i = 0; i < indices->numElements(); ++i) {
     const int64_t index = indices->constant().integerAt(i);
     if (index >= extent || index < (fromBack ? -extent : 0))
-      return fail("index {} is outside of a dimension of {}", index, extent);
+      return fail(Code::InvalidOperator, "index {} is outside of a dimension of {}", index, extent);
   }
   return {};
 }
 
 /// An index of gather and scatter: of the tensor's rank, and no larger than it but along `dim`.
 Status checkAlong(const ir::Value* self, const ir::Value* indices, int64_t dim) {
-  if (!isIndexType(indices->dtype())) return fail("an index must be an integer tensor");
+  if (!isIndexType(indices->dtype()))
+    return fail(Code::WrongElementType, "an index must be an integer tensor");
   if (indices->numElements() == 0) return {};
   if (std::max<int64_t>(indices->rank(), 1) != std::max<int64_t>(self->rank(), 1)) {
-    return fail("an index of shape {} into {}: the ranks differ", shapeText(indices->shape()),
-                shapeText(self->shape()));
+    return fail(Code::InvalidOperator, "the index has shape {} and the tensor {}: expected the same rank",
+                shapeText(indices->shape()), shapeText(self->shape()));
   }
   for (int64_t d = 0; d < std::min(self->rank(), indices->rank()); ++d) {
     if (d != dim && indices->dim(d) > self->dim(d))
-      return fail("index {} reaches beyond {}", shapeText(indices->shape()), shapeText(self->shape()));
+      return fail(Code::InvalidOperator, "index {} reaches beyond {}", shapeText(indices->shape()),
+                  shapeText(self->shape()));
   }
   return checkRange(indices, self->rank() == 0 ? 1 : self->dim(dim), false);
 }
@@ -67,8 +69,8 @@ Status checkSource(const ir::Value& source, const ir::Value* self, const ir::Val
       fits = source.dim(d) >= indices->dim(d);
   }
   if (fits) return {};
-  return fail("values of shape {} for indices {} into {}", shapeText(source.shape()),
-              shapeText(indices->shape()), shapeText(self->shape()));
+  return fail(Code::InvalidOperator, "values of shape {} do not match indices of shape {} into {}",
+              shapeText(source.shape()), shapeText(indices->shape()), shapeText(self->shape()));
 }
 
 DType numberType(const ir::Attribute& number) {
@@ -79,38 +81,42 @@ DType numberType(const ir::Attribute& number) {
 }  // namespace
 
 Types cat(const ir::Node& node) {
-  if (node.operands().empty()) return fail("cat of nothing");
+  if (node.operands().empty()) return fail(Code::InvalidOperator, "cat: expected at least one tensor");
   CARINA_TRY(const DType dtype, jointType(node));
   Shape shape{0};
   bool first = true;
   for (const ir::Value* operand : node.operands()) {
     if (operand->shape() == Shape{0}) continue;
     CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), operand->rank()));
-    if (operand->rank() == 0) return fail("a scalar cannot be concatenated");
+    if (operand->rank() == 0) return fail(Code::InvalidOperator, "a scalar cannot be concatenated");
     if (first) {
       shape = operand->shape();
       first = false;
       continue;
     }
     Shape others = operand->shape(), expected = shape;
-    if (others.size() != shape.size()) return fail("cat of {} and {}", shapeText(shape), shapeText(others));
+    if (others.size() != shape.size())
+      return fail(Code::InvalidOperator, "cat: shapes {} and {} do not match", shapeText(shape),
+                  shapeText(others));
     const auto d = static_cast<size_t>(dim);
     others[d] = expected[d] = 0;
     const auto sum = checkedAdd(shape[d], operand->shape()[d]);
     if (others != expected || !sum)
-      return fail("cat of {} and {}", shapeText(shape), shapeText(operand->shape()));
+      return fail(Code::InvalidOperator, "cat: shapes {} and {} do not match", shapeText(shape),
+                  shapeText(operand->shape()));
     shape[d] = *sum;
   }
   return one(dtype, std::move(shape));
 }
 
 Types stack(const ir::Node& node) {
-  if (node.operands().empty()) return fail("stack of nothing");
+  if (node.operands().empty()) return fail(Code::InvalidOperator, "stack: expected at least one tensor");
   CARINA_TRY(const DType dtype, jointType(node));
   Shape shape = node.operands()[0]->shape();
   for (const ir::Value* operand : node.operands()) {
     if (operand->shape() != shape)
-      return fail("stack of {} and {}", shapeText(shape), shapeText(operand->shape()));
+      return fail(Code::InvalidOperator, "stack: shapes {} and {} differ", shapeText(shape),
+                  shapeText(operand->shape()));
   }
   CARINA_TRY(const int64_t dim,
              wrapDim(Arguments(node).integer("dim"), static_cast<int64_t>(shape.size()) + 1));
@@ -121,7 +127,7 @@ Types stack(const ir::Node& node) {
 Types sliceScatter(const ir::Node& node) {
   CARINA_TRY(const Movement region, cut(node));
   if (broadcastShapes(node.operand(1)->shape(), region.result) != region.result) {
-    return fail("{} does not fit the region {}", shapeText(node.operand(1)->shape()),
+    return fail(Code::InvalidOperator, "{} does not fit the region {}", shapeText(node.operand(1)->shape()),
                 shapeText(region.result));
   }
   return one(node.operand(0)->dtype(), node.operand(0)->shape());
@@ -134,9 +140,10 @@ Result<Shape> indexedShape(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
   const auto indices = node.operandGroup(1);
   if (static_cast<int64_t>(indices.size()) > self->rank())
-    return fail("{} indices into {}", indices.size(), shapeText(self->shape()));
+    return fail(Code::InvalidOperator, "{} indices are too many for a tensor of shape {}", indices.size(),
+                shapeText(self->shape()));
   if (std::all_of(indices.begin(), indices.end(), [](const ir::Value* index) { return !index; }))
-    return fail("{} without an index", node.opName());
+    return fail(Code::InvalidOperator, "{}: expected at least one index tensor", node.opName());
   Shape joint, before, after;
   bool adjacent = true, seen = false, ended = false;
   for (size_t d = 0; d < self->shape().size(); ++d) {
@@ -148,16 +155,18 @@ Result<Shape> indexedShape(const ir::Node& node) {
     }
     if (one_->dtype() == DType::Bool || one_->dtype() == DType::UInt8) {
       return fail(
+          Code::DependsOnValues,
           "the shape of the result depends on the values of a mask; use where() instead of indexing with a "
           "mask");
     }
     if (!isInteger(one_->dtype()))
-      return fail("an index must be an integer tensor, not {}", dtypeName(one_->dtype()));
+      return fail(Code::WrongElementType, "an index must be an integer tensor, not {}",
+                  dtypeName(one_->dtype()));
     if (ended) adjacent = false;
     seen = true;
     CARINA_RETURN_IF_ERROR(checkRange(one_, self->shape()[d], true));
     auto broadcast = broadcastShapes(joint, one_->shape());
-    if (!broadcast) return fail("the indices do not broadcast");
+    if (!broadcast) return fail(Code::InvalidOperator, "the indices do not broadcast");
     joint = *broadcast;
   }
   Shape shape;
@@ -185,7 +194,8 @@ Types indexPut(const ir::Node& node) {
     CARINA_TRY(const Shape place, indexedShape(node));
     const Shape& values = node.operand(2)->shape();
     if (broadcastShapes(values, place) != place) {
-      return fail("values of shape {} do not fit the place of shape {} that the indices name",
+      return fail(Code::InvalidOperator,
+                  "values of shape {} do not fit the place of shape {} that the indices name",
                   shapeText(values), shapeText(place));
     }
   }
@@ -196,9 +206,10 @@ Types indexPut(const ir::Node& node) {
 Types roll(const ir::Node& node) {
   const Arguments a(node);
   const ir::Ints shifts = a.ints("shifts"), dims = a.ints("dims");
-  if (shifts.empty()) return fail("roll without shifts");
+  if (shifts.empty()) return fail(Code::InvalidOperator, "roll: expected at least one shift");
   if (dims.empty() ? shifts.size() != 1 : dims.size() != shifts.size())
-    return fail("roll with {} shifts for {} dimensions", shifts.size(), dims.size());
+    return fail(Code::InvalidOperator, "roll: {} shifts do not match {} dimensions", shifts.size(),
+                dims.size());
   for (const int64_t dim : dims) CARINA_RETURN_IF_ERROR(checkDim(dim, node.operand(0)->rank()));
   return one(node.operand(0)->dtype(), node.operand(0)->shape());
 }
@@ -208,7 +219,7 @@ Types indexSelect(const ir::Node& node) {
   const ir::Value* indices = node.operand(1);
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), node.operand(0)->rank()));
   if (indices->rank() > 1 || !isIndexType(indices->dtype()))
-    return fail("index_select takes a vector of indices");
+    return fail(Code::InvalidOperator, "index_select takes a vector of indices");
   CARINA_RETURN_IF_ERROR(checkRange(indices, shape.empty() ? 1 : shape[static_cast<size_t>(dim)], false));
   if (!shape.empty()) shape[static_cast<size_t>(dim)] = indices->numElements();
   return one(node.operand(0)->dtype(), std::move(shape));
@@ -217,7 +228,7 @@ Types indexSelect(const ir::Node& node) {
 Types embedding(const ir::Node& node) {
   const ir::Value *weight = node.operand(0), *indices = node.operand(1);
   if (weight->rank() != 2 || !isIndexType(indices->dtype()))
-    return fail("embedding takes a matrix and integer indices");
+    return fail(Code::InvalidOperator, "embedding takes a matrix and integer indices");
   CARINA_RETURN_IF_ERROR(checkRange(indices, weight->dim(0), false));
   Shape shape = indices->shape();
   shape.push_back(weight->dim(1));
@@ -241,7 +252,7 @@ Types scatter(const ir::Node& node) {
     if (!rows) {
       CARINA_RETURN_IF_ERROR(checkAlong(self, indices, dim));
     } else if (indices->rank() > 1 || !isIndexType(indices->dtype())) {
-      return fail("{} takes a vector of indices", node.opName());
+      return fail(Code::InvalidOperator, "{} takes a vector of indices", node.opName());
     } else {
       CARINA_RETURN_IF_ERROR(checkRange(indices, self->rank() == 0 ? 1 : self->dim(dim), true));
     }
@@ -256,11 +267,13 @@ Types scatter(const ir::Node& node) {
 
 Types oneHot(const ir::Node& node) {
   if (!isInteger(node.operand(0)->dtype()))
-    return fail("one_hot of {}: classes are integers", dtypeName(node.operand(0)->dtype()))
+    return fail(Code::WrongElementType, "one_hot: the classes have type {}, expected an integer type",
+                dtypeName(node.operand(0)->dtype()))
         .withRemedy("convert them by .long()");
   const int64_t classes = Arguments(node).integer("num_classes", -1);
   if (classes <= 0)
-    return fail("one_hot without num_classes has a shape that depends on values; give num_classes");
+    return fail(Code::DependsOnValues,
+                "one_hot without num_classes has a shape that depends on values; give num_classes");
   Shape shape = node.operand(0)->shape();
   shape.push_back(classes);
   return one(DType::Int64, std::move(shape));
@@ -287,13 +300,15 @@ Types arange(const ir::Node& node) {
                     std::holds_alternative<double>(a.at("step"));
   const double step = a.real("step", 1), length = std::ceil((a.real("end") - a.real("start", 0)) / step);
   if (!(length >= 0) || length > 1e12)
-    return fail("arange from {} to {} by {}", a.real("start", 0), a.real("end"), step);
+    return fail(Code::InvalidOperator, "arange: there is no range from {} to {} in steps of {}",
+                a.real("start", 0), a.real("end"), step);
   return one(a.dtype().value_or(real ? DType::Float32 : DType::Int64), {static_cast<int64_t>(length)});
 }
 
 Types linspace(const ir::Node& node) {
   const Arguments a(node);
-  if (a.integer("steps") < 0) return fail("linspace with {} steps", a.integer("steps"));
+  if (a.integer("steps") < 0)
+    return fail(Code::InvalidOperator, "linspace: expected a number of steps, got {}", a.integer("steps"));
   return one(a.dtype().value_or(DType::Float32), {a.integer("steps")});
 }
 

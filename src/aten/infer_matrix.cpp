@@ -8,7 +8,7 @@ namespace carina::aten::infer {
 namespace {
 
 Types one(const ir::Node& node, Shape shape) {
-  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
   return std::vector<ir::Type>{{node.operands()[0]->dtype(), std::move(shape)}};
 }
 
@@ -16,7 +16,7 @@ Error mismatch(const ir::Node& node) {
   std::string shapes;
   for (const ir::Value* operand : node.operands())
     shapes += (shapes.empty() ? "" : ", ") + (operand ? shapeText(operand->shape()) : "none");
-  return fail("{} of {}: the shapes do not fit together", node.opName(), shapes);
+  return fail(Code::InvalidOperator, "{}: the shapes {} do not match", node.opName(), shapes);
 }
 
 Result<Shape> product(const ir::Node& node, const Shape& a, const Shape& b) {
@@ -97,9 +97,10 @@ Types attention(const ir::Node& node) {
   if (n < 2 || k.size() != n || v.size() != n || q[n - 1] != k[n - 1] || k[n - 2] != v[n - 2])
     return mismatch(node);
   const Arguments arguments(node);
-  if (arguments.real("dropout_p") != 0) return fail("attention with dropout: export the model in eval mode");
+  if (arguments.real("dropout_p") != 0)
+    return fail(Code::TrainingOnly, "the attention applies dropout: export the model in eval mode");
   if (arguments.boolean("is_causal") && node.operand(3))
-    return fail("attention with both a mask and is_causal");
+    return fail(Code::InvalidOperator, "the attention has both a mask and is_causal");
   Shape leadQ(q.begin(), q.end() - 2), leadK(k.begin(), k.end() - 2), leadV(v.begin(), v.end() - 2);
   if (arguments.boolean("enable_gqa")) {
     if (n < 3 || k[n - 3] <= 0 || q[n - 3] % k[n - 3] != 0 || v[n - 3] != k[n - 3]) return mismatch(node);
@@ -132,7 +133,7 @@ Types recurrent(const ir::Node& node, size_t states) {
   if (input.size() != 3 || initial.size() != states || layers <= 0 || !perCell || *perCell > 4096)
     return mismatch(node);
   if (arguments.boolean("train") && arguments.real("dropout") != 0)
-    return fail("dropout: export the model in eval mode");
+    return fail(Code::TrainingOnly, "the layer applies dropout: export the model in eval mode");
   const size_t biases = arguments.boolean("has_biases") ? 4 : 2;
   // One more matrix makes an LSTM's hidden state of what its cells give.
   const bool projects = states == 2 && parameters.size() == static_cast<size_t>(*perCell) * (biases + 1);

@@ -26,7 +26,7 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
     }
     plan.parts.push_back(std::move(shape));
   }
-  if (plan.parts.empty()) return fail("{} of nothing", name);
+  if (plan.parts.empty()) return fail(Code::InvalidOperator, "{}: expected at least one tensor", name);
   plan.dim = name == "aten.vstack.default"   ? 0
              : name == "aten.dstack.default" ? 2
              : plan.parts[0].size() == 1     ? 0
@@ -35,12 +35,14 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
   const auto d = static_cast<size_t>(plan.dim);
   plan.output[d] = 0;
   for (Shape part : plan.parts) {
-    if (part.size() != plan.output.size()) return fail("{} of tensors of different ranks", name);
+    if (part.size() != plan.output.size())
+      return fail(Code::InvalidOperator, "{}: the tensors have different ranks", name);
     const auto sum = checkedAdd(plan.output[d], part[d]);
     Shape expected = plan.output;
     expected[d] = part[d];
     if (!sum || part != expected)
-      return fail("{} of {} and {}", name, shapeText(plan.output), shapeText(part));
+      return fail(Code::InvalidOperator, "{}: shapes {} and {} do not match", name, shapeText(plan.output),
+                  shapeText(part));
     plan.output[d] = *sum;
   }
   return plan;
@@ -50,7 +52,7 @@ namespace infer {
 namespace {
 
 Types one(DType dtype, Shape shape) {
-  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
   return std::vector<ir::Type>{{dtype, std::move(shape)}};
 }
 Error mismatch(const ir::Node& node) {
@@ -59,7 +61,7 @@ Error mismatch(const ir::Node& node) {
     if (!shapes.empty()) shapes += ", ";
     shapes += operand ? shapeText(operand->shape()) : "none";
   }
-  return fail("{} of {}: the shapes do not fit together", node.opName(), shapes);
+  return fail(Code::InvalidOperator, "{}: the shapes {} do not match", node.opName(), shapes);
 }
 
 }  // namespace
@@ -103,9 +105,10 @@ Types countNonzero(const ir::Node& node) {
 Types orderStatistic(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
   const Arguments a(node);
-  if (dims.count == 0) return fail("{} of no elements", node.opName());
+  if (dims.count == 0) return fail(Code::InvalidOperator, "{}: the dimension has no elements", node.opName());
   if (a.has("k") && (a.integer("k") < 1 || a.integer("k") > dims.count))
-    return fail("k = {} of {} elements", a.integer("k"), dims.count);
+    return fail(Code::InvalidOperator, "k = {} exceeds the dimension's {} elements", a.integer("k"),
+                dims.count);
   std::vector<ir::Type> types{{node.operand(0)->dtype(), dims.output}};
   if (node.def().results.size() == 2) types.push_back({DType::Int64, dims.output});
   return types;
@@ -113,7 +116,7 @@ Types orderStatistic(const ir::Node& node) {
 
 Types bothExtremes(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
-  if (dims.count == 0) return fail("there is no extreme of no elements");
+  if (dims.count == 0) return fail(Code::InvalidOperator, "the dimension has no elements");
   const ir::Type type{node.operand(0)->dtype(), dims.output};
   return std::vector<ir::Type>{type, type};
 }
@@ -121,19 +124,21 @@ Types bothExtremes(const ir::Node& node) {
 Types take(const ir::Node& node) {
   const DType index = node.operand(1)->dtype();
   if (index != DType::Int64 && index != DType::Int32)
-    return fail("take: expected an index of int64, got {}", dtypeName(index));
+    return fail(Code::InvalidOperator, "take: expected an index of int64, got {}", dtypeName(index));
   return one(node.operand(0)->dtype(), node.operand(1)->shape());
 }
 
 Types search(const ir::Node& node) {
   const bool sequenceFirst = node.opName().starts_with("aten.searchsorted");
-  if (sequenceFirst && node.operand(2)) return fail("searchsorted with a sorter");
+  if (sequenceFirst && node.operand(2))
+    return fail(Code::UnsupportedForm, "searchsorted: a sorter is not supported");
   const Shape &sorted = node.operand(sequenceFirst ? 0 : 1)->shape(),
               &values = node.operand(sequenceFirst ? 1 : 0)->shape();
   // One vector for all, or one for each line.
   const bool lines = sequenceFirst && !sorted.empty() && sorted.size() == values.size() &&
                      std::equal(sorted.begin(), sorted.end() - 1, values.begin());
-  if (sorted.size() != 1 && !lines) return fail("the boundaries must be a vector, or one for each line");
+  if (sorted.size() != 1 && !lines)
+    return fail(Code::InvalidOperator, "the boundaries must be a vector, or one for each line");
   return one(Arguments(node).boolean("out_int32") ? DType::Int32 : DType::Int64,
              node.operand(sequenceFirst ? 1 : 0)->shape());
 }
@@ -158,8 +163,9 @@ Types pairDistances(const ir::Node& node) {
 Types similarity(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   if (!isFloat(dtype) || node.operand(1)->dtype() != dtype)
-    return fail("{} of {} and {}: both must be floats of one type", node.opName(), dtypeName(dtype),
-                dtypeName(node.operand(1)->dtype()));
+    return fail(Code::WrongElementType,
+                "{}: the operands have types {} and {}, expected one floating-point type", node.opName(),
+                dtypeName(dtype), dtypeName(node.operand(1)->dtype()));
   const auto joint = broadcastShapes(node.operand(0)->shape(), node.operand(1)->shape());
   if (!joint || joint->empty()) return mismatch(node);
   const Arguments a(node);
@@ -180,7 +186,8 @@ Types foldWindows(const ir::Node& node) {
     return Shape(shape.begin() + (g.batched ? 0 : 1), shape.end());
   };
   if (node.operand(0)->shape() != whole(g.columns))
-    return fail("columns {} instead of {}", shapeText(node.operand(0)->shape()), shapeText(g.columns));
+    return fail(Code::WrongElementType, "the columns have shape {}, expected {}",
+                shapeText(node.operand(0)->shape()), shapeText(g.columns));
   return one(node.operand(0)->dtype(), whole(g.image));
 }
 

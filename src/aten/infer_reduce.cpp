@@ -20,7 +20,8 @@ Result<ReduceDims> reduceDims(const ir::Node& node) {
   for (int64_t dim : dims) {
     CARINA_TRY(const int64_t wrapped, wrapDim(dim, rank));
     if (rank == 0) continue;
-    if (result.reduced[static_cast<size_t>(wrapped)]) return fail("dimension {} is named twice", dim);
+    if (result.reduced[static_cast<size_t>(wrapped)])
+      return fail(Code::InvalidOperator, "dimension {} is named twice", dim);
     result.reduced[static_cast<size_t>(wrapped)] = true;
   }
   const bool keep = arguments.boolean("keepdim");
@@ -51,7 +52,8 @@ Types reduced(const ir::Node& node, DType dtype) {
 
 Status requireFloat(const ir::Node& node) {
   if (isFloat(node.operand(0)->dtype())) return {};
-  return fail("{} needs floating-point values, got {}", node.opName(), dtypeName(node.operand(0)->dtype()));
+  return fail(Code::WrongElementType, "{} needs floating-point values, got {}", node.opName(),
+              dtypeName(node.operand(0)->dtype()));
 }
 
 Types valuesAndIndices(const ir::Node& node, Shape shape) {
@@ -65,7 +67,8 @@ Types sum(const ir::Node& node) {
     const auto dtype = Arguments(node).dtype();
     if (!dtype) CARINA_RETURN_IF_ERROR(requireFloat(node));
     if (dtype && !isFloat(*dtype)) {
-      return fail("{} of type {}: means are floating-point numbers", node.opName(), dtypeName(*dtype))
+      return fail(Code::WrongElementType, "{}: the result has type {}, expected a floating-point type",
+                  node.opName(), dtypeName(*dtype))
           .withRemedy("leave dtype out, or convert the mean behind");
     }
   }
@@ -79,9 +82,10 @@ Types reduceSame(const ir::Node& node) {
                        name == "aten.max.default" || name == "aten.min.default";
   if (!extreme) CARINA_RETURN_IF_ERROR(requireFloat(node));
   if (const auto dtype = Arguments(node).dtype(); dtype && !isFloat(*dtype))
-    return fail("{} of type {}: its results are floating-point numbers", node.opName(), dtypeName(*dtype))
+    return fail(Code::WrongElementType, "{}: the result has type {}, expected a floating-point type",
+                node.opName(), dtypeName(*dtype))
         .withRemedy("leave dtype out, or convert the result behind");
-  if (extreme && dims.count == 0) return fail("there is no extreme of no elements");
+  if (extreme && dims.count == 0) return fail(Code::InvalidOperator, "the dimension has no elements");
   return reduced(node, Arguments(node).dtype().value_or(node.operand(0)->dtype()));
 }
 
@@ -94,13 +98,13 @@ Types varMean(const ir::Node& node) {
 
 Types extreme(const ir::Node& node) {
   CARINA_TRY(ReduceDims dims, reduceDims(node));
-  if (dims.count == 0) return fail("there is no extreme of no elements");
+  if (dims.count == 0) return fail(Code::InvalidOperator, "the dimension has no elements");
   return valuesAndIndices(node, std::move(dims.output));
 }
 
 Types argExtreme(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
-  if (dims.count == 0) return fail("there is no extreme of no elements");
+  if (dims.count == 0) return fail(Code::InvalidOperator, "the dimension has no elements");
   return reduced(node, DType::Int64);
 }
 
@@ -109,7 +113,8 @@ Types anyAll(const ir::Node& node) {
 }
 
 Types cumulative(const ir::Node& node) {
-  if (accumulatorType(node) == DType::Bool) return fail("{} of type bool", node.opName());
+  if (accumulatorType(node) == DType::Bool)
+    return fail(Code::InvalidOperator, "{} is not defined on bool", node.opName());
   CARINA_RETURN_IF_ERROR(checkDim(Arguments(node).integer("dim"), node.operand(0)->rank()));
   return std::vector<ir::Type>{{accumulatorType(node), node.operand(0)->shape()}};
 }
@@ -120,11 +125,11 @@ Types softmax(const ir::Node& node) {
   DType dtype = arguments.dtype().value_or(node.operand(0)->dtype());
   if (arguments.boolean("half_to_float")) {
     if (dtype != DType::Float16)
-      return fail("softmax with half_to_float takes float16, not {}", dtypeName(dtype))
+      return fail(Code::InvalidOperator, "softmax with half_to_float takes float16, not {}", dtypeName(dtype))
           .withRemedy("call torch.softmax");
     dtype = DType::Float32;
   }
-  if (!isFloat(dtype)) return fail("softmax needs floating-point values");
+  if (!isFloat(dtype)) return fail(Code::WrongElementType, "softmax needs floating-point values");
   return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}};
 }
 
@@ -133,7 +138,8 @@ Types topk(const ir::Node& node) {
   Shape shape = node.operand(0)->shape();
   CARINA_TRY(const int64_t dim, wrapDim(arguments.integer("dim", -1), node.operand(0)->rank()));
   const int64_t k = arguments.integer("k"), size = shape.empty() ? 1 : shape[static_cast<size_t>(dim)];
-  if (k < 0 || k > size) return fail("k = {} is more than the {} elements there are", k, size);
+  if (k < 0 || k > size)
+    return fail(Code::InvalidOperator, "k = {} exceeds the dimension's {} elements", k, size);
   if (!shape.empty()) shape[static_cast<size_t>(dim)] = k;
   return valuesAndIndices(node, std::move(shape));
 }

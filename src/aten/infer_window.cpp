@@ -9,7 +9,7 @@ namespace carina::aten::infer {
 namespace {
 
 Types one(const ir::Node& node, Shape shape) {
-  if (!checkedNumElements(shape)) return fail("the result {} is too large", shapeText(shape));
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
   return std::vector<ir::Type>{{node.operand(0)->dtype(), std::move(shape)}};
 }
 
@@ -19,13 +19,15 @@ Result<Shape> statisticsShape(const ir::Node& node) {
   const ir::Ints normalized = Arguments(node).ints("normalized_shape");
   if (normalized.empty() || normalized.size() > shape.size() ||
       !std::equal(normalized.rbegin(), normalized.rend(), shape.rbegin())) {
-    return fail("normalized_shape {} is not the end of {}", shapeText(normalized), shapeText(shape));
+    return fail(Code::InvalidOperator, "normalized_shape {} is not the end of {}", shapeText(normalized),
+                shapeText(shape));
   }
   for (size_t i = 1; i <= normalized.size(); ++i) shape[shape.size() - i] = 1;
   for (size_t i = 1; i < node.def().operands.size(); ++i) {
     const ir::Value* parameter = node.operand(i);
     if (parameter && parameter->shape() != normalized) {
-      return fail("weight or bias {} is not {}", shapeText(parameter->shape()), shapeText(normalized));
+      return fail(Code::InvalidOperator, "weight or bias has shape {}, expected {}",
+                  shapeText(parameter->shape()), shapeText(normalized));
     }
   }
   return shape;
@@ -34,12 +36,13 @@ Result<Shape> statisticsShape(const ir::Node& node) {
 Status checkChannels(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
   if (input->rank() < 2)
-    return fail("{} needs a channel dimension, got {}", node.opName(), shapeText(input->shape()));
+    return fail(Code::InvalidOperator, "{} needs a channel dimension, got {}", node.opName(),
+                shapeText(input->shape()));
   for (size_t i = 1; i < node.def().operands.size(); ++i) {
     const ir::Value* parameter = node.operand(i);
     if (parameter && parameter->numElements() != input->dim(1)) {
-      return fail("{} has {} elements for {} channels", node.def().operands[i].name, parameter->numElements(),
-                  input->dim(1));
+      return fail(Code::InvalidOperator, "{} has {} elements for {} channels", node.def().operands[i].name,
+                  parameter->numElements(), input->dim(1));
     }
   }
   return {};
@@ -52,11 +55,11 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
                    : name.find("3d") != std::string_view::npos ? 3
                                                                : 2;
   if (shape.size() != n + 1 && shape.size() != n + 2)
-    return fail("input {} does not fit the operator", shapeText(shape));
+    return fail(Code::InvalidOperator, "the operator does not take an input of shape {}", shapeText(shape));
   CARINA_TRY(const ir::Ints sizes, Arguments(node).ints("output_size", n));
   for (size_t i = 0; i < n; ++i) {
-    if (sizes[i] < 0) return fail("output size {}", sizes[i]);
-    if (shape[shape.size() - n + i] == 0) return fail("pooling of an empty dimension");
+    if (sizes[i] < 0) return fail(Code::InvalidOperator, "the output size {} is negative", sizes[i]);
+    if (shape[shape.size() - n + i] == 0) return fail(Code::InvalidOperator, "the pooled dimension is empty");
     shape[shape.size() - n + i] = sizes[i];
   }
   return shape;
@@ -66,7 +69,8 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
 Status checkMeanOfFloats(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   if (isFloat(dtype)) return {};
-  return fail("{} takes floating-point numbers, got {}", node.opName(), dtypeName(dtype))
+  return fail(Code::WrongElementType, "{} takes floating-point numbers, got {}", node.opName(),
+              dtypeName(dtype))
       .withRemedy("convert the operand with .float() in the model");
 }
 
@@ -110,7 +114,7 @@ Types adaptiveMaxPool(const ir::Node& node) {
 Types upsample(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   if (!isFloat(dtype) && dtype != DType::UInt8)
-    return fail("{} is not defined on {}", node.opName(), dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} is not defined on {}", node.opName(), dtypeName(dtype));
   CARINA_TRY(ResizeGeometry geometry, resizeGeometry(node));
   return one(node, std::move(geometry.output));
 }
@@ -119,7 +123,9 @@ Types gridSampler(const ir::Node& node) {
   const Shape &input = node.operand(0)->shape(), &grid = node.operand(1)->shape();
   const bool fits = (input.size() == 4 || input.size() == 5) && grid.size() == input.size() &&
                     grid.back() == static_cast<int64_t>(input.size()) - 2 && grid[0] == input[0];
-  if (!fits) return fail("grid_sampler of {} with grid {}", shapeText(input), shapeText(grid));
+  if (!fits)
+    return fail(Code::InvalidOperator, "grid_sampler: input {} and grid {} do not match", shapeText(input),
+                shapeText(grid));
   Shape shape{input[0], input[1]};
   shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
   return one(node, std::move(shape));
@@ -141,11 +147,14 @@ Status checkPadMode(const ir::Node& node, const ir::Ints& pads) {
                          : name.find("3d") != std::string_view::npos ? 3
                                                                      : pads.size() / 2;
   if (pads.size() != 2 * spatial || spatial == 0 || shape.size() < spatial + 1)
-    return fail("{} pads do not fit {} of {}", pads.size(), name, shapeText(shape));
+    return fail(Code::InvalidOperator, "{} paddings do not match {} of shape {}", pads.size(), name,
+                shapeText(shape));
   for (size_t i = 0; i < pads.size(); ++i) {
     const int64_t size = shape[shape.size() - 1 - i / 2];
     const bool fits = mode == "reflect" ? pads[i] < size : mode == "circular" ? pads[i] <= size : size > 0;
-    if (!fits) return fail("padding by {} in mode {} of a dimension of {}", pads[i], mode, size);
+    if (!fits)
+      return fail(Code::InvalidOperator, "padding by {} in mode {} exceeds a dimension of {}", pads[i], mode,
+                  size);
   }
   return {};
 }
@@ -157,14 +166,14 @@ Types pad(const ir::Node& node) {
   const Arguments arguments(node);
   const ir::Ints pads = arguments.ints(arguments.has("pad") ? "pad" : "padding");
   if (pads.size() % 2 != 0 || pads.size() / 2 > shape.size())
-    return fail("{} pads for {}", pads.size(), shapeText(shape));
+    return fail(Code::InvalidOperator, "{} paddings do not match shape {}", pads.size(), shapeText(shape));
   CARINA_RETURN_IF_ERROR(checkPadMode(node, pads));
   for (size_t i = 0; i < pads.size() / 2; ++i) {
     int64_t& size = shape[shape.size() - 1 - i];
     const auto sum = checkedAdd(size, pads[2 * i]);
     const auto total = sum ? checkedAdd(*sum, pads[2 * i + 1]) : std::nullopt;
     if (!total || *total < 0)
-      return fail("padding by {} and {} leaves nothing", pads[2 * i], pads[2 * i + 1]);
+      return fail(Code::InvalidOperator, "padding by {} and {} leaves nothing", pads[2 * i], pads[2 * i + 1]);
     size = *total;
   }
   return one(node, std::move(shape));
@@ -185,7 +194,8 @@ Types layerNorm(const ir::Node& node) {
     CARINA_RETURN_IF_ERROR(checkChannels(node));
     const int64_t groups = Arguments(node).integer("num_groups");
     if (groups <= 0 || node.operand(0)->dim(1) % groups != 0) {
-      return fail("{} channels in {} groups", node.operand(0)->dim(1), groups);
+      return fail(Code::InvalidOperator, "{} channels cannot be divided into {} groups",
+                  node.operand(0)->dim(1), groups);
     }
   } else if (auto shape = statisticsShape(node); !shape) {
     return std::move(shape).error();
@@ -202,13 +212,14 @@ Types nativeGroupNorm(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   const int64_t groups = Arguments(node).integer("group");
   if (groups <= 0 || node.operand(0)->dim(1) % groups != 0) {
-    return fail("{} channels in {} groups", node.operand(0)->dim(1), groups);
+    return fail(Code::InvalidOperator, "{} channels cannot be divided into {} groups",
+                node.operand(0)->dim(1), groups);
   }
   const Shape& input = node.operand(0)->shape();
   const int64_t area = numElements(Shape(input.begin() + 2, input.end()));
   const Arguments sizes(node);
   if (sizes.integer("N") != input[0] || sizes.integer("C") != input[1] || sizes.integer("HxW") != area)
-    return fail("N, C and HxW are not the sizes of {}", shapeText(input));
+    return fail(Code::InvalidOperator, "N, C and HxW are not the sizes of {}", shapeText(input));
   const Shape statistics{input[0], groups};
   return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, statistics}, {dtype, statistics}};
 }

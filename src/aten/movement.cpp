@@ -40,7 +40,8 @@ Result<Movement> reshaped(const Shape& from, Shape to) {
       continue;
     }
     const auto product = to[i] < 0 ? std::nullopt : checkedMul(known, to[i]);
-    if (!product) return fail("{} cannot be viewed as {}", shapeText(from), shapeText(to));
+    if (!product)
+      return fail(Code::InvalidOperator, "{} cannot be viewed as {}", shapeText(from), shapeText(to));
     known = *product;
   }
   if (inferred >= 0 && known > 0) {
@@ -48,7 +49,7 @@ Result<Movement> reshaped(const Shape& from, Shape to) {
     known *= count / known;
   }
   if (known != count || (inferred >= 0 && to[static_cast<size_t>(inferred)] < 0)) {
-    return fail("{} cannot be viewed as {}", shapeText(from), shapeText(to));
+    return fail(Code::InvalidOperator, "{} cannot be viewed as {}", shapeText(from), shapeText(to));
   }
   Movement movement = identityMovement(from);
   movement.result = std::move(to);
@@ -57,14 +58,15 @@ Result<Movement> reshaped(const Shape& from, Shape to) {
 
 Result<Movement> permuted(const Shape& from, const ir::Ints& order) {
   if (order.size() != from.size())
-    return fail("{} dimensions are named for {}", order.size(), shapeText(from));
+    return fail(Code::InvalidOperator, "{} dimensions are named for a tensor of shape {}", order.size(),
+                shapeText(from));
   const Shape strides = rowMajorStrides(from);
   std::vector<bool> used(from.size(), false);
   Movement movement;
   for (int64_t raw : order) {
     CARINA_TRY(const int64_t dim, wrapDim(raw, static_cast<int64_t>(from.size())));
     const auto d = static_cast<size_t>(dim);
-    if (used[d]) return fail("dimension {} is named twice", raw);
+    if (used[d]) return fail(Code::InvalidOperator, "dimension {} is named twice", raw);
     used[d] = true;
     movement.shape.push_back(from[d]);
     movement.strides.push_back(strides[d]);
@@ -92,7 +94,8 @@ Result<Movement> reversed(const Shape& from) {
 
 Result<Movement> moved(const Shape& from, const ir::Ints& source, const ir::Ints& destination) {
   const auto rank = static_cast<int64_t>(from.size());
-  if (source.size() != destination.size()) return fail("as many sources as destinations are needed");
+  if (source.size() != destination.size())
+    return fail(Code::InvalidOperator, "expected as many sources as destinations");
   ir::Ints order(from.size(), -1);
   std::vector<bool> taken(from.size(), false);
   for (size_t i = 0; i < source.size(); ++i) {
@@ -106,14 +109,15 @@ Result<Movement> moved(const Shape& from, const ir::Ints& source, const ir::Ints
   for (int64_t& slot : order) {
     if (slot >= 0) continue;
     while (next < taken.size() && taken[next]) ++next;
-    if (next == taken.size()) return fail("a dimension is moved twice");
+    if (next == taken.size()) return fail(Code::InvalidOperator, "a dimension is moved twice");
     slot = static_cast<int64_t>(next++);
   }
   return permuted(from, order);
 }
 
 Result<Movement> expanded(const Shape& from, const Shape& to) {
-  if (to.size() < from.size()) return fail("{} cannot be expanded to {}", shapeText(from), shapeText(to));
+  if (to.size() < from.size())
+    return fail(Code::InvalidOperator, "{} cannot be expanded to {}", shapeText(from), shapeText(to));
   const Shape strides = rowMajorStrides(from);
   const size_t lead = to.size() - from.size();
   Movement movement;
@@ -122,11 +126,11 @@ Result<Movement> expanded(const Shape& from, const Shape& to) {
     const int64_t size = added ? 1 : from[i - lead];
     const int64_t wanted = to[i] == -1 && !added ? size : to[i];
     if (wanted < 0 || (size != 1 && size != wanted))
-      return fail("{} cannot be expanded to {}", shapeText(from), shapeText(to));
+      return fail(Code::InvalidOperator, "{} cannot be expanded to {}", shapeText(from), shapeText(to));
     movement.shape.push_back(wanted);
     movement.strides.push_back(size == 1 ? 0 : strides[i - lead]);
   }
-  if (!checkedNumElements(movement.shape)) return fail("{} is too large", shapeText(to));
+  if (!checkedNumElements(movement.shape)) return fail(Code::TooLarge, "{} is too large", shapeText(to));
   movement.result = movement.shape;
   return movement;
 }
@@ -135,19 +139,21 @@ Result<Movement> repeated(const Shape& from, ir::Ints repeats, bool padRepeats) 
   if (padRepeats && repeats.size() < from.size())
     repeats.insert(repeats.begin(), from.size() - repeats.size(), 1);
   if (repeats.size() < from.size())
-    return fail("{} repeats for a tensor of rank {}", repeats.size(), from.size());
+    return fail(Code::InvalidOperator, "{} repeats are too few for a tensor of rank {}", repeats.size(),
+                from.size());
   const Shape strides = rowMajorStrides(from);
   const size_t lead = repeats.size() - from.size();
   Movement movement;
   for (size_t i = 0; i < repeats.size(); ++i) {
     const int64_t size = i < lead ? 1 : from[i - lead];
     const auto total = repeats[i] < 0 ? std::nullopt : checkedMul(size, repeats[i]);
-    if (!total) return fail("repeat count {} is not possible", repeats[i]);
+    if (!total) return fail(Code::InvalidOperator, "repeat count {} is not possible", repeats[i]);
     movement.shape.insert(movement.shape.end(), {repeats[i], size});
     movement.strides.insert(movement.strides.end(), {0, i < lead ? 0 : strides[i - lead]});
     movement.result.push_back(*total);
   }
-  if (!checkedNumElements(movement.result)) return fail("{} is too large", shapeText(movement.result));
+  if (!checkedNumElements(movement.result))
+    return fail(Code::TooLarge, "{} is too large", shapeText(movement.result));
   return movement;
 }
 
@@ -157,11 +163,12 @@ Result<Movement> interleaved(const Shape& from, int64_t repeats, std::optional<i
   const auto d = static_cast<size_t>(wrapped);
   Movement movement = identityMovement(shape.empty() ? Shape{1} : shape);
   const auto total = repeats < 0 ? std::nullopt : checkedMul(movement.shape[d], repeats);
-  if (!total) return fail("repeat count {} is not possible", repeats);
+  if (!total) return fail(Code::InvalidOperator, "repeat count {} is not possible", repeats);
   movement.shape.insert(movement.shape.begin() + wrapped + 1, repeats);
   movement.strides.insert(movement.strides.begin() + wrapped + 1, 0);
   movement.result[d] = *total;
-  if (!checkedNumElements(movement.result)) return fail("{} is too large", shapeText(movement.result));
+  if (!checkedNumElements(movement.result))
+    return fail(Code::TooLarge, "{} is too large", shapeText(movement.result));
   return movement;
 }
 
@@ -191,7 +198,8 @@ Result<Movement> flattened(const Shape& from, int64_t first, int64_t last) {
   const auto rank = static_cast<int64_t>(from.size());
   CARINA_TRY(const int64_t begin, wrapDim(first, rank));
   CARINA_TRY(const int64_t end, wrapDim(last, rank));
-  if (begin > end) return fail("flatten from dimension {} to {}", begin, end);
+  if (begin > end)
+    return fail(Code::InvalidOperator, "flatten: dimension {} lies behind dimension {}", begin, end);
   Movement movement = identityMovement(from);
   movement.result.assign(from.begin(), from.begin() + std::min(begin, rank));
   int64_t product = 1;
@@ -203,7 +211,7 @@ Result<Movement> flattened(const Shape& from, int64_t first, int64_t last) {
 
 Result<Movement> unflattened(const Shape& from, int64_t dim, const Shape& sizes) {
   CARINA_TRY(const int64_t at, wrapDim(dim, static_cast<int64_t>(from.size())));
-  if (from.empty()) return fail("a scalar has no dimension to unflatten");
+  if (from.empty()) return fail(Code::InvalidOperator, "a scalar has no dimension to unflatten");
   CARINA_TRY(const Movement inner, reshaped({from[static_cast<size_t>(at)]}, sizes));
   Shape to(from.begin(), from.begin() + at);
   to.insert(to.end(), inner.result.begin(), inner.result.end());
@@ -225,10 +233,11 @@ Result<Movement> flipped(const Shape& from, const ir::Ints& dims) {
 
 /// Quarter turns in the plane of two dimensions: transpose and reverse.
 Result<Movement> rotated(const Shape& from, int64_t turns, const ir::Ints& dims) {
-  if (dims.size() != 2) return fail("rot90 turns two dimensions, {} are named", dims.size());
+  if (dims.size() != 2)
+    return fail(Code::InvalidOperator, "rot90 turns two dimensions, {} are named", dims.size());
   CARINA_TRY(const int64_t a, wrapDim(dims[0], static_cast<int64_t>(from.size())));
   CARINA_TRY(const int64_t b, wrapDim(dims[1], static_cast<int64_t>(from.size())));
-  if (a == b || from.size() < 2) return fail("rot90 needs two different dimensions");
+  if (a == b || from.size() < 2) return fail(Code::InvalidOperator, "rot90 needs two different dimensions");
   const int64_t k = (turns % 4 + 4) % 4;
   if (k == 0) return identityMovement(from);
   if (k == 2) return flipped(from, dims);
@@ -243,7 +252,7 @@ Result<Movement> diagonalOf(const Shape& from, int64_t offset, int64_t dim1, int
   const auto rank = static_cast<int64_t>(from.size());
   CARINA_TRY(const int64_t a, wrapDim(dim1, rank));
   CARINA_TRY(const int64_t b, wrapDim(dim2, rank));
-  if (a == b || rank < 2) return fail("a diagonal needs two different dimensions");
+  if (a == b || rank < 2) return fail(Code::InvalidOperator, "a diagonal needs two different dimensions");
   Movement movement = identityMovement(from);
   const auto first = static_cast<size_t>(a), second = static_cast<size_t>(b);
   const int64_t rows = from[first] + std::min<int64_t>(offset, 0),
@@ -266,7 +275,8 @@ Result<Movement> unfolded(const Shape& from, int64_t dim, int64_t size, int64_t 
   CARINA_TRY(const int64_t at, wrapDim(dim, static_cast<int64_t>(from.size())));
   const auto d = static_cast<size_t>(at);
   if (from.empty() || size < 0 || size > from[d] || step <= 0)
-    return fail("windows of {} by {} do not fit", size, step);
+    return fail(Code::InvalidOperator, "windows of {} elements in steps of {} do not fit the dimension", size,
+                step);
   Movement movement = identityMovement(from);
   movement.shape[d] = (from[d] - size) / step + 1;
   movement.shape.push_back(size);
@@ -285,40 +295,45 @@ Result<Movement> shuffled(const Shape& from, const Shape& inner, const ir::Ints&
 }
 
 Result<Movement> pixelShuffled(const Shape& from, int64_t r, bool inverse) {
-  if (from.size() < 3 || r <= 0 || r > 1 << 15) return fail("pixel shuffle by {} of {}", r, shapeText(from));
+  if (from.size() < 3 || r <= 0 || r > 1 << 15)
+    return fail(Code::InvalidOperator, "pixel shuffle by {} is not possible for shape {}", r,
+                shapeText(from));
   const size_t n = from.size();
   const int64_t c = from[n - 3], h = from[n - 2], w = from[n - 1],
                 lead = carina::numElements({from.begin(), from.end() - 3});
   Shape outer(from.begin(), from.end() - 3);
   if (inverse) {
-    if (h % r != 0 || w % r != 0) return fail("{} is not divisible by {}", shapeText(from), r);
+    if (h % r != 0 || w % r != 0)
+      return fail(Code::InvalidOperator, "{} is not divisible by {}", shapeText(from), r);
     outer.insert(outer.end(), {c * r * r, h / r, w / r});
     return shuffled(from, {lead, c, h / r, r, w / r, r}, {0, 1, 3, 5, 2, 4}, std::move(outer));
   }
-  if (c % (r * r) != 0) return fail("{} channels are not divisible by {}", c, r * r);
+  if (c % (r * r) != 0) return fail(Code::InvalidOperator, "{} channels are not divisible by {}", c, r * r);
   outer.insert(outer.end(), {c / (r * r), h * r, w * r});
   return shuffled(from, {lead, c / (r * r), r, r, h, w}, {0, 1, 4, 2, 5, 3}, std::move(outer));
 }
 
 Result<Movement> channelShuffled(const Shape& from, int64_t groups) {
   if (from.size() < 3 || groups <= 0 || from[1] % groups != 0)
-    return fail("{} channels in {} groups", from.size() < 2 ? 0 : from[1], groups);
+    return fail(Code::InvalidOperator, "{} channels cannot be divided into {} groups",
+                from.size() < 2 ? 0 : from[1], groups);
   const int64_t rest = carina::numElements({from.begin() + 2, from.end()});
   return shuffled(from, {from[0], groups, from[1] / groups, rest}, {0, 2, 1, 3}, from);
 }
 
 Result<Movement> strided(const Shape& from, const Shape& size, const ir::Ints& strides, int64_t offset) {
   if (size.size() != strides.size() || !checkedNumElements(size))
-    return fail("as_strided sizes and strides do not fit");
+    return fail(Code::InvalidOperator, "as_strided: sizes and strides do not match");
   int64_t low = offset, high = offset;
   for (size_t i = 0; i < size.size(); ++i) {
     const auto reach = checkedMul(std::max<int64_t>(size[i] - 1, 0), strides[i]);
     const auto sum = reach ? checkedAdd(*reach < 0 ? low : high, *reach) : std::nullopt;
-    if (!sum) return fail("as_strided overflows");
+    if (!sum) return fail(Code::TooLarge, "as_strided overflows");
     (*reach < 0 ? low : high) = *sum;
   }
   if (carina::numElements(size) > 0 && (low < 0 || high >= carina::numElements(from))) {
-    return fail("as_strided reads outside of the {} elements of its tensor", carina::numElements(from));
+    return fail(Code::InvalidOperator, "as_strided reads outside of the {} elements of its tensor",
+                carina::numElements(from));
   }
   return Movement{0, size, strides, offset, size};
 }
@@ -326,11 +341,12 @@ Result<Movement> strided(const Shape& from, const Shape& size, const ir::Ints& s
 Result<std::vector<Movement>> grid(const ir::Node& node, bool swapFirstTwo) {
   Shape shape;
   for (const ir::Value* operand : node.operands()) {
-    if (operand->rank() > 1) return fail("meshgrid takes vectors, got {}", shapeText(operand->shape()));
+    if (operand->rank() > 1)
+      return fail(Code::InvalidOperator, "meshgrid takes vectors, got {}", shapeText(operand->shape()));
     shape.push_back(operand->numElements());
   }
   if (swapFirstTwo && shape.size() >= 2) std::swap(shape[0], shape[1]);
-  if (!checkedNumElements(shape)) return fail("{} is too large", shapeText(shape));
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "{} is too large", shapeText(shape));
   std::vector<Movement> moves;
   for (size_t i = 0; i < node.operands().size(); ++i) {
     Movement movement{i, shape, ir::Ints(shape.size(), 0), 0, shape};
@@ -346,7 +362,8 @@ Result<std::vector<Movement>> broadcastGroup(const ir::Node& node) {
   for (const ir::Value* operand : node.operands()) {
     auto joint = broadcastShapes(shape, operand->shape());
     if (!joint)
-      return fail("shapes {} and {} do not broadcast", shapeText(shape), shapeText(operand->shape()));
+      return fail(Code::InvalidOperator, "shapes {} and {} do not broadcast", shapeText(shape),
+                  shapeText(operand->shape()));
     shape = *joint;
   }
   std::vector<Movement> moves;
@@ -413,12 +430,12 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
       return wrap(swapped(from, a.integer("dim0"), a.integer("dim1")));
     case OpId::TransposeMatrix:
     case OpId::TInplace:
-      if (from.size() > 2) return fail("t() takes matrices, got {}", shapeText(from));
+      if (from.size() > 2) return fail(Code::InvalidOperator, "t() takes matrices, got {}", shapeText(from));
       return wrap(reversed(from));
     case OpId::NumpyT:
       return wrap(reversed(from));
     case OpId::MT:
-      if (from.size() < 2) return fail("mT takes matrices, got {}", shapeText(from));
+      if (from.size() < 2) return fail(Code::InvalidOperator, "mT takes matrices, got {}", shapeText(from));
       return wrap(swapped(from, -1, -2));
     case OpId::MovedimInt:
     case OpId::MovedimIntlist:
@@ -446,7 +463,8 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
       return wrap(diagonalOf(from, a.integer("offset"), a.integer("dim1"), a.integer("dim2")));
     case OpId::Diag:
       if (from.size() != 2)
-        return fail("diag of a vector; use diag_embed, or build the matrix with torch.where");
+        return fail(Code::InvalidOperator,
+                    "diag takes matrices; use diag_embed for a vector, or build the matrix with torch.where");
       return wrap(diagonalOf(from, a.integer("diagonal"), 0, 1));
     case OpId::Rot90:
       return wrap(rotated(from, a.integer("k", 1), a.ints("dims")));
@@ -486,7 +504,7 @@ Result<std::optional<std::vector<Movement>>> movements(const ir::Node& node) {
 infer::Types infer::movement(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkNotTraining(node));
   CARINA_TRY(const auto moves, movements(node));
-  if (!moves) return fail("{} of nothing", node.opName());
+  if (!moves) return fail(Code::InvalidOperator, "{}: expected at least one tensor", node.opName());
   std::vector<ir::Type> types;
   for (const Movement& move : *moves) types.push_back({node.operands()[move.operand]->dtype(), move.result});
   return types;

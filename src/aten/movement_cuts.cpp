@@ -20,7 +20,8 @@ Movement piece(const Shape& from, size_t dim, int64_t start, int64_t length, int
 
 /// Lengths of chunk(n): ceil(size / n) each, the last shorter, perhaps fewer than n.
 Result<ir::Ints> equalPieces(int64_t size, int64_t length) {
-  if (length < 0 || (length == 0 && size != 0)) return fail("pieces of {} elements", length);
+  if (length < 0 || (length == 0 && size != 0))
+    return fail(Code::InvalidOperator, "a tensor cannot be split into pieces of {} elements", length);
   if (size == 0) return ir::Ints{0};
   ir::Ints lengths;
   for (int64_t left = size; left > 0; left -= length) lengths.push_back(std::min(left, length));
@@ -41,13 +42,14 @@ Result<Movement> cut(const ir::Node& node) {
   const Shape& from = node.operand(0)->shape();
   const Arguments a(node);
   CARINA_TRY(const int64_t wrapped, wrapDim(a.integer("dim"), static_cast<int64_t>(from.size())));
-  if (from.empty()) return fail("a scalar cannot be sliced");
+  if (from.empty()) return fail(Code::InvalidOperator, "a scalar cannot be sliced");
   const auto dim = static_cast<size_t>(wrapped);
   const int64_t size = from[dim];
   if (a.has("index")) {
     const int64_t raw = a.integer("index"), index = raw < 0 ? raw + size : raw;
     if (index < 0 || index >= size)
-      return fail("index {} is outside of dimension {} of {}", raw, dim, shapeText(from));
+      return fail(Code::InvalidOperator, "index {} is outside of dimension {} of {}", raw, dim,
+                  shapeText(from));
     Movement movement = piece(from, dim, index, 1);
     movement.result.erase(movement.result.begin() + wrapped);
     return movement;
@@ -55,12 +57,13 @@ Result<Movement> cut(const ir::Node& node) {
   if (a.has("length")) {
     const int64_t raw = a.integer("start"), start = raw < 0 ? raw + size : raw, length = a.integer("length");
     if (start < 0 || length < 0 || length > size || start > size - length) {
-      return fail("{} elements from {} are outside of dimension {} of {}", length, raw, dim, shapeText(from));
+      return fail(Code::InvalidOperator, "{} elements from {} are outside of dimension {} of {}", length, raw,
+                  dim, shapeText(from));
     }
     return piece(from, dim, start, length);
   }
   const int64_t step = a.integer("step", 1);
-  if (step <= 0) return fail("slices need a positive step, it is {}", step);
+  if (step <= 0) return fail(Code::InvalidOperator, "slices need a positive step, it is {}", step);
   const auto bound = [&](std::string_view name) {
     return a.given(name) ? std::optional(a.integer(name)) : std::nullopt;
   };
@@ -72,7 +75,7 @@ Result<std::vector<Movement>> pieces(const ir::Node& node) {
   const Shape& from = node.operand(0)->shape();
   const Arguments a(node);
   CARINA_TRY(const int64_t wrapped, wrapDim(a.integer("dim"), static_cast<int64_t>(from.size())));
-  if (from.empty()) return fail("a scalar cannot be split");
+  if (from.empty()) return fail(Code::InvalidOperator, "a scalar cannot be split");
   const auto dim = static_cast<size_t>(wrapped);
   const int64_t size = from[dim];
   ir::Ints lengths;
@@ -83,7 +86,7 @@ Result<std::vector<Movement>> pieces(const ir::Node& node) {
     }
     case OpId::Chunk: {
       const int64_t chunks = a.integer("chunks");
-      if (chunks <= 0) return fail("{} chunks", chunks);
+      if (chunks <= 0) return fail(Code::InvalidOperator, "a tensor cannot be split into {} chunks", chunks);
       CARINA_TRY(lengths, equalPieces(size, ceilDiv(size, chunks)));
       break;
     }
@@ -92,7 +95,8 @@ Result<std::vector<Movement>> pieces(const ir::Node& node) {
       break;
     case OpId::TensorSplitSections: {
       const int64_t sections = a.integer("sections");
-      if (sections <= 0 || sections > 1 << 20) return fail("{} sections", sections);
+      if (sections <= 0 || sections > 1 << 20)
+        return fail(Code::InvalidOperator, "a tensor cannot be split into {} sections", sections);
       for (int64_t i = 0; i < sections; ++i)
         lengths.push_back(size / sections + (i < size % sections ? 1 : 0));
       break;
@@ -116,12 +120,13 @@ Result<std::vector<Movement>> pieces(const ir::Node& node) {
   std::vector<Movement> moves;
   int64_t start = 0;
   for (int64_t length : lengths) {
-    if (length < 0 || length > size - start) return fail("the pieces do not sum up to {}", size);
+    if (length < 0 || length > size - start)
+      return fail(Code::InvalidOperator, "the pieces do not sum up to {}", size);
     moves.push_back(piece(from, dim, start, length));
     if (opId(&node) == OpId::UnbindInt) moves.back().result.erase(moves.back().result.begin() + wrapped);
     start += length;
   }
-  if (start != size) return fail("the pieces do not sum up to {}", size);
+  if (start != size) return fail(Code::InvalidOperator, "the pieces do not sum up to {}", size);
   return moves;
 }
 

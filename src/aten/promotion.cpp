@@ -73,7 +73,7 @@ Result<DType> Promotion::type() const {
     return joined;
   };
   const Rank result = combine(tensors_, combine(scalars_, numbers_));
-  if (impossible || !result) return fail("the operands have no common element type");
+  if (impossible || !result) return fail(Code::WrongElementType, "the operands have no common element type");
   return *result;
 }
 
@@ -83,13 +83,13 @@ Status checkFactors(const ir::Node& node) {
     if (!operand) continue;
     if (!first) first = operand;
     if (operand->dtype() != first->dtype()) {
-      return fail("{} of {} and {}: the operands must have one element type", node.opName(),
-                  dtypeName(first->dtype()), dtypeName(operand->dtype()))
+      return fail(Code::WrongElementType, "{}: the operands have types {} and {}, expected one type",
+                  node.opName(), dtypeName(first->dtype()), dtypeName(operand->dtype()))
           .withRemedy("convert one of them before");
     }
   }
   if (first && first->dtype() == DType::Bool) {
-    return fail("{} is not defined on bool", node.opName())
+    return fail(Code::WrongElementType, "{} is not defined on bool", node.opName())
         .withRemedy("convert the operands to numbers before, for example to float32");
   }
   return {};

@@ -74,7 +74,7 @@ Result<std::vector<std::vector<Taps>>> resizeTaps(const ir::Node& node) {
   std::vector<std::vector<Taps>> taps(g.spatial);
   for (size_t d = 0; d < g.spatial; ++d) {
     const int64_t size = node.operand(0)->shape()[2 + d];
-    if (size <= 0) return fail("an empty tensor cannot be resized");
+    if (size <= 0) return fail(Code::UnsupportedForm, "an empty tensor cannot be resized");
     for (int64_t o = 0; o < g.output[2 + d]; ++o)
       taps[d].push_back(wide ? wideTaps(mode, o, size, g.scale[d])
                              : tapsOf(mode, o, size, g.scale[d], g.alignCorners));
@@ -137,11 +137,11 @@ Result<GridSampling> gridSampling(const ir::Node& node) {
   GridSampling sampling{a.integer("interpolation_mode"), a.integer("padding_mode"),
                         a.boolean("align_corners")};
   if (sampling.padding < 0 || sampling.padding > 2)
-    return fail("padding mode {} is not known", sampling.padding);
+    return fail(Code::UnsupportedForm, "padding mode {} is not known", sampling.padding);
   const bool cubic = sampling.interpolation == 2;
   if (sampling.interpolation < 0 || sampling.interpolation > 2 || (cubic && node.operand(0)->rank() != 4))
-    return fail("interpolation mode {} of a tensor of rank {}", sampling.interpolation,
-                node.operand(0)->rank());
+    return fail(Code::UnsupportedForm, "interpolation mode {} is not defined for a tensor of rank {}",
+                sampling.interpolation, node.operand(0)->rank());
   return sampling;
 }
 

@@ -24,7 +24,7 @@ Result<Tensor> convertIntegers(const Tensor& tensor, DType to) {
   for (int64_t i = 0; i < tensor.numElements(); ++i) {
     const int64_t value = tensor.integerAt(i);
     if (value < integerMin(to) || value > integerMax(to))
-      return fail("value {} does not fit {}", value, dtypeName(to));
+      return fail(Code::InputMismatch, "value {} does not fit {}", value, dtypeName(to));
   }
   return convert(tensor, to);
 }

@@ -19,12 +19,12 @@ Status readAll(int file, std::byte* memory, size_t size, const std::string& name
   while (done < size) {
     const ssize_t n = ::pread(file, memory + done, size - done, static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail("cannot read: {}", systemMessage(errno)).inFile(name);
+    if (n < 0) return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
     if (n == 0) break;
     done += static_cast<size_t>(n);
   }
   if (done == size) return {};
-  return fail("became shorter while it was read: {} of {} bytes are left", done, size)
+  return fail(Code::CannotRead, "became shorter while it was read: {} of {} bytes are left", done, size)
       .inFile(name)
       .withRemedy("Try again when nothing writes to it.");
 }
@@ -40,20 +40,22 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     const int error = errno;
-    return fail("cannot open: {}", systemMessage(error))
+    return fail(Code::CannotRead, "cannot open: {}", systemMessage(error))
         .inFile(name)
         .withRemedy(error == ENOENT ? "Check the path." : "");
   }
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return fail("cannot read: {}", systemMessage(errno)).inFile(name);
-  if (S_ISDIR(info.st_mode)) return fail("is a folder, a file is needed").inFile(name);
-  if (!S_ISREG(info.st_mode)) return fail("is not a regular file").inFile(name);
+  if (::fstat(file.get(), &info) != 0)
+    return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
+  if (S_ISDIR(info.st_mode)) return fail(Code::CannotRead, "is a folder, a file is needed").inFile(name);
+  if (!S_ISREG(info.st_mode)) return fail(Code::CannotRead, "is not a regular file").inFile(name);
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(name, {}));
   const auto size = static_cast<size_t>(info.st_size);
   const bool copied = size <= kCopiedBytes;
   void* memory = copied ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                         : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) return fail("cannot read: {}", systemMessage(errno)).inFile(name);
+  if (memory == MAP_FAILED)
+    return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
   auto* bytes = static_cast<std::byte*>(memory);
   const std::shared_ptr<MappedFile> result(new MappedFile(name, ByteSpan(bytes, size)));
   if (!copied) {
@@ -62,12 +64,15 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   }
   CARINA_RETURN_IF_ERROR(readAll(file.get(), bytes, size, name));
   struct stat after {};
-  if (::fstat(file.get(), &after) != 0) return fail("cannot read: {}", systemMessage(errno)).inFile(name);
+  if (::fstat(file.get(), &after) != 0)
+    return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
   if (after.st_size != info.st_size || !sameTime(after.st_mtim, info.st_mtim)) {
-    return fail("changed while it was read").inFile(name).withRemedy("Try again when nothing writes to it.");
+    return fail(Code::CannotRead, "changed while it was read")
+        .inFile(name)
+        .withRemedy("Try again when nothing writes to it.");
   }
   if (::mprotect(memory, size, PROT_READ) != 0)
-    return fail("cannot read: {}", systemMessage(errno)).inFile(name);
+    return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
   return std::shared_ptr<const MappedFile>(result);
 }
 

@@ -33,7 +33,7 @@ class HeaderParser {
       if (!take(':')) return bad();
       if (key == "descr" && !hasDescr) {
         if (peek() == '[') {
-          return fail("holds records (a structured type)")
+          return fail(Code::UnknownVersion, "holds records (a structured type)")
               .withRemedy("Save each field as an array of its own.");
         }
         CARINA_TRY(header.descr, quoted());
@@ -55,7 +55,7 @@ class HeaderParser {
   }
 
  private:
-  static Error bad() { return fail("its .npy header is malformed"); }
+  static Error bad() { return fail(Code::Damaged, "its .npy header is malformed"); }
 
   void skipSpace() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -100,7 +100,7 @@ class HeaderParser {
       at_ += static_cast<size_t>(end - begin);
       if (peek() == 'L') ++at_;  // Python 2 wrote long integers so
       shape.push_back(size);
-      if (shape.size() > 64) return fail("has more than 64 dimensions");
+      if (shape.size() > 64) return fail(Code::UnknownVersion, "has more than 64 dimensions");
       if (!take(',') && peek() != ')') return bad();
     }
     return shape;
@@ -112,18 +112,19 @@ class HeaderParser {
 
 Result<Header> parseHeader(ByteSpan bytes) {
   const std::string_view text = asText(bytes);
-  if (text.substr(0, kMagic.size()) != kMagic) return fail("is not a .npy array");
-  if (text.size() < 10) return fail("its .npy header is cut off");
+  if (text.substr(0, kMagic.size()) != kMagic) return fail(Code::WrongKind, "is not a .npy array");
+  if (text.size() < 10) return fail(Code::Damaged, "its .npy header is cut off");
   const auto byteAt = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(text[i])); };
   const size_t version = byteAt(6);
-  if (version < 1 || version > 3) return fail("has .npy format version {}, which is unknown", version);
+  if (version < 1 || version > 3)
+    return fail(Code::UnknownVersion, "has .npy format version {}, which is unknown", version);
   size_t start = 10, length = byteAt(8) | byteAt(9) << 8;
   if (version > 1) {
-    if (text.size() < 12) return fail("its .npy header is cut off");
+    if (text.size() < 12) return fail(Code::Damaged, "its .npy header is cut off");
     start = 12;
     length |= byteAt(10) << 16 | byteAt(11) << 24;
   }
-  if (length > text.size() - start) return fail("its .npy header is cut off");
+  if (length > text.size() - start) return fail(Code::Damaged, "its .npy header is cut off");
   CARINA_TRY(Header header, HeaderParser(text.substr(start, length)).parse());
   header.dataOffset = start + length;
   return header;
@@ -135,14 +136,15 @@ struct ElementType {
 };
 
 Result<ElementType> elementType(const std::string& descr) {
-  if (descr.size() < 3) return fail("has the unknown element type '{}'", descr);
+  if (descr.size() < 3) return fail(Code::UnknownVersion, "has the unknown element type '{}'", descr);
   const char order = descr[0];
   const std::string_view kind = std::string_view(descr).substr(1);
   if (order == '>' && kind != "b1" && kind != "i1" && kind != "u1") {
-    return fail("is big-endian ('{}')", descr)
+    return fail(Code::UnknownVersion, "is big-endian ('{}')", descr)
         .withRemedy("Save it with array.astype(array.dtype.newbyteorder('<')).");
   }
-  if (kind[0] == 'O') return fail("holds Python objects").withRemedy("Save a plain numeric array.");
+  if (kind[0] == 'O')
+    return fail(Code::UnknownVersion, "holds Python objects").withRemedy("Save a plain numeric array.");
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"b1", DType::Bool},    {"i1", DType::Int8},    {"i2", DType::Int16},  {"i4", DType::Int32},
       {"i8", DType::Int64},   {"u1", DType::UInt8},   {"u2", DType::UInt16}, {"u4", DType::UInt32},
@@ -153,7 +155,7 @@ Result<ElementType> elementType(const std::string& descr) {
     }
     if (kind == "u8") return ElementType{DType::Int64, true};
   }
-  return fail("has the element type '{}', which cannot be read", descr)
+  return fail(Code::UnknownVersion, "has the element type '{}', which cannot be read", descr)
       .withRemedy("Use bool, int8 to int64, uint8 to uint64, float16, float32 or float64.");
 }
 
@@ -225,7 +227,7 @@ Result<Tensor> parseNpy(ByteSpan bytes, std::shared_ptr<const void> owner) {
   const auto size = count ? checkedMul(*count, dtypeSize(type.dtype)) : std::nullopt;
   const ByteSpan data = bytes.subspan(header.dataOffset);
   if (!size || static_cast<uint64_t>(*size) != data.size()) {
-    return fail("has {} bytes of data, which does not fit shape {} of '{}'", data.size(),
+    return fail(Code::Damaged, "has {} bytes of data, which does not fit shape {} of '{}'", data.size(),
                 shapeText(header.shape), header.descr);
   }
   Tensor tensor;
@@ -237,12 +239,12 @@ Result<Tensor> parseNpy(ByteSpan bytes, std::shared_ptr<const void> owner) {
   }
   if (type.unsigned64) {
     for (int64_t value : tensor.as<int64_t>()) {
-      if (value < 0) return fail("holds uint64 values beyond the range of int64");
+      if (value < 0) return fail(Code::UnknownVersion, "holds uint64 values beyond the range of int64");
     }
   }
   if (type.dtype == DType::Bool) {
     for (uint8_t value : tensor.as<uint8_t>()) {
-      if (value > 1) return fail("holds a bool that is neither 0 nor 1");
+      if (value > 1) return fail(Code::Damaged, "holds a bool that is neither 0 nor 1");
     }
   }
   return header.fortran && tensor.rank() > 1 ? transposed(tensor) : tensor;
@@ -277,7 +279,8 @@ Result<NamedTensors> parseNpz(const std::shared_ptr<const MappedFile>& file) {
   for (const ZipArchive::Member& member : archive.members()) {
     const std::string_view name = member.name;
     if (name.size() <= kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) {
-      return fail("member '{}' is not an array", name).withRemedy("An .npz archive holds .npy arrays only.");
+      return fail(Code::WrongKind, "member '{}' is not an array", name)
+          .withRemedy("An .npz archive holds .npy arrays only.");
     }
     CARINA_TRY(const ZipArchive::Contents contents, archive.read(member));
     auto tensor = parseNpy(contents.bytes, contents.owner);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kNameAttempts = 100;
 
 Error cannotWrite(int error, const fs::path& target) {
-  return fail("cannot write: {}", systemMessage(error)).inFile(target.string());
+  return fail(Code::CannotWrite, "cannot write: {}", systemMessage(error)).inFile(target.string());
 }
 
 /// A name beside `target` that no other process has chosen; what an earlier one left behind is not in the
@@ -186,7 +186,7 @@ struct OutputFiles::Pending {
       error = errno;
       guard.reset();
     }
-    return fail("cannot write into {}: {}", folder.string(), systemMessage(error))
+    return fail(Code::CannotWrite, "cannot write into {}: {}", folder.string(), systemMessage(error))
         .inFile(target.string())
         .withRemedy("choose a folder that you may write to");
   }
@@ -212,7 +212,8 @@ Status OutputFiles::createFolders(const fs::path& folder) {
     created_.reserve(created_.size() + 1);  // nothing may fail between mkdir and push_back
     if (::mkdir(at.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;
-      return fail("cannot create the folder: {}", systemMessage(errno)).inFile(at.string());
+      return fail(Code::CannotWrite, "cannot create the folder: {}", systemMessage(errno))
+          .inFile(at.string());
     }
     created_.push_back(std::move(created));
   }
@@ -236,13 +237,16 @@ Status OutputFiles::add(const fs::path& path, ByteSpan contents, bool createPare
   // A link keeps pointing to what it points to: the file behind it is replaced.
   if (fs::is_symlink(fs::symlink_status(path, error))) {
     file.target = fs::weakly_canonical(path, error);
-    if (error) return fail("cannot follow the link: {}", error.message()).inFile(path.string());
+    if (error)
+      return fail(Code::CannotWrite, "cannot follow the link: {}", error.message()).inFile(path.string());
   }
   file.folder = file.target.has_parent_path() ? file.target.parent_path() : fs::path(".");
   for (const Pending& other : pending_) {
     if (!other.inPlace() && other.target.filename() == file.target.filename() &&
         fs::equivalent(other.folder, file.folder, error)) {
-      return fail("two outputs would have this name").inFile(path.string()).withRemedy("give each its own");
+      return fail(Code::BadOption, "two outputs would have this name")
+          .inFile(path.string())
+          .withRemedy("give each its own");
     }
   }
   pending_.push_back(std::move(file));  // first: what is created is removed from there
@@ -301,7 +305,8 @@ Status flush(std::FILE* stream, std::string_view name) {
   Descriptor copy(::fcntl(::fileno(stream), F_DUPFD_CLOEXEC, 0));
   if (error == 0 && copy.get() >= 0 && copy.close() != 0) error = errno;
   if (!failed && error == 0) return {};
-  return fail("cannot write to {}{}{}", name, error != 0 ? ": " : "", error != 0 ? systemMessage(error) : "");
+  return fail(Code::CannotWrite, "cannot write to {}{}{}", name, error != 0 ? ": " : "",
+              error != 0 ? systemMessage(error) : "");
 }
 
 Status writeFile(const fs::path& path, ByteSpan contents) {

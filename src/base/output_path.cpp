@@ -14,24 +14,32 @@ namespace fs = std::filesystem;
 
 Status checkWritable(const fs::path& path, int mode, std::string_view what) {
   if (::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0) return {};
-  return fail("cannot write{}: {}", what, std::generic_category().message(errno));
+  return fail(Code::CannotWrite, "cannot write{}: {}", what, std::generic_category().message(errno));
 }
 
 }  // namespace
 
 Status checkOutputPath(const fs::path& path) {
   if (path.filename().empty() && !path.empty() && fs::is_directory(path)) {
-    return fail("is a folder, a file name is needed").inFile(path.string()).withRemedy("name a file in it");
+    return fail(Code::CannotWrite, "is a folder, a file name is needed")
+        .inFile(path.string())
+        .withRemedy("name a file in it");
   }
   if (path.filename().empty())
-    return fail("is no file name").inFile(path.string()).withRemedy("name a file, without a / at the end");
+    return fail(Code::CannotWrite, "is not a file name")
+        .inFile(path.string())
+        .withRemedy("name a file, without a / at the end");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) {
-    return fail("is a folder, a file name is needed").inFile(path.string()).withRemedy("name a file in it");
+    return fail(Code::CannotWrite, "is a folder, a file name is needed")
+        .inFile(path.string())
+        .withRemedy("name a file in it");
   }
   if (fs::is_block_file(status))
-    return fail("is a block device, a file name is needed").inFile(path.string()).withRemedy("name a file");
+    return fail(Code::CannotWrite, "is a block device, a file name is needed")
+        .inFile(path.string())
+        .withRemedy("name a file");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written in place
     auto writable = checkWritable(path, W_OK, "");
     return writable.ok() ? writable : Status(std::move(writable).error().inFile(path.string()));
@@ -39,16 +47,19 @@ Status checkOutputPath(const fs::path& path) {
   fs::path target = path;
   if (fs::is_symlink(fs::symlink_status(path, error))) {
     target = fs::weakly_canonical(path, error);
-    if (error) return fail("cannot follow the link: {}", error.message()).inFile(path.string());
+    if (error)
+      return fail(Code::CannotWrite, "cannot follow the link: {}", error.message()).inFile(path.string());
   }
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   if (!fs::exists(folder, error)) {
-    return fail("the folder {} does not exist", folder.string())
+    return fail(Code::CannotWrite, "the folder {} does not exist", folder.string())
         .inFile(path.string())
         .withRemedy("create it first");
   }
   if (!fs::is_directory(folder, error)) {
-    return fail("{} is no folder", folder.string()).inFile(path.string()).withRemedy("name another file");
+    return fail(Code::CannotWrite, "{} is not a folder", folder.string())
+        .inFile(path.string())
+        .withRemedy("name another file");
   }
   if (auto writable = checkWritable(folder, W_OK | X_OK, fmt::format(" into {}", folder.string()));
       !writable.ok()) {
@@ -75,7 +86,7 @@ Status checkOutputFolder(const fs::path& path) {
       return {};
     }
     if (fs::exists(status)) {
-      return fail("{} is a file, a folder is needed", at == path ? "it" : at.string())
+      return fail(Code::CannotWrite, "{} is a file, a folder is needed", at == path ? "it" : at.string())
           .inFile(path.string())
           .withRemedy("name another folder");
     }

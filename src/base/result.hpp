@@ -13,16 +13,18 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/codes.hpp"
 
 namespace carina {
 
-/// One message for a person: where it is (file, place within the file), what is wrong, and what to do about
-/// it. Printed as "file: place: message\n  remedy"; empty parts are left out.
+/// One message for a person: what kind it is, where it is (file, place within the file), what is wrong, and
+/// what to do about it. Printed as "file: place: message\n  remedy"; empty parts are left out.
 struct Diagnostic {
   std::string message;
   std::string remedy;
   std::string file;
   std::string place;  // node name, byte offset, option name, ...
+  Code code = Code::None;
 
   std::string str() const;
 };
@@ -37,6 +39,7 @@ class [[nodiscard]] Error {
 
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   const std::string& message() const { return diagnostics_.front().message; }
+  Code code() const { return diagnostics_.front().code; }
   std::string str() const;  // all diagnostics, one after the other
 
   /// Fills in the file (place) of every diagnostic that has none yet.
@@ -49,7 +52,12 @@ class [[nodiscard]] Error {
   std::vector<Diagnostic> diagnostics_;
 };
 
-/// fail("kernel height {} > 64", h): an Error with a formatted message.
+/// fail(Code::HardwareLimit, "kernel height {} exceeds 64", h): an Error of a kind with a formatted message.
+template <typename... Args>
+Error fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
+  return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", "", code});
+}
+/// An Error that no user sees.
 template <typename... Args>
 Error fail(fmt::format_string<Args...> format, Args&&... args) {
   return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", ""});

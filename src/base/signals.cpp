@@ -127,7 +127,7 @@ void onBusError(int number, siginfo_t* info, void*) {
     if (entry->use.load() != Entry::Use::Mapping) continue;
     const auto begin = reinterpret_cast<uintptr_t>(entry->begin);
     if (address < begin || address - begin >= entry->bytes) continue;
-    say("carina: error: ");
+    say("carina: error[E0101]: ");
     say(entry->path.data());
     say(": became shorter, or could not be read, while it was in use\n  try again when nothing writes to "
         "it\n");

@@ -19,20 +19,22 @@ constexpr uint64_t kInflationBase = uint64_t{64} << 20, kInflationFactor = 64;
 Result<ZipArchive::Member> memberOf(ZipEntry entry) {
   const std::string& name = entry.name;
   if (name.empty() || name.find('\0') != std::string::npos)
-    return fail("a member of the archive has an impossible name");
-  if ((entry.flags & 1u) != 0) return fail("member '{}' is encrypted", name);
+    return fail(Code::Damaged, "a member of the archive has an impossible name");
+  if ((entry.flags & 1u) != 0) return fail(Code::UnknownVersion, "member '{}' is encrypted", name);
   if (entry.method != 0 && entry.method != Z_DEFLATED) {
-    return fail("member '{}' uses compression method {}; only stored and deflated members can be read", name,
+    return fail(Code::UnknownVersion,
+                "member '{}' uses compression method {}; only stored and deflated members can be read", name,
                 entry.method);
   }
   const bool stored = entry.method == 0;
   if (stored && entry.size != entry.compressedSize) {
-    return fail("member '{}' is stored but has two sizes, {} and {}", name, entry.size, entry.compressedSize);
+    return fail(Code::Damaged, "member '{}' is stored but has two sizes, {} and {}", name, entry.size,
+                entry.compressedSize);
   }
   // Deflate cannot expand more than 1032 times, so a larger claim is a lie (and would only exhaust memory).
   if (!stored && entry.size / 1032 > entry.compressedSize + 1) {
-    return fail("member '{}' claims {} bytes, more than its {} compressed bytes can hold", name, entry.size,
-                entry.compressedSize);
+    return fail(Code::Excessive, "member '{}' claims {} bytes, more than its {} compressed bytes can hold",
+                name, entry.size, entry.compressedSize);
   }
   return ZipArchive::Member{std::move(entry.name), entry.size, entry.compressedSize,
                             entry.dataOffset,      stored,     entry.crc};
@@ -44,7 +46,7 @@ Status checkOverlap(std::vector<const ZipArchive::Member*> byOffset) {
   for (const ZipArchive::Member* member : byOffset) {
     if (member->compressedSize == 0) continue;
     if (previous && previous->dataOffset + previous->compressedSize > member->dataOffset) {
-      return fail("members '{}' and '{}' overlap", previous->name, member->name);
+      return fail(Code::Damaged, "members '{}' and '{}' overlap", previous->name, member->name);
     }
     previous = member;
   }
@@ -56,8 +58,8 @@ Status checkCrc(const ZipArchive::Member& member, ByteSpan contents) {
                                                   // behind them
   const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size());
   if (crc != member.crc) {
-    return fail("member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}", member.name, crc,
-                member.crc)
+    return fail(Code::Damaged, "member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}",
+                member.name, crc, member.crc)
         .withRemedy("Copy or download the file again.");
   }
 #else
@@ -69,7 +71,7 @@ Status checkCrc(const ZipArchive::Member& member, ByteSpan contents) {
 
 Status inflateInto(ByteSpan input, std::span<std::byte> output) {
   z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return fail("cannot start zlib");
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return fail(Code::ToolFailed, "cannot start zlib");
   size_t consumed = 0, produced = 0;
   int state = Z_OK;
   while (state == Z_OK) {
@@ -87,7 +89,8 @@ Status inflateInto(ByteSpan input, std::span<std::byte> output) {
       state = Z_BUF_ERROR;  // no progress
   }
   inflateEnd(&stream);
-  if (state != Z_STREAM_END || produced != output.size()) return fail("its compressed bytes are damaged");
+  if (state != Z_STREAM_END || produced != output.size())
+    return fail(Code::Damaged, "its compressed bytes are damaged");
   return {};
 }
 
@@ -105,7 +108,7 @@ Result<ZipArchive> ZipArchive::open(ByteSpan bytes, std::shared_ptr<const void> 
   for (ZipEntry& entry : entries) {
     CARINA_TRY(Member member, memberOf(std::move(entry)));
     if (!archive.index_.emplace(member.name, archive.members_.size()).second)
-      return fail("the archive has two members named '{}'", member.name);
+      return fail(Code::Damaged, "the archive has two members named '{}'", member.name);
     archive.members_.push_back(std::move(member));
   }
   std::vector<const Member*> members;
@@ -126,13 +129,13 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
     return Contents{raw, owner_};
   }
   if (!inflation_->take(member.size)) {
-    return fail("member '{}' inflates to {} bytes, more than an archive of this size may", member.name,
-                member.size)
+    return fail(Code::Excessive, "member '{}' inflates to {} bytes, more than an archive of this size may",
+                member.name, member.size)
         .withRemedy("Write the archive again with members that are stored, not compressed.");
   }
   auto memory = std::make_shared<std::vector<std::byte>>(member.size);
   if (auto status = inflateInto(raw, *memory); !status) {
-    return fail("member '{}' cannot be read: {}", member.name, status.error().message());
+    return fail(Code::Damaged, "member '{}' cannot be read: {}", member.name, status.error().message());
   }
   CARINA_RETURN_IF_ERROR(checkCrc(member, *memory));
   const ByteSpan bytes(*memory);

@@ -18,7 +18,7 @@ constexpr uint16_t kStreamed = 1u << 3;   // sizes and checksum stand behind the
 constexpr uint64_t kMaxMembers = uint64_t{1} << 20;
 
 Error damaged() {
-  return fail("the archive's directory is damaged");
+  return fail(Code::Damaged, "the archive's directory is damaged");
 }
 
 /// Little-endian fields; reading outside of the bytes is a bug, so callers ask has() first.
@@ -63,7 +63,7 @@ std::optional<uint64_t> findEnd(const Fields& file) {
 
 Result<Directory> locate(const Fields& file) {
   const auto end = findEnd(file);
-  if (!end) return fail("is not a zip archive, or its end is missing");
+  if (!end) return fail(Code::WrongKind, "is not a zip archive, or its end is missing");
   uint64_t at = *end, size = file.u32(at + 12), offset = file.u32(at + 16);
   Directory directory;
   directory.count = file.u16(at + 10);
@@ -78,7 +78,7 @@ Result<Directory> locate(const Fields& file) {
     offset = file.u64(at + 48);
     oneDisk = file.u32(at + 16) == 0 && file.u32(at + 20) == 0 && file.u64(at + 24) == file.u64(at + 32);
   }
-  if (!oneDisk) return fail("the archive is spread over several files");
+  if (!oneDisk) return fail(Code::UnknownVersion, "the archive is spread over several files");
   if (size > at || offset > at - size) return damaged();
   directory.begin = at - size;
   directory.end = at;
@@ -114,7 +114,8 @@ bool readZip64(const Fields& file, uint64_t extra, uint64_t extraSize, ZipEntry&
 /// Checks the local header at `at` and sets where the data begin.
 Status readLocalHeader(const Fields& file, uint64_t at, ZipEntry& entry) {
   const auto disagrees = [&] {
-    return fail("the header of member '{}' is damaged or disagrees with the directory", entry.name);
+    return fail(Code::Damaged, "the header of member '{}' is damaged or disagrees with the directory",
+                entry.name);
   };
   if (!file.has(at, kLocalHeaderSize) || file.u32(at) != kLocalHeader) return disagrees();
   const uint64_t nameSize = file.u16(at + 26), extraSize = file.u16(at + 28);
@@ -126,7 +127,7 @@ Status readLocalHeader(const Fields& file, uint64_t at, ZipEntry& entry) {
   if (!streamed && !sizesAgree) return disagrees();
   entry.dataOffset = at + kLocalHeaderSize + nameSize + extraSize;
   if (!file.has(entry.dataOffset, entry.compressedSize))
-    return fail("member '{}' reaches beyond the end of the archive", entry.name);
+    return fail(Code::Damaged, "member '{}' reaches beyond the end of the archive", entry.name);
   return {};
 }
 
@@ -135,7 +136,8 @@ Status readLocalHeader(const Fields& file, uint64_t at, ZipEntry& entry) {
 Result<std::vector<ZipEntry>> readZipDirectory(ByteSpan archive) {
   const Fields file(archive);
   CARINA_TRY(const Directory directory, locate(file));
-  if (directory.count > kMaxMembers) return fail("the archive has more than {} members", kMaxMembers);
+  if (directory.count > kMaxMembers)
+    return fail(Code::Excessive, "the archive has more than {} members", kMaxMembers);
   std::vector<ZipEntry> entries;
   uint64_t at = directory.begin;
   while (entries.size() < directory.count) {
@@ -159,8 +161,8 @@ Result<std::vector<ZipEntry>> readZipDirectory(ByteSpan archive) {
     entries.push_back(std::move(entry));
   }
   if (entries.size() != directory.count || at != directory.end) {
-    return fail("the archive's directory is damaged: {} of {} members can be read", entries.size(),
-                directory.count);
+    return fail(Code::Damaged, "the archive's directory is damaged: {} of {} members can be read",
+                entries.size(), directory.count);
   }
   return entries;
 }

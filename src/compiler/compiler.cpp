@@ -98,7 +98,8 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
   program.cycles = timeline.total();
   program.commands = std::move(writer).take();
   if (program.commands.size() * 4 > kMaxCommandBytes) {
-    return fail("the command stream takes {} bytes > 16 MiB", program.commands.size() * 4)
+    return fail(Code::HardwareLimit, "the command stream takes {} bytes > 16 MiB",
+                program.commands.size() * 4)
         .withRemedy("split the network");
   }
   return {};

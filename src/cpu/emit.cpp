@@ -37,11 +37,13 @@ class Emitter {
       : builder_(builder), node_(node), valueOf_(valueOf) {}
 
   Result<std::vector<ValueId>> run() {
-    if (!aten::isOperator(&node_)) return fail("{} is no operator of a CPU", node_.opName());
+    if (!aten::isOperator(&node_))
+      return fail(Code::MissingKernel, "{} is not an operator that a CPU kernel computes", node_.opName());
     for (const auto* values : {&node_.operands(), &node_.results()}) {
       for (const ir::Value* value : *values) {
         if (value && value->dtype() == DType::Float64)
-          return fail("{} of {} numbers, which the runtime's kernels do not take", node_.opName(),
+          return fail(Code::MissingKernel,
+                      "{} has element type {}, which the runtime's kernels do not support", node_.opName(),
                       dtypeName(DType::Float64))
               .withRemedy("compute in float32 in the network");
       }
@@ -53,7 +55,7 @@ class Emitter {
     if (movements && isReshape(*movements)) return reshape();
     if (const KernelSchema* schema = findKernelFor(node_.opName())) return call(*schema);
     if (movements) return move(*movements);
-    return fail("the runtime has no kernel for {}", node_.opName());
+    return fail(Code::MissingKernel, "the runtime has no kernel for {}", node_.opName());
   }
 
  private:
@@ -123,7 +125,7 @@ class Emitter {
       constexpr std::string_view kKernel = "aten::as_strided_copy.out";
       if (!hasKernelNamed(kKernel) ||
           std::any_of(movement.strides.begin(), movement.strides.end(), [](int64_t s) { return s < 0; })) {
-        return fail("the runtime has no kernel for {}", node_.opName());
+        return fail(Code::MissingKernel, "the runtime has no kernel for {}", node_.opName());
       }
       const ValueId from = valueOf_(operand);
       const ValueId sizes = builder_.integers(movement.shape), strides = builder_.integers(movement.strides);
@@ -164,8 +166,8 @@ class Emitter {
     if (argument.defaultText == "None") return builder_.null();
     if (argument.defaultText == "False" || argument.defaultText == "True")
       return builder_.boolean(argument.defaultText == "True");
-    return fail("kernel {} wants an argument {} that {} does not have", schemaName(), argument.name,
-                node_.opName());
+    return fail(Code::MissingKernel, "kernel {} takes an argument {} that {} does not have", schemaName(),
+                argument.name, node_.opName());
   }
 
   std::string_view schemaName() const { return findKernelFor(node_.opName())->kernel; }
@@ -191,7 +193,8 @@ class Emitter {
     if (const auto* value = std::get_if<ir::Ints>(&attribute)) return builder_.integers(*value);
     if (const auto* value = std::get_if<ir::Reals>(&attribute)) return builder_.reals(*value);
     if (const auto* value = std::get_if<std::string>(&attribute)) return builder_.text(*value);
-    return fail("argument {} of {} cannot be stored in a program", name, node_.opName());
+    return fail(Code::NotRepresentable, "argument {} of {} cannot be stored in a program", name,
+                node_.opName());
   }
 
   pte::MethodBuilder& builder_;

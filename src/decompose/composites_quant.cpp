@@ -84,7 +84,7 @@ Result<Limits> limitsOf(const Composite& c) {
     limits.dtype = dtype;
     return limits;
   }
-  return fail("codes from {} to {} fit no integer type", limits.low, limits.high)
+  return fail(Code::UnusableQuantization, "codes from {} to {} fit no integer type", limits.low, limits.high)
       .withRemedy("train with limits that int8 or int16 can hold");
 }
 

@@ -103,7 +103,7 @@ Result<bool> settle(ir::Node* node) {
 
 Diagnostic refusal(std::string place, std::string message) {
   return {std::move(message), "export the network with sizes of at least 1, or take the operator out", "",
-          std::move(place)};
+          std::move(place), Code::UnsupportedForm};
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ class Functionalizer {
     const ir::OpDef* def = functionalForm(*node);
     if (!def) {
       return Error(Diagnostic{fmt::format("{} has no form without writing its operand", node->opName()),
-                              "use the functional operator in the model", "", ""});
+                              "use the functional operator in the model", "", "", Code::UnsupportedForm});
     }
     ir::Value* const target = originalOperand_;
     ir::NodeSpec spec;
@@ -183,8 +183,8 @@ class Functionalizer {
       return {};
     }
     if (contents->shape() != target->shape()) {
-      return fail("{} would change the shape of its operand from {} to {}", node->opName(),
-                  shapeText(target->shape()), shapeText(contents->shape()));
+      return fail(Code::InvalidOperator, "{} would change the shape of its operand from {} to {}",
+                  node->opName(), shapeText(target->shape()), shapeText(contents->shape()));
     }
     if (result) takeName(contents, result);
     if (contents->dtype() != target->dtype()) {
@@ -275,7 +275,8 @@ class Functionalizer {
         return Permute::create(builder, contents, inverseOrder(move, parent->shape())).output();
       default:
         return Error(Diagnostic{fmt::format("a write through {} cannot be turned around", node.opName()),
-                                "write to the tensor itself, or to a slice of it, in the model", "", ""});
+                                "write to the tensor itself, or to a slice of it, in the model", "", "",
+                                Code::UnsupportedForm});
     }
   }
 

@@ -185,7 +185,8 @@ Result<bool> rewriteOtherNorm(ir::Node* node) {
       result = aten::PowTensorScalar::create(b, sum(powers), 1 / order).output();
     }
   }
-  if (result->type != node->result()->type) return fail("a norm of order {} has another shape", order);
+  if (result->type != node->result()->type)
+    return fail(Code::UnsupportedForm, "a norm of order {} has another shape", order);
   replaceNode(node, result);
   return true;
 }

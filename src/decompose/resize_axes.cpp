@@ -104,7 +104,8 @@ Result<std::array<ResizeAxis, 2>> resizeAxes(const ir::Node& node) {
     bool found = inputs == 1 || (inputs == outputs && std::abs(scale - 1) < 1e-6);
     if (found) continue;
     if (inputs >= kMostSize || outputs >= kMostSize)
-      return fail("resizing {} rows to {}: RESIZE takes fewer than {}", inputs, outputs, kMostSize);
+      return fail(Code::HardwareLimit, "resizing {} rows to {}: RESIZE takes fewer than {}", inputs, outputs,
+                  kMostSize);
     for (const Fraction& f : fractions(mode, inputs, outputs, scale)) {
       const ResizeAxis axis = axisOf(mode, f, inputs, outputs);
       found = inRange(axis) && readsTheSame(mode, axis, f, inputs, taps[i], scale);
@@ -113,7 +114,8 @@ Result<std::array<ResizeAxis, 2>> resizeAxes(const ir::Node& node) {
       break;
     }
     if (!found)
-      return fail("resizing {} rows to {} by {} has no ratio in RESIZE's range", inputs, outputs, 1 / scale)
+      return fail(Code::HardwareLimit, "resizing {} rows to {} by {} has no ratio in RESIZE's range", inputs,
+                  outputs, 1 / scale)
           .withRemedy("resize in two steps, or by a simpler ratio");
   }
   return axes;

@@ -31,7 +31,7 @@ std::string textOf(const rt::Status& status) {
 }
 
 Error asError(const rt::Status& status) {
-  return fail("{}", textOf(status));
+  return fail(Code::NpuFault, "{}", textOf(status));
 }
 
 Result<NpuHost> NpuHost::open(const pte::EthosUSettings& compiled, const RunOptions& options) {
@@ -53,15 +53,16 @@ Result<NpuHost> NpuHost::open(const pte::EthosUSettings& compiled, const RunOpti
 
 Error NpuHost::explain(const rt::Status& status) const {
   if (status.code == rt::Code::WrongTarget) {
-    return std::move(fail("{}: the program was compiled for {}, the NPU is {}", textOf(status),
-                          compiledTarget, machine.target->name))
+    return std::move(fail(Code::OtherNpu, "{}: the program was compiled for {}, the NPU is {}",
+                          textOf(status), compiledTarget, machine.target->name))
         .withRemedy(fmt::format("compile again with --target {}, or run on {}", machine.target->name,
                                 compiledTarget));
   }
   if (status.code == rt::Code::DeviceFault && device->fault()) {
     // No fault of a device: the model would not come to an end in reasonable time.
-    if (device->fault()->kind == npu::FaultKind::Limit) return fail("{}", device->fault()->str());
-    return fail("{}: {}", textOf(status), device->fault()->str());
+    if (device->fault()->kind == npu::FaultKind::Limit)
+      return fail(Code::NpuFault, "{}", device->fault()->str());
+    return fail(Code::NpuFault, "{}: {}", textOf(status), device->fault()->str());
   }
   return asError(status);
 }

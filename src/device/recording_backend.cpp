@@ -51,7 +51,8 @@ std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob) {
 Result<Runner::Io> describe(const rt::Tensor& tensor) {
   const auto dtype = pte::toDType(static_cast<pte::ScalarType>(tensor.type));
   if (!dtype)
-    return fail("tensors of type {} cannot cross the program boundary", rt::scalarTypeText(tensor.type));
+    return fail(Code::UnsupportedProgram, "tensors of type {} cannot cross the program boundary",
+                rt::scalarTypeText(tensor.type));
   return Runner::Io{*dtype, Shape(tensor.sizes, tensor.sizes + tensor.rank)};
 }
 
@@ -59,7 +60,7 @@ Result<Tensor> copyOut(const rt::Tensor& tensor) {
   CARINA_TRY(const Runner::Io io, describe(tensor));
   Tensor out = Tensor::uninitialized(io.dtype, io.shape);
   if (tensor.bytes == 0) return out;
-  if (tensor.data == nullptr) return fail("a tensor has no memory");
+  if (tensor.data == nullptr) return fail(Code::UnsupportedProgram, "a tensor has no memory");
   auto* target = reinterpret_cast<uint8_t*>(out.mutableBytes().data());
   const auto* source = static_cast<const uint8_t*>(tensor.data);
   if (isRowMajor(tensor)) {

@@ -111,9 +111,9 @@ Status Runner::State::take(size_t bytes) {
     taken += bytes;
     return {};
   }
-  return fail(
-             "the program asks for more than the {} bytes of memory that a program of {} bytes may have here",
-             most, file.size())
+  return fail(Code::Excessive,
+              "the program asks for more than {} bytes of memory, the limit for a program of {} bytes", most,
+              file.size())
       .withRemedy("no network needs as much for its size: export it again");
 }
 
@@ -135,7 +135,7 @@ Status Runner::State::describeIo() {
     if (value.kind != rt::ValueKind::Tensor) {
       const auto number = numberOf(value);
       if (!number)
-        return fail("output {} is neither a tensor nor a number", i)
+        return fail(Code::UnsupportedProgram, "output {} is neither a tensor nor a number", i)
             .withRemedy("export the network without it: text, lists and None cannot be returned as arrays");
       outputs.push_back({number->dtype(), number->shape()});
       continue;
@@ -206,7 +206,8 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
     const rt::Value& value = state.method.output(i);
     if (value.kind != rt::ValueKind::Tensor) {
       auto number = numberOf(value);
-      if (!number) return fail("output {} is neither a tensor nor a number any more", i);
+      if (!number)
+        return fail(Code::UnsupportedProgram, "output {} is neither a tensor nor a number any more", i);
       outcome.outputs.push_back(std::move(*number));
       continue;
     }
@@ -234,11 +235,12 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
 
 Status checkInputs(std::span<const Tensor> inputs, std::span<const Runner::Io> wanted) {
   if (inputs.size() != wanted.size())
-    return fail("{} inputs given, the program has {}", inputs.size(), wanted.size());
+    return fail(Code::InputMismatch, "got {} inputs, expected {}", inputs.size(), wanted.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].dtype() != wanted[i].dtype || inputs[i].shape() != wanted[i].shape) {
-      return fail("input {} is {}{}, the program takes {}{}", i, dtypeName(inputs[i].dtype()),
-                  shapeText(inputs[i].shape()), dtypeName(wanted[i].dtype), shapeText(wanted[i].shape));
+      return fail(Code::InputMismatch, "input {} is {}{}, the program takes {}{}", i,
+                  dtypeName(inputs[i].dtype()), shapeText(inputs[i].shape()), dtypeName(wanted[i].dtype),
+                  shapeText(wanted[i].shape));
     }
   }
   return {};

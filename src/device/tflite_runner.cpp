@@ -19,7 +19,8 @@ constexpr size_t kMaxRegions = 8;
 Result<Runner::Io> ioOf(const tflite::Tensor& tensor) {
   const auto dtype = tflite::toDType(tensor.type);
   if (!dtype)
-    return fail("tensor '{}' is {}, which cannot cross the program boundary", tensor.name, tensor.str());
+    return fail(Code::UnsupportedProgram, "tensor '{}' is {}, which cannot cross the program boundary",
+                tensor.name, tensor.str());
   return Runner::Io{*dtype, tensor.shape};
 }
 
@@ -162,7 +163,8 @@ Result<RunOutcome> TfliteRunner::run(std::span<const Tensor> inputs) {
   CARINA_RETURN_IF_ERROR(checkInputs(inputs, state.inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const rt::Region region = state.region(state.program.inputs[i]);
-    if (region.access == rt::Access::Read) return fail("input {} is a constant of the model", i);
+    if (region.access == rt::Access::Read)
+      return fail(Code::UnsupportedProgram, "input {} is a constant of the model", i);
     if (region.bytes > 0) std::memcpy(region.data, inputs[i].bytes().data(), region.bytes);
   }
   RunOutcome outcome;

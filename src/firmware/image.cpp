@@ -22,12 +22,14 @@ class WorkFolder {
     std::error_code failed;
     if (!named.empty()) {
       fs::create_directories(named, failed);
-      if (failed) return fail("cannot be made: {}", failed.message()).inFile(named.string());
+      if (failed)
+        return fail(Code::ToolFailed, "cannot be made: {}", failed.message()).inFile(named.string());
       return WorkFolder(fs::absolute(named), false);
     }
     std::string name =
         (fs::temp_directory_path(failed) / "carina-firmware-XXXXXX").string();  // mkdtemp fills the X
-    if (failed || mkdtemp(name.data()) == nullptr) return fail("no temporary folder").inFile(name);
+    if (failed || mkdtemp(name.data()) == nullptr)
+      return fail(Code::ToolFailed, "cannot create a temporary folder").inFile(name);
     return WorkFolder(name, true);
   }
   ~WorkFolder() {
@@ -56,11 +58,12 @@ Error linkError(const std::string& output, const PlatformInfo& platform) {
   std::smatch found;
   static const std::regex kOverflow("region `([A-Z_]+)' overflowed by ([0-9]+) byte");
   if (!std::regex_search(output, found, kOverflow)) {
-    return fail("the cross compiler failed:\n{}", output)
+    return fail(Code::ToolFailed, "the cross compiler failed:\n{}", output)
         .withRemedy("keep its input with --keep FOLDER and look at it");
   }
   const std::string region = found[1];
-  return fail("the image needs {} bytes more than {} of {} has", found[2].str(), region, platform.name)
+  return fail(Code::DoesNotFit, "the image needs {} bytes more than {} of {} has", found[2].str(), region,
+              platform.name)
       .withRemedy("use fewer kernels or samples, or a smaller --stack");
 }
 

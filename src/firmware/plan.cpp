@@ -55,7 +55,7 @@ class Planner {
       names.push_back(method.name);
       ++plan_.method;
     }
-    return fail("the program has no method '{}'", options_.method)
+    return fail(Code::UnsupportedProgram, "the program has no method '{}'", options_.method)
         .withRemedy(fmt::format("its methods: {}", fmt::join(names, ", ")));
   }
 
@@ -63,7 +63,8 @@ class Planner {
     plan_.target = "cpu";
     for (const pte::Delegate& delegate : method().delegates) {
       if (delegate.id != "EthosUBackend") {
-        return fail("the program needs the backend {}, which this firmware does not have", delegate.id)
+        return fail(Code::UnsupportedProgram,
+                    "the program needs the backend {}, which this firmware does not have", delegate.id)
             .withRemedy("compile the network for an Ethos-U target");
       }
     }
@@ -77,13 +78,14 @@ class Planner {
     if (!plan_.platform->carries(target.family)) {
       std::vector<std::string_view> families;
       for (npu::Family family : plan_.platform->families) families.push_back(npu::familyName(family));
-      return fail("the program was compiled for {}, {} carries {}", target.name, plan_.platform->name,
-                  fmt::join(families, " or "))
+      return fail(Code::OtherNpu, "the program was compiled for {}, {} carries {}", target.name,
+                  plan_.platform->name, fmt::join(families, " or "))
           .withRemedy(fmt::format("choose --platform {}, or compile for another target",
                                   target.isU85() ? "corstone-320" : "corstone-300"));
     }
     if (options_.npuMacs != 0 && options_.npuMacs != target.macs) {
-      return fail("the program was compiled for {}, the platform's NPU is said to have {} MACs per cycle",
+      return fail(Code::OtherNpu,
+                  "the program was compiled for {}, the platform's NPU is said to have {} MACs per cycle",
                   target.name, options_.npuMacs)
           .withRemedy(fmt::format("compile again for that NPU, or say --npu-macs {}", target.macs));
     }
@@ -98,8 +100,9 @@ class Planner {
       if (rt::hasKernel(rt::Text(op.name.data(), op.name.size()),
                         rt::Text(op.overload.data(), op.overload.size())))
         continue;
-      Error error = fail("the program calls {}, for which the runtime has no kernel", op.str())
-                        .withRemedy("change the network so that the operator is delegated");
+      Error error =
+          fail(Code::MissingKernel, "the program calls {}, for which the runtime has no kernel", op.str())
+              .withRemedy("change the network so that the operator is delegated");
       if (missing)
         missing->append(std::move(error));
       else
@@ -138,7 +141,7 @@ class Planner {
     if (!status.ok()) {
       char text[256];
       rt::statusText(status, text, sizeof(text));
-      return fail("{}", text);
+      return fail(Code::UnsupportedProgram, "{}", text);
     }
     plan_.values = method().values.size();
     plan_.operators = method().operators.size();
@@ -150,7 +153,7 @@ class Planner {
                                       size_t i) const {
     const auto* tensor = std::get_if<pte::Tensor>(&method().values[static_cast<size_t>(ids[i])]);
     if (tensor == nullptr) {
-      return fail("{} {} is no tensor", kind, i)
+      return fail(Code::UnsupportedProgram, "{} {} is no tensor", kind, i)
           .withRemedy("scalar inputs and outputs have no place in an image");
     }
     return tensor;
@@ -171,7 +174,8 @@ class Planner {
 
   static Result<pipeline::Port> portOf(const pte::Tensor& tensor, std::string name) {
     const auto dtype = pte::toDType(tensor.type);
-    if (!dtype) return fail("{} has type {}", name, pte::scalarTypeName(tensor.type));
+    if (!dtype)
+      return fail(Code::UnsupportedProgram, "{} has type {}", name, pte::scalarTypeName(tensor.type));
     return pipeline::Port{std::move(name), {*dtype, Shape(tensor.sizes.begin(), tensor.sizes.end())}};
   }
 
@@ -198,7 +202,7 @@ class Planner {
       const Tensor* tensor = findTensor(arrays, fmt::format("{}{}", prefix, i));
       if (tensor == nullptr && i == 0 && arrays.size() == 1) tensor = findTensor(arrays, "");
       if (tensor == nullptr) {
-        return fail("array '{}{}' is missing", prefix, i)
+        return fail(Code::InputMismatch, "array '{}{}' is missing", prefix, i)
             .withRemedy(heldArrays(arrays, fmt::format("{}{}", prefix, i), {}));
       }
       renamed.emplace_back(fmt::format("in{}", i), *tensor);
@@ -231,7 +235,8 @@ class Planner {
     auto packed = pack(options_.expected, "out", "output", method().outputs, &plan_.expected, &samples);
     if (!packed.ok()) return std::move(packed).error().inFile(options_.expectedFile);
     if (samples == plan_.samples) return {};
-    return fail("the expected outputs hold {} samples, the inputs {}", samples, plan_.samples)
+    return fail(Code::InputMismatch, "the expected outputs hold {} samples, the inputs {}", samples,
+                plan_.samples)
         .inFile(options_.expectedFile)
         .withRemedy("give one for each sample of --input");
   }
@@ -281,8 +286,8 @@ class Planner {
   Status put(std::string_view what, std::string_view region, int64_t bytes, std::string_view instead) {
     bytes = aligned(bytes);
     if (bytes > free(region)) {
-      return fail("{} bytes for the {} do not fit: {} of {} has {} bytes free of {}", bytes, what, region,
-                  plan_.platform->name, free(region), plan_.platform->region(region).bytes)
+      return fail(Code::DoesNotFit, "{} bytes for the {} do not fit: {} of {} has {} bytes free of {}", bytes,
+                  what, region, plan_.platform->name, free(region), plan_.platform->region(region).bytes)
           .withRemedy(fmt::format("use a {}", instead));
     }
     plan_.placements.push_back({what, region, bytes});

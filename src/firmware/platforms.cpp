@@ -51,7 +51,8 @@ Result<const PlatformInfo*> findPlatform(std::string_view name) {
     if (platform.name == name) return &platform;
     names.push_back(platform.name);
   }
-  return fail("unknown platform '{}'", name).withRemedy(fmt::format("platforms: {}", fmt::join(names, ", ")));
+  return fail(Code::UnknownName, "unknown platform '{}'", name)
+      .withRemedy(fmt::format("platforms: {}", fmt::join(names, ", ")));
 }
 
 }  // namespace carina::firmware

@@ -78,7 +78,7 @@ class MapReader {
  public:
   Result<SizeReport> read(std::string_view map) {
     const size_t begin = map.find("\nLinker script and memory map\n");
-    if (begin == std::string_view::npos) return fail("the linker wrote no map");
+    if (begin == std::string_view::npos) return fail(Code::ToolFailed, "the linker wrote no map");
     map.remove_prefix(begin + 1);
     while (!map.empty()) {
       const size_t end = std::min(map.find('\n'), map.size());
@@ -95,7 +95,7 @@ class MapReader {
       report.total.bss += size.bss;
       report.components.push_back(size);
     }
-    if (report.total.text == 0) return fail("the linker's map holds no code");
+    if (report.total.text == 0) return fail(Code::ToolFailed, "the linker's map holds no code");
     std::stable_sort(report.components.begin(), report.components.end(),
                      [](const ComponentSize& a, const ComponentSize& b) { return a.text > b.text; });
     return report;

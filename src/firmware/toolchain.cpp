@@ -38,7 +38,7 @@ std::string readAll(int descriptor) {
 
 Result<CommandOutcome> runCommand(const std::vector<std::string>& command, const fs::path& folder) {
   int ends[2];
-  if (pipe(ends) != 0) return fail("no pipe: {}", std::strerror(errno));
+  if (pipe(ends) != 0) return fail(Code::ToolFailed, "cannot create a pipe: {}", std::strerror(errno));
   std::vector<char*> arguments;
   for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
   arguments.push_back(nullptr);
@@ -58,7 +58,7 @@ Result<CommandOutcome> runCommand(const std::vector<std::string>& command, const
   CommandOutcome outcome;
   outcome.output = readAll(ends[0]);
   if (failed != 0)
-    return fail("{} cannot be started: {}", command.front(), std::strerror(failed))
+    return fail(Code::ToolFailed, "{} cannot be started: {}", command.front(), std::strerror(failed))
         .withRemedy("install the cross compiler (Debian: gcc-arm-none-eabi), or name one with --compiler");
   int state = 0;
   while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
@@ -87,14 +87,14 @@ Result<fs::path> findKit(const fs::path& given, const std::string& core) {
   kit = fs::weakly_canonical(kit, ignored);
   const std::vector<std::string> cores = kitCores(kit);
   if (cores.empty()) {
-    return fail("there is no firmware kit in {}", kit.string())
+    return fail(Code::ToolFailed, "there is no firmware kit in {}", kit.string())
         .withRemedy(
             "build Carina where arm-none-eabi-g++ is installed (scripts/deps.sh, then make), or name a kit "
             "with "
             "--kit or CARINA_FIRMWARE");
   }
   if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
-    return fail("the firmware kit in {} has no libraries for {}", kit.string(), core)
+    return fail(Code::ToolFailed, "the firmware kit in {} has no libraries for {}", kit.string(), core)
         .withRemedy(fmt::format("it has: {}", fmt::join(cores, ", ")));
   }
   return kit;

@@ -115,7 +115,9 @@ int OpDef::operandIndex(std::string_view operandName) const {
 
 Result<Attribute> parseAttribute(const AttributeDef& def, std::string_view raw) {
   const std::string_view text = trim(raw);
-  const auto bad = [&] { return fail("attribute '{}' cannot be read from \"{}\"", def.name, raw); };
+  const auto bad = [&] {
+    return fail(Code::BadText, "attribute '{}' cannot be read from \"{}\"", def.name, raw);
+  };
   if (text == "None" && def.optional) return Attribute(std::monostate{});
   switch (def.kind) {
     case AttributeKind::Bool:

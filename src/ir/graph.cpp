@@ -20,8 +20,10 @@ Status checkExtents(const Type& type) {
   if (count && *count <= kMostElements && !large) return {};
   const bool negative =
       std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size < 0; });
-  if (negative) return fail("a tensor of shape {}: sizes cannot be negative", shapeText(type.shape));
-  return fail("a tensor of shape {}, which has more than 2^31-1 elements", shapeText(type.shape))
+  if (negative)
+    return fail(Code::InvalidGraph, "a tensor of shape {}: sizes cannot be negative", shapeText(type.shape));
+  return fail(Code::TooLarge, "a tensor of shape {}, which has more than 2^31-1 elements",
+              shapeText(type.shape))
       .withRemedy("make it smaller: no Ethos-U program can hold it");
 }
 
@@ -188,16 +190,18 @@ namespace {
 Status checkOperands(const NodeSpec& spec) {
   const OpDef& def = *spec.def;
   if (spec.operands.size() != def.operands.size()) {
-    return fail("{} takes {} operands, got {}", def.name, def.operands.size(), spec.operands.size());
+    return fail(Code::InvalidGraph, "{} takes {} operands, got {}", def.name, def.operands.size(),
+                spec.operands.size());
   }
   for (size_t i = 0; i < spec.operands.size(); ++i) {
     const OperandDef& operand = def.operands[i];
     const size_t n = spec.operands[i].size();
     if ((operand.arity == Arity::One && n != 1) || (operand.arity == Arity::Optional && n > 1)) {
-      return fail("operand '{}' of {} is given {} times", operand.name, def.name, n);
+      return fail(Code::InvalidGraph, "operand '{}' of {} is given {} times", operand.name, def.name, n);
     }
     for (Value* value : spec.operands[i]) {
-      if (!value && !operand.nullable) return fail("operand '{}' of {} is missing", operand.name, def.name);
+      if (!value && !operand.nullable)
+        return fail(Code::InvalidGraph, "operand '{}' of {} is missing", operand.name, def.name);
     }
   }
   return {};
@@ -206,17 +210,18 @@ Status checkOperands(const NodeSpec& spec) {
 Status fillAttributes(NodeSpec& spec) {
   const OpDef& def = *spec.def;
   if (spec.attributes.size() > def.attributes.size()) {
-    return fail("{} has {} attributes, got {}", def.name, def.attributes.size(), spec.attributes.size());
+    return fail(Code::InvalidGraph, "{} has {} attributes, got {}", def.name, def.attributes.size(),
+                spec.attributes.size());
   }
   for (size_t i = 0; i < def.attributes.size(); ++i) {
     const AttributeDef& attribute = def.attributes[i];
     if (i >= spec.attributes.size()) {
       if (attribute.defaultText.empty())
-        return fail("attribute '{}' of {} is missing", attribute.name, def.name);
+        return fail(Code::InvalidGraph, "attribute '{}' of {} is missing", attribute.name, def.name);
       CARINA_TRY(Attribute value, parseAttribute(attribute, attribute.defaultText));
       spec.attributes.push_back(std::move(value));
     } else if (!attributeFits(attribute, spec.attributes[i])) {
-      return fail("attribute '{}' of {} has the wrong kind", attribute.name, def.name);
+      return fail(Code::InvalidGraph, "attribute '{}' of {} has the wrong kind", attribute.name, def.name);
     }
   }
   return {};
@@ -256,8 +261,8 @@ Result<Node*> Graph::create(NodeSpec spec, Node* before) {
     spec.types = std::move(*inferred);
   }
   if (!resultCountFits(*spec.def, spec.types.size())) {
-    return fail("{} has {} results, got {} types", spec.def->name, spec.def->results.size(),
-                spec.types.size());
+    return fail(Code::InvalidGraph, "{} has {} results, got {} types", spec.def->name,
+                spec.def->results.size(), spec.types.size());
   }
   for (const Type& type : spec.types) {
     if (Status status = checkExtents(type); !status.ok()) return std::move(status).error().at(node->where());

@@ -16,7 +16,7 @@ Result<Node*> Builder::tryCreate(NodeSpec spec) {
 Node* Builder::create(NodeSpec spec) {
   if (graph_->numNodes() >= kMostNodes) {
     throw InvalidNode(
-        fail("it would make more than {} operators of the network", kMostNodes)
+        fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodes)
             .withRemedy("make its tensors or its number of steps smaller, or split the network"));
   }
   const OpDef& def = *spec.def;

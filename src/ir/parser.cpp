@@ -135,7 +135,7 @@ class Parser {
     const bool isQuoted = scanner_.peek() == '"';
     CARINA_TRY(label.name, scanner_.name("the name of a value behind '%'"));
     if (label.name.empty()) {
-      return scanner_.errorAt(label.at, fail("the name of a value cannot be empty")
+      return scanner_.errorAt(label.at, fail(Code::BadText, "the name of a value cannot be empty")
                                             .withRemedy("values without a name are written %0, %1, ..."));
     }
     label.text = label.name;
@@ -155,7 +155,8 @@ class Parser {
     const size_t at = scanner_.position();
     CARINA_TRY(const std::string_view word, scanner_.word(what));
     int64_t value = 0;
-    if (!readNumber(word, value)) return scanner_.errorAt(at, fail("expected {}, found '{}'", what, word));
+    if (!readNumber(word, value))
+      return scanner_.errorAt(at, fail(Code::BadText, "expected {}, found '{}'", what, word));
     return value;
   }
 
@@ -163,7 +164,8 @@ class Parser {
     const size_t at = scanner_.position();
     CARINA_TRY(const std::string_view word, scanner_.word(what));
     double value = 0;
-    if (!readNumber(word, value)) return scanner_.errorAt(at, fail("expected {}, found '{}'", what, word));
+    if (!readNumber(word, value))
+      return scanner_.errorAt(at, fail(Code::BadText, "expected {}, found '{}'", what, word));
     return value;
   }
 
@@ -172,7 +174,7 @@ class Parser {
     CARINA_TRY(const std::string_view word, scanner_.word("a type such as f32[1,8]"));
     const auto dtype = dtypeFromName(word);
     if (!dtype) {
-      return scanner_.errorAt(at, fail("expected a type such as f32[1,8], found '{}'", word)
+      return scanner_.errorAt(at, fail(Code::BadText, "expected a type such as f32[1,8], found '{}'", word)
                                       .withRemedy("the element types are bool, i4, i8, u8, i16, u16, i32, "
                                                   "u32, i48, i64, f16, bf16, f32, f64 and shape"));
     }
@@ -208,8 +210,9 @@ class Parser {
     const size_t at = scanner_.position();
     CARINA_RETURN_IF_ERROR(oneOrList(q.scales, [&] { return real("a scale"); }));
     if (scanner_.peekWord() == "scales") {
-      return scanner_.errorAt(
-          at, fail("the scales and zero points of the value are left out here").withRemedy(kPrintInFull));
+      return scanner_.errorAt(at,
+                              fail(Code::BadText, "the scales and zero points of the value are left out here")
+                                  .withRemedy(kPrintInFull));
     }
     CARINA_RETURN_IF_ERROR(scanner_.expect(':', "and a zero point"));
     CARINA_RETURN_IF_ERROR(oneOrList(q.zeroPoints, [&] { return integer("a zero point"); }));
@@ -217,7 +220,8 @@ class Parser {
       if (!scanner_.takeWord("axis")) return scanner_.expected("'axis'");
       const size_t axisAt = scanner_.position();
       CARINA_TRY(const int64_t axis, integer("an axis"));
-      if (axis < 0 || axis > INT32_MAX) return scanner_.errorAt(axisAt, fail("an axis cannot be {}", axis));
+      if (axis < 0 || axis > INT32_MAX)
+        return scanner_.errorAt(axisAt, fail(Code::BadText, "an axis cannot be {}", axis));
       q.axis = static_cast<int>(axis);
     }
     CARINA_RETURN_IF_ERROR(scanner_.expect('>', "behind scale and zero point"));
@@ -239,7 +243,7 @@ class Parser {
   Status define(Scope& scope, Definition& definition, Value* value) {
     if (!scope.emplace(definition.label.key, value).second) {
       return scanner_.errorAt(definition.label.at,
-                              fail("the value %{} is defined twice", definition.label.text)
+                              fail(Code::BadText, "the value %{} is defined twice", definition.label.text)
                                   .withRemedy("give one of them another name; values that share a name "
                                               "are written %name and %name#2"));
     }
@@ -252,7 +256,7 @@ class Parser {
     const auto found = scope.find(label.key);
     if (found != scope.end()) return found->second;
     return scanner_.errorAt(
-        label.at, fail("the value %{} is not defined in front of its use", label.text)
+        label.at, fail(Code::BadText, "the value %{} is not defined in front of its use", label.text)
                       .withRemedy("define it as an input, a constant or the result of an earlier node"));
   }
 
@@ -262,9 +266,9 @@ class Parser {
   Result<Tensor> contents(const Type& type) {
     const size_t at = scanner_.position();
     if (scanner_.peek() == '#') {
-      return scanner_.errorAt(at,
-                              fail("the contents of the constant are left out here, '#' begins a checksum")
-                                  .withRemedy(kPrintInFull));
+      return scanner_.errorAt(
+          at, fail(Code::BadText, "the contents of the constant are left out here, '#' begins a checksum")
+                  .withRemedy(kPrintInFull));
     }
     if (scanner_.peek() == '[') return list(type);
     const std::string_view word = scanner_.peekWord();
@@ -277,7 +281,8 @@ class Parser {
     const size_t at = scanner_.position();
     CARINA_TRY(const std::string_view word, scanner_.word("an element"));
     if (elements.add(word)) return {};
-    return scanner_.errorAt(at, fail("expected an element of type {}, found '{}'", dtypeName(dtype), word));
+    return scanner_.errorAt(
+        at, fail(Code::BadText, "expected an element of type {}, found '{}'", dtypeName(dtype), word));
   }
 
   Result<Tensor> list(const Type& type) {
@@ -291,8 +296,8 @@ class Parser {
     }
     CARINA_RETURN_IF_ERROR(scanner_.expect(']', "behind the elements"));
     if (static_cast<int64_t>(elements.size()) != count) {
-      return scanner_.errorAt(at, fail("the constant has {} elements, its type {} has {}", elements.size(),
-                                       typeText(type), count));
+      return scanner_.errorAt(at, fail(Code::BadText, "the constant has {} elements, its type {} has {}",
+                                       elements.size(), typeText(type), count));
     }
     return elements.tensor(type.shape);
   }
@@ -305,7 +310,8 @@ class Parser {
     const int64_t count = numElements(type.shape);
     const int64_t size = dtypeSize(type.dtype);
     if (!splat_.take(static_cast<uint64_t>(count) * static_cast<uint64_t>(size))) {
-      return scanner_.errorAt(at, fail("the splat constants of a text may take {} MiB, with this one they "
+      return scanner_.errorAt(at, fail(Code::Excessive,
+                                       "the splat constants of a text may take {} MiB, with this one they "
                                        "take more",
                                        kMostSplatBytes >> 20)
                                       .withRemedy("make the constant smaller, or write its bytes as 0x..."));
@@ -326,7 +332,8 @@ class Parser {
     const auto wanted =
         static_cast<uint64_t>(numElements(type.shape)) * static_cast<uint64_t>(dtypeSize(type.dtype));
     if (digits.size() % 2 != 0 || digits.size() / 2 != wanted) {
-      return scanner_.errorAt(at, fail("the constant has {} hexadecimal digits, its type {} has {} bytes of "
+      return scanner_.errorAt(at, fail(Code::BadText,
+                                       "the constant has {} hexadecimal digits, its type {} has {} bytes of "
                                        "two digits",
                                        digits.size(), typeText(type), wanted));
     }
@@ -335,8 +342,8 @@ class Parser {
     for (size_t i = 0; i < bytes.size(); ++i) {
       const int high = hexDigit(digits[2 * i]), low = hexDigit(digits[2 * i + 1]);
       if (high < 0 || low < 0) {
-        return scanner_.errorAt(at + 2 + 2 * i,
-                                fail("expected hexadecimal digits, found '{}'", digits.substr(2 * i, 2)));
+        return scanner_.errorAt(at + 2 + 2 * i, fail(Code::BadText, "expected hexadecimal digits, found '{}'",
+                                                     digits.substr(2 * i, 2)));
       }
       bytes[i] = static_cast<std::byte>(high * 16 + low);
     }
@@ -347,8 +354,8 @@ class Parser {
                                 ? static_cast<int64_t>(tensor.as<uint8_t>()[static_cast<size_t>(i)])
                                 : tensor.integerAt(i);
       if (value < integerMin(type.dtype) || value > integerMax(type.dtype))
-        return scanner_.errorAt(at,
-                                fail("element {} is {}, which no {} is", i, value, dtypeName(type.dtype)));
+        return scanner_.errorAt(
+            at, fail(Code::BadText, "element {} is {}, which no {} is", i, value, dtypeName(type.dtype)));
     }
     return tensor;
   }
@@ -362,7 +369,7 @@ class Parser {
     if (const OpDef* def = operators_.find(name)) return def;
     const std::string nearest = operators_.names ? nearestWord(name, operators_.names()) : "";
     return scanner_.errorAt(
-        at, fail("there is no operator '{}'", name)
+        at, fail(Code::UnknownName, "there is no operator '{}'", name)
                 .withRemedy(nearest.empty() ? "operators are written with their dialect: aten.relu.default, "
                                               "tosa.CONV2D, npu.CONV"
                                             : fmt::format("did you mean '{}'?", nearest)));
@@ -373,7 +380,8 @@ class Parser {
     const size_t at = scanner_.position();
     if (scanner_.takeWord("_")) {
       if (mayMiss) return static_cast<Value*>(nullptr);
-      return scanner_.errorAt(at, fail("operand '{}' of {} cannot be left out", operand.name, def.name));
+      return scanner_.errorAt(
+          at, fail(Code::BadText, "operand '{}' of {} cannot be left out", operand.name, def.name));
     }
     if (scanner_.peek() != '%')
       return scanner_.expected(fmt::format("operand '{}' of {}", operand.name, def.name));
@@ -428,7 +436,7 @@ class Parser {
     if (!list) {
       CARINA_TRY(const std::string_view word, scanner_.word(what));
       auto value = parseAttribute(def, word);
-      if (!value) return scanner_.errorAt(at, fail("expected {}, found '{}'", what, word));
+      if (!value) return scanner_.errorAt(at, fail(Code::BadText, "expected {}, found '{}'", what, word));
       return value;
     }
     if (!scanner_.take('[')) return scanner_.expected(what);
@@ -469,12 +477,12 @@ class Parser {
           for (const AttributeDef& attribute : def.attributes) known.emplace_back(attribute.name);
           return scanner_.errorAt(
               nameAt,
-              fail("{} has no attribute '{}'", def.name, name)
+              fail(Code::BadText, "{} has no attribute '{}'", def.name, name)
                   .withRemedy(known.empty() ? std::string("it has none; leave '{...}' out")
                                             : fmt::format("its attributes are {}", fmt::join(known, ", "))));
         }
         auto& slot = given[static_cast<size_t>(index)];
-        if (slot) return scanner_.errorAt(nameAt, fail("attribute '{}' is given twice", name));
+        if (slot) return scanner_.errorAt(nameAt, fail(Code::BadText, "attribute '{}' is given twice", name));
         CARINA_RETURN_IF_ERROR(scanner_.expect('=', "and the value of the attribute"));
         CARINA_TRY(slot, attributeValue(def.attributes[static_cast<size_t>(index)]));
       }
@@ -483,9 +491,10 @@ class Parser {
     for (size_t i = 0; i < given.size(); ++i) {
       const AttributeDef& attribute = def.attributes[i];
       if (!given[i] && attribute.defaultText.empty()) {
-        return scanner_.errorAt(at, fail("attribute '{}' of {} is missing", attribute.name, def.name)
-                                        .withRemedy(fmt::format("write {{{} = ...}} with {}", attribute.name,
-                                                                kindText(attribute))));
+        return scanner_.errorAt(
+            at,
+            fail(Code::BadText, "attribute '{}' of {} is missing", attribute.name, def.name)
+                .withRemedy(fmt::format("write {{{} = ...}} with {}", attribute.name, kindText(attribute))));
       }
       if (!given[i]) {
         CARINA_TRY(given[i], parseAttribute(attribute, attribute.defaultText));
@@ -521,9 +530,10 @@ class Parser {
       if (!types) return scanner_.errorAt(at, types.error());
       for (size_t i = 0; i < node.results().size() && i < types->size(); ++i) {
         if (node.result(i)->type == (*types)[i]) continue;
-        return scanner_.errorAt(at, fail("result {} of {} is written as {}, but its operands give {}", i,
-                                         def.name, typeText(node.result(i)->type), typeText((*types)[i]))
-                                        .withRemedy("write that type, or leave the type out"));
+        return scanner_.errorAt(
+            at, fail(Code::BadText, "result {} of {} is written as {}, but its operands give {}", i, def.name,
+                     typeText(node.result(i)->type), typeText((*types)[i]))
+                    .withRemedy("write that type, or leave the type out"));
       }
     }
     if (!def.verify) return {};
@@ -555,15 +565,16 @@ class Parser {
     if (untyped == results.end()) {
       for (const Definition& result : results) spec.types.push_back(result.type);
     } else if (!def.infer) {
-      return scanner_.errorAt(untyped->label.at, fail("the results of {} need their types", def.name)
-                                                     .withRemedy("write %name: TYPE, such as %x: f32[1,8]"));
+      return scanner_.errorAt(untyped->label.at,
+                              fail(Code::BadText, "the results of {} need their types", def.name)
+                                  .withRemedy("write %name: TYPE, such as %x: f32[1,8]"));
     }
     auto created = graph.create(std::move(spec));
     if (!created) return scanner_.errorAt(nameAt, created.error());
     Node& node = **created;
     if (node.results().size() != results.size()) {
-      return scanner_.errorAt(
-          at, fail("{} has {} results, {} are named here", def.name, node.results().size(), results.size()));
+      return scanner_.errorAt(at, fail(Code::BadText, "{} has {} results, {} are named here", def.name,
+                                       node.results().size(), results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].typed) node.result(i)->type = results[i].type;
@@ -587,10 +598,11 @@ class Parser {
       const char next = scanner_.peek();
       if (next == '[' || next == '#' || word == "splat" || word.substr(0, 2) == "0x") {
         if (definitions.size() > 1)
-          return scanner_.errorAt(at, fail("a constant is one value, {} are named", definitions.size()));
+          return scanner_.errorAt(
+              at, fail(Code::BadText, "a constant is one value, {} are named", definitions.size()));
         if (!definitions[0].typed)
           return scanner_.errorAt(at,
-                                  fail("a constant needs its type")
+                                  fail(Code::BadText, "a constant needs its type")
                                       .withRemedy("write %name: TYPE = ..., such as %w: f32[2] = [1, 2]"));
         CARINA_TRY(Tensor tensor, contents(definitions[0].type));
         return define(scope, definitions[0], graph.addConstant(std::move(tensor)));
@@ -606,7 +618,8 @@ class Parser {
     const size_t at = scanner_.position();
     if (!scanner_.takeWord("graph")) return scanner_.expected("'graph'");
     if (depth > kDeepestNesting) {
-      return scanner_.errorAt(at, fail("graphs are nested more than {} deep", kDeepestNesting));
+      return scanner_.errorAt(at,
+                              fail(Code::BadText, "graphs are nested more than {} deep", kDeepestNesting));
     }
     CARINA_RETURN_IF_ERROR(scanner_.expect('@', "and the name of the graph"));
     // The name of a graph may be empty.
@@ -639,8 +652,8 @@ class Parser {
     for (const Label& output : outputs) {
       const auto found = scope.find(output.key);
       if (found == scope.end()) {
-        return scanner_.errorAt(output.at,
-                                fail("the output %{} is not defined in graph @{}", output.text, graph.name));
+        return scanner_.errorAt(output.at, fail(Code::BadText, "the output %{} is not defined in graph @{}",
+                                                output.text, graph.name));
       }
       values.push_back(found->second);
     }

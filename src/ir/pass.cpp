@@ -29,7 +29,7 @@ Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int ro
         CARINA_TRY(const bool rewrote, rejectInvalidNodes(place, [&] { return rewrite(node); }));
         if (rewrote) {
           if (graph.numNodes() > kMostNodes) {
-            return fail("it would make more than {} operators of the network", kMostNodes)
+            return fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodes)
                 .at(place)
                 .withRemedy("make its tensors or its number of steps smaller, or split the network");
           }

@@ -84,13 +84,13 @@ Result<std::string> Scanner::string(std::string_view what) {
   size_t end = begin;
   while (end < text_.size() && text_[end] != '"' && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
   if (end >= text_.size() || text_[end] != '"') {
-    return errorAt(at_, fail("expected {}, found a string without an end", what)
+    return errorAt(at_, fail(Code::BadText, "expected {}, found a string without an end", what)
                             .withRemedy("close the string with '\"' on the same line"));
   }
   auto value = unquoted(text_.substr(begin, end - begin));
   if (!value) {
     return errorAt(at_,
-                   fail("expected {}, found a string with an unknown escape", what)
+                   fail(Code::BadText, "expected {}, found a string with an unknown escape", what)
                        .withRemedy("the escapes are \\\" \\\\ \\n and \\xNN with two hexadecimal digits"));
   }
   at_ = end + 1;
@@ -118,7 +118,7 @@ std::string Scanner::found() {
 
 Error Scanner::expected(std::string_view what) {
   const std::string text = found();
-  return errorAt(at_, fail("expected {}, found {}", what, text));
+  return errorAt(at_, fail(Code::BadText, "expected {}, found {}", what, text));
 }
 
 Error Scanner::errorAt(size_t offset, const Error& error) const {

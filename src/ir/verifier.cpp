@@ -15,7 +15,8 @@ class Verifier {
     for (const auto& constant : graph.constants()) defined.insert(constant.get());
     for (const Node* node : graph.nodes()) {
       for (const Value* operand : node->operands()) {
-        if (operand && !defined.contains(operand)) add(*node, fail("operand is used before it is defined"));
+        if (operand && !defined.contains(operand))
+          add(*node, fail(Code::InvalidGraph, "operand is used before it is defined"));
       }
       if (errors_.size() >= kMaxErrors) return;
       check(*node);
@@ -26,8 +27,8 @@ class Verifier {
     }
     for (const Value* output : graph.outputs()) {
       if (!output || !defined.contains(output)) {
-        errors_.push_back(
-            {fmt::format("an output of graph @{} is not defined in it", graph.name), "", "", ""});
+        errors_.push_back({fmt::format("an output of graph @{} is not defined in it", graph.name), "", "", "",
+                           Code::InvalidGraph});
       }
     }
   }
@@ -50,13 +51,15 @@ class Verifier {
     const OpDef& def = node.def();
     for (size_t i = 0; i < def.attributes.size(); ++i) {
       if (!attributeFits(def.attributes[i], node.attribute(i))) {
-        add(node, fail("attribute '{}' of {} has the wrong kind", def.attributes[i].name, def.name));
+        add(node, fail(Code::InvalidGraph, "attribute '{}' of {} has the wrong kind", def.attributes[i].name,
+                       def.name));
         return;
       }
     }
     for (const Value* result : node.results()) {
       if (!checkedNumElements(result->shape())) {
-        add(node, fail("{} has a result of impossible shape {}", def.name, shapeText(result->shape())));
+        add(node, fail(Code::InvalidGraph, "{} has a result of impossible shape {}", def.name,
+                       shapeText(result->shape())));
         return;
       }
     }
@@ -68,8 +71,8 @@ class Verifier {
       }
       for (size_t i = 0; i < node.results().size() && i < types->size(); ++i) {
         if ((*types)[i] != node.result(i)->type) {
-          add(node, fail("result {} of {} is recorded as {}, but its operands give {}", i, def.name,
-                         typeText(node.result(i)->type), typeText((*types)[i])));
+          add(node, fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands give {}", i,
+                         def.name, typeText(node.result(i)->type), typeText((*types)[i])));
           return;
         }
       }

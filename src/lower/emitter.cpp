@@ -159,7 +159,8 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
     const int8_t least = leastShift(input->dtype());
     if (pair.shift < least) {
       if (dtypeSize(to) > 2) {
-        return fail("a factor of {} between scales is too large for {}", factor, dtypeName(input->dtype()))
+        return fail(Code::UnusableQuantization, "a factor of {} between scales is too large for {}", factor,
+                    dtypeName(input->dtype()))
             .withRemedy("calibrate with more samples: the result's range is far below its operands'");
       }
       pair = {1 << 30, least};

@@ -30,8 +30,8 @@ Result<DType> boundaryType(const ir::Value& value) {
     case DType::Bool:
       return value.dtype();
     default:
-      return fail("{} {} enters or leaves the NPU part as {}", value.isInput() ? "input" : "value",
-                  value.name, dtypeName(value.dtype()))
+      return fail(Code::NotQuantized, "{} {} enters or leaves the NPU part as {}",
+                  value.isInput() ? "input" : "value", value.name, dtypeName(value.dtype()))
           .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
   }
 }
@@ -62,7 +62,8 @@ namespace {
 Status checkRank(const ir::Value& value) {
   const int64_t most = tosa::kLevel8K.maxRank;
   if (value.rank() <= most) return {};
-  return fail("a tensor of shape {}, whose rank {} > {}", shapeText(value.shape()), value.rank(), most)
+  return fail(Code::NoIntegerForm, "a tensor has shape {}: its rank {} exceeds {}", shapeText(value.shape()),
+              value.rank(), most)
       .withRemedy("merge dimensions of it before the operator");
 }
 
@@ -146,7 +147,7 @@ Status Lowering::lowerNode(const ir::Node& node) {
   }
   const Rule rule = findRule(node.def());
   if (!rule) {
-    return fail("{} has no form in TOSA", node.opName())
+    return fail(Code::NoIntegerForm, "{} has no form in TOSA", node.opName())
         .withRemedy("replace it in the network by operators that have one");
   }
   return rule(*this, node);
@@ -161,7 +162,8 @@ Result<Real> Lowering::real(const ir::Value* value) {
   if (const auto it = reals_.find(value); it != reals_.end()) return it->second;
   if (const QuantizedConstant* constant = quantizedConstant(value)) {
     if (constant->axis >= 0) {
-      return fail("a constant with a scale per channel is used where one scale is needed")
+      return fail(Code::UnusableQuantization,
+                  "a constant with a scale per channel is used where one scale is needed")
           .withRemedy("quantize it per tensor");
     }
     Real real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())},
@@ -176,14 +178,15 @@ Result<Real> Lowering::real(const ir::Value* value) {
     return real;
   }
   const std::string what = value->name.empty() ? "an operand" : "operand " + value->name;
-  return fail("{} is not quantized: no dequantize node makes it", what)
+  return fail(Code::NotQuantized, "{} is not quantized: no dequantize node makes it", what)
       .withRemedy("quantize the network with this operator included");
 }
 
 Result<Real> Lowering::plainReal(const ir::Value* value) {
   CARINA_TRY(Real found, real(value));
   if (!found.plain()) {
-    return fail("operand {} of an unfused operator is not quantized between the two", value->name)
+    return fail(Code::NotQuantized, "operand {} of an unfused operator is not quantized between the two",
+                value->name)
         .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
   }
   return found;
@@ -206,7 +209,7 @@ Result<Stored> Lowering::integers(const ir::Value* value) {
     stored_[value] = data;
     return data;
   }
-  return fail("value {} is float where integers are needed", value->name)
+  return fail(Code::NotQuantized, "value {} is float where integers are needed", value->name)
       .withRemedy("quantize the network with this operator included");
 }
 
@@ -214,7 +217,7 @@ Result<Stored> Lowering::movable(const ir::Value* value) {
   if (!isReal(value)) return integers(value);
   CARINA_TRY(Real found, real(value));
   if (found.accumulator) {
-    return fail("operand {} is not quantized before its elements are moved", value->name)
+    return fail(Code::NotQuantized, "operand {} is not quantized before its elements are moved", value->name)
         .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
   }
   return found.data;

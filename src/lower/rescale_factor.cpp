@@ -10,7 +10,7 @@ namespace carina::lower {
 
 Result<RescaleFactor> rescaleFactor(double factor, bool scale32) {
   if (!std::isfinite(factor) || factor <= 0)
-    return fail("a rescale factor must be positive and finite, not {}", factor)
+    return fail(Code::UnusableQuantization, "a rescale factor must be positive and finite, not {}", factor)
         .withRemedy("calibrate with samples whose values do not vanish or overflow");
   const int bits = scale32 ? 31 : 15;
   int exponent = 0;
@@ -26,7 +26,7 @@ Result<RescaleFactor> rescaleFactor(double factor, bool scale32) {
     shift = 62;
   }
   if (shift < 2)
-    return fail("rescale factor {} is too large (at most 2^{})", factor, bits - 2)
+    return fail(Code::UnusableQuantization, "rescale factor {} is too large (at most 2^{})", factor, bits - 2)
         .withRemedy("the result's range is far below its operands': calibrate with more samples");
   return RescaleFactor{static_cast<int32_t>(multiplier), static_cast<int8_t>(shift)};
 }

@@ -56,7 +56,7 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
     } else {
       for (const Real& real : reals) {
         if (!real.plain())
-          return fail("an operand of {} is not quantized", result->producer()->opName())
+          return fail(Code::NotQuantized, "an operand of {} is not quantized", result->producer()->opName())
               .withRemedy("quantize the network with this operator included");
         if (real.scale() > same.codes.scale) same.codes = codesOf(real);
       }
@@ -79,8 +79,8 @@ Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
     CARINA_TRY(pair.reals[i], lowering.plainReal(node.operands()[i]));
   }
   if (pair.reals[0].data.dtype() != pair.reals[1].data.dtype()) {
-    return fail("operands quantized to {} and {}", dtypeName(pair.reals[0].data.dtype()),
-                dtypeName(pair.reals[1].data.dtype()))
+    return fail(Code::UnusableQuantization, "the operands are quantized to {} and {}, expected one type",
+                dtypeName(pair.reals[0].data.dtype()), dtypeName(pair.reals[1].data.dtype()))
         .withRemedy("quantize both operands to the same type");
   }
   // The broadcast shape of the operands: comparisons have it in their result too.

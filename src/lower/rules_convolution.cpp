@@ -136,7 +136,7 @@ ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, c
 Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input,
                                    const Tensor& weight, Tensor bias, int64_t inputZero, int64_t weightZero) {
   if (spatialRank(g) != 2)
-    return fail("a transposed 3-d convolution has no form in TOSA")
+    return fail(Code::NoIntegerForm, "a transposed 3-d convolution has no form in TOSA")
         .withRemedy("upsample, then convolve: ordinary 3-d convolutions have one");
   // TOSA cuts off less than a kernel on each side: where the padding is more, the kernel gets taps of zeros
   // on the other side.

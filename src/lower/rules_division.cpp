@@ -50,13 +50,15 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
   const Real &x = pair.reals[0], &y = pair.reals[1];
   const DType dtype = y.data.dtype();
   if (dtype != DType::Int8 && dtype != DType::Int16)
-    return fail("{} of {} codes", node.opName(), dtypeName(dtype)).withRemedy("quantize to int8 or int16");
+    return fail(Code::NoIntegerForm, "{} has no integer form for {} codes", node.opName(), dtypeName(dtype))
+        .withRemedy("quantize to int8 or int16");
   // The quotient of x in units and a divisor is ((x >> kFactorBits) * reciprocal) >> shift.
   const double least = std::ldexp(std::max(reach(x), reach(y)), -kOperandBits);
   const double perUnit = static_cast<double>(kOne) * std::ldexp(y.scale(), -kFactorBits);
   const int shift = std::ilogb(perUnit / least);
   if (shift < 1 || shift > 31) {
-    return fail("the ranges of dividend and divisor, {:.3g} and {:.3g}, lie too far apart", reach(x),
+    return fail(Code::UnusableQuantization,
+                "the ranges of dividend and divisor, {:.3g} and {:.3g}, lie too far apart", reach(x),
                 reach(y))
         .withRemedy("divide by larger numbers");
   }

@@ -136,7 +136,8 @@ Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
 template <typename Op, int kSelf, int kOther>
 Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
   if (!lowering.isReal(node.operands()[0]))
-    return fail("{} of an integer tensor and a number", node.opName())
+    return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
+                node.opName())
         .withRemedy("convert the tensor to float before");
   const Op op = ir::dynCast<Op>(&node);
   const double alpha = scalar(op.alpha()), other = scalar(op.other());
@@ -148,7 +149,8 @@ Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
 /// A positive factor changes the scale only.
 Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
   if (!lowering.isReal(node.operands()[0]))
-    return fail("{} of an integer tensor and a number", node.opName())
+    return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
+                node.opName())
         .withRemedy("convert the tensor to float before");
   CARINA_TRY(Real real, lowering.real(node.operands()[0]));
   if (factor > 0 && std::isfinite(factor) && real.plain()) {

@@ -109,12 +109,15 @@ Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
   int64_t dim = 0;
   for (size_t i = 0; i < op.indices().size(); ++i) {
     if (!op.indices()[i]) continue;
-    if (index) return fail("indexing with several index tensors").withRemedy("index one dimension at a time");
+    if (index)
+      return fail(Code::NoIntegerForm, "indexing with several index tensors is not supported on the NPU")
+          .withRemedy("index one dimension at a time");
     index = op.indices()[i];
     dim = static_cast<int64_t>(i);
   }
   if (!index || index->dtype() == DType::Bool || index->dtype() == DType::UInt8) {
-    return fail("indexing with a mask").withRemedy("use where with a value for the masked elements");
+    return fail(Code::NoIntegerForm, "indexing with a mask is not supported on the NPU")
+        .withRemedy("use where with a value for the masked elements");
   }
   return pickRows(lowering, node, op.self(), index, dim);
 }
@@ -206,10 +209,13 @@ ir::Value* withLastRows(Emitter& emit, ir::Value* rows, ir::Value* which, ir::Va
 /// self with rows replaced: one index tensor over dimension 0.
 Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   const aten::IndexPut op = ir::dynCast<aten::IndexPut>(&node);
-  if (op.accumulate()) return fail("index_put with accumulate").withRemedy("add to the picked rows instead");
+  if (op.accumulate())
+    return fail(Code::NoIntegerForm, "index_put with accumulate is not supported on the NPU")
+        .withRemedy("add to the picked rows instead");
   if (op.indices().size() != 1 || !op.indices()[0] || op.indices()[0]->dtype() == DType::Bool ||
       op.indices()[0]->rank() != 1) {
-    return fail("index_put with other than one index vector").withRemedy("index the first dimension only");
+    return fail(Code::NoIntegerForm, "index_put is supported on the NPU with one index vector only")
+        .withRemedy("index the first dimension only");
   }
   const ir::Value* index = op.indices()[0];
   CARINA_TRY(const Stored indices, lowering.integers(index));
@@ -229,21 +235,23 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   const Shape& s = op.self()->shape();
   const int64_t rows = s[0], inner = op.self()->numElements() / rows, replaced = index->numElements();
   if (op.values()->numElements() != replaced * inner) {
-    return fail("index_put of a broadcast value").withRemedy("expand the values to the picked rows");
+    return fail(Code::NoIntegerForm, "index_put of a broadcast value is not supported on the NPU")
+        .withRemedy("expand the values to the picked rows");
   }
   Emitter& emit = lowering.emit();
   ir::Value* result = nullptr;
   std::vector<int64_t> source;
   if (index->isConstant()) {
     source = lastSources(index->constant(), rows);
-    if (source.empty()) return fail("an index is outside of the {} rows", rows);
+    if (source.empty()) return fail(Code::NoResult, "an index is outside of the {} rows", rows);
     result = mergedRows(emit, emit.reshape(lowering.rowMajor(data[0]), {rows, inner}),
                         emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), source);
   }
   if (!result) {
     if (source.empty() && replaced > 1 && rows > kMostComparisons / replaced) {
-      return fail("index_put of {} rows into {}: which of them are the same shows at run time only", replaced,
-                  rows)
+      return fail(Code::NoIntegerForm,
+                  "index_put of {} rows into {} needs to know at compile time which rows are the same",
+                  replaced, rows)
           .withRemedy("write one row at a time, or at constant indices");
     }
     for (Stored& operand : data) operand = asBytes(lowering, operand);

@@ -38,13 +38,16 @@ Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Real a, lowering.plainReal(node.operands()[0]));
   CARINA_TRY(const Real b, lowering.plainReal(node.operands()[1]));
   if (a.data.dtype() != b.data.dtype()) {
-    return fail("a product of {} and {} matrices", dtypeName(a.data.dtype()), dtypeName(b.data.dtype()))
+    return fail(Code::NoIntegerForm, "products of {} and {} matrices are not supported on the NPU",
+                dtypeName(a.data.dtype()), dtypeName(b.data.dtype()))
         .withRemedy("quantize both to the same type");
   }
   const Shape left = matrixShape(a.data.shape(), true), right = matrixShape(b.data.shape(), false);
   const auto batch =
       broadcastShapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
-  if (!batch) return fail("matrices of shapes {} and {} do not fit", shapeText(left), shapeText(right));
+  if (!batch)
+    return fail(Code::InvalidOperator, "matrices of shapes {} and {} do not fit", shapeText(left),
+                shapeText(right));
   // One right matrix for all: the left batch becomes rows.
   const bool rowsOnly = batchOf(right) == 1;
   const Shape leftMatrix = rowsOnly ? Shape{numElements(left) / left.back(), left.back()} : left;

@@ -10,7 +10,7 @@ namespace carina::lower {
 namespace {
 
 /// A value whose TOSA dimensions are the aten dimensions in some order.
-struct Laid {
+struct LayoutView {
   ir::Value* value = nullptr;
   std::vector<int> order;
 
@@ -25,13 +25,14 @@ struct Laid {
   Stored stored() const { return {value, Layout::ordered(atenShape(), order)}; }
 };
 
-Laid laid(Lowering& lowering, const Stored& data) {
+LayoutView layoutView(Lowering& lowering, const Stored& data) {
   const std::vector<int> order = lowering.commonOrder({data});
   return {lowering.ordered(data, order), order};
 }
 
 /// Elements start, start + step, ... of one dimension, `count` of them.
-Laid sliced(Lowering& lowering, const Laid& data, int64_t dim, int64_t start, int64_t count, int64_t step) {
+LayoutView sliced(Lowering& lowering, const LayoutView& data, int64_t dim, int64_t start, int64_t count,
+                  int64_t step) {
   return {lowering.emit().sliceEvery(data.value, data.axisOf(dim), start, count, step), data.order};
 }
 
@@ -39,7 +40,7 @@ Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* re
                    int64_t start, int64_t count, int64_t step = 1) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Stored data, lowering.movable(input));
-  const Laid piece = sliced(lowering, laid(lowering, data), dim, start, count, step);
+  const LayoutView piece = sliced(lowering, layoutView(lowering, data), dim, start, count, step);
   return lowering.defineMoved(result, input, lowering.viewed(piece.stored(), result->shape()));
 }
 
@@ -50,7 +51,8 @@ Status lowerSlice(Lowering& lowering, const ir::Node& node) {
   if (start < 0) start += extent;
   start = std::clamp<int64_t>(start, 0, extent);
   const int64_t count = node.result()->dim(dim);
-  if (count == 0) return fail("an empty slice").withRemedy("slice at least one element");
+  if (count == 0)
+    return fail(Code::NoIntegerForm, "the slice is empty").withRemedy("slice at least one element");
   return defineSlice(lowering, node, node.result(), dim, start, count, op.step());
 }
 
@@ -115,7 +117,7 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
   const std::vector<int> order = lowering.commonOrder(data);
   std::vector<ir::Value*> pieces;
   for (const Stored& piece : data) pieces.push_back(lowering.ordered(piece, order));
-  const Laid result{lowering.emit().concat(pieces, Laid{nullptr, order}.axisOf(dim)), order};
+  const LayoutView result{lowering.emit().concat(pieces, LayoutView{nullptr, order}.axisOf(dim)), order};
   if (codes)
     lowering.define(node.result(),
                     Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
@@ -144,7 +146,7 @@ Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, do
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Stored data, lowering.movable(input));
   CARINA_TRY(const int64_t code, codeOf(lowering, input, number));
-  Laid result = laid(lowering, data);
+  LayoutView result = layoutView(lowering, data);
   const int64_t rank = input->rank();
   Shape padding(static_cast<size_t>(2 * rank), 0);
   bool grows = false;
@@ -169,13 +171,13 @@ Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pa
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Stored data, lowering.movable(input));
   Emitter& emit = lowering.emit();
-  Laid result = laid(lowering, data);
+  LayoutView result = layoutView(lowering, data);
   const int64_t rank = input->rank();
   for (size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
     const int64_t axis = result.axisOf(rank - 1 - static_cast<int64_t>(i));
     const int64_t extent = result.value->dim(axis);
     if (pad[2 * i] < 0 || pad[2 * i + 1] < 0)
-      return fail("{} with negative padding", node.opName()).withRemedy("slice instead");
+      return fail(Code::NoIntegerForm, "{} has negative padding", node.opName()).withRemedy("slice instead");
     const auto edge = [&](int64_t count, bool front) {
       if (reflect) {
         return emit.reverse(emit.sliceAxis(result.value, axis, front ? 1 : extent - 1 - count, count), axis);
@@ -203,7 +205,8 @@ Status lowerPad(Lowering& lowering, const ir::Node& node) {
   if (op.mode() == "constant") return padWith(lowering, node, op.pad(), op.value().value_or(0));
   if (op.mode() == "reflect" || op.mode() == "replicate")
     return padFromEdges(lowering, node, op.pad(), op.mode() == "reflect");
-  return fail("padding mode {}", op.mode()).withRemedy("use constant, reflect or replicate padding");
+  return fail(Code::NoIntegerForm, "padding mode {} is not supported on the NPU", op.mode())
+      .withRemedy("use constant, reflect or replicate padding");
 }
 
 template <typename Op, bool kReflect>
@@ -213,7 +216,7 @@ Status lowerEdgePad(Lowering& lowering, const ir::Node& node) {
 
 Status lowerFlip(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
-  Laid result = laid(lowering, data);
+  LayoutView result = layoutView(lowering, data);
   const int64_t rank = node.operands()[0]->rank();
   for (int64_t d : ir::dynCast<aten::Flip>(&node).dims()) {
     result.value = lowering.emit().reverse(result.value, result.axisOf(wrapped(d, rank)));
@@ -228,7 +231,7 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(Stored data, lowering.movable(op.self()));
   const bool flat = op.dims().empty();
   if (flat) data = lowering.viewed(data, {op.self()->numElements()});
-  Laid result = laid(lowering, data);
+  LayoutView result = layoutView(lowering, data);
   const auto rank = static_cast<int64_t>(result.order.size());
   for (size_t i = 0; i < op.shifts().size(); ++i) {
     const int64_t axis = result.axisOf(flat ? 0 : wrapped(op.dims()[i], rank)),
@@ -252,7 +255,7 @@ Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
   Shape shape = data.shape();
   const int64_t dim = op.dim() ? wrapped(*op.dim(), op.self()->rank()) : 0;
   shape.insert(shape.begin() + dim + 1, 1);
-  Laid result = laid(lowering, lowering.viewed(data, shape));
+  LayoutView result = layoutView(lowering, lowering.viewed(data, shape));
   Shape multiples(shape.size(), 1);
   multiples[static_cast<size_t>(result.axisOf(dim + 1))] = op.repeats();
   result.value = lowering.emit().tile(result.value, multiples);
@@ -315,7 +318,7 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
   sourceShape[static_cast<size_t>(dim)] = count;
   data[1] = lowering.viewed(data[1], sourceShape);
   const std::vector<int> order = lowering.commonOrder(data);
-  const Laid whole{lowering.ordered(data[0], order), order};
+  const LayoutView whole{lowering.ordered(data[0], order), order};
   const int64_t axis = whole.axisOf(dim), extent = self->dim(dim);
   std::vector<ir::Value*> pieces;
   if (start > 0) pieces.push_back(lowering.emit().sliceAxis(whole.value, axis, 0, start));
@@ -323,7 +326,7 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
   if (start + count < extent) {
     pieces.push_back(lowering.emit().sliceAxis(whole.value, axis, start + count, extent - start - count));
   }
-  const Laid result{lowering.emit().concat(pieces, axis), order};
+  const LayoutView result{lowering.emit().concat(pieces, axis), order};
   if (codes)
     lowering.define(node.result(),
                     Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
@@ -340,7 +343,9 @@ Status lowerSelectScatter(Lowering& lowering, const ir::Node& node) {
 
 Status lowerSliceScatter(Lowering& lowering, const ir::Node& node) {
   const aten::SliceScatter op = ir::dynCast<aten::SliceScatter>(&node);
-  if (op.step() != 1) return fail("slice_scatter with step {}", op.step()).withRemedy("use step 1");
+  if (op.step() != 1)
+    return fail(Code::NoIntegerForm, "slice_scatter with step {} is not supported on the NPU", op.step())
+        .withRemedy("use step 1");
   const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;

@@ -161,17 +161,19 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   const std::optional<Codes> to = lowering.codesAfter(node.result());
   if ((!wide && real.data.dtype() != DType::Int8) || !to ||
       (to->dtype != DType::Int8 && to->dtype != DType::Int16)) {
-    return fail("{} is not quantized to 8 or 16 bits on both sides", node.opName())
+    return fail(Code::NotQuantized, "{} is not quantized to 8 or 16 bits on both sides", node.opName())
         .withRemedy("quantize the network with this operator included");
   }
   if (wide && real.zeroPoint != 0) {
-    return fail("{} of 16-bit codes with zero point {}", node.opName(), real.zeroPoint)
+    return fail(Code::UnusableQuantization, "{} has 16-bit codes with zero point {}, expected 0",
+                node.opName(), real.zeroPoint)
         .withRemedy("quantize 16-bit tensors symmetrically");
   }
   Emitter& emit = lowering.emit();
   const Reduction reduction = reductionOf(lowering, real.data, norm.dims);
   if (reduction.count() > kMostCount) {
-    return fail("{} over {} elements > {}", node.opName(), reduction.count(), kMostCount)
+    return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
+                reduction.count(), kMostCount)
         .withRemedy("normalise parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));
@@ -185,7 +187,8 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   const auto units = [&] { return norm.eps / std::ldexp(unit, q + 2 * least); };
   while (units() > 0x1p29 && std::max(q, least) < 30) ++(wide ? least : q);
   if (units() > 0x1p29) {
-    return fail("eps {} of {} is beyond all values of its input", norm.eps, node.opName())
+    return fail(Code::UnusableQuantization, "eps {} of {} exceeds every value of its input", norm.eps,
+                node.opName())
         .withRemedy("calibrate with samples as the network sees them");
   }
   const auto eps = std::max<int64_t>(std::llround(units()), 1);
@@ -238,7 +241,7 @@ std::vector<int> lastDims(int64_t rank, size_t count) {
 }
 
 Status refuseWeights(const ir::Node& node) {
-  return fail("{} with weights between quantize nodes", node.opName())
+  return fail(Code::NotQuantized, "{} has weights between quantize nodes", node.opName())
       .withRemedy("quantize the normed rows, their product and their sum one by one");
 }
 

@@ -33,7 +33,8 @@ Status integerArithmetic(Lowering& lowering, const ir::Node& node, Binary op, bo
   CARINA_TRY(Lowering::Aligned pair, integerPair(lowering, node));
   const DType dtype = pair.values[0]->dtype();
   if (dtype == DType::Bool)
-    return fail("{} of bool tensors", node.opName()).withRemedy("convert them to int32");
+    return fail(Code::NoIntegerForm, "{} of bool tensors is not supported on the NPU", node.opName())
+        .withRemedy("convert them to int32");
   pair = widenedPair(lowering, std::move(pair));
   if (swapped) std::swap(pair.values[0], pair.values[1]);
   ir::Value* result = lowering.emit().binary(op, pair.values[0], pair.values[1]);
@@ -53,11 +54,14 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
   const bool minus = subtract != (alpha < 0);
   if (!lowering.isReal(node.result())) {
     if (alpha != 1)
-      return fail("integer {} with alpha {}", node.opName(), alpha)
+      return fail(Code::NoIntegerForm, "integer {} with alpha {} is not supported on the NPU", node.opName(),
+                  alpha)
           .withRemedy("multiply before, use an alpha of 1");
     return integerArithmetic(lowering, node, minus ? Binary::Sub : Binary::Add, swapped);
   }
-  if (alpha == 0) return fail("{} with alpha 0", node.opName()).withRemedy("drop the operand");
+  if (alpha == 0)
+    return fail(Code::NoIntegerForm, "{} with alpha 0 is not supported on the NPU", node.opName())
+        .withRemedy("drop the operand");
   CARINA_TRY(Pair pair, quantizedPair(lowering, node));
   pair.reals[swapped ? 0 : 1].scales[0] *= std::abs(alpha);
   const double fraction = pair.reals[0].data.dtype() == DType::Int8 ? 0x1p20 : 0x1p12;
@@ -153,7 +157,8 @@ Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool sw
   } else {
     CARINA_TRY(Lowering::Aligned aligned, integerPair(lowering, node));
     if (aligned.values[0]->dtype() == DType::Bool)
-      return fail("{} of bool tensors", node.opName()).withRemedy("use logical operators");
+      return fail(Code::NoIntegerForm, "{} of bool tensors is not supported on the NPU", node.opName())
+          .withRemedy("use logical operators");
     aligned = widenedPair(lowering, std::move(aligned));
     values = {aligned.values[0], aligned.values[1]};
     layout = aligned.layout;
@@ -244,7 +249,8 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
   const int64_t amount = ir::scalarInt(node.attribute(0));
   if (amount < 0 || amount >= 8 * dtypeSize(data.dtype()))
-    return fail("a shift by {}", amount).withRemedy("shift by less than the width");
+    return fail(Code::NoIntegerForm, "the shift count {} is outside of the type's bits", amount)
+        .withRemedy("shift by less than the width");
   ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount),
                                           Shape(data.value->shape().size(), 1));
   lowering.define(node.result(), Stored{lowering.emit().binary(op, data.value, by), data.layout});
@@ -256,7 +262,7 @@ Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isReal(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
   if (mode != "trunc")
-    return fail("{} of these operands", node.opName())
+    return fail(Code::NoIntegerForm, "{} is not supported on the NPU for these operands", node.opName())
         .withRemedy("divide with rounding_mode='trunc', or real numbers");
   return integerArithmetic(lowering, node, Binary::IntDiv);
 }
@@ -266,7 +272,8 @@ template <Binary kOp>
 Status lowerShift(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Lowering::Aligned pair, integerPair(lowering, node));
   if (pair.values[0]->dtype() != pair.values[1]->dtype())
-    return fail("a shift by another type").withRemedy("convert the amounts to the type of the numbers");
+    return fail(Code::NoIntegerForm, "the shift count has another type than the shifted value")
+        .withRemedy("convert the amounts to the type of the numbers");
   lowering.define(node.result(),
                   Stored{lowering.emit().binary(kOp, pair.values[0], pair.values[1]), pair.layout});
   return {};
@@ -282,7 +289,8 @@ Status lowerShiftRight(Lowering& l, const ir::Node& n) {
 Status lowerWhere(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
   if (condition.dtype() != DType::Bool)
-    return fail("where with a {} condition", dtypeName(condition.dtype()))
+    return fail(Code::NoIntegerForm, "the condition of where has type {}, expected bool",
+                dtypeName(condition.dtype()))
         .withRemedy("convert it to bool before");
   const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
   std::vector<Stored> data{condition};

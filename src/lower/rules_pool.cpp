@@ -112,11 +112,12 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
   constexpr size_t kRank = std::is_same_v<Op, aten::MaxPool1d> ? 1 : 2;
   if (node.results().size() > 1 && !node.result(1)->unused()) {
-    return fail("the indices of {} are used", node.opName()).withRemedy("use the values only");
+    return fail(Code::NoIntegerForm, "the indices of {} are used", node.opName())
+        .withRemedy("use the values only");
   }
   CARINA_TRY(const Real input, lowering.real(op.self()));
   if (input.accumulator || !input.functions.empty())
-    return fail("the input of {} is not quantized", node.opName())
+    return fail(Code::NotQuantized, "the input of {} is not quantized", node.opName())
         .withRemedy("quantize the network with this operator included");
   Pool pool = poolOf(op, kRank);
   pool.dilation = twoDims(op.dilation(), kRank, 1);

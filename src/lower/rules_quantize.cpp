@@ -43,11 +43,12 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   const aten::QuantizePerTensor op = ir::dynCast<aten::QuantizePerTensor>(&node);
   const Codes codes = *quantizeCodes(node);
   if (codes.dtype != DType::Int8 && codes.dtype != DType::Int16 && codes.dtype != DType::Int32) {
-    return fail("a quantize node asks for {}", dtypeName(codes.dtype))
+    return fail(Code::UnusableQuantization, "a quantize node produces {}, which is not supported on the NPU",
+                dtypeName(codes.dtype))
         .withRemedy("quantize activations to int8 or int16");
   }
   if (!(codes.scale > 0) || !std::isfinite(codes.scale))
-    return fail("a quantize node has scale {}", codes.scale)
+    return fail(Code::UnusableQuantization, "a quantize node has scale {}", codes.scale)
         .withRemedy("scales are positive and finite: quantize the network again");
   CARINA_TRY(const Real real, lowering.real(op.input()));
   CARINA_TRY(Stored data, lowering.quantized(real, codes));
@@ -85,7 +86,7 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
     CARINA_TRY(const Stored data, lowering.integers(input));
     if (data.dtype() == DType::Int32) return clampNumbers(lowering, node, data, limits);
     if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
-      return fail("clamp of a {} tensor", dtypeName(data.dtype()))
+      return fail(Code::NoIntegerForm, "clamp is not supported on the NPU for {}", dtypeName(data.dtype()))
           .withRemedy("clamp int8, int16 or float tensors");
     }
     const auto low = static_cast<double>(integerMin(data.dtype())),
@@ -141,7 +142,7 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
   const auto op = ir::dynCast<aten::DequantizePerChannel>(&node);
   if (!op || !op.input()->isConstant()) return std::nullopt;
   if (!op.scales()->isConstant() || (op.zeroPoints() && !op.zeroPoints()->isConstant())) {
-    return fail("the scales of a per-channel dequantize node are no constants")
+    return fail(Code::UnusableQuantization, "the scales of a per-channel dequantize node are no constants")
         .withRemedy("make them constants of the network");
   }
   const Tensor& codes = op.input()->constant();
@@ -149,7 +150,8 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
   const Tensor& scales = op.scales()->constant();
   if (!axis || scales.numElements() != codes.dim(*axis) ||
       (op.zeroPoints() && op.zeroPoints()->constant().numElements() != scales.numElements())) {
-    return fail("per-channel scales of shape {} do not fit a tensor of shape {} along dimension {}",
+    return fail(Code::UnusableQuantization,
+                "per-channel scales of shape {} do not fit a tensor of shape {} along dimension {}",
                 shapeText(scales.shape()), shapeText(codes.shape()), op.axis())
         .withRemedy("give one scale for each index of that dimension");
   }
@@ -164,7 +166,7 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
 Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function) {
   CARINA_TRY(Real real, lowering.real(node.operands()[0]));
   if (real.accumulator) {
-    return fail("the input of {} is not quantized", node.opName())
+    return fail(Code::NotQuantized, "the input of {} is not quantized", node.opName())
         .withRemedy("insert quantize/dequantize nodes in front of it (the quantizer does)");
   }
   if (real.low || real.high) {
@@ -223,7 +225,8 @@ Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
 Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
   const DType from = real.data.dtype();
   if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {
-    return fail("a function from {} to {} codes", dtypeName(from), dtypeName(codes.dtype))
+    return fail(Code::NoIntegerForm, "a function from {} to {} codes is not supported on the NPU",
+                dtypeName(from), dtypeName(codes.dtype))
         .withRemedy("quantize its input and output to the same type, int8 or int16");
   }
   const std::vector<const FunctionChain::Function*> steps = real.functions.inOrder();

@@ -36,7 +36,7 @@ Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optio
   Stored result{sum.value, resultLayout(reduction, input->shape(), node.result()->shape())};
   if (!isReal) {
     if (sum.shift > 0) {
-      return fail("a sum of {} numbers of 8 bits", reduction.count())
+      return fail(Code::NoIntegerForm, "the sum of {} 8-bit numbers can exceed 32 bits", reduction.count())
           .withRemedy("sum parts of the tensor, and add the sums");
     }
     lowering.define(node.result(), std::move(result));
@@ -103,7 +103,8 @@ template <typename Op>
 Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
   if (!node.result(1)->unused())
-    return fail("the indices of {} are used", node.opName()).withRemedy("use amax or argmax");
+    return fail(Code::NoIntegerForm, "the indices of {} are used", node.opName())
+        .withRemedy("use amax or argmax");
   return reduceExtreme(lowering, node, std::is_same_v<Op, aten::MaxDim> ? Reduce::Max : Reduce::Min,
                        ir::Ints{op.dim()});
 }
@@ -139,14 +140,18 @@ Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
 Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
   const int64_t rank = op.self()->rank();
-  if (rank == 0) return fail("a running sum of a single number").withRemedy("leave it out: it is the number");
+  if (rank == 0)
+    return fail(Code::NoIntegerForm, "the running sum is over a scalar")
+        .withRemedy("leave it out: it is the number");
   const int64_t dim = wrapped(op.dim(), rank), extent = op.self()->dim(dim);
   CARINA_TRY(const Real input, lowering.plainReal(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;
   if (!wide && input.data.dtype() != DType::Int8)
-    return fail("a running sum of {}", dtypeName(input.data.dtype())).withRemedy("quantize it to int8");
+    return fail(Code::NoIntegerForm, "the running sum of {} is not supported on the NPU",
+                dtypeName(input.data.dtype()))
+        .withRemedy("quantize it to int8");
   if (extent > kMostSummed) {
-    return fail("a running sum over {} elements > {}", extent, kMostSummed)
+    return fail(Code::NoIntegerForm, "the running sum is over {} elements, more than {}", extent, kMostSummed)
         .withRemedy("sum parts of the dimension, and add the last sum of each to the next");
   }
   std::vector<int> order;

@@ -144,7 +144,8 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
     defineAccumulator(lowering, result, std::move(data), 1.0);
     return {};
   }
-  return fail("a conversion from {} to {}", dtypeName(input->dtype()), dtypeName(result->dtype()))
+  return fail(Code::NoIntegerForm, "conversions from {} to {} are not supported on the NPU",
+              dtypeName(input->dtype()), dtypeName(result->dtype()))
       .withRemedy("keep the tensor quantized");
 }
 

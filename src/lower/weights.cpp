@@ -61,18 +61,20 @@ Tensor transposed(const Tensor& tensor, const std::vector<int>& permutation) {
 Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int channelAxis) {
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant) {
-    return fail("weight {} is not a quantized constant", value->name)
+    return fail(Code::UnusableQuantization, "weight {} is not a quantized constant", value->name)
         .withRemedy(
             "quantize the network with this operator included; weights computed at run time need matmul");
   }
   if (constant->axis >= 0 && constant->axis != channelAxis) {
-    return fail("weight scales run along dimension {} instead of the output channels ({})", constant->axis,
+    return fail(Code::UnusableQuantization,
+                "weight scales run along dimension {} instead of the output channels ({})", constant->axis,
                 channelAxis)
         .withRemedy("quantize weights per output channel, or per tensor");
   }
   const auto& zeros = constant->zeroPoints;
   if (std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z != zeros[0]; })) {
-    return fail("weight {} has zero points that differ between channels", value->name)
+    return fail(Code::UnusableQuantization, "weight {} has zero points that differ between channels",
+                value->name)
         .withRemedy("quantize weights symmetrically");
   }
   Weight weight{constant->codes, constant->scales, zeros[0]};
@@ -85,7 +87,7 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
     weight.zeroPoint -= 128;
   }
   if (weight.codes.dtype() != DType::Int8) {
-    return fail("weight {} has {} codes", value->name, dtypeName(weight.codes.dtype()))
+    return fail(Code::NoIntegerForm, "weight {} has {} codes", value->name, dtypeName(weight.codes.dtype()))
         .withRemedy("quantize weights to int8");
   }
   return weight;
@@ -98,7 +100,8 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
   if (!value) return bias;
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant && !(value->isConstant() && value->dtype() == DType::Float32)) {
-    return fail("bias {} is no constant", value->name).withRemedy("add it by an add operator");
+    return fail(Code::UnusableQuantization, "bias {} is no constant", value->name)
+        .withRemedy("add it by an add operator");
   }
   const DType type = bias.dtype();
   const auto low = static_cast<double>(integerMin(type)), high = static_cast<double>(integerMax(type));

@@ -41,13 +41,14 @@ Result<DType> tosaType(const ir::Value& value) {
       return value.dtype();
     case DType::Float32:
     case DType::Float16:
-      return fail("'{}' is {}: the NPU computes in integers", value.name, ir::typeText(value.type))
+      return fail(Code::NotQuantized, "'{}' is {}: the NPU computes in integers", value.name,
+                  ir::typeText(value.type))
           .withRemedy(
               "quantize the whole network when it is converted (representative data set, int8 operators, "
               "inputs "
               "and outputs), or export it as .pt2 and let Carina quantize it");
     default:
-      return fail("'{}' is {}", value.name, ir::typeText(value.type))
+      return fail(Code::NoIntegerForm, "'{}' is {}", value.name, ir::typeText(value.type))
           .withRemedy(
               "the NPU takes int8, int16, int32 and bool tensors; convert the network with int8 "
               "activations");
@@ -69,7 +70,7 @@ Result<lower::RescaleFactor> tosaFactor(const Multiplier& factor, int bits) {
     --shift;
   }
   if (shift < 2) {
-    return fail("a factor of {} between its scales is too large",
+    return fail(Code::UnusableQuantization, "the factor {} between its scales is too large",
                 std::ldexp(factor.value, factor.shift - bits))
         .withRemedy("the scale of its result is far too small; quantize the network again");
   }
@@ -209,12 +210,12 @@ Status Lowering::lowerNode(const ir::Node& node) {
   for (const ir::Value* value : node.results()) {
     CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*value));
     if (value->rank() > tosa::kLevel8K.maxRank)
-      return fail("a result of {} dimensions, at most {} are possible", value->rank(),
+      return fail(Code::NoIntegerForm, "a result has {} dimensions, more than {}", value->rank(),
                   tosa::kLevel8K.maxRank);
   }
   for (const ir::Value* value : node.operands()) {
     if (value->rank() > tosa::kLevel8K.maxRank)
-      return fail("an operand of {} dimensions, at most {} are possible", value->rank(),
+      return fail(Code::NoIntegerForm, "an operand has {} dimensions, more than {}", value->rank(),
                   tosa::kLevel8K.maxRank);
     // Constants that are no numbers to compute with (sizes, axes) may be of any type.
     if (!value->isConstant()) {
@@ -223,15 +224,15 @@ Status Lowering::lowerNode(const ir::Node& node) {
   }
   const auto rule = rules().find(&node.def());
   if (rule == rules().end()) {
-    return fail("{} has no integer form here", node.opName().substr(4))
+    return fail(Code::NoIntegerForm, "{} has no integer form here", node.opName().substr(4))
         .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
   }
   CARINA_RETURN_IF_ERROR(rule->second(*this, node));
   for (const ir::Value* result : node.results()) {
     ir::Value* value = values_.at(result);
     if (value->type != ir::Type{result->dtype(), result->shape()}) {
-      return fail("the file gives result '{}' the type {}, the operator makes {}", result->name,
-                  ir::typeText(result->type), ir::typeText(value->type));
+      return fail(Code::NoIntegerForm, "the file gives result '{}' the type {}, the operator makes {}",
+                  result->name, ir::typeText(result->type), ir::typeText(value->type));
     }
     if (value->name.empty() && !value->isConstant()) value->name = result->name;
   }
@@ -253,33 +254,37 @@ ir::Value* Lowering::ranked(const ir::Value* value, int64_t rank) {
 
 Result<Quantum> Lowering::quantumOf(const ir::Value* value) const {
   if (!value->quantization) {
-    return fail("'{}' ({}) is not quantized", value->name, ir::typeText(value->type))
+    return fail(Code::NotQuantized, "'{}' ({}) is not quantized", value->name, ir::typeText(value->type))
         .withRemedy("quantize the network when it is converted");
   }
   if (value->quantization->perChannel())
-    return fail("'{}' has a scale per channel where one is needed", value->name)
+    return fail(Code::UnusableQuantization, "'{}' has a scale per channel where one is needed", value->name)
         .withRemedy("quantize it per tensor");
   const int64_t zero = value->quantization->zeroPoints[0];
   if (zero < integerMin(value->dtype()) || zero > integerMax(value->dtype()))
-    return fail("'{}' ({}) has zero point {}", value->name, ir::typeText(value->type), zero);
+    return fail(Code::UnusableQuantization, "'{}' ({}) has zero point {}", value->name,
+                ir::typeText(value->type), zero);
   return Quantum{value->quantization->scales[0], zero};
 }
 
 Result<Quantum> Lowering::codesOf(const ir::Value* value, std::string_view what) const {
   if (value->dtype() != DType::Int8 && value->dtype() != DType::Int16) {
-    return fail("its {} '{}' is {}, not int8 or int16", what, value->name, ir::typeText(value->type))
+    return fail(Code::NoIntegerForm, "its {} '{}' is {}, not int8 or int16", what, value->name,
+                ir::typeText(value->type))
         .withRemedy("convert the network with int8 activations");
   }
   CARINA_TRY(const Quantum quantum, quantumOf(value));
   if (value->dtype() == DType::Int16 && quantum.zero != 0)
-    return fail("its {} '{}' is int16 with zero point {}", what, value->name, quantum.zero)
+    return fail(Code::UnusableQuantization, "its {} '{}' is int16 with zero point {}", what, value->name,
+                quantum.zero)
         .withRemedy("int16 is symmetric: the zero point is 0");
   return quantum;
 }
 
 Result<Quantum> Lowering::bytesOf(const ir::Value* value, std::string_view what) const {
   if (value->dtype() != DType::Int8) {
-    return fail("its {} '{}' is {}, not int8", what, value->name, ir::typeText(value->type))
+    return fail(Code::NoIntegerForm, "its {} '{}' is {}, not int8", what, value->name,
+                ir::typeText(value->type))
         .withRemedy("convert the network with int8 activations");
   }
   return codesOf(value, what);
@@ -351,7 +356,8 @@ Result<CodeRange> Lowering::activation(tfl::Activation activation, const ir::Val
     default:
       break;
   }
-  return fail("a fused activation of kind {}", static_cast<int64_t>(activation))
+  return fail(Code::NoIntegerForm, "its fused activation is of the unknown kind {}",
+              static_cast<int64_t>(activation))
       .withRemedy("fused are NONE, RELU, RELU6 and RELU_N1_TO_1; make others operators of their own");
 }
 

@@ -21,7 +21,7 @@ template <typename Op>
 Status integers(Lowering& lowering, const ir::Node& node, Binary binary) {
   const Op op = ir::dynCast<Op>(&node);
   if (op.fusedActivationFunction() != tfl::Activation::NONE)
-    return fail("a fused activation on int32 numbers").withRemedy("leave it out");
+    return fail(Code::NoIntegerForm, "it has a fused activation on int32 values").withRemedy("leave it out");
   const int64_t rank = std::max<int64_t>(commonRank(node), 1);
   ir::Value* value =
       lowering.emit().binary(binary, lowering.ranked(op.x(), rank), lowering.ranked(op.y(), rank));
@@ -121,7 +121,8 @@ Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
   for (const ir::Value* operand : node.operands()) {
     CARINA_TRY(const Quantum from, lowering.codesOf(operand, "operand"));
     if (from.zero != to.zero || from.single() != to.single())
-      return fail("'{}' and '{}' have different quantizations", operand->name, output->name)
+      return fail(Code::UnusableQuantization, "'{}' and '{}' have different quantizations", operand->name,
+                  output->name)
           .withRemedy("give both operands and the result one scale and zero point");
   }
   ir::Value* codes = lowering.narrowed(emit.binary(kBinary, lowering.widened(a, 0), lowering.widened(b, 0)),
@@ -163,7 +164,8 @@ Status lowerWideLeakyRelu(Lowering& lowering, const tfl::LeakyRelu& op) {
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
   const float alpha = static_cast<float>(op.alpha());
   if (!(alpha >= 0)) {
-    return fail("alpha {} on int16 numbers", op.alpha()).withRemedy("alpha must not be negative");
+    return fail(Code::NoIntegerForm, "it has alpha {} on int16 values", op.alpha())
+        .withRemedy("alpha must not be negative");
   }
   CARINA_TRY(
       ir::Value * codes,
@@ -180,10 +182,10 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Quantum from, wide ? lowering.quantumOf(input) : lowering.codesOf(input, "input"));
   CARINA_TRY(const Quantum to, lowering.quantumOf(output));
   if (wide && (from.zero != 0 || output->dtype() == DType::Int32))
-    return fail("it converts '{}' ({}) with zero point {} to {}", input->name, ir::typeText(input->type),
-                from.zero, dtypeName(output->dtype()));
+    return fail(Code::UnusableQuantization, "it converts '{}' ({}) with zero point {} to {}", input->name,
+                ir::typeText(input->type), from.zero, dtypeName(output->dtype()));
   if (output->dtype() != DType::Int8 && output->dtype() != DType::Int16 && output->dtype() != DType::Int32)
-    return fail("its result is {}", ir::typeText(output->type));
+    return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(output->type));
   CARINA_TRY(ir::Value * codes, lowering.rescale(lowering.get(input), output->dtype(), from.zero, to.zero,
                                                  quantizeMultiplier(from.scale / to.scale)));
   lowering.define(output, codes);

@@ -150,13 +150,15 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
   const double wanted = wide ? 0x1p-15 : kTanh ? 0x1p-7 : 0x1p-8;
   const int64_t zero = wide || kTanh ? 0 : -128;
   if (to.scale != wanted || to.zero != zero) {
-    return fail("its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
+    return fail(Code::UnusableQuantization,
+                "its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
                 to.scale, to.zero, wanted, zero);
   }
   if (wide) {
     const WideInput scaled = wideInput(from.scale, kTanh ? 1 : 0);
     if (scaled.multiplier > 32767) {
-      return fail("its input has scale {}, too large for TensorFlow Lite's kernel", from.scale)
+      return fail(Code::UnusableQuantization,
+                  "its input has scale {}, too large for TensorFlow Lite's kernel", from.scale)
           .withRemedy("quantize the network again: values beyond 16 make no difference");
     }
     lowering.define(output, wideSigmoid(lowering, lowering.get(input), scaled, kTanh));
@@ -199,7 +201,8 @@ Status lowerHardSwish(Lowering& lowering, const ir::Node& node) {
   const Multiplier output = quantizeMultiplier(static_cast<double>(fine / to.single()));
   const Multiplier relu = quantizeMultiplier(static_cast<double>(fine / unit));
   if (output.shift > 0)
-    return fail("its result's scale {} is too small for its input's, {}", to.scale, from.scale);
+    return fail(Code::UnusableQuantization, "its result's scale {} is too small for its input's, {}",
+                to.scale, from.scale);
   defineTable(lowering, node, [&](int64_t code) {
     const auto x = static_cast<int16_t>((code - from.zero) * 128);
     const int16_t onOutputScale = highMul16(x, high16(output.value));
@@ -219,7 +222,7 @@ Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
   const auto alpha = static_cast<float>(ir::dynCast<tfl::LeakyRelu>(&node).alpha());
   CARINA_TRY(const Quantum from, lowering.bytesOf(node.operand(0), "input"));
   CARINA_TRY(const Quantum to, lowering.bytesOf(node.result(), "result"));
-  if (!std::isfinite(alpha)) return fail("alpha is {}", alpha);
+  if (!std::isfinite(alpha)) return fail(Code::NoIntegerForm, "alpha is {}", alpha);
   const Multiplier positive = quantizeMultiplier(static_cast<double>(from.single() / to.single()));
   const Multiplier negative =
       quantizeMultiplier(std::abs(static_cast<double>(from.single() * alpha / to.single())));

@@ -41,7 +41,7 @@ Status lowerLogical(Lowering& lowering, const ir::Node& node) {
 
 Status lowerNot(Lowering& lowering, const ir::Node& node) {
   if (node.operand(0)->dtype() != DType::Bool)
-    return fail("its operand is {}", ir::typeText(node.operand(0)->type));
+    return fail(Code::NoIntegerForm, "its operand is {}", ir::typeText(node.operand(0)->type));
   lowering.define(node.result(), lowering.emit().unary(Unary::LogicalNot, lowering.get(node.operand(0))));
   return {};
 }
@@ -53,7 +53,8 @@ Status lowerSelect(Lowering& lowering, const ir::Node& node) {
     for (size_t i : {size_t{1}, size_t{2}}) {
       CARINA_TRY(const Quantum from, lowering.codesOf(node.operand(i), "choice"));
       if (from.zero != to.zero || from.single() != to.single())
-        return fail("'{}' and '{}' have different quantizations", node.operand(i)->name, output->name)
+        return fail(Code::UnusableQuantization, "'{}' and '{}' have different quantizations",
+                    node.operand(i)->name, output->name)
             .withRemedy("give both choices and the result one scale and zero point");
     }
   }

@@ -199,12 +199,13 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
   int64_t outer = 1, inner = 1;
   for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
   for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
-  if (op.input()->dtype() == DType::Bool) return fail("it gathers truth values");
+  if (op.input()->dtype() == DType::Bool) return fail(Code::NoIntegerForm, "it gathers bool values");
   const int64_t rows = shape[static_cast<size_t>(axis)], count = op.indices()->numElements();
   if (op.indices()->isConstant()) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t index = op.indices()->constant().integerAt(i);
-      if (index < 0 || index >= rows) return fail("index {} of {} rows", index, rows);
+      if (index < 0 || index >= rows)
+        return fail(Code::NoIntegerForm, "index {} is outside of {} rows", index, rows);
     }
   }
   Emitter& emit = lowering.emit();

@@ -69,20 +69,22 @@ class Lstm {
 
   Status prepare() {
     if (op_.fusedActivationFunction() != tfl::Activation::TANH)
-      return fail("its activation is not TANH").withRemedy("use the standard LSTM");
+      return fail(Code::NoIntegerForm, "its activation is not TANH").withRemedy("use the standard LSTM");
     if (steps_ > kMostSteps)
-      return fail("{} time steps, unrolled they are at most {}", steps_, kMostSteps)
+      return fail(Code::NoIntegerForm, "it has {} time steps, more than the {} that can be unrolled", steps_,
+                  kMostSteps)
           .withRemedy("run shorter sequences");
     CARINA_TRY(x_, lowering_.bytesOf(op_.input(), "input"));
     CARINA_TRY(hidden_, lowering_.bytesOf(op_.outputState(), "hidden state"));
     CARINA_TRY(cell_, lowering_.codesOf(op_.cellState(), "cell state"));
     if (op_.cellState()->dtype() != DType::Int16 || op_.output()->dtype() != DType::Int8)
-      return fail("its cell state is {}, its result {}", ir::typeText(op_.cellState()->type),
-                  ir::typeText(op_.output()->type))
+      return fail(Code::NoIntegerForm, "its cell state is {}, its result {}",
+                  ir::typeText(op_.cellState()->type), ir::typeText(op_.output()->type))
           .withRemedy("convert the network with int8 activations and an int16 cell");
     int exponent = 0;
     if (std::frexp(cell_.scale, &exponent) != 0.5 || exponent > -4 || exponent < -15)
-      return fail("its cell state has scale {}, not a power of two from 2^-16 to 2^-5", cell_.scale);
+      return fail(Code::UnusableQuantization,
+                  "its cell state has scale {}, not a power of two from 2^-16 to 2^-5", cell_.scale);
     const int left = exponent - 1 + 12;
     cellInput_ = left >= 0 ? WideInput{int64_t{3} << left, 0} : WideInput{3, -left};
     for (const GateWeights& gate : gates()) {
@@ -90,7 +92,7 @@ class Lstm {
       CARINA_RETURN_IF_ERROR(checkFilter(gate.recurrent, units_));
       if (!gate.bias->isConstant() || gate.bias->dtype() != DType::Int32 ||
           gate.bias->numElements() != units_)
-        return fail("bias '{}' is {}", gate.bias->name, ir::typeText(gate.bias->type));
+        return fail(Code::NoIntegerForm, "bias '{}' is {}", gate.bias->name, ir::typeText(gate.bias->type));
     }
     sequence_ = lowering_.get(op_.input());
     if (!op_.timeMajor()) sequence_ = emit_.transpose(sequence_, {1, 0, 2});
@@ -99,10 +101,11 @@ class Lstm {
 
   Status checkFilter(const ir::Value* filter, int64_t depth) const {
     if (!filter->isConstant() || filter->dtype() != DType::Int8 || filter->shape() != Shape{units_, depth})
-      return fail("filter '{}' is {}, not a constant of int8 [{},{}]", filter->name,
+      return fail(Code::NoIntegerForm, "filter '{}' is {}, not a constant of int8 [{},{}]", filter->name,
                   ir::typeText(filter->type), units_, depth);
     CARINA_TRY(const Quantum quantum, lowering_.quantumOf(filter));
-    if (quantum.zero != 0) return fail("filter '{}' has zero point {}", filter->name, quantum.zero);
+    if (quantum.zero != 0)
+      return fail(Code::UnusableQuantization, "filter '{}' has zero point {}", filter->name, quantum.zero);
     return {};
   }
 

@@ -74,7 +74,8 @@ Status lowerExtreme(Lowering& lowering, const ir::Node& node) {
 Status lowerArgMax(Lowering& lowering, const ir::Node& node) {
   const auto op = ir::dynCast<tfl::ArgMax>(&node);
   if (op.output()->dtype() != DType::Int32)
-    return fail("its result is {}", ir::typeText(op.output()->type)).withRemedy("ask for int32 positions");
+    return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(op.output()->type))
+        .withRemedy("ask for int32 positions");
   CARINA_TRY([[maybe_unused]] const Quantum from, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis()->constant().integerAt(0), op.input()->rank()));
   lowering.define(op.output(), lowering.emit().argmax(lowering.get(op.input()), axis));

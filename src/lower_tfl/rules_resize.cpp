@@ -74,7 +74,8 @@ Status lowerNearest(Lowering& lowering, const ir::Node& node) {
   const Shape &in = op.input()->shape(), &out = op.output()->shape();
   Emitter& emit = lowering.emit();
   ir::Value* image = lowering.get(op.input());
-  if (dtypeSize(image->dtype()) > 2) return fail("its input is {}", ir::typeText(op.input()->type));
+  if (dtypeSize(image->dtype()) > 2)
+    return fail(Code::NoIntegerForm, "its input is {}", ir::typeText(op.input()->type));
   std::array<Axis, 2> axes;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t inputs = in[i + 1], outputs = out[i + 1];
@@ -136,7 +137,7 @@ Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
     }
     axis = reduced(axis);
     if (!inRange(axis, inputs, outputs)) {
-      return fail("it resizes {} to {}, which RESIZE cannot express", inputs, outputs)
+      return fail(Code::NoIntegerForm, "it resizes {} to {}, which RESIZE cannot express", inputs, outputs)
           .withRemedy("resize by a ratio of smaller numbers");
     }
     axes[i] = axis;

@@ -109,13 +109,16 @@ Status lowerSoftmax(Lowering& lowering, const ir::Node& node) {
   const bool narrow = op.input()->dtype() == DType::Int8;
   const double wanted = narrow ? 0x1p-8 : 0x1p-15;
   if (std::abs(to.scale - wanted) > wanted * 0.001 || to.zero != (narrow ? -128 : 0)) {
-    return fail("its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
+    return fail(Code::UnusableQuantization,
+                "its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
                 to.scale, to.zero, wanted, narrow ? -128 : 0);
   }
-  if (!(op.beta() > 0) || !std::isfinite(op.beta())) return fail("beta is {}", op.beta());
+  if (!(op.beta() > 0) || !std::isfinite(op.beta()))
+    return fail(Code::NoIntegerForm, "beta is {}", op.beta());
   const int64_t depth = op.input()->rank() == 0 ? 1 : op.input()->shape().back();
   if (narrow && depth >= int64_t{1} << kAccumulatorBits)
-    return fail("{} classes: their sum overflows TensorFlow Lite's kernel (at most 4095)", depth);
+    return fail(Code::NoIntegerForm,
+                "it has {} classes: their sum overflows TensorFlow Lite's kernel (at most 4095)", depth);
   Emitter& emit = lowering.emit();
   ir::Value* x = emit.reshape(lowering.get(op.input()), {op.input()->numElements() / depth, depth});
   CARINA_TRY(ir::Value * codes, narrow ? softmax8(lowering, x, from.scale, op.beta(), DType::Int8)

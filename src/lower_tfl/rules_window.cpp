@@ -24,19 +24,23 @@ Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const
   CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   if (input->dtype() != output->dtype())
-    return fail("its input is {}, its result {}", dtypeName(input->dtype()), dtypeName(output->dtype()));
-  if (!filter->isConstant()) return fail("its filter '{}' is computed at run time", filter->name);
+    return fail(Code::NoIntegerForm, "its input is {}, its result {}", dtypeName(input->dtype()),
+                dtypeName(output->dtype()));
+  if (!filter->isConstant())
+    return fail(Code::NoIntegerForm, "its filter '{}' is computed at run time", filter->name);
   if (filter->dtype() != DType::Int8 || !filter->quantization)
-    return fail("its filter '{}' is {}, not quantized int8", filter->name, ir::typeText(filter->type))
+    return fail(Code::NotQuantized, "its filter '{}' is {}, not quantized int8", filter->name,
+                ir::typeText(filter->type))
         .withRemedy("quantize the network when it is converted, weights and activations both");
   const ir::Quantization& quantization = *filter->quantization;
   if (quantization.perChannel() && quantization.axis != axis) {
-    return fail("its filter '{}' has scales along dimension {}, not along its output channels", filter->name,
+    return fail(Code::UnusableQuantization,
+                "its filter '{}' has scales along dimension {}, not along its output channels", filter->name,
                 quantization.axis);
   }
   if (std::any_of(quantization.zeroPoints.begin(), quantization.zeroPoints.end(),
                   [](int64_t zero) { return zero != 0; }))
-    return fail("its filter '{}' has zero points other than 0", filter->name)
+    return fail(Code::UnusableQuantization, "its filter '{}' has zero points other than 0", filter->name)
         .withRemedy("int8 weights are symmetric: convert the network again");
   Filter result{filter->constant(), {}, {}};
   for (double scale : quantization.scales) {
@@ -50,12 +54,12 @@ Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const
   result.bias = Tensor::zeros(wide ? DType::Int48 : DType::Int32, {channels});
   if (!bias) return result;
   if (!bias->isConstant() || (bias->dtype() != DType::Int32 && bias->dtype() != DType::Int64))
-    return fail("its bias '{}' is {}, not a constant of int32 or int64", bias->name,
+    return fail(Code::NoIntegerForm, "its bias '{}' is {}, not a constant of int32 or int64", bias->name,
                 ir::typeText(bias->type));
   for (int64_t i = 0; i < channels; ++i) {
     const int64_t value = bias->constant().integerAt(i);
     if (value < integerMin(result.bias.dtype()) || value > integerMax(result.bias.dtype()))
-      return fail("its bias holds {}, beyond {} bits", value, wide ? 48 : 32);
+      return fail(Code::NoIntegerForm, "its bias holds {}, beyond {} bits", value, wide ? 48 : 32);
     result.bias.setIntegerAt(i, value);
   }
   return result;
@@ -190,7 +194,8 @@ Status lowerTransposeConv(Lowering& lowering, const ir::Node& node) {
     window.pad.push_back(out[i + 1] - whole + axis.before);
     // VALID may leave rows behind the last window that nothing is added to, but no more than a stride.
     if (std::min(window.pad[2 * i], window.pad[2 * i + 1]) <= -kernel[i + 1])
-      return fail("an output of {} from an input of {}", out[i + 1], input[i + 1]);
+      return fail(Code::NoIntegerForm, "an output of {} cannot come from an input of {}", out[i + 1],
+                  input[i + 1]);
   }
   ir::Value* sums = emit.transposeConv2d(lowering.get(op.input()), emit.constant(filter.codes),
                                          emit.constant(filter.bias), from.zero, 0, window);
@@ -226,13 +231,13 @@ Status lowerFullyConnected(Lowering& lowering, const ir::Node& node) {
     CARINA_TRY(codes, finished(lowering, sums, op.output(), filter.factors, op.fusedActivationFunction()));
   } else {
     if (op.bias()) {
-      return fail("its filter is computed at run time, and it has a bias")
+      return fail(Code::NoIntegerForm, "its filter is computed at run time, and it has a bias")
           .withRemedy("add the bias by an operator of its own");
     }
     CARINA_TRY(const Quantum weights, lowering.bytesOf(op.filter(), "filter"));
     CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
     if (op.input()->dtype() != DType::Int8 || op.output()->dtype() != DType::Int8)
-      return fail("its filter is computed at run time, its input is not int8");
+      return fail(Code::NoIntegerForm, "its filter is computed at run time, its input is not int8");
     ir::Value* b = emit.transpose(emit.reshape(lowering.get(op.filter()), {1, channels, depth}), {0, 2, 1});
     const double factor = static_cast<double>(from.single() * weights.single()) / to.scale;
     CARINA_TRY(codes, product(lowering, emit.reshape(input, {1, count, depth}), b, from, weights, op.output(),
@@ -248,8 +253,8 @@ Status lowerBatchMatmul(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second matrix"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
   if (op.x()->dtype() != op.y()->dtype() || op.x()->dtype() != op.output()->dtype())
-    return fail("it multiplies {} and {} to {}", dtypeName(op.x()->dtype()), dtypeName(op.y()->dtype()),
-                dtypeName(op.output()->dtype()));
+    return fail(Code::NoIntegerForm, "it multiplies {} and {} to {}", dtypeName(op.x()->dtype()),
+                dtypeName(op.y()->dtype()), dtypeName(op.output()->dtype()));
   Emitter& emit = lowering.emit();
   const Shape& out = op.output()->shape();
   const Shape outer(out.begin(), out.end() - 2);

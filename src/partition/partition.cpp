@@ -17,6 +17,7 @@ namespace {
 struct Reason {
   std::string place;  // Node::where() of the node it is about; "" when unknown
   std::string text, remedy;
+  Code code = Code::None;
 };
 
 class Partitioner {
@@ -87,7 +88,8 @@ class Partitioner {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
       if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
-      if (!reason) reason = Reason{node->where(), std::string(kOnRequest), "drop the request"};
+      if (!reason)
+        reason = Reason{node->where(), "kept off the NPU on request", "drop the request", Code::OnRequest};
     }
     return reason;
   }
@@ -103,7 +105,7 @@ class Partitioner {
       const auto part = extract(unit.nodes, "part");
       if (part.ok()) continue;
       const Diagnostic& why = part.error().diagnostics().front();
-      return Reason{node->where(), why.message, why.remedy};
+      return Reason{node->where(), why.message, why.remedy, why.code};
     }
     return std::nullopt;
   }
@@ -191,7 +193,7 @@ class Partitioner {
       std::vector<Diagnostic> problems;
       for (const ir::Node* op : tosa.nodes()) {
         if (const auto why = options_.supports(*op))
-          problems.push_back({why->message, why->remedy, "", op->where()});
+          problems.push_back({why->message, why->remedy, "", op->where(), why->code});
       }
       if (!problems.empty()) return Error(std::move(problems));
     }
@@ -210,7 +212,7 @@ class Partitioner {
       const auto alone = tryPlace(units_.units[u].nodes, "part");
       if (alone.ok()) continue;
       const Diagnostic& why = alone.error().diagnostics().front();
-      refuse(u, {why.place, why.message, why.remedy});
+      refuse(u, {why.place, why.message, why.remedy, why.code});
       found = true;
     }
     for (const Diagnostic& why : whole.diagnostics()) {
@@ -220,13 +222,13 @@ class Partitioner {
         const bool named = std::any_of(members.begin(), members.end(),
                                        [&](const ir::Node* n) { return n->where() == why.place; });
         if (!named) continue;
-        refuse(u, {why.place, why.message, why.remedy});
+        refuse(u, {why.place, why.message, why.remedy, why.code});
         found = true;
       }
     }
     if (found) return;
     const Diagnostic& why = whole.diagnostics().front();
-    for (size_t u : units) refuse(u, {why.place, why.message, why.remedy});
+    for (size_t u : units) refuse(u, {why.place, why.message, why.remedy, why.code});
   }
 
   /// The program graph: CPU nodes and delegate calls in an order that depths allow.
@@ -315,6 +317,7 @@ class Partitioner {
                                : fmt::format("not quantized between it and {}: {}", reason->second.place,
                                              reason->second.text);
           refusal.remedy = reason->second.remedy;
+          refusal.code = reason->second.code;
         }
         result.refusals.push_back(std::move(refusal));
       }

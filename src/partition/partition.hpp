@@ -15,9 +15,6 @@
 
 namespace carina::partition {
 
-/// The reason of a node that the user keeps off the NPU.
-constexpr std::string_view kOnRequest = "kept off the NPU on request";
-
 /// Why a node is not on the NPU.
 struct Refusal {
   std::string op;          // "aten.sort.default"
@@ -25,6 +22,7 @@ struct Refusal {
   std::string modulePath;  // in the user's network
   std::string reason;      // "kernel height 80 > 64"
   std::string remedy;      // what would put it on the NPU, "" when nothing would
+  Code code = Code::None;  // what kind of reason it is
 };
 
 /// Why this TOSA operator cannot be placed on the target and what would change that, nothing when it can.

@@ -36,7 +36,11 @@ bool connects(const ir::Value& value) {
 }  // namespace
 
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to) {
-  return aten::ToDtype::create(builder, value, to, false, false, std::nullopt).output();
+  ir::NodeSpec spec;
+  spec.def = &aten::ToDtype::def();
+  spec.operands = {{value}};
+  spec.attributes = {to, false, false, {}};
+  return builder.create(std::move(spec))->result();
 }
 
 bool isQuantize(const ir::Node& node) {
@@ -107,7 +111,7 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
       return {};
     }
     if (isFloat(value->dtype())) {
-      return fail("value {} is float: it is not quantized",
+      return fail(Code::NotQuantized, "value {} is float: it is not quantized",
                   value->name.empty() ? "from outside" : value->name)
           .withRemedy("quantize the network with this operator included");
     }
@@ -129,7 +133,7 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
                                            [&](const ir::Use& use) { return inside.count(use.node) == 0; });
       if (!usedOutside) continue;
       if (isFloat(result->dtype())) {
-        return fail("the float result {} leaves without a quantize node", result->name)
+        return fail(Code::NotQuantized, "the float result {} leaves without a quantize node", result->name)
             .withRemedy("quantize the network with this operator included");
       }
       part.outputs.push_back(result);

@@ -328,7 +328,7 @@ class AgainstRunner {
     CARINA_TRY(streams_, commandStreams(options_.program));
     std::erase_if(streams_, [](const CommandStream& stream) { return stream.outputs.empty(); });
     if (streams_.empty())
-      return fail("holds no NPU part whose inputs and outputs are known")
+      return fail(Code::UnsupportedProgram, "holds no NPU part whose inputs and outputs are known")
           .inFile(options_.program.string())
           .withRemedy("give a program (.pte, .bpte) or a delegate blob");
     taken_.assign(streams_.size(), false);
@@ -346,7 +346,8 @@ class AgainstRunner {
     size_t at = 0;
     while (at < streams_.size() && (taken_[at] || !fits(streams_[at], graph))) ++at;
     if (at == streams_.size()) {
-      return fail("no NPU part of {} takes and gives tensors of these sizes", options_.program.string())
+      return fail(Code::InputMismatch, "no NPU part of {} takes and gives tensors of these sizes",
+                  options_.program.string())
           .inFile(file.string())
           .withRemedy("give the graph that the program was compiled from, once per part");
     }
@@ -389,7 +390,7 @@ class AgainstRunner {
           const ir::Value& port = *graph.inputs()[i];
           Tensor tensor = Tensor::uninitialized(port.dtype(), port.shape());
           if (tensor.bytes().size() != sample[i].bytes().size())
-            return fail("the program gives its NPU part another input {}", i)
+            return fail(Code::InputMismatch, "the program gives its NPU part another input {}", i)
                 .inFile(options_.program.string());
           std::memcpy(tensor.mutableBytes().data(), sample[i].bytes().data(), tensor.bytes().size());
           inputs.push_back(std::move(tensor));
@@ -397,7 +398,8 @@ class AgainstRunner {
       }
       return shaped;
     }
-    return fail("{} is not run", streams_[stream].name).inFile(options_.program.string());
+    return fail(Code::UnsupportedProgram, "{} is not run", streams_[stream].name)
+        .inFile(options_.program.string());
   }
 
   const AgainstOptions& options_;

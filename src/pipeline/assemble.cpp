@@ -69,7 +69,7 @@ class Assembler {
   Status placeDelegate(const ir::Node* node) {
     // The graph is a copy: its delegate calls are those of the original in the same order.
     if (nextDelegate_ >= compiled_.size()) {
-      return fail("a TOSA graph is there for an NPU")
+      return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }
     const compiler::CompiledProgram& part = compiled_[nextDelegate_++];
@@ -91,13 +91,15 @@ class Assembler {
   }
 
   void refuse(const ir::Node& node, std::string reason) {
+    Code code = Code::MissingKernel;
     std::string remedy = "change the network so that this operator is not needed, or is delegated";
     for (const partition::Refusal& refusal : partitioned_.refusals) {
       if (!node.location() || refusal.node != node.location()->name) continue;
       reason += "; it is not on the NPU because: " + refusal.reason;
       if (!refusal.remedy.empty()) remedy = refusal.remedy;
+      code = refusal.code;
     }
-    errors_.push_back({std::move(reason), std::move(remedy), "", node.where()});
+    errors_.push_back({std::move(reason), std::move(remedy), "", node.where(), code});
     for (const ir::Value* result : node.results()) {
       values_[result] = builder_.activation(pte::fromDType(result->dtype()), sizesOf(*result));
     }
@@ -122,7 +124,8 @@ Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled
   const ByteSpan bytes = std::as_bytes(std::span(payload));
   blob.payload.assign(bytes.begin(), bytes.end());
   if (compiled.arenaBytes > std::numeric_limits<int32_t>::max()) {
-    return fail("the arena needs {} bytes, a program holds at most 2 GiB", compiled.arenaBytes);
+    return fail(Code::TooLarge, "the arena needs {} bytes, a program holds at most 2 GiB",
+                compiled.arenaBytes);
   }
   blob.constants = compiled.constants;
   blob.scratchBytes = static_cast<uint32_t>(compiled.arenaBytes);

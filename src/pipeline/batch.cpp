@@ -22,7 +22,7 @@ Result<Tensor> fitType(const Tensor& tensor, DType to) {
   const bool fromWhole = isInteger(tensor.dtype()) || tensor.dtype() == DType::Bool;
   const bool toWhole = isInteger(to) || to == DType::Bool;
   if (fromWhole && toWhole) return convertIntegers(tensor, to);
-  return fail("holds {}, the program takes {}", dtypeName(tensor.dtype()), dtypeName(to))
+  return fail(Code::InputMismatch, "holds {}, the program takes {}", dtypeName(tensor.dtype()), dtypeName(to))
       .withRemedy(isFloat(tensor.dtype())
                       ? "quantize the values, or compile the program with --io float"
                       : "convert the array to float32, or compile the program with --io int8");
@@ -71,27 +71,28 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
     const Port& port = ports[i];
     const Tensor* array = inputArray(arrays, i);
     if (!array) {
-      return fail("array '{}' is missing", name)
+      return fail(Code::InputMismatch, "array '{}' is missing", name)
           .withRemedy(fmt::format("it feeds program input {} ('{}', {}); {}", i, port.name,
                                   ir::typeText(port.type), heldArrays(arrays, name, port.type.shape)));
     }
     const auto stacking = stackingOf(array->shape(), port.type.shape);
     if (!stacking) {
-      return fail("has shape {}, program input {} ('{}') takes {}", shapeText(array->shape()), i, port.name,
-                  shapeText(port.type.shape))
+      return fail(Code::InputMismatch, "has shape {}, program input {} ('{}') takes {}",
+                  shapeText(array->shape()), i, port.name, shapeText(port.type.shape))
           .at(name)
           .withRemedy(layoutRemedy(array->shape(), port.type.shape))
           .withRemedy("give one sample of that shape, or many behind one more leading axis");
     }
     if (*stacking != Stacking::None) {
       if (batch.stacking != Stacking::None && array->dim(0) != samples) {
-        return fail("holds {} samples, an earlier input {}", array->dim(0), samples)
+        return fail(Code::InputMismatch, "holds {} samples, an earlier input {}", array->dim(0), samples)
             .at(name)
             .withRemedy("give the same number of samples for every input");
       }
       batch.stacking = *stacking;
       samples = array->dim(0);
-      if (samples == 0) return fail("holds no sample").at(name).withRemedy("give at least one");
+      if (samples == 0)
+        return fail(Code::InputMismatch, "holds no sample").at(name).withRemedy("give at least one");
     }
     auto fitted = fitType(*array, port.type.dtype);
     if (!fitted) {

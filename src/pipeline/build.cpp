@@ -110,7 +110,8 @@ Result<std::string> tfliteModel(const Build& build) {
   const ir::Graph& graph = build.graph();
   const bool whole = graph.numNodes() == 1 && graph.firstNode()->is(partition::delegateCallDef());
   if (!whole) {
-    return fail("some of the network is left to the CPU, a .tflite holds the NPU's part alone")
+    return fail(Code::NeedsWholeNpu,
+                "some of the network is left to the CPU, a .tflite holds the NPU's part alone")
         .withRemedy("write a .pte, or, where only inputs and outputs are converted, give --io int8");
   }
   const compiler::CompiledProgram& compiled = build.compiled.front();
@@ -148,6 +149,7 @@ void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings
 /// Why an NPU has nothing to do, and what would change that.
 Diagnostic idleNpu(const Build& build) {
   Diagnostic idle;
+  idle.code = Code::NeedsWholeNpu;
   idle.file = build.options.model.string();
   idle.message = fmt::format("nothing of the network runs on {}: ", build.options.target);
   bool activations = false, weights = false;
@@ -176,7 +178,9 @@ Status checkWholly(const Build& build) {
   constexpr size_t kMostNamed = 10;
   const std::string file = build.options.model.string();
   if (!build.machine) {
-    return fail("target cpu has no NPU").at("--require-npu").withRemedy("name an NPU with --target");
+    return fail(Code::NeedsWholeNpu, "target cpu has no NPU")
+        .at("--require-npu")
+        .withRemedy("name an NPU with --target");
   }
   if (build.partitioned.delegates.empty()) return Error(idleNpu(build));
   if (build.partitioned.wholly) return {};
@@ -184,12 +188,12 @@ Status checkWholly(const Build& build) {
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     if (problems.size() == kMostNamed) break;
     problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason), refusal.remedy,
-                        file, refusal.node});
+                        file, refusal.node, refusal.code});
   }
   if (problems.empty()) {
     problems.push_back({fmt::format("the network is in {} NPU parts with conversions between them",
                                     build.partitioned.delegates.size()),
-                        "", file, ""});
+                        "", file, "", Code::NeedsWholeNpu});
   }
   return Error(std::move(problems));
 }
@@ -258,7 +262,7 @@ Status checkOutput(const std::filesystem::path& output) {
   CARINA_RETURN_IF_ERROR(checkOutputPath(output));
   const std::string extension = output.extension().string();
   if (extension == ".pte" || extension == ".tosa" || extension == ".bin" || extension == ".tflite") return {};
-  return fail("cannot tell from '{}' what to write", output.filename().string())
+  return fail(Code::BadOption, "cannot tell from '{}' what to write", output.filename().string())
       .inFile(output.string())
       .withRemedy(
           "outputs are .pte (program), .tflite (model with an ethos-u operator), .tosa (TOSA graph) and .bin "
@@ -273,8 +277,8 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     return files.add(output, bytes);
   }
   if (build.partitioned.delegates.size() != 1) {
-    return fail("the network has {} NPU parts, a {} file holds one", build.partitioned.delegates.size(),
-                extension)
+    return fail(Code::NeedsWholeNpu, "the network has {} NPU parts, a {} file holds one",
+                build.partitioned.delegates.size(), extension)
         .inFile(output.string())
         .withRemedy("write a .pte");
   }
@@ -283,7 +287,9 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     return files.add(output, bytes);
   }
   if (build.compiled.empty())
-    return fail("target cpu has no NPU part to write").inFile(output.string()).withRemedy("write a .pte");
+    return fail(Code::NeedsWholeNpu, "target cpu has no NPU part to write")
+        .inFile(output.string())
+        .withRemedy("write a .pte");
   if (extension == ".tflite") {
     auto bytes = tfliteModel(build);
     if (!bytes) return std::move(bytes).error().inFile(output.string());

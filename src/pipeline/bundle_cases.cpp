@@ -16,7 +16,8 @@ Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Me
       tensors.push_back(std::move(converted));
       continue;
     }
-    if (i >= method.inputs.size()) return fail("input {} given, the program has {}", i, method.inputs.size());
+    if (i >= method.inputs.size())
+      return fail(Code::InputMismatch, "input {} given, the program has {}", i, method.inputs.size());
     const pte::Value& exported = method.values.at(static_cast<size_t>(method.inputs[i]));
     const auto fits = [&](const auto& number) {
       using Number = std::decay_t<decltype(number)>;
@@ -28,7 +29,8 @@ Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Me
       }
     };
     if (!std::visit(fits, entry.inputs[i]))
-      return fail("input {} is another number than the one that the program was exported with", i);
+      return fail(Code::InputMismatch,
+                  "input {} is another number than the one that the program was exported with", i);
   }
   return tensors;
 }
@@ -42,7 +44,7 @@ Result<Tensor> toTensor(const pte::BundleValue& value) {
     tensor.setIntegerAt(0, *truth ? 1 : 0);
     return tensor;
   }
-  return fail("an expected output is neither a tensor nor a number");
+  return fail(Code::InputMismatch, "an expected output is neither a tensor nor a number");
 }
 
 bool close(double got, double wanted, const Tolerance& tolerance) {
@@ -85,10 +87,10 @@ Result<CaseResult> runCase(device::Runner& runner, const pte::Method& method, co
     CARINA_TRY(Tensor tensor, toTensor(value));
     expected.push_back(std::move(tensor));
   }
-  if (expected.empty()) return fail("the test case has no expected outputs");
+  if (expected.empty()) return fail(Code::UnsupportedProgram, "the test case has no expected outputs");
   CARINA_TRY(device::RunOutcome outcome, runner.run(inputs));
   if (outcome.outputs.size() != expected.size())
-    return fail("{} outputs, {} are expected", outcome.outputs.size(), expected.size());
+    return fail(Code::InputMismatch, "got {} outputs, expected {}", outcome.outputs.size(), expected.size());
   CaseResult result;
   result.passed = true;
   for (size_t i = 0; i < expected.size(); ++i) compare(outcome.outputs[i], expected[i], i, tolerance, result);
@@ -107,7 +109,8 @@ Result<BundleRun> runCases(const pte::Bundle& bundle, const device::RunOptions& 
   size_t total = 0;
   for (const pte::BundleSuite& suite : bundle.suites) total += wanted(suite) ? suite.cases.size() : 0;
   if (total == 0) {
-    return fail("the bundle has no test case{}", options.method.empty() ? "" : " of method " + options.method)
+    return fail(Code::UnsupportedProgram, "the bundle has no test case{}",
+                options.method.empty() ? "" : " of method " + options.method)
         .withRemedy("give inputs with --input");
   }
   CARINA_TRY(const pte::Program program, pte::readProgram(bundle.program));

@@ -291,7 +291,7 @@ Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tenso
     return checkProgram(bundle.program, tensorData);
   }
   if (fileKind(file) == FileKind::EthosNNetwork) {
-    return fail("is a compiled Ethos-N network, not a program")
+    return fail(Code::WrongKind, "is a compiled Ethos-N network, not a program")
         .withRemedy("'carina inspect --check' checks it");
   }
   CARINA_TRY(const pte::Program program, pte::readProgram(file));

@@ -10,7 +10,7 @@ Result<npu::Machine> chosenMachine(const Options& options) {
       npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile);
   if (machine) return machine;
   if (ethosn::isEthosNName(options.target)) {
-    return fail("{} is an Ethos-N, which only compiling knows", options.target)
+    return fail(Code::OptionDoesNotApply, "{} is an Ethos-N, which only compiling knows", options.target)
         .at("--target")
         .withRemedy(fmt::format("'carina compile MODEL --target {} -o OUT.encn', then 'carina run OUT.encn'",
                                 options.target));

@@ -119,13 +119,13 @@ Result<std::vector<CommandStream>> ofModel(ByteSpan bytes) {
 
 Result<std::vector<CommandStream>> ofWords(ByteSpan bytes, std::string_view targetName) {
   if (targetName.empty()) {
-    return fail(
-               "neither a delegate blob nor a driver payload; bare commands do not say which NPU they are "
-               "for")
+    return fail(Code::InvalidStream,
+                "neither a delegate blob nor a driver payload; bare commands do not say which NPU they are "
+                "for")
         .withRemedy("name it with --target, for example --target ethos-u55-128");
   }
   if (bytes.size() % 4 != 0 || bytes.empty())
-    return fail("{} bytes are no whole number of command words", bytes.size());
+    return fail(Code::InvalidStream, "{} bytes are not a multiple of a command's 4 bytes", bytes.size());
   CommandStream stream;
   CARINA_TRY(stream.target, npu::findTarget(targetName));
   stream.words.resize(bytes.size() / 4);
@@ -175,7 +175,7 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::EtDump:
     case FileKind::EthosNNetwork:
     case FileKind::Json:
-      return fail("a {} holds no command stream of an Ethos-U", fileKindName(kind))
+      return fail(Code::WrongKind, "a {} holds no command stream of an Ethos-U", fileKindName(kind))
           .withRemedy("programs and models that were compiled for an Ethos-U hold them");
     case FileKind::Unknown:
       break;

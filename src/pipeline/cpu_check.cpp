@@ -47,7 +47,7 @@ Result<Tensor> CpuCheck::actual(const ir::Value& value, const std::map<pte::Valu
   const auto found = id == program_->storage.end() ? stored.end() : stored.find(id->second);
   if (found == stored.end() || found->second.numElements() != value.numElements() ||
       found->second.dtype() != value.dtype()) {
-    return fail("the program did not compute value '{}'", value.name);
+    return fail(Code::UnsupportedProgram, "the program did not compute value '{}'", value.name);
   }
   return found->second.reshaped(value.shape());
 }
@@ -61,7 +61,8 @@ Status CpuCheck::add(std::span<const Tensor> inputs, const device::RunOutcome& o
   size_t next = 0;
   for (const ir::Node* node : graph.nodes()) {
     if (!node->is(partition::delegateCallDef())) continue;
-    if (next == outcome.stats.delegates.size()) return fail("the program ran another number of NPU parts");
+    if (next == outcome.stats.delegates.size())
+      return fail(Code::UnsupportedProgram, "the program ran another number of NPU parts");
     const device::DelegateRun& run = outcome.stats.delegates[next++];
     for (size_t i = 0; i < node->results().size() && i < run.outputs.size(); ++i)
       stored[program_->storage.at(node->result(i))] = run.outputs[i];

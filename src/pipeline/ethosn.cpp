@@ -56,7 +56,7 @@ Result<EthosNProgram> readEthosN(ByteSpan bytes, std::string_view target) {
   if (target.empty()) return program;
   CARINA_TRY(const ethosn::Variant* wanted, ethosn::findVariant(target));
   if (program.variant != nullptr && program.variant != wanted) {
-    return fail("the network is for {}, not for {}", program.variant->name, wanted->name)
+    return fail(Code::OtherNpu, "the network is for {}, not for {}", program.variant->name, wanted->name)
         .at("--target")
         .withRemedy("leave it out, or compile the network for that variant");
   }
@@ -113,7 +113,7 @@ Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedT
   bool isSigned = false;
   for (const auto& [name, tensor] : arrays) {
     if (name.starts_with("in") && isFloat(tensor.dtype()))
-      return fail("{}: holds {}, and a compiled Ethos-N network takes 8-bit codes", name,
+      return fail(Code::InputMismatch, "{}: holds {}, and a compiled Ethos-N network takes 8-bit codes", name,
                   dtypeName(tensor.dtype()))
           .withRemedy(
               "give round(x / scale) + zero point as int8 or uint8: 'carina compile' prints both of each "

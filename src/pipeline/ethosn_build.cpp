@@ -17,7 +17,7 @@ namespace {
 /// What is asked for and has no meaning for an Ethos-N.
 Status checkOptions(const Options& options) {
   const auto refuse = [](bool given, const char* option, const char* why) {
-    return given ? Status(fail("{}", why).at(option)) : Status();
+    return given ? Status(fail(Code::NeedsWholeNpu, "{}", why).at(option)) : Status();
   };
   CARINA_RETURN_IF_ERROR(refuse(options.quantization == Quantization::Int16x8, "--quantize",
                                 "an Ethos-N has no 16-bit activations: quantize to int8"));
@@ -58,18 +58,20 @@ Status takeDelegate(partition::Partitioned partitioned, EthosNBuild& build) {
     std::vector<Diagnostic> problems;
     for (const partition::Refusal& refusal : partitioned.refusals) {
       problems.push_back({fmt::format("{} is not for the NPU: {}", refusal.op, refusal.reason),
-                          refusal.remedy, "", refusal.node});
+                          refusal.remedy, "", refusal.node, refusal.code});
     }
     if (problems.empty()) {
       problems.push_back({"the network does not become one part for the NPU",
-                          "compile it for an Ethos-U, which shares it with the CPU", "", ""});
+                          "compile it for an Ethos-U, which shares it with the CPU", "", "",
+                          Code::NeedsWholeNpu});
     }
     return Error(std::move(problems));
   }
   const ir::Node& call = *partitioned.delegates[0].call;
   const auto indexIn = [](const std::vector<ir::Value*>& values, const ir::Value* value) -> Result<size_t> {
     const auto found = std::find(values.begin(), values.end(), value);
-    if (found == values.end()) return fail("an input or output of the network is not one of its NPU part");
+    if (found == values.end())
+      return fail(Code::NeedsWholeNpu, "an input or output of the network is not one of its NPU part");
     return static_cast<size_t>(found - values.begin());
   };
   for (const ir::Value* input : partitioned.graph.inputs()) {
@@ -140,7 +142,8 @@ Result<EthosNBuild> buildEthosN(const Options& options) {
 Status checkEthosNOutput(const std::filesystem::path& output) {
   CARINA_RETURN_IF_ERROR(checkOutputPath(output));
   if (output.extension() == ".encn") return {};
-  return fail("'{}' is not what an Ethos-N program is written to", output.filename().string())
+  return fail(Code::NotRepresentable, "'{}' is not what an Ethos-N program is written to",
+              output.filename().string())
       .inFile(output.string())
       .withRemedy("the output is a .encn (compiled network for Arm's driver library)");
 }

@@ -68,8 +68,8 @@ constexpr int64_t kMostMemory = int64_t{1} << 30;
 Status checkMemory(const ir::Graph& graph) {
   const ir::Footprint most = ir::footprintOf(graph);
   if (most.bytes <= kMostMemory) return {};
-  return fail("the network's tensors take {} MiB at once here, more than {} MiB", most.bytes >> 20,
-              kMostMemory >> 20)
+  return fail(Code::TooLarge, "the network's tensors take {} MiB at once here, more than {} MiB",
+              most.bytes >> 20, kMostMemory >> 20)
       .at(most.at ? most.at->where() : "inputs")
       .withRemedy("make its tensors smaller, or split the network");
 }
@@ -94,7 +94,7 @@ std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
 Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph) {
   if (options.calibration.empty() && options.madeUpSamples) return madeUpSamples(graph);
   if (options.calibration.empty()) {
-    return fail("the network is to be quantized, but there is no calibration data")
+    return fail(Code::BadCalibration, "the network is to be quantized, but there is no calibration data")
         .inFile(options.model.string())
         .withRemedy(
             "give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, "
@@ -124,7 +124,8 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   front.isTosa = true;
   CARINA_TRY(front.quantized, tosa_io::readTosa(options.model));
   if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
-    return fail("the graph computes in floating point, {} computes in integers", options.target)
+    return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",
+                options.target)
         .inFile(options.model.string())
         .withRemedy("export an integer TOSA graph, or compile the .pt2 with --quantize int8");
   }
@@ -401,8 +402,8 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
   if (kind == FileKind::Archive) return readPt2(options, times);
   if (kind == FileKind::Tosa) return readTosa(options, times);
   if (kind == FileKind::Tflite) return readTflite(options, times);
-  return (kind == FileKind::Unknown ? fail("cannot tell what kind of network this is")
-                                    : fail("is a {} and no network", fileKindName(kind)))
+  return (kind == FileKind::Unknown ? fail(Code::WrongKind, "cannot tell what kind of network this is")
+                                    : fail(Code::WrongKind, "is a {} and no network", fileKindName(kind)))
       .inFile(options.model.string())
       .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
 }

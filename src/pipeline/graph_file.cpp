@@ -25,7 +25,7 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
     case FileKind::Unknown:
       break;
     default:
-      return fail("is a {} and no graph", fileKindName(kind))
+      return fail(Code::WrongKind, "is a {} and no graph", fileKindName(kind))
           .inFile(file.string())
           .withRemedy("graphs are read from text (.ir) and from networks: .pt2, .tosa, .tflite");
   }

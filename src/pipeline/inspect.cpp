@@ -128,12 +128,12 @@ Result<std::string> contentText(const std::filesystem::path& file, ByteSpan byte
     case FileKind::Firmware:
       return firmwareText(bytes);
     case FileKind::EtDump:
-      return fail("is a profile for ExecuTorch's tools (ETDump)")
+      return fail(Code::WrongKind, "is a profile for ExecuTorch's tools (ETDump)")
           .withRemedy(
               "executorch.devtools.Inspector(etdump_path=...) shows it; 'carina profile' shows a program's "
               "operations");
     case FileKind::Json:
-      return fail("is a JSON file, which is text").withRemedy("read it as it is");
+      return fail(Code::WrongKind, "is a JSON file, which is text").withRemedy("read it as it is");
     case FileKind::EthosNNetwork:
       return ethosNSummary(bytes);
     case FileKind::Payload:
@@ -155,8 +155,8 @@ Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& fi
   CARINA_TRY(std::vector<CommandStream> streams, commandStreams(file, options.target));
   if (!options.part) return streams;
   if (*options.part >= streams.size()) {
-    return fail("there is no part {}: the file holds {} command stream{}", *options.part, streams.size(),
-                streams.size() == 1 ? "" : "s")
+    return fail(Code::BadOption, "there is no part {}: the file holds {} command stream{}", *options.part,
+                streams.size(), streams.size() == 1 ? "" : "s")
         .inFile(file.string())
         .withRemedy("parts are counted from 0");
   }
@@ -168,12 +168,12 @@ Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& fi
 /// A network for Ethos-N has one command stream, and says itself what it is for.
 Status checkOnlyPart(const std::filesystem::path& file, const InspectOptions& options) {
   if (options.part && *options.part != 0) {
-    return fail("there is no part {}: the file holds 1 command stream", *options.part)
+    return fail(Code::BadOption, "there is no part {}: the file holds 1 command stream", *options.part)
         .inFile(file.string())
         .withRemedy("parts are counted from 0");
   }
   if (!options.target.empty()) {
-    return fail("is for bare commands of an Ethos-U")
+    return fail(Code::OptionDoesNotApply, "is for bare commands of an Ethos-U")
         .inFile(file.string())
         .at("--target")
         .withRemedy("leave it out");
@@ -201,7 +201,7 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
   }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty() && options.commandsOnly)
-    return fail("the file holds no command stream")
+    return fail(Code::WrongKind, "the file holds no command stream")
         .inFile(file.string())
         .withRemedy("programs and models that were compiled for an Ethos-U hold them");
   for (const CommandStream& stream : streams) {
@@ -223,7 +223,7 @@ Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOp
   }
   CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
   if (streams.empty())
-    return fail("the file holds no command stream")
+    return fail(Code::WrongKind, "the file holds no command stream")
         .inFile(file.string())
         .withRemedy("programs and models that were compiled for an Ethos-U hold them");
   CheckedFile checked;

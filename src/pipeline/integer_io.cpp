@@ -35,16 +35,19 @@ DType typeOf(ProgramIo io) {
 /// The network's own quantization decides what integers there are.
 Status checkType(const std::string& what, DType found, ProgramIo asked) {
   if (found == typeOf(asked)) return {};
-  return fail("{} is quantized to {}, not {}", what, dtypeName(found), dtypeName(typeOf(asked)))
+  return fail(Code::UnusableQuantization, "{} is quantized to {}, not {}", what, dtypeName(found),
+              dtypeName(typeOf(asked)))
       .withRemedy(fmt::format("use --io {} or --io float", dtypeName(found)));
 }
 
 Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
   if (input->isGraphOutput())
-    return fail("program input '{}' is also an output", input->name).withRemedy("use --io float");
+    return fail(Code::UnusableQuantization, "program input '{}' is also an output", input->name)
+        .withRemedy("use --io float");
   auto quantizer = commonQuantizer(*input);
   if (!quantizer) {
-    return fail("program input '{}' is not quantized in one way by all its users", input->name)
+    return fail(Code::UnusableQuantization, "program input '{}' is not quantized in one way by all its users",
+                input->name)
         .withRemedy("use --io float");
   }
   CARINA_RETURN_IF_ERROR(checkType(fmt::format("program input '{}'", input->name), quantizer->dtype, asked));
@@ -62,7 +65,8 @@ Status exposeOutput(ir::Graph& graph, size_t index, ProgramIo asked) {
   ir::Value* output = graph.outputs()[index];
   auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
   if (!dequantize) {
-    return fail("program output {} ('{}') is not the result of a dequantize", index, output->name)
+    return fail(Code::UnusableQuantization, "program output {} ('{}') is not the result of a dequantize",
+                index, output->name)
         .withRemedy("use --io float");
   }
   ir::Value* integer = dequantize.input();

@@ -60,8 +60,8 @@ Status checkSram(Build& build) {
   const std::string file = build.options.model.string();
   if (build.options.sramLimit > 0) {
     if (needs.total() <= build.options.sramLimit) return {};
-    return Error(fail("the program needs {} bytes of Sram ({}), the limit is {}", needs.total(), needs.str(),
-                      build.options.sramLimit))
+    return Error(fail(Code::DoesNotFit, "the program needs {} bytes of Sram ({}), the limit is {}",
+                      needs.total(), needs.str(), build.options.sramLimit))
         .withRemedy(kRemedy)
         .inFile(file);
   }

@@ -92,7 +92,7 @@ Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<co
       ++next;
     }
   }
-  if (device.fault()) return fail("the NPU model stopped: {}", device.fault()->str());
+  if (device.fault()) return fail(Code::NpuFault, "the NPU model stopped: {}", device.fault()->str());
 
   ProbeResult result;
   result.stats = device.stats();

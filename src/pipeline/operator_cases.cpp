@@ -61,7 +61,7 @@ class CaseReader {
   Result<OperatorCase> read(const std::string& operands, const std::string& attributes,
                             const std::string& note) {
     const ir::OpDef* def = aten::findOperator(name_);
-    if (def == nullptr) return fail("there is no operator {}", name_);
+    if (def == nullptr) return fail(Code::UnknownName, "there is no operator {}", name_);
     ir::NodeSpec spec;
     spec.def = def;
     const std::string node = name_.substr(5, name_.find('.', 5) - 5);
@@ -123,7 +123,8 @@ class CaseReader {
       CARINA_TRY(ir::Attribute parsed, ir::parseAttribute(attribute, value));
       attributes.push_back(std::move(parsed));
     }
-    if (!given.empty()) return fail("{} has no attribute {}", def.name, given.begin()->first);
+    if (!given.empty())
+      return fail(Code::UnknownName, "{} has no attribute {}", def.name, given.begin()->first);
     return attributes;
   }
 

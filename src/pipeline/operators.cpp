@@ -109,7 +109,7 @@ class Lister {
     OperatorPlace& op = list_.operators[*at];
     npu_[*at] = false;
     cpu_[*at] = true;
-    op.refusals.push_back({op.op, op.node, op.modulePath, why.message, why.remedy});
+    op.refusals.push_back({op.op, op.node, op.modulePath, why.message, why.remedy, why.code});
     op.missing.push_back("networks of this kind have no CPU part");
   }
 
@@ -153,7 +153,7 @@ void listTosa(const ir::Graph& tosa, const npu::Target& target, OperatorList& li
     place.place = Place::Npu;
     if (const auto why = compiler::supports(*node, target)) {
       place.place = Place::Refused;
-      place.refusals.push_back({place.op, place.node, "", why->message, why->remedy});
+      place.refusals.push_back({place.op, place.node, "", why->message, why->remedy, why->code});
     }
     list.operators.push_back(std::move(place));
   }
@@ -197,7 +197,8 @@ std::optional<OperatorList> refusedList(const Options& options, const Error& err
     for (const Diagnostic& problem : list.problems) {
       if (problem.place != node.name && !problem.place.starts_with(node.name + " ")) continue;
       place.place = Place::Refused;
-      place.refusals.push_back({node.op, node.name, node.modulePath, problem.message, problem.remedy});
+      place.refusals.push_back(
+          {node.op, node.name, node.modulePath, problem.message, problem.remedy, problem.code});
       named = true;
     }
     list.operators.push_back(std::move(place));
@@ -218,7 +219,7 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
   }
   if (front.isTosa) {
     if (target == nullptr) {
-      return fail("a TOSA graph is there for an NPU")
+      return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
           .inFile(options.model.string())
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }
@@ -227,7 +228,8 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
     list.wholly = list.count(Place::Refused) == 0;
     for (const OperatorPlace& op : list.operators) {
       for (const partition::Refusal& refusal : op.refusals)
-        list.problems.push_back({refusal.reason, refusal.remedy, options.model.string(), op.node});
+        list.problems.push_back(
+            {refusal.reason, refusal.remedy, options.model.string(), op.node, refusal.code});
     }
     return {};
   }

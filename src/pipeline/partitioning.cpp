@@ -69,8 +69,7 @@ Names joinedInFloat(const ir::Graph& graph) {
 /// computes.
 void explainFloat(partition::Partitioned& partitioned, const Names& floats, const Names& joined) {
   for (partition::Refusal& refusal : partitioned.refusals) {
-    const bool unquantized = refusal.reason.find("is not quantized") != std::string::npos ||
-                             refusal.reason.find("without a quantize node") != std::string::npos;
+    const bool unquantized = refusal.code == Code::NotQuantized;
     if (unquantized && joined.count({refusal.node, refusal.op}) != 0) {
       refusal.reason =
           "it joins parts of very different ranges, which keep their codes and are joined in float";
@@ -78,6 +77,7 @@ void explainFloat(partition::Partitioned& partitioned, const Names& floats, cons
       continue;
     }
     if (!unquantized || floats.count({refusal.node, refusal.op}) == 0) continue;
+    refusal.code = Code::NoIntegerForm;
     refusal.reason = fmt::format("{} has no integer form: it computes in float", refusal.op);
     refusal.remedy = "replace it in the network by operators that docs/operators.md lists for the NPU";
   }
@@ -87,7 +87,7 @@ void explainFloat(partition::Partitioned& partitioned, const Names& floats, cons
 void explainRequests(partition::Partitioned& partitioned, const std::vector<std::string>& byRules,
                      const Options& options) {
   for (partition::Refusal& refusal : partitioned.refusals) {
-    if (refusal.reason != partition::kOnRequest || !contains(byRules, refusal.node)) continue;
+    if (refusal.code != Code::OnRequest || !contains(byRules, refusal.node)) continue;
     refusal.reason =
         fmt::format("left in float by the rules of {}", options.quantizeConfig.filename().string());
     refusal.remedy = "give it another precision there";
@@ -117,7 +117,8 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
   if (!partitioned) return std::move(partitioned).error().inFile(options.model.string());
   for (const std::string& request : partitioned->unmatched) {
     if (contains(front.keptFloat, request)) continue;  // folded into a neighbour
-    return fail("no operator of the network matches '{}', which is to stay on the CPU", request)
+    return fail(Code::UnknownName, "no operator of the network matches '{}', which is to stay on the CPU",
+                request)
         .inFile(options.model.string())
         .withRemedy(fmt::format("'carina ops --target {} {}' lists operators, names and modules",
                                 options.target, options.model.filename().string()));

@@ -226,7 +226,7 @@ Status verified(const ir::Graph& graph) {
   const Status status = ir::verify(graph);
   if (status.ok()) return {};
   const Diagnostic& first = status.error().diagnostics().front();
-  return fail("the graph is invalid behind this pass: {}: {}", first.place, first.message)
+  return fail(Code::InvalidGraph, "the graph is invalid behind this pass: {}: {}", first.place, first.message)
       .withRemedy(
           "a pass before it may have to run first; if none does, this is a bug in Carina: please report it");
 }
@@ -234,7 +234,7 @@ Status verified(const ir::Graph& graph) {
 Status runOne(ir::Graph& graph, const NamedPass& pass, const PassSettings& settings) {
   CARINA_RETURN_IF_ERROR(checkDialect(graph, pass.takes));
   if (pass.needsTarget && !settings.target)
-    return fail("the pass depends on the target").withRemedy("name one with --target");
+    return fail(Code::BadOption, "the pass depends on the target").withRemedy("name one with --target");
   return ir::rejectInvalidNodes("", [&] { return pass.run(graph, settings); });
 }
 
@@ -259,7 +259,8 @@ std::string_view dialectName(Dialect dialect) {
 Status checkDialect(const ir::Graph& graph, Dialect dialect) {
   for (const ir::Node* node : graph.nodes()) {
     if (!belongsTo(*node, dialect)) {
-      return fail("expected a graph of the {} dialect, found {}", dialectName(dialect), node->opName())
+      return fail(Code::WrongKind, "expected a graph of the {} dialect, found {}", dialectName(dialect),
+                  node->opName())
           .withRemedy("'carina opt --list-passes' shows what each pass takes and gives");
     }
     if (node->is(partition::delegateCallDef())) continue;
@@ -304,7 +305,7 @@ Status runNamedPasses(ir::Graph& graph, std::span<const std::string> names, cons
     std::vector<std::string> known;
     for (const NamedPass& pass : kPasses) known.emplace_back(pass.name);
     const std::string nearest = nearestWord(name, known);
-    return fail("there is no pass '{}'", name)
+    return fail(Code::UnknownName, "there is no pass '{}'", name)
         .at("--passes")
         .withRemedy(nearest.empty() ? "'carina opt --list-passes' lists the passes"
                                     : fmt::format("did you mean '{}'?", nearest));

@@ -135,7 +135,7 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
   Stopwatch watch(profile.times, "time");
   for (const CommandStream& stream : streams) {
     if (!options.target.empty() && options.target != stream.target->name) {
-      return fail("the program was compiled for {}", stream.target->name)
+      return fail(Code::OtherNpu, "the program was compiled for {}", stream.target->name)
           .inFile(profile.file.string())
           .withRemedy("profile the network itself for " + options.target);
     }
@@ -200,7 +200,7 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
   }
   CARINA_RETURN_IF_ERROR(addStreams(streams, options, profile));
   if (profile.parts.empty()) {
-    return fail("nothing in this program runs on an Ethos-U")
+    return fail(Code::NeedsWholeNpu, "nothing in this program runs on an Ethos-U")
         .inFile(file.string())
         .withRemedy("compile it for an NPU target");
   }
@@ -213,15 +213,16 @@ Result<Profile> profile(const Options& options) {
     if (!isNetwork(mapped->bytes(), options.model)) return profileProgram(options.model, options);
   }
   if (options.target.empty() || options.target == "cpu") {
-    return fail("{}", options.target.empty() ? "no NPU is named that the network would run on"
-                                             : "target cpu has no NPU, and a profile is of one")
+    return fail(Code::NeedsWholeNpu, "{}",
+                options.target.empty() ? "no NPU is named that the network would run on"
+                                       : "target cpu has no NPU, and a profile is of one")
         .inFile(options.model.string())
         .at("--target")
         .withRemedy("name an NPU with --target (see 'carina targets')");
   }
   CARINA_TRY(const Build built, build(options));
   if (built.compiled.empty()) {
-    return fail("nothing of the network runs on {}", options.target)
+    return fail(Code::NeedsWholeNpu, "nothing of the network runs on {}", options.target)
         .inFile(options.model.string())
         .withRemedy("see why with carina ops");
   }

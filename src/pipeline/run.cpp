@@ -28,7 +28,8 @@ using RunOne = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>
 /// Index of the largest element of each sample's first output against the labels.
 Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t samples) {
   if (labels.numElements() != static_cast<int64_t>(samples) || isFloat(labels.dtype()) || samples == 0) {
-    return fail("holds {} {} values for {} samples", labels.numElements(), dtypeName(labels.dtype()), samples)
+    return fail(Code::InputMismatch, "holds {} {} values for {} samples", labels.numElements(),
+                dtypeName(labels.dtype()), samples)
         .at("labels")
         .withRemedy("give one integer per sample, or leave the array out");
   }
@@ -150,7 +151,8 @@ Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const
   auto graph = lower_tfl::lowerToTosa(network);
   if (!graph) return std::move(graph).error().inFile(options.file.string());
   if (graph->floatEdges()) {
-    return fail("the network has float inputs or outputs, the interpreter computes in integers")
+    return fail(Code::NotQuantized,
+                "the network has float inputs or outputs, the interpreter computes in integers")
         .inFile(options.file.string())
         .withRemedy(
             "compile it and run the program: carina compile NETWORK.tflite -o PROGRAM.pte --target T");
@@ -162,7 +164,10 @@ Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const
   for (const auto& [given, option] : {std::pair(!options.systemConfig.empty(), "--system-config"),
                                       {!options.memoryMode.empty(), "--memory-mode"},
                                       {!options.configFile.empty(), "--config"}}) {
-    if (given) return fail("is for programs of an Ethos-U").at(option).withRemedy("leave it out");
+    if (given)
+      return fail(Code::OptionDoesNotApply, "is for programs of an Ethos-U")
+          .at(option)
+          .withRemedy("leave it out");
   }
   CARINA_TRY(const EthosNProgram program, readEthosN(bytes, options.target));
   CARINA_TRY(const std::vector<Port> ports, ethosNPorts(program, arrays));
@@ -191,7 +196,7 @@ Status checkArraysOutput(const std::filesystem::path& output) {
   const std::filesystem::file_status status = std::filesystem::status(output, ignored);
   const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
   if (special || extension == ".npz" || extension == ".npy") return {};
-  return fail("outputs are written as .npz or .npy")
+  return fail(Code::NotRepresentable, "outputs are written as .npz or .npy")
       .inFile(output.string())
       .withRemedy("name it so (statistics as JSON go where --json says)");
 }
@@ -199,7 +204,8 @@ Status checkArraysOutput(const std::filesystem::path& output) {
 Result<std::string> arraysFile(const std::filesystem::path& output, const NamedTensors& arrays) {
   if (output.extension() != ".npy") return formatNpz(arrays);
   if (arrays.size() != 1) {
-    return fail("a .npy file holds one array, the program has {} outputs", arrays.size())
+    return fail(Code::NotRepresentable, "a .npy file holds one array, the program has {} outputs",
+                arrays.size())
         .inFile(output.string())
         .withRemedy("name it .npz");
   }
@@ -226,7 +232,9 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
                         : options.profile           ? "--etdump"
                                                     : nullptr;
     if (given != nullptr)
-      return fail("is for .pte and .bpte programs only").at(given).withRemedy("leave it out");
+      return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
+          .at(given)
+          .withRemedy("leave it out");
   }
   switch (kind) {
     case FileKind::Program:
@@ -244,13 +252,13 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   }
   const std::string name = options.file.string();
   if (kind == FileKind::Archive) {
-    return fail("is a network, not a program")
+    return fail(Code::WrongKind, "is a network, not a program")
         .inFile(name)
         .withRemedy(fmt::format("compile it first: carina compile {} -o {} --target {} --calibrate DATA.npz",
                                 name, std::filesystem::path(options.file).replace_extension(".pte").string(),
                                 options.target.empty() ? "TARGET" : options.target));
   }
-  return fail("a {} cannot be run", fileKindName(kind))
+  return fail(Code::WrongKind, "a {} cannot be run", fileKindName(kind))
       .inFile(name)
       .withRemedy(
           "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs, "

@@ -66,7 +66,7 @@ class Tracer {
   Result<StreamTrace> run(std::span<const ByteSpan> inputs) {
     const auto& arena = stream_.memory.regions[1];
     if (!arena || stream_.outputs.empty())
-      return fail("does not say where its inputs and outputs lie").at(stream_.name);
+      return fail(Code::UnsupportedProgram, "does not say where its inputs and outputs lie").at(stream_.name);
     CARINA_TRY(const npu::Machine machine,
                device::machineFor({std::string(stream_.target->name), stream_.systemConfig,
                                    stream_.memoryMode, false, stream_.memories}));
@@ -95,7 +95,8 @@ class Tracer {
  private:
   Status place(std::span<const ByteSpan> inputs) {
     if (inputs.size() != stream_.inputs.size())
-      return fail("takes {} inputs, {} are given", stream_.inputs.size(), inputs.size()).at(stream_.name);
+      return fail(Code::InputMismatch, "takes {} inputs, {} are given", stream_.inputs.size(), inputs.size())
+          .at(stream_.name);
     const auto fits = [&](const pte::BlobIo& io) {
       return io.region == 1 && io.offset >= 0 && io.bytes() >= 0 &&
              static_cast<uint64_t>(io.offset) <= arena_.size() &&
@@ -103,15 +104,18 @@ class Tracer {
     };
     for (size_t i = 0; i < inputs.size(); ++i) {
       const pte::BlobIo& io = stream_.inputs[i];
-      if (!fits(io)) return fail("input {} lies outside the scratch region", i).at(stream_.name);
+      if (!fits(io))
+        return fail(Code::UnsupportedProgram, "input {} lies outside the scratch region", i).at(stream_.name);
       if (static_cast<int64_t>(inputs[i].size()) != io.bytes())
-        return fail("input {} takes {} bytes, {} are given", i, io.bytes(), inputs[i].size())
+        return fail(Code::InputMismatch, "input {} takes {} bytes, {} are given", i, io.bytes(),
+                    inputs[i].size())
             .at(stream_.name);
       std::copy(inputs[i].begin(), inputs[i].end(), arena_.begin() + io.offset);
     }
     for (size_t i = 0; i < stream_.outputs.size(); ++i) {
       if (!fits(stream_.outputs[i]))
-        return fail("output {} lies outside the scratch region", i).at(stream_.name);
+        return fail(Code::UnsupportedProgram, "output {} lies outside the scratch region", i)
+            .at(stream_.name);
     }
     return {};
   }
@@ -133,7 +137,8 @@ class Tracer {
     while (device.running()) {
       const auto at = byOffset.find(device.read32(reg::kQRead));
       device.step();
-      if (device.fault()) return fail("the NPU model stopped: {}", device.fault()->str()).at(stream_.name);
+      if (device.fault())
+        return fail(Code::NpuFault, "the NPU model stopped: {}", device.fault()->str()).at(stream_.name);
       if (at != byOffset.end()) record(at->first, *at->second);
     }
     return {};

@@ -206,7 +206,7 @@ class Verifier {
     result_.cycles = outcome.stats.npuCycles;
     if (result_.samples == 0) result_.findings = findingsOf(outcome.stats);
     if (outcome.stats.delegates.size() != build_.compiled.size())
-      return fail("the program ran another number of NPU parts");
+      return fail(Code::UnsupportedProgram, "the program ran another number of NPU parts");
     for (size_t i = 0; i < build_.compiled.size(); ++i) {
       CARINA_RETURN_IF_ERROR(compareDelegate(i, outcome.stats.delegates[i]));
     }
@@ -392,7 +392,7 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
     return std::move(batch.samples);
   }
   if (!arrays.empty()) {
-    return fail("holds '{}', but no array for a program input", arrays.front().first)
+    return fail(Code::InputMismatch, "holds '{}', but no array for a program input", arrays.front().first)
         .withRemedy(
             "name the arrays in0, in1, ... or calib0, calib1, ... in the order of the program's inputs");
   }
@@ -400,7 +400,8 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
   std::mt19937_64 random(1);
   for (const ir::Value* input : graph.inputs()) {
     if (isFloat(input->dtype())) {
-      return fail("program input '{}' is float: which values it takes is not known", input->name)
+      return fail(Code::InputMismatch, "program input '{}' is float: which values it takes is not known",
+                  input->name)
           .withRemedy("give samples with --input or --calibrate");
     }
     std::uniform_int_distribution<int64_t> values(integerMin(input->dtype()), integerMax(input->dtype()));

@@ -78,7 +78,7 @@ Result<const Board*> findBoard(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += board.name;
   }
-  return fail("there is no platform '{}'", name).withRemedy("known: " + known);
+  return fail(Code::UnknownName, "there is no platform '{}'", name).withRemedy("known: " + known);
 }
 
 }  // namespace carina::platform

@@ -14,7 +14,7 @@ namespace carina::platform {
 
 Result<ConfinedFiles> ConfinedFiles::open(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return fail("{}", std::strerror(errno)).inFile(folder.string());
+  if (descriptor < 0) return fail(Code::CannotRead, "{}", std::strerror(errno)).inFile(folder.string());
   return ConfinedFiles(descriptor);
 }
 

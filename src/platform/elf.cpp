@@ -51,20 +51,22 @@ Status readSegments(const Reader& file, ElfImage& image) {
   const uint32_t table = file.u32(28);
   const uint16_t entrySize = file.u16(42), count = file.u16(44);
   if (count == 0)
-    return fail("it has no program headers: nothing to load").withRemedy("link it to an executable first");
+    return fail(Code::InvalidImage, "it has no program headers: nothing to load")
+        .withRemedy("link it to an executable first");
   if (entrySize < kProgramHeaderSize || !file.has(table, uint64_t{entrySize} * count))
-    return fail("the program headers lie outside the file");
+    return fail(Code::InvalidImage, "the program headers lie outside the file");
   for (uint32_t i = 0; i < count; ++i) {
     const size_t at = table + size_t{entrySize} * i;
     const uint32_t offset = file.u32(at + 4), address = file.u32(at + 12), size = file.u32(at + 16);
     if (file.u32(at) != kLoad || size == 0) continue;
     if (!file.has(offset, size))
-      return fail("its bytes lie outside the file").at(fmt::format("segment {}", i));
+      return fail(Code::InvalidImage, "its bytes lie outside the file").at(fmt::format("segment {}", i));
     if (uint64_t{address} + size > uint64_t{1} << 32)
-      return fail("it runs over the end of the address space").at(fmt::format("segment {}", i));
+      return fail(Code::InvalidImage, "it runs over the end of the address space")
+          .at(fmt::format("segment {}", i));
     image.segments.push_back({address, file.part(offset, size), offset});
   }
-  if (image.segments.empty()) return fail("no segment has anything to load");
+  if (image.segments.empty()) return fail(Code::InvalidImage, "no segment has anything to load");
   return {};
 }
 
@@ -193,12 +195,14 @@ void readSections(const Reader& file, ElfImage& image) {
 
 Result<ElfImage> readElf(ByteSpan bytes) {
   const Reader file(bytes);
-  if (bytes.size() < 4 || std::memcmp(bytes.data(), "\177ELF", 4) != 0) return fail("it is no ELF file");
-  if (bytes.size() < kHeaderSize) return fail("the file is cut off in its header");
+  if (bytes.size() < 4 || std::memcmp(bytes.data(), "\177ELF", 4) != 0)
+    return fail(Code::InvalidImage, "not an ELF file");
+  if (bytes.size() < kHeaderSize) return fail(Code::InvalidImage, "the file is cut off in its header");
   if (bytes[4] != std::byte{1} || bytes[5] != std::byte{1} || file.u16(18) != kArm)
-    return fail("it is no program for 32-bit little-endian Arm")
+    return fail(Code::InvalidImage, "not a program for 32-bit little-endian Arm")
         .withRemedy("build it with arm-none-eabi-gcc -mcpu=cortex-m33");
-  if (file.u16(16) != kExecutable) return fail("it is not an executable").withRemedy("link it first");
+  if (file.u16(16) != kExecutable)
+    return fail(Code::InvalidImage, "not an executable").withRemedy("link it first");
   ElfImage image;
   image.entry = file.u32(24);
   CARINA_RETURN_IF_ERROR(readSegments(file, image));
@@ -236,7 +240,8 @@ Status checkForCortexM(const ArmAttributes& attributes) {
   const uint32_t arch = attributes.cpuArch.value_or(17);
   const bool known = std::find(std::begin(kKnown), std::end(kKnown), arch) != std::end(kKnown);
   if (attributes.profile.value_or('M') != 'M' || !known)
-    return fail("it is built for an architecture that is none of a Cortex-M's (Tag_CPU_arch {}){}", arch,
+    return fail(Code::InvalidImage,
+                "it is built for an architecture that is none of a Cortex-M's (Tag_CPU_arch {}){}", arch,
                 built)
         .withRemedy("build it with -mcpu=cortex-m33, cortex-m55 or cortex-m85");
   return {};

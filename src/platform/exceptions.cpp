@@ -92,7 +92,8 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
 Status Exceptions::reset() {
   const uint32_t table = system_.vectorTable(kSecure);
   const auto stack = bus_.load32(table), start = bus_.load32(table + 4);
-  if (!stack || !start) return fail("there is no memory for a vector table at 0x{:08x}", table);
+  if (!stack || !start)
+    return fail(Code::GuestFault, "there is no memory for a vector table at 0x{:08x}", table);
   State& s = core_.state;
   s = {};
   s.r[13] = *stack & ~3u;
@@ -143,10 +144,12 @@ Status Exceptions::enter(uint32_t exception) {
   const uint32_t table = system_.vectorTable(target);
   const auto vector = bus_.load32(table + 4 * numberOf(exception));
   if (!stored)
-    return fail("the frame of {} does not fit the stack at 0x{:08x}", exceptionName(exception), s.r[13])
+    return fail(Code::GuestFault, "the frame of {} does not fit the stack at 0x{:08x}",
+                exceptionName(exception), s.r[13])
         .at(fmt::format("pc 0x{:08x}", s.pc));
   if (!vector || *vector == 0)
-    return fail("no handler for {} in the vector table at 0x{:08x}", exceptionName(exception), table)
+    return fail(Code::GuestFault, "no handler for {} in the vector table at 0x{:08x}",
+                exceptionName(exception), table)
         .at(fmt::format("pc 0x{:08x}", s.pc));
 
   s.r[13] = stack;
@@ -213,7 +216,8 @@ Status Exceptions::leave(uint32_t value) {
   const uint32_t size = (fp ? kFpFrame : kBasicFrame) + (allFp ? kAdditionalFpFrame : 0);
   const uint32_t callee = calleeToo ? kCalleeFrame : 0;
   if (bus_.find(frame, callee + size) == nullptr)
-    return fail("return from {} to a stack at 0x{:08x}, where no memory is", exceptionName(exception), frame);
+    return fail(Code::GuestFault, "return from {} to a stack at 0x{:08x}, where no memory is",
+                exceptionName(exception), frame);
   const auto word = [&](uint32_t offset) { return *bus_.load32(frame + offset); };
   if (calleeToo && word(0) != (kSignature | (fp ? 0 : 1))) {
     handlerControl = before;
@@ -282,7 +286,7 @@ Status Exceptions::raise(const CpuFault& fault) {
     exception = kHardFault;
   }
   if (interrupts_.groupPriority(exception) >= now) {
-    return fail("{}, while {} is handled: the core locks up", fault.what,
+    return fail(Code::GuestFault, "{}, while {} is handled: the core locks up", fault.what,
                 interrupts_.active().empty() ? "a fault" : exceptionName(interrupts_.active().back()))
         .at(fmt::format("pc 0x{:08x}", core_.state.pc));
   }

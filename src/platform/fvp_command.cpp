@@ -71,7 +71,7 @@ class Parser {
         if (const size_t equals = argument.find('=');
             argument.rfind("--", 0) == 0 && equals != std::string::npos)
           return argument.substr(equals + 1);
-        if (i + 1 == arguments.size()) return fail("a value is missing").at(argument);
+        if (i + 1 == arguments.size()) return fail(Code::BadOption, "a value is missing").at(argument);
         return arguments[++i];
       };
       const std::string name =
@@ -88,7 +88,7 @@ class Parser {
       } else if (name == "--timelimit") {
         CARINA_TRY(const std::string text, value());
         const auto seconds = secondsOf(text);
-        if (!seconds) return fail("'{}' is no number of seconds", text).at(name);
+        if (!seconds) return fail(Code::BadOption, "'{}' is not a number of seconds", text).at(name);
         command_.options.secondsLimit = *seconds;
       } else if (name == "--stat") {
         command_.statistics = true;
@@ -103,7 +103,7 @@ class Parser {
         command_.image = argument;
       }
     }
-    if (command_.image.empty()) return fail("no image is given").withRemedy("-a APP.elf");
+    if (command_.image.empty()) return fail(Code::BadOption, "no image was given").withRemedy("-a APP.elf");
     return {};
   }
 
@@ -121,7 +121,9 @@ class Parser {
     const size_t at = entry.rfind('@');
     const auto address = at == std::string::npos ? std::nullopt : numberOf<uint32_t>(entry.substr(at + 1));
     if (!address)
-      return fail("'{}' does not say where to load it", text).at("--data").withRemedy("FILE@0xADDRESS");
+      return fail(Code::BadOption, "'{}' does not say where to load it", text)
+          .at("--data")
+          .withRemedy("FILE@0xADDRESS");
     command_.options.data.push_back({entry.substr(0, at), *address});
     return {};
   }
@@ -145,7 +147,8 @@ class Parser {
 
   Status parameter(const std::string& text) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos) return fail("'{}' is no name=value", text).at("-C");
+    if (equals == std::string::npos)
+      return fail(Code::BadOption, "'{}' is not of the form name=value", text).at("-C");
     const std::string name = text.substr(0, equals),
                       value = unquoted(std::string_view(text).substr(equals + 1));
     Options& options = command_.options;
@@ -156,7 +159,7 @@ class Parser {
     const bool on = value == "1" || value == "true";
     if (is("ethosu.num_macs")) {
       macs_ = numberOf<int>(value).value_or(-1);
-      if (macs_ <= 0) return fail("'{}' is no number of MACs", value).at(name);
+      if (macs_ <= 0) return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
     } else if (is("ethosu.extra_args")) {
       npuArguments(name, value);
     } else if (is("uart0.out_file")) {
@@ -175,7 +178,7 @@ class Parser {
       options.commandLine = value;
     } else if (is("cpu0.INITSVTOR") || is("INITSVTOR_RST")) {
       options.vectorTable = numberOf<uint32_t>(value);
-      if (!options.vectorTable) return fail("'{}' is no address", value).at(name);
+      if (!options.vectorTable) return fail(Code::BadOption, "'{}' is not an address", value).at(name);
     } else if (!isIgnored(name)) {
       command_.unknown.push_back(name);
     }

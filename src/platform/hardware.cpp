@@ -26,10 +26,11 @@ std::string targetFor(const Board& board, int macs) {
 
 Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note) {
   if (choice.platform.empty() && !note)
-    return fail("the image does not say which board it is for")
+    return fail(Code::BadOption, "the image does not say which board it is for")
         .withRemedy("--platform corstone-300 or corstone-320");
   if (note && !choice.platform.empty() && choice.platform != note->platform)
-    return fail("the image was built for {}", note->platform).withRemedy("--platform " + note->platform);
+    return fail(Code::OtherNpu, "the image was built for {}", note->platform)
+        .withRemedy("--platform " + note->platform);
   Hardware hardware;
   CARINA_TRY(hardware.board, findBoard(choice.platform.empty() ? note->platform : choice.platform));
   const Board& board = *hardware.board;
@@ -39,7 +40,7 @@ Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optiona
   if (name.empty()) name = note->target;
   CARINA_TRY(const npu::Target* target, npu::findTarget(name));
   if (!carries(board, target->family)) {
-    return fail("{} has no {}", board.name, npu::familyName(target->family))
+    return fail(Code::UnknownName, "{} has no {}", board.name, npu::familyName(target->family))
         .withRemedy("Ethos-U55 and U65 are on corstone-300, Ethos-U85 is on corstone-320");
   }
   // The image's memory system counts as long as the NPU is of its family.

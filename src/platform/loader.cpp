@@ -11,8 +11,8 @@ Status loadImage(const ElfImage& image, const Bus& bus) {
   for (const ElfSegment& segment : image.segments) {
     std::byte* to = bus.find(segment.address, segment.bytes.size());
     if (to == nullptr) {
-      return fail("{} bytes at 0x{:08x}: the board has no memory there, or not as much", segment.bytes.size(),
-                  segment.address)
+      return fail(Code::InvalidImage, "{} bytes at 0x{:08x}: the board has no memory there, or not as much",
+                  segment.bytes.size(), segment.address)
           .withRemedy("the linker script is for another board");
     }
     std::copy(segment.bytes.begin(), segment.bytes.end(), to);
@@ -24,7 +24,8 @@ Status loadData(const std::filesystem::path& file, uint32_t address, const Bus& 
   CARINA_TRY(const auto mapped, MappedFile::open(file));
   std::byte* to = bus.find(address, mapped->bytes().size());
   if (to == nullptr)
-    return fail("{} bytes do not fit the board's memory at 0x{:08x}", mapped->bytes().size(), address)
+    return fail(Code::InvalidImage, "{} bytes do not fit the board's memory at 0x{:08x}",
+                mapped->bytes().size(), address)
         .inFile(file.string())
         .withRemedy("give another address: --data FILE@0xADDRESS");
   std::copy(mapped->bytes().begin(), mapped->bytes().end(), to);
@@ -38,7 +39,7 @@ Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, cons
   };
   if (chosen) {
     if ((entryOf(*chosen) & 1) == 0)
-      return fail("there is no vector table at 0x{:08x}", *chosen)
+      return fail(Code::InvalidImage, "there is no vector table at 0x{:08x}", *chosen)
           .withRemedy("its second word is the address of the first instruction, plus 1");
     return *chosen;
   }
@@ -51,7 +52,7 @@ Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, cons
   }
   // The reset vector need not be the entry point: the board's own place, if something is there.
   if ((entryOf(board.vectorTable) & 1) != 0) return board.vectorTable;
-  return fail("no vector table leads to the entry point 0x{:08x}", image.entry)
+  return fail(Code::InvalidImage, "no vector table leads to the entry point 0x{:08x}", image.entry)
       .withRemedy("say where it is with --vector-table ADDRESS");
 }
 

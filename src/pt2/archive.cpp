@@ -25,7 +25,8 @@ Status expectText(const Archive& archive, const std::string& path, std::string_v
   if (!member) return {};
   CARINA_TRY(const ZipArchive::Contents contents, archive.read(*member));
   if (asText(contents.bytes) != expected) {
-    return fail("{} is '{}', only '{}' can be read", what, asText(contents.bytes).substr(0, 20), expected);
+    return fail(Code::UnknownVersion, "{} is '{}', only '{}' can be read", what,
+                asText(contents.bytes).substr(0, 20), expected);
   }
   return {};
 }
@@ -45,7 +46,7 @@ Result<Archive> Archive::open(ByteSpan bytes, std::shared_ptr<const void> owner)
 }
 
 Status Archive::recognise() {
-  if (zip_.members().empty()) return fail("is an empty archive").withRemedy(kSave);
+  if (zip_.members().empty()) return fail(Code::Damaged, "is an empty archive").withRemedy(kSave);
   const std::string& first = zip_.members().front().name;
   const std::string root = first.substr(0, first.find('/') + 1);
   if (!root.empty() && zip_.find(root + "archive_format")) return recogniseFolder(root);
@@ -55,17 +56,18 @@ Status Archive::recognise() {
     return {};
   }
   if (!root.empty() && (zip_.find(root + "data.pkl") || zip_.find(root + "constants.pkl"))) {
-    return fail("was written by torch.save() or torch.jit.save(); it holds no exported program")
+    return fail(Code::WrongKind,
+                "was written by torch.save() or torch.jit.save(); it holds no exported program")
         .withRemedy(kSave);
   }
-  return fail("is a zip archive, but holds no exported program").withRemedy(kSave);
+  return fail(Code::WrongKind, "is a zip archive, but holds no exported program").withRemedy(kSave);
 }
 
 Status Archive::recogniseFolder(const std::string& root) {
   root_ = root;
   for (const ZipArchive::Member& member : zip_.members()) {
     if (!hasPrefix(member.name, root))
-      return fail("member '{}' is outside the archive's folder '{}'", member.name, root);
+      return fail(Code::Damaged, "member '{}' is outside the archive's folder '{}'", member.name, root);
     const std::string_view path = std::string_view(member.name).substr(root.size());
     constexpr std::string_view kFolder = "models/", kEnding = ".json";
     if (hasPrefix(path, kFolder) && hasSuffix(path, kEnding) &&
@@ -77,7 +79,8 @@ Status Archive::recogniseFolder(const std::string& root) {
   CARINA_RETURN_IF_ERROR(expectText(*this, "archive_version", "0", "the archive's version"));
   CARINA_RETURN_IF_ERROR(expectText(*this, "byteorder", "little", "the weights' byte order"));
   if (models_.empty()) {
-    return fail("is a PT2 archive without a graph (compiled by AOTInductor?)").withRemedy(kSave);
+    return fail(Code::WrongKind, "is a PT2 archive without a graph (compiled by AOTInductor?)")
+        .withRemedy(kSave);
   }
   const bool pickled = std::any_of(models_.begin(), models_.end(), [&](const std::string& model) {
     return find("data/weights/" + model + ".pt") || find("data/constants/" + model + ".pt");
@@ -94,17 +97,19 @@ Result<std::string> Archive::chooseModel(const std::string& wanted) const {
   for (const std::string& model : models_) list += (list.empty() ? "'" : ", '") + model + "'";
   if (!wanted.empty()) {
     if (has(wanted)) return wanted;
-    return fail("holds no program named '{}'", wanted).withRemedy(fmt::format("It holds {}.", list));
+    return fail(Code::UnknownName, "holds no program named '{}'", wanted)
+        .withRemedy(fmt::format("It holds {}.", list));
   }
   if (models_.size() == 1) return models_[0];
   if (has("model")) return std::string("model");
-  return fail("holds {} programs: {}", models_.size(), list).withRemedy("Choose one with --program NAME.");
+  return fail(Code::UnknownName, "holds {} programs: {}", models_.size(), list)
+      .withRemedy("Choose one with --program NAME.");
 }
 
 Result<JsonText> Archive::readJson(const ZipArchive::Member& member) const {
   if (!json_->take(member.size)) {
-    return fail("'{}' is a text of {} bytes, more than an archive of {} bytes may hold", member.name,
-                member.size, fileBytes_)
+    return fail(Code::Excessive, "'{}' is a text of {} bytes, more than an archive of {} bytes may hold",
+                member.name, member.size, fileBytes_)
         .withRemedy(
             "Write the archive again with members that are stored, not compressed, as torch.export.save "
             "does.");
@@ -117,7 +122,7 @@ Result<JsonText> Archive::graph(const std::string& model) const {
   const std::string path =
       container_ == Container::FlatZip ? std::string(kFlatGraph) : "models/" + model + ".json";
   const ZipArchive::Member* member = find(path);
-  if (!member) return fail("the archive has no '{}'", path);
+  if (!member) return fail(Code::Damaged, "the archive has no '{}'", path);
   return readJson(*member);
 }
 

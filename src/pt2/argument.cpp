@@ -13,7 +13,7 @@ using Tag = Argument::Tag;
 Result<std::string> tensorName(JsonValue value) {
   CARINA_TRY(const JsonObject object, JsonObject::of(value, "a tensor argument"));
   CARINA_TRY(std::string name, object.getName("name"));
-  if (name.empty()) return fail("a tensor argument has an empty name");
+  if (name.empty()) return fail(Code::Damaged, "a tensor argument has an empty name");
   return name;
 }
 
@@ -36,7 +36,7 @@ Status readOptionalTensors(JsonValue value, Argument& argument) {
       CARINA_TRY(std::string name, tensorName(entry.value));
       argument.names.push_back(std::move(name));
     } else {
-      return fail("an optional tensor has the unknown tag '{}'", entry.tag);
+      return fail(Code::UnknownVersion, "an optional tensor has the unknown tag '{}'", entry.tag);
     }
   }
   return {};
@@ -72,7 +72,7 @@ Status readSymbol(JsonValue value, Argument& argument) {
     CARINA_TRY(const bool flag, jsonBool(entry.value, "a symbolic number"));
     argument.ints.push_back(flag ? 1 : 0);
   } else {
-    return fail("a symbolic number has the unknown tag '{}'", entry.tag);
+    return fail(Code::UnknownVersion, "a symbolic number has the unknown tag '{}'", entry.tag);
   }
   return {};
 }
@@ -110,7 +110,7 @@ Status fill(std::string_view tag, JsonValue value, Argument& argument) {
   if (tag == "as_optional_tensor") {
     CARINA_TRY(const JsonTagged entry, jsonTagged(value, "an optional tensor"));
     if (entry.tag != "as_none" && entry.tag != "as_tensor")
-      return fail("an optional tensor has the unknown tag '{}'", entry.tag);
+      return fail(Code::UnknownVersion, "an optional tensor has the unknown tag '{}'", entry.tag);
     return fill(entry.tag, entry.value, argument);
   }
   if (tag == "as_int" || tag == "as_scalar_type") {
@@ -156,7 +156,7 @@ Status fill(std::string_view tag, JsonValue value, Argument& argument) {
   for (std::string_view other : kOthers) {
     if (tag == other) return as(Tag::Other), Status();
   }
-  return fail("an argument has the unknown tag '{}'", tag)
+  return fail(Code::UnknownVersion, "an argument has the unknown tag '{}'", tag)
       .withRemedy("The file was written by a newer torch; export with torch 2.6 to 2.14.");
 }
 
@@ -193,7 +193,7 @@ Result<Argument> readArgument(JsonValue value) {
   argument.kind = tagged.tag;
   CARINA_RETURN_IF_ERROR(fill(tagged.tag, tagged.value, argument));
   if (!isComplete(argument))
-    return fail("an argument with the tag '{}' has a value of another type", tagged.tag);
+    return fail(Code::Damaged, "an argument with the tag '{}' has a value of another type", tagged.tag);
   return argument;
 }
 

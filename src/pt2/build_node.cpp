@@ -107,7 +107,7 @@ class NodeBuilder {
     def_ = preferNumberOverload(*named, arguments_);
     for (const NamedArgument& argument : arguments_) {
       if (def_->operandIndex(argument.name) < 0 && def_->attributeIndex(argument.name) < 0) {
-        return fail("{} has no argument '{}'", def_->name, argument.name);
+        return fail(Code::InvalidGraph, "{} has no argument '{}'", def_->name, argument.name);
       }
     }
     ir::NodeSpec spec;
@@ -130,14 +130,15 @@ class NodeBuilder {
 
  private:
   Error wrongKind(std::string_view name, const Argument& argument) const {
-    return fail("the argument '{}' of {} cannot take {}", name, def_->name, argument.kind);
+    return fail(Code::InvalidGraph, "the argument '{}' of {} cannot take {}", name, def_->name,
+                argument.kind);
   }
 
   Result<std::vector<ir::Value*>> operandGroup(const ir::OperandDef& operand) {
     const Argument* argument = findArgument(arguments_, operand.name);
     const bool absent = !argument || argument->tag == Tag::None;
     if (absent && operand.arity == ir::Arity::One)
-      return fail("{} needs the argument '{}'", def_->name, operand.name);
+      return fail(Code::InvalidGraph, "{} needs the argument '{}'", def_->name, operand.name);
     if (absent) return std::vector<ir::Value*>{};
     std::vector<ir::Value*> group;
     if (argument->isNumber() && operand.arity != ir::Arity::Variadic) {
@@ -151,7 +152,8 @@ class NodeBuilder {
     for (const std::string& name : argument->names) {
       if (name.empty()) {
         if (!operand.nullable)
-          return fail("the argument '{}' of {} cannot hold None", operand.name, def_->name);
+          return fail(Code::InvalidGraph, "the argument '{}' of {} cannot hold None", operand.name,
+                      def_->name);
         group.push_back(nullptr);
         continue;
       }
@@ -178,7 +180,7 @@ class NodeBuilder {
     // Where a tensor is placed means nothing here.
     if (attribute.kind == ir::AttributeKind::String) return ir::Attribute(std::string("cpu"));
     if (attribute.kind == ir::AttributeKind::Int) return ir::Attribute(int64_t{0});
-    return fail("{} needs the argument '{}'", def_->name, attribute.name);
+    return fail(Code::InvalidGraph, "{} needs the argument '{}'", def_->name, attribute.name);
   }
 
   Result<ir::Attribute> attributeValue(const ir::AttributeDef& attribute) const {
@@ -186,7 +188,7 @@ class NodeBuilder {
     if (argument && argument->tag == Tag::Ignored) return defaultValue(attribute);
     if (!argument) {
       if (attribute.defaultText.empty())
-        return fail("{} needs the argument '{}'", def_->name, attribute.name);
+        return fail(Code::InvalidGraph, "{} needs the argument '{}'", def_->name, attribute.name);
       return defaultValue(attribute);
     }
     if (argument->tag == Tag::None) {
@@ -258,7 +260,7 @@ class NodeBuilder {
   Status resultTypes(std::vector<ir::Type>& types) const {
     for (const Argument& output : node_.outputs) {
       if (output.tag != Tag::Tensor && output.tag != Tag::Tensors) {
-        return fail("a result of {} is {}, a tensor is needed", def_->name, output.kind);
+        return fail(Code::InvalidGraph, "a result of {} is {}, a tensor is needed", def_->name, output.kind);
       }
       for (const std::string& name : output.names) {
         CARINA_TRY(ir::Type type, recordedType(scope_.document, name));
@@ -277,11 +279,12 @@ class NodeBuilder {
     if (!types.ok()) return std::move(types).error();
     const auto expected = recorded(*created);
     if (types->size() != expected.size())
-      return fail("{} has {} results, {} are recorded", def_->name, types->size(), expected.size());
+      return fail(Code::InvalidGraph, "{} has {} results, {} are recorded", def_->name, types->size(),
+                  expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       if ((*types)[i] != expected[i]) {
-        return fail("result {} of {} is recorded as {}, but its operands give {}", i, def_->name,
-                    ir::typeText(expected[i]), ir::typeText((*types)[i]));
+        return fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands give {}", i,
+                    def_->name, ir::typeText(expected[i]), ir::typeText((*types)[i]));
       }
     }
     return {};
@@ -350,16 +353,17 @@ ir::LocationRef placed(const ir::LocationRef& location, const Scope& scope) {
 
 Result<ir::Value*> findValue(const Scope& scope, const std::string& name) {
   const auto it = scope.values.find(name);
-  if (it == scope.values.end()) return fail("the value '{}' is used before it is defined", name);
+  if (it == scope.values.end())
+    return fail(Code::InvalidGraph, "the value '{}' is used before it is defined", name);
   return it->second;
 }
 
 Result<ir::Type> recordedType(const GraphDocument& document, const std::string& name) {
   const auto it = document.tensors.find(name);
-  if (it == document.tensors.end()) return fail("the tensor '{}' is not described", name);
+  if (it == document.tensors.end()) return fail(Code::InvalidGraph, "the tensor '{}' is not described", name);
   auto type = typeOf(it->second);
   if (!type.ok())
-    return fail("the tensor '{}' {}", name, type.error().message())
+    return fail(Code::InvalidGraph, "the tensor '{}' {}", name, type.error().message())
         .withRemedy(type.error().diagnostics()[0].remedy);
   return type;
 }
@@ -369,7 +373,7 @@ Status buildNode(const NodeDocument& node, Scope& scope) {
   for (const Argument& output : node.outputs) {
     for (const std::string& name : output.names) {
       if (scope.values.contains(name) || !results.insert(name).second)
-        return fail("the value '{}' is defined twice", name);
+        return fail(Code::InvalidGraph, "the value '{}' is defined twice", name);
     }
   }
   return NodeBuilder(node, scope).run();

@@ -18,10 +18,11 @@ Result<SymbolicSize> readSize(JsonValue value) {
     CARINA_TRY(size.value, jsonInt(tagged.value, "a size"));
     return size;
   }
-  if (tagged.tag != "as_expr") return fail("a size has the unknown tag '{}'", tagged.tag);
+  if (tagged.tag != "as_expr")
+    return fail(Code::UnknownVersion, "a size has the unknown tag '{}'", tagged.tag);
   CARINA_TRY(const JsonObject expression, JsonObject::of(tagged.value, "a symbolic size"));
   CARINA_TRY(size.expression, expression.getName("expr_str"));
-  if (size.expression.empty()) return fail("a symbolic size has an empty expression");
+  if (size.expression.empty()) return fail(Code::Damaged, "a symbolic size has an empty expression");
   if (const auto hint = expression.find("hint")) {
     CARINA_TRY(const JsonTagged number, jsonTagged(*hint, "the hint of a symbolic size"));
     int64_t known = 0;
@@ -37,7 +38,7 @@ Result<std::vector<SymbolicSize>> readSizes(const JsonObject& meta, std::string_
     CARINA_TRY(SymbolicSize size, readSize(item));
     sizes.push_back(std::move(size));
     if (static_cast<int64_t>(sizes.size()) > kMaxRank)
-      return fail("a tensor has more than {} dimensions", kMaxRank);
+      return fail(Code::Excessive, "a tensor has more than {} dimensions", kMaxRank);
   }
   return sizes;
 }
@@ -62,7 +63,7 @@ Result<NodeDocument> readNodeBody(const JsonObject& object, NodeDocument node) {
     CARINA_TRY(const JsonValue value, input.get("arg"));
     CARINA_TRY(argument.value, readArgument(value));
     if (!argument.name.empty() && !names.insert(argument.name).second)
-      return fail("the argument '{}' is given twice", argument.name);
+      return fail(Code::Damaged, "the argument '{}' is given twice", argument.name);
     node.inputs.push_back(std::move(argument));
   }
   CARINA_TRY(node.outputs, readArguments(object, "outputs"));
@@ -135,7 +136,7 @@ Result<InputSpec> readInputSpec(JsonValue value) {
     CARINA_TRY(spec.argument, readArgument(constant));
     return spec;
   }
-  return fail("an input has the unknown specification '{}'", tagged.tag);
+  return fail(Code::UnknownVersion, "an input has the unknown specification '{}'", tagged.tag);
 }
 
 Result<OutputSpec> readOutputSpec(JsonValue value) {
@@ -162,7 +163,7 @@ Result<OutputSpec> readOutputSpec(JsonValue value) {
     if (tagged.tag != tag) continue;
     return readNamed(object, std::move(spec), kind, key);
   }
-  return fail("an output has the unknown specification '{}'", tagged.tag);
+  return fail(Code::UnknownVersion, "an output has the unknown specification '{}'", tagged.tag);
 }
 
 Status readRanges(const JsonObject& root, ProgramDocument& program) {
@@ -190,7 +191,8 @@ Status readVersion(const JsonObject& root, ProgramDocument& program) {
   CARINA_TRY(const int64_t major, schema.getInt("major"));
   CARINA_TRY(const int64_t minor, schema.getInt("minor"));
   if (major != 8) {
-    return fail("has schema version {}.{}; version 8 can be read (torch 2.6 to 2.14)", major, minor)
+    return fail(Code::UnknownVersion, "has schema version {}.{}; version 8 can be read (torch 2.6 to 2.14)",
+                major, minor)
         .withRemedy("Export the model again with torch 2.6 or later.");
   }
   program.schemaMajor = 8;
@@ -252,7 +254,7 @@ Result<ProgramDocument> readProgramDocument(JsonValue value) {
   }
   if (program.inputs.size() != program.graph.inputs.size() ||
       program.outputs.size() != program.graph.outputs.size()) {
-    return fail("the signature describes {} inputs and {} outputs, the graph has {} and {}",
+    return fail(Code::Damaged, "the signature describes {} inputs and {} outputs, the graph has {} and {}",
                 program.inputs.size(), program.outputs.size(), program.graph.inputs.size(),
                 program.graph.outputs.size());
   }

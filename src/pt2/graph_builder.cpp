@@ -64,7 +64,7 @@ class GraphBuilder {
       const Argument& declared = program_.graph.inputs[i];
       if (spec.kind != Kind::Constant && (spec.argument.names != declared.names ||
                                           (spec.argument.tag != declared.tag && spec.kind == Kind::User))) {
-        return fail("input {} of the graph and of its signature differ", i);
+        return fail(Code::InvalidGraph, "input {} of the graph and of its signature differ", i);
       }
       switch (spec.kind) {
         case Kind::Token:
@@ -90,7 +90,8 @@ class GraphBuilder {
   }
 
   Status define(Scope& scope, const std::string& name, ir::Value* value) {
-    if (!scope.values.emplace(name, value).second) return fail("the value '{}' is defined twice", name);
+    if (!scope.values.emplace(name, value).second)
+      return fail(Code::InvalidGraph, "the value '{}' is defined twice", name);
     return {};
   }
 
@@ -121,8 +122,8 @@ class GraphBuilder {
       CARINA_TRY(state.value, constantFor(stored, spec.target, name));
       CARINA_TRY(const ir::Type type, recordedType(program_.graph, name));
       if (state.value->type != type) {
-        return fail("is {} in the archive, but {} in the graph", ir::typeText(state.value->type),
-                    ir::typeText(type));
+        return fail(Code::InvalidGraph, "is {} in the archive, but {} in the graph",
+                    ir::typeText(state.value->type), ir::typeText(type));
       }
       CARINA_RETURN_IF_ERROR(define(scope, name, state.value));
     }
@@ -187,28 +188,30 @@ class GraphBuilder {
   Status inlineRegion(const NodeDocument& node, Scope& scope, int depth) {
     const auto graphAt = std::find_if(node.inputs.begin(), node.inputs.end(),
                                       [](const NamedArgument& a) { return a.value.tag == Tag::Graph; });
-    if (graphAt == node.inputs.end()) return fail("{} has no subgraph", node.target);
+    if (graphAt == node.inputs.end()) return fail(Code::InvalidGraph, "{} has no subgraph", node.target);
     const GraphDocument& region = *graphAt->value.graph;
     Scope inner{region,    scope.graph, scope.names, {}, scope.autocast || isAutocastRegion(node.target),
                 scope.path};
     const size_t given = static_cast<size_t>(node.inputs.end() - graphAt) - 1;
     if (given != region.inputs.size())
-      return fail("a subgraph with {} inputs is given {}", region.inputs.size(), given);
+      return fail(Code::InvalidGraph, "a subgraph with {} inputs is given {}", region.inputs.size(), given);
     for (size_t i = 0; i < given; ++i) {
       const Argument& outside = (graphAt + 1 + static_cast<std::ptrdiff_t>(i))->value;
       const Argument& inside = region.inputs[i];
       if (outside.tag != Tag::Tensor || inside.tag != Tag::Tensor)
-        return fail("a subgraph takes something else than tensors");
+        return fail(Code::InvalidGraph, "a subgraph takes something else than tensors");
       CARINA_TRY(ir::Value * value, findValue(scope, outside.names[0]));
       CARINA_TRY(const ir::Type type, recordedType(region, inside.names[0]));
       if (type != value->type) {
-        return fail("a subgraph takes {} but is given {}", ir::typeText(type), ir::typeText(value->type));
+        return fail(Code::InvalidGraph, "a subgraph takes {} but is given {}", ir::typeText(type),
+                    ir::typeText(value->type));
       }
       CARINA_RETURN_IF_ERROR(define(inner, inside.names[0], value));
     }
     CARINA_RETURN_IF_ERROR(nodes(inner, depth + 1));
     if (node.outputs.size() != region.outputs.size()) {
-      return fail("a subgraph with {} outputs gives {}", region.outputs.size(), node.outputs.size());
+      return fail(Code::InvalidGraph, "a subgraph with {} outputs gives {}", region.outputs.size(),
+                  node.outputs.size());
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].tag != Tag::Tensor || region.outputs[i].tag != Tag::Tensor) continue;
@@ -232,7 +235,8 @@ class GraphBuilder {
     const auto given = [&](size_t i) -> const Argument& { return node.inputs[i].value; };
     const bool fits = node.inputs.size() == 4 && given(firstGraph).tag == Tag::Graph &&
                       given(firstGraph + 1).tag == Tag::Graph;
-    if (!fits) return fail("{} is given other arguments than torch.export writes", node.target);
+    if (!fits)
+      return fail(Code::InvalidGraph, "{} is given other arguments than torch.export writes", node.target);
     ir::NodeSpec spec;
     spec.def = loop ? &aten::whileLoopDef() : &aten::condDef();
     spec.location = placed(node.location, scope);
@@ -246,7 +250,8 @@ class GraphBuilder {
     CARINA_TRY(auto rest, valuesOf(given(3), scope));
     spec.operands.push_back(std::move(rest));
     for (const Argument& output : node.outputs) {
-      if (output.tag != Tag::Tensor) return fail("a result of {} is no tensor", node.target);
+      if (output.tag != Tag::Tensor)
+        return fail(Code::InvalidGraph, "a result of {} is no tensor", node.target);
       CARINA_TRY(ir::Type type, recordedType(scope.document, output.names[0]));
       spec.types.push_back(std::move(type));
     }
@@ -269,13 +274,14 @@ class GraphBuilder {
       return scope.graph.addConstant(convert(Tensor::scalar(argument.ints[0]), DType::Bool),
                                      names_.claim(node.name + "_pred"));
     if ((argument.tag != Tag::Tensor && argument.tag != Tag::Symbolic) || argument.names.size() != 1)
-      return fail("the predicate is {}, a tensor is needed", argument.kind);
+      return fail(Code::InvalidGraph, "the predicate is {}, a tensor is needed", argument.kind);
     return findValue(scope, argument.names[0]);
   }
 
   static Result<std::vector<ir::Value*>> valuesOf(const Argument& argument, const Scope& scope) {
     const bool none = argument.tag == Tag::None || (argument.tag == Tag::Ints && argument.ints.empty());
-    if (argument.tag != Tag::Tensors && !none) return fail("tensors are needed, not {}", argument.kind);
+    if (argument.tag != Tag::Tensors && !none)
+      return fail(Code::InvalidGraph, "tensors are needed, not {}", argument.kind);
     std::vector<ir::Value*> values;
     for (const std::string& name : argument.names) {
       CARINA_TRY(ir::Value* const value, findValue(scope, name));
@@ -292,7 +298,8 @@ class GraphBuilder {
                 names_,           {},
                 outside.autocast, outside.path + node.name + "." + argument.names[0] + "."};
     for (const Argument& input : document.inputs) {
-      if (input.tag != Tag::Tensor) return fail("{} takes something else than tensors", graph.name);
+      if (input.tag != Tag::Tensor)
+        return fail(Code::InvalidGraph, "{} takes something else than tensors", graph.name);
       const std::string& name = input.names[0];
       CARINA_TRY(ir::Type type, recordedType(document, name));
       CARINA_RETURN_IF_ERROR(define(scope, name, graph.addInput(std::move(type), names_.claim(name))));
@@ -301,7 +308,8 @@ class GraphBuilder {
     std::vector<ir::Value*> outputs;
     for (const Argument& output : document.outputs) {
       const bool value = output.tag == Tag::Tensor || output.tag == Tag::Symbolic;
-      if (!value || output.names.size() != 1) return fail("{} gives {}", graph.name, output.kind);
+      if (!value || output.names.size() != 1)
+        return fail(Code::InvalidGraph, "{} gives {}", graph.name, output.kind);
       CARINA_TRY(ir::Value* const result, findValue(scope, output.names[0]));
       outputs.push_back(result);
     }
@@ -318,7 +326,7 @@ class GraphBuilder {
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       const OutputSpec& spec = program_.outputs[i];
       if (spec.argument.names != program_.graph.outputs[i].names)
-        return fail("output {} of the graph and of its signature differ", i);
+        return fail(Code::InvalidGraph, "output {} of the graph and of its signature differ", i);
       switch (spec.kind) {
         case Kind::User: {
           if (spec.argument.tag != Tag::Tensor) {
@@ -355,12 +363,13 @@ class GraphBuilder {
       const auto it = std::find_if(built_.state.begin(), built_.state.end(),
                                    [&](const StateTensor& s) { return s.name == spec.target; });
       if (it == built_.state.end() || !it->value)
-        return fail("the signature writes '{}', which the program does not have", spec.target);
+        return fail(Code::InvalidGraph, "the signature writes '{}', which the program does not have",
+                    spec.target);
       target = it->value;
     }
     if (value->type != target->type) {
-      return fail("'{}' is {}, but {} is written to it", spec.target, ir::typeText(target->type),
-                  ir::typeText(value->type));
+      return fail(Code::InvalidGraph, "'{}' is {}, but {} is written to it", spec.target,
+                  ir::typeText(target->type), ir::typeText(value->type));
     }
     built_.writes.push_back({target, value});
     return {};

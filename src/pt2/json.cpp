@@ -63,7 +63,7 @@ Status checkDuplicates(JsonValue value) {
         fresh = many.insert(key).second;
       }
       ++count;
-      if (!fresh) return fail("the JSON text names the key '{}' twice in one object", key);
+      if (!fresh) return fail(Code::Damaged, "the JSON text names the key '{}' twice in one object", key);
       CARINA_RETURN_IF_ERROR(checkDuplicates(item));
     }
   }
@@ -71,7 +71,7 @@ Status checkDuplicates(JsonValue value) {
 }
 
 Error wrongType(std::string_view what, std::string_view wanted) {
-  return fail("{} is not {}", what, wanted);
+  return fail(Code::Damaged, "{} is not {}", what, wanted);
 }
 
 }  // namespace
@@ -83,13 +83,13 @@ Result<JsonText> JsonText::parse(std::string_view text) {
   const simdjson::padded_string padded =
       mayHoldNonFinite(text) ? simdjson::padded_string(quoteNonFinite(text)) : simdjson::padded_string(text);
   if (result.parser_->allocate(std::max<size_t>(padded.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
-    return fail("the JSON text of {} bytes is too large", text.size());
+    return fail(Code::Excessive, "the JSON text of {} bytes is too large", text.size());
   }
   const auto parsed = result.parser_->parse(padded).get(result.root_);
   if (parsed == simdjson::DEPTH_ERROR)
-    return fail("the JSON text is nested more than {} levels deep", kMaxDepth);
+    return fail(Code::Excessive, "the JSON text is nested more than {} levels deep", kMaxDepth);
   if (parsed != simdjson::SUCCESS)
-    return fail("the JSON text is malformed: {}", simdjson::error_message(parsed));
+    return fail(Code::Damaged, "the JSON text is malformed: {}", simdjson::error_message(parsed));
   CARINA_RETURN_IF_ERROR(checkDuplicates(result.root_));
   return result;
 }
@@ -138,7 +138,8 @@ Result<JsonObject> JsonObject::of(JsonValue value, std::string_view what) {
 
 Result<JsonValue> JsonObject::get(std::string_view key) const {
   JsonValue value;
-  if (object_.at_key(key).get(value) != simdjson::SUCCESS) return fail("{} has no '{}'", what_, key);
+  if (object_.at_key(key).get(value) != simdjson::SUCCESS)
+    return fail(Code::Damaged, "{} has no '{}'", what_, key);
   return value;
 }
 
@@ -162,7 +163,8 @@ Result<std::string> JsonObject::getName(std::string_view key) const {
   constexpr size_t kMaxName = 4096;
   CARINA_TRY(const JsonValue value, get(key));
   CARINA_TRY(const std::string_view text, jsonString(value, fmt::format("'{}' of {}", key, what_)));
-  if (text.size() > kMaxName) return fail("'{}' of {} is longer than {} bytes", key, what_, kMaxName);
+  if (text.size() > kMaxName)
+    return fail(Code::Excessive, "'{}' of {} is longer than {} bytes", key, what_, kMaxName);
   return std::string(text);
 }
 
@@ -179,7 +181,7 @@ Result<JsonObject> JsonObject::getObject(std::string_view key) const {
 Result<JsonTagged> jsonTagged(JsonValue value, std::string_view what) {
   simdjson::dom::object object;
   if (value.get_object().get(object) != simdjson::SUCCESS || object.size() != 1) {
-    return fail("{} is not an object with exactly one key", what);
+    return fail(Code::Damaged, "{} is not an object with exactly one key", what);
   }
   const auto entry = *object.begin();
   return JsonTagged{entry.key, entry.value};

@@ -50,11 +50,13 @@ class NumberBuilder {
 
   Status run() {
     if (node_.outputs.size() != 1 || node_.outputs[0].names.size() != 1)
-      return fail("{} gives {} results, one number is expected", node_.target, node_.outputs.size());
+      return fail(Code::InvalidGraph, "{} gives {} results, one number is expected", node_.target,
+                  node_.outputs.size());
     const std::string& name = node_.outputs[0].names[0];
     CARINA_TRY(ir::Value* const value, isItem(node_.target) ? item() : computed());
     value->name = scope_.names.claim(name);
-    if (!scope_.values.emplace(name, value).second) return fail("the value '{}' is defined twice", name);
+    if (!scope_.values.emplace(name, value).second)
+      return fail(Code::InvalidGraph, "the value '{}' is defined twice", name);
     return {};
   }
 
@@ -65,7 +67,8 @@ class NumberBuilder {
     spec.def = aten::findOperator(op);
     CARINA_CHECK(spec.def, "the table has the operators of numbers");
     if (operands.size() != spec.def->operands.size())
-      return fail("{} takes {} operands, got {}", node_.target, spec.def->operands.size(), operands.size());
+      return fail(Code::InvalidGraph, "{} takes {} operands, got {}", node_.target, spec.def->operands.size(),
+                  operands.size());
     for (ir::Value* operand : operands) spec.operands.push_back({operand});
     spec.attributes = std::move(attributes);
     spec.location = placed(node_.location, scope_);
@@ -75,11 +78,12 @@ class NumberBuilder {
 
   Result<ir::Value*> item() {
     if (node_.inputs.size() != 1 || node_.inputs[0].value.tag != Tag::Tensor)
-      return fail("item() takes one tensor");
+      return fail(Code::UnsupportedForm, "item() takes one tensor");
     CARINA_TRY(ir::Value * value, findValue(scope_, node_.inputs[0].value.names[0]));
-    if (value->numElements() != 1) return fail("item() of a tensor of shape {}", shapeText(value->shape()));
+    if (value->numElements() != 1)
+      return fail(Code::UnsupportedForm, "item() of a tensor of shape {}", shapeText(value->shape()));
     if (isFloat(value->dtype())) {
-      return fail("item() of a real number decides what runs")
+      return fail(Code::UnsupportedForm, "item() of a real number decides what runs")
           .withRemedy("Compare the tensor itself: torch.cond(x.sum() > 0, ...) takes its result.");
     }
     if (value->dtype() != DType::Bool && value->dtype() != DType::Int64) {
@@ -101,13 +105,13 @@ class NumberBuilder {
         continue;
       }
       if (argument.tag != Tag::Symbolic || argument.names.size() != 1)
-        return fail("{} of {} is not supported", node_.target, argument.kind);
+        return fail(Code::UnsupportedForm, "{} of {} is not supported", node_.target, argument.kind);
       CARINA_TRY(ir::Value* const value, findValue(scope_, argument.names[0]));
       values.push_back(value);
     }
     if (constants.empty()) return create(rule.tensors, std::move(values));
     if (constants.size() != 1 || values.size() != 1 || rule.scalar.empty())
-      return fail("{} of a constant is not supported", node_.target);
+      return fail(Code::UnsupportedForm, "{} of a constant is not supported", node_.target);
     return create(constantFirst ? rule.swapped : rule.scalar, std::move(values), {constants[0]});
   }
 

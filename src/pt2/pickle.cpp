@@ -63,15 +63,16 @@ class Reader {
     CARINA_RETURN_IF_ERROR(execute());
     if (stack_.size() != 1) return damaged();
     const auto* dict = std::get_if<Dict>(&values_[stack_[0]]);
-    if (!dict) return fail("the pickle is not a dictionary of tensors").withRemedy(kRemedy);
+    if (!dict) return fail(Code::Damaged, "the pickle is not a dictionary of tensors").withRemedy(kRemedy);
     std::vector<PickledTensor> tensors;
     std::unordered_set<std::string> names;
     for (const auto& [key, value] : dict->items) {
       const auto* name = std::get_if<std::string>(&values_[key]);
       const auto* view = std::get_if<View>(&values_[value]);
       if (!name || !view)
-        return fail("the pickle holds something that is not a named tensor").withRemedy(kRemedy);
-      if (!names.insert(*name).second) return fail("the pickle names '{}' twice", *name);
+        return fail(Code::Damaged, "the pickle holds an entry that is not a named tensor")
+            .withRemedy(kRemedy);
+      if (!names.insert(*name).second) return fail(Code::Damaged, "the pickle names '{}' twice", *name);
       CARINA_RETURN_IF_ERROR(spend(2 * view->tensor->sizes.size()));
       tensors.push_back({*name, *view->tensor});
     }
@@ -90,7 +91,8 @@ class Reader {
   /// Containers may hold each other, and one of them any number of times: depth and work are bounded.
   Status collect(Ref ref, int depth, std::vector<StoredTensor>& tensors) {
     constexpr int kMostDepth = 32;
-    if (depth > kMostDepth) return fail("the pickle nests its containers more than {} deep", kMostDepth);
+    if (depth > kMostDepth)
+      return fail(Code::Excessive, "the pickle nests its containers more than {} deep", kMostDepth);
     CARINA_RETURN_IF_ERROR(spend(1));
     if (const auto* view = as<View>(ref)) {
       CARINA_RETURN_IF_ERROR(spend(2 * view->tensor->sizes.size()));
@@ -108,13 +110,14 @@ class Reader {
     return {};
   }
 
-  Error damaged() const { return fail("the pickle is damaged at byte {}", at_); }
+  Error damaged() const { return fail(Code::Damaged, "the pickle is damaged at byte {}", at_); }
 
   /// For what an opcode copies out of values made before: opcodes are a byte long, and what they name can be
   /// as long as the pickle.
   Status spend(size_t units) {
     if (work_.take(units)) return {};
-    return fail("the pickle of {} bytes repeats its own values too often (at byte {})", program_.size(), at_)
+    return fail(Code::Excessive, "the pickle of {} bytes repeats its own values too often (at byte {})",
+                program_.size(), at_)
         .withRemedy(kRemedy);
   }
 
@@ -192,7 +195,7 @@ class Reader {
       if (opcode == '.') return {};
       CARINA_RETURN_IF_ERROR(step(static_cast<uint8_t>(opcode)));
       if (std::max({values_.size(), stack_.size(), memo_.size()}) > kMaxValues)
-        return fail("the pickle holds more than {} values", kMaxValues);
+        return fail(Code::Excessive, "the pickle holds more than {} values", kMaxValues);
     }
   }
 
@@ -266,14 +269,16 @@ class Reader {
       case 'b':
         return build();
       default:
-        return fail("the pickle uses opcode 0x{:02x}, which dictionaries of tensors do not need", opcode)
+        return fail(Code::UnknownVersion,
+                    "the pickle uses opcode 0x{:02x}, which dictionaries of tensors do not need", opcode)
             .withRemedy(kRemedy);
     }
   }
 
   Status protocol() {
     CARINA_TRY(const uint64_t version, takeUnsigned(1));
-    if (version > 5) return fail("the pickle has protocol {}, which is unknown", version);
+    if (version > 5)
+      return fail(Code::UnknownVersion, "the pickle has protocol {}, which is unknown", version);
     return {};
   }
   Status text() {
@@ -290,7 +295,7 @@ class Reader {
   }
   Status longInteger() {
     CARINA_TRY(const uint64_t size, takeUnsigned(1));
-    if (size > 8) return fail("the pickle holds an integer of {} bytes", size);
+    if (size > 8) return fail(Code::Damaged, "the pickle holds an integer of {} bytes", size);
     CARINA_TRY(uint64_t value, takeUnsigned(size));
     if (size > 0 && size < 8 && (value >> (8 * size - 1)) != 0) value |= ~uint64_t{0} << (8 * size);
     push(static_cast<int64_t>(value));
@@ -310,7 +315,8 @@ class Reader {
     const bool known = std::find(std::begin(kGlobals), std::end(kGlobals), full) != std::end(kGlobals) ||
                        (module == "torch" && (scalarTypeByStorage(name) || scalarTypeByName(name)));
     if (!known)
-      return fail("the pickle calls {}.{}, which is not understood", module, name).withRemedy(kRemedy);
+      return fail(Code::UnknownVersion, "the pickle calls {}.{}, which is not understood", module, name)
+          .withRemedy(kRemedy);
     push(Global{std::move(full)});
     return {};
   }
@@ -354,7 +360,8 @@ class Reader {
   Status build() {
     CARINA_TRY(const Ref state, pop());
     if (stack_.empty() || !as<Dict>(stack_.back()) || !as<Dict>(state)) {
-      return fail("the pickle sets the state of an object that is not understood").withRemedy(kRemedy);
+      return fail(Code::UnknownVersion, "the pickle sets the state of an object that is not understood")
+          .withRemedy(kRemedy);
     }
     return {};
   }
@@ -467,11 +474,11 @@ class Reader {
     if (const auto it = storages_.find(key); it != storages_.end()) return it->second;
     const std::string name = root_ + "data/" + key;
     const ZipArchive::Member* member = zip_.find(name);
-    if (!member) return fail("the storage '{}' is missing", name);
+    if (!member) return fail(Code::Damaged, "the storage '{}' is missing", name);
     CARINA_TRY(ZipArchive::Contents contents, zip_.read(*member));
     const auto expected = checkedMul(storage.elements, storage.type ? storage.type->size : 1);
     if (!expected || static_cast<uint64_t>(*expected) != contents.bytes.size()) {
-      return fail("the storage '{}' has {} bytes, {} elements of {} are announced", name,
+      return fail(Code::Damaged, "the storage '{}' has {} bytes, {} elements of {} are announced", name,
                   contents.bytes.size(), storage.elements, storage.type ? storage.type->name : "bytes");
     }
     storages_.emplace(key, contents);
@@ -501,17 +508,18 @@ Result<Tensors> readTorchSave(ByteSpan bytes, std::shared_ptr<const void> owner,
                               std::shared_ptr<Budget> inflation, Result<Tensors> (Reader::*read)()) {
   if (bytes.empty()) return Tensors{};
   CARINA_TRY(const ZipArchive zip, ZipArchive::open(bytes, std::move(owner), std::move(inflation)));
-  if (zip.members().empty()) return fail("the torch.save() archive is empty");
+  if (zip.members().empty()) return fail(Code::Damaged, "the torch.save() archive is empty");
   const std::string& first = zip.members().front().name;
   const size_t slash = first.find('/');
   const std::string root = slash == std::string::npos ? "" : first.substr(0, slash + 1);
   if (const auto* order = zip.find(root + "byteorder")) {
     CARINA_TRY(const ZipArchive::Contents contents, zip.read(*order));
     if (asText(contents.bytes) != "little")
-      return fail("the weights are big-endian").withRemedy("Export on a little-endian machine.");
+      return fail(Code::UnknownVersion, "the weights are big-endian")
+          .withRemedy("Export on a little-endian machine.");
   }
   const ZipArchive::Member* program = zip.find(root + "data.pkl");
-  if (!program) return fail("the torch.save() archive has no data.pkl");
+  if (!program) return fail(Code::Damaged, "the torch.save() archive has no data.pkl");
   CARINA_TRY(const ZipArchive::Contents contents, zip.read(*program));
   Reader reader(zip, root, contents.bytes);
   return (reader.*read)();

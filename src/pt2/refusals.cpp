@@ -74,9 +74,9 @@ class Checker {
   }
 
  private:
-  void add(std::string place, std::string message, std::string remedy) {
+  void add(Code code, std::string place, std::string message, std::string remedy) {
     if (diagnostics_.size() < kMaxDiagnostics)
-      diagnostics_.push_back({std::move(message), std::move(remedy), "", std::move(place)});
+      diagnostics_.push_back({std::move(message), std::move(remedy), "", std::move(place), code});
   }
   std::string where(const NodeDocument& node) const {
     const std::string module = node.location ? node.location->modulePath : std::string();
@@ -90,7 +90,7 @@ class Checker {
   void input(const InputSpec& spec) {
     using Kind = InputSpec::Kind;
     if (spec.kind == Kind::CustomObject) {
-      return add(spec.target, "is a custom object (TorchBind)",
+      return add(Code::UnsupportedForm, spec.target, "is a custom object (TorchBind)",
                  "Only tensors can be inputs and attributes of an exported model.");
     }
     if (spec.kind != Kind::User) return;
@@ -98,7 +98,7 @@ class Checker {
         spec.argument.names.empty() ? std::string("input") : "input " + spec.argument.names[0];
     if (spec.argument.tag == Tag::Symbolic) {
       dynamic_ = true;
-      return add(place, "is a number that is known only when the program runs",
+      return add(Code::DependsOnValues, place, "is a number that is known only when the program runs",
                  "Pass it as a constant at export.");
     }
     if (spec.argument.tag != Tag::Tensor) return;
@@ -106,7 +106,7 @@ class Checker {
     if (it == program_.graph.tensors.end()) return;
     if (!it->second.isStatic()) {
       dynamic_ = true;
-      return add(place, dynamicText(it->second), std::string(kStaticRemedy));
+      return add(Code::DependsOnValues, place, dynamicText(it->second), std::string(kStaticRemedy));
     }
     if (auto type = typeOf(it->second); !type.ok()) refuse(place, type.error());
   }
@@ -133,12 +133,14 @@ class Checker {
   void outputs() {
     for (const OutputSpec& spec : program_.outputs) {
       if (spec.kind == OutputSpec::Kind::Training) {
-        add("", fmt::format("is a training graph (it has an output of kind {})", spec.tag),
+        add(Code::TrainingOnly, "",
+            fmt::format("is a training graph (it has an output of kind {})", spec.tag),
             "Export the model for inference: torch.export.export(model.eval(), ...).");
       }
       if (spec.kind == OutputSpec::Kind::User &&
           (spec.argument.tag == Tag::Other || spec.argument.tag == Tag::Graph)) {
-        add("", fmt::format("has an output that is no tensor and no number ({})", spec.argument.kind),
+        add(Code::UnsupportedForm, "",
+            fmt::format("has an output that is no tensor and no number ({})", spec.argument.kind),
             "Return tensors.");
       }
     }
@@ -209,7 +211,8 @@ class Checker {
     const std::string base = baseName(node.target);
     if (!hasPrefix(base, "fft_") && !hasPrefix(base, "_fft_") && base != "stft" && base != "istft")
       return false;
-    add(where(node), fmt::format("{} computes with complex numbers, which are not supported", base),
+    add(Code::WrongElementType, where(node),
+        fmt::format("{} computes with complex numbers, which are not supported", base),
         "Compute it with real numbers: one product (torch.matmul, or conv1d over frames) with a constant "
         "matrix "
         "of cosines and sines gives real and imaginary parts.");
@@ -222,7 +225,7 @@ class Checker {
   void transform(const NodeDocument& node) {
     if (transformed_) return;
     transformed_ = true;
-    add(where(node),
+    add(Code::UnknownOperator, where(node),
         fmt::format("torch.vmap or another transform of torch.func is not resolved ({})", node.target),
         "Call program.run_decompositions() before saving.");
   }
@@ -233,14 +236,16 @@ class Checker {
     if (hasPrefix(node.target, kHigherOrder)) {
       const std::string name = node.target.substr(kHigherOrder.size());
       if (name == "map_impl" || name == "scan") {
-        add(where(node), fmt::format("a loop over slices of tensors ({}) is not supported", name),
+        add(Code::UnsupportedForm, where(node),
+            fmt::format("a loop over slices of tensors ({}) is not supported", name),
             name == "scan" ? "Use a Python loop, which export unrolls, or torch.while_loop."
                            : "Use an operator on the whole tensor, or a Python loop, which export unrolls.");
       } else if (name == "executorch_call_delegate") {
-        add(where(node), "is a part that was already compiled for another backend",
+        add(Code::UnsupportedForm, where(node), "is a part that was already compiled for another backend",
             "Export the original model.");
       } else {
-        add(where(node), fmt::format("the higher-order operator {} is not supported", name),
+        add(Code::UnknownOperator, where(node),
+            fmt::format("the higher-order operator {} is not supported", name),
             "Call program.run_decompositions() before saving.");
       }
       return false;
@@ -252,7 +257,7 @@ class Checker {
     if (!hasPrefix(node.target, kOps)) {
       const bool number = hasPrefix(node.target, "_operator.") || hasPrefix(node.target, "math.") ||
                           hasPrefix(node.target, "torch.sym_");
-      add(where(node),
+      add(Code::UnknownOperator, where(node),
           number ? fmt::format("computes a number ({}) when the program runs", node.target)
                  : fmt::format("calls {}, which is no operator of torch", node.target),
           number ? std::string(kDataRemedy) : "Call program.run_decompositions() before saving.");
@@ -262,10 +267,11 @@ class Checker {
     const std::string_view name = operatorName(node.target);
     if (decompose::findReadable(name)) return true;
     if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {
-      add(where(node), fmt::format("the operator {} is unknown", name),
+      add(Code::UnknownOperator, where(node), fmt::format("the operator {} is unknown", name),
           "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");
     } else if (hasPrefix(name, "torchvision.")) {
-      add(where(node), fmt::format("{} is an operator of torchvision, which is not supported", name),
+      add(Code::UnknownOperator, where(node),
+          fmt::format("{} is an operator of torchvision, which is not supported", name),
           baseName(node.target) == "deform_conv2d"
               ? "Replace it by operators of torch: torch.nn.functional.grid_sample for each tap, and a "
                 "convolution."
@@ -273,7 +279,7 @@ class Checker {
                 "its "
                 "outputs.");
     } else {
-      add(where(node), fmt::format("{} is a custom operator", name),
+      add(Code::UnknownOperator, where(node), fmt::format("{} is a custom operator", name),
           "Replace it by operators of torch, or register a decomposition and call "
           "program.run_decompositions().");
     }
@@ -298,7 +304,7 @@ class Checker {
     const std::string base = baseName(node.target);
     if (kBatchNorm.contains(base) && isGiven(argumentNamed(node, "running_mean")) &&
         (base == "_batch_norm_with_update" || isTrue(argumentNamed(node, "training")))) {
-      add(where(node),
+      add(Code::TrainingOnly, where(node),
           "batch norm in training mode: it uses the statistics of each batch and updates the running ones",
           std::string(kEval));
       return false;
@@ -306,11 +312,12 @@ class Checker {
     if ((kDropout.contains(base) && isTrue(argumentNamed(node, "train"))) ||
         (hasPrefix(base, "rrelu") && isTrue(argumentNamed(node, "training"))) ||
         (base == "scaled_dot_product_attention" && isPositive(argumentNamed(node, "dropout_p")))) {
-      add(where(node), fmt::format("{} in training mode gives random results", base), std::string(kEval));
+      add(Code::TrainingOnly, where(node), fmt::format("{} in training mode gives random results", base),
+          std::string(kEval));
       return false;
     }
     if (kRandom.contains(base)) {
-      add(where(node), fmt::format("{} gives random numbers", base),
+      add(Code::TrainingOnly, where(node), fmt::format("{} gives random numbers", base),
           "Make the random numbers outside of the model and pass them as an input.");
       return false;
     }
@@ -319,7 +326,7 @@ class Checker {
 
   bool result(const GraphDocument& graph, const NodeDocument& node, const Argument& output) {
     if (output.tag == Tag::Symbolic || output.isNumber()) {
-      add(where(node),
+      add(Code::DependsOnValues, where(node),
           fmt::format("{} turns a tensor into a number when the program runs", operatorName(node.target)),
           std::string(kDataRemedy));
       return false;
@@ -328,7 +335,7 @@ class Checker {
       const auto it = graph.tensors.find(name);
       if (it == graph.tensors.end()) continue;
       if (!it->second.isStatic()) {
-        add(where(node),
+        add(Code::DependsOnValues, where(node),
             fmt::format("the size of the result of {} depends on the values of its operands",
                         operatorName(node.target)),
             std::string(kDataRemedy));
@@ -344,14 +351,14 @@ class Checker {
 
   bool argument(const GraphDocument& graph, const NodeDocument& node, const NamedArgument& input) {
     if (input.value.tag == Tag::Symbolic) {
-      add(where(node),
+      add(Code::DependsOnValues, where(node),
           fmt::format("the argument '{}' of {} is known only when the program runs", input.name,
                       operatorName(node.target)),
           std::string(kDataRemedy));
       return false;
     }
     if (input.value.tag == Tag::Other) {
-      add(where(node),
+      add(Code::UnsupportedForm, where(node),
           fmt::format("the argument '{}' of {} has a value of an unsupported kind ({})", input.name,
                       operatorName(node.target), input.value.kind),
           input.value.kind == "as_complex" ? "Split complex numbers into real and imaginary part."
@@ -371,7 +378,7 @@ class Checker {
 
   void refuse(const std::string& place, const Error& error) {
     for (const Diagnostic& diagnostic : error.diagnostics())
-      add(place, diagnostic.message, diagnostic.remedy);
+      add(diagnostic.code, place, diagnostic.message, diagnostic.remedy);
   }
 
   const ProgramDocument& program_;
@@ -414,16 +421,18 @@ bool isAutocastRegion(std::string_view target) {
 
 Result<ir::Type> typeOf(const TensorMeta& meta) {
   const ScalarType* scalar = scalarTypeByNumber(meta.scalarType);
-  if (!scalar) return fail("has the unknown element type {}", meta.scalarType);
+  if (!scalar) return fail(Code::UnknownVersion, "has the unknown element type {}", meta.scalarType);
   CARINA_TRY(const DType dtype, supportedType(*scalar));
   if (meta.layout != 7)
-    return fail("is not a dense tensor (layout {})", meta.layout).withRemedy("Call to_dense() before.");
-  if (!meta.isStatic()) return fail("has a size that is known only when the program runs");
+    return fail(Code::UnsupportedForm, "is not a dense tensor (layout {})", meta.layout)
+        .withRemedy("Call to_dense() before.");
+  if (!meta.isStatic())
+    return fail(Code::DependsOnValues, "has a size that is known only when the program runs");
   Shape shape = meta.shape();
   ir::Type type{dtype, std::move(shape)};
   if (const Status extents = ir::checkExtents(type); !extents.ok()) {
     const Diagnostic& why = extents.error().diagnostics().front();
-    return fail("is {}", why.message).withRemedy(why.remedy);
+    return fail(why.code, "is {}", why.message).withRemedy(why.remedy);
   }
   return type;
 }

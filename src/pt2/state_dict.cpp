@@ -12,7 +12,7 @@ Result<StoredTensor> StateDict::find(const std::string& name) {
   }
   if (const auto it = tensors_.find(name); it != tensors_.end()) return it->second;
   if (const auto it = payloads_.find(name); it != payloads_.end()) return rawTensor(it->second);
-  return fail("is not among the archive's {}", what());
+  return fail(Code::Damaged, "is not among the archive's {}", what());
 }
 
 Status StateDict::load() {
@@ -33,7 +33,7 @@ Status StateDict::loadPickled() {
     CARINA_TRY(const ZipArchive::Contents contents, archive_.read(*member));
     auto tensors = readPickledTensors(contents.bytes, contents.owner, archive_.inflation());
     if (!tensors.ok())
-      return fail("in '{}': {}", path, tensors.error().message())
+      return fail(Code::Damaged, "in '{}': {}", path, tensors.error().message())
           .withRemedy(tensors.error().diagnostics()[0].remedy);
     for (PickledTensor& tensor : *tensors) tensors_.emplace(std::move(tensor.name), std::move(tensor.tensor));
     return {};
@@ -47,7 +47,8 @@ Status StateDict::loadConfig() {
   if (!member) return {};
   auto json = archive_.readJson(*member);
   if (!json.ok())
-    return fail("'{}': {}", path, json.error().message()).withRemedy(json.error().diagnostics()[0].remedy);
+    return fail(Code::Damaged, "'{}': {}", path, json.error().message())
+        .withRemedy(json.error().diagnostics()[0].remedy);
   CARINA_TRY(const JsonObject root, JsonObject::of(json->root(), path));
   CARINA_TRY(const JsonObject config, root.getObject("config"));
   for (const auto& [name, value] : config.entries()) {
@@ -63,7 +64,7 @@ Result<StateDict::Payload> StateDict::readPayload(JsonValue value) const {
   CARINA_TRY(payload.path, object.getName("path_name"));
   if (payload.path.empty() || payload.path.find('/') != std::string::npos ||
       payload.path.find("..") != std::string::npos) {
-    return fail("the weights table names the impossible member '{}'", payload.path);
+    return fail(Code::Damaged, "the weights table names the impossible member '{}'", payload.path);
   }
   if (object.find("use_pickle")) {
     CARINA_TRY(payload.pickled, object.getBool("use_pickle"));
@@ -76,29 +77,30 @@ Result<StateDict::Payload> StateDict::readPayload(JsonValue value) const {
 
 Result<StoredTensor> StateDict::rawTensor(const Payload& payload) {
   if (payload.pickled || !payload.meta) {
-    return fail("is a pickled object, not a plain tensor")
+    return fail(Code::UnknownVersion, "is a pickled object, not a plain tensor")
         .withRemedy(
             "Unwrap tensor subclasses before export (torchao.utils.unwrap_tensor_subclass) and avoid custom "
             "objects.");
   }
   StoredTensor tensor;
   tensor.type = scalarTypeByNumber(payload.meta->scalarType);
-  if (!tensor.type) return fail("has the unknown element type {}", payload.meta->scalarType);
+  if (!tensor.type)
+    return fail(Code::UnknownVersion, "has the unknown element type {}", payload.meta->scalarType);
   const auto constants = [](const std::vector<SymbolicSize>& sizes, Shape& into) -> Status {
     for (const SymbolicSize& size : sizes) {
-      if (!size.isConstant()) return fail("has a size that is not a number");
+      if (!size.isConstant()) return fail(Code::Damaged, "has a size that is not a number");
       into.push_back(size.value);
     }
     return {};
   };
   CARINA_RETURN_IF_ERROR(constants(payload.meta->sizes, tensor.sizes));
   CARINA_RETURN_IF_ERROR(constants(payload.meta->strides, tensor.strides));
-  if (!payload.meta->offset.isConstant()) return fail("has an offset that is not a number");
+  if (!payload.meta->offset.isConstant()) return fail(Code::Damaged, "has an offset that is not a number");
   tensor.offset = payload.meta->offset.value;
   auto it = storages_.find(payload.path);
   if (it == storages_.end()) {
     const ZipArchive::Member* member = archive_.find(fmt::format("data/{}/{}", what(), payload.path));
-    if (!member) return fail("its storage '{}' is missing from the archive", payload.path);
+    if (!member) return fail(Code::Damaged, "its storage '{}' is missing from the archive", payload.path);
     CARINA_TRY(ZipArchive::Contents contents, archive_.read(*member));
     it = storages_.emplace(payload.path, std::move(contents)).first;
   }

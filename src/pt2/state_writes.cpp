@@ -141,6 +141,7 @@ class Resolver {
     const auto& shared = program_.sharedStorage;
     if (std::find(shared.begin(), shared.end(), target) != shared.end()) {
       return fail(
+                 Code::UnsupportedForm,
                  "is written by {} and shares its storage with another tensor that is a different view of it",
                  writer)
           .at("'" + name + "'")

@@ -49,33 +49,35 @@ Result<Tensor> denseView(const StoredTensor& stored, DType dtype, Budget& budget
   const int64_t size = dtypeSize(dtype);
   const auto available = static_cast<int64_t>(stored.storage.size()) / size;
   if (static_cast<int64_t>(stored.storage.size()) % size != 0) {
-    return fail("its storage of {} bytes is not a multiple of the element size {}", stored.storage.size(),
-                size);
+    return fail(Code::Damaged, "its storage of {} bytes is not a multiple of the element size {}",
+                stored.storage.size(), size);
   }
   if (stored.strides.size() != stored.sizes.size()) {
-    return fail("has {} sizes but {} strides", stored.sizes.size(), stored.strides.size());
+    return fail(Code::Damaged, "has {} sizes but {} strides", stored.sizes.size(), stored.strides.size());
   }
-  if (stored.offset < 0) return fail("starts at the negative offset {}", stored.offset);
+  if (stored.offset < 0) return fail(Code::Damaged, "starts at the negative offset {}", stored.offset);
   for (int64_t stride : stored.strides) {
-    if (stride < 0) return fail("has the negative stride {}", stride);
+    if (stride < 0) return fail(Code::Damaged, "has the negative stride {}", stride);
   }
   const auto count = checkedNumElements(stored.sizes);
-  if (!count) return fail("has the impossible shape {}", shapeText(stored.sizes));
+  if (!count) return fail(Code::Damaged, "has the impossible shape {}", shapeText(stored.sizes));
   if (*count == 0) return Tensor::zeros(dtype, stored.sizes);
   if (stored.storage.empty()) {
-    return fail("has no values: the archive holds an empty storage for shape {}", shapeText(stored.sizes))
+    return fail(Code::Damaged, "has no values: the archive holds an empty storage for shape {}",
+                shapeText(stored.sizes))
         .withRemedy("The program was exported with fake tensors; load the weights before export.");
   }
   const auto last = lastIndex(stored);
   if (!last || *last >= available) {
-    return fail("of shape {} at offset {} reaches outside its storage of {} elements",
+    return fail(Code::Damaged, "of shape {} at offset {} reaches outside its storage of {} elements",
                 shapeText(stored.sizes), stored.offset, available);
   }
   const auto bytes = checkedMul(*count, size);
   const bool dense = isDense(stored);
   // A bool is looked at byte by byte.
   if (!bytes || ((!dense || dtype == DType::Bool) && !budget.take(static_cast<uint64_t>(*bytes)))) {
-    return fail("of shape {} is a view of {} bytes; such views would take too much memory together",
+    return fail(Code::Excessive,
+                "of shape {} is a view of {} bytes; such views would take too much memory together",
                 shapeText(stored.sizes), stored.storage.size())
         .withRemedy(
             "Give parameters and buffers a storage of their own (tensor.contiguous()) before export, or "
@@ -101,7 +103,7 @@ Result<Tensor> denseTensor(const StoredTensor& stored, Budget& budget) {
   CARINA_TRY(Tensor tensor, denseView(stored, dtype, budget));
   if (dtype == DType::Bool) {
     for (uint8_t value : tensor.as<uint8_t>()) {
-      if (value > 1) return fail("holds a bool that is neither 0 nor 1");
+      if (value > 1) return fail(Code::Damaged, "holds a bool that is neither 0 nor 1");
     }
   }
   return tensor;

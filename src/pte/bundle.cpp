@@ -35,7 +35,8 @@ bool isPermutation(std::vector<uint8_t> order, size_t rank) {
 
 Result<BundleValue> readItem(const bundle::ItemEntry& from, Copier& copy) {
   CARINA_RETURN_IF_ERROR(copy.room<BundleValue>());
-  if (from.item_type() != bundle::Item::NONE && from.item() == nullptr) return fail("value without content");
+  if (from.item_type() != bundle::Item::NONE && from.item() == nullptr)
+    return fail(Code::Damaged, "a value has no content");
   switch (from.item_type()) {
     case bundle::Item::NONE:
       return BundleValue(None{});
@@ -52,16 +53,16 @@ Result<BundleValue> readItem(const bundle::ItemEntry& from, Copier& copy) {
       CARINA_RETURN_IF_ERROR(copy.status());
       const auto bytes = bytesOf(tensor);
       if (!bytes || *bytes != static_cast<int64_t>(tensor.bytes.size())) {
-        return fail("{}{} holds {} bytes", scalarTypeName(tensor.type),
+        return fail(Code::Damaged, "{}{} holds {} bytes", scalarTypeName(tensor.type),
                     fmt::format("[{}]", fmt::join(tensor.sizes, ",")), tensor.bytes.size());
       }
       if (!tensor.dimOrder.empty() && !isPermutation(tensor.dimOrder, tensor.sizes.size())) {
-        return fail("the dimension order of a tensor is no permutation of its dimensions");
+        return fail(Code::Damaged, "the dimension order of a tensor is no permutation of its dimensions");
       }
       return BundleValue(std::move(tensor));
     }
   }
-  return fail("value of unknown type {}", static_cast<int>(from.item_type()));
+  return fail(Code::UnknownVersion, "a value has the unknown type {}", static_cast<int>(from.item_type()));
 }
 
 Result<std::vector<BundleValue>> readItems(const flatbuffers::Vector<Offset<bundle::ItemEntry>>* from,
@@ -172,11 +173,11 @@ void inLogicalOrder(const BundleTensor& tensor, Visit&& visit) {
 
 Result<Bundle> readBundle(ByteSpan file) {
   if (file.size() < 8 || asText(file.subspan(4, 4)) != kIdentifier)
-    return fail("not a bundled program: the identifier BP08 is missing");
+    return fail(Code::WrongKind, "not a bundled program: the identifier BP08 is missing");
   const AlignedCopy aligned(file);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(aligned.bytes().data()), file.size());
   if (file.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !bundle::VerifyBundleRootBuffer(verifier)) {
-    return Error(fail("corrupt: the flatbuffer contradicts itself"))
+    return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
         .withRemedy("the file was cut or overwritten; export it again");
   }
   const bundle::BundleRoot& root = *bundle::GetBundleRoot(aligned.bytes().data());
@@ -202,19 +203,19 @@ Result<Bundle> readBundle(ByteSpan file) {
   }
   result.program = copy.bytes(spanOf(root.program()));
   CARINA_RETURN_IF_ERROR(copy.status());
-  if (result.program.empty()) return fail("the bundle holds no program");
+  if (result.program.empty()) return fail(Code::Damaged, "the bundle holds no program");
   return result;
 }
 
 Result<std::string> writeBundle(const Bundle& from) {
-  if (from.program.empty()) return fail("the bundle holds no program");
+  if (from.program.empty()) return fail(Code::Damaged, "the bundle holds no program");
   for (const BundleSuite& suite : from.suites) {
     for (const BundleCase& entry : suite.cases) {
       for (const auto* values : {&entry.inputs, &entry.expected}) {
         for (const BundleValue& value : *values) {
           const auto* tensor = std::get_if<BundleTensor>(&value);
           if (tensor != nullptr && bytesOf(*tensor) != static_cast<int64_t>(tensor->bytes.size())) {
-            return fail("a tensor of {} holds {} bytes", suite.method, tensor->bytes.size());
+            return fail(Code::Damaged, "a tensor of {} holds {} bytes", suite.method, tensor->bytes.size());
           }
         }
       }
@@ -225,7 +226,9 @@ Result<std::string> writeBundle(const Bundle& from) {
 
 Result<carina::Tensor> toTensor(const BundleTensor& tensor) {
   const auto dtype = toDType(tensor.type);
-  if (!dtype) return fail("tensors of type {} cannot be used here", scalarTypeName(tensor.type));
+  if (!dtype)
+    return fail(Code::UnsupportedProgram, "tensors of type {} cannot be used here",
+                scalarTypeName(tensor.type));
   auto result = carina::Tensor::uninitialized(*dtype, Shape(tensor.sizes.begin(), tensor.sizes.end()));
   if (tensor.bytes.empty()) return result;
   const auto size = static_cast<size_t>(dtypeSize(*dtype));

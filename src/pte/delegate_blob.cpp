@@ -68,10 +68,10 @@ T loadAt(ByteSpan bytes, size_t offset) {
 }
 
 Result<std::vector<BlobIo>> parseIos(ByteSpan bytes) {
-  if (bytes.size() < 4) return fail("list of {} bytes is truncated", bytes.size());
+  if (bytes.size() < 4) return fail(Code::Damaged, "a list of {} bytes is truncated", bytes.size());
   const auto count = loadAt<int32_t>(bytes, 0);
   if (count < 0 || static_cast<size_t>(count) > (bytes.size() - 4) / layout::kIoBytes) {
-    return fail("list of {} entries does not fit {} bytes", count, bytes.size());
+    return fail(Code::Damaged, "a list of {} entries does not fit {} bytes", count, bytes.size());
   }
   std::vector<BlobIo> ios(static_cast<size_t>(count));
   for (size_t i = 0; i < ios.size(); ++i) {
@@ -81,11 +81,11 @@ Result<std::vector<BlobIo>> parseIos(ByteSpan bytes) {
     ios[i].offset = loadAt<int32_t>(record, layout::kIoOffsetAt);
     ios[i].region = loadAt<int32_t>(record, layout::kIoRegionAt);
     if (ios[i].elementBytes <= 0 || ios[i].elementBytes > 8)
-      return fail("entry {} has elements of {} bytes", i, ios[i].elementBytes);
+      return fail(Code::Damaged, "entry {} has elements of {} bytes", i, ios[i].elementBytes);
     int64_t total = 8;
     for (int32_t size : ios[i].shape) {
       if (size <= 0 || __builtin_mul_overflow(total, size, &total))
-        return fail("the shape of entry {} is out of range", i);
+        return fail(Code::Damaged, "the shape of entry {} is out of range", i);
     }
   }
   return ios;
@@ -99,7 +99,7 @@ struct Block {
 
 Result<Block> readBlock(ByteSpan bytes, size_t& at) {
   if (bytes.size() - at < layout::kHeaderBytes)
-    return Error(fail("blob ends inside a block header")).at(fmt::format("byte {}", at));
+    return Error(fail(Code::Damaged, "the blob ends inside a block header")).at(fmt::format("byte {}", at));
   Block block;
   block.name = std::string(asText(bytes.subspan(at, layout::kNameBytes)));
   block.name.resize(std::strlen(block.name.c_str()));
@@ -107,7 +107,7 @@ Result<Block> readBlock(ByteSpan bytes, size_t& at) {
   const size_t rest = bytes.size() - at - layout::kHeaderBytes;
   const auto padded = static_cast<uint64_t>(roundUp(size, layout::kAlignment));
   if (padded > rest)
-    return Error(fail("block {} of {} bytes is longer than the blob", block.name, size))
+    return Error(fail(Code::Damaged, "block {} of {} bytes is longer than the blob", block.name, size))
         .at(fmt::format("byte {}", at));
   block.external = loadAt<uint8_t>(bytes, at + layout::kExternalAt) != 0;
   block.payload = bytes.subspan(at + layout::kHeaderBytes, size);
@@ -138,7 +138,7 @@ Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes) {
   size_t at = 0;
   CARINA_TRY(const Block begin, readBlock(bytes, at));
   if (begin.name != layout::kBegin)
-    return fail("not an Ethos-U delegate blob: it begins with \"{}\"", begin.name);
+    return fail(Code::WrongKind, "not an Ethos-U delegate blob: it begins with \"{}\"", begin.name);
   unsigned seen = 0;
   for (;;) {
     const size_t start = at;
@@ -146,7 +146,7 @@ Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes) {
     const std::string place = fmt::format("byte {}, block {}", start, block.name);
     if (block.name == layout::kEnd) {
       if (at != bytes.size())
-        return Error(fail("{} bytes follow the end of the blob", bytes.size() - at)).at(place);
+        return Error(fail(Code::Damaged, "{} bytes follow the end of the blob", bytes.size() - at)).at(place);
       break;
     }
     unsigned bit = 0;
@@ -161,7 +161,9 @@ Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes) {
     } else if (block.name == layout::kScratchSize) {
       bit = 4;
       if (block.payload.size() != 4)
-        return Error(fail("scratch size of {} bytes", block.payload.size())).at(place);
+        return Error(fail(Code::Damaged, "the scratch size has {} bytes, expected 4 or 8",
+                          block.payload.size()))
+            .at(place);
       blob.scratchBytes = loadAt<uint32_t>(block.payload, 0);
     } else if (block.name == layout::kInputs || block.name == layout::kOutputs) {
       bit = block.name == layout::kInputs ? 8 : 16;
@@ -169,12 +171,14 @@ Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes) {
       if (!ios) return std::move(ios).error().at(place);
       (bit == 8 ? blob.inputs : blob.outputs) = std::move(*ios);
     } else {
-      return Error(fail("block of unknown name \"{}\"", block.name)).at(fmt::format("byte {}", start));
+      return Error(fail(Code::UnknownVersion, "the block has the unknown name \"{}\"", block.name))
+          .at(fmt::format("byte {}", start));
     }
-    if ((seen & bit) != 0) return Error(fail("block appears twice")).at(place);
+    if ((seen & bit) != 0) return Error(fail(Code::Damaged, "the block appears twice")).at(place);
     seen |= bit;
   }
-  if (seen != 31) return fail("the blob lacks one of cmd_data, weight_data, scratch_size, inputs, outputs");
+  if (seen != 31)
+    return fail(Code::Damaged, "the blob lacks one of cmd_data, weight_data, scratch_size, inputs, outputs");
   return blob;
 }
 

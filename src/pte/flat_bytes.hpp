@@ -41,7 +41,8 @@ class Copier {
   Status status() const {
     if (!spent_) return {};
     return Error(
-               fail("what the file describes has more than {} times its size: parts of it are used again and "
+               fail(Code::Excessive,
+                    "what the file describes has more than {} times its size: parts of it are used again and "
                     "again",
                     kBytesPerByte))
         .withRemedy("no exporter writes such files; export the network again");

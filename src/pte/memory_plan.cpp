@@ -174,7 +174,9 @@ class Planner {
           (tensor.extra && tensor.extra->external))
         continue;
       const auto bytes = tensorBytes(tensor);
-      if (!bytes) return fail("method {}: value {} ({}) has no size", method_.name, value, tensor.str());
+      if (!bytes)
+        return fail(Code::InvalidProgram, "method {}: value {} ({}) has no size", method_.name, value,
+                    tensor.str());
       auto [entry, added] = blocks.try_emplace(groups_.find(value), Lifetime{*bytes, span.first, span.last});
       entry->second.bytes = std::max(entry->second.bytes, *bytes);
       entry->second.first = std::min(entry->second.first, span.first);

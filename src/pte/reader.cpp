@@ -26,9 +26,9 @@ class Container {
   Status open(ByteSpan file) {
     file_ = file;
     layout_.fileBytes = file.size();
-    if (file.size() < 8) return fail("{} bytes are too few for a program", file.size());
+    if (file.size() < 8) return fail(Code::Damaged, "{} bytes are too few for a program", file.size());
     if (asText(file.subspan(4, 4)) != schema::kIdentifier)
-      return fail("not an ExecuTorch program: the identifier ET12 is missing");
+      return fail(Code::WrongKind, "not an ExecuTorch program: the identifier ET12 is missing");
     layout_.programBytes = file.size();
     CARINA_RETURN_IF_ERROR(readHeader());
     return checkFlatbuffer();
@@ -39,7 +39,7 @@ class Container {
 
   Result<ByteSpan> segment(uint32_t index) const {
     if (index >= layout_.segments.size())
-      return fail("segment {} does not exist: there are {}", index, layout_.segments.size());
+      return fail(Code::Damaged, "segment {} does not exist: there are {}", index, layout_.segments.size());
     const FileLayout::Segment& entry = layout_.segments[index];
     if (entry.size == 0) return ByteSpan{};
     return file_.subspan(layout_.segmentBase + entry.offset, entry.size);
@@ -52,26 +52,26 @@ class Container {
     layout_.extendedHeader = true;
     const auto length = loadAt<uint32_t>(file_, schema::kHeaderLengthAt);
     if (length < schema::kHeaderMinLength)
-      return Error(fail("extended header of {} bytes is too short", length)).at("byte 12");
+      return Error(fail(Code::Damaged, "the extended header of {} bytes is too short", length)).at("byte 12");
     layout_.programBytes = loadAt<uint64_t>(file_, schema::kHeaderProgramSizeAt);
     layout_.segmentBase = loadAt<uint64_t>(file_, schema::kHeaderSegmentBaseAt);
     if (layout_.programBytes > file_.size()) {
-      return Error(
-                 fail("truncated: the program has {} bytes, the file {}", layout_.programBytes, file_.size()))
+      return Error(fail(Code::Damaged, "truncated: the program has {} bytes, the file {}",
+                        layout_.programBytes, file_.size()))
           .at("byte 16");
     }
     if (layout_.segmentBase > file_.size()) {
-      return Error(fail("truncated: segments begin at {}, the file has {} bytes", layout_.segmentBase,
-                        file_.size()))
+      return Error(fail(Code::Damaged, "truncated: segments begin at {}, the file has {} bytes",
+                        layout_.segmentBase, file_.size()))
           .at("byte 24");
     }
     if (layout_.segmentBase != 0) layout_.segmentBytes = file_.size() - layout_.segmentBase;
     if (length >= schema::kHeaderLength) {
       if (file_.size() < schema::kHeaderOffset + schema::kHeaderLength)
-        return fail("truncated: the extended header is cut");
+        return fail(Code::Damaged, "truncated: the extended header is cut");
       const auto declared = loadAt<uint64_t>(file_, schema::kHeaderSegmentBytesAt);
       if (declared > layout_.segmentBytes) {
-        return Error(fail("truncated: {} bytes of segments declared, {} present", declared,
+        return Error(fail(Code::Damaged, "truncated: {} bytes of segments declared, {} present", declared,
                           layout_.segmentBytes))
             .at("byte 32");
       }
@@ -89,7 +89,7 @@ class Container {
     }
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(body_.data()), body_.size());
     if (body_.size() < 8 || body_.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyRootBuffer(verifier)) {
-      return Error(fail("corrupt: the flatbuffer contradicts itself"))
+      return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
           .withRemedy("the file was cut or overwritten; export it again");
     }
     const auto* entries = root().segments();
@@ -97,8 +97,8 @@ class Container {
       const fb::Segment* entry = entries->Get(i);
       if (entry->size() != 0 && (layout_.segmentBase == 0 || entry->offset() > layout_.segmentBytes ||
                                  entry->size() > layout_.segmentBytes - entry->offset())) {
-        return fail("segment {} (offset {}, {} bytes) reaches beyond the {} bytes of segments", i,
-                    entry->offset(), entry->size(), layout_.segmentBytes);
+        return fail(Code::Damaged, "segment {} (offset {}, {} bytes) reaches beyond the {} bytes of segments",
+                    i, entry->offset(), entry->size(), layout_.segmentBytes);
       }
       layout_.segments.push_back({entry->offset(), entry->size()});
     }
@@ -135,7 +135,7 @@ Tensor readTensor(const fb::TensorValue& from, Copier& copy) {
 
 Result<Value> readValue(const fb::EValue& from, Copier& copy) {
   if (from.content_type() != fb::Content::NONE && from.content() == nullptr)
-    return fail("value without content");
+    return fail(Code::Damaged, "a value has no content");
   switch (from.content_type()) {
     case fb::Content::NONE:
       return Value(None{});
@@ -162,16 +162,16 @@ Result<Value> readValue(const fb::EValue& from, Copier& copy) {
     case fb::Content::TensorValue: {
       const fb::TensorValue& tensor = *from.content_as_TensorValue();
       if (tensor.storage_offset() != 0)
-        return fail("tensor with a storage offset of {}", tensor.storage_offset())
+        return fail(Code::Damaged, "a tensor has a storage offset of {}, expected 0", tensor.storage_offset())
             .withRemedy("such programs are not supported");
       return Value(readTensor(tensor, copy));
     }
   }
-  return fail("value of unknown type {}", static_cast<int>(from.content_type()));
+  return fail(Code::UnknownVersion, "a value has the unknown type {}", static_cast<int>(from.content_type()));
 }
 
 Result<Instruction> readInstruction(const fb::InstructionEntry& from, Copier& copy) {
-  if (from.action() == nullptr) return fail("instruction without content");
+  if (from.action() == nullptr) return fail(Code::Damaged, "an instruction has no content");
   switch (from.action_type()) {
     case fb::Action::Kernel: {
       const auto* call = from.action_as_Kernel();
@@ -191,13 +191,14 @@ Result<Instruction> readInstruction(const fb::InstructionEntry& from, Copier& co
     case fb::Action::NONE:
       break;
   }
-  return fail("instruction of unknown type {}", static_cast<int>(from.action_type()));
+  return fail(Code::UnknownVersion, "an instruction has the unknown type {}",
+              static_cast<int>(from.action_type()));
 }
 
 Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntry& from, Copier& copy) {
   Delegate delegate;
   delegate.id = copy.text(from.id());
-  if (from.processed() == nullptr) return fail("delegate {} has no data", delegate.id);
+  if (from.processed() == nullptr) return fail(Code::Damaged, "delegate {} has no data", delegate.id);
   const uint32_t index = from.processed()->index();
   if (from.processed()->location() == static_cast<int8_t>(schema::kLocationSegment)) {
     CARINA_TRY(const ByteSpan blob, container.segment(index));
@@ -206,7 +207,7 @@ Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntr
   } else {
     const auto* inlineData = container.root().delegate_data();
     if (inlineData == nullptr || index >= inlineData->size())
-      return fail("delegate {} names data {} that do not exist", delegate.id, index);
+      return fail(Code::Damaged, "delegate {} names data {} that do not exist", delegate.id, index);
     delegate.blob = copy.bytes(spanOf(inlineData->Get(index)->bytes()));
   }
   for (uint32_t i = 0; from.specs() != nullptr && i < from.specs()->size(); ++i) {
@@ -312,14 +313,15 @@ Result<std::vector<ByteVector>> readStored(const Container& container, const fb:
   for (size_t i = 1; i < offsets.size(); ++i) {
     const uint64_t offset = offsets[i];
     if (offset > bytes.size())
-      return fail("stored tensor {} begins at {} of a segment of {} bytes", i, offset, bytes.size());
+      return fail(Code::Damaged, "stored tensor {} begins at {} of a segment of {} bytes", i, offset,
+                  bytes.size());
     const auto next = std::upper_bound(sorted.begin(), sorted.end(), offset);
     const uint64_t room = bytes.size() - offset;
     const uint64_t gap = next == sorted.end() ? room : std::min(room, *next - offset);
     const uint64_t size = sizes[i] >= 0 ? static_cast<uint64_t>(sizes[i]) : gap;
     if (size > room)
-      return fail("stored tensor {} has {} bytes, its segment only {} after offset {}", i, size, room,
-                  offset);
+      return fail(Code::Damaged, "stored tensor {} has {} bytes, its segment only {} after offset {}", i,
+                  size, room, offset);
     stored[i] = copy.bytes(bytes.subspan(offset, size));
     CARINA_RETURN_IF_ERROR(copy.status());
   }
@@ -353,9 +355,11 @@ Result<Program> readProgram(ByteSpan file, FileLayout* layout) {
   CARINA_RETURN_IF_ERROR(container.open(file));
   FileLayout found = container.layout();
   const fb::Root& root = container.root();
-  if (root.version() != 0) return fail("program version {} is newer than this reader", root.version());
+  if (root.version() != 0)
+    return fail(Code::UnknownVersion, "program version {} is newer than this reader", root.version());
   Program program;
-  if (root.plans() == nullptr || root.plans()->size() == 0) return fail("the program has no methods");
+  if (root.plans() == nullptr || root.plans()->size() == 0)
+    return fail(Code::Damaged, "the program has no methods");
   Copier copy(file.size());
   for (const fb::PlanEntry* plan : *root.plans()) {
     CARINA_RETURN_IF_ERROR(copy.room<Method>());

@@ -38,23 +38,25 @@ struct Header {
 
 Result<Header> readHeader(ByteSpan file) {
   if (file.size() < 8 || asText(file.subspan(4, 4)) != kIdentifier)
-    return fail("not a tensor data file: the identifier FT01 is missing");
+    return fail(Code::WrongKind, "not a tensor data file: the identifier FT01 is missing");
   if (file.size() < kHeaderAt + kHeaderBytes || asText(file.subspan(kHeaderAt, 4)) != kMagic)
-    return fail("the header FH01 is missing").at("byte 8");
+    return fail(Code::Damaged, "the header FH01 is missing").at("byte 8");
   const auto length = loadAt<uint32_t>(file, kLengthAt);
-  if (length < kHeaderBytes) return fail("header of {} bytes is too short", length).at("byte 12");
+  if (length < kHeaderBytes)
+    return fail(Code::Damaged, "the header of {} bytes is too short", length).at("byte 12");
   const auto start = loadAt<uint64_t>(file, kBodyAt), bytes = loadAt<uint64_t>(file, kBodyBytesAt);
   Header header;
   header.base = loadAt<uint64_t>(file, kBaseAt);
   header.segmentBytes = loadAt<uint64_t>(file, kSegmentBytesAt);
   if (start > file.size() || bytes > file.size() - start) {
-    return fail("truncated: the flatbuffer has {} bytes at {}, the file {}", bytes, start, file.size())
+    return fail(Code::Damaged, "truncated: the flatbuffer has {} bytes at {}, the file {}", bytes, start,
+                file.size())
         .at("byte 16");
   }
   header.bodyEnd = start + bytes;
   if (header.base > file.size() || header.segmentBytes > file.size() - header.base) {
-    return fail("truncated: {} bytes of segments at {}, the file has {}", header.segmentBytes, header.base,
-                file.size())
+    return fail(Code::Damaged, "truncated: {} bytes of segments at {}, the file has {}", header.segmentBytes,
+                header.base, file.size())
         .at("byte 32");
   }
   return header;
@@ -66,13 +68,13 @@ Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const
   DataEntry entry;
   entry.key = copy.text(from.key());
   CARINA_RETURN_IF_ERROR(copy.status());
-  if (entry.key.empty()) return fail("no key");
+  if (entry.key.empty()) return fail(Code::Damaged, "the key is missing");
   if (root.segments() == nullptr || from.segment() >= root.segments()->size())
-    return fail("names segment {}", from.segment());
+    return fail(Code::Damaged, "names segment {}", from.segment());
   const data::DataSegment* segment = root.segments()->Get(from.segment());
   if (segment->offset() > segments.size() || segment->size() > segments.size() - segment->offset()) {
-    return fail("segment {} ({} bytes at {}) reaches beyond the {} bytes of segments", from.segment(),
-                segment->size(), segment->offset(), segments.size());
+    return fail(Code::Damaged, "segment {} ({} bytes at {}) reaches beyond the {} bytes of segments",
+                from.segment(), segment->size(), segment->offset(), segments.size());
   }
   entry.bytes = copy.bytes(segments.subspan(segment->offset(), segment->size()));
   CARINA_RETURN_IF_ERROR(copy.status());
@@ -84,17 +86,18 @@ Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const
 }
 
 Status verify(const DataEntry& entry) {
-  if (entry.key.empty()) return fail("no key");
+  if (entry.key.empty()) return fail(Code::Damaged, "the key is missing");
   if (!entry.layout) return {};
   Tensor tensor;
   tensor.type = entry.layout->type;
   tensor.sizes = entry.layout->sizes;
   const auto bytes = tensorBytes(tensor);
   if (!bytes || static_cast<uint64_t>(*bytes) > entry.bytes.size()) {
-    return fail("{} does not fit its {} bytes", tensor.str(), entry.bytes.size());
+    return fail(Code::Damaged, "{} does not fit its {} bytes", tensor.str(), entry.bytes.size());
   }
   if (entry.layout->dimOrder.size() != entry.layout->sizes.size())
-    return fail("{} has {} entries in its dimension order", tensor.str(), entry.layout->dimOrder.size());
+    return fail(Code::Damaged, "{} has {} entries in its dimension order", tensor.str(),
+                entry.layout->dimOrder.size());
   return {};
 }
 
@@ -103,7 +106,7 @@ Status verify(const TensorData& from) {
   for (size_t i = 0; i < from.entries.size(); ++i) {
     Status status = verify(from.entries[i]);
     if (status.ok() && !keys.insert(from.entries[i].key).second)
-      status = fail("the key '{}' appears twice", from.entries[i].key);
+      status = fail(Code::Damaged, "the key '{}' appears twice", from.entries[i].key);
     if (!status.ok()) return std::move(status).error().at(fmt::format("entry {}", i));
   }
   return {};
@@ -125,11 +128,12 @@ Result<TensorData> readTensorData(ByteSpan file) {
                                  aligned.bytes().size());
   if (header.bodyEnd < 8 || header.bodyEnd >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       !data::VerifyDataRootBuffer(verifier)) {
-    return Error(fail("corrupt: the flatbuffer contradicts itself"))
+    return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
         .withRemedy("the file was cut or overwritten; export it again");
   }
   const data::DataRoot& root = *data::GetDataRoot(aligned.bytes().data());
-  if (root.version() != 0) return fail("tensor data version {} is newer than this reader", root.version());
+  if (root.version() != 0)
+    return fail(Code::UnknownVersion, "tensor data version {} is newer than this reader", root.version());
   TensorData result;
   Copier copy(file.size());
   for (uint32_t i = 0; root.entries() != nullptr && i < root.entries()->size(); ++i) {

@@ -44,7 +44,7 @@ struct Affine {
 Result<Affine> affineOf(const BatchNormOp& norm) {
   for (const ir::Value* value : {norm.gamma, norm.beta, norm.mean, norm.variance}) {
     if (value && (!value->isConstant() || value->dtype() != DType::Float32)) {
-      return fail("the parameters of a batch norm must be float32 constants")
+      return fail(Code::UnusableQuantization, "the parameters of a batch norm must be float32 constants")
           .at(norm.node->where())
           .withRemedy("export the model in eval mode (model.eval()) with its statistics as buffers");
     }
@@ -55,7 +55,8 @@ Result<Affine> affineOf(const BatchNormOp& norm) {
     const float inverse = 1.0f / std::sqrt(variance[c] + static_cast<float>(norm.eps));
     const float scale = (norm.gamma ? norm.gamma->constant().as<float>()[c] : 1.0f) * inverse;
     if (!std::isfinite(scale)) {
-      return fail("channel {} of a batch norm has variance {}: its scale is no number", c, variance[c])
+      return fail(Code::UnusableQuantization,
+                  "channel {} of a batch norm has variance {}: its scale is no number", c, variance[c])
           .at(norm.node->where())
           .withRemedy("check the trained model: variances cannot be negative");
     }

@@ -204,7 +204,7 @@ Result<ObserverSettings> parseObserver(std::string_view text) {
   const auto known = std::find_if(kObserverNames.begin(), kObserverNames.end(),
                                   [&](const ObserverName& entry) { return entry.name == name; });
   if (known == kObserverNames.end()) {
-    return fail("there is no observer '{}'", name)
+    return fail(Code::BadOption, "there is no observer '{}'", name)
         .withRemedy("observers are minmax, moving-average, histogram and percentile");
   }
   ObserverSettings settings(known->kind);
@@ -215,12 +215,12 @@ Result<ObserverSettings> parseObserver(std::string_view text) {
   switch (known->kind) {
     case ObserverKind::MovingAverage:
       if (isNumber && settings.parameter > 0 && settings.parameter <= 1) return settings;
-      return fail("the averaging constant '{}' is no number in (0, 1]", number);
+      return fail(Code::BadOption, "the averaging constant '{}' is no number in (0, 1]", number);
     case ObserverKind::Percentile:
       if (isNumber && settings.parameter > 50 && settings.parameter <= 100) return settings;
-      return fail("the percentage '{}' is no number in (50, 100]", number);
+      return fail(Code::BadOption, "the percentage '{}' is no number in (50, 100]", number);
     default:
-      return fail("observer {} takes no number", name);
+      return fail(Code::BadOption, "observer {} takes no number", name);
   }
 }
 

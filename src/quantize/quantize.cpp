@@ -112,7 +112,7 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
   }
   if (samples.empty()) {
-    return fail("quantization needs calibration samples")
+    return fail(Code::BadCalibration, "quantization needs calibration samples")
         .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
   CARINA_RETURN_IF_ERROR(checkWeights(graph));

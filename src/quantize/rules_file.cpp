@@ -45,7 +45,8 @@ class Entry {
  public:
   static Result<Entry> of(const json& value, std::string place) {
     if (value.is_object()) return Entry(value, std::move(place));
-    return fail("is {}, not an object", value.type_name()).at(place.empty() ? "the file" : place);
+    return fail(Code::BadConfiguration, "is {}, not an object", value.type_name())
+        .at(place.empty() ? "the file" : place);
   }
 
   const json* find(std::string_view key) {
@@ -57,7 +58,8 @@ class Entry {
   Result<std::optional<std::string>> text(std::string_view key) {
     const json* value = find(key);
     if (!value) return std::optional<std::string>();
-    if (!value->is_string()) return fail("is {}, not a string", value->type_name()).at(member(place_, key));
+    if (!value->is_string())
+      return fail(Code::BadConfiguration, "is {}, not a string", value->type_name()).at(member(place_, key));
     return std::optional(value->get<std::string>());
   }
 
@@ -68,7 +70,9 @@ class Entry {
     const auto it =
         std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.first == *name; });
     if (it == names.end()) {
-      return fail("there is no '{}'", *name).at(member(place_, key)).withRemedy("choices: " + listed(names));
+      return fail(Code::BadConfiguration, "there is no '{}'", *name)
+          .at(member(place_, key))
+          .withRemedy("choices: " + listed(names));
     }
     result = it->second;
     return {};
@@ -78,7 +82,8 @@ class Entry {
     const json* value = find(key);
     if (!value) return {};
     if (!value->is_boolean())
-      return fail("is {}, not true or false", value->type_name()).at(member(place_, key));
+      return fail(Code::BadConfiguration, "is {}, not true or false", value->type_name())
+          .at(member(place_, key));
     result = value->get<bool>();
     return {};
   }
@@ -98,7 +103,7 @@ class Entry {
       if (known_.count(key) != 0) continue;
       std::string keys;
       for (std::string_view name : known_) keys += (keys.empty() ? "" : ", ") + std::string(name);
-      return fail("there is no setting '{}' here", key)
+      return fail(Code::BadConfiguration, "there is no setting '{}' here", key)
           .at(member(place_, key))
           .withRemedy("settings: " + keys);
     }
@@ -121,7 +126,7 @@ Status readOverrides(Entry& entry, Overrides& overrides) {
   CARINA_RETURN_IF_ERROR(entry.choice("activations", kSchemes, overrides.scheme));
   CARINA_RETURN_IF_ERROR(entry.observer(overrides.observer));
   if (overrides.precision == Precision::Int16x8 && overrides.scheme == Scheme::Affine) {
-    return fail("int16 activations are symmetric")
+    return fail(Code::BadConfiguration, "int16 activations are symmetric")
         .at(member(entry.place(), "activations"))
         .withRemedy("drop the setting");
   }
@@ -137,20 +142,22 @@ Result<Rule> readRule(const json& value, std::string place) {
     CARINA_TRY(const auto pattern, entry.text(key));
     if (!pattern) continue;
     if (pattern->empty())
-      return fail("is empty").at(member(rule.place, key)).withRemedy("'*' stands for all");
+      return fail(Code::BadConfiguration, "is empty")
+          .at(member(rule.place, key))
+          .withRemedy("'*' stands for all");
     rule.by = by;
     rule.pattern = *pattern;
     ++patterns;
   }
   if (patterns != 1) {
-    return fail("names {} patterns", patterns)
+    return fail(Code::BadConfiguration, "names {} patterns, expected one", patterns)
         .at(rule.place)
         .withRemedy("give exactly one of: " + listed(kPatterns));
   }
   CARINA_RETURN_IF_ERROR(readOverrides(entry, rule.overrides));
   CARINA_RETURN_IF_ERROR(entry.finish());
   if (rule.overrides.empty()) {
-    return fail("changes nothing")
+    return fail(Code::BadConfiguration, "changes nothing")
         .at(rule.place)
         .withRemedy("give precision, weights, activations or observer");
   }
@@ -167,7 +174,7 @@ Status readBoundary(Entry& io, std::string_view side, std::optional<BoundarySett
   CARINA_RETURN_IF_ERROR(entry.observer(settings.observer));
   CARINA_RETURN_IF_ERROR(entry.finish());
   if (settings.precision == Precision::Int16x8 && settings.scheme == Scheme::Affine) {
-    return fail("int16 codes are symmetric")
+    return fail(Code::BadConfiguration, "int16 codes are symmetric")
         .at(member(entry.place(), "activations"))
         .withRemedy("drop the setting");
   }
@@ -190,9 +197,11 @@ Result<RulesFile> readFile(const json& root) {
     CARINA_RETURN_IF_ERROR(sides.finish());
   }
   if (const json* rules = entry.find("rules")) {
-    if (!rules->is_array()) return fail("is {}, not an array", rules->type_name()).at("rules");
+    if (!rules->is_array())
+      return fail(Code::BadConfiguration, "is {}, not an array", rules->type_name()).at("rules");
     if (rules->size() > kMostRules)
-      return fail("holds {} rules, at most {} are read", rules->size(), kMostRules).at("rules");
+      return fail(Code::BadConfiguration, "holds {} rules, at most {} are read", rules->size(), kMostRules)
+          .at("rules");
     for (size_t i = 0; i < rules->size(); ++i) {
       CARINA_TRY(Rule rule, readRule((*rules)[i], fmt::format("rules[{}]", i)));
       file.rules.push_back(std::move(rule));
@@ -236,15 +245,15 @@ std::string withoutPrefix(const std::string& what) {
 }  // namespace
 
 Result<RulesFile> parseRules(std::string_view text) {
-  if (text.size() > kMostBytes) return fail("is larger than {} bytes", kMostBytes);
+  if (text.size() > kMostBytes) return fail(Code::BadConfiguration, "is larger than {} bytes", kMostBytes);
   json root;
   try {
     StructureCheck check;
     root = json::parse(text.begin(), text.end(), std::ref(check), true, true);
   } catch (const json::exception& error) {
-    return fail("is no valid JSON: {}", withoutPrefix(error.what()));
+    return fail(Code::BadConfiguration, "is no valid JSON: {}", withoutPrefix(error.what()));
   } catch (const Unwanted& unwanted) {
-    return fail("{}", unwanted.what);
+    return fail(Code::BadConfiguration, "{}", unwanted.what);
   }
   return readFile(root);
 }

@@ -24,7 +24,7 @@ Status checkFinite(const Tensor& tensor, const std::string& name) {
   bool nonFinite = false;
   rangeOf(tensor.as<float>(), &nonFinite);
   if (nonFinite) {
-    return fail("calibration array {} holds values that are not finite", name)
+    return fail(Code::BadCalibration, "calibration array {} holds values that are not finite", name)
         .withRemedy("remove NaN and infinite values");
   }
   return {};
@@ -43,8 +43,8 @@ Result<Tensor> typedAs(const Tensor& array, const std::string& name, const ir::V
     }
     return whole;
   }
-  Error error = fail("{} holds {}, but input {} ('{}') is {}", name, dtypeName(array.dtype()), index,
-                     input.name, dtypeName(input.dtype()));
+  Error error = fail(Code::BadCalibration, "{} holds {}, but input {} ('{}') is {}", name,
+                     dtypeName(array.dtype()), index, input.name, dtypeName(input.dtype()));
   return std::move(error).withRemedy(isFloat(input.dtype())
                                          ? "give what the network is given when it runs, after all "
                                            "preprocessing, as float32 (of images often "
@@ -61,7 +61,7 @@ Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
     size_t index = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
     if (error != std::errc() || end != digits.data() + digits.size() || index >= inputs) {
-      return fail("array {} belongs to no input: the program has {}", name, inputs)
+      return fail(Code::BadCalibration, "array {} belongs to no input: the program has {}", name, inputs)
           .withRemedy("name the arrays calib0, calib1, ... in the order of the program's inputs");
     }
   }
@@ -74,7 +74,8 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
   const Tensor* stacked = findTensor(arrays, stackedName);
   const Tensor* single = stacked ? nullptr : findTensor(arrays, singleName);
   if (!stacked && !single) {
-    return fail("no calibration data for input {} ({}, {})", index, input.name, ir::typeText(input.type))
+    return fail(Code::BadCalibration, "no calibration data for input {} ({}, {})", index, input.name,
+                ir::typeText(input.type))
         .withRemedy(fmt::format("it is {} (samples along a leading axis) or {} (one sample); {}", stackedName,
                                 singleName, heldArrays(arrays, stackedName, input.shape())));
   }
@@ -91,15 +92,16 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
     };
     const bool batchOfOne = !expected.empty() && expected[0] == 1 && fits(1);
     if (!fits(0) && !batchOfOne) {
-      return fail("{} has shape {}, but input {} takes samples of shape {}", name, shapeText(array.shape()),
-                  index, shapeText(expected))
+      return fail(Code::BadCalibration, "{} has shape {}, but input {} takes samples of shape {}", name,
+                  shapeText(array.shape()), index, shapeText(expected))
           .withRemedy(layoutRemedy(array.shape(), expected))
           .withRemedy("stack the samples along a leading axis");
     }
-    if (array.dim(0) == 0) return fail("{} holds no sample", name).withRemedy("give at least one sample");
+    if (array.dim(0) == 0)
+      return fail(Code::BadCalibration, "{} holds no sample", name).withRemedy("give at least one sample");
   } else if (array.shape() != expected) {
-    return fail("{} has shape {}, but input {} has {}", name, shapeText(array.shape()), index,
-                shapeText(expected))
+    return fail(Code::BadCalibration, "{} has shape {}, but input {} has {}", name, shapeText(array.shape()),
+                index, shapeText(expected))
         .withRemedy(layoutRemedy(array.shape(), expected))
         .withRemedy("give the sample in the input's shape");
   }
@@ -123,7 +125,8 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
     CARINA_TRY(std::vector<Tensor> tensors, samplesOfInput(*graph.inputs()[i], i, arrays));
     if (i == 0) samples.resize(tensors.size());
     if (tensors.size() != samples.size()) {
-      return fail("input {} has {} calibration samples, input 0 has {}", i, tensors.size(), samples.size())
+      return fail(Code::BadCalibration, "input {} has {} calibration samples, input 0 has {}", i,
+                  tensors.size(), samples.size())
           .withRemedy("give the same number of samples for every input");
     }
     for (size_t s = 0; s < samples.size(); ++s) samples[s].push_back(std::move(tensors[s]));

@@ -54,7 +54,8 @@ Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::N
       if (nonFinite) {
         problems.push_back(
             {fmt::format("{} holds NaN or infinite values", value->name.empty() ? "a weight" : value->name),
-             "check the trained model: such weights cannot be quantized", "", node->where()});
+             "check the trained model: such weights cannot be quantized", "", node->where(),
+             Code::UnusableQuantization});
       }
     }
   }

@@ -34,7 +34,8 @@ std::string macAdvice(const npu::KernelOperation& op, const npu::Target& target)
         "the input has {} channels, the multipliers work on groups of 16: {} more cost nothing", depth,
         16 - depth % 16);
   }
-  const npu::BlockShape ub = target.isU85() ? op.microblock : npu::BlockShape{1, 2, 8};
+  const npu::BlockShape ub =
+      target.architecture().choosesMicroblocks ? op.microblock : npu::BlockShape{1, 2, 8};
   if (ub.w > 0 && op.ofm.width % ub.w != 0 && op.ofm.width < 16) {
     return fmt::format(
         "rows of {} elements leave part of the multipliers idle (groups of {}); an even width helps",

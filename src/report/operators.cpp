@@ -152,8 +152,10 @@ std::string operatorsJson(const pipeline::OperatorList& list) {
     entry["runs_on"] = placeKey(op.place);
     entry["refusals"] = nlohmann::ordered_json::array();
     for (const partition::Refusal& refusal : op.refusals) {
-      entry["refusals"].push_back(
-          {{"op", refusal.op}, {"reason", refusal.reason}, {"remedy", refusal.remedy}});
+      entry["refusals"].push_back({{"op", refusal.op},
+                                   {"code", codeId(refusal.code)},
+                                   {"reason", refusal.reason},
+                                   {"remedy", refusal.remedy}});
     }
     entry["kernels"] = op.kernels;
     entry["missing_kernels"] = op.missing;

@@ -14,7 +14,9 @@ Status broadcasting(const ir::Node& node, const std::vector<const ir::Value*>& o
   Shape shape;
   for (const ir::Value* operand : operands) {
     const auto both = broadcastShapes(shape, operand->shape());
-    if (!both) return fail("shapes {} and {} do not fit", shapeText(shape), shapeText(operand->shape()));
+    if (!both)
+      return fail(Code::InvalidOperator, "shapes {} and {} do not broadcast", shapeText(shape),
+                  shapeText(operand->shape()));
     shape = *both;
   }
   return resultShape(node, shape);
@@ -22,7 +24,8 @@ Status broadcasting(const ir::Node& node, const std::vector<const ir::Value*>& o
 
 Status sameType(const ir::Value* a, const ir::Value* b) {
   if (a->dtype() == b->dtype()) return {};
-  return fail("{} and {} are of different types", ir::typeText(a->type), ir::typeText(b->type))
+  return fail(Code::WrongElementType, "{} and {} are of different types", ir::typeText(a->type),
+              ir::typeText(b->type))
       .withRemedy("let a QUANTIZE convert one of them");
 }
 
@@ -46,14 +49,15 @@ Status binary(const ir::Node& node) {
 Status compare(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(sameType(node.operand(0), node.operand(1)));
   if (node.result()->dtype() != DType::Bool)
-    return fail("the result of a comparison is {}", dtypeName(node.result()->dtype()));
+    return fail(Code::WrongElementType, "the result of a comparison has type {}, expected bool",
+                dtypeName(node.result()->dtype()));
   return broadcasting(node, {node.operand(0), node.operand(1)});
 }
 
 Status logical(const ir::Node& node) {
   for (const ir::Value* value : {node.operand(0), node.operand(1), node.result()}) {
     if (value->dtype() != DType::Bool)
-      return fail("{} where truth values are needed", ir::typeText(value->type));
+      return fail(Code::WrongElementType, "an operand has type {}, expected bool", ir::typeText(value->type));
   }
   return broadcasting(node, {node.operand(0), node.operand(1)});
 }
@@ -65,13 +69,16 @@ Status prelu(const ir::Node& node) {
 
 Status select(const ir::Node& node) {
   const ir::Value* condition = node.operand(0);
-  if (condition->dtype() != DType::Bool) return fail("the condition is {}", ir::typeText(condition->type));
+  if (condition->dtype() != DType::Bool)
+    return fail(Code::WrongElementType, "the condition has type {}, expected bool",
+                ir::typeText(condition->type));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.operand(2)));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.result()));
   // SELECT takes a list of truths for the rows of the others.
   if (ir::isa<Select>(&node) && condition->rank() == 1 && node.operand(1)->rank() > 1) {
     if (node.operand(1)->shape() != node.operand(2)->shape() || node.operand(1)->dim(0) != condition->dim(0))
-      return fail("{} truths choose rows of {}", condition->dim(0), shapeText(node.operand(1)->shape()));
+      return fail(Code::WrongElementType, "the condition has {} elements, expected one for each row of {}",
+                  condition->dim(0), shapeText(node.operand(1)->shape()));
     return resultShape(node, node.operand(1)->shape());
   }
   return broadcasting(node, {condition, node.operand(1), node.operand(2)});
@@ -94,7 +101,7 @@ Status reduce(const ir::Node& node) {
 
 Status argExtreme(const ir::Node& node) {
   CARINA_TRY(const ir::Ints given, constantInts(node.operand(1), "axes"));
-  if (given.size() != 1) return fail("{} axes", given.size());
+  if (given.size() != 1) return fail(Code::InvalidOperator, "expected one axis, got {}", given.size());
   CARINA_TRY(const int64_t axis, axisOf(given[0], node.operand(0)->rank()));
   Shape shape = node.operand(0)->shape();
   shape.erase(shape.begin() + axis);

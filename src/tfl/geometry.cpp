@@ -17,23 +17,26 @@ bool fits32(int64_t value) {
 
 Result<ir::Ints> constantInts(const ir::Value* value, std::string_view what) {
   if (!value->isConstant()) {
-    return fail("its {} are computed at run time", what)
+    return fail(Code::DependsOnValues, "its {} are computed at run time", what)
         .withRemedy("export the network with static shapes, so that they are constants");
   }
   const bool whole = value->dtype() == DType::Int32 || value->dtype() == DType::Int64;
   if (!whole || value->rank() > 2 || value->numElements() > kMostEntries)
-    return fail("its {} are {}, not a list of whole numbers", what, ir::typeText(value->type));
+    return fail(Code::InvalidOperator, "its {} are {}, expected a list of integers", what,
+                ir::typeText(value->type));
   ir::Ints values;
   for (int64_t i = 0; i < value->numElements(); ++i) {
     values.push_back(value->constant().integerAt(i));
-    if (!fits32(values.back())) return fail("its {} hold {}, beyond 32 bits", what, values.back());
+    if (!fits32(values.back()))
+      return fail(Code::InvalidOperator, "its {} hold {}, which exceeds 32 bits", what, values.back());
   }
   return values;
 }
 
 Result<int64_t> axisOf(int64_t axis, int64_t rank) {
   const auto normal = normalizeDim(axis, rank);
-  if (!normal || rank == 0) return fail("axis {} does not exist in {} dimensions", axis, rank);
+  if (!normal || rank == 0)
+    return fail(Code::InvalidOperator, "axis {} does not exist in {} dimensions", axis, rank);
   return *normal;
 }
 
@@ -50,7 +53,9 @@ Result<WindowAxis> windowAxis(Padding padding, int64_t size, int64_t kernel, int
                               int64_t dilation) {
   for (int64_t value : {size, kernel, stride, dilation}) {
     if (value < 1 || value > (int64_t{1} << 24))
-      return fail("a window of {} with stride {} and dilation {} over {}", kernel, stride, dilation, size);
+      return fail(Code::InvalidOperator,
+                  "a window of {} with stride {} and dilation {} over {} elements is not possible", kernel,
+                  stride, dilation, size);
   }
   const int64_t extent = (kernel - 1) * dilation + 1;
   WindowAxis axis;
@@ -60,7 +65,8 @@ Result<WindowAxis> windowAxis(Padding padding, int64_t size, int64_t kernel, int
     axis.before = std::max<int64_t>(missing, 0) / 2;
     axis.after = missing - axis.before;
   } else {
-    if (size < extent) return fail("a window of {} does not fit {} positions", extent, size);
+    if (size < extent)
+      return fail(Code::InvalidOperator, "a window of {} does not fit {} positions", extent, size);
     axis.outputs = (size - extent) / stride + 1;
     axis.after = (axis.outputs - 1) * stride + extent - size;
   }
@@ -88,14 +94,15 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
   const Shape& shape = op.input()->shape();
   const size_t rank = shape.size(), entries = begin.size();
   if (end.size() != entries || strides.size() != entries)
-    return fail("{} begins, {} ends and {} strides", entries, end.size(), strides.size());
+    return fail(Code::InvalidOperator, "{} begins, {} ends and {} strides do not match", entries, end.size(),
+                strides.size());
   size_t added = 0, ellipses = 0;
   for (size_t i = 0; i < entries; ++i) {
     ellipses += hasBit(op.ellipsisMask(), i);
     added += hasBit(op.newAxisMask(), i) && !hasBit(op.ellipsisMask(), i);
   }
   if (ellipses > 1 || entries - added - ellipses > rank)
-    return fail("{} entries for a tensor of {} dimensions", entries, rank);
+    return fail(Code::InvalidOperator, "{} entries do not match a tensor of {} dimensions", entries, rank);
   StridedRanges result;
   for (size_t i = 0; i < entries; ++i) {
     if (hasBit(op.ellipsisMask(), i)) {
@@ -111,11 +118,11 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
       continue;
     }
     const int64_t size = shape[result.ranges.size()], step = strides[i];
-    if (step == 0) return fail("stride 0 in entry {}", i);
+    if (step == 0) return fail(Code::InvalidOperator, "the stride of entry {} is 0", i);
     if (hasBit(op.shrinkAxisMask(), i)) {
       const int64_t at = begin[i] < 0 ? begin[i] + size : begin[i];
       if (at < 0 || at >= size || hasBit(op.beginMask(), i))
-        return fail("index {} of a dimension of {}", begin[i], size);
+        return fail(Code::InvalidOperator, "index {} is outside of a dimension of {}", begin[i], size);
       result.ranges.push_back({at, 1, 1});
       continue;
     }
@@ -126,7 +133,8 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
     const int64_t to = hasBit(op.endMask(), i) ? (forward ? size : -1) : clampedIndex(last, size, forward);
     const int64_t span = forward ? to - from : from - to, by = forward ? step : -step;
     const int64_t count = span > 0 ? (span + by - 1) / by : 0;
-    if (count == 0) return fail("nothing is left of dimension {}", result.ranges.size());
+    if (count == 0)
+      return fail(Code::InvalidOperator, "nothing is left of dimension {}", result.ranges.size());
     result.ranges.push_back({from, count, step});
     result.shape.push_back(count);
   }
@@ -141,9 +149,9 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
 Result<ir::Ints> paddingsOf(const ir::Value* paddings, const Shape& shape) {
   CARINA_TRY(ir::Ints values, constantInts(paddings, "paddings"));
   if (values.size() != 2 * shape.size())
-    return fail("{} paddings for {} dimensions", values.size(), shape.size());
+    return fail(Code::InvalidOperator, "{} paddings do not match {} dimensions", values.size(), shape.size());
   for (int64_t value : values) {
-    if (value < 0) return fail("padding {}", value);
+    if (value < 0) return fail(Code::InvalidOperator, "the padding {} is negative", value);
   }
   return values;
 }
@@ -151,7 +159,7 @@ Result<ir::Ints> paddingsOf(const ir::Value* paddings, const Shape& shape) {
 Result<ir::Ints> splitSizes(const SplitV& op) {
   CARINA_TRY(ir::Ints sizes, constantInts(op.sizes(), "sizes"));
   CARINA_TRY(const ir::Ints axes, constantInts(op.axis(), "axes"));
-  if (axes.size() != 1) return fail("{} axes to split", axes.size());
+  if (axes.size() != 1) return fail(Code::InvalidOperator, "expected one axis to split, got {}", axes.size());
   CARINA_TRY(const int64_t axis, axisOf(axes[0], op.input()->rank()));
   int64_t left = op.input()->dim(axis);
   int64_t* open = nullptr;
@@ -159,13 +167,14 @@ Result<ir::Ints> splitSizes(const SplitV& op) {
     if (size == -1 && !open) {
       open = &size;
     } else if (size < 1) {
-      return fail("a part of {} elements", size);
+      return fail(Code::InvalidOperator, "a part cannot have {} elements", size);
     } else {
       left -= size;
     }
   }
   if (open) *open = left;
-  if (open ? left < 1 : left != 0) return fail("the parts do not add up to {}", op.input()->dim(axis));
+  if (open ? left < 1 : left != 0)
+    return fail(Code::InvalidOperator, "the parts do not add up to {}", op.input()->dim(axis));
   return sizes;
 }
 

@@ -7,21 +7,23 @@
 namespace carina::tfl::check {
 
 inline Status resultShape(const ir::Node& node, const Shape& shape, size_t i = 0) {
-  if (i >= node.results().size()) return fail("result {} is missing", i);
+  if (i >= node.results().size()) return fail(Code::InvalidOperator, "result {} is missing", i);
   const ir::Value* result = node.result(i);
   if (result->shape() == shape) return {};
-  return fail("the file gives result '{}' the shape {}, from the operands follows {}", result->name,
-              shapeText(result->shape()), shapeText(shape));
+  return fail(Code::InvalidOperator, "result '{}' has shape {} in the file, but its operands give {}",
+              result->name, shapeText(result->shape()), shapeText(shape));
 }
 
 inline Status resultCount(const ir::Node& node, size_t count) {
   if (node.results().size() == count) return {};
-  return fail("{} results, {} follow from the operands", node.results().size(), count);
+  return fail(Code::InvalidOperator, "the operator has {} results, but its operands give {}",
+              node.results().size(), count);
 }
 
 inline Status rankIs(const ir::Value* value, int64_t rank, std::string_view what) {
   if (value->rank() == rank) return {};
-  return fail("{} has shape {}, {} dimensions are needed", what, shapeText(value->shape()), rank);
+  return fail(Code::InvalidOperator, "{} has shape {}, expected {} dimensions", what,
+              shapeText(value->shape()), rank);
 }
 
 }  // namespace carina::tfl::check

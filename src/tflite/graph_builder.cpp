@@ -31,7 +31,7 @@ Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
   ir::Quantization result;
   for (float scale : tensor.scales) {
     if (!(scale >= 0x1p-60F && scale <= 0x1p60F))
-      return fail("tensor '{}' has scale {}", tensor.name, scale)
+      return fail(Code::UnusableQuantization, "tensor '{}' has scale {}", tensor.name, scale)
           .withRemedy("scales between 2^-60 and 2^60 can be computed with");
     result.scales.push_back(scale);
   }
@@ -45,7 +45,8 @@ Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
   const bool fits = !perChannel || (axis >= 0 && static_cast<size_t>(axis) < tensor.shape.size() &&
                                     tensor.shape[static_cast<size_t>(axis)] == count);
   if (!fits || result.zeroPoints.size() != result.scales.size()) {
-    return fail("tensor '{}' of shape {} has {} scales and {} zero points along dimension {}", tensor.name,
+    return fail(Code::UnusableQuantization,
+                "tensor '{}' of shape {} has {} scales and {} zero points along dimension {}", tensor.name,
                 shapeText(tensor.shape), tensor.scales.size(), tensor.zeroPoints.size(), axis);
   }
   if (perChannel) result.axis = axis;
@@ -60,7 +61,7 @@ Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& opt
   if (def.kind == ir::AttributeKind::Bool) return ir::Attribute(number != 0);
   if (def.kind == ir::AttributeKind::Enum &&
       (number < 0 || number >= static_cast<int64_t>(def.enumerators.size())))
-    return fail("option {} has the unknown value {}", def.name, number);
+    return fail(Code::UnsupportedForm, "the option {} has the unknown value {}", def.name, number);
   return ir::Attribute(number);
 }
 
@@ -93,7 +94,7 @@ class Builder {
       CARINA_RETURN_IF_ERROR(hasElements(value->shape(), "output", output));
       outputs.push_back(value);
     }
-    if (outputs.empty()) return fail("the network has no output");
+    if (outputs.empty()) return fail(Code::InvalidGraph, "the network has no output");
     graph_.setOutputs(std::move(outputs));
     return std::move(graph_);
   }
@@ -128,19 +129,23 @@ class Builder {
   Result<ir::Type> typeOf(int32_t index) const {
     const Tensor& from = tensor(index);
     const auto dtype = from.type == TensorType::Int4 ? DType::Int8 : toDType(from.type);
-    if (!dtype) return fail("tensor '{}' is {}, which has no place on an NPU", from.name, from.str());
+    if (!dtype)
+      return fail(Code::UnsupportedForm, "tensor '{}' is {}, which has no place on an NPU", from.name,
+                  from.str());
     for (const int64_t size : from.shape) {
       if (size < 0) {
-        return fail("tensor '{}' has the open shape {}", from.name, shapeText(from.shape))
+        return fail(Code::DependsOnValues, "tensor '{}' has the open shape {}", from.name,
+                    shapeText(from.shape))
             .withRemedy("convert the network with fixed sizes");
       }
       // Lists of axes and the like may be empty.
       if (size == 0 && *dtype != DType::Int32 && *dtype != DType::Int64)
-        return fail("tensor '{}' is empty: {}", from.name, from.str());
+        return fail(Code::InvalidGraph, "tensor '{}' is empty: {}", from.name, from.str());
     }
     const auto count = checkedNumElements(from.shape);
     if (!count || *count > INT32_MAX || from.shape.size() > 8)
-      return fail("tensor '{}' has the impossible shape {}", from.name, shapeText(from.shape));
+      return fail(Code::InvalidGraph, "tensor '{}' has the impossible shape {}", from.name,
+                  shapeText(from.shape));
     return ir::Type{*dtype, from.shape};
   }
 
@@ -154,13 +159,14 @@ class Builder {
   /// Of what goes in and out; lists of axes in between may be empty.
   Status hasElements(const Shape& shape, std::string_view what, int32_t index) const {
     if (numElements(shape) > 0) return {};
-    return fail("the {} '{}' has no elements: shape {}", what, tensor(index).name, shapeText(shape))
+    return fail(Code::InvalidGraph, "the {} '{}' has no elements: shape {}", what, tensor(index).name,
+                shapeText(shape))
         .withRemedy("convert the network without it");
   }
 
   Status addInput(int32_t index) {
     CARINA_TRY(ir::Type type, typeOf(index));
-    if (slot(index)) return fail("tensor '{}' is an input twice", tensor(index).name);
+    if (slot(index)) return fail(Code::InvalidGraph, "tensor '{}' is an input twice", tensor(index).name);
     CARINA_RETURN_IF_ERROR(hasElements(type.shape, "input", index));
     return describe(index, graph_.addInput(std::move(type)));
   }
@@ -177,15 +183,16 @@ class Builder {
       return slot(index);
     }
     if (from.isVariable) {
-      return fail("tensor '{}' keeps its values from run to run", from.name)
+      return fail(Code::UnsupportedForm, "tensor '{}' keeps its values from run to run", from.name)
           .withRemedy("give the state to the network as an input and take it as an output");
     }
     if (from.data.empty() && count > 0)
-      return fail("tensor '{}' is used, but nothing makes it before", from.name);
+      return fail(Code::InvalidGraph, "tensor '{}' is used, but nothing makes it before", from.name);
     const bool packed = from.type == TensorType::Int4;
     const int64_t bytes = packed ? (count + 1) / 2 : count * dtypeSize(type.dtype);
     if (static_cast<int64_t>(from.data.size()) < bytes) {
-      return fail("tensor '{}' needs {} bytes, {} are stored", from.name, bytes, from.data.size());
+      return fail(Code::InvalidGraph, "tensor '{}' needs {} bytes, {} are stored", from.name, bytes,
+                  from.data.size());
     }
     const ByteSpan data = from.data.first(static_cast<size_t>(bytes));
     ir::Value* value = graph_.addConstant(
@@ -209,7 +216,8 @@ class Builder {
   Result<ir::Node*> makeNode(const Operator& op, size_t index) {
     const ir::OpDef* def = op.custom ? nullptr : tfl::findOperator("tfl." + op.name);
     if (!def) {
-      return fail("{} {} is not known here", op.custom ? "the custom operator" : "the operator", op.name)
+      return fail(Code::UnsupportedForm, "{} {} is not known here",
+                  op.custom ? "the custom operator" : "the operator", op.name)
           .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
     }
     ir::NodeSpec spec;
@@ -225,11 +233,11 @@ class Builder {
       spec.attributes.push_back(std::move(*value));
     }
     for (const int32_t output : op.outputs) {
-      if (output < 0 || slot(output)) return fail("a result is missing or made twice");
+      if (output < 0 || slot(output)) return fail(Code::InvalidGraph, "a result is missing or made twice");
       CARINA_TRY(ir::Type type, typeOf(output));
       spec.types.push_back(std::move(type));
     }
-    if (op.outputs.empty()) return fail("the operator has no result");
+    if (op.outputs.empty()) return fail(Code::InvalidGraph, "the operator has no result");
     CARINA_TRY(ir::Node * node, graph_.create(std::move(spec)));
     for (size_t i = 0; i < op.outputs.size(); ++i)
       CARINA_RETURN_IF_ERROR(describe(op.outputs[i], node->result(i)));
@@ -248,7 +256,8 @@ class Builder {
       while (next < op.inputs.size() && (variadic || group.empty())) {
         const int32_t index = op.inputs[next++];
         if (index < 0) {
-          if (operand.arity != ir::Arity::Optional) return fail("operand '{}' is omitted", operand.name);
+          if (operand.arity != ir::Arity::Optional)
+            return fail(Code::InvalidGraph, "operand '{}' is omitted", operand.name);
           break;
         }
         const bool isState = operand.name == "output_state" || operand.name == "cell_state";
@@ -256,9 +265,11 @@ class Builder {
         group.push_back(value);
       }
       if (operand.arity == ir::Arity::One && group.empty())
-        return fail("operand '{}' is missing", operand.name);
+        return fail(Code::InvalidGraph, "operand '{}' is missing", operand.name);
     }
-    if (next < op.inputs.size()) return fail("{} operands, {} are known", op.inputs.size(), next);
+    if (next < op.inputs.size())
+      return fail(Code::InvalidGraph, "the operator has {} operands, expected at most {}", op.inputs.size(),
+                  next);
     return groups;
   }
 
@@ -275,7 +286,7 @@ class Builder {
 
 Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const void>& owner) {
   if (!npuCalls(model).empty()) {
-    return fail("the model is compiled for an Ethos-U already")
+    return fail(Code::WrongKind, "the model is compiled for an Ethos-U already")
         .withRemedy("compile the network that it was made of; this one runs: carina run");
   }
   return Builder(model.subgraphs.front(), owner).build();

@@ -37,20 +37,22 @@ class Reader {
       : file_(file), copies_(Budget::ofFile(file.size(), kCopiesBase, kCopiesFactor)) {}
 
   Result<Model> read() {
-    if (!isTflite(file_)) return fail("not a TensorFlow Lite model: the identifier TFL3 is missing");
+    if (!isTflite(file_))
+      return fail(Code::WrongKind, "not a TensorFlow Lite model: the identifier TFL3 is missing");
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file_.data()), file_.size());
     if (file_.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyRootBuffer(verifier)) {
-      return Error(fail("corrupt: the flatbuffer contradicts itself"))
+      return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
           .withRemedy("the file was cut or overwritten; export it again");
     }
     const fb::Root& root = *fb::GetRoot(file_.data());
     Model model;
     model.version = root.version();
-    if (model.version != 3) return fail("model version {}; only version 3 is known", model.version);
+    if (model.version != 3)
+      return fail(Code::UnknownVersion, "model version {}; only version 3 is known", model.version);
     model.description = text(root.description());
     CARINA_RETURN_IF_ERROR(readBuffers(root));
     if (root.subgraphs() == nullptr || root.subgraphs()->size() == 0)
-      return fail("the model has no subgraph");
+      return fail(Code::Damaged, "the model has no subgraph");
     for (uint32_t i = 0; i < root.subgraphs()->size(); ++i) {
       auto subgraph = readSubgraph(root, *root.subgraphs()->Get(i));
       if (!subgraph) return std::move(subgraph).error().at(fmt::format("subgraph {}", i));
@@ -60,7 +62,8 @@ class Reader {
       const fb::MetadataEntry* entry = root.metadata()->Get(i);
       CARINA_RETURN_IF_ERROR(charge(kRecord, entry->name()));
       if (entry->buffer() >= buffers_.size())
-        return fail("metadata {} names buffer {}, there are {}", i, entry->buffer(), buffers_.size());
+        return fail(Code::Damaged, "metadata {} names buffer {}, there are {}", i, entry->buffer(),
+                    buffers_.size());
       model.metadata.push_back({text(entry->name()), buffers_[entry->buffer()]});
     }
     return model;
@@ -73,8 +76,8 @@ class Reader {
       const fb::BufferEntry* entry = root.buffers()->Get(i);
       if (entry->offset() > 1) {
         if (entry->offset() > file_.size() || entry->size() > file_.size() - entry->offset()) {
-          return fail("buffer {} ({} bytes at {}) reaches beyond the file of {} bytes", i, entry->size(),
-                      entry->offset(), file_.size());
+          return fail(Code::Damaged, "buffer {} ({} bytes at {}) reaches beyond the file of {} bytes", i,
+                      entry->size(), entry->offset(), file_.size());
         }
         buffers_.push_back(file_.subspan(entry->offset(), entry->size()));
       } else {
@@ -91,7 +94,7 @@ class Reader {
       return vector == nullptr ? 0 : uint64_t{vector->size()} * sizeof(*vector->Data());
     };
     if (copies_.take(record + (uint64_t{0} + ... + bytes(vectors)))) return {};
-    return Error(fail("too many parts of the file share their contents"))
+    return Error(fail(Code::Excessive, "too many parts of the file share their contents"))
         .withRemedy("the file may have been made to exhaust memory; convert the network again");
   }
 
@@ -111,7 +114,8 @@ class Reader {
       tensor.quantizedDimension = quantization->quantized_dimension();
     }
     if (tensor.buffer >= buffers_.size())
-      return fail("tensor '{}' names buffer {}, there are {}", tensor.name, tensor.buffer, buffers_.size());
+      return fail(Code::Damaged, "tensor '{}' names buffer {}, there are {}", tensor.name, tensor.buffer,
+                  buffers_.size());
     tensor.data = buffers_[tensor.buffer];
     return tensor;
   }
@@ -119,7 +123,7 @@ class Reader {
   Result<Operator> readOperator(const fb::Root& root, const fb::OperatorEntry& from) {
     const auto* codes = root.operator_codes();
     if (codes == nullptr || from.code() >= codes->size())
-      return fail("operator code {} does not exist", from.code());
+      return fail(Code::Damaged, "operator code {} does not exist", from.code());
     const fb::OperatorCode* code = codes->Get(from.code());
     // Codes beyond 127 stand in the wider field only, older writers know the narrow one only.
     const int32_t builtin = std::max<int32_t>(code->short_builtin_code(), code->builtin_code());
@@ -141,7 +145,7 @@ class Reader {
                              std::string_view what) {
     for (const int32_t index : indices) {
       if (index >= (optional ? -1 : 0) && index < static_cast<int64_t>(count)) continue;
-      return fail("{} names tensor {}, there are {}", what, index, count);
+      return fail(Code::Damaged, "{} names tensor {}, there are {}", what, index, count);
     }
     return {};
   }

@@ -54,7 +54,7 @@ Status refuseOtherOperators(const Model& model) {
     }
   }
   if (!compiled) {
-    return Error(fail("the model is not compiled for an Ethos-U: it holds {}",
+    return Error(fail(Code::UnsupportedProgram, "the model is not compiled for an Ethos-U: it holds {}",
                       others.empty() ? "no operator" : operatorCounts(model)))
         .withRemedy(
             "compile it with Vela first (the result has ethos-u operators), or export the network as .pt2 "
@@ -63,7 +63,8 @@ Status refuseOtherOperators(const Model& model) {
   }
   if (!others.empty()) return Error(std::move(others));
   if (model.subgraphs.size() > 1)
-    return fail("the model has {} subgraphs; only one can be run", model.subgraphs.size());
+    return fail(Code::UnsupportedProgram, "the model has {} subgraphs; only one can be run",
+                model.subgraphs.size());
   return {};
 }
 
@@ -80,10 +81,11 @@ Result<std::vector<std::optional<uint64_t>>> readPlan(const Model& model, size_t
     return value;
   };
   const size_t words = plan->data.size() / 4;
-  if (words < 3) return fail("the offline memory plan of {} bytes is cut off", plan->data.size()).at(kPlan);
+  if (words < 3)
+    return fail(Code::Damaged, "the offline memory plan of {} bytes is cut off", plan->data.size()).at(kPlan);
   if (word(2) < 0 || static_cast<size_t>(word(2)) != tensors || words - 3 < tensors) {
-    return fail("the offline memory plan has {} entries in {} bytes, the model {} tensors", word(2),
-                plan->data.size(), tensors)
+    return fail(Code::Damaged, "the offline memory plan has {} entries in {} bytes, the model {} tensors",
+                word(2), plan->data.size(), tensors)
         .at(kPlan);
   }
   for (size_t i = 0; i < tensors; ++i) {
@@ -99,6 +101,7 @@ Result<NpuCall> readCall(const Subgraph& subgraph, size_t index) {
   };
   if (op.inputs.size() < kFirstInput || bad(op.inputs) || bad(op.outputs)) {
     return fail(
+        Code::Damaged,
         "an ethos-u operator takes a command stream, constants, scratch and fast scratch, then inputs; this "
         "one has "
         "{} inputs, some perhaps omitted",
@@ -115,7 +118,8 @@ Result<NpuCall> readCall(const Subgraph& subgraph, size_t index) {
   call.fastScratch = op.inputs[kFastScratch];
   call.inputs.assign(op.inputs.begin() + kFirstInput, op.inputs.end());
   call.outputs = op.outputs;
-  if (call.payload.empty()) return fail("the command stream (tensor {}) is empty", op.inputs[kPayload]);
+  if (call.payload.empty())
+    return fail(Code::Damaged, "the command stream (tensor {}) is empty", op.inputs[kPayload]);
   return call;
 }
 
@@ -163,20 +167,20 @@ Result<NpuProgram> npuProgram(const Model& model) {
     const auto bytes = tensorBytes(tensor);
     const uint64_t offset = program.offsets[static_cast<size_t>(index)].value_or(0);
     if (!bytes)
-      return fail("tensor {} '{}' is {}", index, tensor.name, tensor.str())
+      return fail(Code::Damaged, "tensor {} '{}' is {}", index, tensor.name, tensor.str())
           .withRemedy("sizes must be known, elements plain numbers");
     if (static_cast<uint64_t>(*bytes) > kMaxArena || offset + static_cast<uint64_t>(*bytes) > kMaxArena) {
-      return fail("tensor {} '{}' needs {} bytes at {}; an arena holds at most 2 GiB", index, tensor.name,
-                  *bytes, offset);
+      return fail(Code::Damaged, "tensor {} '{}' needs {} bytes at {}; an arena holds at most 2 GiB", index,
+                  tensor.name, *bytes, offset);
     }
     if (!tensor.data.empty() && tensor.data.size() < static_cast<uint64_t>(*bytes)) {
-      return fail("tensor {} '{}' needs {} bytes, {} are stored", index, tensor.name, *bytes,
+      return fail(Code::Damaged, "tensor {} '{}' needs {} bytes, {} are stored", index, tensor.name, *bytes,
                   tensor.data.size());
     }
     if (program.offsets[static_cast<size_t>(index)]) {
       program.arenaBytes = std::max(program.arenaBytes, offset + static_cast<uint64_t>(*bytes));
     } else if (unplanned += static_cast<uint64_t>(*bytes); unplanned > kMaxArena) {
-      return fail("the tensors outside the memory plan need more than 2 GiB");
+      return fail(Code::Damaged, "the tensors outside the memory plan need more than 2 GiB");
     }
   }
   return program;

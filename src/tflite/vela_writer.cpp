@@ -28,7 +28,7 @@ Result<TensorType> typeOf(DType dtype) {
     case DType::Bool:
       return TensorType::Bool;
     default:
-      return fail("a .tflite has no tensors of type {} for an NPU", dtypeName(dtype));
+      return fail(Code::NotRepresentable, "a .tflite has no tensors of type {} for an NPU", dtypeName(dtype));
   }
 }
 
@@ -40,7 +40,7 @@ class Writer {
     buffers_.push_back(fb::CreateBufferEntry(builder_));  // buffer 0 stands for no data
     if (model_.arenaBytes > kMost || model_.fastScratchBytes > kMost ||
         model_.constants.size() + model_.payload.size() > static_cast<size_t>(kMost))
-      return fail("arena or constants take more than 2 GiB");
+      return fail(Code::NotRepresentable, "arena or constants take more than 2 GiB");
     const std::vector<std::byte> none(16);
     std::vector<int32_t> operands = {
         constant("command_stream", model_.payload),

@@ -23,7 +23,8 @@ class Run {
 
   Results operator()(Operands inputs) {
     if (inputs.size() != graph_.inputs().size()) {
-      return fail("graph @{} takes {} inputs, got {}", graph_.name, graph_.inputs().size(), inputs.size());
+      return fail(Code::InputMismatch, "graph @{} takes {} inputs, got {}", graph_.name,
+                  graph_.inputs().size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i)
       CARINA_RETURN_IF_ERROR(setInput(*graph_.inputs()[i], inputs[i], i));
@@ -43,8 +44,8 @@ class Run {
       return {};
     }
     if (given != value.type) {
-      return fail("input {} '{}' is {}, given {}", index, value.name, ir::typeText(value.type),
-                  ir::typeText(given));
+      return fail(Code::InputMismatch, "input {} '{}' is {}, given {}", index, value.name,
+                  ir::typeText(value.type), ir::typeText(given));
     }
     keep(value, tensor);
     return {};
@@ -107,7 +108,7 @@ Results loop(const ir::Node& node, Operands operands, const Observer& observer) 
     if (condition[0].integerAt(0) == 0) return state;
     CARINA_TRY(state, Run(node.region(1), observer)(state));
   }
-  return fail("the loop still runs after {} iterations", kMaxIterations);
+  return fail(Code::Excessive, "the loop still runs after {} iterations", kMaxIterations);
 }
 
 Results runNode(const ir::Node& node, Operands operands, const Observer& observer) {
@@ -212,12 +213,13 @@ Results runNode(const ir::Node& node, Operands operands, const Observer& observe
     case OpId::WhileLoop:
       return loop(node, operands, observer);
     case OpId::Custom:
-      return fail("custom operator '{}' has no meaning here", ir::dynCast<Custom>(&node).operatorName())
+      return fail(Code::UnsupportedForm, "custom operator '{}' has no meaning here",
+                  ir::dynCast<Custom>(&node).operatorName())
           .withRemedy("replace it with standard TOSA operators");
     case OpId::Variable:
     case OpId::VariableRead:
     case OpId::VariableWrite:
-      return fail("{}: graphs with state cannot be run", node.opName())
+      return fail(Code::UnsupportedForm, "{}: graphs with state cannot be run", node.opName())
           .withRemedy("make the state an input and an output of the graph");
   }
   CARINA_UNREACHABLE("operator without a kernel");
@@ -228,7 +230,8 @@ Results runNode(const ir::Node& node, Operands operands, const Observer& observe
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
                                       const Observer& observer) {
   for (const ir::Node* node : graph.nodes()) {
-    if (!isOperator(node)) return fail("{} is no TOSA operator", node->opName()).at(node->where());
+    if (!isOperator(node))
+      return fail(Code::UnknownOperator, "{} is no TOSA operator", node->opName()).at(node->where());
   }
   return Run(graph, observer)(inputs);
 }

@@ -15,7 +15,7 @@ namespace carina::tosa {
 /// An error that ends with the short name of the rule it breaks: "axis -5 is negative (AxisSmallerZero)".
 template <typename... Args>
 Error broken(std::string_view rule, fmt::format_string<Args...> format, Args&&... args) {
-  return fail("{} ({})", fmt::format(format, std::forward<Args>(args)...), rule);
+  return fail(Code::InvalidGraph, "{} ({})", fmt::format(format, std::forward<Args>(args)...), rule);
 }
 
 /// Values of a shape operand, a constant of DType::Shape.

@@ -23,7 +23,7 @@ Result<Tensor> unpackInt4(const Shape& shape, ByteSpan bytes) {
   for (size_t i = 0; i < values.size(); ++i) {
     const auto byte = static_cast<int8_t>(bytes[i / 2]);
     values[i] = static_cast<int8_t>(i % 2 == 0 ? static_cast<int8_t>(byte << 4) >> 4 : byte >> 4);
-    if (values[i] == -8) return fail("element {} is -8, int4 reaches from -7 to 7", i);
+    if (values[i] == -8) return fail(Code::InvalidGraph, "element {} is -8, int4 reaches from -7 to 7", i);
   }
   return tensor;
 }
@@ -43,7 +43,7 @@ Result<Tensor> decode(const WireTensor& source, const std::shared_ptr<const void
   const auto count = checkedNumElements(source.shape);
   const auto size = count ? wireBytes(*source.dtype, *count) : std::nullopt;
   if (!size || *size > static_cast<int64_t>(source.data.size())) {
-    return fail("{} bytes of data are too few for {}", source.data.size(),
+    return fail(Code::InvalidGraph, "{} bytes of data are too few for {}", source.data.size(),
                 ir::typeText({*source.dtype, source.shape}));
   }
   const ByteSpan bytes = source.data.first(static_cast<size_t>(*size));
@@ -91,7 +91,7 @@ class BlockBuilder {
     for (const WireTensor& tensor : block_.tensors) {
       // Tensors of the main block may be repeated in others, never within one.
       if (!tensors_.emplace(tensor.name, &tensor).second)
-        return fail("two tensors have this name (DuplicateName)").at(tensor.name);
+        return fail(Code::InvalidGraph, "two tensors have this name (DuplicateName)").at(tensor.name);
     }
     for (const std::string& name : block_.inputs) {
       if (auto status = input(name); !status.ok()) return std::move(status).error().at(name);
@@ -121,14 +121,17 @@ class BlockBuilder {
 
   Result<ir::Type> typeOf(const std::string& name, std::string_view rule = "UndefinedShape") const {
     const WireTensor* tensor = find(name);
-    if (!tensor) return fail("no tensor is named '{}' (UndefinedName)", name);
+    if (!tensor) return fail(Code::InvalidGraph, "no tensor is named '{}' (UndefinedName)", name);
     if (tensor->unranked)
-      return fail("tensor '{}' has no rank", name).withRemedy("export with static shapes");
+      return fail(Code::InvalidGraph, "tensor '{}' has no rank", name)
+          .withRemedy("export with static shapes");
     if (!tensor->dtype)
-      return fail("tensor '{}' has type {}, which is not supported", name, tensor->typeName);
+      return fail(Code::UnsupportedForm, "tensor '{}' has type {}, which is not supported", name,
+                  tensor->typeName);
     for (int64_t size : tensor->shape) {
       if (size < 0) {
-        return fail("tensor '{}' has the open shape {} ({})", name, shapeText(tensor->shape), rule)
+        return fail(Code::DependsOnValues, "tensor '{}' has the open shape {} ({})", name,
+                    shapeText(tensor->shape), rule)
             .withRemedy("export with static shapes");
       }
     }
@@ -140,12 +143,13 @@ class BlockBuilder {
 
   Status input(const std::string& name) {
     CARINA_TRY(ir::Type type, typeOf(name, inputRule_));
-    if (type.dtype == DType::Shape) return fail("a shape value cannot be an input");
+    if (type.dtype == DType::Shape) return fail(Code::InvalidGraph, "a shape value cannot be an input");
     return define(name, graph_.addInput(std::move(type)));
   }
 
   Status define(const std::string& name, ir::Value* value) {
-    if (!values_.emplace(name, value).second) return fail("'{}' is defined twice (DuplicateName)", name);
+    if (!values_.emplace(name, value).second)
+      return fail(Code::InvalidGraph, "'{}' is defined twice (DuplicateName)", name);
     value->name = name;
     return {};
   }
@@ -169,20 +173,21 @@ class BlockBuilder {
     if (const auto it = values_.find(name); it != values_.end()) return it->second;
     CARINA_TRY(ir::Value * value, constant(name));
     if (value) return value;
-    if (find(name)) return fail("'{}' is used before it is computed (UndefinedName)", name);
+    if (find(name))
+      return fail(Code::InvalidGraph, "'{}' is used before it is computed (UndefinedName)", name);
     for (const BlockBuilder* scope = parent_; scope; scope = scope->parent_) {
       if (!scope->find(name)) continue;
-      return fail("the sub-graph uses '{}' of the graph around it (UndefinedName)", name)
+      return fail(Code::InvalidGraph, "the sub-graph uses '{}' of the graph around it (UndefinedName)", name)
           .withRemedy("pass it as an input of the sub-graph");
     }
-    return fail("no tensor is named '{}' (UndefinedName)", name);
+    return fail(Code::InvalidGraph, "no tensor is named '{}' (UndefinedName)", name);
   }
 
   Status operation(const WireOperator& op) {
     if (op.op == "CONST" || op.op == "CONST_SHAPE") return constantOperator(op);
     const ir::OpDef* def = tosa::findOperator("tosa." + op.op);
     if (!def || op.op.starts_with("VARIABLE")) {
-      return fail("operator {} is not supported (UnknownOperator)", op.op)
+      return fail(Code::UnknownOperator, "operator {} is not supported (UnknownOperator)", op.op)
           .withRemedy(def ? "make the state an input and an output of the graph"
                           : "export with operators of TOSA 1.0");
     }
@@ -192,8 +197,8 @@ class BlockBuilder {
     spec.attributes = op.attributes;
     if (def->results.size() != op.outputs.size() &&
         (def->results.empty() || def->results[0].arity != ir::Arity::Variadic)) {
-      return fail("{} has {} results, not {} (WrongOutputList)", op.op, def->results.size(),
-                  op.outputs.size());
+      return fail(Code::InvalidGraph, "{} has {} results, not {} (WrongOutputList)", op.op,
+                  def->results.size(), op.outputs.size());
     }
     std::optional<Error> openShape;
     for (const std::string& name : op.outputs) {
@@ -204,7 +209,7 @@ class BlockBuilder {
       }
       ir::Type type = std::move(*found);
       if (type.dtype == DType::Shape)
-        return fail("the result '{}' cannot be a shape value (WrongOutputType)", name);
+        return fail(Code::InvalidGraph, "the result '{}' cannot be a shape value (WrongOutputType)", name);
       spec.types.push_back(std::move(type));
     }
     ir::Location location;
@@ -235,12 +240,13 @@ class BlockBuilder {
   }
 
   Status constantOperator(const WireOperator& op) {
-    if (op.outputs.size() != 1) return fail("{} has {} results (WrongOutputList)", op.op, op.outputs.size());
-    if (!op.inputs.empty()) return fail("{} has operands (WrongInputList)", op.op);
+    if (op.outputs.size() != 1)
+      return fail(Code::InvalidGraph, "{} has {} results (WrongOutputList)", op.op, op.outputs.size());
+    if (!op.inputs.empty()) return fail(Code::InvalidGraph, "{} has operands (WrongInputList)", op.op);
     if (values_.contains(op.outputs[0])) return {};  // used by name before
     const WireTensor* tensor = find(op.outputs[0]);
-    if (!tensor) return fail("no tensor is named '{}' (UndefinedName)", op.outputs[0]);
-    if (!tensor->hasData) return fail("constant '{}' has no data", op.outputs[0]);
+    if (!tensor) return fail(Code::InvalidGraph, "no tensor is named '{}' (UndefinedName)", op.outputs[0]);
+    if (!tensor->hasData) return fail(Code::InvalidGraph, "constant '{}' has no data", op.outputs[0]);
     CARINA_TRY(ir::Value * value, constant(op.outputs[0]));
     (void)value;
     return {};
@@ -253,7 +259,8 @@ class BlockBuilder {
     const size_t fixed = def.operands.size() - (list ? 1 : 0);
     if (given < fixed || (!list && given > fixed)) {
       const char* rule = given < fixed && isZeroPointOperator(def) ? "MissingZeroPoints" : "WrongInputList";
-      return fail("{} takes {}{} operands, got {} ({})", op.op, list ? "at least " : "", fixed, given, rule);
+      return fail(Code::InvalidGraph, "{} takes {}{} operands, got {} ({})", op.op, list ? "at least " : "",
+                  fixed, given, rule);
     }
     std::vector<ir::Value*> values;
     for (const std::string& name : op.inputs) {
@@ -271,8 +278,10 @@ class BlockBuilder {
     int depth = 0;
     for (const BlockBuilder* scope = this; scope; scope = scope->parent_) ++depth;
     if (depth > tosa::kLevel8K.maxNesting)
-      return fail("sub-graphs are nested deeper than {} (LevelCheck)", tosa::kLevel8K.maxNesting);
-    if (--subGraphsLeft_ < 0) return fail("the file uses more than {} sub-graphs", kMaxSubGraphs);
+      return fail(Code::Excessive, "sub-graphs are nested deeper than {} (LevelCheck)",
+                  tosa::kLevel8K.maxNesting);
+    if (--subGraphsLeft_ < 0)
+      return fail(Code::Excessive, "the file uses more than {} sub-graphs", kMaxSubGraphs);
     for (const WireRegion& region : file_.regions) {
       if (region.name == name && !region.blocks.empty())
         return BlockBuilder(file_, region, region.blocks[0], this, subGraphsLeft_, inputRule).build();
@@ -281,7 +290,7 @@ class BlockBuilder {
       if (block.name == name)
         return BlockBuilder(file_, region_, block, this, subGraphsLeft_, inputRule).build();
     }
-    return fail("no graph is named '{}' (UndefinedName)", name);
+    return fail(Code::InvalidGraph, "no graph is named '{}' (UndefinedName)", name);
   }
 
   const WireFile& file_;
@@ -298,7 +307,8 @@ class BlockBuilder {
 }  // namespace
 
 Result<ir::Graph> buildGraph(const WireFile& file) {
-  if (file.regions.empty() || file.regions[0].blocks.empty()) return fail("the file holds no graph");
+  if (file.regions.empty() || file.regions[0].blocks.empty())
+    return fail(Code::InvalidGraph, "the file holds no graph");
   int subGraphsLeft = kMaxSubGraphs;
   const WireRegion& main = file.regions[0];
   CARINA_TRY(ir::Graph graph, BlockBuilder(file, main, main.blocks[0], nullptr, subGraphsLeft).build());

@@ -44,7 +44,7 @@ std::optional<DType> elementType(fb::DType dtype) {
 
 template <typename Vector>
 Result<ir::Ints> ints(const Vector* values, std::string_view name) {
-  if (!values) return fail("attribute '{}' is missing (AttributeMissing)", name);
+  if (!values) return fail(Code::InvalidGraph, "attribute '{}' is missing (AttributeMissing)", name);
   return ir::Ints(values->begin(), values->end());
 }
 
@@ -68,7 +68,7 @@ Tensor shapeValue(const ir::Ints& values) {
 
 Result<double> floatValue(const flatbuffers::Vector<uint8_t>* bytes, std::string_view name) {
   float value = 0;
-  if (!bytes || bytes->size() < sizeof(value)) return fail("{} needs 4 bytes", name);
+  if (!bytes || bytes->size() < sizeof(value)) return fail(Code::Damaged, "{} needs 4 bytes", name);
   std::memcpy(&value, bytes->data(), sizeof(value));
   return double{value};
 }
@@ -127,10 +127,11 @@ class BlockReader {
   }
 
   Result<ElementInfo> element(const std::vector<std::string>& names, size_t i) const {
-    if (i >= names.size()) return fail("operand or result {} is missing (WrongInputList)", i);
+    if (i >= names.size())
+      return fail(Code::InvalidGraph, "operand or result {} is missing (WrongInputList)", i);
     const auto it = elements_.find(names[i]);
     if (it == elements_.end())
-      return fail("no tensor of a known type is named '{}' (UndefinedName)", names[i]);
+      return fail(Code::InvalidGraph, "no tensor of a known type is named '{}' (UndefinedName)", names[i]);
     return it->second;
   }
 
@@ -138,7 +139,8 @@ class BlockReader {
     WireOperator op;
     op.op = fb::EnumNameOp(source.op());
     if (op.op.empty())
-      return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
+      return fail(Code::UnknownOperator, "operator number {} is not known (UnknownOperator)",
+                  static_cast<uint32_t>(source.op()));
     op.inputs = copies_.texts(source.inputs());
     op.outputs = copies_.texts(source.outputs());
     CARINA_RETURN_IF_ERROR(copies_.check());
@@ -153,7 +155,7 @@ class BlockReader {
   template <typename Table>
   static Result<const Table*> table(const fb::TosaOperator& source) {
     if (source.attribute_type() != fb::AttributeTraits<Table>::enum_value || !source.attribute()) {
-      return fail("{} has the attributes of another operator (AttributeTagMismatch)",
+      return fail(Code::InvalidGraph, "{} has the attributes of another operator (AttributeTagMismatch)",
                   fb::EnumNameOp(source.op()));
     }
     return static_cast<const Table*>(source.attribute());
@@ -368,7 +370,7 @@ class BlockReader {
     }
     const auto acc = elementType(a->accum_dtype());
     if (!acc)
-      return fail("accum_dtype {} is not supported (WrongAccumulatorType)",
+      return fail(Code::UnsupportedForm, "accum_dtype {} is not supported (WrongAccumulatorType)",
                   fb::EnumNameDType(a->accum_dtype()));
     op.attributes = {std::move(kernel), std::move(stride), std::move(pad), *acc};
     return zeroPoints(op, {{0, a->input_zp()}, {0, a->output_zp()}});
@@ -423,7 +425,7 @@ class BlockReader {
     CARINA_TRY(const ElementInfo weight, element(op.inputs, 1));
     CARINA_TRY(const ElementInfo output, element(op.outputs, 0));
     if (input.shape.size() != 2 || weight.shape.size() != 2 || output.shape.size() != 2) {
-      return fail("operands and result of FULLY_CONNECTED have rank 2 (WrongRank)");
+      return fail(Code::InvalidGraph, "operands and result of FULLY_CONNECTED have rank 2 (WrongRank)");
     }
     const std::string result = op.outputs[0];
     const auto wide = [](const Shape& shape) { return Shape{shape[0], 1, 1, shape[1]}; };
@@ -471,12 +473,12 @@ Result<WireFile> readVersion080(ByteSpan bytes) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!fb::VerifyTosaGraphBuffer(verifier)) {
-    return fail("the file is damaged: an offset or a size in it points outside")
+    return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")
         .withRemedy("copy or export the file again");
   }
   WireFile file;
   const fb::TosaGraph& graph = *fb::GetTosaGraph(bytes.data());
-  if (!graph.regions()) return fail("the file has no regions");
+  if (!graph.regions()) return fail(Code::Damaged, "the file has no regions");
   Copies copies(bytes.size());
   for (const auto* region : *graph.regions()) {
     WireRegion& target = file.regions.emplace_back();

@@ -52,13 +52,15 @@ ByteSpan byteSpan(const flatbuffers::Vector<uint8_t>* data) {
 }
 
 Result<ir::Ints> ints(const flatbuffers::Vector<int32_t>* values, std::string_view name) {
-  if (!values) return fail("attribute '{}' is missing (AttributeMissing)", name);
+  if (!values) return fail(Code::InvalidGraph, "attribute '{}' is missing (AttributeMissing)", name);
   return ir::Ints(values->begin(), values->end());
 }
 
 Result<DType> accumulator(wire::DType dtype) {
   const auto type = elementType(dtype);
-  if (!type) return fail("acc_type {} is not supported (WrongAccumulatorType)", typeName(dtype));
+  if (!type)
+    return fail(Code::UnsupportedForm, "acc_type {} is not supported (WrongAccumulatorType)",
+                typeName(dtype));
   return *type;
 }
 
@@ -72,8 +74,8 @@ ir::Attribute nanMode(wire::NanMode mode) {
 Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtype, std::string_view name) {
   const ByteSpan bytes = byteSpan(data);
   if (static_cast<int64_t>(bytes.size()) < dtypeSize(dtype)) {
-    return fail("{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name, bytes.size(),
-                dtypeName(dtype));
+    return fail(Code::Damaged, "{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name,
+                bytes.size(), dtypeName(dtype));
   }
   const auto read = [&](auto value) {
     std::memcpy(&value, bytes.data(), sizeof(value));
@@ -93,7 +95,7 @@ Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtyp
     case DType::BFloat16:
       return ir::Attribute(double{bfloat16ToFloat(read(uint16_t{}))});
     default:
-      return fail("CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
+      return fail(Code::InvalidGraph, "CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
   }
 }
 
@@ -139,7 +141,7 @@ Result<Attributes> windowAttributes(const wire::TosaOperator& op) {
 
 Result<Attributes> clampAttributes(const wire::TosaOperator& op, std::optional<DType> dtype) {
   const auto& a = as<wire::ClampAttributes>(op);
-  if (!dtype) return fail("the type of the operand is not known (WrongInputType)");
+  if (!dtype) return fail(Code::InvalidGraph, "the type of the operand is not known (WrongInputType)");
   CARINA_TRY(ir::Attribute low, bound(a.min_val(), *dtype, "min_val"));
   CARINA_TRY(ir::Attribute high, bound(a.max_val(), *dtype, "max_val"));
   return Attributes{std::move(low), std::move(high), nanMode(a.nan_mode())};
@@ -211,7 +213,7 @@ class Reader {
 
   Result<WireFile> file() {
     WireFile file;
-    if (!graph_.regions()) return fail("the file has no regions");
+    if (!graph_.regions()) return fail(Code::Damaged, "the file has no regions");
     for (const auto* region : *graph_.regions()) {
       WireRegion& target = file.regions.emplace_back();
       target.name = copies_.text(region->name());
@@ -273,7 +275,8 @@ class Reader {
     tensor.data = byteSpan(source.data());
     if (source.offset() > 1) {  // data outside of the flatbuffer, for files beyond 2 GiB
       if (source.offset() > bytes_.size() || source.size() > bytes_.size() - source.offset()) {
-        return fail("data at {} with {} bytes is outside of the file", source.offset(), source.size())
+        return fail(Code::Damaged, "data at {} with {} bytes is outside of the file", source.offset(),
+                    source.size())
             .at("tensor " + tensor.name);
       }
       tensor.data = bytes_.subspan(source.offset(), source.size());
@@ -287,7 +290,8 @@ class Reader {
     WireOperator op;
     op.op = wire::EnumNameOp(source.op());
     if (op.op.empty() || source.op() == wire::Op::UNKNOWN) {
-      return fail("operator number {} is not known (UnknownOperator)", static_cast<uint32_t>(source.op()));
+      return fail(Code::UnknownOperator, "operator number {} is not known (UnknownOperator)",
+                  static_cast<uint32_t>(source.op()));
     }
     op.inputs = copies_.texts(source.inputs());
     op.outputs = copies_.texts(source.outputs());
@@ -298,9 +302,10 @@ class Reader {
                             source.op() == wire::Op::WHILE_LOOP;
     const auto tag = static_cast<uint32_t>(source.attribute_type());
     if (tag != static_cast<uint32_t>(source.op()) && (needsTable || tag != 0)) {
-      return fail("the attributes are those of operator {} (AttributeTagMismatch)", tag);
+      return fail(Code::InvalidGraph, "the attributes are those of operator {} (AttributeTagMismatch)", tag);
     }
-    if (needsTable && !source.attribute()) return fail("{} has no attributes (AttributeMissing)", op.op);
+    if (needsTable && !source.attribute())
+      return fail(Code::InvalidGraph, "{} has no attributes (AttributeMissing)", op.op);
     if (source.op() == wire::Op::COND_IF) {
       const auto& a = as<wire::CondIfAttributes>(source);
       op.subGraphs = {copies_.text(a.then_graph()), copies_.text(a.else_graph())};
@@ -343,7 +348,7 @@ Result<WireFile> readVersion1(ByteSpan bytes) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!wire::VerifyTosaGraphBuffer(verifier)) {
-    return fail("the file is damaged: an offset or a size in it points outside")
+    return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")
         .withRemedy("copy or export the file again");
   }
   return Reader(bytes, *wire::GetTosaGraph(bytes.data())).file();

@@ -20,17 +20,17 @@ Result<ir::Graph> readTosa(ByteSpan bytes, std::shared_ptr<const void> owner) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (size < 8 || !flatbuffers::BufferHasIdentifier(bytes.data(), "TOSA")) {
-    return fail("this is no TOSA flatbuffer: the identifier TOSA is missing");
+    return fail(Code::WrongKind, "this is no TOSA flatbuffer: the identifier TOSA is missing");
   }
   if (!verifier.VerifyBuffer<wire::VersionedFile>("TOSA")) {
-    return fail("the file is damaged: it has no readable version")
+    return fail(Code::Damaged, "the file is damaged: it has no readable version")
         .withRemedy("copy or export the file again");
   }
   const wire::Version& version = *flatbuffers::GetRoot<wire::VersionedFile>(bytes.data())->version();
   const int major = version.major(), minor = version.minor();
   const bool isVersion1 = major == 1 && (minor == 0 || minor == 1), is080 = major == 0 && minor == 80;
   if (!isVersion1 && !is080) {
-    return fail("TOSA version {}.{}.{} is not supported", major, minor, version.patch())
+    return fail(Code::UnknownVersion, "TOSA version {}.{}.{} is not supported", major, minor, version.patch())
         .withRemedy("write the file as TOSA 1.0");
   }
   CARINA_TRY(WireFile file, isVersion1 ? readVersion1(bytes) : readVersion080(bytes));

@@ -37,7 +37,7 @@ Result<wire::DType> wireType(DType dtype) {
     case DType::BFloat16:
       return wire::DType::BF16;
     default:
-      return fail("TOSA 1.0 has no element type {}", dtypeName(dtype));
+      return fail(Code::NotRepresentable, "TOSA 1.0 has no element type {}", dtypeName(dtype));
   }
 }
 
@@ -165,7 +165,7 @@ class Writer {
     CARINA_TRY(const wire::DType dtype, wireType(value.dtype()));
     std::vector<int32_t> shape;
     for (int64_t size : value.shape()) {
-      if (size > INT32_MAX) return fail("dimension {} does not fit the format", size);
+      if (size > INT32_MAX) return fail(Code::NotRepresentable, "dimension {} does not fit the format", size);
       shape.push_back(static_cast<int32_t>(size));
     }
     const std::string& name = block.names.at(&value);
@@ -203,7 +203,8 @@ class Writer {
 
   Status operation(Block& block, const ir::Node& node) {
     if (!tosa::isOperator(&node)) {
-      return fail("{} is no TOSA operator", node.opName()).withRemedy("lower the whole graph to TOSA first");
+      return fail(Code::NotRepresentable, "{} is no TOSA operator", node.opName())
+          .withRemedy("lower the whole graph to TOSA first");
     }
     const std::string name(node.opName().substr(node.opName().find('.') + 1));
     wire::Op op = wire::Op::UNKNOWN;
@@ -370,7 +371,8 @@ class Writer {
       case tosa::OpId::Variable:
       case tosa::OpId::VariableRead:
       case tosa::OpId::VariableWrite:
-        return fail("{} cannot be written: the format leaves open how variables are bound", node.opName())
+        return fail(Code::NotRepresentable,
+                    "{} cannot be written: the format leaves open how variables are bound", node.opName())
             .withRemedy("make the state an input and an output of the graph");
       default:
         return emptyAttributes();

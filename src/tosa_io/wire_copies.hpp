@@ -51,7 +51,7 @@ class Copies {
   /// Fails once the budget was overdrawn: what was read since then is not complete.
   Status check() const {
     if (!spent_) return {};
-    return Error(fail("too many parts of the file share their contents"))
+    return Error(fail(Code::Excessive, "too many parts of the file share their contents"))
         .withRemedy("the file may have been made to exhaust memory; write it again");
   }
 

@@ -25,12 +25,12 @@ TEST(OutputPath, FoldersAndMissingFolders) {
   const test::TempDir folder;
   EXPECT_NE(problem(checkOutputPath(folder.path())).find("is a folder"), std::string::npos);
   EXPECT_NE(problem(checkOutputPath(folder.path().string() + "/")).find("is a folder"), std::string::npos);
-  EXPECT_NE(problem(checkOutputPath(folder / "none/")).find("is no file name"), std::string::npos);
+  EXPECT_NE(problem(checkOutputPath(folder / "none/")).find("is not a file name"), std::string::npos);
   const std::string missing = problem(checkOutputPath(folder / "none/out.pte"));
   EXPECT_NE(missing.find("none/out.pte: the folder"), std::string::npos);
   EXPECT_NE(missing.find("does not exist"), std::string::npos);
   ASSERT_TRUE(writeFile(folder / "file", "x").ok());
-  EXPECT_NE(problem(checkOutputPath(folder / "file/out.pte")).find("is no folder"), std::string::npos);
+  EXPECT_NE(problem(checkOutputPath(folder / "file/out.pte")).find("is not a folder"), std::string::npos);
 }
 
 TEST(OutputPath, FoldersOfOutputsAreMade) {

@@ -76,7 +76,7 @@ TEST(Numbers, MemoryBeyondTheSizeOfTheProgramIsRefused) {
   const std::string file = fileOf(changed);
   const auto outcome = device::runProgram(asBytes(file), kInput);
   ASSERT_FALSE(outcome.ok());
-  EXPECT_THAT(outcome.error().str(), HasSubstr("bytes of memory that a program of"));
+  EXPECT_THAT(outcome.error().str(), HasSubstr("bytes of memory, the limit for a program of"));
   const auto check = pipeline::checkProgram(asBytes(file));
   ASSERT_TRUE(check.ok()) << check.error().str();
   ASSERT_FALSE(check->ok());

@@ -58,7 +58,7 @@ class Cli : public testing::Test {
   void expectRefused(const std::string& file, const std::string& options, const std::string& message) const {
     const Outcome result = run("compile " + file + " -o " + path("out.pte") + " " + options);
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_THAT(result.err, testing::HasSubstr("carina: error: "));
+    EXPECT_THAT(result.err, testing::HasSubstr("carina: error[E"));
     EXPECT_THAT(result.err, testing::HasSubstr(message));
     EXPECT_THAT(result.out, testing::IsEmpty());
     EXPECT_FALSE(std::filesystem::exists(path("out.pte")));

@@ -97,13 +97,13 @@ TEST_F(CliData, AnIdleNpuIsSaid) {
   const Outcome idle = run(base);
   EXPECT_EQ(idle.status, 0) << idle.err;
   EXPECT_THAT(idle.err,
-              AllOf(HasSubstr("carina: warning: " + model("dense.pt2") + ": nothing of the network runs on"),
+              AllOf(HasSubstr("carina: warning[E0504]: " + model("dense.pt2") + ": nothing of the network runs on"),
                     HasSubstr("leave out --quantize none")));
   std::filesystem::remove(path("d.pte"));
   const Outcome required = run(base + " --require-npu");
   EXPECT_EQ(required.status, 1);
   EXPECT_THAT(required.err,
-              HasSubstr("carina: error: " + model("dense.pt2") + ": nothing of the network runs on"));
+              HasSubstr("carina: error[E0504]: " + model("dense.pt2") + ": nothing of the network runs on"));
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
@@ -133,7 +133,7 @@ TEST_F(CliData, WeightsAloneDoNotRunOnTheNpu) {
   const Outcome result =
       run("compile " + test::odd("weight_only.pt2") + " --target ethos-u85-256 -o " + path("w.pte"));
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: "), HasSubstr("only its weights are quantized")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning[E0504]: "), HasSubstr("only its weights are quantized")));
 }
 
 TEST_F(CliData, RequireNpuRefusesWhatTheCpuHasToDo) {

@@ -12,13 +12,13 @@ using testing::HasSubstr;
 
 class CliMessages : public test::Cli {
  protected:
-  /// Each error of `result`: "carina: error: FILE: ...", or "carina: error: --option: ...", and a line below
-  /// it.
+  /// Each error of `result`: "carina: error[CODE]: FILE: ...", or "carina: error[CODE]: --option: ...", and a
+  /// line below it.
   void expectHelpful(const Outcome& result, const std::string& command) const {
     std::istringstream lines(result.err);
     std::string previous;
-    const auto isError = [](const std::string& line) { return line.starts_with("carina: error: "); };
-    const std::string beginning = "carina: error: ";
+    const auto isError = [](const std::string& line) { return line.starts_with("carina: error[E"); };
+    const std::string beginning = "carina: error[E0000]: ";
     for (std::string line; std::getline(lines, line); previous = line) {
       if (isError(line)) {
         const std::string message = line.substr(beginning.size());
@@ -92,7 +92,7 @@ TEST_F(CliMessages, WhatNamesAreWrong) {
         "run " + path("none.elf") + " --platform corstone-300"}) {
     const Outcome result = run(command);
     EXPECT_EQ(result.status, 1) << command;
-    EXPECT_THAT(result.err, HasSubstr("carina: error: ")) << command;
+    EXPECT_THAT(result.err, HasSubstr("carina: error[E")) << command;
     expectHelpful(result, command);
   }
 }

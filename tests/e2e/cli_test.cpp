@@ -242,13 +242,14 @@ TEST_F(Cli, WrongUsageIsStatusTwo) {
 TEST_F(Cli, WrongUsageSaysWhatIsRight) {
   EXPECT_THAT(run("").err, HasSubstr("carina compile model.pt2"));
   EXPECT_EQ(run("compyle x.pt2").err,
-            "carina: error: unknown command 'compyle'\n  did you mean 'carina compile'?\n");
+            "carina: error[E0203]: unknown command 'compyle'\n  did you mean 'carina compile'?\n");
   EXPECT_EQ(run("frobnicate").err,
-            "carina: error: unknown command 'frobnicate'\n  carina --help lists the commands\n");
-  EXPECT_EQ(run("inspect x.pte --mode fast").err,
-            "carina: error: unexpected arguments: --mode fast\n  carina inspect --help lists the options\n");
+            "carina: error[E0203]: unknown command 'frobnicate'\n  carina --help lists the commands\n");
+  EXPECT_EQ(
+      run("inspect x.pte --mode fast").err,
+      "carina: error[E0201]: unexpected arguments: --mode fast\n  carina inspect --help lists the options\n");
   EXPECT_EQ(run("compile").err,
-            "carina: error: MODEL is required\n  carina compile --help lists the options\n");
+            "carina: error[E0201]: MODEL is required\n  carina compile --help lists the options\n");
 }
 
 TEST_F(Cli, RefusesWhatIsNoArchive) {
@@ -323,8 +324,8 @@ TEST_F(Cli, NothingOverwritesWhatItReads) {
   for (const char* name : {"net.pte", "./net.pte", "link.pte", "hard.pte"}) {
     const Outcome refused = run(compile + " -o " + path(name));
     EXPECT_EQ(refused.status, 1) << name;
-    EXPECT_EQ(refused.err, "carina: error: " + path(name) + ": would overwrite the input " + path("net.pte") +
-                               " (MODEL)\n  name another file\n");
+    EXPECT_EQ(refused.err, "carina: error[E0102]: " + path(name) + ": would overwrite the input " +
+                               path("net.pte") + " (MODEL)\n  name another file\n");
   }
   fs::create_directory(path("report"));
   fs::create_hard_link(path("c.npz"), path("report/layers.txt"));
@@ -366,7 +367,7 @@ TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
                 "torchvision.deform_conv2d.default is an operator of torchvision");
   // The many calls that two torch.vmap stand for are one reason.
   EXPECT_EQ(run("compile " + odd("vmap.pt2") + " --target cpu -o " + path("v.pte")).err,
-            "carina: error: " + odd("vmap.pt2") +
+            "carina: error[E0305]: " + odd("vmap.pt2") +
                 ": lazy_load_decompositions: torch.vmap or another transform of torch.func is not resolved "
                 "(torch._functorch.predispatch.lazy_load_decompositions)\n"
                 "  Call program.run_decompositions() before saving.\n");

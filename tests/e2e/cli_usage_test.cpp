@@ -25,7 +25,8 @@ class CliUsage : public test::Cli {
 TEST_F(CliUsage, WrongValuesAreToldTheChoices) {
   const Outcome quantize = run(compileDense("--quantize int4"));
   EXPECT_EQ(quantize.status, 2);
-  EXPECT_EQ(quantize.err, "carina: error: --quantize: there is no 'int4'\n  choices: int8, int16x8, none\n");
+  EXPECT_EQ(quantize.err,
+            "carina: error[E0201]: --quantize: there is no 'int4'\n  choices: int8, int16x8, none\n");
   EXPECT_EQ(run(compileDense("--quantize 2")).status, 2);
   EXPECT_THAT(run(compileDense("--io bf16")).err, HasSubstr("choices: float, int8, int16"));
   EXPECT_THAT(run(compileDense("--dump-after reed")).err, HasSubstr("choices: read, decompose"));
@@ -35,10 +36,10 @@ TEST_F(CliUsage, MisspeltOptionsAreToldTheNearest) {
   const std::string arguments =
       "compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + " --calibrat x.npz";
   EXPECT_EQ(run(arguments).err,
-            "carina: error: unexpected arguments: --calibrat x.npz\n  did you mean --calibrate?\n");
+            "carina: error[E0201]: unexpected arguments: --calibrat x.npz\n  did you mean --calibrate?\n");
   // The option that is missing because it is misspelt is not what the message is about.
   EXPECT_EQ(run("compile x.pt2 --taget ethos-u55-128 -o y.pte").err,
-            "carina: error: unexpected arguments: --taget ethos-u55-128\n  did you mean --target?\n");
+            "carina: error[E0201]: unexpected arguments: --taget ethos-u55-128\n  did you mean --target?\n");
   EXPECT_THAT(run("run x.pte --semihosting-dri .").err, HasSubstr("did you mean --semihosting-dir?"));
 }
 
@@ -186,6 +187,35 @@ TEST_F(CliUsage, TheReportNamesTheProgram) {
   ASSERT_EQ(run(compileDense("--report " + path("report"))).status, 0);
   EXPECT_THAT(contents(path("report/summary.txt")),
               testing::StartsWith("dense.pt2 -> " + path("d.pte") + "\n"));
+}
+
+TEST_F(CliUsage, ExplainKnowsEveryCodeOfAnError) {
+  const Outcome refused = run("inspect " + path("missing.pte"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, testing::StartsWith("carina: error[E0101]: " + path("missing.pte") + ": "));
+  EXPECT_THAT(run("explain e0101").out, testing::StartsWith("E0101: an input cannot be read\n\n"));
+  EXPECT_THAT(run("explain").out, HasSubstr("\nE0104  a file is damaged\n"));
+  const Outcome unknown = run("explain E9999");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no diagnostic 'E9999'"));
+}
+
+TEST_F(CliUsage, DiagnosticsAsJsonAreOneObjectPerLine) {
+  const std::string missing = path("missing.pte");
+  for (const std::string& command :
+       {"--diagnostics json inspect " + missing, "inspect " + missing + " --diagnostics=json"}) {
+    EXPECT_THAT(run(command).err,
+                testing::MatchesRegex(
+                    "\\{\"severity\":\"error\",\"code\":\"E0101\",\"message\":\"[^\"]+\",\"file\":\"" +
+                    missing + "\",\"place\":\"\",\"remedy\":\"[^\"]*\"\\}\n"))
+        << command;
+  }
+  EXPECT_THAT(run("inspekt x --diagnostics json").err,
+              testing::StartsWith("{\"severity\":\"error\",\"code\":\"E0203\""));
+  const Outcome usage = run("inspect x --diagnostics json --mode 3");
+  EXPECT_EQ(usage.status, 2);
+  EXPECT_THAT(usage.err, testing::StartsWith("{\"severity\":\"error\",\"code\":\"E0201\""));
+  EXPECT_EQ(run("inspect x --diagnostics xml").status, 2);
 }
 
 }  // namespace

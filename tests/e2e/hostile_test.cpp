@@ -147,7 +147,7 @@ void expectOrderly(const test::ChildOutcome& outcome, int64_t megabytes) {
   if (outcome.status == 1) {
     // What check finds is its result.
     EXPECT_THAT(outcome.err + outcome.out,
-                testing::AnyOf(HasSubstr("carina: error: "), HasSubstr("FAILS: ")));
+                testing::AnyOf(HasSubstr("carina: error[E"), HasSubstr("FAILS: ")));
     EXPECT_THAT(outcome.err, Not(HasSubstr("out of memory")));
   }
   EXPECT_THAT(outcome.err, Not(HasSubstr("internal error")));

@@ -136,7 +136,7 @@ class Faults : public testing::Test {
         }
         ++failures;
         EXPECT_EQ(child.status, 1) << "call " << n;
-        EXPECT_EQ(countOf(child.err, "carina: error: "), 1u) << "call " << n << ": " << child.err;
+        EXPECT_EQ(countOf(child.err, "carina: error[E"), 1u) << "call " << n << ": " << child.err;
         EXPECT_THAT(child.err, HasSubstr(": cannot ")) << "call " << n;
         EXPECT_EQ(after, before) << "call " << n << ": " << child.err;
       }
@@ -165,10 +165,10 @@ class Faults : public testing::Test {
       if (child.status == 0) continue;  // something that memory would only have made faster
       ++failures;
       EXPECT_EQ(child.status, 1) << "allocation " << n << ": " << child.err;
-      EXPECT_EQ(countOf(child.err, "carina: error: "), 1u) << "allocation " << n << ": " << child.err;
+      EXPECT_EQ(countOf(child.err, "carina: error[E"), 1u) << "allocation " << n << ": " << child.err;
       EXPECT_THAT(child.err, HasSubstr("out of memory")) << "allocation " << n;
       // Only before the command line has been read its file is not known.
-      const bool hasFile = child.err.find("carina: error: " + arguments[1] + ": ") != std::string::npos;
+      const bool hasFile = child.err.find("]: " + arguments[1] + ": ") != std::string::npos;
       EXPECT_TRUE(hasFile || !named) << "allocation " << n << ": " << child.err;
       named |= hasFile;
       const auto after = without(everythingIn(out_.path()), vary);
@@ -234,7 +234,7 @@ TEST_F(Faults, StandardOutputThatIsFullIsAnError) {
     EXPECT_EQ(child.status, 1) << arguments[0];
     // The reason is lost where much is printed: then the C library has met it before the end.
     const char* const expected =
-        "carina: error: cannot write to standard output(: No space left on device)?\n";
+        "carina: error.E0102.: cannot write to standard output(: No space left on device)?\n";
     EXPECT_THAT(child.err, testing::MatchesRegex(expected)) << arguments[0];
   }
 }

@@ -590,7 +590,7 @@ TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
   ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
   EXPECT_FALSE(partitioned->wholly);
   ASSERT_FALSE(partitioned->refusals.empty());
-  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 > 6"), std::string::npos)
+  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 exceeds 6"), std::string::npos)
       << partitioned->refusals[0].reason;
   EXPECT_NE(partitioned->refusals[0].remedy.find("merge dimensions"), std::string::npos);
 }
@@ -602,7 +602,7 @@ TEST(RunningSums, BeyondTheKernelsAreaAreRefusedWithTheLimit) {
   auto partitioned = quantizeAndPartition(std::move(network.graph));
   ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
   ASSERT_FALSE(partitioned->refusals.empty());
-  EXPECT_NE(partitioned->refusals[0].reason.find("4097 elements > 4096"), std::string::npos)
+  EXPECT_NE(partitioned->refusals[0].reason.find("4097 elements, more than 4096"), std::string::npos)
       << partitioned->refusals[0].reason;
 }
 

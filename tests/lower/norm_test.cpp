@@ -188,7 +188,8 @@ TEST(Norms, RowsThatAreTooLongAreRefusedWithTheLimit) {
   const auto partitioned = quantizeAndPartition(std::move(n.graph));
   ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
   ASSERT_EQ(partitioned->refusals.size(), 1u);
-  EXPECT_NE(partitioned->refusals[0].reason.find("70000 elements > 65535"), std::string::npos)
+  EXPECT_NE(partitioned->refusals[0].reason.find("70000 elements exceeds the limit of 65535"),
+            std::string::npos)
       << partitioned->refusals[0].reason;
 }
 

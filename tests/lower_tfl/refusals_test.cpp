@@ -83,7 +83,7 @@ TEST(TfliteRefusals, OrdersOfOtherDimensions) {
     file.operators = {{"", kTranspose, {0, 1}, {2}}};
     file.inputs = {0};
     file.outputs = {2};
-    EXPECT_THAT(problems(file.bytes()), HasSubstr("is no order of 2 dimensions"));
+    EXPECT_THAT(problems(file.bytes()), HasSubstr("is not a permutation of 2 dimensions"));
   }
 }
 
@@ -124,7 +124,7 @@ TEST(TfliteRefusals, ShapesThatDoNotFit) {
   };
   TfliteFile file = convolution();
   file.tensors[3].shape = {1, 4, 4, 4};
-  refused(file, "the file gives result 'y' the shape [1,4,4,4], from the operands follows [1,4,4,3]");
+  refused(file, "result 'y' has shape [1,4,4,4] in the file, but its operands give [1,4,4,3]");
   file = convolution();
   file.tensors[0].shape = {1, -1, 4, 2};
   refused(file, "open shape");
@@ -162,7 +162,7 @@ TEST(TfliteRefusals, WhatIsOutOfRange) {
   options.stride_w = options.stride_h = 1;
   options.fused_activation_function = 4;
   file.operators[0].options = test::optionsOf(options);
-  EXPECT_THAT(problems(file.bytes()), HasSubstr("a fused activation"));
+  EXPECT_THAT(problems(file.bytes()), HasSubstr("fused activation"));
   options.fused_activation_function = 77;
   file.operators[0].options = test::optionsOf(options);
   EXPECT_THAT(problems(file.bytes()), HasSubstr("unknown value 77"));

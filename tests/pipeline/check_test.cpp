@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the check says of good programs and of spoilt ones.
+// What the check says of good programs and of corrupted ones.
 #include "pipeline/check.hpp"
 
 #include <gmock/gmock.h>

@@ -106,7 +106,7 @@ TEST(Elf, NoMemoryAtTheAddress) {
 }
 
 TEST(Elf, Malformed) {
-  EXPECT_THAT(errorOf(""), HasSubstr("no ELF file"));
+  EXPECT_THAT(errorOf(""), HasSubstr("not an ELF file"));
   EXPECT_THAT(errorOf("\177ELF"), HasSubstr("cut off"));
   std::string file = smallElf();
   file[4] = 2;

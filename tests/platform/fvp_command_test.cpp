@@ -91,10 +91,10 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({}), HasSubstr("no image"));
   EXPECT_THAT(refusal({"-C"}), HasSubstr("value is missing"));
   EXPECT_THAT(refusal({"-C", "nonsense", image()}), HasSubstr("name=value"));
-  EXPECT_THAT(refusal({"-C", "ethosu.num_macs=many", image()}), HasSubstr("no number"));
+  EXPECT_THAT(refusal({"-C", "ethosu.num_macs=many", image()}), HasSubstr("not a number"));
   EXPECT_THAT(refusal({"-C", "ethosu.num_macs=77", image()}), HasSubstr("ethos-u85-77"));
   EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("where to load"));
-  EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("no number of seconds"));
+  EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("not a number of seconds"));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST(PteProgram, RefusesWhatALoaderWould) {
     p.methods[1].chains[0].instructions[0] = JumpFalseCall{0, 9};
   });
   refused("two methods", [](Program& p) { p.methods[1].name = "forward"; });
-  refused("no earlier tensor", [](Program& p) { p.methods[1].values[6] = OptionalTensorList{{8}}; });
+  refused("not an earlier tensor", [](Program& p) { p.methods[1].values[6] = OptionalTensorList{{8}}; });
   refused("longer than 99", [](Program& p) { p.methods[0].operators[0].name = std::string(120, 'x'); });
   refused("stored data", [](Program& p) { p.constants.resize(1); });
 }

@@ -129,7 +129,7 @@ TEST(TfliteRunner, SaysWhatIsWrong) {
   device::RunOptions other;
   other.target = "ethos-u85-256";
   fails(copyFile("ethos-u55-128"), other, good, "compiled for ethos-u55-128, the NPU is ethos-u85-256");
-  fails(copyFile("ethos-u55-128"), {}, {}, "0 inputs given, the program has 1");
+  fails(copyFile("ethos-u55-128"), {}, {}, "got 0 inputs, expected 1");
   fails(copyFile("ethos-u55-128"), {}, {int8Tensor({1, 2})}, "the program takes");
   TfliteFile file = copyFile("ethos-u55-128");
   file.tensors[0].data = "COP1";

@@ -47,7 +47,7 @@ Result<Kernel> prepareLeakyRelu(const ir::Node& node) {
 Result<Kernel> prepareRrelu(const ir::Node& node) {
   const Arguments a(node);
   if (a.boolean("training"))
-    return fail("rrelu draws random slopes in training: export the model in eval mode");
+    return fail(Code::TrainingOnly, "rrelu draws random slopes in training: export the model in eval mode");
   const double slope = (a.real("lower", 0.125) + a.real("upper", 1.0 / 3)) / 2;
   return floatKernel([=](auto x) { return x > decltype(x){0} ? x : x * static_cast<decltype(x)>(slope); });
 }
@@ -71,7 +71,8 @@ Result<Kernel> prepareGelu(const ir::Node& node) {
       return T{0.5} * x * (T{1} + std::tanh(inner));
     });
   }
-  if (approximate != "none") return fail("gelu approximation '{}' is not known", approximate);
+  if (approximate != "none")
+    return fail(Code::UnsupportedForm, "gelu approximation '{}' is not known", approximate);
   return floatKernel([](auto x) {
     using T = decltype(x);
     return T{0.5} * x * (T{1} + std::erf(x * static_cast<T>(0.70710678118654752440)));

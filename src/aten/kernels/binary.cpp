@@ -76,7 +76,7 @@ Kernel binaryKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits,
     CARINA_TRY(Pair pair, commonOperands(call, number, numberFirst, traits.floatOnly));
     const bool isBool = pair.dtype == DType::Bool;
     if (!traits.zeroDivides && isInteger(pair.dtype) && hasZero(pair.right))
-      return fail("integer division by zero");
+      return fail(Code::NoResult, "integer division by zero");
     return forNumber(
         pair.dtype,
         [&](auto tag) -> Status {
@@ -327,7 +327,7 @@ Result<Kernel> prepareDivMode(const ir::Node& node) {
   if (!a.given("rounding_mode")) return prepareFloat<Divide>(node);
   if (a.text("rounding_mode") == "trunc") return prepareDivision<DivideTruncated>(node);
   if (a.text("rounding_mode") == "floor") return prepareDivision<DivideFloored>(node);
-  return fail("rounding mode '{}' is not known", a.text("rounding_mode"));
+  return fail(Code::UnsupportedForm, "rounding mode '{}' is not known", a.text("rounding_mode"));
 }
 struct Atan2Of {
   template <typename T>

@@ -79,7 +79,8 @@ Kernel onednnConvolution(Prepared prepared) {
   return [prepared = std::move(prepared)](Call& call) -> Status {
     for (size_t i = 0; i < call.numOperands(); ++i) {
       if (call.operand(i).dtype() != DType::Float32)
-        return fail("convolution of {}", dtypeName(call.operand(i).dtype()));
+        return fail(Code::WrongElementType, "convolutions of type {} are not supported",
+                    dtypeName(call.operand(i).dtype()));
     }
     Tensor scratch = Tensor::uninitialized(DType::Int8, {static_cast<int64_t>(prepared.scratch.get_size())});
     const Tensor* bias = call.named(2);

@@ -70,7 +70,8 @@ Kernel transposedKernel(const ConvGeometry& g, const Shape& input) {
   return [=](Call& call) -> Status {
     for (size_t i = 0; i < call.numOperands(); ++i) {
       if (call.operand(i).dtype() != DType::Float32)
-        return fail("convolution of {}", dtypeName(call.operand(i).dtype()));
+        return fail(Code::WrongElementType, "convolutions of type {} are not supported",
+                    dtypeName(call.operand(i).dtype()));
     }
     const int64_t positions = Volume::size(v.in), plane = Volume::size(v.out),
                   rows = outputs * Volume::size(v.kernel);

@@ -58,7 +58,8 @@ Kernel depthwiseKernel(const ConvGeometry& g, const Shape& input) {
   return [=](Call& call) -> Status {
     for (size_t operand = 0; operand < call.numOperands(); ++operand) {
       if (call.operand(operand).dtype() != DType::Float32)
-        return fail("convolution of {}", dtypeName(call.operand(operand).dtype()));
+        return fail(Code::WrongElementType, "convolutions of type {} are not supported",
+                    dtypeName(call.operand(operand).dtype()));
     }
     const float* in = call.operand(0).as<float>().data();
     const float* weight = call.operand(1).as<float>().data();

@@ -9,7 +9,8 @@ namespace carina::aten {
 
 inline Error unsupportedType(DType dtype) {
   return Error(Diagnostic{fmt::format("elements of type {} cannot be computed here", dtypeName(dtype)),
-                          "cast the tensor to float32 or int64 before this operator", "", ""});
+                          "cast the tensor to float32 or int64 before this operator", "", "",
+                          Code::WrongElementType});
 }
 
 /// Calls f(T{}) with the C++ type of float32 or float64.

@@ -29,7 +29,7 @@ double normOf(int64_t n, double p, F&& difference) {
 /// Every row of x1[..., P, M] with every row of x2[..., R, M].
 Result<Kernel> prepareCdist(const ir::Node& node) {
   const double p = Arguments(node).real("p", 2);
-  if (!(p >= 0)) return fail("distance of order {}", p);
+  if (!(p >= 0)) return fail(Code::UnsupportedForm, "distances of order {} are not supported", p);
   return Kernel([p](Call& call) -> Status {
     const Tensor &a = call.operand(0), &b = call.operand(1);
     const auto lead = [](const Tensor& t) { return Shape(t.shape().begin(), t.shape().end() - 2); };

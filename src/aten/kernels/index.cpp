@@ -19,7 +19,7 @@ Result<std::vector<int64_t>> indexValues(const Tensor& tensor, int64_t size, boo
     const int64_t raw = tensor.integerAt(static_cast<int64_t>(i));
     values[i] = raw < 0 && negative ? raw + size : raw;
     if (values[i] < 0 || values[i] >= size)
-      return fail("index {} is outside of a dimension of {}", raw, size)
+      return fail(Code::NoResult, "index {} is outside of a dimension of {}", raw, size)
           .withRemedy(fmt::format(
               "the input data (of calibration, too) has to hold indices from 0 to {} here", size - 1));
   }
@@ -41,11 +41,11 @@ Result<std::vector<int64_t>> indexedElements(const Call& call, const Shape& self
     if (!group[d]) continue;
     const DType dtype = call.operand(operandOf[d]).dtype();
     if (dtype == DType::Bool || dtype == DType::UInt8)
-      return fail("indexing with a mask; use where() instead");
+      return fail(Code::UnsupportedForm, "indexing with a mask is not supported; use where() instead");
     if (!indexed.empty() && indexed.back() + 1 != d) adjacent = false;
     indexed.push_back(d);
     auto broadcast = broadcastShapes(joint, call.operand(operandOf[d]).shape());
-    if (!broadcast) return fail("the indices do not broadcast");
+    if (!broadcast) return fail(Code::NoResult, "the indices do not broadcast");
     joint = *broadcast;
   }
   // Offsets of the joint index, summed over the indexed dimensions.
@@ -128,7 +128,8 @@ Shape indexedShape(const Call& call) {
 Status putMasked(Call& call, const Tensor& mask, const Tensor& value, bool accumulate) {
   Tensor& result = call.copyOf(0);
   if (mask.shape() != result.shape() || value.numElements() != 1) {
-    return fail("index_put with a mask takes one value and a mask of the tensor's shape");
+    return fail(Code::InvalidOperator,
+                "index_put with a mask takes one value and a mask of the tensor's shape");
   }
   return forNumber(
       result.dtype(),
@@ -157,7 +158,7 @@ Result<Kernel> prepareIndexPut(const ir::Node& node) {
     CARINA_TRY(const auto elements, indexedElements(call, call.operand(0).shape()));
     const Shape shape = indexedShape(call);
     if (broadcastShapes(values.shape(), shape) != shape)
-      return fail("values {} do not fit {}", shapeText(values.shape()), shapeText(shape));
+      return fail(Code::NoResult, "values {} do not fit {}", shapeText(values.shape()), shapeText(shape));
     const Tensor source = stridedCopy(castTo(values, call.type().dtype),
                                       {0, shape, broadcastStrides(values.shape(), shape), 0, shape});
     Tensor& result = call.copyOf(0);
@@ -209,12 +210,12 @@ Result<Kernel> prepareEmbedding(const ir::Node&) {
 Result<std::vector<int64_t>> namedElements(const Tensor& index, const Shape& self, int64_t dim) {
   const Shape strides = rowMajorStrides(self);
   if (index.rank() != static_cast<int64_t>(self.size()))
-    return fail("the index has another rank than the tensor");
+    return fail(Code::NoResult, "the index has another rank than the tensor");
   Shape others = strides;
   if (!others.empty()) others[static_cast<size_t>(dim)] = 0;
   for (int64_t d = 0; d < index.rank(); ++d) {
     if (d != dim && index.dim(d) > self[static_cast<size_t>(d)]) {
-      return fail("index {} reaches beyond {}", shapeText(index.shape()), shapeText(self));
+      return fail(Code::NoResult, "index {} reaches beyond {}", shapeText(index.shape()), shapeText(self));
     }
   }
   CARINA_TRY(std::vector<int64_t> elements,
@@ -257,7 +258,7 @@ Result<ScatterMode> scatterMode(const ir::Node& node) {
   if (reduce == "mean") return ScatterMode::Mean;
   if (reduce == "amax") return ScatterMode::Max;
   if (reduce == "amin") return ScatterMode::Min;
-  return fail("reduction '{}' is not known", reduce);
+  return fail(Code::UnsupportedForm, "reduction '{}' is not known", reduce);
 }
 
 template <typename T>
@@ -308,7 +309,7 @@ Result<Kernel> prepareScatter(const ir::Node& node) {
     } else {
       for (int64_t d = 0; d < index.rank(); ++d) {
         if (call.operand(2).rank() != index.rank() || call.operand(2).dim(d) < index.dim(d))
-          return fail("the source is smaller than the index");
+          return fail(Code::NoResult, "the source is smaller than the index");
       }
       source = underIndex(castTo(call.operand(2), call.type().dtype), index.shape());
     }
@@ -354,7 +355,7 @@ Result<Kernel> prepareIndexRows(const ir::Node& node) {
     CARINA_TRY(const auto rows, indexValues(call.operand(1), size, false));
     const Tensor source = castTo(call.operand(2), call.type().dtype);
     if (source.numElements() != outer * inner * static_cast<int64_t>(rows.size()))
-      return fail("the source does not fit the index");
+      return fail(Code::NoResult, "the source does not fit the index");
     Tensor& result = call.copyOf(0);
     return forNumber(
         result.dtype(),

@@ -91,7 +91,7 @@ Result<PadMode> padMode(const ir::Node& node) {
   if (mode == "reflect") return PadMode::Reflect;
   if (mode == "replicate") return PadMode::Replicate;
   if (mode == "circular") return PadMode::Circular;
-  return fail("padding mode '{}' is not known", mode);
+  return fail(Code::UnsupportedForm, "padding mode '{}' is not known", mode);
 }
 
 Result<Kernel> preparePad(const ir::Node& node) {
@@ -107,12 +107,13 @@ Result<Kernel> preparePad(const ir::Node& node) {
     const int64_t before = 2 * fromEnd < pads.size() ? pads[2 * fromEnd] : 0;
     const int64_t after = 2 * fromEnd < pads.size() ? pads[2 * fromEnd + 1] : 0;
     if (mode == PadMode::Reflect && std::max(before, after) >= in[d] && std::max(before, after) > 0) {
-      return fail("reflecting {} elements of a dimension of {}", std::max(before, after), in[d]);
+      return fail(Code::NoResult, "cannot reflect {} elements of a dimension of {}", std::max(before, after),
+                  in[d]);
     }
     if (mode == PadMode::Circular && std::max(before, after) > in[d])
-      return fail("circular padding wraps more than once");
+      return fail(Code::NoResult, "circular padding wraps more than once");
     if (mode == PadMode::Replicate && in[d] == 0)
-      return fail("an empty dimension cannot be padded with its edge");
+      return fail(Code::NoResult, "an empty dimension cannot be padded with its edge");
     for (int64_t i = 0; i < out[d]; ++i) sources[d].push_back(padSource(i - before, in[d], mode));
   }
   return Kernel([=, sources = std::move(sources)](Call& call) -> Status {
@@ -160,8 +161,8 @@ Result<Kernel> prepareRoll(const ir::Node& node) {
   Shape shape = node.operand(0)->shape();
   if (dims.empty()) shape = {numElements(shape)};
   if (!dims.empty() && dims.size() != shifts.size())
-    return fail("roll with {} shifts for {} dimensions", shifts.size(), dims.size());
-  if (shifts.empty()) return fail("roll without shifts");
+    return fail(Code::NoResult, "roll: {} shifts do not match {} dimensions", shifts.size(), dims.size());
+  if (shifts.empty()) return fail(Code::NoResult, "roll: expected at least one shift");
   std::vector<int64_t> shift(shape.size(), 0);
   for (size_t i = 0; i < shifts.size(); ++i) {
     CARINA_TRY(const int64_t dim, wrapDim(dims.empty() ? 0 : dims[i], static_cast<int64_t>(shape.size())));
@@ -196,7 +197,7 @@ Result<Kernel> prepareRoll(const ir::Node& node) {
 template <bool kLower>
 Result<Kernel> prepareTriangle(const ir::Node& node) {
   const int64_t diagonal = Arguments(node).integer("diagonal");
-  if (node.operand(0)->rank() < 2) return fail("tril and triu take matrices");
+  if (node.operand(0)->rank() < 2) return fail(Code::InvalidOperator, "tril and triu take matrices");
   return Kernel([=](Call& call) -> Status {
     Tensor& result = call.copyOf(0);
     const int64_t rows = result.dim(result.rank() - 2), columns = result.dim(result.rank() - 1);

@@ -76,8 +76,8 @@ Status multiplyBatch(const Tensor& a, const Tensor& b, T* out) {
 Status checkTypes(const Call& call) {
   for (size_t i = 1; i < call.numOperands(); ++i) {
     if (call.present(i) && call.operand(i).dtype() != call.operand(0).dtype()) {
-      return fail("operands of types {} and {}", dtypeName(call.operand(0).dtype()),
-                  dtypeName(call.operand(i).dtype()));
+      return fail(Code::WrongElementType, "matrix products of {} and {} are not supported",
+                  dtypeName(call.operand(0).dtype()), dtypeName(call.operand(i).dtype()));
     }
   }
   return {};

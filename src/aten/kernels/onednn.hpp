@@ -20,7 +20,8 @@ Status guardOnednn(F&& f) {
     f();
     return {};
   } catch (const dnnl::error& error) {
-    return Error(Diagnostic{fmt::format("oneDNN refuses this operator: {}", error.what()), "", "", ""});
+    return Error(Diagnostic{fmt::format("oneDNN refuses this operator: {}", error.what()), "", "", "",
+                            Code::ToolFailed});
   }
 }
 

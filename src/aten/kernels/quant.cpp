@@ -76,7 +76,8 @@ Status quantizeRun(const float* in, Tensor& result, int64_t first, int64_t n, F 
       }
       return {};
     } else {
-      return fail("values are quantized to integers, not to {}", dtypeName(result.dtype()));
+      return fail(Code::UnusableQuantization, "values are quantized to integers, not to {}",
+                  dtypeName(result.dtype()));
     }
   });
 }
@@ -84,7 +85,8 @@ Status quantizeRun(const float* in, Tensor& result, int64_t first, int64_t n, F 
 Status checkLimits(Limits limits, DType dtype) {
   if (limits.low > limits.high || !isInteger(dtype) || limits.low < integerMin(dtype) ||
       limits.high > integerMax(dtype)) {
-    return fail("quantization range {}..{} does not fit {}", limits.low, limits.high, dtypeName(dtype));
+    return fail(Code::UnusableQuantization, "quantization range {}..{} does not fit {}", limits.low,
+                limits.high, dtypeName(dtype));
   }
   return {};
 }
@@ -101,7 +103,8 @@ Result<Scalars> scalarsOf(const Call& call) {
   const Arguments a(node);
   Scalars s;
   for (size_t i = 1; i < call.numOperands(); ++i) {
-    if (call.operand(i).numElements() != 1) return fail("scale and zero point must have one element");
+    if (call.operand(i).numElements() != 1)
+      return fail(Code::UnusableQuantization, "scale and zero point must have one element");
   }
   s.scale = a.has("scale") ? a.real("scale") : call.operand(1).realAt(0);
   s.zeroPoint = a.has("zero_point") ? a.integer("zero_point") : call.operand(2).integerAt(0);
@@ -153,7 +156,7 @@ Result<Channels> channelsOf(const Tensor& tensor, int64_t axis, const Tensor& sc
   for (int64_t d = 0; d < tensor.rank(); ++d)
     (d < dim ? c.outer : d == dim ? c.count : c.inner) *= tensor.dim(d);
   if (scales.numElements() != c.count || (zeroPoints && zeroPoints->numElements() != c.count)) {
-    return fail("{} scales for {} channels", scales.numElements(), c.count);
+    return fail(Code::UnusableQuantization, "{} scales for {} channels", scales.numElements(), c.count);
   }
   return c;
 }
@@ -225,7 +228,8 @@ Result<Kernel> prepareChoose(const ir::Node& node) {
   const Limits limits{a.integer("quant_min"), a.integer("quant_max")};
   const double eps = a.real("eps");
   const std::optional<DType> dtype = a.dtype();
-  if (limits.high <= limits.low) return fail("quantization range {}..{} is empty", limits.low, limits.high);
+  if (limits.high <= limits.low)
+    return fail(Code::UnusableQuantization, "quantization range {}..{} is empty", limits.low, limits.high);
   return Kernel([=](Call& call) -> Status {
     const Tensor input = castTo(call.operand(0), DType::Float32);
     double low = 0, high = 0;

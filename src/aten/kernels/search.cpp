@@ -13,7 +13,8 @@ namespace {
 
 Result<int64_t> checkedIndex(int64_t raw, int64_t size) {
   const int64_t index = raw < 0 ? raw + size : raw;
-  if (index < 0 || index >= size) return fail("index {} is outside of {} elements", raw, size);
+  if (index < 0 || index >= size)
+    return fail(Code::NoResult, "index {} is outside of {} elements", raw, size);
   return index;
 }
 
@@ -38,7 +39,7 @@ Result<Kernel> prepareTake(const ir::Node&) {
 Result<Kernel> prepareMaskedScatter(const ir::Node&) {
   return Kernel([](Call& call) -> Status {
     const Tensor &mask = call.operand(1), source = castTo(call.operand(2), call.type().dtype);
-    if (mask.dtype() != DType::Bool) return fail("the mask must be bool");
+    if (mask.dtype() != DType::Bool) return fail(Code::WrongElementType, "the mask must be bool");
     const auto at = broadcastOffsets(mask.shape(), call.type().shape);
     return forSize(call.type().dtype, [&](auto tag) -> Status {
       using T = decltype(tag);
@@ -47,7 +48,7 @@ Result<Kernel> prepareMaskedScatter(const ir::Node&) {
       for (size_t i = 0; i < out.size(); ++i) {
         if (!mask.as<uint8_t>()[static_cast<size_t>(at[i])]) continue;
         if (next >= static_cast<size_t>(source.numElements()))
-          return fail("the mask has more true places than the source elements");
+          return fail(Code::NoResult, "the mask has more true places than the source elements");
         out[i] = source.as<T>()[next++];
       }
       return {};
@@ -65,7 +66,7 @@ Result<Kernel> prepareIndexFill(const ir::Node& node) {
     const DType dtype = call.type().dtype;
     const Tensor fill = std::holds_alternative<std::monostate>(value) ? castTo(call.operand(2), dtype)
                                                                       : numberTensor(value, dtype);
-    if (fill.numElements() != 1) return fail("index_fill takes one value");
+    if (fill.numElements() != 1) return fail(Code::InvalidOperator, "index_fill takes one value");
     Tensor& result = call.copyOf(0);
     int64_t outer = 1, inner = 1;
     for (int64_t d = 0; d < result.rank(); ++d) {
@@ -94,7 +95,8 @@ Result<Kernel> prepareSearch(const ir::Node& node) {
     const Tensor &sequence = call.operand(sequenceFirst ? 0 : 1),
                  &values = call.operand(sequenceFirst ? 1 : 0);
     if (sequence.rank() != 1)
-      return fail("boundaries of another type than the values, one vector for each line");
+      return fail(Code::WrongElementType,
+                  "the boundaries need the type of the values, and one vector for each line");
     std::vector<double> sorted;
     for (int64_t i = 0; i < sequence.numElements(); ++i) sorted.push_back(sequence.realAt(i));
     Tensor& result = call.allocate();

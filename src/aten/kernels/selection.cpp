@@ -70,7 +70,8 @@ Result<Kernel> prepareFill(const ir::Node& node) {
                        : std::holds_alternative<std::monostate>(value)
                            ? call.operand(1)
                            : numberTensor(value, call.type().dtype);
-    if (one.numElements() != 1) return fail("fill takes one value, got {}", shapeText(one.shape()));
+    if (one.numElements() != 1)
+      return fail(Code::InvalidOperator, "fill takes one value, got {}", shapeText(one.shape()));
     call.result() = filled(call.type(), one);
     return {};
   });
@@ -133,7 +134,7 @@ Result<Kernel> prepareAddc(const ir::Node& node) {
   const ir::Attribute value = Arguments(node).at("value");
   return Kernel([value](Call& call) -> Status {
     const DType dtype = call.type().dtype;
-    if (kDivide && !isFloat(dtype)) return fail("addcdiv of integers");
+    if (kDivide && !isFloat(dtype)) return fail(Code::WrongElementType, "addcdiv is not defined on integers");
     return forNumber(dtype, [&](auto tag) -> Status {
       using T = decltype(tag);
       const T factor = std::is_floating_point_v<T> ? static_cast<T>(ir::scalarReal(value))

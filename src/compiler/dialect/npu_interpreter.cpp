@@ -98,18 +98,19 @@ class Interpreter {
   Result<std::vector<Tensor>> run(const ir::Graph& graph, std::span<const Tensor> inputs,
                                   const ValueObserver& observer) {
     if (inputs.size() != graph.inputs().size()) {
-      return fail("{} inputs given, the graph has {}", inputs.size(), graph.inputs().size());
+      return fail(Code::InputMismatch, "{} inputs given, the graph has {}", inputs.size(),
+                  graph.inputs().size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ir::Value* value = graph.inputs()[i];
       if (inputs[i].dtype() != value->dtype() || inputs[i].shape() != value->shape()) {
-        return fail("input {} is {}, the graph takes {}", i,
+        return fail(Code::InputMismatch, "input {} is {}, the graph takes {}", i,
                     ir::typeText({inputs[i].dtype(), inputs[i].shape()}), ir::typeText(value->type));
       }
       values_[value] = inputs[i];
     }
     for (const ir::Node* node : graph.nodes()) {
-      if (!isOperator(node)) return fail("{} is not an npu operation", node->opName());
+      if (!isOperator(node)) return fail(Code::InvalidGraph, "{} is not an npu operation", node->opName());
       Tensor result = execute(node);
       if (observer) observer(*node->result(), result);
       values_[node->result()] = std::move(result);

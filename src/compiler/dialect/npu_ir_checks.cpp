@@ -10,13 +10,15 @@ namespace carina::npu_ir::check {
 namespace {
 
 Status featureMap(const ir::Value* value, std::string_view what) {
-  if (value->rank() != 3) return fail("{} has rank {}, a feature map has 3", what, value->rank());
+  if (value->rank() != 3)
+    return fail(Code::InvalidGraph, "{} has rank {}, a feature map has 3", what, value->rank());
   for (const int64_t size : value->shape()) {
     if (size < 1 || size > 65536)
-      return fail("{} has shape {}: sizes are 1 to 65536", what, shapeText(value->shape()));
+      return fail(Code::InvalidGraph, "{} has shape {}: sizes are 1 to 65536", what,
+                  shapeText(value->shape()));
   }
   if (isFloat(value->dtype()) || value->dtype() == DType::Shape) {
-    return fail("{} has type {}", what, dtypeName(value->dtype()));
+    return fail(Code::InvalidGraph, "{} has type {}", what, dtypeName(value->dtype()));
   }
   return {};
 }
@@ -30,27 +32,31 @@ Status outputStageOf(const ir::Node& node) {
   const ir::Value* ofm = node.result();
   CARINA_RETURN_IF_ERROR(featureMap(ofm, "the result"));
   if (stage.multipliers.size() != stage.shifts.size() || stage.multipliers.empty()) {
-    return fail("{} multipliers with {} shifts", stage.multipliers.size(), stage.shifts.size());
+    return fail(Code::InvalidGraph, "{} multipliers do not match {} shifts", stage.multipliers.size(),
+                stage.shifts.size());
   }
   if (stage.perChannel() && static_cast<int64_t>(stage.multipliers.size()) != ofm->dim(2)) {
-    return fail("{} scales for {} channels", stage.multipliers.size(), ofm->dim(2));
+    return fail(Code::InvalidGraph, "expected one scale per channel, got {} for {} channels",
+                stage.multipliers.size(), ofm->dim(2));
   }
   for (size_t i = 0; i < stage.multipliers.size(); ++i) {
     if (stage.multipliers[i] < 0 || stage.multipliers[i] > int64_t{UINT32_MAX} || stage.shifts[i] < 0 ||
         stage.shifts[i] > 63) {
-      return fail("scale {} >> {} is out of range", stage.multipliers[i], stage.shifts[i]);
+      return fail(Code::InvalidGraph, "scale {} >> {} is out of range", stage.multipliers[i],
+                  stage.shifts[i]);
     }
   }
   if (stage.clamp && stage.clamp->first > stage.clamp->second) {
-    return fail("clamp {}..{} is empty", stage.clamp->first, stage.clamp->second);
+    return fail(Code::InvalidGraph, "clamp {}..{} is empty", stage.clamp->first, stage.clamp->second);
   }
   if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr))
-    return fail("table kind without table");
+    return fail(Code::InvalidGraph, "the table is missing");
   if (stage.table) {
-    if (!stage.table->isConstant()) return fail("the table is not constant");
+    if (!stage.table->isConstant()) return fail(Code::InvalidGraph, "the table is not constant");
     const int64_t expected = tableElements(stage.tableKind);
     if (stage.table->numElements() != expected) {
-      return fail("a table of {} entries, not {}", stage.table->numElements(), expected);
+      return fail(Code::InvalidGraph, "the table has {} entries, expected {}", stage.table->numElements(),
+                  expected);
     }
   }
   return {};
@@ -59,18 +65,19 @@ Status outputStageOf(const ir::Node& node) {
 Status windowOf(const ir::Node& node) {
   const Window w = window(&node);
   if (w.kernel.size() != 2 || w.stride.size() != 2 || w.dilation.size() != 2 || w.pad.size() != 4) {
-    return fail("the window's attributes have the wrong length");
+    return fail(Code::InvalidGraph, "the window's attributes have the wrong length");
   }
   const ir::Value* ifm = node.operand(0);
   CARINA_RETURN_IF_ERROR(featureMap(ifm, "the input"));
   for (size_t i = 0; i < 2; ++i) {
     if (w.kernel[i] < 1 || w.stride[i] < 1 || w.dilation[i] < 1 || w.pad[i] < 0 || w.pad[i + 2] < 0) {
-      return fail("kernel, stride and dilation are positive, padding is not negative");
+      return fail(Code::InvalidGraph, "kernel, stride and dilation are positive, padding is not negative");
     }
     const int64_t input = ifm->dim(static_cast<int64_t>(i)) * (w.upscale == Upscale::NONE ? 1 : 2);
     const int64_t padded = input + w.pad[i] + w.pad[i + 2];
     const int64_t dilated = (w.kernel[i] - 1) * w.dilation[i] + 1;
-    if (padded < dilated) return fail("kernel {} is larger than the padded input {}", dilated, padded);
+    if (padded < dilated)
+      return fail(Code::InvalidGraph, "kernel {} is larger than the padded input {}", dilated, padded);
   }
   return {};
 }
@@ -90,8 +97,8 @@ Shape windowShape(const ir::Node& node) {
 
 Status resultShape(const ir::Node& node, const Shape& expected) {
   if (node.result()->shape() != expected) {
-    return fail("the result has shape {}, the operands give {}", shapeText(node.result()->shape()),
-                shapeText(expected));
+    return fail(Code::InvalidGraph, "the result has shape {}, the operands give {}",
+                shapeText(node.result()->shape()), shapeText(expected));
   }
   return {};
 }
@@ -99,15 +106,18 @@ Status resultShape(const ir::Node& node, const Shape& expected) {
 Status weightsOf(const ir::Node& node, int64_t channels) {
   const ir::Value* weight = node.operand(1);
   const ir::Value* bias = node.operand(2);
-  if (!weight->isConstant() || !bias->isConstant()) return fail("weights and bias are constants");
+  if (!weight->isConstant() || !bias->isConstant())
+    return fail(Code::InvalidGraph, "weights and bias are constants");
   if (weight->dtype() != DType::Int8 && weight->dtype() != DType::UInt8 && weight->dtype() != DType::Int4) {
-    return fail("weights of type {}", dtypeName(weight->dtype()));
+    return fail(Code::InvalidGraph, "weights cannot have type {}", dtypeName(weight->dtype()));
   }
   if (bias->numElements() != channels)
-    return fail("{} biases for {} channels", bias->numElements(), channels);
+    return fail(Code::InvalidGraph, "expected one bias per channel, got {} for {} channels",
+                bias->numElements(), channels);
   const auto& zeroPoints = node.attributeAs<ir::Ints>(node.def().attributes.size() - 1);
   if (zeroPoints.size() != 1 && static_cast<int64_t>(zeroPoints.size()) != channels) {
-    return fail("{} weight zero points for {} channels", zeroPoints.size(), channels);
+    return fail(Code::InvalidGraph, "expected one weight zero point per channel, got {} for {} channels",
+                zeroPoints.size(), channels);
   }
   return {};
 }
@@ -129,11 +139,11 @@ Status view(const ir::Node& node) {
   const ir::Value* output = node.result();
   const auto& strides = node.attributeAs<ir::Ints>(1);
   if (static_cast<int64_t>(strides.size()) != output->rank())
-    return fail("{} strides for rank {}", strides.size(), output->rank());
+    return fail(Code::InvalidGraph, "{} strides do not match rank {}", strides.size(), output->rank());
   const auto [first, last] = reach(node.attributeAs<int64_t>(0), strides, output->shape());
   const int64_t elements = input->numElements() * dtypeSize(input->dtype()) / dtypeSize(output->dtype());
   if (first < 0 || last >= elements)
-    return fail("the view reaches elements {}..{} of {}", first, last, elements);
+    return fail(Code::InvalidGraph, "the view reaches elements {}..{} of {}", first, last, elements);
   return {};
 }
 
@@ -143,19 +153,20 @@ Status join(const ir::Node& node) {
   for (const ir::Value* piece : node.operands()) rank += static_cast<size_t>(piece->rank());
   if (node.attributeAs<ir::Ints>(0).size() != node.operands().size() ||
       node.attributeAs<ir::Ints>(1).size() != rank) {
-    return fail("offsets and strides do not match the pieces");
+    return fail(Code::InvalidGraph, "offsets and strides do not match the pieces");
   }
   int64_t bytes = 0;
   for (const Piece& piece : pieces(&node)) {
     const auto [first, last] = reach(piece.offset, piece.strides, piece.value->shape());
     const int64_t size = dtypeSize(piece.value->dtype());
     if (first < 0 || (last + 1) * size > output->numElements() * dtypeSize(output->dtype())) {
-      return fail("a piece reaches elements {}..{} of a result of {}", first, last, output->numElements());
+      return fail(Code::InvalidGraph, "a piece reaches elements {}..{} of a result of {}", first, last,
+                  output->numElements());
     }
     bytes += piece.value->numElements() * size;
   }
   if (bytes != output->numElements() * dtypeSize(output->dtype())) {
-    return fail("the pieces hold {} bytes, the result {}", bytes,
+    return fail(Code::InvalidGraph, "the pieces hold {} bytes, the result {}", bytes,
                 output->numElements() * dtypeSize(output->dtype()));
   }
   return {};
@@ -166,11 +177,12 @@ Status conv(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(outputStageOf(node));
   const ir::Value* weight = node.operand(1);
   if (weight->rank() != 4 || weight->dim(3) != node.operand(0)->dim(2)) {
-    return fail("weights {} for an input of depth {}", shapeText(weight->shape()), node.operand(0)->dim(2));
+    return fail(Code::InvalidGraph, "weights {} do not match an input of depth {}",
+                shapeText(weight->shape()), node.operand(0)->dim(2));
   }
   CARINA_RETURN_IF_ERROR(weightsOf(node, weight->dim(0)));
   if (window(&node).kernel != ir::Ints{weight->dim(1), weight->dim(2)})
-    return fail("kernel differs from the weights");
+    return fail(Code::InvalidGraph, "the kernel's size differs from that of the weights");
   Shape shape = windowShape(node);
   shape.push_back(weight->dim(0));
   return resultShape(node, shape);
@@ -182,11 +194,12 @@ Status depthwise(const ir::Node& node) {
   const ir::Value* weight = node.operand(1);
   const int64_t depth = node.operand(0)->dim(2);
   if (weight->rank() != 3 || weight->dim(2) != depth) {
-    return fail("depthwise weights {} for an input of depth {}", shapeText(weight->shape()), depth);
+    return fail(Code::InvalidGraph, "depthwise weights {} do not match an input of depth {}",
+                shapeText(weight->shape()), depth);
   }
   CARINA_RETURN_IF_ERROR(weightsOf(node, depth));
   if (window(&node).kernel != ir::Ints{weight->dim(0), weight->dim(1)})
-    return fail("kernel differs from the weights");
+    return fail(Code::InvalidGraph, "the kernel's size differs from that of the weights");
   Shape shape = windowShape(node);
   shape.push_back(depth);
   return resultShape(node, shape);
@@ -199,7 +212,8 @@ Status matmul(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(featureMap(a, "the first input"));
   CARINA_RETURN_IF_ERROR(featureMap(b, "the second input"));
   if (b->dim(0) != 1 || a->dim(2) != b->dim(2)) {
-    return fail("{} and {} cannot be multiplied", shapeText(a->shape()), shapeText(b->shape()));
+    return fail(Code::InvalidGraph, "{} and {} cannot be multiplied", shapeText(a->shape()),
+                shapeText(b->shape()));
   }
   return resultShape(node, {a->dim(0), a->dim(1), b->dim(1)});
 }
@@ -211,7 +225,8 @@ Status pool(const ir::Node& node) {
   const ir::Ints& order = op.transpose();
   ir::Ints sorted = order;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted != ir::Ints{0, 1, 2}) return fail("the transpose is not a permutation of three axes");
+  if (sorted != ir::Ints{0, 1, 2})
+    return fail(Code::InvalidGraph, "the transpose is not a permutation of three axes");
   Shape computed = windowShape(node);
   computed.push_back(op.mode() == PoolMode::REDUCE_SUM ? 1 : node.operand(0)->dim(2));
   Shape shape(3);
@@ -228,17 +243,19 @@ Status elementwise(const ir::Node& node) {
   const ElementwiseMode mode = op.mode();
   const bool unary = mode == ElementwiseMode::ABS || mode == ElementwiseMode::CLZ ||
                      mode == ElementwiseMode::LRELU || mode == ElementwiseMode::NOT;
-  if (unary != (b == nullptr)) return fail("wrong number of operands");
+  if (unary != (b == nullptr)) return fail(Code::InvalidGraph, "the number of operands is wrong");
   if (op.ifmScale().size() != 2 || op.ifm2Scale().size() != 2)
-    return fail("an operand scale has two numbers");
+    return fail(Code::InvalidGraph, "an operand scale has two numbers");
   Shape shape = a->shape();
   if (b) {
     CARINA_RETURN_IF_ERROR(featureMap(b, "the second input"));
     auto broadcast = broadcastShapes(shape, b->shape());
-    if (!broadcast) return fail("{} and {} do not broadcast", shapeText(shape), shapeText(b->shape()));
+    if (!broadcast)
+      return fail(Code::InvalidGraph, "{} and {} do not broadcast", shapeText(shape), shapeText(b->shape()));
     shape = *broadcast;
     if (dtypeSize(a->dtype()) != dtypeSize(b->dtype())) {
-      return fail("inputs of types {} and {}", dtypeName(a->dtype()), dtypeName(b->dtype()));
+      return fail(Code::InvalidGraph, "the inputs have types {} and {}, expected one type",
+                  dtypeName(a->dtype()), dtypeName(b->dtype()));
     }
   }
   return resultShape(node, shape);
@@ -248,11 +265,13 @@ Status resize(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(outputStageOf(node));
   CARINA_RETURN_IF_ERROR(featureMap(node.operand(0), "the input"));
   const Resize op(const_cast<ir::Node*>(&node));
-  if (op.scale().size() != 4 || op.offset().size() != 2) return fail("scale has four numbers, offset two");
+  if (op.scale().size() != 4 || op.offset().size() != 2)
+    return fail(Code::InvalidGraph, "scale has four numbers, offset two");
   for (const int64_t n : op.scale()) {
-    if (n < 1 || n > 2048 * 16) return fail("scale {} is out of range", n);
+    if (n < 1 || n > 2048 * 16) return fail(Code::InvalidGraph, "scale {} is out of range", n);
   }
-  if (node.result()->dim(2) != node.operand(0)->dim(2)) return fail("RESIZE keeps the depth");
+  if (node.result()->dim(2) != node.operand(0)->dim(2))
+    return fail(Code::InvalidGraph, "RESIZE keeps the depth");
   return {};
 }
 
@@ -260,7 +279,7 @@ Status gather(const ir::Node& node) {
   const ir::Value* values = node.operand(0);
   const ir::Value* indices = node.operand(1);
   if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32) {
-    return fail("GATHER takes rows of a matrix and int32 indices");
+    return fail(Code::InvalidGraph, "GATHER takes rows of a matrix and int32 indices");
   }
   return resultShape(node, {indices->dim(0), values->dim(1)});
 }
@@ -271,7 +290,7 @@ Status scatter(const ir::Node& node) {
   const ir::Value* updates = node.operand(2);
   if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32 ||
       updates->rank() != 2 || updates->dim(0) != indices->dim(0) || updates->dim(1) != values->dim(1)) {
-    return fail("SCATTER takes a matrix, int32 indices and as many rows");
+    return fail(Code::InvalidGraph, "SCATTER takes a matrix, int32 indices and as many rows");
   }
   return resultShape(node, values->shape());
 }

@@ -239,7 +239,7 @@ class Emitter {
 
   /// Makes sure that the operation's table is in table memory.
   void addTable(const Pass& pass, npu::KernelOperation& op, Step& step) {
-    const bool shared = !target_.isU85() && target_.lutReservedBanks == 0;
+    const bool shared = target_.tablesShareAccumulators();
     if (pass.table < 0) {
       // On the smallest variants every other operation overwrites the tables.
       if (shared) tables_.forget();
@@ -252,8 +252,8 @@ class Emitter {
       dma.source.address = static_cast<uint64_t>(pass.table);
       dma.destination.internal = true;
       dma.destination.region = 3;  // core mask
-      const uint64_t tables = target_.isU85() ? 0 : static_cast<uint64_t>(target_.shramKiB) * 1024 - 2048;
-      dma.destination.address = tables + static_cast<uint64_t>(place.slot) * kTableSlotBytes;
+      dma.destination.address =
+          target_.tableMemoryStart() + static_cast<uint64_t>(place.slot) * kTableSlotBytes;
       dma.length = static_cast<uint64_t>(pass.tableBytes);
       step.transfers.push_back({dma, pass.node, "", "DMA table", false});
     }

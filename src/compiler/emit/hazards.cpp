@@ -225,9 +225,9 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
     }
     const uint64_t start = uint64_t{op.activation.slot} * 256;
     ranges.push_back({kTableMemory, start, start + bytes, false});
-  } else if (!target.isU85() && target.lutReservedBanks == 0) {
+  } else if (target.tablesShareAccumulators()) {
     // Without reserved banks the accumulators overwrite the tables.
-    ranges.push_back({kTableMemory, 0, 2048, true});
+    ranges.push_back({kTableMemory, 0, npu::kTableMemoryBytes, true});
   }
   return ranges;
 }
@@ -236,8 +236,7 @@ std::vector<MemoryRange> memoryRanges(const npu::DmaOperation& op, const npu::Ta
   std::vector<MemoryRange> ranges;
   const auto side = [&](const npu::DmaEnd& end, bool write) {
     if (end.internal) {
-      const uint64_t tables = target.isU85() ? 0 : static_cast<uint64_t>(target.shramKiB) * 1024 - 2048;
-      const uint64_t start = end.address - tables;
+      const uint64_t start = end.address - target.tableMemoryStart();
       ranges.push_back({kTableMemory, start, start + op.length, write});
       return;
     }
@@ -270,7 +269,7 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
     return 0;
   if (op.accumulatorInput == npu::AccumulatorInput::Keep || !previous->accumulatorOutput) return 0;
   if (previous->transpose != npu::Transpose::HWC || previous->reverse != npu::Reverse::None) return 0;
-  if (!target.isU85() && target.lutReservedBanks == 0 &&
+  if (target.tablesShareAccumulators() &&
       npu::usesTableMemory(target, previous->activation) != npu::usesTableMemory(target, op.activation)) {
     return 0;
   }

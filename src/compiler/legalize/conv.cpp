@@ -57,7 +57,7 @@ void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoin
 
 Status requireConstant(const ir::Value* value, std::string_view what) {
   if (value->isConstant()) return {};
-  return fail("{} are computed, the NPU reads encoded constants", what)
+  return fail(Code::NoIntegerForm, "{} are computed, the NPU reads encoded constants", what)
       .withRemedy("make them parameters of the network");
 }
 
@@ -68,11 +68,12 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
   CARINA_CHECK(fitsWindow(w.kernel, w.dilation), "a kernel beyond the hardware's window");
   for (const int64_t size : conv.ifm->shape()) {
     if (size > kMaxAxis)
-      return fail("feature map size {} > {}", size, kMaxAxis).withRemedy("split the input");
+      return fail(Code::HardwareLimit, "the feature map's size {} exceeds {}", size, kMaxAxis)
+          .withRemedy("split the input");
   }
   // The accumulators hold what the compilers have always promised them.
   const bool wide = dtypeSize(conv.ifm->dtype()) == 2;
-  const int64_t limit = wide && u85() ? 2130706432 : int64_t{127} * 65536;
+  const int64_t limit = wide ? npu().wideSumLimit : int64_t{127} << 16;
   const int64_t channels = conv.bias.numElements();
   const int64_t per = conv.weight.numElements() / channels;
   if (per * 255 <= limit) return {};
@@ -83,7 +84,8 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
                       conv.weightZeroPoint);
     }
     if (sum > limit)
-      return fail("sum of absolute weights {} > {} in output channel {}", sum, limit, c)
+      return fail(Code::HardwareLimit, "the absolute weights sum to {}, more than {}, in output channel {}",
+                  sum, limit, c)
           .withRemedy("use a smaller kernel or fewer input channels");
   }
   return {};
@@ -137,7 +139,7 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>&
   const bool column = conv.ifm->dim(1) == 1 && w.kernel[1] == 1 && w.pad[1] == 0 && w.pad[3] == 0;
   if (column && w.kernel[0] > 1 && !fitsWindow(w.kernel, w.dilation))
     return asLine(std::move(conv), operations);
-  if (laneStep(w, 0, false) > 1 || laneStep(w, 1, false) > 1) return dilated(std::move(conv), operations);
+  if (phaseStep(w, 0, false) > 1 || phaseStep(w, 1, false) > 1) return dilated(std::move(conv), operations);
   // A single output position needs no stride.
   for (size_t axis = 0; axis < 2; ++axis) {
     const int64_t size = conv.ifm->dim(static_cast<int64_t>(axis));
@@ -249,7 +251,8 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   } else {
     // Output channel c*M+m looks at input channel c alone: a convolution whose other weights are zero.
     if (channels * multiple * kh * kw * channels > int64_t{1} << 24) {
-      return fail("depth multiplier {} with {} channels", multiple, channels)
+      return fail(Code::HardwareLimit, "a depth multiplier of {} is not supported for {} channels", multiple,
+                  channels)
           .withRemedy("use a depth multiplier of 1 followed by a pointwise convolution");
     }
     conv.weight = Tensor::zeros(DType::Int8, {channels * multiple, kh, kw, channels});
@@ -365,7 +368,8 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
   constexpr int64_t kMostPhases = 4096;
   if (const int64_t count = std::min(stride[0], out[1]) * std::min(stride[1], out[2]) * out[0];
       count > kMostPhases) {
-    return fail("a transposed convolution with strides {} x {} takes {} convolutions, more than {}",
+    return fail(Code::HardwareLimit,
+                "a transposed convolution with strides {} x {} takes {} convolutions, more than {}",
                 stride[0], stride[1], count, kMostPhases)
         .withRemedy("use smaller strides, or resize the result");
   }

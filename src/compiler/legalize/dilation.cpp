@@ -18,19 +18,19 @@ namespace {
 constexpr size_t kMaxConvolutions = 4096;
 
 /// Output positions of one axis that see the same residue class.
-struct Lane {
+struct Phase {
   int64_t output = 0, outputs = 0;  // the first one, and how many there are
   int64_t input = 0, inputs = 0;    // of the input positions they see
   int64_t before = 0, after = 0;    // padding
 };
 
-struct Lanes {
-  int64_t inputStep = 1, outputStep = 1;  // between the positions of a lane
-  int64_t stride = 1, dilation = 1;       // of the convolution over a lane
-  std::vector<Lane> lanes;                // in the order of their first output positions
+struct Phases {
+  int64_t inputStep = 1, outputStep = 1;  // between the positions of a phase
+  int64_t stride = 1, dilation = 1;       // of the convolution over a phase
+  std::vector<Phase> phases;              // in the order of their first output positions
 
   bool complete() const {
-    return std::all_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.inputs > 0; });
+    return std::all_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.inputs > 0; });
   }
 };
 
@@ -38,27 +38,27 @@ int64_t floorDiv(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/// Lanes of an axis with `size` input positions. Output position y sees y * stride - pad + tap * dilation:
+/// Phases of an axis with `size` input positions. Output position y sees y * stride - pad + tap * dilation:
 /// of output positions outputStep apart, those are inputStep apart, and inputStep divides the dilation.
-Lanes lanesOf(const Window& w, size_t axis, int64_t size, int64_t outputs, int64_t inputStep) {
+Phases phasesOf(const Window& w, size_t axis, int64_t size, int64_t outputs, int64_t inputStep) {
   const int64_t stride = w.stride[axis], pad = w.pad[axis];
   const int64_t common = std::gcd(inputStep, stride);
-  Lanes result{inputStep, inputStep / common, stride / common, w.dilation[axis] / inputStep, {}};
+  Phases result{inputStep, inputStep / common, stride / common, w.dilation[axis] / inputStep, {}};
   for (int64_t r = 0; r < std::min(result.outputStep, outputs); ++r) {
-    Lane lane;
-    lane.output = r;
-    lane.outputs = ceilDiv(outputs - r, result.outputStep);
+    Phase phase;
+    phase.output = r;
+    phase.outputs = ceilDiv(outputs - r, result.outputStep);
     const int64_t start =
         floorDiv(r * stride - pad, inputStep);  // of the first tap, in positions of the class
     const int64_t first = r * stride - pad - start * inputStep;
     const int64_t end =
-        start + (lane.outputs - 1) * result.stride + (w.kernel[axis] - 1) * result.dilation + 1;
+        start + (phase.outputs - 1) * result.stride + (w.kernel[axis] - 1) * result.dilation + 1;
     const int64_t all = first < size ? ceilDiv(size - first, inputStep) : 0;
-    lane.before = std::max<int64_t>(-start, 0);
-    lane.after = std::max<int64_t>(end - all, 0);
-    lane.input = first + std::max<int64_t>(start, 0) * inputStep;
-    lane.inputs = std::min(end, all) - std::max<int64_t>(start, 0);
-    result.lanes.push_back(lane);
+    phase.before = std::max<int64_t>(-start, 0);
+    phase.after = std::max<int64_t>(end - all, 0);
+    phase.input = first + std::max<int64_t>(start, 0) * inputStep;
+    phase.inputs = std::min(end, all) - std::max<int64_t>(start, 0);
+    result.phases.push_back(phase);
   }
   return result;
 }
@@ -86,11 +86,11 @@ int64_t Legalizer::outputPositions(const Window& w, size_t axis, int64_t size) {
          1;
 }
 
-int64_t Legalizer::laneStep(const Window& w, size_t axis, bool line) {
+int64_t Legalizer::phaseStep(const Window& w, size_t axis, bool line) {
   const int64_t dilation = w.dilation[axis];
   ir::Ints left{1, 1};
   for (size_t a = 0; a < 2; ++a) left[a] = w.dilation[a] % kMaxDilation == 0 ? kMaxDilation : 1;
-  // The hardware's own dilation halves the number of lanes, where its window holds the wider kernel.
+  // The hardware's own dilation halves the number of phases, where its window holds the wider kernel.
   const bool halves = left[axis] == kMaxDilation && fitsWindow(w.kernel, left);
   return halves && (!line || dilation <= kMaxDilation) ? dilation / kMaxDilation : dilation;
 }
@@ -121,8 +121,8 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   const int64_t depth = conv.ifm->dim(2), channels = conv.bias.numElements();
   const Shape size = conv.ifm->shape();
   const Shape out{outputPositions(w, 0, size[0]), outputPositions(w, 1, size[1]), channels};
-  // A line of positions is folded: every lane becomes a column of a map, and one convolution along its height
-  // takes all lanes with equal padding at once.
+  // A line of positions is folded: every phase becomes a column of a map, and one convolution along its
+  // height takes all phases with equal padding at once.
   const auto isLine = [&](size_t axis) {
     const size_t other = 1 - axis;
     return size[other] == 1 && w.kernel[other] == 1 && w.pad[other] == 0 && w.pad[other + 2] == 0 &&
@@ -131,18 +131,18 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   const size_t along = isLine(1) ? 1 : 0;
   const bool line = isLine(along);
   const auto lanesAlong = [&](size_t axis) {
-    return lanesOf(w, axis, size[axis], out[axis], laneStep(w, axis, line));
+    return phasesOf(w, axis, size[axis], out[axis], phaseStep(w, axis, line));
   };
-  Lanes rows = lanesAlong(0), columns = lanesAlong(1);
+  Phases rows = lanesAlong(0), columns = lanesAlong(1);
   if (!rows.complete() || !columns.complete()) {
     // Positions that see nothing but padding need some that is in memory.
     CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
     w.pad = {0, 0, 0, 0};
     return dilated(std::move(conv), operations);
   }
-  if (rows.lanes.size() * columns.lanes.size() > kMaxConvolutions) {
-    return fail("dilation {}x{} takes {} convolutions > {}", w.dilation[0], w.dilation[1],
-                rows.lanes.size() * columns.lanes.size(), kMaxConvolutions)
+  if (rows.phases.size() * columns.phases.size() > kMaxConvolutions) {
+    return fail(Code::HardwareLimit, "dilation {}x{} takes {} convolutions, more than {}", w.dilation[0],
+                w.dilation[1], rows.phases.size() * columns.phases.size(), kMaxConvolutions)
         .withRemedy("use a smaller dilation");
   }
   std::vector<npu_ir::Piece> pieces;
@@ -162,30 +162,30 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   };
   Window part = w;
   if (line) {
-    const Lanes& lanes = along == 0 ? rows : columns;
+    const Phases& phases = along == 0 ? rows : columns;
     part.kernel = {w.kernel[along], 1};
-    part.stride = {lanes.stride, 1};
-    part.dilation = {lanes.dilation, 1};
-    for (size_t r = 0; r < lanes.lanes.size();) {
-      const Lane& lane = lanes.lanes[r];
+    part.stride = {phases.stride, 1};
+    part.dilation = {phases.dilation, 1};
+    for (size_t r = 0; r < phases.phases.size();) {
+      const Phase& phase = phases.phases[r];
       size_t end = r + 1;
-      const auto alike = [&](const Lane& other) {
-        return other.outputs == lane.outputs && other.inputs == lane.inputs && other.before == lane.before &&
-               other.after == lane.after &&
-               other.input == lane.input + static_cast<int64_t>(end - r) * w.stride[along];
+      const auto alike = [&](const Phase& other) {
+        return other.outputs == phase.outputs && other.inputs == phase.inputs &&
+               other.before == phase.before && other.after == phase.after &&
+               other.input == phase.input + static_cast<int64_t>(end - r) * w.stride[along];
       };
-      while (end < lanes.lanes.size() && alike(lanes.lanes[end])) ++end;
-      part.pad = {lane.before, 0, lane.after, 0};
-      CARINA_RETURN_IF_ERROR(add({lane.inputs, static_cast<int64_t>(end - r)}, lane.input,
-                                 {lanes.inputStep, w.stride[along]}, part, lane.output,
-                                 {lanes.outputStep, 1}));
+      while (end < phases.phases.size() && alike(phases.phases[end])) ++end;
+      part.pad = {phase.before, 0, phase.after, 0};
+      CARINA_RETURN_IF_ERROR(add({phase.inputs, static_cast<int64_t>(end - r)}, phase.input,
+                                 {phases.inputStep, w.stride[along]}, part, phase.output,
+                                 {phases.outputStep, 1}));
       r = end;
     }
   } else {
     part.stride = {rows.stride, columns.stride};
     part.dilation = {rows.dilation, columns.dilation};
-    for (const Lane& y : rows.lanes) {
-      for (const Lane& x : columns.lanes) {
+    for (const Phase& y : rows.phases) {
+      for (const Phase& x : columns.phases) {
         part.pad = {y.before, x.before, y.after, x.after};
         CARINA_RETURN_IF_ERROR(add(
             {y.inputs, x.inputs}, y.input * size[1] + x.input, {rows.inputStep * size[1], columns.inputStep},

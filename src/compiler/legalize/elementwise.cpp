@@ -91,7 +91,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
                                           std::vector<ir::Node*>* nodes) {
   const auto whole = broadcastShapes(a.value->shape(), b.value ? b.value->shape() : a.value->shape());
   if (!whole)
-    return fail("{} and {} do not broadcast", shapeText(a.value->shape()), shapeText(b.value->shape()));
+    return fail(Code::InvalidGraph, "{} and {} do not broadcast", shapeText(a.value->shape()),
+                shapeText(b.value->shape()));
   const Shape out = *whole;
   Shape sa = a.value->shape(), sb = b.value ? b.value->shape() : out, shape = out;
   const auto pad = [&](Shape& s) {
@@ -128,7 +129,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     const size_t axis = shape.size() > 3 ? 0 : static_cast<size_t>(tooLong - shape.begin());
     const int64_t step = shape.size() > 3 ? 1 : ceilDiv(shape[axis], ceilDiv(shape[axis], kMaxAxis));
     if (ceilDiv(shape[axis], step) > 4096)
-      return fail("broadcasting {} and {} takes more than 4096 operations", shapeText(sa), shapeText(sb))
+      return fail(Code::HardwareLimit, "broadcasting {} and {} takes more than 4096 operations",
+                  shapeText(sa), shapeText(sb))
           .withRemedy("merge dimensions of it, or keep it on the CPU");
     std::vector<npu_ir::Piece> pieces;
     Shape strides = rowMajorStrides(shape);
@@ -161,7 +163,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     if (constants) {
       const ir::Ints one{1, 1, 1};
       x.value = rearranged(x.value, one, one, 0, one, 0, one);
-    } else if (!u85() && both) {
+    } else if (!npu().broadcastsBothOperands && both) {
       CARINA_TRY(x.value, broadcastTo(x.value, shape));
     }
   }
@@ -191,9 +193,10 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   const ir::Value* output = node->result();
   const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
   const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
-  if (!u85() && !sum && !extremum) {
-    return fail("{} is not an operation of {}, and steps of its own arithmetic do not give it",
-                node->opName(), npu::familyName(target_.family))
+  if (!npu().bitwise && !sum && !extremum) {
+    return fail(Code::MissingCapability,
+                "{} is not an operation of {}, and cannot be composed of those that it has", node->opName(),
+                npu::familyName(target_.family))
         .withRemedy("keep it on the CPU");
   }
   std::vector<ir::Node*> operations;
@@ -210,9 +213,9 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
       const auto consumer = consumingRescale(output);
       const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&
                           dtypeSize(consumer->outputType) <= 2;
-      bool possible = u85();
+      bool possible = npu().operandScales;
       int64_t preShift = 0;
-      if (!u85() && sum) {
+      if (!npu().operandScales && sum) {
         // Factors as whole numbers, common powers of two moved behind the sum.
         const auto factor = [](const Operand& o) -> int64_t {
           if (o.shift > 62 || o.multiplier % (int64_t{1} << o.shift) != 0) return 0;
@@ -240,7 +243,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
         if (!possible && narrow && ((ka == fixed && below(*b)) || (kb == fixed && below(*a))))
           possible = true;
       }
-      if (!u85() && extremum) {
+      if (!npu().operandScales && extremum) {
         // Without operand scales: equal quantisation on both sides and behind.
         possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
       }

@@ -47,7 +47,7 @@ std::vector<Piece> copyRows(ir::Builder& builder, const std::vector<Run>& runs, 
 }  // namespace
 
 Status Legalizer::lowerGather(ir::Node* node) {
-  if (!u85()) return gatherRows(node);
+  if (!npu().indexedDma) return gatherRows(node);
   CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
   CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
   const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
@@ -69,7 +69,7 @@ Status Legalizer::lowerGather(ir::Node* node) {
 }
 
 Status Legalizer::lowerScatter(ir::Node* node) {
-  if (!u85()) return scatterRows(node);
+  if (!npu().indexedDma) return scatterRows(node);
   CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
   CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
   CARINA_TRY(ir::Value * updates, get(node->operand(2)));  // [N, W, C]
@@ -95,7 +95,8 @@ Status Legalizer::lowerScatter(ir::Node* node) {
 Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
   const int64_t batch = indices->dim(0), picks = indices->dim(1);
   if (rows > kMaxAxis || batch * picks > kMaxAxis) {
-    return fail("{} indices into {} rows: an axis > {}", batch * picks, rows, kMaxAxis)
+    return fail(Code::HardwareLimit, "{} indices into {} rows exceed the largest axis, {}", batch * picks,
+                rows, kMaxAxis)
         .withRemedy("split the table");
   }
   // A pointwise convolution of one channel gives index - row for each row; saturated, it is zero in one
@@ -128,7 +129,8 @@ Status Legalizer::gatherRows(ir::Node* node) {
     for (int64_t i = 0; i < batch * picks; ++i) {
       const int64_t index = indices->constant().integerAt(i);
       if (index < 0 || index >= rows)
-        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
+        return fail(Code::NoResult, "index {} is outside of {} rows", index, rows)
+            .withRemedy("use indices within the table");
       addRow(runs, values, i / picks * rows + index, i);
     }
     if (static_cast<int64_t>(runs.size()) <= kMaxCopies) {
@@ -184,7 +186,8 @@ Status Legalizer::scatterRows(ir::Node* node) {
     for (int64_t i = 0; i < batch * count; ++i) {
       const int64_t index = indices->constant().integerAt(i);
       if (index < 0 || index >= rows)
-        return fail("index {} of {} rows", index, rows).withRemedy("use indices within the table");
+        return fail(Code::NoResult, "index {} is outside of {} rows", index, rows)
+            .withRemedy("use indices within the table");
       replaced[i / count * rows + index] = i;
     }
     std::vector<Run> runs;

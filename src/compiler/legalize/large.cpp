@@ -68,7 +68,8 @@ Result<ir::Value*> Legalizer::folded(Convolution conv, std::vector<ir::Node*>& o
   const Fold fold = smallestFold(w);
   const int64_t copies = fold.copies();
   if (copies * depth > kMaxAxis)
-    return fail("kernel {}x{} over {} channels", w.kernel[0], w.kernel[1], depth)
+    return fail(Code::HardwareLimit, "a kernel of {}x{} over {} channels exceeds the accumulators",
+                w.kernel[0], w.kernel[1], depth)
         .withRemedy("use a smaller kernel or fewer channels");
   // Position p of the folded map holds positions p, p + dilation, ... of the input as channels. Positions in
   // front of the input are in it as far as one of those lies inside.
@@ -215,7 +216,8 @@ Result<ir::Value*> Legalizer::tiled(Convolution conv, size_t axis, std::vector<i
   const Shape size = conv.ifm->shape();
   const int64_t reach = (w.kernel[axis] - 1) * w.dilation[axis] + 1;
   if (reach > kMaxAxis)
-    return fail("kernel size {} > {}", reach, kMaxAxis).withRemedy("use a smaller kernel");
+    return fail(Code::HardwareLimit, "the kernel's size {} exceeds {}", reach, kMaxAxis)
+        .withRemedy("use a smaller kernel");
   const Shape out{outputPositions(w, 0, size[0]), outputPositions(w, 1, size[1]), conv.bias.numElements()};
   const int64_t most = std::min(kMaxAxis, (kMaxAxis - reach) / w.stride[axis] + 1);
   const int64_t count = ceilDiv(out[axis], ceilDiv(out[axis], most));

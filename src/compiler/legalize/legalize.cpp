@@ -45,10 +45,11 @@ Result<ir::Graph> Legalizer::run() {
   }
   result_.setOutputs(std::move(outputs));
   result_.eraseDeadNodes();
-  if (!u85()) {
+  if (!npu().wideResults) {
     for (const ir::Node* node : result_.nodes()) {
       if (dtypeSize(node->result()->dtype()) <= 4) continue;
-      return fail("the 48-bit result of {} is not rescaled right away, {} keeps such values nowhere",
+      return fail(Code::NoIntegerForm,
+                  "the 48-bit result of {} is not rescaled immediately, and {} cannot store it",
                   node->where(), npu::familyName(target_.family))
           .at(node->where())
           .withRemedy("let one RESCALE follow the operator and nothing else use its result");
@@ -62,8 +63,8 @@ Status Legalizer::lower(ir::Node* node) {
   builder_ = ir::Builder(result_, nullptr, node->location());
   for (const ir::Value* operand : node->operands()) {
     if (operand && isFloat(operand->dtype())) {
-      return fail("{} has an operand of type {}: the NPU computes with integers", node->opName(),
-                  dtypeName(operand->dtype()))
+      return fail(Code::WrongElementType, "{} has an operand of type {}, but the NPU computes with integers",
+                  node->opName(), dtypeName(operand->dtype()))
           .at(node->where())
           .withRemedy("quantize the network");
     }
@@ -173,13 +174,15 @@ Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
         }
       }
     }
-    if (shape.empty()) return fail("{} elements cannot be split into axes of at most 65536", count);
+    if (shape.empty())
+      return fail(Code::HardwareLimit, "{} elements cannot be split into axes of at most 65536", count);
   }
   return npu_ir::createReshape(builder_, value, std::move(shape));
 }
 
 Status Legalizer::dispatch(ir::Node* node) {
-  if (!tosa::isOperator(node)) return fail("{} is not a TOSA operator", node->opName());
+  if (!tosa::isOperator(node))
+    return fail(Code::UnknownOperator, "{} is not a TOSA operator", node->opName());
   switch (tosa::opId(node)) {
     case OpId::Conv2d:
       return lowerConv2d(tosa::Conv2d(node));
@@ -285,7 +288,8 @@ Status Legalizer::dispatch(ir::Node* node) {
     default:
       break;
   }
-  return fail("{} has no integer form that an NPU runs", node->opName()).withRemedy("keep it on the CPU");
+  return fail(Code::NoIntegerForm, "{} has no integer form that an NPU runs", node->opName())
+      .withRemedy("keep it on the CPU");
 }
 
 Result<ir::Graph> legalize(const ir::Graph& tosa, const npu::Target& target) {

@@ -60,7 +60,7 @@ class Legalizer {
   std::vector<ir::Node*>* fusable(const ir::Value* value);
   /// Changes the type of a value and of what it is made of.
   void retype(ir::Value* value, DType type);
-  bool u85() const { return target_.isU85(); }
+  const npu::Architecture& npu() const { return target_.architecture(); }
   ir::Value* constant(Tensor tensor) { return result_.addConstant(std::move(tensor)); }
   ir::Value* scalarConstant(DType type, int64_t value);
 
@@ -142,7 +142,7 @@ class Legalizer {
   static int64_t outputPositions(const npu_ir::Window& w, size_t axis, int64_t size);
   /// Every which position of the input a convolution of its own is over, so that the hardware's dilation does
   /// the rest.
-  static int64_t laneStep(const npu_ir::Window& w, size_t axis, bool line);
+  static int64_t phaseStep(const npu_ir::Window& w, size_t axis, bool line);
   /// Every window laid out by itself, as the channels of its output position: any kernel, stride, dilation.
   Result<ir::Value*> gatheredWindows(Convolution conv, std::vector<ir::Node*>& operations);
   Status checkConvolution(const Convolution& conv) const;
@@ -295,7 +295,7 @@ class Legalizer {
   /// An int8 value of [planes, n] as [n, planes]; n a multiple of 8.
   ir::Value* interleaved(ir::Value* value, int64_t planes);
   /// An int8 value of [n, planes] as [planes, n]; n a multiple of 8.
-  ir::Value* takenApart(ir::Value* value, int64_t planes);
+  ir::Value* deinterleaved(ir::Value* value, int64_t planes);
   /// [before, after] per dimension, outermost first.
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
   /// A box filled with one number.

@@ -63,14 +63,15 @@ OutputStage Legalizer::testZero(bool isZero) {
 Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
   CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
   CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
-  const bool direct = a && b && a->value->dtype() == b->value->dtype() && (u85() || (a->unit() && b->unit()));
+  const bool direct =
+      a && b && a->value->dtype() == b->value->dtype() && (npu().operandScales || (a->unit() && b->unit()));
   if (!direct) {
     CARINA_TRY(ir::Value * left, get(node->operand(0)));
     CARINA_TRY(ir::Value * right, get(node->operand(1)));
     a = Operand{left};
     b = Operand{right};
   }
-  if (!u85()) {
+  if (!npu().bitwise) {
     // The difference is exact in the accumulator, and neither clamping nor saturating to int8 changes its
     // sign or makes it zero.
     OutputStage stage;
@@ -96,7 +97,7 @@ Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
   CARINA_TRY(ir::Value * b, get(node->operand(1)));
   OutputStage stage;
-  if (!u85()) {
+  if (!npu().bitwise) {
     // Of 0 and 1: the smaller, the larger, whether they differ.
     if (mode == ElementwiseMode::XOR) stage = testZero(false);
     mode = mode == ElementwiseMode::AND  ? ElementwiseMode::MIN
@@ -111,15 +112,15 @@ Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
 Status Legalizer::lowerLogicalNot(ir::Node* node) {
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
   ir::Value* one = scalarConstant(DType::Int8, 1);
-  CARINA_TRY(ir::Value * result, u85() ? elementwise(ElementwiseMode::XOR, a, one, DType::Int8)
-                                       : elementwise(ElementwiseMode::SUB, one, a, DType::Int8));
+  CARINA_TRY(ir::Value * result, npu().bitwise ? elementwise(ElementwiseMode::XOR, a, one, DType::Int8)
+                                               : elementwise(ElementwiseMode::SUB, one, a, DType::Int8));
   define(node->result(), result);
   return {};
 }
 
 Result<ir::Value*> Legalizer::truthOf(ir::Value* value) {
   ir::Value* zero = scalarConstant(value->dtype(), 0);
-  if (!u85()) return elementwise(ElementwiseMode::ADD, value, zero, DType::Int8, testZero(false));
+  if (!npu().bitwise) return elementwise(ElementwiseMode::ADD, value, zero, DType::Int8, testZero(false));
   CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::CMP_NE, value, zero, DType::Int8));
   return elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8);
 }
@@ -136,7 +137,7 @@ Result<ir::Value*> Legalizer::selectFixed(const Tensor& fixed, bool when, ir::Va
   if (value == integerMin(type))
     return elementwise(ElementwiseMode::MIN, other, where(value, integerMax(type)), type);
   if (value != 0) return nullptr;
-  if (u85()) return elementwise(ElementwiseMode::AND, other, where(0, -1), type);
+  if (npu().bitwise) return elementwise(ElementwiseMode::AND, other, where(0, -1), type);
   return elementwise(ElementwiseMode::MUL, other, where(0, 1), type);
 }
 
@@ -155,7 +156,7 @@ Status Legalizer::lowerSelect(ir::Node* node) {
     }
   }
   const Shape ones(condition->shape().size(), 1);
-  if (u85()) {
+  if (npu().bitwise) {
     // 0 - condition is a mask: all ones where it holds.
     ir::Value* zero = constant(Tensor::zeros(DType::Int8, ones));
     CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
@@ -208,7 +209,7 @@ Result<ir::Value*> Legalizer::lookedUp(ir::Value* value, Tensor table) {
 }
 
 Status Legalizer::lowerBitwise(ir::Node* node, ElementwiseMode mode) {
-  if (u85()) return lowerBinary(node, mode);
+  if (npu().bitwise) return lowerBinary(node, mode);
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
   CARINA_TRY(ir::Value * b, get(node->operand(1)));
   const DType type = node->result()->dtype();
@@ -253,7 +254,7 @@ Status Legalizer::lowerBitwise(ir::Node* node, ElementwiseMode mode) {
 }
 
 Status Legalizer::lowerBitwiseNot(ir::Node* node) {
-  if (u85()) return lowerUnary(node, ElementwiseMode::NOT);
+  if (npu().bitwise) return lowerUnary(node, ElementwiseMode::NOT);
   CARINA_TRY(ir::Value * a, get(node->operand(0)));
   const DType type = a->dtype();
   CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, scalarConstant(type, -1), a, type));
@@ -333,7 +334,7 @@ Status Legalizer::lowerShift(ir::Node* node) {
   if (ir::isa<tosa::ArithmeticRightShift>(node)) {
     mode = ElementwiseMode::SHR;
     if (!tosa::ArithmeticRightShift(node).round()) {
-      if (!u85()) {
+      if (!npu().truncatingScales) {
         CARINA_TRY(ir::Value * result, shiftedDown(a, b, type));
         define(node->result(), result);
         return {};
@@ -342,11 +343,14 @@ Status Legalizer::lowerShift(ir::Node* node) {
     }
   } else if (ir::isa<tosa::LogicalRightShift>(node)) {
     mode = ElementwiseMode::LSR;
-    if (!u85()) return fail("LOGICAL_RIGHT_SHIFT needs Ethos-U85").withRemedy("keep it on the CPU");
+    if (!npu().bitwise)
+      return fail(Code::MissingCapability, "LOGICAL_RIGHT_SHIFT needs Ethos-U85")
+          .withRemedy("keep it on the CPU");
   }
   if (type != DType::Int32) {
     if (mode == ElementwiseMode::LSR) {
-      return fail("{} of {}: the NPU shifts 32-bit numbers", node->opName(), dtypeName(type))
+      return fail(Code::HardwareLimit, "{} has element type {}, but the NPU shifts 32-bit integers only",
+                  node->opName(), dtypeName(type))
           .withRemedy("cast to int32");
     }
     CARINA_TRY(a, widen(a, 0));

@@ -38,7 +38,7 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
     b = transposed(raw, {0, 2, 1});
     // 48-bit sums of parts cannot be added up.
     const bool deep = depth > kMaxAxis && first->dtype() == DType::Int16;
-    if (!u85() || deep) {
+    if (!npu().computedWeights || deep) {
       if (first->dtype() == DType::Int16) return wideProducts(node, a, b);
       CARINA_TRY(ir::Value * sums, rowProducts({a, zeroA}, {b, zeroB}, DType::Int32));
       define(node->result(), sums);
@@ -126,8 +126,9 @@ Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DT
   const bool bySecond = shape[2] <= shape[1];
   const int64_t count = bySecond ? shape[2] : shape[1];
   if (count > kMaxRows) {
-    return fail("a product of {} by {} computed rows takes {} operations > {} on {}", shape[1], shape[2],
-                2 * count, 2 * kMaxRows, npu::familyName(target_.family))
+    return fail(Code::HardwareLimit,
+                "the product of {} by {} computed rows takes {} operations, more than {}, on {}", shape[1],
+                shape[2], 2 * count, 2 * kMaxRows, npu::familyName(target_.family))
         .withRemedy("split it, or keep it on the CPU");
   }
   // Products of 16 bits take half the traffic.
@@ -158,12 +159,14 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   const auto rescale = consumingRescale(node->result());
   if (!rescale || rescale->perChannel() || rescale->inputZeroPoint != 0 ||
       rescale->rounding != npu_ir::Rounding::NATURAL || dtypeSize(rescale->outputType) > 2) {
-    return fail("a product of 16-bit matrices that is not rescaled right away to 8 or 16 bits on {}",
+    return fail(Code::NoIntegerForm,
+                "the product of 16-bit matrices is not rescaled immediately to 8 or 16 bits, as {} needs",
                 npu::familyName(target_.family))
         .withRemedy("let one RESCALE follow the operator and nothing else use its result");
   }
   if (constantValue(node->operand(2)) != 0 || constantValue(node->operand(3)) != 0)
-    return fail("a product of 16-bit matrices with zero points").withRemedy("quantize 16 bits symmetrically");
+    return fail(Code::NoIntegerForm, "the product of 16-bit matrices has zero points")
+        .withRemedy("quantize 16 bits symmetrically");
   const int64_t depth = a->dim(2), columns = b->dim(1), batch = b->dim(0);
   const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
   // The chunk whose sums of 15 by 8 bits fit 31, and the depth up to which the upper word below fits 16.
@@ -171,7 +174,8 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   const bool saturates = depth > kExactDepth;
   if (shift < 9 || multiplier > 0x7fff ||
       (saturates && (shift > 53 || (0xffff * multiplier) >> std::max<int64_t>(shift - 23, 0) < 0x8000))) {
-    return fail("a product of 16-bit matrices over {} elements, rescaled by {} >> {} on {}", depth,
+    return fail(Code::NoIntegerForm,
+                "the product of 16-bit matrices over {} elements cannot be rescaled by {} >> {} on {}", depth,
                 multiplier, shift, npu::familyName(target_.family))
         .withRemedy("use int8, or keep it on the CPU");
   }

@@ -49,7 +49,7 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
       return planes <= kMaxPlanes && size % kRun == 0 && size / kRun <= 65536;
     };
     if (inRuns(box[1], box[0])) return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
-    if (inRuns(box[0], box[1])) return npu_ir::createReshape(builder_, takenApart(value, box[0]), shape);
+    if (inRuns(box[0], box[1])) return npu_ir::createReshape(builder_, deinterleaved(value, box[0]), shape);
   }
   // The output writer of U85 permutes three axes. That takes a pool, and the pool twice as many steps for 16
   // bits as for 8. Copies by the elementwise unit are faster where rows stay whole, or where few of them move
@@ -57,7 +57,7 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
   const bool wholeRows = source.back() == 1 && target.back() == 1;
   const bool fewCopies = box.size() == 2 || *std::min_element(box.begin(), box.end()) <= kFewCopies;
   const bool copied = wholeRows || (value->dtype() == DType::Int16 && fewCopies);
-  if (u85() && !copied && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
+  if (npu().transposingWriter && !copied && dtypeSize(value->dtype()) <= 2 && value->dtype() != DType::Bool) {
     std::vector<size_t> order(box.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return source[a] > source[b]; });
@@ -97,7 +97,7 @@ ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
       constant(Tensor::zeros(DType::Int32, {planes * kRun})), window, {0}, {}, value->dtype());
 }
 
-ir::Value* Legalizer::takenApart(ir::Value* value, int64_t planes) {
+ir::Value* Legalizer::deinterleaved(ir::Value* value, int64_t planes) {
   // The way back: plane p of a run are channels p, planes + p, ... of what lies side by side in memory.
   const int64_t size = value->numElements() / planes, runs = size / kRun;
   ir::Value* map = npu_ir::createReshape(builder_, value, {1, runs, planes * kRun});
@@ -174,7 +174,8 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
     box[d] = shape[d];
   }
   if (static_cast<int64_t>(pieces.size()) > kMaxCopies)
-    return fail("padding to {} takes {} copies > {}", shapeText(shape), pieces.size(), kMaxCopies)
+    return fail(Code::HardwareLimit, "padding to {} takes {} copies, more than {}", shapeText(shape),
+                pieces.size(), kMaxCopies)
         .withRemedy("merge dimensions of it before the operator");
   return npu_ir::createJoin(builder_, pieces, {type, shape});
 }

@@ -201,7 +201,9 @@ Result<ir::Value*> Legalizer::largeAverage(ir::Value* map, const ir::Ints& kerne
   const int64_t depth = map->dim(2), area = kernel[0] * kernel[1];
   const DType type = map->dtype();
   if (dtypeSize(type) == 2 && area > kMaxPoolArea)
-    return fail("a window of {} 16-bit numbers > {}, whose sum TOSA keeps in 32 bits", area, kMaxPoolArea)
+    return fail(Code::HardwareLimit,
+                "the window has {} 16-bit elements; the sum of more than {} can exceed 32 bits", area,
+                kMaxPoolArea)
         .withRemedy("pool in two steps, or use int8");
   const int64_t oh = (map->dim(0) - kernel[0]) / stride[0] + 1,
                 ow = (map->dim(1) - kernel[1]) / stride[1] + 1;

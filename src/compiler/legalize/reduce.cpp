@@ -144,7 +144,7 @@ ir::Value* Legalizer::extremum(ir::Value* map, bool maximum) {
   Window w;
   w.kernel = {1, map->dim(1)};
   const DType type = map->dtype();
-  if (maximum || u85())
+  if (maximum || npu().extendedPools)
     return npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
   // min(x) = -1 - max(-1 - x), which no 8 or 16-bit number leaves.
   const auto mirrored = [&](ir::Value* x) {
@@ -248,7 +248,7 @@ Result<ir::Value*> Legalizer::columnPositions(ir::Value* map) {
   const int64_t size = map->dim(1);
   Window w;
   w.kernel = {1, size};
-  if (u85()) return npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32);
+  if (npu().extendedPools) return npu_ir::createPool(builder_, map, PoolMode::ARGMAX_X, w, {}, DType::Int32);
   // Each position by its distance from the end.
   const auto distances = [&](DType type) {
     Tensor distance = Tensor::zeros(type, {1, size, 1});

@@ -123,7 +123,7 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
           static_cast<int64_t>(numbers.multipliers.size()) != operation->result()->dim(2))
         return false;
       // 48-bit accumulators of U85 take 15-bit multipliers.
-      if (u85() && inputBits == 16) {
+      if (npu().shortWideScales && inputBits == 16) {
         for (size_t i = 0; i < numbers.multipliers.size(); ++i) {
           int64_t m = numbers.multipliers[i], s = numbers.shifts[i];
           reduceScale(m, s, numbers.rounding);
@@ -146,16 +146,16 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
       const npu_ir::Elementwise ew(const_cast<ir::Node*>(operation));
       switch (ew.mode()) {
         case ElementwiseMode::MUL:
-          if (inputBits <= 16 && (u85() || dtypeSize(output) <= 2)) return true;
+          if (inputBits <= 16 && (npu().wideScaling || dtypeSize(output) <= 2)) return true;
           return shiftOnly;
         case ElementwiseMode::ADD:
         case ElementwiseMode::SUB:
         case ElementwiseMode::ABS:
-          if (u85()) return true;
+          if (npu().wideScaling) return true;
           return (inputBits <= 16 && dtypeSize(output) <= 2) || shiftOnly;
         case ElementwiseMode::MIN:
         case ElementwiseMode::MAX:
-          return u85() || (unit && inputBits <= 16 && dtypeSize(output) <= 2);
+          return npu().scalesExtrema || (unit && inputBits <= 16 && dtypeSize(output) <= 2);
         case ElementwiseMode::SHR:
           return unit && numbers.rounding == stage.rounding;
         default:
@@ -183,7 +183,7 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   // Shorter numbers where the hardware's are short, and shifts alone where it has no multiplier.
   for (size_t i = 0; i < stage.multipliers.size(); ++i) {
     const bool shortRecord =
-        u85() && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
+        npu().shortWideScales && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
     int64_t m = stage.multipliers[i], s = stage.shifts[i];
     reduceScale(m, s, numbers.rounding);
     if (m == 1 || shortRecord) {
@@ -215,7 +215,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
     }
   }
   if (dtypeSize(input->dtype()) > 4) {
-    return fail("RESCALE of a 48-bit value that no operation can take over")
+    return fail(Code::NoIntegerForm, "no operation can absorb this RESCALE of a 48-bit value")
         .withRemedy("let RESCALE directly follow the convolution or matrix product");
   }
   CARINA_TRY(ir::Value * value, get(input));
@@ -229,13 +229,14 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   stage.rounding = numbers.rounding;
   stage.zeroPoint = numbers.outputZeroPoint;
   const bool narrowIn = dtypeSize(input->dtype()) <= 2, narrowOut = dtypeSize(output->dtype()) <= 2;
-  if (narrowIn && (narrowOut || u85())) {
+  if (narrowIn && (narrowOut || npu().wideScaling)) {
     if (numbers.perChannel()) {
       // A depthwise convolution by one has a scale per channel.
       const int64_t channels = value->shape().back();
       ir::Value* map = npu_ir::createReshape(builder_, value, {1, value->numElements() / channels, channels});
       if (map->dim(1) > kMaxAxis || channels > kMaxAxis)
-        return fail("per-channel RESCALE of shape {} has an axis > {}", shapeText(value->shape()), kMaxAxis)
+        return fail(Code::HardwareLimit, "per-channel RESCALE of shape {} has an axis larger than {}",
+                    shapeText(value->shape()), kMaxAxis)
             .withRemedy("split the tensor");
       Tensor ones = Tensor::zeros(DType::Int8, {1, 1, channels});
       for (int64_t c = 0; c < channels; ++c) ones.setIntegerAt(c, 1);
@@ -252,7 +253,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   // 32 bits on one side: an exact product and a shift.
   CARINA_TRY(ir::Value * wide, narrowIn ? widen(value, numbers.inputZeroPoint) : Result<ir::Value*>(value));
   if (!narrowIn && numbers.inputZeroPoint != 0)
-    return fail("RESCALE of int32 with a zero point").withRemedy("use a zero point of 0");
+    return fail(Code::NoIntegerForm, "RESCALE of int32 has a zero point").withRemedy("use a zero point of 0");
   CARINA_TRY(ir::Value * result, scale32(wide, numbers, output->shape()));
   std::vector<ir::Node*> operations;
   if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
@@ -349,7 +350,8 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   const ir::Value* input = node.input1();
   const ir::Value* table = node.table();
   if (!table->isConstant())
-    return fail("TABLE with a computed table").withRemedy("make the table a constant");
+    return fail(Code::NoIntegerForm, "the table of TABLE is computed, expected a constant")
+        .withRemedy("make the table a constant");
   if (input->dtype() == DType::Int8) {
     ir::Value* entries = constant(table->constant());
     if (auto* operations = fusable(input)) {
@@ -397,7 +399,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
       return defineCopies(node.output()->uses().front().node->result(), value, 0, stage, DType::Int16);
     }
   }
-  if (u85()) {
+  if (npu().wideTables) {
     stage.tableKind = TableKind::LUT16_TO_32;
     CARINA_TRY(ir::Value * result, perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
                  return npu_ir::createCopy(builder_, map, 0, stage, DType::Int32);

@@ -94,7 +94,7 @@ Status Legalizer::lowerResize(ir::Node* node) {
   const ir::Ints scale = constantValues(op.scale()), offset = constantValues(op.offset());
   // What rescales a 48-bit result of the operation has no place in it: convolutions take that over. They also
   // take what its fields do not hold.
-  bool fits = u85() && dtypeSize(op.output()->dtype()) <= 4;
+  bool fits = npu().resize && dtypeSize(op.output()->dtype()) <= 4;
   for (size_t axis = 0; axis < 2; ++axis) {
     fits =
         fits && scale[2 * axis] <= 2048 && offset[axis] >= -scale[2 * axis] && offset[axis] < scale[2 * axis];
@@ -144,7 +144,8 @@ Status Legalizer::resizeNearest(const tosa::Resize& node) {
   const auto ys = runs(0), xs = runs(1);
   const int64_t copies = static_cast<int64_t>(ys.size() * xs.size()) * input->dim(0);
   if (copies > kMaxOperations)
-    return fail("RESIZE takes {} copies > {}", copies, kMaxOperations).withRemedy("use a whole scale factor");
+    return fail(Code::HardwareLimit, "RESIZE takes {} copies, more than {}", copies, kMaxOperations)
+        .withRemedy("use a whole scale factor");
   const Shape in = rowMajorStrides(input->shape()), to = rowMajorStrides(out);
   std::vector<Piece> pieces;
   for (int64_t n = 0; n < input->dim(0); ++n) {
@@ -179,7 +180,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   const bool together = both && !apart && (wide || most > kMaxWeight);
   const int64_t weights = together ? axes[0].numerator * axes[1].numerator : most;
   if (weights > 0xffff) {
-    return fail("bilinear RESIZE with weights up to {} > 65535", weights)
+    return fail(Code::HardwareLimit, "bilinear RESIZE has weights up to {}, more than 65535", weights)
         .withRemedy("use a simpler ratio, or nearest resizing");
   }
   const bool twoBytes = weights > kMaxWeight;
@@ -195,7 +196,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     const auto ys = weightedRuns(vertical), xs = weightedRuns(horizontal);
     count += static_cast<int64_t>(ys.size() * xs.size());
     if (count > kMaxOperations) {
-      return fail("RESIZE takes more than {} convolutions", kMaxOperations)
+      return fail(Code::HardwareLimit, "RESIZE takes more than {} convolutions", kMaxOperations)
           .withRemedy("use a whole scale factor");
     }
     operations.clear();
@@ -282,7 +283,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   // The sums fit 32 bits although their type has 48.
   const auto rescale = consumingRescale(node.output());
   if (!rescale || rescale->inputZeroPoint != 0) {
-    return fail("the 48-bit result of RESIZE is not rescaled right away")
+    return fail(Code::NoIntegerForm, "the 48-bit result of RESIZE is not rescaled immediately")
         .withRemedy("let one RESCALE follow the operator and nothing else use its result");
   }
   const ir::Value* rescaled = node.output()->uses().front().node->result();

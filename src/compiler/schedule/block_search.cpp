@@ -103,7 +103,7 @@ void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& 
       int taken = 0;
       for (const int32_t width : widths) {
         const npu::BlockShape block{height, width, depth};
-        if (!rules.fits(block, target.isU85() && !elementwise ? 2 : 1)) continue;
+        if (!rules.fits(block, elementwise ? 1 : target.architecture().blockBuffers)) continue;
         op.block = block;
         const npu::OperationCost cost = chain.estimate(op);
         if (!best.found || better(cost, best.cost)) {
@@ -128,11 +128,11 @@ void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& 
 }
 
 Error noBlockFits(const npu::KernelOperation& op) {
-  return fail(
-             "no block of {}-bit numbers fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
-             "{}x{}",
-             npu::elementBytes(op.ifm.type) * 8, op.kernel.height, op.kernel.width, op.kernel.strideY,
-             op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX)
+  return fail(Code::HardwareLimit,
+              "no block of {}-bit numbers fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
+              "{}x{}",
+              npu::elementBytes(op.ifm.type) * 8, op.kernel.height, op.kernel.width, op.kernel.strideY,
+              op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX)
       .withRemedy("use a smaller kernel or stride");
 }
 
@@ -187,7 +187,7 @@ Status search(std::span<npu::KernelOperation> operations, std::span<const npu::T
       if (ordered.front().weightBytes >= 0) ordered.front().weightBytes += paddingBytes(candidate);
     }
     Chain chain(operations, ordered);
-    if (!target.isU85()) {
+    if (!target.architecture().choosesMicroblocks) {
       candidate.microblock = npu::microblocks(target).front();
       searchMicroblock(candidate, chain, target, best);
       continue;
@@ -205,9 +205,7 @@ Status search(std::span<npu::KernelOperation> operations, std::span<const npu::T
     follower.block = op.block;
     follower.microblock = op.microblock;
   }
-  if (!target.isU85()) {
-    const auto layout = npu::BlockRules(target, op).shram(op.block);
-    CARINA_CHECK(layout, "a legal block has a layout");
+  if (const auto layout = npu::BlockRules(target, op).shram(op.block)) {
     op.ifmBufferEnd = layout->ifmEnd;
     op.ifm2BufferStart = layout->ifm2Start;
     op.accumulatorStart = layout->accumulatorStart;

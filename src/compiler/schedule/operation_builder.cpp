@@ -78,7 +78,8 @@ void setOutputStage(npu::KernelOperation& op, const OutputStage& stage, DType ou
   op.activation.min = static_cast<int32_t>(low);
   op.activation.max = static_cast<int32_t>(high);
   // On U55 and U65 the bounds follow the OFM type unless a table widens it.
-  if (!target.isU85() && stage.tableKind == TableKind::LUT8_TO_32) op.activation.clipRange = 3;
+  if (target.architecture().clampHasType && stage.tableKind == TableKind::LUT8_TO_32)
+    op.activation.clipRange = 3;
 }
 
 void setWindow(npu::KernelOperation& op, const ir::Node* node) {
@@ -104,14 +105,15 @@ void buildConvolution(npu::KernelOperation& op, const ir::Node* node, const npu:
   setWindow(op, node);
   const int32_t bits = npu::elementBytes(op.ifm.type) * 8;
   if (bits == 16)
-    op.accumulator = target.isU85() ? npu::AccumulatorFormat::Int48 : npu::AccumulatorFormat::Int40;
+    op.accumulator = target.architecture().wideAccumulatorBits == 48 ? npu::AccumulatorFormat::Int48
+                                                                     : npu::AccumulatorFormat::Int40;
   op.weights.emplace();
   if (!depthwise) {
     const ir::Value* weight = node->operand(1);
     const npu::WeightShape shape{static_cast<int32_t>(weight->dim(0)), static_cast<int32_t>(weight->dim(1)),
                                  static_cast<int32_t>(weight->dim(2)), static_cast<int32_t>(weight->dim(3))};
     op.weights->traversal =
-        npu::preferredTraversal(shape, target.isU85(), bits) == npu::WeightTraversal::PartKernelFirst
+        npu::preferredTraversal(shape, target, bits) == npu::WeightTraversal::PartKernelFirst
             ? npu::Traversal::PartKernelFirst
             : npu::Traversal::DepthFirst;
   }
@@ -125,6 +127,11 @@ npu::Transpose hardwareTranspose(const ir::Ints& order) {
     if (std::equal(axes.begin(), axes.end(), order.begin(), order.end())) return transpose;
   }
   CARINA_UNREACHABLE("not a permutation");
+}
+
+/// A sum is an average whose division the output scale does, where there is no mode for it.
+npu::PoolMode sumPool(const npu::Target& target) {
+  return target.architecture().extendedPools ? npu::PoolMode::Sum : npu::PoolMode::Average;
 }
 
 void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target& target) {
@@ -145,7 +152,7 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
   switch (pool.mode()) {
     case npu_ir::PoolMode::MAX:
       op.pool = npu::PoolMode::Max;
-      op.globalScale = target.isU85();
+      op.globalScale = target.architecture().scalesExtrema;
       break;
     case npu_ir::PoolMode::MIN:
       op.pool = npu::PoolMode::Min;
@@ -153,9 +160,8 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
     case npu_ir::PoolMode::AVERAGE:
       op.pool = npu::PoolMode::Average;
       break;
-    // A sum is an average whose division the output scale does.
     case npu_ir::PoolMode::SUM:
-      op.pool = target.isU85() ? npu::PoolMode::Sum : npu::PoolMode::Average;
+      op.pool = sumPool(target);
       break;
     case npu_ir::PoolMode::REDUCE_SUM:
       op.pool = npu::PoolMode::ReduceSum;
@@ -176,12 +182,12 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
 /// A constant operand that fits the scalar register.
 bool isScalar(const ir::Value* value, const npu::Target& target) {
   if (!value->isConstant() || value->numElements() != 1) return false;
-  return target.isU85() ? dtypeSize(value->dtype()) <= 4 : dtypeSize(value->dtype()) <= 2;
+  return dtypeSize(value->dtype()) <= target.architecture().scalarBytes;
 }
 
 bool swapsOperands(const ir::Node* node, const npu::Target& target) {
   const npu_ir::Elementwise op(const_cast<ir::Node*>(node));
-  if (target.isU85() || !op.ifm2()) return false;
+  if (target.architecture().broadcastsBothOperands || !op.ifm2()) return false;
   return isScalar(op.ifm(), target) ? !isScalar(op.ifm2(), target)
                                     : op.ifm()->numElements() < op.ifm2()->numElements();
 }
@@ -189,7 +195,7 @@ bool swapsOperands(const ir::Node* node, const npu::Target& target) {
 npu::FeatureMap scalarMap(const ir::Value* value, const npu::Target& target) {
   npu::FeatureMap map;
   map.type = elementType(value->dtype());
-  if (target.isU85()) map.storage = npu::Storage::None;
+  if (target.architecture().storageField) map.storage = npu::Storage::None;
   return map;
 }
 
@@ -241,7 +247,7 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
   op.elementwise.reverseOperands = swapped;
   const auto load = [&](const ir::Value* value, int64_t zeroPoint, npu::Broadcast& broadcast) {
     npu::FeatureMap map;
-    if (isScalar(value, target) && (target.isU85() || value == second)) {
+    if (isScalar(value, target) && (target.architecture().broadcastsBothOperands || value == second)) {
       map = scalarMap(value, target);
       broadcast.scalar = true;
       op.elementwise.scalar = static_cast<int32_t>(value->constant().integerAt(0));
@@ -257,8 +263,8 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
   CARINA_CHECK(!(op.elementwise.ifmBroadcast.scalar && op.elementwise.ifm2Broadcast.scalar),
                "two scalar operands");
   const bool extremum = ew.mode() == ElementwiseMode::MIN || ew.mode() == ElementwiseMode::MAX;
-  op.globalScale = target.isU85() || !extremum;
-  if (target.isU85()) {
+  op.globalScale = target.architecture().scalesExtrema || !extremum;
+  if (target.architecture().operandScales) {
     op.elementwise.ifmScale = operandScale(ew.ifmScale(), ew, true);
     op.elementwise.ifm2Scale = operandScale(ew.ifm2Scale(), ew, true);
   } else if ((ew.mode() == ElementwiseMode::ADD || ew.mode() == ElementwiseMode::SUB) &&
@@ -306,7 +312,8 @@ OperationInputs operationInputs(const ir::Node* node, const npu::Target& target)
   const npu_ir::Elementwise ew(const_cast<ir::Node*>(node));
   OperationInputs inputs{ew.ifm(), ew.ifm2()};
   if (swapsOperands(node, target)) std::swap(inputs.ifm, inputs.ifm2);
-  if (target.isU85() && inputs.ifm2 && isScalar(inputs.ifm, target)) inputs.ifm = nullptr;
+  if (target.architecture().broadcastsBothOperands && inputs.ifm2 && isScalar(inputs.ifm, target))
+    inputs.ifm = nullptr;
   if (inputs.ifm2 && isScalar(inputs.ifm2, target)) inputs.ifm2 = nullptr;
   return inputs;
 }
@@ -338,7 +345,8 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
     default:
       CARINA_UNREACHABLE("not a kernel operation");
   }
-  if (target.isU85() && (op.ofm.type == npu::ElementType::Int64 || op.ifm.type == npu::ElementType::Int64)) {
+  if (target.architecture().wideResults &&
+      (op.ofm.type == npu::ElementType::Int64 || op.ifm.type == npu::ElementType::Int64)) {
     op.accumulator = npu::AccumulatorFormat::Int48;
   }
   return op;
@@ -347,14 +355,12 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
 std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target) {
   const npu::Kernel& k = op.kernel;
   const bool unitScale = op.ofmScale.multiplier == 1 && op.ofmScale.shift == 0;
-  const bool isCopy = op.kind == npu::OperationKind::Pool &&
-                      op.pool == (target.isU85() ? npu::PoolMode::Sum : npu::PoolMode::Average) &&
-                      k.height == 1 && k.width == 1 && k.strideY == 1 && k.strideX == 1 &&
-                      !op.padding.any() && op.upscale == npu::Upscale::None &&
-                      op.transpose == npu::Transpose::HWC;
+  const bool isCopy = op.kind == npu::OperationKind::Pool && op.pool == sumPool(target) && k.height == 1 &&
+                      k.width == 1 && k.strideY == 1 && k.strideX == 1 && !op.padding.any() &&
+                      op.upscale == npu::Upscale::None && op.transpose == npu::Transpose::HWC;
   // 32-bit operands are shifted only, on U55 and U65 32-bit products as well (ethosu-numerics 5.1, 5.5).
   const bool scales = npu::elementBytes(op.ifm.type) <= 2 &&
-                      (target.isU85() || unitScale || npu::elementBytes(op.ofm.type) <= 2);
+                      (target.architecture().wideScaling || unitScale || npu::elementBytes(op.ofm.type) <= 2);
   if (!isCopy || !scales) return std::nullopt;
   npu::KernelOperation product = op;
   product.kind = npu::OperationKind::Elementwise;
@@ -364,7 +370,7 @@ std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, co
   product.elementwise.scalar = 1;
   product.ifm2 = npu::FeatureMap{};
   product.ifm2->type = op.ifm.type;
-  if (target.isU85()) product.ifm2->storage = npu::Storage::None;
+  if (target.architecture().storageField) product.ifm2->storage = npu::Storage::None;
   return product;
 }
 

@@ -119,7 +119,7 @@ bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
 }  // namespace
 
 void linkChains(Schedule& schedule) {
-  if (!schedule.machine.target->isU85() || schedule.passes.empty()) return;
+  if (!schedule.machine.target->architecture().chains || schedule.passes.empty()) return;
   Chain chain = startChain(schedule, schedule.passes.front());
   for (size_t p = 1; p < schedule.passes.size(); ++p) {
     if (!extendChain(schedule, chain, schedule.passes[p])) chain = startChain(schedule, schedule.passes[p]);

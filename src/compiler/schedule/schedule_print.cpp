@@ -43,7 +43,8 @@ Error arenaTooLarge(const Schedule& schedule, int64_t limit) {
     live += fmt::format("{}{} bytes {}", live.empty() ? "" : ", ", placement.live.bytes, what);
   });
   const std::string last = passName(schedule.passes[static_cast<size_t>(group.last)]);
-  return fail("the program needs an arena of {} bytes, the limit is {}: at {}{} are alive {}",
+  return fail(Code::DoesNotFit,
+              "the program needs an arena of {} bytes, the limit is {}: at {}{} are alive {}",
               schedule.arenaBytes, limit, passName(schedule.passes[static_cast<size_t>(group.first)]),
               group.last > group.first ? " to " + last : "", live)
       .withRemedy(

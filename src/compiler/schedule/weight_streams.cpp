@@ -18,26 +18,6 @@ void alignTo16(std::vector<std::byte>& out) {
   out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16)));
 }
 
-npu::WeightOrder weightOrder(const npu::KernelOperation& op, const npu::Target& target) {
-  npu::WeightOrder order;
-  order.ethosU85 = target.isU85();
-  order.macs = target.macs;
-  order.streams = target.weightStreams;
-  order.ofmUblockDepth = op.microblock.c;
-  order.ofmBlockDepth = op.block.c;
-  order.sparse = op.weights->sparse;
-  order.traversal = op.kind == npu::OperationKind::Depthwise ? npu::WeightTraversal::Depthwise
-                    : op.weights->traversal == npu::Traversal::PartKernelFirst
-                        ? npu::WeightTraversal::PartKernelFirst
-                        : npu::WeightTraversal::DepthFirst;
-  order.ifmBits = npu::elementBytes(op.ifm.type) * 8;
-  order.strideX = op.kernel.strideX;
-  order.strideY = op.kernel.strideY;
-  order.dilationX = op.kernel.dilationX;
-  order.dilationY = op.kernel.dilationY;
-  return order;
-}
-
 /// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved
 /// where the field is short (never across the shift where double rounding begins).
 std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu::ScaleFormat format) {
@@ -88,7 +68,7 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   const npu::WeightView view =
       depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
                 : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
-  const npu::WeightOrder order = weightOrder(op, target);
+  const npu::WeightOrder order = npu::weightOrder(target, op);
   CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
 
   const npu::ScaleFormat format = npu::scaleFormat(target, op.accumulator);
@@ -171,7 +151,7 @@ WeightContents::WeightContents(const std::vector<const ir::Node*>& nodes) {
 }
 
 int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op) {
-  const npu::WeightOrder order = weightOrder(op, target_);
+  const npu::WeightOrder order = npu::weightOrder(target_, op);
   std::vector<Member>& members = members_[contents_.of(node)];
   for (const Member& member : members) {
     if (member.order == order) return member.set;

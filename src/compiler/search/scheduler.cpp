@@ -90,7 +90,8 @@ void Scheduler::addPasses() {
       pass.operation = buildOperation(node, result_.storage, target_);
       chooseUnit(pass.operation);
     }
-    pass.canBeSparse = target_.isU85() && ir::isa<npu_ir::Conv>(node) && canBeSparse(node);
+    pass.canBeSparse =
+        target_.architecture().sparseWeights && ir::isa<npu_ir::Conv>(node) && canBeSparse(node);
     result_.passes.push_back(std::move(pass));
   }
 }
@@ -371,8 +372,8 @@ Status Scheduler::allocate(bool trying) {
       result_.cacheBytes = place(inCache, limit, kTryAttempts);
     if (limit == 0 || result_.cacheBytes <= limit) break;
     if (!mayEvict || !evict()) {
-      return fail("staged weights need {} bytes of fast memory, {} has {}", result_.cacheBytes, mode().name,
-                  limit)
+      return fail(Code::DoesNotFit, "staged weights need {} bytes of fast memory, {} has {}",
+                  result_.cacheBytes, mode().name, limit)
           .withRemedy("choose a memory mode with a larger cache");
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks, ways of the weights to the multipliers, and their streams (scheduler.hpp).
+// Blocks, weight transfer paths and weight streams (scheduler.hpp).
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>

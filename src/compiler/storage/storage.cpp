@@ -385,7 +385,7 @@ ir::Value* tornApart(ir::Value* value) {
 /// Gives `value`, a piece of some join, a buffer of its own: the join gets copies of it.
 Status separate(ir::Value* value) {
   ir::Node* join = joinOf(value);
-  if (!join) return fail("a view of {} cannot be addressed", ir::typeText(value->type));
+  if (!join) return fail(Code::NoIntegerForm, "a view of {} cannot be addressed", ir::typeText(value->type));
   auto builder = ir::Builder::beforeNode(join);
   std::vector<Piece> pieces;
   for (const Piece& piece : npu_ir::pieces(join)) {
@@ -534,7 +534,7 @@ Status makeAddressable(ir::Graph& graph) {
 
 Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
   Accesses accesses = computeAccesses(graph);
-  if (accesses.failed) return fail("{} cannot be addressed", accesses.failed->where());
+  if (accesses.failed) return fail(Code::NoIntegerForm, "{} cannot be addressed", accesses.failed->where());
   Storage storage{std::move(accesses.buffers), std::move(accesses.map)};
   if (!bricks) return storage;
   std::vector<bool> possible(storage.buffers.size());

@@ -20,8 +20,8 @@ Status checkSupport(const Network& network, const Target& target) {
       query.inputs.push_back(network.tensors[static_cast<size_t>(input)]);
     const SupportAnswer answer = querySupport(target, query);
     if (!answer) {
-      return fail("{}: {} cannot run on {}: {}", operation.name, operatorName(operation.operation.op),
-                  target.variant->name, answer.reason)
+      return fail(Code::NoIntegerForm, "{}: {} cannot run on {}: {}", operation.name,
+                  operatorName(operation.operation.op), target.variant->name, answer.reason)
           .withRemedy("keep the operator on the CPU");
     }
   }
@@ -207,8 +207,8 @@ Status checkExtents(const PassList& list) {
           pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
       const int32_t largest = std::max({map->height, map->width, vector ? 0 : map->channels});
       if (largest <= kMaxExtent && storage.bytes() <= INT32_MAX) continue;
-      return fail("{}: a map of {}x{}x{} is larger than an Ethos-N can address", pass.name, map->height,
-                  map->width, map->channels)
+      return fail(Code::HardwareLimit, "{}: a map of {}x{}x{} is larger than an Ethos-N can address",
+                  pass.name, map->height, map->width, map->channels)
           .withRemedy("keep the operator on the CPU");
     }
   }
@@ -303,7 +303,8 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   table(list.outputs, out.outputs);
   placeIntermediates(list, lives, buffers, out);
   if (intermediateBytes(out) > INT32_MAX) {
-    return fail("the maps between operations take {} bytes, a network can have 2 GiB", intermediateBytes(out))
+    return fail(Code::HardwareLimit, "the maps between operations take {} bytes, a network can have 2 GiB",
+                intermediateBytes(out))
         .withRemedy("compile the network in parts");
   }
 

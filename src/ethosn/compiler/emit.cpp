@@ -132,14 +132,14 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
   if (list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) {
     const int64_t dram = (int64_t{y} * map.wholeWidth + map.atX) * map.wholeChannels + c;
     if (box.channels != map.wholeChannels && map.width != 1) {
-      return fail("{}: the DMA cannot split channels of a map in NHWC", pass_->name);
+      return fail(Code::NoIntegerForm, "{}: the DMA cannot split channels of a map in NHWC", pass_->name);
     }
     push(dma_cmd::Format::Nhwc, dram, address, box.channels, int64_t{box.height} * map.width * box.channels,
          int64_t{map.width} * box.channels);
     return {};
   }
   if (y % 8 != 0 || map.atX % 8 != 0 || c % 16 != 0) {
-    return fail("{}: a part of a map in NHWCB begins inside of a brick", pass_->name);
+    return fail(Code::NoIntegerForm, "{}: a part of a map in NHWCB begins inside of a brick", pass_->name);
   }
   const int64_t bricks = divideUp(map.wholeChannels, 16), brickColumns = divideUp(map.wholeWidth, 8);
   const int32_t columns = divideUp(map.width, 8), rows = divideUp(box.height, 8);

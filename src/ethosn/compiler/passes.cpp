@@ -414,7 +414,8 @@ void PassMaker::slidingMaximum(const NetworkOperation& operation) {
 /// A PLE kernel multiplies by 16 bits and shifts right by 1 to 32.
 Status checkPleRatio(const NetworkOperation& operation, double ratio) {
   if (ratio > 0 && ratio < 32768) return {};
-  return fail("{}: the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
+  return fail(Code::HardwareLimit,
+              "{}: the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
               operation.name, operatorName(operation.operation.op), ratio)
       .withRemedy("quantize its inputs and output to nearer ranges");
 }
@@ -482,10 +483,10 @@ Status PassMaker::concatenation(const NetworkOperation& operation) {
     uint32_t at = 0;
     for (int32_t input : operation.inputs) {
       if (at % 16 != 0 && to.shape[2] != 1) {
-        return fail(
-                   "{}: a concatenation along the channels joins at channel {}, which is not a multiple of "
-                   "16",
-                   operation.name, at)
+        return fail(Code::NoIntegerForm,
+                    "{}: a concatenation along the channels joins at channel {}, which is not a multiple of "
+                    "16",
+                    operation.name, at)
             .withRemedy("make all inputs but the last a multiple of 16 channels");
       }
       at += info(input).shape[3];
@@ -556,8 +557,8 @@ Status PassMaker::transpose(const NetworkOperation& operation) {
     map(operation.outputs[0]) = out;
     return {};
   }
-  return fail("{}: a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N", operation.name, order[0],
-              order[1], order[2], order[3])
+  return fail(Code::NoIntegerForm, "{}: a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N",
+              operation.name, order[0], order[1], order[2], order[3])
       .withRemedy(
           "keep it on the CPU: channels first to channels last (0, 2, 3, 1) and back (0, 3, 1, 2) are "
           "compiled");
@@ -615,7 +616,8 @@ Status PassMaker::add(const NetworkOperation& operation) {
       return {};
     }
     default:
-      return fail("{}: {} is not compiled for Ethos-N", operation.name, operatorName(op.op))
+      return fail(Code::NoIntegerForm, "{}: {} is not compiled for Ethos-N", operation.name,
+                  operatorName(op.op))
           .withRemedy("keep the operator on the CPU, or compile for an Ethos-U");
   }
 }

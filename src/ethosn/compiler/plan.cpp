@@ -235,8 +235,8 @@ Result<Plan> Planner::plan() {
     CARINA_TRY(const bool fits, tryCut(cut, plan));
     if (fits) return plan;
   }
-  return fail("{}: no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.name, pass_.inputs[0].height,
-              pass_.inputs[0].width, pass_.inputs[0].channels, target_.sramBytes)
+  return fail(Code::DoesNotFit, "{}: no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.name,
+              pass_.inputs[0].height, pass_.inputs[0].width, pass_.inputs[0].channels, target_.sramBytes)
       .withRemedy("choose a variant with more SRAM, or keep the operator on the CPU");
 }
 

@@ -26,7 +26,8 @@ int64_t valueOf(const ir::Value* value) {
 
 /// Leading ones.
 Result<Shape> fourDimensions(const carina::Shape& shape) {
-  if (shape.size() > 4) return fail("{} dimensions, an Ethos-N has four", shape.size());
+  if (shape.size() > 4)
+    return fail(Code::NoIntegerForm, "a tensor has {} dimensions, an Ethos-N supports four", shape.size());
   Shape out{1, 1, 1, 1};
   for (size_t i = 0; i < shape.size(); ++i) out[4 - shape.size() + i] = static_cast<uint32_t>(shape[i]);
   return out;
@@ -113,8 +114,9 @@ std::string nameOf(const ir::Node& node) {
 Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
   const auto found = tensors_.find(value);
   if (found != tensors_.end()) return found->second;
-  if (value->isConstant()) return fail("an operand is constant");
-  return fail("its input is {} between operations, an Ethos-N keeps 8 bits", dtypeName(value->dtype()));
+  if (value->isConstant()) return fail(Code::NoIntegerForm, "an operand is constant");
+  return fail(Code::NoIntegerForm, "its input is {} between operations, an Ethos-N keeps 8 bits",
+              dtypeName(value->dtype()));
 }
 
 std::vector<int32_t> Lowering::append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
@@ -147,10 +149,12 @@ Result<int32_t> Lowering::seenAs(const ir::Node& node, const ir::Value* value, i
 Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
                              const tosa::Rescale& rescale) {
   if (conv.dilation[0] != 1 || conv.dilation[1] != 1) {
-    return fail("its filter is dilated, {} by {}", conv.dilation[0], conv.dilation[1]);
+    return fail(Code::NoIntegerForm, "its filter has dilation {}x{}", conv.dilation[0], conv.dilation[1]);
   }
-  if (!conv.weight->isConstant() || !conv.bias->isConstant()) return fail("its weights are not constant");
-  if (conv.weight->dtype() != DType::Int8) return fail("its weights are {}", dtypeName(conv.weight->dtype()));
+  if (!conv.weight->isConstant() || !conv.bias->isConstant())
+    return fail(Code::NoIntegerForm, "its weights are not constant");
+  if (conv.weight->dtype() != DType::Int8)
+    return fail(Code::NoIntegerForm, "its weights are {}", dtypeName(conv.weight->dtype()));
   const bool single = conv.output->dim(1) == 1 && conv.output->dim(2) == 1;
   const ir::Value& weight = *conv.weight;
   int64_t height = conv.depthwise ? weight.dim(0) : weight.dim(1),
@@ -166,7 +170,7 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
     if (single && conv.input->dim(1) == realHeight && conv.input->dim(2) == realWidth) {
       return wholeMap(node, conv, rescale);
     }
-    return fail("a depthwise filter of {}x{}; the MCE has up to 7x7", realHeight, realWidth);
+    return fail(Code::NoIntegerForm, "its depthwise filter of {}x{} exceeds 7x7", realHeight, realWidth);
   }
   Operation op;
   op.op = conv.depthwise ? Operator::DepthwiseConvolution : Operator::Convolution;
@@ -207,8 +211,8 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
   CARINA_TRY(const int32_t input, seenAs(node, conv.input, valueOf(conv.inputZp), 1.0F));
   const int32_t made = append(node, std::move(op), {input}, std::move(bytes), std::move(biases))[0];
   if (info(made).shape[1] != conv.output->dim(1) || info(made).shape[2] != conv.output->dim(2)) {
-    return fail("its output of {}x{} leaves rows or columns of the input unused", conv.output->dim(1),
-                conv.output->dim(2));
+    return fail(Code::NoIntegerForm, "its output of {}x{} leaves rows or columns of the input unused",
+                conv.output->dim(1), conv.output->dim(2));
   }
   define(rescale.output(), made);
   return {};
@@ -219,12 +223,13 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
 Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale) {
   const int64_t positions = conv.input->dim(1) * conv.input->dim(2), channels = conv.input->dim(3);
   if (conv.weight->dim(3) != 1 || rescale.perChannel()) {
-    return fail("a depthwise filter of {}x{} with scales per channel; the MCE has up to 7x7",
+    return fail(Code::NoIntegerForm, "its depthwise filter of {}x{} has scales per channel and exceeds 7x7",
                 conv.input->dim(1), conv.input->dim(2));
   }
   const int64_t total = positions * channels * channels;
   if (total > kMaxDenseWeights) {
-    return fail("a depthwise filter over a whole map of {}x{}x{} would need {} weights", conv.input->dim(1),
+    return fail(Code::NoIntegerForm,
+                "its depthwise filter over a whole map of {}x{}x{} would need {} weights", conv.input->dim(1),
                 conv.input->dim(2), channels, total);
   }
   CARINA_TRY(int32_t input, seenAs(node, conv.input, valueOf(conv.inputZp), 1.0F));
@@ -261,11 +266,12 @@ Status Lowering::addition(const ir::Node& node, const tosa::Add& add, const tosa
   const auto first = ir::producerAs<tosa::Rescale>(add.input1()),
              second = ir::producerAs<tosa::Rescale>(add.input2());
   if (!first || !second || first.perChannel() || second.perChannel() || rescale.perChannel()) {
-    return fail("the addition is not one of two requantized tensors");
+    return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
   }
-  if (add.input1()->shape() != add.input2()->shape()) return fail("the addition stretches an operand");
+  if (add.input1()->shape() != add.input2()->shape())
+    return fail(Code::NoIntegerForm, "the addition stretches an operand");
   if (valueOf(first.outputZp()) != 0 || valueOf(second.outputZp()) != 0) {
-    return fail("an operand of the addition has a zero point");
+    return fail(Code::NoIntegerForm, "an operand of the addition has a zero point");
   }
   const float to = ratiosOf(rescale)[0];
   CARINA_TRY(const int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), ratiosOf(first)[0] * to));
@@ -282,11 +288,11 @@ Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   // To 32 bits: the operation behind it takes it along.
   if (rescale.output()->dtype() == DType::Int32) return {};
   if (rescale.output()->dtype() != DType::Int8 || rescale.inputUnsigned() || rescale.outputUnsigned()) {
-    return fail("it makes {}{}", rescale.outputUnsigned() ? "unsigned " : "",
+    return fail(Code::NoIntegerForm, "it makes {}{}", rescale.outputUnsigned() ? "unsigned " : "",
                 dtypeName(rescale.output()->dtype()));
   }
   if (rescale.input()->dtype() == DType::Int8) {
-    if (rescale.perChannel()) return fail("a requantization has a scale per channel");
+    if (rescale.perChannel()) return fail(Code::NoIntegerForm, "a requantization has a scale per channel");
     CARINA_TRY(const int32_t input,
                seenAs(node, rescale.input(), valueOf(rescale.inputZp()), ratiosOf(rescale)[0]));
     Operation op;
@@ -297,12 +303,12 @@ Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   }
   const ir::Node* producer = rescale.input()->producer();
   if (producer == nullptr || rescale.input()->dtype() != DType::Int32) {
-    return fail("it takes {}", dtypeName(rescale.input()->dtype()));
+    return fail(Code::NoIntegerForm, "it takes {}", dtypeName(rescale.input()->dtype()));
   }
-  if (valueOf(rescale.inputZp()) != 0) return fail("its 32-bit input has a zero point");
+  if (valueOf(rescale.inputZp()) != 0) return fail(Code::NoIntegerForm, "its 32-bit input has a zero point");
   if (const auto conv = convolutionOf(producer)) return convolution(*producer, *conv, rescale);
   if (const auto add = ir::dynCast<tosa::Add>(producer)) return addition(*producer, add, rescale);
-  return fail("{} in front of it has no counterpart", producer->opName());
+  return fail(Code::NoIntegerForm, "{} in front of it has no Ethos-N counterpart", producer->opName());
 }
 
 Status Lowering::pool(const ir::Node& node, const ir::Value* input, const ir::Value* output,
@@ -323,7 +329,7 @@ Status Lowering::pool(const ir::Node& node, const ir::Value* input, const ir::Va
 Status Lowering::reshape(const ir::Node& node, const ir::Value* input, const ir::Value* output) {
   CARINA_TRY(const int32_t tensor, tensorOf(input));
   CARINA_TRY(const Shape shape, fourDimensions(output->shape()));
-  if (shape[0] != 1) return fail("its batch size is {}", shape[0]);
+  if (shape[0] != 1) return fail(Code::NoIntegerForm, "its batch size is {}", shape[0]);
   if (info(tensor).shape == shape) {
     define(output, tensor);
     return {};
@@ -350,7 +356,7 @@ Status Lowering::transpose(const ir::Node& node, const tosa::Transpose& transpos
   const size_t lead = 4 - perms.size();
   for (size_t i = 0; i < perms.size(); ++i)
     op.permutation[lead + i] = static_cast<uint32_t>(lead) + static_cast<uint32_t>(perms[i]);
-  if (op.permutation[0] != 0) return fail("it moves the batch");
+  if (op.permutation[0] != 0) return fail(Code::NoIntegerForm, "it moves the batch");
   define(transpose.output(), append(node, op, {tensor})[0]);
   return {};
 }
@@ -396,7 +402,8 @@ Status Lowering::pad(const ir::Node& node, const tosa::Pad& pad) {
   const ir::Ints sizes = valuesOf(pad.padding());
   std::array<uint32_t, 8> sides{};
   for (size_t i = 0; i < sizes.size(); ++i) sides[8 - sizes.size() + i] = static_cast<uint32_t>(sizes[i]);
-  if (sides[0] + sides[1] + sides[6] + sides[7] > 0) return fail("it pads batch or channels");
+  if (sides[0] + sides[1] + sides[6] + sides[7] > 0)
+    return fail(Code::NoIntegerForm, "it pads batch or channels");
   CARINA_TRY(const int32_t input, seenAs(node, pad.input1(), valueOf(pad.padConst()), 1.0F));
   Operation op;
   op.op = Operator::StandalonePadding;
@@ -420,7 +427,8 @@ Status Lowering::lower(const ir::Node& node) {
     // Taken along by the RESCALE behind it.
     const ir::Value* result = node.result();
     const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);
-    return requantized ? Status() : fail("its 32-bit result is not requantized right behind it");
+    return requantized ? Status()
+                       : fail(Code::NoIntegerForm, "its 32-bit result is not requantized right behind it");
   }
   if (const auto op = ir::dynCast<tosa::Rescale>(&node)) return rescale(node, op);
   if (const auto op = ir::dynCast<tosa::MaxPool2d>(&node)) {
@@ -428,7 +436,7 @@ Status Lowering::lower(const ir::Node& node) {
   }
   if (const auto op = ir::dynCast<tosa::AvgPool2d>(&node)) {
     if (valueOf(op.inputZp()) != valueOf(op.outputZp()))
-      return fail("average pooling changes the zero point");
+      return fail(Code::NoIntegerForm, "average pooling changes the zero point");
     return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Average);
   }
   if (const auto op = ir::dynCast<tosa::Reshape>(&node)) return reshape(node, op.input1(), op.output());
@@ -442,7 +450,7 @@ Status Lowering::lower(const ir::Node& node) {
     define(op.output(), tensor);
     return {};
   }
-  return fail("there is no counterpart");
+  return fail(Code::NoIntegerForm, "it has no Ethos-N counterpart");
 }
 
 Result<Network> Lowering::run() {
@@ -457,8 +465,9 @@ Result<Network> Lowering::run() {
   for (const ir::Value* input : graph_.inputs()) {
     const Result<Shape> shape = fourDimensions(input->shape());
     if (!shape.ok() || input->dtype() != DType::Int8) {
-      note(shape.ok() ? fail("it is {}, not int8", dtypeName(input->dtype())) : shape.error(), input->name,
-           "an input");
+      note(shape.ok() ? fail(Code::NoIntegerForm, "it is {}, not int8", dtypeName(input->dtype()))
+                      : shape.error(),
+           input->name, "an input");
       continue;
     }
     const int32_t zero = input->quantization ? static_cast<int32_t>(input->quantization->zeroPoints[0]) : 0;

@@ -18,7 +18,7 @@ Result<Buffers> Buffers::make(const CompiledNetwork& network, std::span<const By
                               bool hazards) {
   CARINA_RETURN_IF_ERROR(checkBuffers(network));
   if (inputs.size() != network.inputs.size()) {
-    return fail("{} inputs are given; the network has {}", inputs.size(), network.inputs.size());
+    return fail(Code::InputMismatch, "got {} inputs, expected {}", inputs.size(), network.inputs.size());
   }
   size_t total = intermediateBytes(network) + network.constantDma.size();
   size_t count = network.controlUnitBuffers.size() + network.dmaBuffers.size() + network.intermediates.size();
@@ -27,7 +27,8 @@ Result<Buffers> Buffers::make(const CompiledNetwork& network, std::span<const By
     for (const BufferInfo& info : *infos) total += roundUpToPage(info.size);
   }
   if (total > kMaxBytes) {
-    return fail("the buffers of the network take {} bytes; the model has {}", total, kMaxBytes);
+    return fail(Code::Excessive, "the buffers of the network take {} bytes; the model has {}", total,
+                kMaxBytes);
   }
   Buffers buffers;
   buffers.entries_.resize(count);
@@ -50,7 +51,8 @@ Result<Buffers> Buffers::make(const CompiledNetwork& network, std::span<const By
         continue;
       }
       if (inputs[i].size() != info.size) {
-        return fail("input {} has {} bytes; the network takes {}", i, inputs[i].size(), info.size);
+        return fail(Code::InputMismatch, "input {} has {} bytes; the network takes {}", i, inputs[i].size(),
+                    info.size);
       }
       const auto* data = reinterpret_cast<const uint8_t*>(inputs[i].data());
       std::copy(data, data + inputs[i].size(), buffers.memories_[memory].bytes.begin());
@@ -71,7 +73,7 @@ Result<Buffers> Buffers::make(const CompiledNetwork& network, std::span<const By
 
 Result<Buffers::View> Buffers::find(uint32_t id) {
   if (id >= entries_.size() || !entries_[id].known) {
-    return fail("buffer {} is none that an agent may read or write", id);
+    return fail(Code::InvalidStream, "buffer {} is none that an agent may read or write", id);
   }
   const Entry& entry = entries_[id];
   Memory& memory = memories_[entry.memory];

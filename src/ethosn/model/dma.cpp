@@ -34,7 +34,8 @@ uint64_t bytesIn(uint32_t word) {
 Status Machine::checkDram(const Transfer& transfer, uint64_t end) const {
   const uint64_t limit = transfer.store ? transfer.buffer.size : transfer.buffer.bytes.size();
   if (end <= limit) return {};
-  return fail("the transfer ends at byte {} of a buffer of {} bytes", end, transfer.buffer.size);
+  return fail(Code::NpuFault, "the transfer ends at byte {} of a buffer of {} bytes", end,
+              transfer.buffer.size);
 }
 
 Status Machine::transfer(const DmaCommand& command) {
@@ -43,8 +44,10 @@ Status Machine::transfer(const DmaCommand& command) {
   stats(command.agent).stripes += 1;
   if (command.type == CommandType::LoadPleCodeIntoSram) {
     const auto& loader = std::get<PleLoader>(stream_.agents[command.agent].data);
-    if (!pleKernel(loader.pleKernel)) return fail("there is no PLE kernel {}", loader.pleKernel);
-    if (format != Format::Broadcast) return fail("PLE code is loaded in format {}", static_cast<int>(format));
+    if (!pleKernel(loader.pleKernel))
+      return fail(Code::NpuFault, "there is no PLE kernel {}", loader.pleKernel);
+    if (format != Format::Broadcast)
+      return fail(Code::NpuFault, "PLE code is loaded in format {}", static_cast<int>(format));
     CARINA_RETURN_IF_ERROR(sram_.checkRange(address, kPleKernelMaxBytes));
     touchSram(address, kPleKernelMaxBytes, command.emcs, true);
     return {};
@@ -59,13 +62,14 @@ Status Machine::transfer(const DmaCommand& command) {
       stream_.agents[command.agent].data);
   CARINA_TRY(const Buffers::View buffer, buffers_.find(id));
   if (store && buffer.kind != BufferKind::Output && buffer.kind != BufferKind::Intermediate) {
-    return fail("a store goes to the {} buffer {}", bufferKindName(buffer.kind), id);
+    return fail(Code::NpuFault, "a store goes to the {} buffer {}", bufferKindName(buffer.kind), id);
   }
   if ((format == Format::Weights) != (command.type == CommandType::LoadWeightStripe)) {
-    return fail("{} has format {}", commandTypeName(command.type), static_cast<int>(format));
+    return fail(Code::NpuFault, "{} has format {}", commandTypeName(command.type), static_cast<int>(format));
   }
   if (store ? !mayStore(format) : format == Format::NhwcbWeightStreaming || format == Format::Broadcast) {
-    return fail("{} cannot have format {}", commandTypeName(command.type), static_cast<int>(format));
+    return fail(Code::NpuFault, "{} cannot have format {}", commandTypeName(command.type),
+                static_cast<int>(format));
   }
   const Transfer transfer{command,
                           format,
@@ -84,7 +88,7 @@ Status Machine::transfer(const DmaCommand& command) {
   (store ? result_.stats.writtenBytes : result_.stats.readBytes) += transfer.total;
   // More bytes than the SRAM has cannot be meant.
   if (transfer.total > static_cast<uint64_t>(2 * target_.sramBytes)) {
-    return fail("a transfer of {} bytes does not fit the SRAM of {} bytes", transfer.total,
+    return fail(Code::NpuFault, "a transfer of {} bytes does not fit the SRAM of {} bytes", transfer.total,
                 target_.sramBytes);
   }
   switch (format) {
@@ -102,7 +106,7 @@ Status Machine::transfer(const DmaCommand& command) {
     case Format::Broadcast:
       break;
   }
-  return fail("unknown format {}", static_cast<int>(format));
+  return fail(Code::NpuFault, "unknown format {}", static_cast<int>(format));
 }
 
 /// NHWC: rows of STRIDE0 bytes, STRIDE1 apart. NCHW: rows of STRIDE0 elements, STRIDE1 apart, STRIDE2 bytes
@@ -112,9 +116,10 @@ Status Machine::linear(const Transfer& t) {
   const int64_t c = t.channels;
   const uint64_t rowBytes = t.stride0;
   const uint64_t perRow = nchw ? rowBytes * static_cast<uint64_t>(c) : rowBytes;
-  if (t.total % perRow != 0) return fail("{} bytes are not rows of {} bytes", t.total, perRow);
+  if (t.total % perRow != 0)
+    return fail(Code::NpuFault, "{} bytes are not rows of {} bytes", t.total, perRow);
   if (!nchw && rowBytes % static_cast<uint64_t>(c) != 0) {
-    return fail("rows of {} bytes do not divide into {} channels", rowBytes, c);
+    return fail(Code::NpuFault, "rows of {} bytes do not divide into {} channels", rowBytes, c);
   }
   const auto h = static_cast<int64_t>(t.total / perRow);
   const auto w = static_cast<int64_t>(nchw ? rowBytes : rowBytes / static_cast<uint64_t>(c));
@@ -166,7 +171,8 @@ Status Machine::linear(const Transfer& t) {
 Status Machine::bricks(const Transfer& t) {
   const int64_t c = t.channels, banks = variant_.banks();
   const auto perGroup = static_cast<uint64_t>(64 * c);
-  if (t.total % perGroup != 0) return fail("{} bytes are not groups of {} bytes", t.total, perGroup);
+  if (t.total % perGroup != 0)
+    return fail(Code::NpuFault, "{} bytes are not groups of {} bytes", t.total, perGroup);
   const auto groups = static_cast<int64_t>(t.total / perGroup);
   const int64_t groupStride = (c + banks - 1) / banks * 64;
   CARINA_RETURN_IF_ERROR(sram_.checkRange(t.address, groups * groupStride));
@@ -208,7 +214,7 @@ Status Machine::bricks(const Transfer& t) {
 /// Weights: 16 bytes to each bank in turn.
 Status Machine::weights(const Transfer& t) {
   if (t.buffer.kind != BufferKind::ConstantDma) {
-    return fail("weights come from a buffer of kind {}", bufferKindName(t.buffer.kind));
+    return fail(Code::NpuFault, "weights come from a buffer of kind {}", bufferKindName(t.buffer.kind));
   }
   const int64_t banks = variant_.banks();
   const auto units = static_cast<int64_t>((t.total + 15) / 16);
@@ -234,7 +240,8 @@ Status Machine::cells(const Transfer& t) {
   const auto pitchC = static_cast<int64_t>(t.stride1);  // channels of the tensor, in whole cells
   const auto pitchRow = static_cast<int64_t>(t.stride2);
   if (pitchC % cellC != 0 || pitchRow % (pitchC * cellW) != 0) {
-    return fail("the strides {} and {} of a compressed map are not whole cells", pitchC, pitchRow);
+    return fail(Code::NpuFault, "the strides {} and {} of a compressed map are not whole cells", pitchC,
+                pitchRow);
   }
   const int64_t cellsC = pitchC / cellC, cellsRow = pitchRow / (pitchC * cellW) * cellsC;
   const Tile tile{t.address, dma_sram_stride::kGroup.in(t.command.sramStride) * 16,

@@ -44,7 +44,7 @@ Status Machine::run() {
     if (!moved) return blocked();
   }
   if (!outputs_.empty()) {
-    return fail("{} MCE stripes give results that no PLE stripe takes", outputs_.size())
+    return fail(Code::NpuFault, "{} MCE stripes give results that no PLE stripe takes", outputs_.size())
         .at("end of the lists");
   }
   return {};
@@ -158,7 +158,7 @@ Error Machine::blocked() const {
     }
   }
   text.pop_back();
-  return fail("{}", text);
+  return fail(Code::NpuFault, "{}", text);
 }
 
 size_t Machine::offsetOf(Queue queue, size_t command) const {
@@ -172,7 +172,7 @@ Error Machine::placed(Error error, Queue queue) const {
 
 Status Machine::spend(uint64_t work) {
   if (work_.take(work)) return {};
-  return fail("the network asks for more work than the model does for a file of its size");
+  return fail(Code::Excessive, "the network asks for more work than the model does for a file of its size");
 }
 
 void Machine::find(std::string message) {

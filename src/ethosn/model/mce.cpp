@@ -80,20 +80,22 @@ Result<Machine::Convolution> Machine::makeConvolution() {
   conv.slotW = static_cast<int32_t>(ifm_default_slot_size::kWidth.in(common.ifmDefaultSlotSize));
   conv.wide = wide_kernel_control::kEnable.in(common.wideKernelControl) != 0;
   if (conv.h == 0 || conv.w == 0 || conv.ofms == 0 || conv.ifms == 0) {
-    return fail("an MCE stripe of {}x{}x{} from {} channels is empty", conv.h, conv.w, conv.ofms, conv.ifms);
+    return fail(Code::NpuFault, "an MCE stripe of {}x{}x{} from {} channels is empty", conv.h, conv.w,
+                conv.ofms, conv.ifms);
   }
-  if (ce_control::kOutputType.in(stripe.ceControl) > 1) return fail("unknown output type of an MCE stripe");
+  if (ce_control::kOutputType.in(stripe.ceControl) > 1)
+    return fail(Code::NpuFault, "unknown output type of an MCE stripe");
   const auto mode = static_cast<filter::Mode>(filter::kMode.in(common.filter));
   const filter::Mode wanted = conv.operation == MceOperation::Depthwise        ? filter::Mode::Depthwise
                               : conv.operation == MceOperation::FullyConnected ? filter::Mode::VectorProduct
                                                                                : filter::Mode::FilterNxM;
   if (mode != wanted) {
-    return fail("filter mode {} does not belong to MCE operation {}", static_cast<int>(mode),
+    return fail(Code::NpuFault, "filter mode {} does not belong to MCE operation {}", static_cast<int>(mode),
                 static_cast<int>(conv.operation));
   }
   const int64_t maps = ce_control::kIfmPads.in(stripe.ceControl);
-  if (maps != 1 && maps != 4) return fail("{} sub-filters; the model knows 1 and 4", maps);
-  if (conv.wide && maps != 1) return fail("a wide filter has {} sub-filters", maps);
+  if (maps != 1 && maps != 4) return fail(Code::NpuFault, "{} sub-filters; the model knows 1 and 4", maps);
+  if (conv.wide && maps != 1) return fail(Code::NpuFault, "a wide filter has {} sub-filters", maps);
   const int32_t banks = variant_.banks();
   for (size_t k = 0; k < static_cast<size_t>(maps); ++k) {
     Subfilter s;
@@ -132,8 +134,8 @@ Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<i
   const int64_t planeH = conv.h + s.kh - 1, planeW = conv.w + s.kw - 1;
   CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(planeH * planeW) * static_cast<uint64_t>(s.channels)));
   if (planeH * planeW * s.channels > 8 * target_.sramBytes + (int64_t{1} << 24)) {
-    return fail("an MCE stripe reads {}x{}x{} elements, more than any SRAM holds", planeH, planeW,
-                s.channels);
+    return fail(Code::NpuFault, "an MCE stripe reads {}x{}x{} elements, more than any SRAM holds", planeH,
+                planeW, s.channels);
   }
   plane.assign(static_cast<size_t>(planeH * planeW * s.channels), 0);
   const bool top = ifm_slot_pad_config::kTop.in(stripe.ifmSlotPadConfig) != 0,
@@ -162,7 +164,8 @@ Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<i
     const int64_t yy = row == 0 ? y + conv.slotH : row == 1 ? y : y - conv.slotH;
     const int64_t xx = column == 0 ? x + conv.slotW : column == 1 ? x : x - conv.slotW;
     if (yy < 0 || xx < 0)
-      return fail("the filter reaches more than one slot of {}x{} away", conv.slotH, conv.slotW);
+      return fail(Code::NpuFault, "the filter reaches more than one slot of {}x{} away", conv.slotH,
+                  conv.slotW);
     const int64_t address = tile.at(yy, xx);
     CARINA_RETURN_IF_ERROR(
         sram_.checkRange(address & ~int64_t{15}, ((channelGroups - 1) * maps + subfilter) * 64 + 16));
@@ -261,7 +264,8 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
         auto decoded = decoder.next(count);
         if (!decoded) {
           Error error = std::move(decoded).error();
-          return fail("weights of OFM {}, at SRAM {:#x} of bank {}: {}", ofm, base, bank, error.str());
+          return fail(Code::NpuFault, "weights of OFM {}, at SRAM {:#x} of bank {}: {}", ofm, base, bank,
+                      error.str());
         }
         ofms_[static_cast<size_t>(ofm)] = std::move(*decoded);
       }
@@ -396,7 +400,7 @@ Status Machine::vectorProduct(const Convolution& conv, std::vector<int32_t>& sum
   if (conv.h * conv.w != 1) {
     // Only the first element of the stripe has a meaning; the others come from the same inputs.
     if (int64_t{conv.h} * conv.w > 64)
-      return fail("a vector product has a stripe of {}x{} results", conv.w, conv.h);
+      return fail(Code::NpuFault, "a vector product has a stripe of {}x{} results", conv.w, conv.h);
   }
   const int64_t slot = ifm_slots::kSlot[1].in(mce_.registers.ifmMidSlots);
   const Tile tile{sram_address::kBytes.in(mce_.common.ifmSlotBaseAddress) +
@@ -449,7 +453,7 @@ Block Machine::scaleResults(const Convolution& conv, std::span<const int32_t> su
 
 Status Machine::startMce(const StartMceStripe& command) {
   if (!mce_.programmed || mce_.agent != command.agent) {
-    return fail("agent {} starts an MCE stripe that it has not programmed", command.agent);
+    return fail(Code::NpuFault, "agent {} starts an MCE stripe that it has not programmed", command.agent);
   }
   if (mceifConfig_ != mce_.common.pleMceifConfig) {
     find(fmt::format("MCEIF is not configured as agent {} needs it", command.agent));
@@ -459,13 +463,14 @@ Status Machine::startMce(const StartMceStripe& command) {
   const bool connected = conv.operation == MceOperation::FullyConnected;
   const int64_t results = int64_t{conv.h} * conv.w * conv.ofms;
   if (results > 4 * target_.sramBytes)
-    return fail("an MCE stripe has {} results, more than any PLE can take", results);
+    return fail(Code::NpuFault, "an MCE stripe has {} results, more than any PLE can take", results);
   const int64_t perResult = connected ? int64_t{conv.ifms} * 64 : conv.weightsPerOfm(variant_.igs());
   CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(results) * static_cast<uint64_t>(perResult)));
   const bool keep = ce_control::kKeepAccumulators.in(stripe.ceControl) != 0;
   if (!keep) accumulators_.assign(static_cast<size_t>(results), 0);
   if (accumulators_.size() != static_cast<size_t>(results)) {
-    return fail("a stripe of {} results adds to accumulators of {}", results, accumulators_.size());
+    return fail(Code::NpuFault, "a stripe of {} results adds to accumulators of {}", results,
+                accumulators_.size());
   }
   CARINA_RETURN_IF_ERROR(connected ? vectorProduct(conv, accumulators_) : convolve(conv, accumulators_));
   if (conv.winograd) assume(Assumption::Winograd);

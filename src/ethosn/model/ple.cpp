@@ -63,7 +63,7 @@ Status Machine::writeTile(int64_t address, const Block& block) {
 Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   const auto& agent = std::get<PleScheduler>(stream_.agents[command.agent].data);
   const auto known = pleKernel(agent.pleKernel);
-  if (!known) return fail("there is no PLE kernel {}", agent.pleKernel);
+  if (!known) return fail(Code::NpuFault, "there is no PLE kernel {}", agent.pleKernel);
   const std::array<uint32_t, 8>& s = command.scratch;
   Kernel kernel;
   kernel.agent = command.agent;
@@ -96,14 +96,15 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
     while (taken < outputs_.size() && found < depth) found += outputs_[taken++].block.c;
     if (found < depth || taken == 0) return Progress::Blocked;
     if (!interleave && found != depth) {
-      return fail("a PLE stripe takes {} channels; the MCE stripes in front of it give {}", depth, found);
+      return fail(Code::NpuFault, "a PLE stripe takes {} channels; the MCE stripes in front of it give {}",
+                  depth, found);
     }
     input = std::move(outputs_.front().block);
     for (size_t i = 1; i < taken; ++i) {
       const Block& part = outputs_[i].block;
       if (part.h != input.h || part.w != input.w) {
-        return fail("a PLE stripe takes results of {}x{} and {}x{} at once", input.w, input.h, part.w,
-                    part.h);
+        return fail(Code::NpuFault, "a PLE stripe takes results of {}x{} and {}x{} at once", input.w, input.h,
+                    part.w, part.h);
       }
       Block joined{input.h, input.w, input.c + part.c,
                    std::vector<uint8_t>(input.data.size() + part.data.size())};
@@ -146,7 +147,8 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   const uint64_t elements = static_cast<uint64_t>(kernel.w) * kernel.h * kernel.d;
   CARINA_RETURN_IF_ERROR(spend(elements));
   if (elements > static_cast<uint64_t>(target_.sramBytes)) {
-    return fail("a PLE stripe of {}x{}x{} elements is larger than the SRAM", kernel.w, kernel.h, kernel.d);
+    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} elements is larger than the SRAM", kernel.w,
+                kernel.h, kernel.d);
   }
   const uint64_t cycles = pleCycles(kernel);
   stats(command.agent).cycles += cycles;
@@ -226,7 +228,7 @@ Status Machine::fused(const Kernel& kernel, const Block& input) {
     case PleOperation::MaxPool2x2:
       break;
     default:
-      return fail("{} takes its input from SRAM, not from the MCE",
+      return fail(Code::NpuFault, "{} takes its input from SRAM, not from the MCE",
                   pleOperationName(kernel.kernel.operation));
   }
   return fusedPixelwise(kernel, input);
@@ -313,7 +315,7 @@ Status Machine::standalone(const Kernel& kernel) {
     case PleOperation::MaxPool1d:
       return maxPool1d(kernel);
     default:
-      return fail("{} takes its input from the MCE, not from SRAM",
+      return fail(Code::NpuFault, "{} takes its input from the MCE, not from SRAM",
                   pleOperationName(kernel.kernel.operation));
   }
 }
@@ -344,7 +346,7 @@ Status Machine::multiplication(const Kernel& kernel) {
   const uint16_t multiplier = halfOf(s[3], 0), shift = halfOf(s[3], 1) & 31;
   const auto zero0 = static_cast<int16_t>(halfOf(s[4], 0)), zero1 = static_cast<int16_t>(halfOf(s[4], 1));
   if (int64_t{h} * w * d > target_.sramBytes)
-    return fail("a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
+    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
   CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(int64_t{h} * w * d)));
   CARINA_TRY(Block a, readTile(s[5], h, w, d));
   CARINA_TRY(const Block b, readTile(s[6], h, w, d));

@@ -21,9 +21,10 @@ int32_t dividedUnsigned(int32_t sum, int32_t n, int bits) {
 Status Machine::mean(const Kernel& kernel, const Block& input) {
   const int32_t edge = kernel.kernel.operation == PleOperation::MeanXy7x7 ? 7 : 8;
   Block out{1, 1, kernel.d, std::vector<uint8_t>(static_cast<size_t>(kernel.d))};
-  if (kernel.w != 1 || kernel.h != 1) return fail("a mean has a stripe of {}x{} results", kernel.w, kernel.h);
+  if (kernel.w != 1 || kernel.h != 1)
+    return fail(Code::NpuFault, "a mean has a stripe of {}x{} results", kernel.w, kernel.h);
   if (input.h > edge || input.w > edge)
-    return fail("a mean over {0}x{0} is given {1}x{2}", edge, input.w, input.h);
+    return fail(Code::NpuFault, "a mean over {0}x{0} is given {1}x{2}", edge, input.w, input.h);
   for (int64_t c = 0; c < kernel.d; ++c) {
     int32_t sum = 0;
     for (int64_t y = 0; y < input.h; ++y) {
@@ -63,7 +64,8 @@ Status Machine::maxPool3x3(const Kernel& kernel, const Block& input) {
   if (kernel.top) pending_ = {};
   if (pending_.any) {
     if (pending_.w != w || pending_.c != d) {
-      return fail("a stripe of {}x{} columns ends the row of one of {}x{}", w, d, pending_.w, pending_.c);
+      return fail(Code::NpuFault, "a stripe of {}x{} columns ends the row of one of {}x{}", w, d, pending_.w,
+                  pending_.c);
     }
     across(0, row);
     for (size_t i = 0; i < row.size(); ++i) row[i] = std::max(row[i], pending_.values[i]);
@@ -113,7 +115,7 @@ Status Machine::averagePool(const Kernel& kernel) {
 Status Machine::maxPool1d(const Kernel& kernel) {
   const std::array<uint32_t, 8>& s = kernel.scratch;
   for (size_t i : {0, 1, 2, 3, 6, 7}) {
-    if (s[i] > 0xFFFF) return fail("parameter {} of MAXPOOL1D is {}", i, s[i]);
+    if (s[i] > 0xFFFF) return fail(Code::NpuFault, "parameter {} of MAXPOOL1D is {}", i, s[i]);
   }
   const auto w = static_cast<int32_t>(s[0]), h = static_cast<int32_t>(s[1]), d = static_cast<int32_t>(s[2]);
   const auto size = static_cast<int32_t>(s[3]), before = static_cast<int32_t>(s[6]),
@@ -121,7 +123,7 @@ Status Machine::maxPool1d(const Kernel& kernel) {
   const bool alongX = kernel.kernel.axis == PleAxis::X;
   const int64_t elements = int64_t{alongX ? size : w} * (alongX ? h : size) * d;
   if (std::max(elements, int64_t{h} * w * d) > target_.sramBytes) {
-    return fail("a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
+    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
   }
   CARINA_RETURN_IF_ERROR(
       spend(static_cast<uint64_t>(int64_t{h} * w * d) * static_cast<uint64_t>(std::min(window, size) + 1)));

@@ -41,9 +41,10 @@ Result<const Variant*> variantOf(const CommandStream& stream) {
       continue;
     }
     const auto kernel = pleKernel(id);
-    if (!kernel) return fail("agent {} names the unknown PLE kernel {}", i, id);
+    if (!kernel) return fail(Code::NpuFault, "agent {} names the unknown PLE kernel {}", i, id);
     if (family && *family != kernel->family) {
-      return fail("agent {} names {}, a kernel of another variant than the agents in front of it", i,
+      return fail(Code::NpuFault,
+                  "agent {} names {}, a kernel of another variant than the agents in front of it", i,
                   pleKernelName(id));
     }
     family = kernel->family;
@@ -68,7 +69,7 @@ Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const Byt
   CARINA_TRY(const CommandStream stream, readCommandStream(bytes));
   CARINA_TRY(const Variant* variant, variantOf(stream));
   if (variant != nullptr && variant != target.variant) {
-    return fail("the network is for {}, not for {}", variant->name, target.variant->name);
+    return fail(Code::OtherNpu, "the network is for {}, not for {}", variant->name, target.variant->name);
   }
   // Real networks do up to some 100,000 multiply-accumulates for a byte of their file.
   constexpr uint64_t kBaseWork = uint64_t{1} << 33, kWorkPerByte = uint64_t{1} << 19;

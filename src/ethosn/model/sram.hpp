@@ -53,8 +53,8 @@ class Sram {
       highest_ = std::max(highest_, address + bytes);
       return {};
     }
-    return fail("SRAM {:#x} to {:#x} lies outside of the banks of {:#x} bytes", address, address + bytes,
-                bankBytes_);
+    return fail(Code::NpuFault, "SRAM {:#x} to {:#x} lies outside of the banks of {:#x} bytes", address,
+                address + bytes, bankBytes_);
   }
 
   /// End of what was ever asked for, in bytes of a bank.

@@ -21,7 +21,7 @@ class Reader {
   size_t offset() const { return offset_; }
   size_t left() const { return bytes_.size() - offset_; }
   Error ends(std::string_view what) const {
-    return fail("the file ends within {}", what).at(fmt::format("offset {:#x}", offset_));
+    return fail(Code::Damaged, "the file ends within {}", what).at(fmt::format("offset {:#x}", offset_));
   }
 
   Result<uint32_t> word(std::string_view what) {
@@ -35,7 +35,7 @@ class Reader {
   Result<ByteSpan> sized(std::string_view what) {
     CARINA_TRY(const uint32_t size, word(what));
     if (size > left()) {
-      return fail("{} of {} bytes does not fit the {} bytes left", what, size, left())
+      return fail(Code::Damaged, "{} of {} bytes does not fit the {} bytes left", what, size, left())
           .at(fmt::format("offset {:#x}", offset_ - 4));
     }
     const ByteSpan bytes = bytes_.subspan(offset_, size);
@@ -47,7 +47,7 @@ class Reader {
     CARINA_TRY(const uint32_t count, word(what));
     constexpr size_t kSmallest = 16;
     if (count > left() / kSmallest) {
-      return fail("{} of {} entries does not fit the {} bytes left", what, count, left())
+      return fail(Code::Damaged, "{} of {} entries does not fit the {} bytes left", what, count, left())
           .at(fmt::format("offset {:#x}", offset_ - 4));
     }
     std::vector<BufferInfo> infos(count);
@@ -100,8 +100,8 @@ Status checkConstants(const std::vector<BufferInfo>& infos, size_t dataBytes, Bu
   std::vector<const BufferInfo*> sorted;
   for (const BufferInfo& info : infos) {
     if (uint64_t{info.offset} + info.size > dataBytes) {
-      return fail("{} buffer {} at {} of {} bytes lies outside of its data of {} bytes", bufferKindName(kind),
-                  info.id, info.offset, info.size, dataBytes);
+      return fail(Code::InvalidStream, "{} buffer {} at {} of {} bytes lies outside of its data of {} bytes",
+                  bufferKindName(kind), info.id, info.offset, info.size, dataBytes);
     }
     sorted.push_back(&info);
   }
@@ -109,7 +109,8 @@ Status checkConstants(const std::vector<BufferInfo>& infos, size_t dataBytes, Bu
             [](const BufferInfo* a, const BufferInfo* b) { return a->offset < b->offset; });
   for (size_t i = 1; i < sorted.size(); ++i) {
     if (uint64_t{sorted[i - 1]->offset} + sorted[i - 1]->size > sorted[i]->offset) {
-      return fail("{} buffers {} and {} overlap", bufferKindName(kind), sorted[i - 1]->id, sorted[i]->id);
+      return fail(Code::InvalidStream, "{} buffers {} and {} overlap", bufferKindName(kind),
+                  sorted[i - 1]->id, sorted[i]->id);
     }
   }
   return {};
@@ -138,15 +139,15 @@ std::vector<uint8_t> writeCompiledNetwork(const CompiledNetwork& network) {
 
 Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes) {
   if (!isCompiledNetwork(bytes))
-    return fail("not a compiled Ethos-N network: it does not begin with \"ENCN\"");
+    return fail(Code::WrongKind, "not a compiled Ethos-N network: it does not begin with \"ENCN\"");
   Reader reader(bytes);
   std::array<uint32_t, 4> header{};
   for (uint32_t& word : header) {
     CARINA_TRY(word, reader.word("the header"));
   }
   if (header[1] != kNetworkMajor || header[2] != kNetworkMinor || header[3] != kNetworkPatch) {
-    return fail("compiled network version {}.{}.{} is not the known one, {}.{}.{}", header[1], header[2],
-                header[3], kNetworkMajor, kNetworkMinor, kNetworkPatch)
+    return fail(Code::UnknownVersion, "compiled network version {}.{}.{} is not the known one, {}.{}.{}",
+                header[1], header[2], header[3], kNetworkMajor, kNetworkMinor, kNetworkPatch)
         .at("offset 0x4")
         .withRemedy(kRemedy);
   }
@@ -167,7 +168,7 @@ Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes) {
     CARINA_TRY(*infos, reader.infos(kTables[next++]));
   }
   if (reader.left() != 0) {
-    return fail("{} bytes stand behind the last table", reader.left())
+    return fail(Code::InvalidStream, "{} bytes stand behind the last table", reader.left())
         .at(fmt::format("offset {:#x}", reader.offset()));
   }
   return network;
@@ -181,24 +182,26 @@ Status checkBuffers(const CompiledNetwork& network) {
       const auto here = static_cast<BufferKind>(kind);
       const auto [other, fresh] = seen.emplace(info.id, here);
       if (!fresh) {
-        return fail("buffer id {} stands in the tables {} and {}", info.id, bufferKindName(other->second),
-                    bufferKindName(here));
+        return fail(Code::InvalidStream, "buffer id {} stands in the tables {} and {}", info.id,
+                    bufferKindName(other->second), bufferKindName(here));
       }
-      if (info.size == 0) return fail("{} buffer {} has no bytes", bufferKindName(here), info.id);
+      if (info.size == 0)
+        return fail(Code::InvalidStream, "{} buffer {} has no bytes", bufferKindName(here), info.id);
       if (info.offset % kBufferAlignment != 0) {
-        return fail("{} buffer {} at {} is not aligned to {}", bufferKindName(here), info.id, info.offset,
-                    kBufferAlignment);
+        return fail(Code::InvalidStream, "{} buffer {} at {} is not aligned to {}", bufferKindName(here),
+                    info.id, info.offset, kBufferAlignment);
       }
       if (uint64_t{info.offset} + info.size > 0xFFFFFFFFu) {
-        return fail("{} buffer {} at {} of {} bytes ends beyond 4 GiB", bufferKindName(here), info.id,
-                    info.offset, info.size);
+        return fail(Code::InvalidStream, "{} buffer {} at {} of {} bytes ends beyond 4 GiB",
+                    bufferKindName(here), info.id, info.offset, info.size);
       }
     }
     ++kind;
   }
   for (uint32_t id = 0; id < seen.size(); ++id) {
     if (!seen.contains(id))
-      return fail("no table has buffer id {}, though there are {} buffers", id, seen.size());
+      return fail(Code::InvalidStream, "no table has buffer id {}, though there are {} buffers", id,
+                  seen.size());
   }
   CARINA_RETURN_IF_ERROR(commandStreamBytes(network));
   CARINA_RETURN_IF_ERROR(
@@ -208,7 +211,8 @@ Status checkBuffers(const CompiledNetwork& network) {
 
 Result<ByteSpan> commandStreamBytes(const CompiledNetwork& network) {
   if (network.controlUnitBuffers.size() != 1 || network.controlUnitBuffers[0].id != 0) {
-    return fail("buffer 0 is not the one buffer of the control unit, which holds the command stream");
+    return fail(Code::InvalidStream,
+                "buffer 0 is not the one buffer of the control unit, which holds the command stream");
   }
   CARINA_RETURN_IF_ERROR(checkConstants(network.controlUnitBuffers, network.constantControlUnit.size(),
                                         BufferKind::ConstantControlUnit));

@@ -35,13 +35,13 @@ uint32_t rawValue(const T& member) {
 }
 
 Error unknownEnum(std::string_view what, uint32_t value, size_t agent) {
-  return fail("agent {} has the unknown {} {}", agent, what, value);
+  return fail(Code::InvalidStream, "agent {} has the unknown {} {}", agent, what, value);
 }
 
 /// Fields are little-endian, as wide as their member.
 Result<Agent> readAgent(ByteSpan bytes, size_t index) {
   const uint32_t type = wordAt(bytes, 0);
-  if (type >= kAgentTypes) return fail("agent {} has the unknown type {}", index, type);
+  if (type >= kAgentTypes) return fail(Code::InvalidStream, "agent {} has the unknown type {}", index, type);
   Agent agent = makeAgent(static_cast<AgentType>(type));
   for (size_t i = 0; i < kAgentDataBytes; ++i) agent.unused[i] = static_cast<uint8_t>(bytes[4 + i]);
   std::visit(
@@ -100,16 +100,17 @@ Status checkAgent(const Command& command, std::span<const Agent> agents) {
   const CommandType type = commandType(command);
   if (type == CommandType::WaitForCounter) {
     const uint32_t counter = std::get<WaitForCounter>(command).counter;
-    if (counter >= kCounters) return fail("a wait names the unknown counter {}", counter);
+    if (counter >= kCounters)
+      return fail(Code::InvalidStream, "a wait names the unknown counter {}", counter);
     return {};
   }
   const uint32_t index = agentIndex(command);
   if (index >= agents.size()) {
-    return fail("{} names agent {} of {}", commandTypeName(type), index, agents.size());
+    return fail(Code::InvalidStream, "{} names agent {} of {}", commandTypeName(type), index, agents.size());
   }
   if (agents[index].type() != agentOf(type)) {
-    return fail("{} names agent {}, which is a {} and not a {}", commandTypeName(type), index,
-                agentTypeName(agents[index].type()), agentTypeName(agentOf(type)));
+    return fail(Code::InvalidStream, "{} names agent {}, which is a {} and not a {}", commandTypeName(type),
+                index, agentTypeName(agents[index].type()), agentTypeName(agentOf(type)));
   }
   return {};
 }
@@ -123,25 +124,29 @@ Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t 
                                        std::span<const Agent> agents) {
   constexpr size_t kSmallest = 8;
   if (count > (bytes.size() - offset) / kSmallest) {
-    return fail("{} commands in list {} do not fit the {} bytes left", count, queueName(queue),
+    return fail(Code::Damaged, "{} commands in list {} do not fit the {} bytes left", count, queueName(queue),
                 bytes.size() - offset)
         .at(offsetPlace(offset));
   }
   std::vector<Command> commands;
   for (uint32_t i = 0; i < count; ++i) {
     if (bytes.size() - offset < 4)
-      return fail("list {} ends within command {}", queueName(queue), i).at(offsetPlace(offset));
+      return fail(Code::Damaged, "list {} ends within command {}", queueName(queue), i)
+          .at(offsetPlace(offset));
     const uint32_t rawType = wordAt(bytes, offset);
     if (rawType >= kCommandTypes) {
-      return fail("command {} of list {} has the unknown type {}", i, queueName(queue), rawType)
+      return fail(Code::InvalidStream, "command {} of list {} has the unknown type {}", i, queueName(queue),
+                  rawType)
           .at(offsetPlace(offset));
     }
     const auto type = static_cast<CommandType>(rawType);
     if (!belongsTo(type, queue)) {
-      return fail("{} stands in list {}", commandTypeName(type), queueName(queue)).at(offsetPlace(offset));
+      return fail(Code::InvalidStream, "{} stands in list {}", commandTypeName(type), queueName(queue))
+          .at(offsetPlace(offset));
     }
     if (bytes.size() - offset < commandBytes(type)) {
-      return fail("list {} ends within command {}", queueName(queue), i).at(offsetPlace(offset));
+      return fail(Code::Damaged, "list {} ends within command {}", queueName(queue), i)
+          .at(offsetPlace(offset));
     }
     Command command = makeCommand(type);
     size_t at = offset + 4;
@@ -304,7 +309,8 @@ Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream) {
     for (const Command& command : stream.queues[q]) {
       const CommandType type = commandType(command);
       if (!belongsTo(type, static_cast<Queue>(q))) {
-        return fail("{} stands in list {}", commandTypeName(type), queueName(static_cast<Queue>(q)));
+        return fail(Code::InvalidStream, "{} stands in list {}", commandTypeName(type),
+                    queueName(static_cast<Queue>(q)));
       }
       CARINA_RETURN_IF_ERROR(checkAgent(command, stream.agents));
       put(lists[q], static_cast<uint32_t>(type));
@@ -321,7 +327,7 @@ Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream) {
     total += lists[q].size();
   }
   if (total > std::numeric_limits<uint32_t>::max() - kHeaderBytes) {
-    return fail("the command stream takes {} bytes, more than 4 GiB", total);
+    return fail(Code::InvalidStream, "the command stream takes {} bytes, more than 4 GiB", total);
   }
   std::vector<uint8_t> out;
   out.reserve(kHeaderBytes + total);
@@ -341,15 +347,16 @@ Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream) {
 
 Result<CommandStream> readCommandStream(ByteSpan bytes) {
   if (bytes.size() < kHeaderBytes + kTableBytes) {
-    return fail("{} bytes are too few for a command stream, whose header takes {}", bytes.size(),
-                kHeaderBytes + kTableBytes);
+    return fail(Code::InvalidStream, "{} bytes are too few for a command stream, whose header takes {}",
+                bytes.size(), kHeaderBytes + kTableBytes);
   }
   if (wordAt(bytes, 0) != kMagic)
-    return fail("not a command stream: it does not begin with \"ENCS\"").at(offsetPlace(0));
+    return fail(Code::WrongKind, "not a command stream: it does not begin with \"ENCS\"").at(offsetPlace(0));
   if (wordAt(bytes, 4) != kStreamMajor || wordAt(bytes, 8) != kStreamMinor ||
       wordAt(bytes, 12) != kStreamPatch) {
-    return fail("command stream version {}.{}.{} is not the known one, {}.{}.{}", wordAt(bytes, 4),
-                wordAt(bytes, 8), wordAt(bytes, 12), kStreamMajor, kStreamMinor, kStreamPatch)
+    return fail(Code::UnknownVersion, "command stream version {}.{}.{} is not the known one, {}.{}.{}",
+                wordAt(bytes, 4), wordAt(bytes, 8), wordAt(bytes, 12), kStreamMajor, kStreamMinor,
+                kStreamPatch)
         .at(offsetPlace(4))
         .withRemedy("compile the network with release 25.03 of Arm's driver stack, or with Carina");
   }
@@ -357,16 +364,17 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
   for (size_t i = 0; i < kTableWords; ++i) table[i] = wordAt(bytes, kHeaderBytes + 4 * i);
   const uint32_t total = table[0], agents = table[2];
   if (total < kTableBytes || total > bytes.size() - kHeaderBytes) {
-    return fail("the stream says that it has {} bytes; {} are there", total, bytes.size() - kHeaderBytes)
+    return fail(Code::InvalidStream, "the stream says that it has {} bytes; {} are there", total,
+                bytes.size() - kHeaderBytes)
         .at(offsetPlace(kHeaderBytes));
   }
   const ByteSpan body = bytes.first(kHeaderBytes + total);
   if (table[1] != kTableBytes) {
-    return fail("the agents stand at {} instead of {}", table[1], kTableBytes)
+    return fail(Code::InvalidStream, "the agents stand at {} instead of {}", table[1], kTableBytes)
         .at(offsetPlace(kHeaderBytes + 4));
   }
   if (agents > (total - kTableBytes) / kAgentBytes) {
-    return fail("{} agents do not fit the {} bytes of the stream", agents, total)
+    return fail(Code::Damaged, "{} agents do not fit the {} bytes of the stream", agents, total)
         .at(offsetPlace(kHeaderBytes + 8));
   }
   CommandStream stream;
@@ -379,7 +387,8 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
   for (size_t q = 0; q < kQueues; ++q) {
     const size_t entry = kHeaderBytes + 4 * (3 + 2 * q);
     if (table[3 + 2 * q] != offset - kHeaderBytes) {
-      return fail("list {} stands at {} instead of {}, where what is in front of it ends",
+      return fail(Code::InvalidStream,
+                  "list {} stands at {} instead of {}, where what is in front of it ends",
                   queueName(static_cast<Queue>(q)), table[3 + 2 * q], offset - kHeaderBytes)
           .at(offsetPlace(entry));
     }
@@ -387,7 +396,8 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
                readQueue(body, offset, table[4 + 2 * q], static_cast<Queue>(q), stream.agents));
   }
   if (offset != body.size()) {
-    return fail("{} bytes stand behind the last command", body.size() - offset).at(offsetPlace(offset));
+    return fail(Code::InvalidStream, "{} bytes stand behind the last command", body.size() - offset)
+        .at(offsetPlace(offset));
   }
   return stream;
 }

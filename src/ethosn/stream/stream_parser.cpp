@@ -39,18 +39,18 @@ Result<uint32_t> number(std::string_view text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
-    return fail("'{}' is no 32-bit number", text);
+    return fail(Code::BadText, "'{}' is no 32-bit number", text);
   }
   return value;
 }
 
 Status addHex(std::string_view text, std::vector<uint8_t>& out) {
-  if (text.size() % 2 != 0) return fail("an odd number of hexadecimal digits");
+  if (text.size() % 2 != 0) return fail(Code::BadText, "an odd number of hexadecimal digits");
   for (size_t i = 0; i < text.size(); i += 2) {
     uint8_t byte = 0;
     const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
     if (error != std::errc() || end != text.data() + i + 2)
-      return fail("'{}' is no hexadecimal byte", text.substr(i, 2));
+      return fail(Code::BadText, "'{}' is no hexadecimal byte", text.substr(i, 2));
     out.push_back(byte);
   }
   return {};
@@ -58,7 +58,7 @@ Status addHex(std::string_view text, std::vector<uint8_t>& out) {
 
 Result<std::string> unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"')
-    return fail("a name stands in quotation marks");
+    return fail(Code::BadText, "a name stands in quotation marks");
   std::string out;
   text = text.substr(1, text.size() - 2);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -67,7 +67,7 @@ Result<std::string> unquoted(std::string_view text) {
       continue;
     }
     std::vector<uint8_t> byte;
-    if (i + 2 >= text.size()) return fail("'\\' needs two hexadecimal digits");
+    if (i + 2 >= text.size()) return fail(Code::BadText, "'\\' needs two hexadecimal digits");
     CARINA_RETURN_IF_ERROR(addHex(text.substr(i + 1, 2), byte));
     out += static_cast<char>(byte[0]);
     i += 2;
@@ -80,7 +80,7 @@ Result<Enum> enumNamed(const std::string_view (&names)[N], std::string_view text
   for (size_t i = 0; i < N; ++i) {
     if (names[i] == text) return static_cast<Enum>(i);
   }
-  return fail("'{}' is none of its values", text);
+  return fail(Code::BadText, "'{}' is none of its values", text);
 }
 
 /// name=value of a line; each must be taken once.
@@ -90,7 +90,8 @@ class Values {
     Values values;
     for (const std::string_view word : words) {
       const size_t equals = word.find('=');
-      if (equals == std::string_view::npos) return fail("'{}' is not of the form name=value", word);
+      if (equals == std::string_view::npos)
+        return fail(Code::BadText, "'{}' is not of the form name=value", word);
       values.left_.emplace_back(word.substr(0, equals), word.substr(equals + 1));
     }
     return values;
@@ -106,7 +107,7 @@ class Values {
   }
   Status allTaken() const {
     if (left_.empty()) return {};
-    return fail("unknown or repeated name '{}'", left_.front().first);
+    return fail(Code::BadText, "unknown or repeated name '{}'", left_.front().first);
   }
 
  private:
@@ -133,7 +134,7 @@ class FirstError {
 Result<Agent> parseAgent(std::string_view typeName, Values values) {
   Agent agent;
   for (uint32_t type = 0;; ++type) {
-    if (type == kAgentTypes) return fail("unknown type of agent '{}'", typeName);
+    if (type == kAgentTypes) return fail(Code::BadText, "unknown type of agent '{}'", typeName);
     if (agentTypeName(static_cast<AgentType>(type)) == typeName) {
       agent = makeAgent(static_cast<AgentType>(type));
       break;
@@ -154,7 +155,7 @@ Result<Agent> parseAgent(std::string_view typeName, Values values) {
             uint32_t value = 0;
             error.store(number(*text), value);
             if (value > std::numeric_limits<Member>::max())
-              error.note(fail("{}={} does not fit 16 bits", name, value));
+              error.note(fail(Code::BadText, "{}={} does not fit 16 bits", name, value));
             member = static_cast<Member>(value);
           }
         });
@@ -165,7 +166,7 @@ Result<Agent> parseAgent(std::string_view typeName, Values values) {
     std::vector<uint8_t> bytes;
     CARINA_RETURN_IF_ERROR(addHex(*unused, bytes));
     if (bytes.size() != agent.unused.size())
-      return fail("unused= has {} bytes instead of {}", bytes.size(), agent.unused.size());
+      return fail(Code::BadText, "unused= has {} bytes instead of {}", bytes.size(), agent.unused.size());
     std::copy(bytes.begin(), bytes.end(), agent.unused.begin());
   }
   CARINA_RETURN_IF_ERROR(values.allTaken());
@@ -175,7 +176,7 @@ Result<Agent> parseAgent(std::string_view typeName, Values values) {
 Result<Command> parseCommand(std::string_view typeName, Values values) {
   Command command;
   for (uint32_t type = 0;; ++type) {
-    if (type == kCommandTypes) return fail("unknown command '{}'", typeName);
+    if (type == kCommandTypes) return fail(Code::BadText, "unknown command '{}'", typeName);
     if (commandTypeName(static_cast<CommandType>(type)) == typeName) {
       command = makeCommand(static_cast<CommandType>(type));
       break;
@@ -195,7 +196,7 @@ Result<Command> parseCommand(std::string_view typeName, Values values) {
                     return;
                   }
                 }
-                error.note(fail("unknown counter '{}'", *text));
+                error.note(fail(Code::BadText, "unknown counter '{}'", *text));
                 return;
               }
               size_t next = 0;
@@ -203,7 +204,7 @@ Result<Command> parseCommand(std::string_view typeName, Values values) {
                 const size_t comma = text->find(',');
                 more = comma != std::string_view::npos;
                 if (next == words.size()) {
-                  error.note(fail("{} has more than {} values", name, words.size()));
+                  error.note(fail(Code::BadText, "{} has more than {} values", name, words.size()));
                   return;
                 }
                 error.store(number(text->substr(0, comma)), words[next++]);
@@ -224,20 +225,20 @@ class Parser {
     if (words.empty()) return {};
     if (!begun_) {
       if (words[0] != kNetworkDirective || words.size() != 2)
-        return fail("the text does not begin with '{} VERSION'", kNetworkDirective);
+        return fail(Code::BadText, "the text does not begin with '{} VERSION'", kNetworkDirective);
       if (words[1] != fmt::format("{}.{}.{}", kNetworkMajor, kNetworkMinor, kNetworkPatch)) {
-        return fail("unknown version {}", words[1]);
+        return fail(Code::BadText, "unknown version {}", words[1]);
       }
       begun_ = true;
       return {};
     }
-    if (ended_) return fail("'{}' stands behind .end", words[0]);
+    if (ended_) return fail(Code::BadText, "'{}' stands behind .end", words[0]);
     if (words[0].starts_with('.')) return directive(words);
     if (bytes_ != nullptr) {
       for (const std::string_view word : words) CARINA_RETURN_IF_ERROR(addHex(word, *bytes_));
       return {};
     }
-    if (list_ == nullptr) return fail("'{}' stands in no list", words[0]);
+    if (list_ == nullptr) return fail(Code::BadText, "'{}' stands in no list", words[0]);
     CARINA_TRY(Values values, Values::of(std::span(words).subspan(1)));
     CARINA_TRY(Command command, parseCommand(words[0], std::move(values)));
     list_->push_back(std::move(command));
@@ -245,7 +246,7 @@ class Parser {
   }
 
   Result<CompiledNetwork> finish() {
-    if (!ended_) return fail("the text ends without .end");
+    if (!ended_) return fail(Code::BadText, "the text ends without .end");
     CARINA_TRY(const std::vector<uint8_t> stream, writeCommandStream(stream_));
     network_.constantControlUnit = before_;
     network_.constantControlUnit.insert(network_.constantControlUnit.end(), stream.begin(), stream.end());
@@ -259,10 +260,10 @@ class Parser {
     list_ = nullptr;
     bytes_ = nullptr;
     if (name == "agent") {
-      if (words.size() < 3) return fail(".agent needs its number and its type");
+      if (words.size() < 3) return fail(Code::BadText, ".agent needs its number and its type");
       CARINA_TRY(const uint32_t index, number(words[1]));
       if (index != stream_.agents.size())
-        return fail("agent {} stands where agent {} is due", index, stream_.agents.size());
+        return fail(Code::BadText, "agent {} stands where agent {} is due", index, stream_.agents.size());
       CARINA_TRY(Values values, Values::of(std::span(words).subspan(3)));
       CARINA_TRY(Agent agent, parseAgent(words[2], std::move(values)));
       stream_.agents.push_back(agent);
@@ -272,14 +273,14 @@ class Parser {
       for (size_t q = 0; q < kQueues; ++q) {
         if (words.size() == 2 && words[1] == queueName(static_cast<Queue>(q))) list_ = &stream_.queues[q];
       }
-      if (list_ == nullptr) return fail(".list needs one of dma_rd, dma_wr, mce, ple");
+      if (list_ == nullptr) return fail(Code::BadText, ".list needs one of dma_rd, dma_wr, mce, ple");
       return {};
     }
     for (size_t kind = 0; kind < 5; ++kind) {
       if (name == bufferKindName(static_cast<BufferKind>(kind)))
         return buffer(static_cast<BufferKind>(kind), words);
     }
-    if (words.size() > 1) return fail("'{}' takes no words", words[0]);
+    if (words.size() > 1) return fail(Code::BadText, "'{}' takes no words", words[0]);
     if (name == "before") {
       bytes_ = &before_;
     } else if (name == "behind") {
@@ -289,7 +290,7 @@ class Parser {
     } else if (name == "end") {
       ended_ = true;
     } else {
-      return fail("unknown directive '{}'", words[0]);
+      return fail(Code::BadText, "unknown directive '{}'", words[0]);
     }
     return {};
   }
@@ -300,7 +301,7 @@ class Parser {
     for (const auto& [name, member] :
          {std::pair(std::string_view("id"), &info.id), {"offset", &info.offset}, {"size", &info.size}}) {
       const auto text = values.take(name);
-      if (!text) return fail("a buffer has no {}", name);
+      if (!text) return fail(Code::BadText, "a buffer has no {}", name);
       CARINA_TRY(*member, number(*text));
     }
     if (const auto text = values.take("name")) {

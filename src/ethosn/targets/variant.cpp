@@ -57,19 +57,21 @@ Result<const Variant*> findVariant(std::string_view name) {
   }
   for (std::string_view retired : {"ethos-n37", "ethos-n57", "ethos-n77"}) {
     if (wanted.starts_with(retired)) {
-      return fail(
-                 "{} is retired: nothing public describes its command stream, and Arm's stack dropped it in "
-                 "21.08",
-                 name)
+      return fail(Code::MissingCapability,
+                  "{} is retired: nothing public describes its command stream, and Arm's stack dropped it in "
+                  "21.08",
+                  name)
           .withRemedy("compile for an Ethos-N78: " + namesWithKernels());
     }
   }
-  return fail("unknown Ethos-N variant '{}'", name).withRemedy("choose one of: " + namesWithKernels());
+  return fail(Code::UnknownName, "unknown Ethos-N variant '{}'", name)
+      .withRemedy("choose one of: " + namesWithKernels());
 }
 
 Status requireKernels(const Variant& variant) {
   if (variant.kernels) return {};
-  return fail("nothing can be compiled for {}: the firmware has no PLE kernels for {} engines with {} lanes",
+  return fail(Code::MissingCapability,
+              "nothing can be compiled for {}: the firmware has no PLE kernels for {} engines with {} lanes",
               variant.name, variant.engines, variant.pleLanes)
       .withRemedy("choose one of: " + namesWithKernels());
 }
@@ -80,20 +82,24 @@ Result<Target> makeTarget(const Variant& variant, int64_t sramBytes) {
       "give each of the {} input generators 32 to 128 KiB, or 256 KiB, in steps of 16 KiB", variant.igs());
   const int64_t each = sramBytes / variant.igs();
   if (sramBytes < 0 || each < 32 * kKiB) {
-    return fail("{} bytes of SRAM are less than {} can be built with", sramBytes, variant.name)
+    return fail(Code::BadOption, "{} bytes of SRAM are less than {} can be built with", sramBytes,
+                variant.name)
         .withRemedy(remedy);
   }
   if (each > 128 * kKiB && each != 256 * kKiB) {
-    return fail("{} bytes of SRAM are more than {} can be built with", sramBytes, variant.name)
+    return fail(Code::BadOption, "{} bytes of SRAM are more than {} can be built with", sramBytes,
+                variant.name)
         .withRemedy(remedy);
   }
   if (each % (16 * kKiB) != 0 && each != 56 * kKiB) {
-    return fail("{} bytes of SRAM are {} bytes for each input generator, which is not a multiple of 16 KiB",
+    return fail(Code::BadOption,
+                "{} bytes of SRAM are {} bytes for each input generator, which is not a multiple of 16 KiB",
                 sramBytes, each)
         .withRemedy(remedy);
   }
   if (sramBytes % variant.igs() != 0) {
-    return fail("{} bytes of SRAM cannot be divided among {} input generators", sramBytes, variant.igs())
+    return fail(Code::BadOption, "{} bytes of SRAM cannot be divided among {} input generators", sramBytes,
+                variant.igs())
         .withRemedy(remedy);
   }
   return Target{&variant, sramBytes};

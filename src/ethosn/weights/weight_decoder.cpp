@@ -27,7 +27,7 @@ Error WeightDecoder::at(Error error) const {
 
 Result<uint32_t> WeightDecoder::bits(int count) {
   if (position_ + static_cast<size_t>(count) > stream_.size() * 8)
-    return at(fail("the weight stream ends too early"));
+    return at(fail(Code::InvalidWeights, "the weight stream ends too early"));
   uint64_t value = 0;
   const size_t first = position_ / 8, last = (position_ + static_cast<size_t>(count) + 7) / 8;
   for (size_t i = first; i < last; ++i) value |= uint64_t{stream_[i]} << (8 * (i - first));
@@ -44,10 +44,10 @@ Status WeightDecoder::readCompression() {
   CARINA_TRY(const uint32_t offset, bits(5));
   CARINA_TRY(const uint32_t newPalette, bits(1));
   if (zeroDivisor > 3 && zeroDivisor != WeightCompression::kNone) {
-    return at(fail("unknown divisor {} of zero runs", zeroDivisor));
+    return at(fail(Code::InvalidWeights, "unknown divisor {} of zero runs", zeroDivisor));
   }
   if (weightDivisor > 5 && weightDivisor != WeightCompression::kNone) {
-    return at(fail("unknown divisor {} of weights", weightDivisor));
+    return at(fail(Code::InvalidWeights, "unknown divisor {} of weights", weightDivisor));
   }
   read.zeroDivisor = static_cast<uint8_t>(zeroDivisor);
   read.weightDivisor = static_cast<uint8_t>(weightDivisor);
@@ -122,7 +122,8 @@ Status WeightDecoder::readSymbols(size_t symbols, size_t count, std::vector<uint
           unary1 >>= 1;
         }
         if (!done) continue;
-        if (weightQuotient > 511) return at(fail("the quotient of a weight is {}", weightQuotient));
+        if (weightQuotient > 511)
+          return at(fail(Code::InvalidWeights, "the quotient of a weight is {}", weightQuotient));
         weights.push_back(static_cast<uint16_t>(weightQuotient << remainderBits));
         weightQuotient = 0;
       }
@@ -131,7 +132,8 @@ Status WeightDecoder::readSymbols(size_t symbols, size_t count, std::vector<uint
       for (int i = 0; i < zeroBits && runs.size() < runCount; ++i) {
         if ((zeroUnary >> i & 1) != 0) {
           if (++runQuotient > count)
-            return at(fail("a run of zeros is longer than the {} weights of the OFM", count));
+            return at(
+                fail(Code::InvalidWeights, "a run of zeros is longer than the {} weights of the OFM", count));
           continue;
         }
         runs.push_back(runQuotient << code.zeroDivisor);
@@ -146,7 +148,9 @@ Status WeightDecoder::readSymbols(size_t symbols, size_t count, std::vector<uint
       CARINA_TRY(const uint32_t remainder, bits(code.zeroDivisor));
       runs[runRemainders] |= remainder;
       zeros += runs[runRemainders];
-      if (zeros > count) return at(fail("the runs have more zeros than the {} weights of the OFM", count));
+      if (zeros > count)
+        return at(
+            fail(Code::InvalidWeights, "the runs have more zeros than the {} weights of the OFM", count));
     }
   }
   return {};
@@ -165,11 +169,14 @@ Status WeightDecoder::joinWeights(std::span<const uint16_t> symbols, std::span<c
       continue;
     }
     const size_t value = symbol - code.palette.size() + code.offset;
-    if (value > 510) return at(fail("a weight has the symbol {}, which stands for no 9-bit weight", symbol));
+    if (value > 510)
+      return at(
+          fail(Code::InvalidWeights, "a weight has the symbol {}, which stands for no 9-bit weight", symbol));
     out.push_back(fromSymbol(static_cast<uint32_t>(value)));
   }
   if (!runs.empty()) out.insert(out.end(), runs.back(), 0);
-  if (out.size() != count) return at(fail("an OFM has {} weights instead of {}", out.size(), count));
+  if (out.size() != count)
+    return at(fail(Code::InvalidWeights, "an OFM has {} weights instead of {}", out.size(), count));
   return {};
 }
 
@@ -187,20 +194,23 @@ Result<DecodedOfm> WeightDecoder::next(size_t count) {
     state_.scale = OfmScale{static_cast<uint16_t>(scale), static_cast<uint8_t>(shift),
                             static_cast<int8_t>(static_cast<uint8_t>(zeroPoint))};
   }
-  if (!state_.scale) return at(fail("the stream begins without a scale"));
+  if (!state_.scale) return at(fail(Code::InvalidWeights, "the stream begins without a scale"));
   ofm.scale = *state_.scale;
   CARINA_TRY(const uint32_t symbols, bits(17));
-  if (symbols > count) return at(fail("an OFM has {} weight symbols; it has {} weights", symbols, count));
+  if (symbols > count)
+    return at(fail(Code::InvalidWeights, "an OFM has {} weight symbols; it has {} weights", symbols, count));
   CARINA_TRY(const uint32_t newCompression, bits(1));
   if (newCompression != 0) CARINA_RETURN_IF_ERROR(readCompression());
-  if (!state_.compression) return at(fail("the stream begins without compression parameters"));
+  if (!state_.compression)
+    return at(fail(Code::InvalidWeights, "the stream begins without compression parameters"));
   std::vector<uint16_t> weights;
   std::vector<uint32_t> runs;
   CARINA_RETURN_IF_ERROR(readSymbols(symbols, count, weights, runs));
   CARINA_RETURN_IF_ERROR(joinWeights(weights, runs, count, ofm.weights));
   const size_t words = roundUp(position_, kWordBits) - start / kWordBits;
   if (words != length) {
-    return at(fail("an OFM takes {} words of 16 bytes; its header says {}", words, length));
+    return at(
+        fail(Code::InvalidWeights, "an OFM takes {} words of 16 bytes; its header says {}", words, length));
   }
   return ofm;
 }

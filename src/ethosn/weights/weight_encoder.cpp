@@ -390,7 +390,8 @@ Status WeightEncoder::append(const OfmWeights& ofm) {
     if (!withRuns || weight != 0) symbols.push_back(static_cast<uint16_t>(map(symbolOf(weight))));
   }
   if (symbols.size() > kMaxSymbols) {
-    return fail("an output channel has {} weights; the length field of the stream ends at {}", symbols.size(),
+    return fail(Code::InvalidWeights,
+                "an output channel has {} weights; the length field of the stream ends at {}", symbols.size(),
                 kMaxSymbols);
   }
   const size_t start = position_;

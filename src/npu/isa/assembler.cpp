@@ -65,13 +65,14 @@ class Assembler {
     if (tokens[0] == ".word") return words(tokens);
     if (tokens[0] == ".config") return config(tokens);
     if (tokens[0] == ".nop") return action(tokens, {format::cop1Word(format::Cop1Action::Nop, 0)}, 1);
-    if (tokens[0].starts_with('.')) return fail("unknown directive {}", tokens[0]);
+    if (tokens[0].starts_with('.')) return fail(Code::BadText, "unknown directive {}", tokens[0]);
     return command(tokens);
   }
 
   Result<Assembly> finish() {
-    if (place_ == Place::Start) return fail("the text holds no .stream");
-    if (assembly_.isPayload && place_ == Place::Stream) return fail("a payload's stream needs .end");
+    if (place_ == Place::Start) return fail(Code::BadText, "the text holds no .stream");
+    if (assembly_.isPayload && place_ == Place::Stream)
+      return fail(Code::BadText, "a payload's stream needs .end");
     std::vector<uint32_t> all;
     if (assembly_.isPayload) {
       all.push_back(fourcc_);
@@ -94,10 +95,11 @@ class Assembler {
   enum class Place : uint8_t { Start, Before, Stream, After };
 
   Status payload(const std::vector<std::string_view>& tokens) {
-    if (place_ == Place::After) return fail("a second .payload: one file holds one command stream");
-    if (place_ != Place::Start) return fail(".payload must come first");
+    if (place_ == Place::After)
+      return fail(Code::BadText, ".payload appears twice: one file holds one command stream");
+    if (place_ != Place::Start) return fail(Code::BadText, ".payload must come first");
     if (tokens.size() != 2 || (tokens[1] != "cop1" && tokens[1] != "cop2"))
-      return fail(".payload takes cop1 or cop2");
+      return fail(Code::BadText, ".payload takes cop1 or cop2");
     assembly_.isPayload = true;
     fourcc_ = tokens[1] == "cop1" ? format::kCop1Fourcc : format::kCop2Fourcc;
     place_ = Place::Before;
@@ -105,8 +107,9 @@ class Assembler {
   }
 
   Status stream(const std::vector<std::string_view>& tokens) {
-    if (place_ != Place::Start && place_ != Place::Before) return fail("only one .stream is allowed");
-    if (tokens.size() != 2) return fail(".stream takes the architecture");
+    if (place_ != Place::Start && place_ != Place::Before)
+      return fail(Code::BadText, "only one .stream is allowed");
+    if (tokens.size() != 2) return fail(Code::BadText, ".stream takes the architecture");
     for (const Family family : {Family::U55, Family::U65, Family::U85}) {
       if (tokens[1] == architecture(family).name) {
         assembly_.family = family;
@@ -114,13 +117,13 @@ class Assembler {
         return {};
       }
     }
-    return fail("unknown architecture {}: ethos-u55, ethos-u65 or ethos-u85", tokens[1]);
+    return fail(Code::BadText, "unknown architecture {}: ethos-u55, ethos-u65 or ethos-u85", tokens[1]);
   }
 
   Status end(const std::vector<std::string_view>& tokens) {
-    if (place_ != Place::Stream || tokens.size() != 1) return fail(".end closes a .stream");
+    if (place_ != Place::Stream || tokens.size() != 1) return fail(Code::BadText, ".end closes a .stream");
     if (assembly_.stream.size() > format::kMaxStreamWords)
-      return fail("the stream exceeds the hardware's 16 MiB");
+      return fail(Code::BadText, "the stream exceeds the hardware's 16 MiB");
     place_ = Place::After;
     return {};
   }
@@ -130,7 +133,7 @@ class Assembler {
                                 : place_ == Place::Stream ? &assembly_.stream
                                                           : &after_;
     if (place_ == Place::Start || (place_ == Place::After && !assembly_.isPayload))
-      return fail(".word outside a stream");
+      return fail(Code::BadText, ".word outside a stream");
     for (size_t n = 1; n < tokens.size(); ++n) {
       CARINA_TRY(const uint32_t word, word32(tokens[n]));
       to->push_back(word);
@@ -139,7 +142,7 @@ class Assembler {
   }
 
   Status config(const std::vector<std::string_view>& tokens) {
-    if (tokens.size() != 3) return fail(".config takes the CONFIG and the ID word");
+    if (tokens.size() != 3) return fail(Code::BadText, ".config takes the CONFIG and the ID word");
     CARINA_TRY(const uint32_t configWord, word32(tokens[1]));
     CARINA_TRY(const uint32_t idWord, word32(tokens[2]));
     return action(tokens, {format::kCop1OptimizerConfigWord, configWord, idWord}, 3);
@@ -148,9 +151,9 @@ class Assembler {
   Status action(const std::vector<std::string_view>& tokens, std::initializer_list<uint32_t> actionWords,
                 size_t tokenCount) {
     if (tokens.size() != tokenCount)
-      return fail("{} has {} operands too many", tokens[0], tokens.size() - tokenCount);
+      return fail(Code::BadText, "{} has {} surplus operands", tokens[0], tokens.size() - tokenCount);
     if (fourcc_ != format::kCop1Fourcc || (place_ != Place::Before && place_ != Place::After)) {
-      return fail("{} belongs before or after the stream of a cop1 payload", tokens[0]);
+      return fail(Code::BadText, "{} belongs before or after the stream of a cop1 payload", tokens[0]);
     }
     std::vector<uint32_t>& to = place_ == Place::Before ? before_ : after_;
     to.insert(to.end(), actionWords);
@@ -159,23 +162,26 @@ class Assembler {
 
   static Result<uint32_t> word32(std::string_view text) {
     const std::optional<int64_t> value = number(text);
-    if (!value || *value < 0 || *value > UINT32_MAX) return fail("{} is no 32-bit word", text);
+    if (!value || *value < 0 || *value > UINT32_MAX)
+      return fail(Code::BadText, "{} is not a 32-bit word", text);
     return static_cast<uint32_t>(*value);
   }
 
   Status command(const std::vector<std::string_view>& tokens) {
-    if (place_ != Place::Stream) return fail("{} outside a stream", tokens[0]);
+    if (place_ != Place::Stream) return fail(Code::BadText, "{} outside a stream", tokens[0]);
     const isa::Command* info = findCommand(assembly_.family, tokens[0]);
-    if (info == nullptr) return fail("{} has no command {}", familyName(assembly_.family), tokens[0]);
+    if (info == nullptr)
+      return fail(Code::BadText, "{} has no command {}", familyName(assembly_.family), tokens[0]);
     uint64_t bits = uint64_t{info->opcode} | (info->twoWords ? 1u << 14 : 0u);
     for (size_t n = 1; n < tokens.size(); ++n) {
       const size_t equals = tokens[n].find('=');
-      if (equals == tokens[n].npos) return fail("{}: expected field=value, found {}", tokens[0], tokens[n]);
+      if (equals == tokens[n].npos)
+        return fail(Code::BadText, "{}: expected field=value, found {}", tokens[0], tokens[n]);
       const std::string_view name = tokens[n].substr(0, equals), text = tokens[n].substr(equals + 1);
       const isa::Field* field = findField(*info, name);
-      if (field == nullptr) return fail("{} has no field {}", tokens[0], name);
+      if (field == nullptr) return fail(Code::BadText, "{} has no field {}", tokens[0], name);
       const std::optional<int64_t> value = valueOf(*field, text);
-      if (!value) return fail("{}: {} cannot be {}", tokens[0], name, text);
+      if (!value) return fail(Code::BadText, "{}: {} cannot be {}", tokens[0], name, text);
       CARINA_RETURN_IF_ERROR(setField(*field, *value, bits));
     }
     assembly_.stream.push_back(static_cast<uint32_t>(bits));

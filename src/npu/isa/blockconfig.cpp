@@ -373,17 +373,19 @@ Status BlockRules::check(BlockShape block) const {
   if (kind_ == OperationKind::Resize) unit.h = granule_.h;  // blocks of RESIZE are one row high
   if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % unit.h != 0 || block.w % unit.w != 0 ||
       block.c % unit.c != 0) {
-    return fail("OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w,
+    return fail(Code::HardwareLimit,
+                "OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w,
                 block.c, unit.h, unit.w, unit.c);
   }
   const BlockShape maximum = target_.maxBlock();
   if (block.h > maximum.h || block.w > maximum.w || block.c > maximum.c) {
-    return fail("OFM block {}x{}x{} is larger than {}x{}x{}", block.h, block.w, block.c, maximum.h, maximum.w,
-                maximum.c);
+    return fail(Code::HardwareLimit, "OFM block {}x{}x{} is larger than {}x{}x{}", block.h, block.w, block.c,
+                maximum.h, maximum.w, maximum.c);
   }
   if (target_.isU85() ? !fitsU85(block, 1) : !shram(block).has_value()) {
     const BlockShape ifm = ifmBlock(block);
-    return fail("OFM block {}x{}x{} with IFM block {}x{}x{} does not fit the on-chip buffers of {}", block.h,
+    return fail(Code::HardwareLimit,
+                "OFM block {}x{}x{} with IFM block {}x{}x{} does not fit the on-chip buffers of {}", block.h,
                 block.w, block.c, ifm.h, ifm.w, ifm.c, target_.name);
   }
   return {};

@@ -63,7 +63,7 @@ class OperationDecoder {
   Result<Operation> decode(const Command& command) {
     const Operation operation = read(command);
     if (!problem_.empty()) {
-      return fail("{}: {}", command.info->name, problem_)
+      return fail(Code::InvalidStream, "{}: {}", command.info->name, problem_)
           .at(fmt::format("command stream, offset {:#x}", command.offset));
     }
     return operation;

@@ -80,7 +80,7 @@ class OperationEncoder {
 
   Status encode(const Operation& operation) {
     std::visit([this](const auto& op) { write(op); }, operation);
-    if (!problem_.empty()) return fail("command stream: {}", problem_);
+    if (!problem_.empty()) return fail(Code::InvalidStream, "command stream: {}", problem_);
     return {};
   }
 

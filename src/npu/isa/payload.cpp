@@ -9,7 +9,8 @@ namespace carina::npu {
 Result<std::vector<uint8_t>> buildPayload(const Target& target, std::span<const uint32_t> words) {
   using format::Cop1Action;
   if (words.size() > format::kMaxStreamWords) {
-    return fail("command stream of {} bytes exceeds the hardware's 16 MiB", words.size() * 4);
+    return fail(Code::InvalidStream, "command stream of {} bytes exceeds the hardware's 16 MiB",
+                words.size() * 4);
   }
   std::vector<uint32_t> all = {
       format::kCop1Fourcc,
@@ -34,7 +35,7 @@ Result<Payload> readPayload(ByteSpan bytes) {
   const format::PayloadStatus status =
       format::parsePayload(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), &view);
   if (status != format::PayloadStatus::Ok) {
-    return fail("{} ({} bytes)", format::payloadStatusText(status), bytes.size());
+    return fail(Code::InvalidStream, "{} ({} bytes)", format::payloadStatusText(status), bytes.size());
   }
   Payload payload;
   payload.hasConfig = view.hasConfig;
@@ -49,9 +50,11 @@ Result<Payload> readPayload(ByteSpan bytes) {
 }
 
 Result<const Target*> payloadTarget(const Payload& payload) {
-  if (!payload.hasConfig) return fail("the driver payload does not say what it was compiled for");
+  if (!payload.hasConfig)
+    return fail(Code::InvalidStream, "the driver payload does not say what it was compiled for");
   if (const Target* target = targetByConfig(payload.config)) return target;
-  return fail("the driver payload was compiled for an unknown NPU (CONFIG {:#010x})", payload.config);
+  return fail(Code::OtherNpu, "the driver payload was compiled for an unknown NPU (CONFIG {:#010x})",
+              payload.config);
 }
 
 }  // namespace carina::npu

@@ -86,7 +86,8 @@ Status setField(const isa::Field& field, int64_t value, uint64_t& bits) {
                                                        : static_cast<int64_t>(lowBits(width));
   const int64_t stored = value - field.bias;
   if (stored < low || stored > high) {
-    return fail("{} = {} is outside {}..{}", field.name, value, low + field.bias, high + field.bias);
+    return fail(Code::InvalidStream, "{} = {} is outside {}..{}", field.name, value, low + field.bias,
+                high + field.bias);
   }
   auto raw = static_cast<uint64_t>(stored);
   for (const isa::FieldPart& part : field.parts) {
@@ -103,15 +104,17 @@ Result<Command> readCommand(std::span<const uint32_t> words, size_t index, Famil
   const uint32_t control = word >> 14 & 3u;
   const auto place = [&] { return fmt::format("command stream, offset {:#x}", index * 4); };
   if ((word >> 10 & 0xfu) != 0 || control > 1) {
-    return fail("word {:#010x} is no command: reserved bits are set", word).at(place());
+    return fail(Code::InvalidStream, "word {:#010x} is no command: reserved bits are set", word).at(place());
   }
   const bool twoWords = control == 1;
   const isa::Command* info = findCommand(family, twoWords, word & 0x3ffu);
   if (info == nullptr) {
-    return fail("word {:#010x}: opcode {:#x} does not exist on {}", word, word & 0x3ffu, familyName(family))
+    return fail(Code::InvalidStream, "word {:#010x}: opcode {:#x} does not exist on {}", word, word & 0x3ffu,
+                familyName(family))
         .at(place());
   }
-  if (twoWords && index + 1 >= words.size()) return fail("{} lacks its second word", info->name).at(place());
+  if (twoWords && index + 1 >= words.size())
+    return fail(Code::InvalidStream, "{} lacks its second word", info->name).at(place());
   Command command;
   command.info = info;
   command.offset = static_cast<uint32_t>(index * 4);

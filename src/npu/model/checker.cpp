@@ -7,7 +7,7 @@
 
 #include "npu/isa/blockconfig.hpp"
 #include "npu/model/extent_checks.hpp"
-#include "npu/model/trouble.hpp"
+#include "npu/model/operation_fault.hpp"
 
 namespace carina::npu::model {
 namespace {

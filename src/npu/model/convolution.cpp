@@ -26,14 +26,14 @@ const T* windowStart(const Plane<T>& plane, const Kernel& kernel, int64_t ofmWid
 
 Outcome Executor::weightsFromIfm2(const KernelOperation& op, const Geometry& geometry, AddressMap& memory,
                                   std::vector<int64_t>& weights) const {
-  if (!op.ifm2) return trouble(FaultKind::Parse, "weights from IFM2 without IFM2");
+  if (!op.ifm2) return makeFault(FaultKind::Parse, "weights from IFM2 without IFM2");
   if (op.kernel.height != 1 || op.kernel.width != 1) {
-    return trouble(FaultKind::Parse, "weights from IFM2 need a 1x1 kernel, not {}x{}", op.kernel.height,
-                   op.kernel.width);
+    return makeFault(FaultKind::Parse, "weights from IFM2 need a 1x1 kernel, not {}x{}", op.kernel.height,
+                     op.kernel.width);
   }
   if (elementBytes(op.ifm2->type) > 2 || op.ifm2->storage == Storage::Chained ||
       op.ifm2->storage == Storage::None) {
-    return trouble(FaultKind::Parse, "weights from IFM2 must be 8 or 16 bits wide and in memory");
+    return makeFault(FaultKind::Parse, "weights from IFM2 must be 8 or 16 bits wide and in memory");
   }
   if (Outcome failed =
           checkLimits(geometry.ofmDepth * geometry.ifmDepth, geometry.ofmDepth * geometry.ifmDepth * 8)) {
@@ -55,7 +55,7 @@ Outcome Executor::convolution(const KernelOperation& op, AddressMap& memory) {
   Geometry geometry;
   if (Outcome failed = geometryOf(op, geometry)) return failed;
   if (elementBytes(op.ifm.type) > 2) {
-    return trouble(FaultKind::Parse, "convolution of {}-bit elements", elementBytes(op.ifm.type) * 8);
+    return makeFault(FaultKind::Parse, "convolution of {}-bit elements", elementBytes(op.ifm.type) * 8);
   }
   const int64_t depth = depthwise ? geometry.ofmDepth : geometry.ifmDepth;
   const int64_t taps = int64_t{op.kernel.height} * op.kernel.width;

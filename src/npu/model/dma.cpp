@@ -8,13 +8,14 @@
 namespace carina::npu::model {
 namespace {
 
-Trouble outside(const char* side, uint64_t address, uint64_t length, const DmaEnd& end, Channel channel) {
-  Trouble failed =
-      end.internal
-          ? trouble(FaultKind::Bus, "DMA {}: {} bytes at internal address 0x{:x} are outside internal memory",
-                    side, length, address)
-          : trouble(FaultKind::Bus, "DMA {}: {} bytes at offset 0x{:x} are outside region {}", side, length,
-                    address, end.region);
+OperationFault outside(const char* side, uint64_t address, uint64_t length, const DmaEnd& end,
+                       Channel channel) {
+  OperationFault failed =
+      end.internal ? makeFault(FaultKind::Bus,
+                               "DMA {}: {} bytes at internal address 0x{:x} are outside internal memory",
+                               side, length, address)
+                   : makeFault(FaultKind::Bus, "DMA {}: {} bytes at offset 0x{:x} are outside region {}",
+                               side, length, address, end.region);
   failed.channel = static_cast<uint8_t>(channel);
   return failed;
 }
@@ -25,11 +26,11 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
   if (op.length == 0) return std::nullopt;
   const bool indexed = op.source.indexed || op.destination.indexed;
   if (indexed && (!target_.isU85() || (op.source.indexed && op.destination.indexed))) {
-    return trouble(FaultKind::Parse, "indexed DMA {}", target_.isU85() ? "on both sides" : "on this NPU");
+    return makeFault(FaultKind::Parse, "indexed DMA {}", target_.isU85() ? "on both sides" : "on this NPU");
   }
   const int dimensions = std::max(op.dimensions, op.destinationDimensions);
   if (dimensions > 1 && target_.family == Family::U55)
-    return trouble(FaultKind::Parse, "{}D DMA on Ethos-U55", dimensions);
+    return makeFault(FaultKind::Parse, "{}D DMA on Ethos-U55", dimensions);
   const int64_t inner = dimensions >= 2 || indexed ? op.size0 : 1;
   const int64_t outer = dimensions >= 3 ? op.size1 : 1;
   if (inner <= 0 || outer <= 0) return std::nullopt;
@@ -52,8 +53,8 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
       if (indexed) {
         const std::byte* at = memory.resolve(op.indexRegion, indexAddress, 4, Access::Read);
         if (at == nullptr) {
-          Trouble failed = trouble(FaultKind::Bus, "DMA index at offset 0x{:x} is outside region {}",
-                                   indexAddress, op.indexRegion);
+          OperationFault failed = makeFault(FaultKind::Bus, "DMA index at offset 0x{:x} is outside region {}",
+                                            indexAddress, op.indexRegion);
           failed.channel = static_cast<uint8_t>(Channel::DmaRead);
           return failed;
         }
@@ -63,8 +64,8 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
         indexAddress += 4;
         // Assumption dma-index-range: an index below 0 or above IDX_MAX stops the NPU with a bus fault.
         if (index < 0 || index > op.indexMax) {
-          Trouble failed = trouble(FaultKind::Bus, "DMA index {} of run {} is outside 0..{}", index,
-                                   g * inner + i, op.indexMax);
+          OperationFault failed = makeFault(FaultKind::Bus, "DMA index {} of run {} is outside 0..{}", index,
+                                            g * inner + i, op.indexMax);
           failed.channel = static_cast<uint8_t>(Channel::DmaRead);
           return failed;
         }

@@ -28,8 +28,8 @@ class Operand {
     }
     if (map.storage == Storage::Chained) {
       if (map.region >= chains.size() || !chains[map.region].valid) {
-        return trouble(FaultKind::Parse, "{} reads chaining buffer {}, which nothing has written", name,
-                       map.region);
+        return makeFault(FaultKind::Parse, "{} reads chaining buffer {}, which nothing has written", name,
+                         map.region);
       }
       chain_ = &chains[map.region];
       const int64_t have = chain_->height * chain_->width * chain_->depth;
@@ -39,8 +39,8 @@ class Operand {
       };
       if (!flat_ && !(fits(chain_->height, height_, broadcast.h) &&
                       fits(chain_->width, width_, broadcast.w) && fits(chain_->depth, depth_, broadcast.c))) {
-        return trouble(FaultKind::Parse, "{} is {}x{}x{} in chaining buffer {}, the OFM {}x{}x{}", name,
-                       chain_->height, chain_->width, chain_->depth, map.region, height_, width_, depth_);
+        return makeFault(FaultKind::Parse, "{} is {}x{}x{} in chaining buffer {}, the OFM {}x{}x{}", name,
+                         chain_->height, chain_->width, chain_->depth, map.region, height_, width_, depth_);
       }
       return std::nullopt;
     }
@@ -279,14 +279,14 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const Elementwise& e = op.elementwise;
   const bool u85 = target_.isU85();
   if (!knownMode(e.mode, u85)) {
-    return trouble(FaultKind::Parse, "elementwise mode {} on {}", static_cast<int>(e.mode),
-                   familyName(target_.family));
+    return makeFault(FaultKind::Parse, "elementwise mode {} on {}", static_cast<int>(e.mode),
+                     familyName(target_.family));
   }
   const bool binary = !isUnary(e.mode);
-  if (binary && !op.ifm2) return trouble(FaultKind::Parse, "binary elementwise operation without IFM2");
+  if (binary && !op.ifm2) return makeFault(FaultKind::Parse, "binary elementwise operation without IFM2");
   const int bits = elementBytes(op.ifm.type) * 8;
   if (!u85 && (bits == 64 || (binary && elementBytes(op.ifm2->type) == 8)))
-    return trouble(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
+    return makeFault(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
   const int64_t width = op.ofm.width, depth = op.ofm.depth;
   if (Outcome failed = checkLimits(width * depth * op.ofm.height, 0)) return failed;
 

@@ -68,9 +68,9 @@ Outcome Sink::bind(const KernelOperation& op, AddressMap& memory, std::array<Cha
   if (op.ofm.storage == Storage::Chained) {
     mode_ = Mode::Chain;
     if (op.ofm.region >= chains.size())
-      return trouble(FaultKind::Parse, "chaining buffer {} does not exist", op.ofm.region);
+      return makeFault(FaultKind::Parse, "chaining buffer {} does not exist", op.ofm.region);
     if (transpose_ != Transpose::HWC || reverse_ != Reverse::None) {
-      return trouble(FaultKind::Parse, "transpose or reverse of an OFM in a chaining buffer");
+      return makeFault(FaultKind::Parse, "transpose or reverse of an OFM in a chaining buffer");
     }
     chain_ = &chains[op.ofm.region];
     chain_->valid = true;
@@ -81,7 +81,7 @@ Outcome Sink::bind(const KernelOperation& op, AddressMap& memory, std::array<Cha
     return std::nullopt;
   }
   if (transpose_ != Transpose::HWC && reverse_ != Reverse::None) {
-    return trouble(FaultKind::Parse, "OFM transpose together with reverse");
+    return makeFault(FaultKind::Parse, "OFM transpose together with reverse");
   }
   mode_ = transpose_ == Transpose::HWC && reverse_ == Reverse::None ? Mode::Memory : Mode::Permuted;
   const std::array<int64_t, 3> shape{height_, width_, depth_};
@@ -157,12 +157,13 @@ void Executor::forRange(int64_t count, int64_t grain,
 
 Outcome Executor::checkLimits(int64_t work, int64_t bytes) const {
   if (work > options_.maxOperationWork) {
-    return trouble(FaultKind::Limit, "operation of {} steps is larger than the model's limit of {}", work,
-                   options_.maxOperationWork);
+    return makeFault(FaultKind::Limit, "operation of {} steps is larger than the model's limit of {}", work,
+                     options_.maxOperationWork);
   }
   if (bytes > options_.maxOperationBytes) {
-    return trouble(FaultKind::Limit, "operation needs {} bytes of temporary memory, the model's limit is {}",
-                   bytes, options_.maxOperationBytes);
+    return makeFault(FaultKind::Limit,
+                     "operation needs {} bytes of temporary memory, the model's limit is {}", bytes,
+                     options_.maxOperationBytes);
   }
   return std::nullopt;
 }
@@ -178,9 +179,9 @@ Outcome Executor::geometryOf(const KernelOperation& op, Geometry& geometry) cons
   geometry.ifmWidth = (geometry.ofmWidth - 1) * k.strideX + (int64_t{k.width} - 1) * k.dilationX + 1 -
                       op.padding.left - op.padding.right;
   if (geometry.ifmHeight < 1 || geometry.ifmWidth < 1) {
-    return trouble(FaultKind::Parse, "padding {},{},{},{} leaves no input ({}x{})", op.padding.top,
-                   op.padding.left, op.padding.bottom, op.padding.right, geometry.ifmHeight,
-                   geometry.ifmWidth);
+    return makeFault(FaultKind::Parse, "padding {},{},{},{} leaves no input ({}x{})", op.padding.top,
+                     op.padding.left, op.padding.bottom, op.padding.right, geometry.ifmHeight,
+                     geometry.ifmWidth);
   }
   return std::nullopt;
 }
@@ -237,19 +238,19 @@ Outcome Executor::prepareAccumulators(const KernelOperation& op, AddressMap& mem
   const int64_t height = op.ofm.height, width = op.ofm.width, depth = op.ofm.depth;
   if (op.accumulatorInput == AccumulatorInput::Keep) {
     if (!kept_.valid || kept_.height * kept_.width * kept_.depth != height * width * depth) {
-      return trouble(FaultKind::Parse,
-                     "accumulators to keep: the operation before left {}x{}x{}, this one needs {}x{}x{}",
-                     kept_.height, kept_.width, kept_.depth, height, width, depth);
+      return makeFault(FaultKind::Parse,
+                       "accumulators to keep: the operation before left {}x{}x{}, this one needs {}x{}x{}",
+                       kept_.height, kept_.width, kept_.depth, height, width, depth);
     }
     initial_ = std::move(kept_.values);
   } else if (op.accumulatorInput == AccumulatorInput::Ifm2) {
-    if (!op.ifm2) return trouble(FaultKind::Parse, "accumulators from IFM2 without IFM2");
+    if (!op.ifm2) return makeFault(FaultKind::Parse, "accumulators from IFM2 without IFM2");
     const Broadcast& broadcast = op.elementwise.ifm2Broadcast;
     const int64_t rows = broadcast.h ? 1 : height, columns = broadcast.w ? 1 : width,
                   channels = broadcast.c ? 1 : depth;
     BoundMap map;
     if (op.ifm2->storage == Storage::Chained || op.ifm2->storage == Storage::None) {
-      return trouble(FaultKind::Parse, "accumulators from an IFM2 that is not in memory");
+      return makeFault(FaultKind::Parse, "accumulators from an IFM2 that is not in memory");
     }
     if (Outcome failed =
             map.bind(*op.ifm2, rows, columns, channels, memory, Access::Read, Channel::Ifm, "IFM2")) {

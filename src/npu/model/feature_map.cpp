@@ -100,7 +100,7 @@ Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int
   strideY_ = map.strideY;
   strideC_ = map.strideC;
   if (height < 1 || width < 1 || depth < 1) {
-    return trouble(FaultKind::Parse, "{} of {}x{}x{} elements", name, height, width, depth);
+    return makeFault(FaultKind::Parse, "{} of {}x{}x{} elements", name, height, width, depth);
   }
   // Rows and columns of each tile that are touched.
   std::array<int64_t, 4> rows{}, columns{};
@@ -125,9 +125,9 @@ Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int
     origin_[t] = memory.resolve(map.region, first, length, access);
     zero_[t] = -extent.low;
     if (origin_[t] == nullptr) {
-      Trouble result =
-          trouble(FaultKind::Bus, "{} tile {}: {} bytes at offset 0x{:x} are outside region {}{}", name, t,
-                  length, first, map.region, access == Access::Write ? " or not writable" : "");
+      OperationFault result =
+          makeFault(FaultKind::Bus, "{} tile {}: {} bytes at offset 0x{:x} are outside region {}{}", name, t,
+                    length, first, map.region, access == Access::Write ? " or not writable" : "");
       result.channel = static_cast<uint8_t>(channel);
       return result;
     }

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "npu/isa/operation.hpp"
-#include "npu/model/trouble.hpp"
+#include "npu/model/operation_fault.hpp"
 
 namespace carina::npu::model {
 

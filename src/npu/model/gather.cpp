@@ -10,7 +10,7 @@ template <typename T>
 Outcome Executor::gather(const KernelOperation& op, const Geometry& geometry, bool padded, int64_t depth,
                          AddressMap& memory, Plane<T>& plane) {
   if (op.ifm.storage == Storage::Chained || op.ifm.storage == Storage::None) {
-    return trouble(FaultKind::Parse, "IFM of this operation must be in memory");
+    return makeFault(FaultKind::Parse, "IFM of this operation must be in memory");
   }
   const int64_t top = padded ? op.padding.top : 0, left = padded ? op.padding.left : 0;
   const int64_t height = geometry.ifmHeight + (padded ? op.padding.top + op.padding.bottom : 0);

@@ -69,7 +69,7 @@ std::vector<MemoryUse> memoryUses(const Target& target, const KernelOperation& o
   }
   if (const auto table = model::tableRange(target, op.activation)) {
     uses.push_back({kInternalSpace, table->first, table->last, false, "table"});
-  } else if (!target.isU85() && target.lutReservedBanks == 0) {
+  } else if (target.tablesShareAccumulators()) {
     // U55-32/64: the accumulators (of elementwise operations: the inputs) of an operation without table lie
     // where tables do, in the last two banks.
     const int32_t first = std::min(op.accumulatorStart, target.shramKiB - 2);

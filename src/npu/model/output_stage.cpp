@@ -46,7 +46,7 @@ int64_t tableBytes(Table table) {
 Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_t count, AddressMap& memory,
                          std::vector<ScaleRecord>& records) {
   records.clear();
-  if (!op.weights) return trouble(FaultKind::Parse, "per-channel scaling without a scale stream");
+  if (!op.weights) return makeFault(FaultKind::Parse, "per-channel scaling without a scale stream");
   const WeightStreams& streams = *op.weights;
   // U65 with two cores: core k holds channels k, k + 2, ...; the second stream is idle when one core works.
   const int64_t cores =
@@ -57,8 +57,9 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
     const AddressRange& range = streams.scales[static_cast<size_t>(core)];
     const auto needed = static_cast<uint64_t>(own * kScaleRecordBytes);
     if (own > 0 && range.length < needed) {
-      Trouble result = trouble(FaultKind::Parse, "scale stream {} holds {} bytes, {} channels need {}", core,
-                               range.length, own, needed);
+      OperationFault result =
+          makeFault(FaultKind::Parse, "scale stream {} holds {} bytes, {} channels need {}", core,
+                    range.length, own, needed);
       result.channel = static_cast<uint8_t>(Channel::Scales);
       return result;
     }
@@ -66,9 +67,9 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
     from[static_cast<size_t>(core)] =
         memory.resolve(streams.scaleRegion, range.address, needed, Access::Read);
     if (from[static_cast<size_t>(core)] == nullptr) {
-      Trouble result =
-          trouble(FaultKind::Bus, "scale stream {}: {} bytes at offset 0x{:x} are outside region {}", core,
-                  needed, range.address, streams.scaleRegion);
+      OperationFault result =
+          makeFault(FaultKind::Bus, "scale stream {}: {} bytes at offset 0x{:x} are outside region {}", core,
+                    needed, range.address, streams.scaleRegion);
       result.channel = static_cast<uint8_t>(Channel::Scales);
       return result;
     }
@@ -99,7 +100,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   if (usesEntries) {
     const int64_t offset = int64_t{op.activation.slot} * 256;
     if (offset + tableBytes(table_) > 2048) {
-      return trouble(FaultKind::Parse, "table in slot {} reaches beyond table memory", op.activation.slot);
+      return makeFault(FaultKind::Parse, "table in slot {} reaches beyond table memory", op.activation.slot);
     }
     entries_ = table + offset;
   }
@@ -110,7 +111,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   // The range that the value is brought to before the table, or before it is stored.
   int64_t low = elementMin(type_), high = elementMax(type_);
   if (!u85_) {
-    if (outBytes_ == 8) return trouble(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
+    if (outBytes_ == 8) return makeFault(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
     switch (op.activation.clipRange) {
       case 2:
         low = 0, high = 255;

@@ -161,12 +161,12 @@ Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
   const int64_t bytes = elementBytes(op.ifm.type);
   const bool reduceSum = op.pool == PoolMode::ReduceSum;
   if (!target_.isU85() && bytes > 2 && !reduceSum) {
-    return trouble(FaultKind::Parse, "pooling of {}-bit elements on {}", bytes * 8,
-                   familyName(target_.family));
+    return makeFault(FaultKind::Parse, "pooling of {}-bit elements on {}", bytes * 8,
+                     familyName(target_.family));
   }
-  if (bytes > 4) return trouble(FaultKind::Parse, "pooling of 64-bit elements");
+  if (bytes > 4) return makeFault(FaultKind::Parse, "pooling of 64-bit elements");
   if (reduceSum && geometry.ofmDepth != 1) {
-    return trouble(FaultKind::Parse, "REDUCE_SUM with OFM depth {}", geometry.ofmDepth);
+    return makeFault(FaultKind::Parse, "REDUCE_SUM with OFM depth {}", geometry.ofmDepth);
   }
   const int64_t taps = int64_t{op.kernel.height} * op.kernel.width;
   const int64_t depth = reduceSum ? geometry.ifmDepth : geometry.ofmDepth;

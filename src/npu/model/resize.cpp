@@ -26,11 +26,11 @@ Tap tapOf(int64_t index, const ResizeAxis& axis, int64_t size) {
 }  // namespace
 
 Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
-  if (!target_.isU85()) return trouble(FaultKind::Parse, "RESIZE on {}", familyName(target_.family));
+  if (!target_.isU85()) return makeFault(FaultKind::Parse, "RESIZE on {}", familyName(target_.family));
   if (op.resizeX.numerator < 1 || op.resizeY.numerator < 1)
-    return trouble(FaultKind::Parse, "RESIZE by n = 0");
+    return makeFault(FaultKind::Parse, "RESIZE by n = 0");
   if (op.ifm.storage == Storage::Chained || op.ifm.storage == Storage::None) {
-    return trouble(FaultKind::Parse, "IFM of RESIZE must be in memory");
+    return makeFault(FaultKind::Parse, "IFM of RESIZE must be in memory");
   }
   // The kernel size registers hold the IFM rows and columns that are read; decoded, they are the IFM's size.
   const int64_t rows = op.ifm.height, columns = op.ifm.width, depth = op.ofm.depth;

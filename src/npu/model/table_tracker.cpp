@@ -5,16 +5,16 @@
 #include <algorithm>
 
 #include "npu/isa/blockconfig.hpp"
+#include "npu/model/operation_fault.hpp"
 #include "npu/model/output_stage.hpp"
-#include "npu/model/trouble.hpp"
 
 namespace carina::npu::model {
 namespace {
 
-constexpr uint64_t kSlotBytes = 256, kTableMemory = 2048;
+constexpr uint64_t kSlotBytes = 256;
 
 uint64_t tableBase(const Target& target) {
-  return target.isU85() ? 0 : static_cast<uint64_t>(target.shramKiB) * 1024 - kTableMemory;
+  return target.tableMemoryStart();
 }
 
 bool meet(TableRange a, TableRange b) {
@@ -44,7 +44,7 @@ void TableTracker::add(const DmaOperation& dma, uint32_t offset) {
   if (!dma.destination.internal || dma.length == 0) return;
   const uint64_t base = tableBase(target_);
   const bool plain = dma.dimensions <= 1 && dma.destinationDimensions <= 1 && !dma.source.indexed;
-  if (!plain || dma.length > kTableMemory || dma.destination.address < base) {
+  if (!plain || dma.length > kTableMemoryBytes || dma.destination.address < base) {
     forget();  // tables put together by strides are not followed
     return;
   }
@@ -135,13 +135,13 @@ void TableTracker::add(const KernelOperation& op, uint32_t offset) {
   const std::optional<TableRange> range = tableRange(target_, op.activation);
   if (range) {
     use(*range, op, offset);
-  } else if (!target_.isU85() && target_.lutReservedBanks == 0) {
+  } else if (target_.tablesShareAccumulators()) {
     // U55-32/64: accumulators (of elementwise operations: the inputs) lie in the same banks as tables.
     Load accumulators;
     accumulators.offset = offset;
     accumulators.table = false;
     const uint64_t base = tableBase(target_);
-    write({base, base + kTableMemory - 1}, std::move(accumulators));
+    write({base, base + kTableMemoryBytes - 1}, std::move(accumulators));
   }
   if (target_.isU85()) followChain(op, offset, range);
 }

@@ -48,7 +48,7 @@ WindowShape windowShape(const Kernel& kernel, int64_t ifmDepth) {
 
 Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_t channels,
                          AddressMap& memory, std::shared_ptr<const DecodedWeights>& result) {
-  if (!op.weights) return trouble(FaultKind::Parse, "convolution without weight streams");
+  if (!op.weights) return makeFault(FaultKind::Parse, "convolution without weight streams");
   const WeightStreams& source = *op.weights;
   const bool depthwise = op.kind == OperationKind::Depthwise;
   WeightShape shape = weightShape(op);
@@ -60,7 +60,7 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
     order.streams = 1;
   const WeightEncoding encoding = source.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard;
   if (const Status status = checkWeightOrder(shape, order); !status.ok()) {
-    return trouble(FaultKind::Parse, "{}", Status(status).error().message());
+    return makeFault(FaultKind::Parse, "{}", Status(status).error().message());
   }
 
   const int count = source.fastFormat ? 1 : activeStreams(shape, order);
@@ -69,16 +69,16 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   for (int i = 0; i < count; ++i) {
     const AddressRange& range = source.weights[static_cast<size_t>(i)];
     if (range.length == 0) {
-      Trouble failed =
-          trouble(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
+      OperationFault failed =
+          makeFault(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
       failed.channel = static_cast<uint8_t>(Channel::Weights);
       return failed;
     }
     const std::byte* bytes = memory.resolve(source.weightRegion, range.address, range.length, Access::Read);
     if (bytes == nullptr) {
-      Trouble failed =
-          trouble(FaultKind::Bus, "weight stream {}: {} bytes at offset 0x{:x} are outside region {}", i,
-                  range.length, range.address, source.weightRegion);
+      OperationFault failed =
+          makeFault(FaultKind::Bus, "weight stream {}: {} bytes at offset 0x{:x} are outside region {}", i,
+                    range.length, range.address, source.weightRegion);
       failed.channel = static_cast<uint8_t>(Channel::Weights);
       return failed;
     }
@@ -102,7 +102,7 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
 
   Result<std::vector<int16_t>> decoded = decodeWeights(spans, shape, order, encoding);
   if (!decoded.ok()) {
-    Trouble failed = trouble(FaultKind::WeightStream, "{}", decoded.error().message());
+    OperationFault failed = makeFault(FaultKind::WeightStream, "{}", decoded.error().message());
     failed.channel = static_cast<uint8_t>(Channel::Weights);
     return failed;
   }

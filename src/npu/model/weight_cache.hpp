@@ -11,7 +11,7 @@
 
 #include "npu/isa/operation.hpp"
 #include "npu/model/kernels.hpp"
-#include "npu/model/trouble.hpp"
+#include "npu/model/operation_fault.hpp"
 #include "npu/targets/target.hpp"
 #include "npu/weights/weight_codec.hpp"
 

@@ -74,7 +74,9 @@ class IniFile {
     ini.text_ = text;
     ini.reader_ = std::make_unique<INIReader>(text.data(), text.size());
     if (ini.reader_->ParseError() != 0) {
-      return fail("line {} is not 'key = value' or '[section]'", ini.reader_->ParseError()).inFile(ini.path_);
+      return fail(Code::BadConfiguration, "line {} is not 'key = value' or '[section]'",
+                  ini.reader_->ParseError())
+          .inFile(ini.path_);
     }
     return ini;
   }
@@ -114,10 +116,12 @@ class IniFile {
     char* end = nullptr;
     const double value = std::strtod(text->c_str(), &end);
     if (text->empty() || *end != '\0' || !std::isfinite(value)) {
-      return fail("{} = {} is not a number", key, *text).inFile(path_).at(section);
+      return fail(Code::BadConfiguration, "{} = {} is not a number", key, *text).inFile(path_).at(section);
     }
     if (value < least) {
-      return fail("{} = {} is too small; expected at least {}", key, *text, least).inFile(path_).at(section);
+      return fail(Code::BadConfiguration, "{} = {} is too small; expected at least {}", key, *text, least)
+          .inFile(path_)
+          .at(section);
     }
     return value;
   }
@@ -147,7 +151,7 @@ Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, 
   const std::string name = ini.get(section, portKey).value_or("Sram");
   auto kind = memoryKindFromName(name);
   if (!kind) {
-    return fail("{} = {} is not a memory", portKey, name)
+    return fail(Code::BadConfiguration, "{} = {} is not a memory", portKey, name)
         .inFile(ini.path())
         .at(section)
         .withRemedy("memories: Sram, Dram, OnChipFlash, OffChipFlash");
@@ -181,7 +185,7 @@ Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
     const std::string value = ini.get(section, key).value_or("Axi0");
     if (value == "Axi0") return uint8_t{0};
     if (value == "Axi1") return uint8_t{1};
-    return fail("{} = {} is not a port", key, value)
+    return fail(Code::BadConfiguration, "{} = {} is not a port", key, value)
         .inFile(ini.path())
         .at(section)
         .withRemedy("ports: Axi0, Axi1");
@@ -200,7 +204,8 @@ Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
 /// A file that is given but describes nothing that is asked for would be a mistake without a word.
 Status checkUsed(const IniFile& ini, const std::string& system, const std::string& mode) {
   if (ini.has(kSystemSection + system) || ini.has(kModeSection + mode)) return {};
-  return fail("describes neither the system configuration {} nor the memory mode {}: it would not be used",
+  return fail(Code::BadConfiguration,
+              "describes neither the system configuration {} nor the memory mode {}: it would not be used",
               system, mode)
       .inFile(ini.path())
       .withRemedy(fmt::format(
@@ -211,14 +216,15 @@ Status checkUsed(const IniFile& ini, const std::string& system, const std::strin
 Status checkMemories(const Machine& machine) {
   const MemoryKind cache = machine.timing(Area::Cache).kind;
   if (cache != MemoryKind::Sram) {
-    return fail("memory mode {} puts the cache into {}", machine.memory.name, memoryKindName(cache))
+    return fail(Code::BadConfiguration, "memory mode {} puts the cache into {}", machine.memory.name,
+                memoryKindName(cache))
         .withRemedy(
             "the cache must be Sram; swap the ports of the memory mode or of the system configuration");
   }
   const MemoryKind arena = machine.timing(Area::Arena).kind;
   if (arena != MemoryKind::Sram && arena != MemoryKind::Dram) {
-    return fail("memory mode {} puts the arena into {}, which cannot be written", machine.memory.name,
-                memoryKindName(arena))
+    return fail(Code::BadConfiguration, "memory mode {} puts the arena into {}, which cannot be written",
+                machine.memory.name, memoryKindName(arena))
         .withRemedy("use a memory mode whose arena is Sram or Dram, or a system configuration with Dram");
   }
   return {};
@@ -272,7 +278,7 @@ Result<SystemConfig> findSystem(const Target& target, const std::string& name, c
     if (config.name == name) return config;
     names.push_back(config.name);
   }
-  return fail("{} has no system configuration '{}'", target.name, name)
+  return fail(Code::UnknownName, "{} has no system configuration '{}'", target.name, name)
       .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
                               fmt::join(names, ", ")));
 }
@@ -282,8 +288,8 @@ Error refuseMode(const Target& target, const MemoryMode& mode, std::string_view 
   std::string areas;
   if (mode.arenaPort != 0) areas = "the arena";
   if (mode.cachePort != 0) areas += areas.empty() ? "the cache" : " and the cache";
-  return fail("memory mode '{}' puts {} on Axi1, which {} only reads", mode.name, areas,
-              familyName(target.family))
+  return fail(Code::BadConfiguration, "memory mode '{}' puts {} on Axi1, which {} only reads", mode.name,
+              areas, familyName(target.family))
       .withRemedy(
           fmt::format("keep arena_mem_area and cache_mem_area on Axi0; modes for this target: {}", choices));
 }
@@ -300,7 +306,7 @@ Result<MemoryMode> findMode(const Target& target, const std::string& name, const
   }
   const std::string choices = fmt::format("{}", fmt::join(names, ", "));
   if (!found) {
-    return fail("{} has no memory mode '{}'", target.name, name)
+    return fail(Code::UnknownName, "{} has no memory mode '{}'", target.name, name)
         .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", choices));
   }
   if (!supportsMemoryMode(target, *found)) return refuseMode(target, *found, choices);

@@ -77,7 +77,7 @@ Result<const Target*> findTarget(std::string_view name) {
   for (const Target& target : kTargets) names.emplace_back(target.name);
   names.emplace_back("cpu");
   const std::string nearest = nearestWord(name, names);
-  return fail("unknown target '{}'", name)
+  return fail(Code::UnknownName, "unknown target '{}'", name)
       .at("--target")
       .withRemedy(fmt::format("{}targets: {}",
                               nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest),

@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "npu/targets/architecture.hpp"
 
 namespace carina::npu {
 
-enum class Family : uint8_t { U55, U65, U85 };
 std::string_view familyName(Family family);  // "Ethos-U55"
 
 /// Height, width, depth: of blocks and microblocks.
@@ -23,6 +23,9 @@ struct BlockShape {
   int64_t elements() const { return int64_t{h} * w * c; }
   friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
+
+/// Memory for tables.
+constexpr uint64_t kTableMemoryBytes = 2048;
 
 /// One NPU variant. Numbers from ethosu-architecture: 1.1.
 struct Target {
@@ -39,6 +42,14 @@ struct Target {
   std::string_view defaultMemoryMode;
 
   bool isU85() const { return family == Family::U85; }
+  /// What its generation can do.
+  const Architecture& architecture() const { return architectureOf(family); }
+  /// Where tables lie in internal memory: at the end of the SHRAM, or in a memory of their own.
+  uint64_t tableMemoryStart() const {
+    return isU85() ? 0 : static_cast<uint64_t>(shramKiB) * 1024 - kTableMemoryBytes;
+  }
+  /// The accumulators of operations without a table overwrite the tables.
+  bool tablesShareAccumulators() const { return !isU85() && lutReservedBanks == 0; }
   int32_t addressBits() const { return family == Family::U55 ? 32 : 40; }
   int32_t axiBytes() const { return family == Family::U55 ? 8 : 16; }  // data bus width per port
   int32_t maxBlockDep() const { return isU85() ? 7 : 3; }

@@ -48,14 +48,15 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
     high = std::max<int>(high, w);
   }
   if (low < -255 || high > 255)
-    return fail("weights reach {}..{}, but the hardware takes -255..255", low, high);
+    return fail(Code::InvalidWeights, "weights reach {}..{}, but the hardware takes -255..255", low, high);
   const std::vector<int16_t> table = distinctValues(weights);
   const bool raw = sparse || table.size() > kTableEntries;
   const size_t codeBits = raw ? 8 : table.size() <= 4 ? 2 : 4;
   int zeroAdjust = 0;
   if (raw) {
     if (high - low >= 256)
-      return fail("weights {}..{} do not fit the 8 bits of a fast weight stream", low, high);
+      return fail(Code::InvalidWeights, "weights {}..{} do not fit the 8 bits of a fast weight stream", low,
+                  high);
     zeroAdjust = low < -128 ? -128 - low : high > 127 ? 127 - high : 0;
   }
   const size_t payload = (weights.size() * codeBits + 7) / 8;
@@ -82,13 +83,14 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
 
 Result<std::vector<int16_t>> decodeFwd(ByteSpan stream, size_t count) {
   if (stream.size() < kHeaderBytes)
-    return fail("fast weight stream of {} bytes has no header", stream.size());
+    return fail(Code::InvalidWeights, "fast weight stream of {} bytes has no header", stream.size());
   const auto byteAt = [&](size_t n) { return static_cast<uint32_t>(stream[n]); };
   const bool raw = (byteAt(0) & 1u) != 0, small = (byteAt(0) & 2u) != 0;
   const size_t codeBits = raw ? 8 : small ? 2 : 4, perByte = 8 / codeBits;
   const size_t capacity = (stream.size() - kHeaderBytes) * perByte;
   if (count > capacity) {
-    return fail("fast weight stream of {} bytes holds {} weights at most, the operation consumes {}",
+    return fail(Code::InvalidWeights,
+                "fast weight stream of {} bytes holds {} weights at most, the operation consumes {}",
                 stream.size(), capacity, count);
   }
   std::vector<int16_t> weights(count);

@@ -65,12 +65,15 @@ Status encodeScaleRecord(const ScaleRecord& record, ScaleFormat format,
   const RecordLayout layout = layoutOf(format);
   const int64_t biasLimit = int64_t{1} << (layout.biasBytes * 8 - 1);
   if (record.bias < -biasLimit || record.bias >= biasLimit) {
-    return fail("bias {} exceeds the {} bits of a scale record", record.bias, layout.biasBytes * 8);
+    return fail(Code::InvalidWeights, "bias {} exceeds the {} bits of a scale record", record.bias,
+                layout.biasBytes * 8);
   }
   if (uint64_t{record.scale} >> layout.scaleBits != 0) {
-    return fail("scale multiplier {} exceeds the {} bits of a scale record", record.scale, layout.scaleBits);
+    return fail(Code::InvalidWeights, "scale multiplier {} exceeds the {} bits of a scale record",
+                record.scale, layout.scaleBits);
   }
-  if (record.shift > kMaxShift) return fail("scale shift {} is outside 0..{}", record.shift, kMaxShift);
+  if (record.shift > kMaxShift)
+    return fail(Code::InvalidWeights, "scale shift {} is outside 0..{}", record.shift, kMaxShift);
   std::fill(bytes.begin(), bytes.end(), uint8_t{0});
   size_t at = 0;
   for (int n = 0; n < layout.biasBytes; ++n)
@@ -124,7 +127,8 @@ Result<std::vector<ScaleRecord>> decodeScales(std::span<const ByteSpan> streams,
   for (size_t channel = 0; channel < records.size(); ++channel) {
     const size_t core = channel % cores, at = channel / cores * static_cast<size_t>(kScaleRecordBytes);
     if (core >= streams.size() || streams[core].size() < at + static_cast<size_t>(kScaleRecordBytes)) {
-      return fail("the scale stream of core {} ends before output channel {}", core, channel);
+      return fail(Code::InvalidWeights, "the scale stream of core {} ends before output channel {}", core,
+                  channel);
     }
     records[channel] = decodeScaleRecord(streams[core].subspan(at).first<kScaleRecordBytes>(), format);
   }

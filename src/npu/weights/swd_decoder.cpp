@@ -112,20 +112,23 @@ class Decoder {
         palette_.defined = false;
         continue;
       }
-      if (zdiv == 4 || zdiv == 5) return fail("weight stream, bit {}: illegal zero run code {}", start, zdiv);
+      if (zdiv == 4 || zdiv == 5)
+        return fail(Code::InvalidWeights, "weight stream, bit {}: illegal zero run code {}", start, zdiv);
       Header header;
       header.zdiv = zdiv;
       header.weights = static_cast<int>(in_.take(15)) + 1;
       header.wdiv = static_cast<int>(in_.take(3));
       header.truncated = in_.take(1) != 0;
       header.newPalette = in_.take(1) != 0;
-      if (header.wdiv == 6) return fail("weight stream, bit {}: illegal weight divisor 6", start);
+      if (header.wdiv == 6)
+        return fail(Code::InvalidWeights, "weight stream, bit {}: illegal weight divisor 6", start);
       if (header.newPalette) {
         palette_.read(in_);
       } else if (!palette_.defined) {
-        return fail("weight stream, bit {}: the first slice defines no palette", start);
+        return fail(Code::InvalidWeights, "weight stream, bit {}: the first slice defines no palette", start);
       } else if (zeroRuns != (zdiv != kZdivOff)) {
-        return fail("weight stream, bit {}: zero runs change without a new palette", start);
+        return fail(Code::InvalidWeights, "weight stream, bit {}: zero runs change without a new palette",
+                    start);
       }
       zeroRuns = zdiv != kZdivOff;
       if (slices != nullptr) {
@@ -185,8 +188,10 @@ class Decoder {
         runs_.push_back((z.before[static_cast<size_t>(n)] << header.zdiv) + in_.take(header.zdiv));
       }
       if (!valid)
-        return fail("weight stream, slice at bit {}: a weight index exceeds {}", start, palette_.limit - 1);
-      if (in_.overrun()) return fail("weight stream ends inside the slice at bit {}", start);
+        return fail(Code::InvalidWeights, "weight stream, slice at bit {}: a weight index exceeds {}", start,
+                    palette_.limit - 1);
+      if (in_.overrun())
+        return fail(Code::InvalidWeights, "weight stream ends inside the slice at bit {}", start);
       if (!weightsOn && !runsOn) break;
     }
     return append(header, start);
@@ -232,7 +237,8 @@ class Decoder {
     size_t total = static_cast<size_t>(header.weights);
     for (const uint32_t run : runs_) total += run;
     if (total > maxWeights_ - out_.size()) {
-      return fail("weight stream, slice at bit {}: holds more than the {} weights that are expected", start,
+      return fail(Code::InvalidWeights,
+                  "weight stream, slice at bit {}: holds more than the {} weights that are expected", start,
                   maxWeights_);
     }
     if (runs_.empty()) {

@@ -19,9 +19,9 @@ int64_t fastBlock(const WeightOrder& order) {
 }
 
 Status checkFast(const WeightOrder& order) {
-  if (!order.ethosU85) return fail("the fast weight format exists on Ethos-U85 only");
+  if (!order.ethosU85) return fail(Code::InvalidWeights, "the fast weight format exists on Ethos-U85 only");
   if (order.traversal == WeightTraversal::Depthwise)
-    return fail("the fast weight format does not serve depthwise operations");
+    return fail(Code::InvalidWeights, "the fast weight format does not serve depthwise operations");
   return {};
 }
 
@@ -91,34 +91,35 @@ Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, co
   std::vector<std::vector<int16_t>> decoded;
   if (encoding == WeightEncoding::Fast) {
     CARINA_RETURN_IF_ERROR(checkFast(order));
-    if (streams.empty()) return fail("the operation has no weight stream");
+    if (streams.empty()) return fail(Code::InvalidWeights, "the operation has no weight stream");
     const int64_t count = streamWeightCount(shape, order, 0) * order.streams;
     CARINA_TRY(const std::vector<int16_t> all, decodeFwd(streams[0], static_cast<size_t>(count)));
     decoded = separated(all, order);
     return restoreWeights(decoded, shape, order);
   }
   if (streams.size() < static_cast<size_t>(active)) {
-    return fail("{} weight streams given, the operation has {}", streams.size(), active);
+    return fail(Code::InvalidWeights, "{} weight streams given, the operation has {}", streams.size(),
+                active);
   }
   for (int s = 0; s < active; ++s) {
     const auto expected = static_cast<size_t>(streamWeightCount(shape, order, s));
     auto weights = decodeSwd(streams[static_cast<size_t>(s)], expected);
     if (!weights.ok()) return std::move(weights).error().at(fmt::format("weight stream {}", s));
     if (weights->size() != expected) {
-      return fail("weight stream {} holds {} weights, the operation consumes {}", s, weights->size(),
-                  expected);
+      return fail(Code::InvalidWeights, "weight stream {} holds {} weights, the operation consumes {}", s,
+                  weights->size(), expected);
     }
     decoded.push_back(std::move(*weights));
   }
   return restoreWeights(decoded, shape, order);
 }
 
-WeightTraversal preferredTraversal(const WeightShape& shape, bool ethosU85, int ifmBits, bool sparse) {
+WeightTraversal preferredTraversal(const WeightShape& shape, const Target& target, int ifmBits, bool sparse) {
   const auto used = [](int32_t size, int32_t multiple) {
     return static_cast<double>(size) / ((size + multiple - 1) / multiple * multiple);
   };
   const int32_t taps = shape.height * shape.width;
-  if (ethosU85) {
+  if (target.isU85()) {
     const int32_t s = sparse ? 10 : 5, least = sparse ? 4 : 2;
     const int32_t rounded = taps / s * s + (taps % s == 0 ? 0 : std::max(taps % s, least));
     const double partKernel = used(shape.ifmDepth, 16) * taps / rounded;

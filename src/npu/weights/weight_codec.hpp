@@ -39,6 +39,7 @@ Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, co
 
 /// Part-kernel-first or depth-first by padding waste, for convolution (never fully connected or depthwise):
 /// the choice both public compilers make; any choice is correct.
-WeightTraversal preferredTraversal(const WeightShape& shape, bool ethosU85, int ifmBits, bool sparse = false);
+WeightTraversal preferredTraversal(const WeightShape& shape, const Target& target, int ifmBits,
+                                   bool sparse = false);
 
 }  // namespace carina::npu

@@ -391,16 +391,17 @@ Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
   constexpr int32_t kMaxAxis = 65536;
   const auto axis = [](int32_t size) { return size >= 1 && size <= kMaxAxis; };
   if (!axis(shape.ofmDepth) || !axis(shape.ifmDepth) || !axis(shape.height) || !axis(shape.width)) {
-    return fail("weight volume {}x{}x{}x{} (OHWI) has an axis outside 1..{}", shape.ofmDepth, shape.height,
-                shape.width, shape.ifmDepth, kMaxAxis);
+    return fail(Code::InvalidWeights, "weight volume {}x{}x{}x{} (OHWI) has an axis outside 1..{}",
+                shape.ofmDepth, shape.height, shape.width, shape.ifmDepth, kMaxAxis);
   }
   // 2^40 weights is far beyond any stream; the bound keeps counts and strides clear of overflow.
   if (int64_t{shape.ofmDepth} * shape.ifmDepth > (int64_t{1} << 40) / (int64_t{shape.height} * shape.width)) {
-    return fail("weight volume {}x{}x{}x{} (OHWI) is too large", shape.ofmDepth, shape.height, shape.width,
-                shape.ifmDepth);
+    return fail(Code::InvalidWeights, "weight volume {}x{}x{}x{} (OHWI) is too large", shape.ofmDepth,
+                shape.height, shape.width, shape.ifmDepth);
   }
   if (isDepthwise(order) && shape.ifmDepth != 1) {
-    return fail("depthwise weights have one input channel per output channel, not {}", shape.ifmDepth);
+    return fail(Code::InvalidWeights, "depthwise weights have one input channel per output channel, not {}",
+                shape.ifmDepth);
   }
   const auto oneOf = [](int32_t value, std::initializer_list<int32_t> allowed) {
     return std::find(allowed.begin(), allowed.end(), value) != allowed.end();
@@ -409,22 +410,25 @@ Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
   const bool ublockFits =
       order.ethosU85 ? oneOf(order.ofmUblockDepth, {8, 16, 32, 64}) : oneOf(order.ofmUblockDepth, {4, 8});
   if (!streamsFit || !ublockFits || (order.ethosU85 && order.ofmUblockDepth < 4 * order.streams)) {
-    return fail("{} weight streams with an OFM microblock depth of {} do not exist", order.streams,
-                order.ofmUblockDepth);
+    return fail(Code::InvalidWeights, "{} weight streams with an OFM microblock depth of {} do not exist",
+                order.streams, order.ofmUblockDepth);
   }
   if (order.ofmBlockDepth < 1 || order.ofmBlockDepth > 1024) {
-    return fail("OFM block depth {} is outside 1..1024", order.ofmBlockDepth);
+    return fail(Code::InvalidWeights, "OFM block depth {} is outside 1..1024", order.ofmBlockDepth);
   }
-  if (!oneOf(order.ifmBits, {8, 16, 32})) return fail("IFM of {} bits has no weight order", order.ifmBits);
+  if (!oneOf(order.ifmBits, {8, 16, 32}))
+    return fail(Code::InvalidWeights, "IFM of {} bits has no weight order", order.ifmBits);
   if (!oneOf(order.dilationX, {1, 2}) || !oneOf(order.dilationY, {1, 2})) {
-    return fail("dilation {}x{} (HxW) is outside 1..2", order.dilationY, order.dilationX);
+    return fail(Code::InvalidWeights, "dilation {}x{} (HxW) is outside 1..2", order.dilationY,
+                order.dilationX);
   }
-  if (!oneOf(order.subKernel, {4, 8})) return fail("sub-kernels of {} taps do not exist", order.subKernel);
+  if (!oneOf(order.subKernel, {4, 8}))
+    return fail(Code::InvalidWeights, "sub-kernels of {} taps do not exist", order.subKernel);
   if (order.strideX < 1 || order.strideX > 4 || order.strideY < 1 || order.strideY > 4) {
-    return fail("stride {}x{} (HxW) is outside 1..4", order.strideY, order.strideX);
+    return fail(Code::InvalidWeights, "stride {}x{} (HxW) is outside 1..4", order.strideY, order.strideX);
   }
   if (order.sparse && (!order.ethosU85 || isDepthwise(order))) {
-    return fail("2:4 sparse weights exist only for convolutions on Ethos-U85");
+    return fail(Code::InvalidWeights, "2:4 sparse weights exist only for convolutions on Ethos-U85");
   }
   return {};
 }
@@ -481,16 +485,17 @@ int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, in
 Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
                                           int stream) {
   if (slice.offset < 0 || slice.depth < 1 || slice.offset > view.shape.ofmDepth - slice.depth) {
-    return fail("OFM depth slice {}+{} lies outside the weights' {} channels", slice.offset, slice.depth,
-                view.shape.ofmDepth);
+    return fail(Code::InvalidWeights, "OFM depth slice {}+{} lies outside the weights' {} channels",
+                slice.offset, slice.depth, view.shape.ofmDepth);
   }
   WeightShape shape = view.shape;
   shape.ofmDepth = slice.depth;
   CARINA_RETURN_IF_ERROR(checkWeightOrder(shape, order));
   if (stream < 0 || stream >= order.streams)
-    return fail("weight stream {} of {} does not exist", stream, order.streams);
+    return fail(Code::InvalidWeights, "weight stream {} of {} does not exist", stream, order.streams);
   if (view.zeroPoints.size() > 1 && view.zeroPoints.size() != static_cast<size_t>(view.shape.ofmDepth)) {
-    return fail("{} weight zero points for {} output channels", view.zeroPoints.size(), view.shape.ofmDepth);
+    return fail(Code::InvalidWeights, "{} weight zero points for {} output channels", view.zeroPoints.size(),
+                view.shape.ofmDepth);
   }
   std::vector<int16_t> out;
   switch (view.dtype) {
@@ -505,7 +510,8 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
       out = gather<int16_t>(view, shape, order, slice, stream);
       break;
     default:
-      return fail("weights of type {} cannot be encoded: they must be 4- or 8-bit integers",
+      return fail(Code::InvalidWeights,
+                  "weights of type {} cannot be encoded: they must be 4- or 8-bit integers",
                   dtypeName(view.dtype));
   }
   int16_t low = 0, high = 0;
@@ -514,7 +520,8 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
     high = std::max(high, w);
   }
   if (low < -255 || high > 255) {
-    return fail("weights minus zero point reach {}..{}, but the hardware takes -255..255", low, high);
+    return fail(Code::InvalidWeights,
+                "weights minus zero point reach {}..{}, but the hardware takes -255..255", low, high);
   }
   return out;
 }
@@ -524,14 +531,16 @@ Result<std::vector<int16_t>> restoreWeights(std::span<const std::vector<int16_t>
   CARINA_RETURN_IF_ERROR(checkWeightOrder(shape, order));
   const int active = activeStreams(shape, order);
   if (streams.size() < static_cast<size_t>(active)) {
-    return fail("{} weight streams given, the operation has {}", streams.size(), active);
+    return fail(Code::InvalidWeights, "{} weight streams given, the operation has {}", streams.size(),
+                active);
   }
   std::vector<int16_t> volume(static_cast<size_t>(shape.elements()));
   for (int stream = 0; stream < active; ++stream) {
     const std::vector<int16_t>& in = streams[static_cast<size_t>(stream)];
     const int64_t needed = streamWeightCount(shape, order, stream);
     if (static_cast<int64_t>(in.size()) < needed) {
-      return fail("weight stream {} holds {} weights, the operation consumes {}", stream, in.size(), needed);
+      return fail(Code::InvalidWeights, "weight stream {} holds {} weights, the operation consumes {}",
+                  stream, in.size(), needed);
     }
     ScatterSink sink(shape, order, stream, in.data(), volume.data());
     walkStream(shape, order, stream, sink);
@@ -550,6 +559,7 @@ Status checkSparseWeights(const WeightView& view, const WeightOrder& order, Dept
     walkStream(shape, sparse, stream, sink);
     if (!sink.legal()) {
       return fail(
+          Code::InvalidWeights,
           "weights are not 2:4 sparse: a group of four input channels holds more than two non-zero weights, "
           "or one "
           "beyond -127..127");

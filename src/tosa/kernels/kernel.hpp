@@ -59,7 +59,8 @@ inline Results one(Tensor tensor) {
 /// A graph whose result the specification leaves open.
 template <typename... Args>
 Error unpredictable(fmt::format_string<Args...> format, Args&&... args) {
-  return fail("the result is unpredictable: {}", fmt::format(format, std::forward<Args>(args)...));
+  return fail(Code::NoResult, "the result is unpredictable: {}",
+              fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Any floating point type as float32, exactly.

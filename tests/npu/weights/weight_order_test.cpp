@@ -282,10 +282,14 @@ TEST(WeightOrder, RefusesWhatHardwareCannotDo) {
 }
 
 TEST(WeightOrder, ChoosesTheTraversalThatPadsLess) {
-  EXPECT_EQ(preferredTraversal({16, 10, 4, 1}, false, 8), WeightTraversal::PartKernelFirst);
-  EXPECT_EQ(preferredTraversal({48, 1, 1, 276}, false, 8), WeightTraversal::DepthFirst);
-  EXPECT_EQ(preferredTraversal({16, 3, 3, 3}, true, 8), WeightTraversal::PartKernelFirst);
-  EXPECT_EQ(preferredTraversal({64, 1, 1, 128}, true, 8), WeightTraversal::DepthFirst);
+  EXPECT_EQ(preferredTraversal({16, 10, 4, 1}, **findTarget("ethos-u55-128"), 8),
+            WeightTraversal::PartKernelFirst);
+  EXPECT_EQ(preferredTraversal({48, 1, 1, 276}, **findTarget("ethos-u55-128"), 8),
+            WeightTraversal::DepthFirst);
+  EXPECT_EQ(preferredTraversal({16, 3, 3, 3}, **findTarget("ethos-u85-256"), 8),
+            WeightTraversal::PartKernelFirst);
+  EXPECT_EQ(preferredTraversal({64, 1, 1, 128}, **findTarget("ethos-u85-256"), 8),
+            WeightTraversal::DepthFirst);
 }
 
 }  // namespace

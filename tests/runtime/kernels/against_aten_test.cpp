@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel against the float executor on random cases, and on spoilt ones: those it may refuse, not
+// Every kernel against the float executor on random cases, and on corrupted ones: those it may refuse, not
 // crash.
 #include "aten/compare.hpp"
 #include "runtime/kernels/cases.hpp"

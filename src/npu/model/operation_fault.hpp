@@ -12,17 +12,17 @@
 
 namespace carina::npu::model {
 
-struct Trouble {
+struct OperationFault {
   FaultKind kind = FaultKind::Parse;
   std::string reason;
   uint8_t channel = 0;
 };
 /// Nothing when all went well.
-using Outcome = std::optional<Trouble>;
+using Outcome = std::optional<OperationFault>;
 
 template <typename... Args>
-Trouble trouble(FaultKind kind, fmt::format_string<Args...> format, Args&&... args) {
-  return Trouble{kind, fmt::format(format, std::forward<Args>(args)...), 0};
+OperationFault makeFault(FaultKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  return OperationFault{kind, fmt::format(format, std::forward<Args>(args)...), 0};
 }
 
 /// STATUS.faulting_channel values.
