@@ -20,12 +20,12 @@ struct Free {
   void operator()(uint8_t* p) const { std::free(p); }
 };
 
-/// Runs code that never ends, a million instructions per iteration.
+/// Runs code that never ends, a million cycles per iteration; the argument is the pipeline.
 void run(benchmark::State& state, const std::vector<uint16_t>& code) {
   const std::unique_ptr<uint8_t, Free> memory(static_cast<uint8_t*>(std::aligned_alloc(4096, 2 * kSize)));
   std::memset(memory.get(), 1, 2 * kSize);
   std::memcpy(memory.get(), code.data(), 2 * code.size());
-  Core core(kFeatures);
+  Core core(kFeatures, static_cast<Pipeline>(state.range(0)));
   core.memory.mapRam(kCode, kSize, memory.get());
   core.memory.mapRam(kData, kSize, memory.get() + kSize);
   core.setCoprocessorAccess(0x00f00000);
@@ -93,8 +93,30 @@ void calls(benchmark::State& state) {
              });
 }
 
+/// Dot product of bytes in vectors: two loads and a multiply-accumulate across the vector, in a loop.
+void vectorDotProduct(benchmark::State& state) {
+  run(state, {
+                 0xf04f, 0x5400,  // mov.w r4, #0x20000000
+                 0xf04f, 0x0540,  // mov.w r5, #64
+                 0x4626,          // again: mov r6, r4
+                 0x2000,          // movs r0, #0
+                 0xf045, 0xe001,  // dls lr, r5
+                 0xecb6, 0x1e10,  // loop: vldrb.u8 q0, [r6], #16
+                 0xed96, 0x3e40,  // vldrb.u8 q1, [r6, #64]
+                 0xeef0, 0x0f22,  // vmladava.s8 r0, q0, q1
+                 0xf00f, 0xc009,  // le lr, loop
+                 0xe7f2,          // b again
+             });
+}
+
+void pipelines(benchmark::internal::Benchmark* bench) {
+  for (const Pipeline pipeline : {Pipeline::None, Pipeline::M55, Pipeline::M85})
+    bench->Arg(static_cast<int64_t>(pipeline));
+}
+
 }  // namespace
 
-BENCHMARK(crc);
-BENCHMARK(dotProduct);
-BENCHMARK(calls);
+BENCHMARK(crc)->Apply(pipelines);
+BENCHMARK(dotProduct)->Apply(pipelines);
+BENCHMARK(calls)->Apply(pipelines);
+BENCHMARK(vectorDotProduct)->Apply(pipelines);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as firmware: read or refused, and loaded only where the board has memory.
 #include "base/file.hpp"
+#include "platform/coverage.hpp"
 #include "platform/image_note.hpp"
 #include "platform/loader.hpp"
 
@@ -14,6 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!image.ok()) return 0;
   (void)checkForCortexM(image->attributes).ok();
   (void)image->nameOf(image->entry);
+  if (const auto lines = lineTableOf(*image, ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+      lines.ok()) {
+    const Core::Executions all{0, ~0u, 1};
+    (void)lcovText(*image, *lines, std::span(&all, 1));
+  }
   if (!loadImage(*image, bus).ok()) return 0;
   const auto table = findVectorTable(*image, board, bus, {});
   if (table.ok() && !bus.load32(*table + 4)) __builtin_trap();

@@ -70,8 +70,18 @@ int run(const FvpCommand& command) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const auto command = parseFvpCommand(std::filesystem::path(argv[0]).filename().string(), arguments);
-  const int status = command.ok() ? run(*command) : report(command.error());
+  const std::string program = std::filesystem::path(argv[0]).filename().string();
+  const auto command = parseFvpCommand(program, arguments);
+  int status = 0;
+  if (!command.ok()) {
+    status = report(command.error());
+  } else if (command->asks == FvpCommand::Asks::Help) {
+    fmt::print("{}", fvpHelp(program));
+  } else if (command->asks == FvpCommand::Asks::Version) {
+    fmt::print("carina-fvp {}, as {}\n", CARINA_VERSION, program);
+  } else {
+    status = run(*command);
+  }
   const Status written = flush(stdout, "standard output");
   return written.ok() ? status : report(written.error());
 }

@@ -16,7 +16,8 @@ namespace carina::app {
 namespace {
 
 /// The options whose values are outputs. All others that name a file are inputs.
-constexpr std::array<std::string_view, 4> kOutputs{"--output", "--json", "--etdump", "--trace"};
+constexpr std::array<std::string_view, 6> kOutputs{"--output", "--json",      "--etdump",
+                                                   "--trace",  "--trace-cpu", "--coverage"};
 constexpr std::string_view kOutputFolder = "--report";
 
 struct Argument {

@@ -61,8 +61,26 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
 
 constexpr const char* kGroup = "Firmware";
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+/// Lines that are written as the run goes on.
+class TraceFile {
+ public:
+  /// Makes `sink` write to `file`; does nothing without a name.
+  Status open(const std::filesystem::path& file, std::function<void(const std::string&)>& sink) {
+    if (file.empty()) return {};
+    name_ = file.string();
+    file_.reset(std::fopen(file.c_str(), "w"));
+    if (file_ == nullptr) return fail(Code::CannotWrite, "cannot be written").inFile(name_);
+    sink = [this](const std::string& line) { fmt::print(file_.get(), "{}\n", line); };
+    return {};
+  }
+  Status close() { return file_ == nullptr ? Status() : flush(file_.get(), name_); }
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, CloseFile> file_;
+  std::string name_;
 };
 
 }  // namespace
@@ -85,6 +103,10 @@ void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
   group.add_option("--gdb", flags.gdbPort, "Wait for GDB at this port of this machine; 0 = any free one");
   group.add_option("--trace", flags.trace,
                    "Write device accesses, exceptions and semihosting calls to this file");
+  group.add_option("--trace-cpu", flags.cpuTrace,
+                   "Write every instruction with the registers and memory that it changed to this file");
+  group.add_option("--coverage", flags.coverage,
+                   "Write which source lines were executed to this file, for lcov's tools");
 }
 
 std::string platformOptionGiven(const CLI::App& command) {
@@ -101,12 +123,10 @@ bool isFirmware(const std::filesystem::path& file) {
 Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_TRY(platform::Options options, optionsOf(flags));
   CARINA_TRY(options.uartInput, platform::bytesFrom(flags.uartInput));
-  std::unique_ptr<std::FILE, CloseFile> trace;
-  if (!flags.trace.empty()) {
-    trace.reset(std::fopen(flags.trace.c_str(), "w"));
-    if (trace == nullptr) return fail(Code::CannotWrite, "cannot be written").inFile(flags.trace.string());
-    options.trace = [&trace](const std::string& line) { fmt::print(trace.get(), "{}\n", line); };
-  }
+  TraceFile trace, cpuTrace;
+  CARINA_RETURN_IF_ERROR(trace.open(flags.trace, options.trace));
+  CARINA_RETURN_IF_ERROR(cpuTrace.open(flags.cpuTrace, options.cpuTrace));
+  options.coverage = !flags.coverage.empty();
   std::unique_ptr<platform::GdbServer> gdb;
   if (flags.gdbPort) {
     CARINA_TRY(gdb, platform::GdbServer::listen(*flags.gdbPort));
@@ -121,7 +141,9 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   options.input = [] { return std::getchar(); };
   CARINA_TRY(const platform::Outcome outcome, platform::runElf(flags.file, options));
   std::fflush(stdout);
-  if (trace != nullptr) CARINA_RETURN_IF_ERROR(flush(trace.get(), flags.trace.string()));
+  CARINA_RETURN_IF_ERROR(trace.close());
+  CARINA_RETURN_IF_ERROR(cpuTrace.close());
+  if (options.coverage) CARINA_RETURN_IF_ERROR(writeFile(flags.coverage, outcome.lcov));
   if (!flags.json.empty()) {
     CARINA_RETURN_IF_ERROR(
         writeFile(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));

@@ -16,7 +16,7 @@ namespace carina::app {
 constexpr const char* kHostPlatform = "host";
 
 struct PlatformFlags {
-  std::filesystem::path file, json, semihostingFolder, trace, uartInput;
+  std::filesystem::path file, json, semihostingFolder, trace, cpuTrace, coverage, uartInput;
   std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
   std::vector<std::string> data;  // FILE@ADDRESS
   int macs = 0;

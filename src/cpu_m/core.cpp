@@ -21,6 +21,12 @@ const Op* leave(Core& core, const Op* op) {
   return nullptr;
 }
 
+/// At the start of a block whose executions are counted.
+const Op* countBlock(Core&, const Op* op) {
+  ++op->link->entered;
+  return op + 1;
+}
+
 /// Makes r[15] what the next instruction reads.
 const Op* providePc(Core& core, const Op* op) {
   core.state.r[15] = op->imm;
@@ -138,8 +144,8 @@ void Core::executeOne() {
   // What a branch leaves behind; the op at the end overwrites it.
   state.it = advanceIt(static_cast<uint8_t>(state.it));
   end_ = 0;
-  done_ += single_.count;
-  const Op* op = single_.ops.data();
+  if (counting_) countRange(state.pc, single_.ops.back().imm, 1);
+  const Op* op = begin(single_);
   while (op != nullptr) op = op->run(*this, op);
 }
 
@@ -147,7 +153,13 @@ Stop Core::finish(const Trap& trap) {
   if (at_ != nullptr) {
     state.pc = at_->address;
     state.it = at_->it;
-    done_ -= at_->left;
+    retired_ -= at_->left;
+    done_ -= at_->after;
+    if (counting_ && at_->left > 1) {  // the rest of the block was counted with it
+      const Op* last = at_;
+      while (last->run != fallThrough && last->run != leave) ++last;
+      countRange(at_->address + at_->size, last->imm, -1);
+    }
     at_ = nullptr;
   }
   if (flush_) flush();
@@ -157,7 +169,8 @@ Stop Core::finish(const Trap& trap) {
 const Op* Core::stop(const Op* op, StopReason reason, uint32_t value) {
   state.pc = op->address + op->size;
   state.it = advanceIt(op->it);
-  done_ -= op->left - 1u;
+  retired_ -= op->left - 1u;
+  if (op->left > 1) done_ -= op[1].after;
   stopped_ = true;
   stop_ = {reason, op->address, value};
   return nullptr;
@@ -171,9 +184,7 @@ const Op* Core::followSlowly(const Op* op) {
   if (done_ >= end_) return nullptr;
   at_ = nullptr;
   op->link = lookUp(op->imm);
-  if (op->link == nullptr) return nullptr;
-  done_ += op->link->count;
-  return op->link->ops.data();
+  return op->link == nullptr ? nullptr : begin(*op->link);
 }
 
 const Op* Core::branchSlowly(uint32_t target) {
@@ -184,8 +195,7 @@ const Op* Core::branchSlowly(uint32_t target) {
   const Block* block = lookUp(target);
   if (block == nullptr) return nullptr;
   recent_[target >> 1 & (kRecent - 1)] = block;
-  done_ += block->count;
-  return block->ops.data();
+  return begin(*block);
 }
 
 const Block* Core::lookUp(uint32_t address) {
@@ -199,8 +209,31 @@ const Block* Core::lookUp(uint32_t address) {
   return (blocks_[keyOf(address)] = std::move(block)).get();
 }
 
+void Core::collectExecutions() {
+  for (const auto& [key, block] : blocks_) {
+    if (block->entered == 0) continue;
+    countRange(static_cast<uint32_t>(key), block->ops.back().imm, static_cast<int64_t>(block->entered));
+    block->entered = 0;
+  }
+}
+
+std::vector<Core::Executions> Core::executions() {
+  collectExecutions();
+  std::vector<Executions> result;
+  int64_t count = 0;
+  uint32_t begin = 0;
+  for (const auto& [address, change] : executed_) {
+    if (change == 0) continue;
+    if (count > 0) result.push_back({begin, address, static_cast<uint64_t>(count)});
+    count += change;
+    begin = address;
+  }
+  return result;
+}
+
 void Core::flush() {
   flush_ = false;
+  if (counting_) collectExecutions();
   recent_.fill(nullptr);
   blocks_.clear();
   memory.forgetCode();
@@ -211,10 +244,17 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
   uint32_t at = address;
   bool ended = false;
   std::vector<Op>& ops = block.ops;
-  while (!ended && block.count < most) {
+  if (cached && counting_) {
+    Op count;
+    count.run = countBlock;
+    count.link = &block;
+    ops.push_back(count);
+  }
+  IssueModel issue(pipeline_);
+  while (!ended && block.count < most && issue.cycles() < kMaxCycles) {
     const size_t before = ops.size();
     try {
-      ended = decodeOne(block, at, it);
+      ended = decodeOne(block, at, it, issue);
     } catch (const Trap&) {
       if (block.count == 0) throw;
       ops.resize(before);
@@ -232,16 +272,47 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
   last.run = cached && it == 0 ? fallThrough : leave;
   last.address = last.imm = at;
   last.it = it;
+  last.left = block.count & 0x7f;
+  block.cycles = issue.cycles();
+  last.after = static_cast<uint8_t>(std::min<uint32_t>(block.cycles, 255));
+  if (!ops.empty() && ops.back().cost == Op::kPredictedTaken) last.cost = Op::kPredictedPassed;
   ops.push_back(last);
-  // So far `left` counts the instructions up to the op.
-  for (Op& op : ops) op.left = static_cast<uint8_t>(block.count - op.left);
+  // So far `left` counts the instructions up to the op, `after` the cycles.
+  for (Op& op : ops) {
+    op.left = (block.count - op.left) & 0x7f;
+    op.after = static_cast<uint8_t>(std::min<uint32_t>(block.cycles, 255) -
+                                    std::min<uint32_t>(op.after, block.cycles));
+  }
 }
 
-bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
+void Core::chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const {
+  switch (branchKind(encoding)) {
+    case BranchKind::None:
+      return;
+    case BranchKind::Loop:
+      op.cost = costs_.loop & 0xf;
+      return;
+    case BranchKind::Conditional:
+      op.cost = costs_.mispredicted != 0 ? Op::kPredictedTaken : costs_.taken & 0xf;
+      if (op.imm <= op.address) op.history = 2;  // a loop, as long as nothing else is known
+      return;
+    case BranchKind::Fixed:
+      if (conditional) {
+        op.cost = costs_.taken & 0xf;
+        return;
+      }
+      break;
+    case BranchKind::Computed:
+      break;
+  }
+  issue.pass(costs_.taken);
+}
+
+bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue) {
   Op op;
   op.address = address;
   op.it = it;
-  op.left = static_cast<uint8_t>(block.count);
+  op.left = block.count & 0x7f;
   if (state.world == kNonSecure && isGateway(address)) {
     const uint32_t context = memory.context();
     memory.select(context | kSecureWorld);
@@ -249,6 +320,7 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
     memory.select(context);
     op.run = enterGateway;
     op.size = 4;
+    op.after = static_cast<uint8_t>(issue.add(nullptr, op));
     ++block.count;
     block.ops.push_back(op);
     return true;
@@ -268,8 +340,11 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it) {
     op.run = refusal(op.code, wide, features_);
     context = {};
     context.branches = true;
+    encoding = nullptr;
   }
   ++block.count;
+  op.after = static_cast<uint8_t>(issue.add(encoding, op));
+  if (context.branches) chargeBranch(op, encoding, it != 0, issue);
   if (context.idle || context.startsIt != 0) return context.endsBlock;
 
   const uint32_t condition = it >> 4;

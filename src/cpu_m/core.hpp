@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cpu_m/encoding.hpp"
 #include "cpu_m/memory.hpp"
 #include "cpu_m/mpu.hpp"
+#include "cpu_m/pipeline.hpp"
 #include "cpu_m/sau.hpp"
 #include "cpu_m/state.hpp"
 
@@ -17,14 +19,16 @@ namespace carina::cpu_m {
 
 /// Decoded instructions that are executed one after the other; the last one leaves.
 struct Block {
-  uint64_t key = 0;    // its address, and the context that it was fetched in (Core::keyOf)
-  uint32_t count = 0;  // of instructions
+  uint64_t key = 0;                // its address, and the context that it was fetched in (Core::keyOf)
+  uint32_t count = 0, cycles = 0;  // of instructions; that they take
   std::vector<Op> ops;
+  mutable uint64_t entered = 0;  // how often, when executions are counted
 };
 
 class Core final : private MemoryListener, private Protection {
  public:
-  explicit Core(uint32_t features) : memory(*this, *this), features_(features) {}
+  explicit Core(uint32_t features, Pipeline pipeline = Pipeline::None)
+      : memory(*this, *this), features_(features), pipeline_(pipeline), costs_(branchCosts(pipeline)) {}
 
   // What handlers work on.
   State state;
@@ -33,13 +37,30 @@ class Core final : private MemoryListener, private Protection {
   uint32_t features() const { return features_; }
   bool has(uint32_t feature) const { return (features_ & feature) == feature; }
 
-  /// Runs until `budget` instructions are done (a few more: whole basic blocks) or something happens. With
+  /// Runs until `budget` cycles have passed (a few more: whole basic blocks) or something happens. With
   /// `stopOnMaskChange` also comes back when PRIMASK, BASEPRI or FAULTMASK change.
   Stop run(uint64_t budget, bool stopOnMaskChange = false);
   /// Runs one instruction.
   Stop step();
   /// Instructions executed so far; also valid inside of handlers and device accesses.
-  uint64_t instructions() const { return at_ == nullptr ? done_ : done_ - at_->left; }
+  uint64_t instructions() const { return at_ == nullptr ? retired_ : retired_ - at_->left; }
+  /// Cycles that they took, likewise.
+  uint64_t cycles() const { return at_ == nullptr ? done_ : done_ - at_->after; }
+  Pipeline pipeline() const { return pipeline_; }
+  /// From now on counts how often each instruction is executed.
+  void countExecutions() {
+    counting_ = true;
+    codeWritten();
+  }
+  /// Addresses [begin, end) that were executed `count` times; by address, only what was executed. An
+  /// instruction that its condition skipped counts.
+  struct Executions {
+    uint32_t begin, end;
+    uint64_t count;
+  };
+  std::vector<Executions> executions();
+  /// Passes cycles in which no instruction is issued.
+  void pass(uint32_t cycles) { done_ += cycles; }
   const Mpu& mpu(World world) const { return mpu_[world]; }
   const Sau& sau() const { return sau_; }
   /// To change a protection unit: all that was known about permissions is forgotten.
@@ -134,19 +155,16 @@ class Core final : private MemoryListener, private Protection {
 
   /// Goes on at Op::imm.
   const Op* follow(const Op* op) {
-    if (op->link != nullptr && done_ < end_) [[likely]] {
-      done_ += op->link->count;
-      return op->link->ops.data();
-    }
+    if (op->cost != 0) payBranch(op);
+    if (op->link != nullptr && done_ < end_) [[likely]]
+      return begin(*op->link);
     return followSlowly(op);
   }
   /// Goes on at an even address.
   const Op* branchTo(uint32_t target) {
     const Block* block = recent_[target >> 1 & (kRecent - 1)];
-    if (block != nullptr && block->key == keyOf(target) && done_ < end_) [[likely]] {
-      done_ += block->count;
-      return block->ops.data();
-    }
+    if (block != nullptr && block->key == keyOf(target) && done_ < end_) [[likely]]
+      return begin(*block);
     return branchSlowly(target);
   }
   /// BX, POP {pc} and their like: bit 0 is the instruction set state; EXC_RETURN in handler mode.
@@ -173,10 +191,28 @@ class Core final : private MemoryListener, private Protection {
   static constexpr uint32_t kPrivileged = 1, kNegativePriority = 2, kSecureWorld = 4;  // bits of a context
   static constexpr uint32_t kFunctionReturn = 0xfefffffe;
   static constexpr uint32_t kRecent = 4096;
-  static constexpr uint32_t kMaxInstructions = 64;
+  static constexpr uint32_t kMaxInstructions = 64,
+                            kMaxCycles = 128;  // of a block; the last instruction may pass it
   static constexpr uint32_t kReturnBase = 0xff000000;
   static constexpr size_t kMaxBlocks = 1u << 17;
 
+  const Op* begin(const Block& block) {
+    retired_ += block.count;
+    done_ += block.cycles;
+    return block.ops.data();
+  }
+  void payBranch(const Op* op) {
+    if (op->cost < Op::kPredictedTaken) {
+      done_ += op->cost;
+      return;
+    }
+    const bool taken = op->cost == Op::kPredictedTaken;
+    const Op& branch = taken ? *op : op[-1];
+    if (taken != (branch.history >= 2)) done_ += costs_.mispredicted;
+    branch.history = static_cast<uint16_t>(taken ? branch.history + (branch.history < 3 ? 1u : 0u)
+                                                 : branch.history - (branch.history > 0 ? 1u : 0u)) &
+                     3u;
+  }
   void codeWritten() override {
     flush_ = true;
     requestStopQuietly();
@@ -207,18 +243,29 @@ class Core final : private MemoryListener, private Protection {
   /// Decodes up to `most` instructions from state.pc on. Throws FetchFault when there is not even one.
   void decode(Block& block, uint32_t address, uint8_t it, uint32_t most, bool cached);
   /// Appends the ops of one instruction; true when the block ends with it.
-  bool decodeOne(Block& block, uint32_t address, uint8_t it);
+  bool decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue);
+  /// What leaving a block through `op`, its last instruction, costs.
+  void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
   void executeOne();
   Stop finish(const Trap& trap);
   void flush();
+  /// Adds what the blocks have counted to executed_.
+  void collectExecutions();
+  /// `times` more (or fewer) executions of [begin, end).
+  void countRange(uint32_t begin, uint32_t end, int64_t times) {
+    executed_[begin] += times;
+    executed_[end] -= times;
+  }
   void prepareFloatingPoint();
 
   uint32_t features_;
+  Pipeline pipeline_;
+  BranchCosts costs_;
   Mpu mpu_[2];
   Sau sau_;
   const Op* at_ = nullptr;
-  uint64_t done_ = 0;  // with all of the block being executed
-  uint64_t end_ = 0;   // execution leaves the blocks when done_ reaches it
+  uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, with all of the block being executed
+  uint64_t end_ = 0;                 // execution leaves the blocks when done_ reaches it
   uint64_t budgetEnd_ = 0;
   bool stopRequested_ = false, flush_ = false, stopOnMaskChange_ = false;
   bool stopped_ = false;
@@ -232,6 +279,8 @@ class Core final : private MemoryListener, private Protection {
   std::array<const Block*, kRecent> recent_{};
   std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
   Block single_;
+  bool counting_ = false;
+  std::map<uint32_t, int64_t> executed_;  // how the count changes at an address
 };
 
 /// A handler from a function that neither branches nor stops.

@@ -52,10 +52,16 @@ struct Op {
   uint32_t code = 0;  // 16-bit encodings in the low half; of 32-bit ones, the first halfword on top
   uint32_t imm = 0;
   uint8_t d = 0, n = 0, m = 0, a = 0, x = 0, y = 0, z = 0, w = 0;
-  uint8_t size = 0;                     // in bytes: 2, 4; 0 for what the decoder adds
   uint8_t it = 0;                       // ITSTATE at this instruction
-  uint8_t left = 0;                     // instructions from this one to the end of the block
+  uint8_t after = 0;                    // cycles from the start of this instruction to the end of the block
+  uint16_t size : 3 = 0;                // in bytes: 2, 4; 0 for what the decoder adds
+  uint16_t left : 7 = 0;                // instructions from this one to the end of the block
+  uint16_t cost : 4 = 0;                // of leaving the block here: cycles, or one of the two below
+  mutable uint16_t history : 2 = 1;     // of a predicted branch: 2 and 3 foretell that it is taken
   mutable const Block* link = nullptr;  // where a branch to a fixed address goes, once known
+
+  /// Values of `cost`: a predicted branch that is taken; the op behind it, when it is not.
+  static constexpr uint16_t kPredictedTaken = 14, kPredictedPassed = 15;
 };
 
 /// What a core has; also what an encoding needs (all of the bits given).

@@ -86,15 +86,17 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
     // A byte of an unaligned access: devices do not take them.
     if (!split) throw Trap{StopReason::Unaligned, address};
     const uint32_t value = devices_->read(address, size);
+    if (observer_ != nullptr) observer_->accessed(address, size, value, false);
     if (devices_->stopWanted()) listener_.deviceWantsStop();
     return value;
   }
   const uint32_t page = address >> kPageBits;
   uint8_t* at = region->host + (address - region->begin);
-  if (permission.wholePage && (!watching() || !watchedPage(page)))
+  if (permission.wholePage && fast(page))
     table_->reads[index(address)] = {page, at - (address & (kPageSize - 1))};
   uint32_t value = 0;
   std::memcpy(&value, at, size);
+  if (observer_ != nullptr) observer_->accessed(address, size, value, false);
   return value;
 }
 
@@ -118,6 +120,7 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
   if (!permission.write) throw Trap{StopReason::DataViolation, address};
   if (region == nullptr) throw Trap{StopReason::WriteFault, address};
   if (watching()) noteAccess(address, size, true);
+  if (observer_ != nullptr) observer_->accessed(address, size, value, true);
   if (region->host == nullptr) {
     devices_->write(address, size, value);
     if (devices_->stopWanted()) listener_.deviceWantsStop();
@@ -128,7 +131,7 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
   std::memcpy(at, &value, size);
   if (const auto map = code_.find(at - offset); map != code_.end()) {
     if (map->second[offset / 2] || map->second[(offset + size - 1) / 2]) listener_.codeWritten();
-  } else if (permission.wholePage && (!watching() || !watchedPage(page))) {
+  } else if (permission.wholePage && fast(page)) {
     table_->writes[index(address)] = {page, at - offset};
   }
 }

@@ -37,6 +37,15 @@ struct WatchedRange {
   friend bool operator==(const WatchedRange&, const WatchedRange&) = default;
 };
 
+/// Hears of every load and store, as it is done: address, size (1, 2 or 4) and value.
+class AccessObserver {
+ public:
+  virtual void accessed(uint32_t address, uint32_t size, uint32_t value, bool write) = 0;
+
+ protected:
+  ~AccessObserver() = default;
+};
+
 /// What the core wants to hear of.
 class MemoryListener {
  public:
@@ -153,6 +162,11 @@ class Memory {
   /// Permissions or watched ranges have changed.
   void forgetPages();
 
+  /// From now on all accesses are slow ones; null: nobody observes them any more.
+  void observe(AccessObserver* observer) {
+    observer_ = observer;
+    forgetPages();
+  }
   void watch(std::span<const WatchedRange> ranges);
   bool watching() const { return !watched_.empty(); }
   /// The first access to a watched range since the last call, if any.
@@ -185,7 +199,11 @@ class Memory {
   void noteAccess(uint32_t address, uint32_t size, bool write);
   bool watchedPage(uint32_t page) const;
 
+  /// Whether the fast path may know a page.
+  bool fast(uint32_t page) const { return observer_ == nullptr && (!watching() || !watchedPage(page)); }
+
   MemoryListener& listener_;
+  AccessObserver* observer_ = nullptr;
   Devices* devices_ = nullptr;
   std::array<bool, kContexts> unalignedTraps_{};
   const Protection& protection_;

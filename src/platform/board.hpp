@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "cpu_m/pipeline.hpp"
 
 namespace carina::platform {
 
@@ -24,6 +25,7 @@ struct Board {
   std::string_view core;  // what the silicon has: "Cortex-M55"
   uint32_t cpuid;
   uint32_t features;  // of the core: cpu_m::Feature
+  cpu_m::Pipeline pipeline;
   std::span<const RamBlock> ram;
   uint32_t vectorTable;  // VTOR after reset
   // Peripherals by their address without bit 28.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated time, in cycles of the one clock that core, timers and NPU share: an instruction takes one cycle,
-// waiting takes what it takes.
+// Simulated time, in cycles of the one clock that core, timers and NPU share: instructions take what the
+// core's pipeline says, waiting takes what it takes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class Clock {
   void skipTo(uint64_t time) {
     if (time > now()) skipped_ += time - now();
   }
-  uint64_t skipped() const { return skipped_; }
+  /// Instructions executed so far.
+  uint64_t instructions() const;
 
  private:
   const cpu_m::Core* cpu_ = nullptr;

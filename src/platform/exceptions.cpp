@@ -175,6 +175,7 @@ Status Exceptions::enter(uint32_t exception) {
   s.world = target;
   s.takeStack();
   core_.clearMonitor();
+  core_.pass(cpu_m::branchCosts(core_.pipeline()).entry);
   interrupts_.enter(exception);
   return {};
 }
@@ -253,6 +254,7 @@ Status Exceptions::leave(uint32_t value) {
   s.sp[back][which] = frame + size + ((saved & kStackAligned) != 0 ? 4 : 0);
   s.takeStack();
   core_.clearMonitor();
+  core_.pass(cpu_m::branchCosts(core_.pipeline()).exit);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/file.hpp"
 #include "platform/hardware.hpp"
 
 namespace carina::platform {
@@ -79,6 +80,15 @@ class Parser {
       if (name == "-C" || name == "--parameter") {
         CARINA_TRY(const std::string text, value());
         CARINA_RETURN_IF_ERROR(parameter(text));
+      } else if (name == "-f" || name == "--config-file") {
+        CARINA_TRY(const std::string text, value());
+        CARINA_RETURN_IF_ERROR(parameterFile(text));
+      } else if (name == "-h" || name == "--help") {
+        command_.asks = FvpCommand::Asks::Help;
+        return {};
+      } else if (name == "--version") {
+        command_.asks = FvpCommand::Asks::Version;
+        return {};
       } else if (name == "-a" || name == "--application") {
         CARINA_TRY(const std::string text, value());
         command_.image = withoutCore(text);
@@ -145,10 +155,28 @@ class Parser {
     }
   }
 
-  Status parameter(const std::string& text) {
+  /// Lines NAME=VALUE; # begins a comment.
+  Status parameterFile(const std::string& file) {
+    CARINA_TRY(const auto mapped, MappedFile::open(file));
+    const ByteSpan bytes = mapped->bytes();
+    std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      line.resize(std::min(line.find('#'), line.size()));
+      const size_t begin = line.find_first_not_of(" \t\r");
+      if (begin == std::string::npos) continue;
+      line = line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1);
+      if (Status status = parameter(line, fmt::format("line {}", number)); !status.ok())
+        return std::move(status).error().inFile(file);
+    }
+    return {};
+  }
+
+  Status parameter(const std::string& text, const std::string& where = "-C") {
     const size_t equals = text.find('=');
     if (equals == std::string::npos)
-      return fail(Code::BadOption, "'{}' is not of the form name=value", text).at("-C");
+      return fail(Code::BadOption, "'{}' is not of the form name=value", text).at(where);
     const std::string name = text.substr(0, equals),
                       value = unquoted(std::string_view(text).substr(equals + 1));
     Options& options = command_.options;
@@ -191,10 +219,29 @@ class Parser {
 
 }  // namespace
 
+std::string fvpHelp(std::string_view program) {
+  return fmt::format(
+      "{} [OPTIONS] [IMAGE]\n"
+      "  -a, --application IMAGE       the firmware\n"
+      "  -C, --parameter NAME=VALUE    a parameter (below)\n"
+      "  -f, --config-file FILE        parameters, one on a line; # begins a comment\n"
+      "      --data FILE@ADDRESS       load a file as it is\n"
+      "      --timelimit SECONDS       stop after so much wall time\n"
+      "      --stat                    print cycles and instructions at the end\n"
+      "  -q, --quiet                   no effect\n"
+      "      --version, -h, --help\n"
+      "Parameters, by the ends of their names:\n"
+      "  ethosu.num_macs, ethosu.extra_args, uart0.out_file, uart0.in_file, uart0.shutdown_on_eot,\n"
+      "  uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, cpu0.semihosting-cmd_line,\n"
+      "  cpu0.INITSVTOR, INITSVTOR_RST\n",
+      program);
+}
+
 Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments) {
   FvpCommand command;
   Parser parser(command);
   CARINA_RETURN_IF_ERROR(parser.parse(arguments));
+  if (command.asks != FvpCommand::Asks::Run) return command;
   // Like the FVPs: files of the folder it was started in.
   if (command.options.semihosting && command.options.semihostingFolder.empty())
     command.options.semihostingFolder = ".";

@@ -13,6 +13,8 @@
 namespace carina::platform {
 
 struct FvpCommand {
+  enum class Asks : uint8_t { Run, Help, Version };
+  Asks asks = Asks::Run;  // what for; only a run has an image
   std::filesystem::path image;
   Options options;
   bool statistics = false;           // --stat
@@ -20,6 +22,9 @@ struct FvpCommand {
   std::string uartInput;             // what UART 0 receives; empty: nothing
   std::vector<std::string> unknown;  // parameters that are not known, and were left out
 };
+
+/// What --help says.
+std::string fvpHelp(std::string_view program);
 
 /// `program` is the name the FVP is called by: FVP_Corstone_SSE-300_Ethos-U55, ..._Ethos-U65 or
 /// FVP_Corstone_SSE-320.

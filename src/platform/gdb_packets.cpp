@@ -63,8 +63,8 @@ std::optional<std::vector<std::byte>> bytesOf(std::string_view text) {
 
 // --- registers, numbered as the target description lists them
 
-constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDoubles,
-                   kRegisters = kFpscr + 1;
+constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDoubles, kVpr = kFpscr + 1,
+                   kFirstBanked = kVpr + 1, kRegisters = kFirstBanked + 4;
 constexpr uint32_t kProgramCounter = 15;
 
 constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd">
@@ -92,6 +92,11 @@ constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE targ
 <reg name="d14" bitsize="64" type="ieee_double"/><reg name="d15" bitsize="64" type="ieee_double"/>
 <reg name="fpscr" bitsize="32"/>
 </feature>
+<feature name="org.gnu.gdb.arm.m-profile-mve"><reg name="vpr" bitsize="32"/></feature>
+<feature name="org.gnu.gdb.arm.secext">
+<reg name="msp_ns" bitsize="32" type="data_ptr"/><reg name="psp_ns" bitsize="32" type="data_ptr"/>
+<reg name="msp_s" bitsize="32" type="data_ptr"/><reg name="psp_s" bitsize="32" type="data_ptr"/>
+</feature>
 </target>
 )";
 
@@ -99,9 +104,15 @@ constexpr size_t sizeOf(uint32_t number) {
   return number >= kFirstDouble && number < kFpscr ? 8 : 4;
 }
 
+/// Of MSP_NS, PSP_NS, MSP_S and PSP_S.
+constexpr World bankedWorld(uint32_t number) {
+  return number - kFirstBanked < 2 ? kNonSecure : kSecure;
+}
+
 uint64_t readValue(const State& s, uint32_t number) {
   if (number < kProgramCounter) return s.r[number];
   if (number >= kFirstDouble && number < kFpscr) return s.element<uint64_t>(number - kFirstDouble);
+  if (number >= kFirstBanked) return s.stackPointer(bankedWorld(number), (number - kFirstBanked) % 2);
   switch (number) {
     case kProgramCounter:
       return s.pc;
@@ -119,6 +130,8 @@ uint64_t readValue(const State& s, uint32_t number) {
       return s.basepri[s.world];
     case 22:
       return s.primask[s.world];
+    case kVpr:
+      return s.vpr;
     default:
       return s.fpscrWord();
   }
@@ -132,6 +145,10 @@ void writeValue(State& s, uint32_t number, uint64_t value) {
   }
   if (number >= kFirstDouble && number < kFpscr) {
     s.setElement<uint64_t>(number - kFirstDouble, value);
+    return;
+  }
+  if (number >= kFirstBanked) {
+    s.setStackPointer(bankedWorld(number), (number - kFirstBanked) % 2, word);
     return;
   }
   switch (number) {
@@ -162,6 +179,9 @@ void writeValue(State& s, uint32_t number, uint64_t value) {
       break;
     case 22:
       s.primask[s.world] = word & 1;
+      break;
+    case kVpr:
+      s.vpr = word & 0x00ffffff;
       break;
     default:
       s.setFpscrWord(word);

@@ -9,6 +9,8 @@
 #include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "platform/bus.hpp"
+#include "platform/coverage.hpp"
+#include "platform/cpu_trace.hpp"
 #include "platform/debug_session.hpp"
 #include "platform/elf.hpp"
 #include "platform/end_of_test.hpp"
@@ -24,7 +26,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Instructions between looks at the wall clock.
+/// Cycles between looks at the wall clock.
 constexpr uint64_t kSlice = 1'000'000;
 constexpr uint32_t kAccessesPerLook = 1024;
 constexpr uint8_t kSemihostingBreakpoint = 0xab;
@@ -42,7 +44,7 @@ class System {
       : options_(options),
         image_(image),
         bus_(std::move(bus)),
-        core_(options.board->features),
+        core_(options.board->features, options.board->pipeline),
         system_(*options.board, clock_, interrupts_, core_),
         peripherals_(system_),
         exceptions_(bus_, system_, interrupts_, core_),
@@ -56,6 +58,7 @@ class System {
 
   Status start();
   Result<Outcome> run();
+  std::vector<Core::Executions> executions() { return core_.executions(); }
 
  private:
   void addPeripherals();
@@ -104,6 +107,7 @@ class System {
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
   std::optional<DebugSession> debug_;
+  std::optional<CpuTrace> cpuTrace_;
 
   steady_clock::time_point started_;
   Outcome outcome_;
@@ -161,6 +165,8 @@ Status System::start() {
   core_.memory.mapDevices(kPeripherals, kPeripheralsSize);
   core_.memory.mapDevices(kPrivate, kPrivateSize);
   core_.memory.setDevices(&peripherals_);
+  if (options_.coverage) core_.countExecutions();
+  if (options_.cpuTrace) cpuTrace_.emplace(options_.cpuTrace, image_, clock_, core_);
   if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, core_);
   return exceptions_.reset();
 }
@@ -265,7 +271,9 @@ Status System::take(uint32_t exception) {
         bus_.load32(system_.vectorTable(interrupts_.targetOf(exception)) + 4 * numberOf(exception))
             .value_or(0));
   event_ = true;
-  return exceptions_.enter(exception);
+  Status status = exceptions_.enter(exception);
+  if (cpuTrace_ && status.ok()) cpuTrace_->exception(exceptionName(exception));
+  return status;
 }
 
 Status System::raise(const CpuFault& fault) {
@@ -274,6 +282,7 @@ Status System::raise(const CpuFault& fault) {
   const World world = core_.state.world;
   const Status status = exceptions_.raise(fault);
   const uint32_t faultStatus = system_.faults().cfsr[world];
+  if (cpuTrace_ && status.ok()) cpuTrace_->exception(fault.what);
   if (debug_) debug_->noteFault(fault.kind == kUsageFault);
   if (outcome_.faults.size() < kMaxFaultNotes)
     outcome_.faults.push_back({fault.what, pc, image_.nameOf(pc), faultStatus, system_.faults().hfsr});
@@ -372,9 +381,13 @@ Status System::step() {
   uint64_t budget = kSlice;
   if (deadline_ != kNever) budget = std::min(budget, deadline_ > now ? deadline_ - now : 1);
   if (options_.instructionsLimit != 0)
+    // No pipeline executes more than two instructions and the end of a loop in a cycle.
     budget = std::min(
-        budget, options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()));
-  const Stop stop = single ? core_.step() : core_.run(budget, interrupts_.maskedOnly(registers));
+        budget,
+        (options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()) + 2) / 3);
+  const Stop stop = cpuTrace_ ? cpuTrace_->step()
+                    : single  ? core_.step()
+                              : core_.run(budget, interrupts_.maskedOnly(registers));
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
@@ -444,9 +457,17 @@ Result<Outcome> runElf(const std::filesystem::path& file, const Options& options
   if (!options.semihostingFolder.empty()) {
     CARINA_TRY(files, ConfinedFiles::open(options.semihostingFolder));
   }
+  LineTable lines;
+  if (options.coverage) {
+    auto table = lineTableOf(*image, mapped->bytes());
+    if (!table.ok()) return std::move(table).error().inFile(file.string());
+    lines = std::move(*table);
+  }
   System system(options, *image, std::move(bus), std::move(files));
   if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(file.string());
-  return system.run();
+  CARINA_TRY(Outcome outcome, system.run());
+  if (options.coverage) outcome.lcov = lcovText(*image, lines, system.executions());
+  return outcome;
 }
 
 }  // namespace carina::platform

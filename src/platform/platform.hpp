@@ -52,6 +52,10 @@ struct Options {
   std::function<int()> uartInput;
   /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
   std::function<void(const std::string& line)> trace;
+  /// Gets every instruction with what it changed, a line each (CpuTrace); none by default. Much slower.
+  std::function<void(const std::string& line)> cpuTrace;
+  /// Outcome::lcov is wanted. The image needs line tables.
+  bool coverage = false;
   /// Has the board before the first instruction and whenever it stops; none by default.
   Debugger* debugger = nullptr;
 };
@@ -84,6 +88,7 @@ struct Outcome {
   double seconds = 0;
   std::vector<NpuJob> jobs;
   std::vector<FaultNote> faults;  // the first few
+  std::string lcov;               // line coverage as an lcov tracefile, when it was wanted
   std::string refusedFile;        // firmware wanted a file, but no folder was given
   std::vector<uint32_t>
       unknownPeripherals;  // words without a device behind them that were accessed; the first few

@@ -54,7 +54,7 @@ bool isPriority(uint32_t address) {
 const std::map<uint32_t, uint32_t>& storedAtReset() {
   static const std::map<uint32_t, uint32_t> table = {
       {kCcr, kCcrReset},
-      {kCpacr, 0x00f00000},
+      {kCpacr, 0},
       {0xe000ed84, 0} /* CSSELR */,
       {0xe000edc0, 0} /* MAIR0 */,
       {0xe000edc4, 0} /* MAIR1 */,

@@ -6,7 +6,11 @@
 namespace carina::platform {
 
 uint64_t Clock::now() const {
-  return cpu_->instructions() + skipped_;
+  return cpu_->cycles() + skipped_;
+}
+
+uint64_t Clock::instructions() const {
+  return cpu_->instructions();
 }
 
 // --- SysTick
@@ -99,7 +103,7 @@ constexpr uint32_t kInstructionsRetired = 0x08, kCpuCycles = 0x11;
 uint64_t CycleCounters::source(uint32_t event) const {
   switch (event) {
     case kInstructionsRetired:
-      return clock_.now() - clock_.skipped();
+      return clock_.instructions();
     case kCpuCycles:
       return clock_.now();
     default:

@@ -36,7 +36,8 @@ struct Machine {
   static constexpr uint32_t kAllFeatures =
       kDsp | kFloat | kDouble | kHalf | kV81 | kMve | kMveFloat | kSecurity | kPacBti;
 
-  explicit Machine(uint32_t features = kAllFeatures) : core(features) {
+  explicit Machine(uint32_t features = kAllFeatures, Pipeline pipeline = Pipeline::None)
+      : core(features, pipeline) {
     core.memory.mapRam(kCode, kSize, memory.get());
     core.memory.mapRam(kData, kSize, memory.get() + kSize);
     core.memory.mapDevices(kDevice, 0x1000);

@@ -225,29 +225,18 @@ TEST_F(Firmware, RunsWithoutNpu) {
   EXPECT_TRUE(ran.outcome.jobs.empty());
 }
 
-/// Silicon's core with MVE, which only QEMU has here; it has no NPU.
-TEST_F(Firmware, CortexM55RunsCpuProgramsOnQemu) {
+TEST_F(Firmware, CortexM55RunsCpuPrograms) {
   CARINA_NEED_CROSS_COMPILER();
-  if (!runCommand({"qemu-system-arm", "--version"}, folder_.path()).ok())
-    GTEST_SKIP() << "no qemu-system-arm";
   prepare("dense", "cpu", "", 1);
   ASSERT_TRUE(writeFile(folder_ / "i0.bin", inputs_.front().second.bytes()).ok());
   ImageOptions options = imageOptions(program(), "corstone-300");
   options.source.core = "cortex-m55";
   options.plan.semihosted = true;
-  const auto image = buildImage(options);
-  ASSERT_TRUE(image.ok()) << image.error().str();
-  ASSERT_TRUE(writeFile(elf(), image->elf).ok());
-  const auto ran =
-      runCommand({"timeout", "60", "qemu-system-arm", "-M", "mps3-an547", "-kernel", "x.elf", "-display",
-                  "none", "-monitor", "none", "-serial", "stdio", "-semihosting-config",
-                  "enable=on,target=native,arg=x.elf,arg=-i,arg=i0.bin,arg=-o,arg=out"},
-                 folder_.path());
-  ASSERT_TRUE(ran.ok());
-  EXPECT_EQ(ran->status, 0) << ran->output;
-  EXPECT_THAT(ran->output, HasSubstr("Program complete, exiting."));
+  const Ran ran = run(options, "-i i0.bin -o out");
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("Program complete, exiting."));
   auto written = MappedFile::open(folder_ / "out-0.bin");
-  ASSERT_TRUE(written.ok()) << ran->output;
+  ASSERT_TRUE(written.ok()) << ran.text;
   const Tensor& expected = expected_.front().second;
   ASSERT_EQ((*written)->bytes().size(), expected.bytes().size());
   for (int64_t i = 0; i < expected.numElements(); ++i) {

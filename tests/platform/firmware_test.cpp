@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -107,6 +108,50 @@ TEST_F(Firmware, RunsAreRepeatable) {
   const Observed first = good("tasks-300.elf"), second = good("tasks-300.elf");
   EXPECT_EQ(first.outcome.instructions, second.outcome.instructions);
   EXPECT_EQ(first.outcome.cycles, second.outcome.cycles);
+}
+
+TEST_F(Firmware, EveryInstructionInATrace) {
+  std::vector<std::string> lines;
+  options.cpuTrace = [&](const std::string& line) { lines.push_back(line); };
+  const Observed traced = good("interrupts-300.elf");
+  options.cpuTrace = nullptr;
+  const Observed plain = good("interrupts-300.elf");
+  EXPECT_EQ(traced.text, plain.text);
+  EXPECT_EQ(traced.outcome.reason, plain.outcome.reason);
+  // The first one, a register that it changed, a store to memory, an exception, a skipped instruction.
+  ASSERT_FALSE(lines.empty());
+  EXPECT_THAT(lines[0], StartsWith("0 clk IT (0) 100"));
+  EXPECT_THAT(lines[0], HasSubstr(" T thread_s : "));
+  EXPECT_THAT(lines[0], EndsWith("; Reset_Handler"));
+  EXPECT_THAT(lines, testing::Contains(HasSubstr(" clk R r")));
+  EXPECT_THAT(lines, testing::Contains(HasSubstr(" clk MW4 e000ed88 00f00000")));
+  EXPECT_THAT(lines, testing::Contains(testing::ContainsRegex(" clk E 1000.* SysTick")));
+  const auto executed = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find(" clk IT (") != std::string::npos || line.find(" clk IS (") != std::string::npos;
+  });
+  EXPECT_EQ(static_cast<uint64_t>(executed), traced.outcome.instructions);
+}
+
+TEST_F(Firmware, LinesThatWereExecuted) {
+  options.coverage = true;
+  const Observed result = run("hello-300.elf");
+  std::ifstream source(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / "hello.c");
+  size_t printing = 0, number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    if (line.find("print(") != std::string::npos) printing = number;
+  }
+  ASSERT_NE(printing, 0u);
+  const std::string& lcov = result.outcome.lcov;
+  const size_t file = lcov.find("hello.c\n");
+  ASSERT_NE(file, std::string::npos) << lcov;
+  const std::string record = lcov.substr(file, lcov.find("end_of_record", file) - file);
+  EXPECT_THAT(record, HasSubstr("FNDA:1,main\n"));
+  EXPECT_THAT(record, HasSubstr(fmt::format("DA:{},1\n", printing)));
+  // put() runs once for each character, and for the one that ends the run; handlers that nothing calls do
+  // not.
+  EXPECT_THAT(lcov, HasSubstr(fmt::format("FNDA:{},put\n", result.text.size() + 1)));
+  EXPECT_THAT(lcov, HasSubstr("FNDA:0,HardFault_Handler\n"));
 }
 
 TEST_F(Firmware, UartReceives) {

@@ -66,6 +66,34 @@ TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
   EXPECT_EQ(command->options.data[0].address, 0x70000000u);
 }
 
+TEST_F(FvpCommandTest, ParametersFromAFile) {
+  std::ofstream(folder_ / "config.txt")
+      << "# what the scripts of CMSIS-DSP use\r\n\ncpu0.semihosting-enable=1 # on\n"
+         "  ethosu.num_macs=64\ncpu0.INITSVTOR=0x70000000\n";
+  const auto command =
+      parse("FVP_Corstone_SSE-300_Ethos-U55", {"-f", (folder_ / "config.txt").string(), image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_TRUE(command->options.semihosting);
+  EXPECT_EQ(command->options.machine.target->name, "ethos-u55-64");
+  EXPECT_EQ(command->options.vectorTable, 0x70000000u);
+
+  std::ofstream(folder_ / "bad.txt") << "\nethosu.num_macs\n";
+  const auto bad = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-f", (folder_ / "bad.txt").string(), image()});
+  ASSERT_FALSE(bad.ok());
+  EXPECT_THAT(bad.error().str(), HasSubstr("bad.txt"));
+  EXPECT_THAT(bad.error().str(), HasSubstr("line 2"));
+}
+
+TEST_F(FvpCommandTest, HelpAndVersionNeedNoImage) {
+  const auto help = parse("FVP_Corstone_SSE-320", {"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_EQ(help->asks, FvpCommand::Asks::Help);
+  EXPECT_THAT(fvpHelp("FVP_Corstone_SSE-320"), HasSubstr("uart0.shutdown_on_eot"));
+  const auto version = parse("FVP_Corstone_SSE-320", {"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_EQ(version->asks, FvpCommand::Asks::Version);
+}
+
 TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
   const auto command = parse("FVP_Corstone_SSE-300_Ethos-U65", {"-C", "some.thing=1", "--weird", image()});
   ASSERT_TRUE(command.ok()) << command.error().str();

@@ -158,11 +158,18 @@ TEST_F(GdbPackets, Registers) {
   EXPECT_EQ(text("P10=03000001"), "OK");  // XPSR: handlers the main one
   EXPECT_EQ(text("pd"), "00000830");
   EXPECT_EQ(text("p17"), "000000000000803f");  // d0
+  EXPECT_EQ(text("P28=0f00f000"), "OK");       // VPR
+  EXPECT_EQ(registers.vpr, 0xf0000fu);
+  registers.setStackPointer(kNonSecure, 1, 0x20001000);
+  EXPECT_EQ(text("p2a"), "00100020");  // PSP_NS
+  EXPECT_EQ(text("P29=00200020"), "OK");
+  EXPECT_EQ(registers.stackPointer(kNonSecure, 0), 0x20002000u);
+  EXPECT_EQ(text("p2b"), "00000830");  // MSP_S, the active one
   EXPECT_EQ(text("P0=01020304"), "OK");
   EXPECT_EQ(registers.r[0], 0x04030201u);
   EXPECT_EQ(text("Pd=00f00730"), "OK");
   EXPECT_EQ(registers.stackPointer(registers.world, 0), 0x3007f000u);
-  for (const char* bad : {"p28", "p", "pzz", "P28=00000000", "P0=00", "P0", "P0=0102030g", "p100000000"})
+  for (const char* bad : {"p2d", "p", "pzz", "P2d=00000000", "P0=00", "P0", "P0=0102030g", "p100000000"})
     EXPECT_EQ(text(bad), "E01") << bad;
 }
 
@@ -170,7 +177,7 @@ TEST_F(GdbPackets, AllRegistersAtOnce) {
   target.registers().r[7] = 7;
   target.registers().fpscr = 0x01000000;
   const std::string all = text("g");
-  EXPECT_EQ(all.size(), 2 * (23 * 4 + 16 * 8 + 4u));
+  EXPECT_EQ(all.size(), 2 * (23 * 4 + 16 * 8 + 6 * 4u));
   target.registers() = {};
   EXPECT_EQ(text("G" + all), "OK");
   EXPECT_EQ(target.registers().r[7], 7u);

@@ -1,8 +1,7 @@
-# cmake -DSOURCE=repository -DGENERATED=folder of kernels/list.def -DWORK=folder -P run.cmake
-# Builds kernels.cpp with the runtime for Cortex-M33 (no Helium) and for Cortex-M55, runs both on the emulated M55 of MPS3 AN547
+# cmake -DSOURCE=repository -DGENERATED=folder of kernels/list.def -DWORK=folder -DFVP=carina-fvp -P run.cmake
+# Builds kernels.cpp with the runtime for Cortex-M33 (no Helium) and for Cortex-M55, runs both on the virtual platform's Cortex-M55
 # and compares what they print.
 find_program(CXX arm-none-eabi-g++ REQUIRED)
-find_program(QEMU qemu-system-arm REQUIRED)
 set(here "${SOURCE}/tests/firmware/helium")
 file(MAKE_DIRECTORY "${WORK}")
 file(GLOB kernels "${SOURCE}/runtime/kernels/int8*.cpp" "${SOURCE}/runtime/kernels/*quantize.cpp")
@@ -15,14 +14,13 @@ function(build_and_run name)
     COMMAND "${CXX}" ${ARGN} -mthumb -mfloat-abi=hard -std=c++17 -Os -ffunction-sections -fdata-sections -fno-exceptions -fno-rtti
       -fno-math-errno -ffp-contract=off -fno-threadsafe-statics -Wall -Wextra -Werror "-I${SOURCE}/runtime/include"
       "-I${SOURCE}/runtime" "-I${GENERATED}" "${here}/kernels.cpp" ${kernels} "${SOURCE}/runtime/src/kernel.cpp" -nostartfiles --specs=nano.specs
-      -Wl,--gc-sections "-Wl,-T,${here}/an547.ld" -o "${WORK}/${name}.elf"
+      -Wl,--gc-sections "-Wl,-T,${here}/corstone-300.ld" -o "${WORK}/${name}.elf"
     RESULT_VARIABLE failed ERROR_VARIABLE errors)
   if(failed)
     message(FATAL_ERROR "${name} does not build:\n${errors}")
   endif()
   execute_process(
-    COMMAND "${QEMU}" -M mps3-an547 -nographic -monitor none -serial none -semihosting-config enable=on,target=native
-      -kernel "${WORK}/${name}.elf"
+    COMMAND "${FVP}" -C cpu0.semihosting-enable=1 "${WORK}/${name}.elf"
     TIMEOUT 120 RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE printed)
   if(failed)
     message(FATAL_ERROR "${name} ends with ${failed}:\n${output}${printed}")

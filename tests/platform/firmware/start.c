@@ -32,6 +32,8 @@ WEAK(uart_combined_irq)
 #endif
 
 void Reset_Handler(void) {
+  REG(0xe000ed88) = 0xf << 20;  // CPACR: the floating-point unit is off after reset
+  __asm volatile("dsb\n\tisb" ::: "memory");
   uint32_t* from = data_load;
   for (uint32_t* to = data_start; to < data_end; ++to) *to = *from++;
   for (uint32_t* to = bss_start; to < bss_end; ++to) *to = 0;
