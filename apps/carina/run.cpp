@@ -31,6 +31,7 @@ Result<int> executeFirmware(Flags& flags) {
   for (const auto& [given, option] : {std::pair(!flags.run.tensorData.empty(), "--tensor-data"),
                                       {!flags.run.configFile.empty(), "--config"},
                                       {!flags.run.method.empty(), "--method"},
+                                      {flags.run.resetState != pipeline::ResetState::Never, "--reset-state"},
                                       {!flags.etdump.empty(), "--etdump"}}) {
     if (given)
       return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
@@ -106,6 +107,10 @@ void addRun(CLI::App& app, Run& run) {
                       "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
   command->add_option("--method", flags->run.method,
                       "Method of the program; default: the first, or every one with test cases of a .bpte");
+  addChoice<pipeline::ResetState, pipeline::ResetState>(
+      *command, "--reset-state", flags->run.resetState,
+      {{"each", pipeline::ResetState::Each}, {"never", pipeline::ResetState::Never}},
+      "What a program keeps from call to call starts anew before each sample, or never (default)");
   command
       ->add_option("--target", flags->run.target,
                    "NPU to run on; default: the one the program was compiled for")

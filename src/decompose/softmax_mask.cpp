@@ -98,6 +98,31 @@ Addend inputAddend(ir::Builder& b, ir::Value* mask) {
   return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped).output()};
 }
 
+/// What the lookup of `value`, in a table that is a constant, finds in another table; null for other values.
+ir::Value* lookedUp(ir::Builder& b, const ir::Value* value, ir::Value* table) {
+  if (const auto index = ir::producerAs<aten::IndexTensor>(value))
+    return aten::IndexTensor::create(b, table, {index.indices().begin(), index.indices().end()}).output();
+  if (const auto select = ir::producerAs<aten::IndexSelect>(value))
+    return aten::IndexSelect::create(b, table, select.index(), select.dim()).output();
+  return nullptr;
+}
+
+/// Rows of a table of masks, at positions that are known when the network runs: its own table says where it
+/// hides.
+std::optional<Addend> lookupAddend(ir::Builder& b, const ir::Value* value) {
+  const ir::Value* table = value->producer() && !value->producer()->operands().empty()
+                               ? value->producer()->operands()[0]
+                               : nullptr;
+  if (!table || !isRealConstant(table) ||
+      (!ir::producerAs<aten::IndexTensor>(value) && !ir::producerAs<aten::IndexSelect>(value)))
+    return std::nullopt;
+  const auto inner = constantAddend(b, table);
+  if (!inner) return std::nullopt;
+  ir::Value* hides = lookedUp(b, value, b.constant(convert(inner->hidden->constant(), DType::Float32)));
+  return Addend{aten::GtTensor::create(b, hides, number(b, 0.5, 0)).output(),
+                inner->rest ? lookedUp(b, value, inner->rest) : nullptr};
+}
+
 std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
   if (value->dtype() != DType::Float32) return std::nullopt;
   if (value->isInput()) return inputAddend(b, value);
@@ -108,6 +133,7 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
     return Addend{reshaped(b, expanded(b, inner->hidden, from->shape()), value->shape()),
                   reshaped(b, expanded(b, inner->rest, from->shape()), value->shape())};
   }
+  if (const auto found = lookupAddend(b, value)) return found;
   if (ir::Value* from = expandedFrom(value)) return addendOf(b, from);  // the sum broadcasts by itself
   if (const auto where = ir::producerAs<aten::WhereSelf>(value)) {
     const bool first = hidesAll(where.self());

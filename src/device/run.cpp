@@ -45,7 +45,10 @@ struct Runner::State {
   std::vector<rt::Backend*> backends;
   rt::Environment environment;
   AlignedBuffer methodMemory, temporary;
-  std::vector<AlignedBuffer> pools, inputMemory, outputMemory;
+  std::vector<AlignedBuffer> pools;
+  std::vector<std::pair<uint32_t, AlignedBuffer>> inputMemory,
+      outputMemory;  // of those without planned memory
+  std::vector<rt::MutableBytes> poolSpans;
   rt::Method method;
   std::vector<Io> inputs, outputs;
   std::vector<uint32_t> tensorInputs;  // which inputs of the method `inputs` are
@@ -53,9 +56,13 @@ struct Runner::State {
 
   Status openNpu(const pte::EthosUSettings& settings);
   Status load();
+  /// The method in memory that is there, its state as at the start.
+  Status loadMethod();
   /// Counts memory that the program asks for.
   Status take(size_t bytes);
   Status describeIo();
+  /// Inputs and outputs without planned memory get theirs.
+  Status bindMemory();
   Error explain(const rt::Status& status) const;
 };
 
@@ -89,20 +96,24 @@ Status Runner::State::load() {
   CARINA_RETURN_IF_ERROR(take(needs.temporaryBytes));
   methodMemory = AlignedBuffer(needs.methodBytes);
   temporary = AlignedBuffer(needs.temporaryBytes);
-  std::vector<rt::MutableBytes> spans;
   for (uint32_t i = 0; i < needs.poolCount; ++i) {
     size_t bytes = 0;
     if (const rt::Status status = rt::Method::poolBytes(program, methodIndex, i, &bytes); !status.ok())
       return asError(status);
     CARINA_RETURN_IF_ERROR(take(bytes));
     pools.emplace_back(bytes);
-    spans.push_back(pools.back().span());
+    poolSpans.push_back(pools.back().span());
   }
-  const rt::Memory memory{methodMemory.span(), rt::Span<rt::MutableBytes>(spans.data(), spans.size()),
+  CARINA_RETURN_IF_ERROR(loadMethod());
+  return describeIo();
+}
+
+Status Runner::State::loadMethod() {
+  const rt::Memory memory{methodMemory.span(), rt::Span<rt::MutableBytes>(poolSpans.data(), poolSpans.size()),
                           temporary.span()};
   if (const rt::Status status = method.load(program, methodIndex, environment, memory); !status.ok())
     return explain(status);
-  return describeIo();
+  return {};
 }
 
 Status Runner::State::take(size_t bytes) {
@@ -126,9 +137,7 @@ Status Runner::State::describeIo() {
     tensorInputs.push_back(i);
     if (value.tensor.planned) continue;
     CARINA_RETURN_IF_ERROR(take(value.tensor.bytes));
-    inputMemory.emplace_back(value.tensor.bytes);
-    if (const rt::Status status = method.setInput(i, inputMemory.back().span()); !status.ok())
-      return asError(status);
+    inputMemory.emplace_back(i, AlignedBuffer(value.tensor.bytes));
   }
   for (uint32_t i = 0; i < method.outputCount(); ++i) {
     const rt::Value& value = method.output(i);
@@ -144,8 +153,17 @@ Status Runner::State::describeIo() {
     outputs.push_back(std::move(io));
     if (value.tensor.data != nullptr || value.tensor.bytes == 0) continue;
     CARINA_RETURN_IF_ERROR(take(value.tensor.bytes));
-    outputMemory.emplace_back(value.tensor.bytes);
-    if (const rt::Status status = method.bindOutput(i, outputMemory.back().span()); !status.ok())
+    outputMemory.emplace_back(i, AlignedBuffer(value.tensor.bytes));
+  }
+  return bindMemory();
+}
+
+Status Runner::State::bindMemory() {
+  for (auto& [index, memory] : inputMemory) {
+    if (const rt::Status status = method.setInput(index, memory.span()); !status.ok()) return asError(status);
+  }
+  for (auto& [index, memory] : outputMemory) {
+    if (const rt::Status status = method.bindOutput(index, memory.span()); !status.ok())
       return asError(status);
   }
   return {};
@@ -186,6 +204,23 @@ const std::vector<Runner::Io>& Runner::inputs() const {
 }
 const std::vector<Runner::Io>& Runner::outputs() const {
   return state_->outputs;
+}
+
+Status Runner::reset() {
+  State& state = *state_;
+  for (rt::MutableBytes pool : state.poolSpans) std::fill_n(pool.data, pool.size, uint8_t{0});
+  CARINA_RETURN_IF_ERROR(state.loadMethod());
+  return state.bindMemory();
+}
+
+Result<Tensor> Runner::contents(int32_t id) {
+  const auto values = state_->method.values();
+  if (id < 0 || static_cast<size_t>(id) >= values.size ||
+      values[static_cast<size_t>(id)].kind != rt::ValueKind::Tensor ||
+      values[static_cast<size_t>(id)].tensor.data == nullptr) {
+    return fail("value {} of the method is no tensor with memory", id);
+  }
+  return copyOut(values[static_cast<size_t>(id)].tensor);
 }
 
 Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {

@@ -76,6 +76,11 @@ class Runner {
   const std::vector<Io>& inputs() const;
   const std::vector<Io>& outputs() const;
 
+  /// Takes the state that runs left in the program's memory back to what it was before the first.
+  Status reset();
+  /// What value `id` of the method holds: a tensor with memory.
+  Result<Tensor> contents(int32_t id);
+
   /// One inference. Inputs in program order; type and shape must be equal (a mismatch says what is expected).
   Result<RunOutcome> run(std::span<const Tensor> inputs);
 

@@ -14,15 +14,19 @@ namespace carina::pipeline {
 /// The delegate blob of a compiled part. Fails beyond 16 MiB of commands or 4 GiB of arena.
 Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled);
 
-struct Assembled {
-  pte::Program program;
-  ProgramGraph computed;
+/// What one method of a program is made of. `compiled[i]` belongs to partitioned.delegates[i].
+struct MethodParts {
+  const partition::Partitioned& partitioned;
+  std::span<const compiler::CompiledProgram> compiled;
+  bool integerIo = false;
+  const ir::State& state;
 };
 
-/// A program of one method "forward": quantize and dequantize become kernels, program.delegate_call a
-/// delegate. `compiled[i]` belongs to partitioned.delegates[i]. Fails, with every place, on nodes that have
-/// no kernel in the runtime.
-Result<Assembled> assembleProgram(const partition::Partitioned& partitioned,
-                                  std::span<const compiler::CompiledProgram> compiled, bool integerIo);
+/// Appends a method to a program: quantize and dequantize become kernels, program.delegate_call a delegate.
+/// State lies in `pool`; what is written to it is written when everything else is done, or by the delegate
+/// that alone reads and makes it. Fails, with every place, on nodes that have no kernel in the runtime, and
+/// on state that differs from that of the methods before.
+Result<ProgramGraph> assembleMethod(const MethodParts& parts, const std::string& method,
+                                    pte::Program& program, pte::StatePool& pool);
 
 }  // namespace carina::pipeline

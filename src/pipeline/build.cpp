@@ -109,6 +109,10 @@ Status compileDelegates(Build& build) {
 Result<std::string> tfliteModel(const Build& build) {
   const ir::Graph& graph = build.graph();
   const bool whole = graph.numNodes() == 1 && graph.firstNode()->is(partition::delegateCallDef());
+  if (!build.state.empty()) {
+    return fail("the network keeps state ('{}'), for which a .tflite has no place", build.state[0].name)
+        .withRemedy("write a .pte");
+  }
   if (!whole) {
     return fail(Code::NeedsWholeNpu,
                 "some of the network is left to the CPU, a .tflite holds the NPU's part alone")
@@ -227,8 +231,10 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (front.isTosa) {
     build.partitioned = wrapTosa(std::move(front.quantized), front.floatInputs, front.floatOutputs);
   } else {
-    if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
+    if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
+        !status.ok())
       return std::move(status).error().inFile(file);
+    exposeIntegerState(front.quantized, front.state.size());
     if (options.keepSources) build.simulation = front.quantized.clone();
     Stopwatch watch(build.times, "lower");
     CARINA_TRY(build.partitioned,
@@ -244,10 +250,14 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
 
   {
     Stopwatch watch(build.times, "assemble");
-    auto assembled = assembleProgram(build.partitioned, build.compiled, front.inputs != ProgramIo::Float);
-    if (!assembled) return std::move(assembled).error().inFile(file);
-    build.program = std::move(assembled->program);
-    build.computed = std::move(assembled->computed);
+    build.state = std::move(front.state);
+    build.integerIo = front.inputs != ProgramIo::Float;
+    pte::StatePool pool(build.program);
+    auto computed = assembleMethod({build.partitioned, build.compiled, build.integerIo, build.state},
+                                   "forward", build.program, pool);
+    if (!computed) return std::move(computed).error().inFile(file);
+    pool.finish();
+    build.computed = std::move(*computed);
   }
   return build;
 }

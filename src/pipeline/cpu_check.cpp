@@ -55,8 +55,6 @@ Result<Tensor> CpuCheck::actual(const ir::Value& value, const std::map<pte::Valu
 Status CpuCheck::add(std::span<const Tensor> inputs, const device::RunOutcome& outcome) {
   std::map<pte::ValueId, Tensor> stored;
   const ir::Graph& graph = program_->graph;
-  for (size_t i = 0; i < graph.inputs().size(); ++i)
-    stored[program_->storage.at(graph.inputs()[i])] = inputs[i];
   for (const auto& [id, tensor] : outcome.stats.kernelResults) stored[id] = tensor;
   size_t next = 0;
   for (const ir::Node* node : graph.nodes()) {
@@ -67,6 +65,9 @@ Status CpuCheck::add(std::span<const Tensor> inputs, const device::RunOutcome& o
     for (size_t i = 0; i < node->results().size() && i < run.outputs.size(); ++i)
       stored[program_->storage.at(node->result(i))] = run.outputs[i];
   }
+  // Last: state is what it was before the call, whatever has been written over it.
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    stored[program_->storage.at(graph.inputs()[i])] = inputs[i];
   std::vector<Tensor> operands;
   for (const ir::Value* operand : operands_) {
     CARINA_TRY(Tensor tensor, actual(*operand, stored));

@@ -92,7 +92,7 @@ Status takeWhole(Front front, EthosNBuild& build) {
     takeGraph(std::move(front.quantized), build);
     return {};
   }
-  CARINA_RETURN_IF_ERROR(exposeIntegers(front.quantized, ProgramIo::Int8, ProgramIo::Int8));
+  CARINA_RETURN_IF_ERROR(exposeIntegers(front.quantized, ProgramIo::Int8, ProgramIo::Int8, 0));
   takePorts(front.quantized, build);
   Stopwatch watch(build.times, "lower");
   CARINA_TRY(partition::Partitioned partitioned, partition::partition(std::move(front.quantized), {}));
@@ -124,6 +124,13 @@ Result<EthosNBuild> makeBuild(const Options& options) {
   CARINA_TRY(build.target, ethosn::makeTarget(**variant));
   CARINA_RETURN_IF_ERROR(checkOptions(options));
   CARINA_TRY(Front front, runFront(options, build.times));
+  if (!front.state.empty()) {
+    return fail("keeps state from call to call, for which a compiled network of an Ethos-N has no place")
+        .inFile(options.model.string())
+        .at("'" + front.state[0].name + "'")
+        .withRemedy(
+            "make it an input of forward() and return its new value, so that the caller keeps the state");
+  }
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
   if (auto status = takeWhole(std::move(front), build); !status.ok())

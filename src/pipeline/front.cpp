@@ -91,7 +91,8 @@ std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
   return nodes;
 }
 
-Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph) {
+Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph,
+                                                  const ir::State& state) {
   if (options.calibration.empty() && options.madeUpSamples) return madeUpSamples(graph);
   if (options.calibration.empty()) {
     return fail(Code::BadCalibration, "the network is to be quantized, but there is no calibration data")
@@ -103,7 +104,7 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
   }
   CARINA_TRY(NamedTensors arrays, readArrays(options.calibration));
   if (arrays.size() == 1 && arrays[0].first.empty()) arrays[0].first = "calib0";  // a bare .npy
-  auto samples = quantize::samplesFromArrays(graph, arrays);
+  auto samples = quantize::samplesFromArrays(graph, arrays, ir::callerInputs(graph, state));
   if (!samples) return std::move(samples).error().inFile(options.calibration.string());
   return samples;
 }
@@ -174,6 +175,29 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   return front;
 }
 
+/// The state of an exported program, as far as the graph has it at its ends.
+ir::State stateOf(pt2::ExportedProgram& program) {
+  ir::State state;
+  for (pt2::ExposedBuffer& buffer : program.exposedBuffers) {
+    const auto at = [&](const auto& all) {
+      return all.size() - program.exposedBuffers.size() + state.size();
+    };
+    CARINA_CHECK(
+        buffer.graphInput == at(program.graph.inputs()) && buffer.graphOutput == at(program.graph.outputs()),
+        "exposed buffers stand behind the program's own inputs and outputs");
+    state.push_back({buffer.name, std::move(buffer.initial)});
+  }
+  return state;
+}
+
+/// The initial contents in the types of the graph's inputs, which may have changed since.
+std::vector<Tensor> initialState(const ir::Graph& graph, const ir::State& state) {
+  std::vector<Tensor> initial;
+  for (size_t i = 0; i < state.size(); ++i)
+    initial.push_back(convert(state[i].initial, graph.inputs()[ir::callerInputs(graph, state) + i]->dtype()));
+  return initial;
+}
+
 /// What the program leaves out of the network's results, for those who count its outputs.
 void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
                    std::vector<Diagnostic>& warnings) {
@@ -193,19 +217,21 @@ Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
   ModuleClasses classes;
   std::vector<Diagnostic> warnings;
   std::vector<Tensor> examples;
+  ir::State state;
   {
     Stopwatch watch(times, "read");
-    pt2::ReadOptions reading{.model = options.program};
+    pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
     reading.examples = !options.calibration.empty();
     CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
     examples = std::move(program.examples);
+    state = stateOf(program);
     graph = std::move(program.graph);
     classes = std::move(program.moduleClasses);
     warnings = std::move(program.warnings);
     warnOfNumbers(program, options, warnings);
   }
   dump(options, "read", graph);
-  auto front = frontOf(options, std::move(graph), times, std::move(classes), examples);
+  auto front = frontOf(options, std::move(graph), times, std::move(classes), examples, std::move(state));
   if (front) front->warnings.insert(front->warnings.begin(), warnings.begin(), warnings.end());
   return front;
 }
@@ -237,7 +263,7 @@ void warnOfIdleQuantizer(const Options& options, bool carried, bool read, std::v
 /// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
 /// warning. `read`: whether calibration samples were of use.
 Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Settings& settings,
-                                  std::vector<Diagnostic>& warnings, bool& read) {
+                                  const ir::State& state, std::vector<Diagnostic>& warnings, bool& read) {
   CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
   std::unordered_set<const ir::Node*> closed;
   for (const partition::Unit& unit : partition::findUnits(graph).units) {
@@ -248,7 +274,10 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   std::vector<partition::Unit> units = partition::unloweredUnits(graph);
   std::vector<quantize::Sample> samples;
   if (!units.empty() && !options.calibration.empty()) {
-    CARINA_TRY(samples, readSamples(options, graph));
+    CARINA_TRY(samples, readSamples(options, graph, state));
+    if (!state.empty()) {
+      CARINA_TRY(samples, quantize::withState(graph, initialState(graph, state), samples));
+    }
     read = true;
   }
   while (!units.empty()) {
@@ -287,7 +316,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
 }
 
 Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                        ModuleClasses classes, std::span<const Tensor> examples) {
+                        ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
@@ -295,6 +324,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   verifyPass(graph, "remove-empty-tensors");
   CARINA_RETURN_IF_ERROR(checkMemory(graph));
   Front front;
+  front.state = std::move(state);
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
     front.warnings.push_back(computedInFloat32(options, types));
   verifyPass(graph, "to-single-precision");
@@ -304,6 +334,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   front.outputs = quantizer.outputs;
   quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
   quantizer.options.moduleClasses = std::move(classes);
+  quantizer.options.states = front.state.size();
   const bool quantizes =
       quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
   if (!quantizes && !options.quantizeConfig.empty()) {
@@ -336,7 +367,8 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   if (carried && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
-    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.warnings, read));
+    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.state,
+                                      front.warnings, read));
     ir::checkVerified(graph, "quantizedInside");
     dump(options, "quantize", graph);
   }
@@ -345,9 +377,14 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     front.quantized = std::move(graph);
     return front;
   }
-  CARINA_TRY(auto samples, readSamples(options, graph));
+  CARINA_TRY(auto samples, readSamples(options, graph, front.state));
   warnOfSamples(options, graph, samples, examples, front.warnings);
   Stopwatch watch(times, "quantize");
+  if (!front.state.empty() && !options.calibration.empty()) {
+    auto calls = quantize::withState(graph, initialState(graph, front.state), samples);
+    if (!calls) return std::move(calls).error().inFile(options.model.string());
+    samples = std::move(*calls);
+  }
   auto quantized = quantize::quantize(std::move(graph), quantizer.options, samples, options.progress);
   if (!quantized) {
     return std::move(quantized)
@@ -375,9 +412,10 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
 }  // namespace
 
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes, std::span<const Tensor> examples) {
-  auto front = ir::rejectInvalidNodes(
-      "", [&] { return makeFront(options, std::move(graph), times, std::move(classes), examples); });
+                      ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
+  auto front = ir::rejectInvalidNodes("", [&] {
+    return makeFront(options, std::move(graph), times, std::move(classes), examples, std::move(state));
+  });
   if (!front) return std::move(front).error().inFile(options.model.string());
   return front;
 }

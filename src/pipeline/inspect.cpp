@@ -53,7 +53,8 @@ Result<std::string> bundleText(ByteSpan bytes) {
 }
 
 Result<std::string> exportedText(const std::filesystem::path& file, const std::string& model) {
-  CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(file, {.model = model}));
+  CARINA_TRY(const pt2::ExportedProgram program,
+             pt2::readExportedProgram(file, {.model = model, .state = pt2::StatePolicy::Expose}));
   std::string text = fmt::format("// {}; model '{}'", pt2::containerText(program.container), program.model);
   if (!program.torchVersion.empty()) text += ", torch " + program.torchVersion;
   text += fmt::format(", schema {}.{}\n", program.schemaMajor, program.schemaMinor);

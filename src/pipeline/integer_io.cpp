@@ -2,6 +2,7 @@
 #include "pipeline/integer_io.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "aten/ops.hpp"
 
@@ -40,6 +41,24 @@ Status checkType(const std::string& what, DType found, ProgramIo asked) {
       .withRemedy(fmt::format("use --io {} or --io float", dtypeName(found)));
 }
 
+/// The input becomes what the quantize nodes that read it make of it.
+void useCodes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
+  input->type.dtype = quantizer.dtype;
+  input->quantization = ir::Quantization{{quantizer.scale}, {quantizer.zeroPoint}, -1};
+  const std::vector<ir::Use> uses = input->uses();
+  for (const ir::Use& use : uses) {
+    graph.replaceAllUses(use.node->result(), input);
+    graph.erase(use.node);
+  }
+}
+
+/// What the node dequantizes.
+ir::Value* codesOf(const aten::DequantizePerTensor& dequantize) {
+  ir::Value* integer = dequantize.input();
+  integer->quantization = ir::Quantization{{dequantize.scale()}, {dequantize.zeroPoint()}, -1};
+  return integer;
+}
+
 Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
   if (input->isGraphOutput())
     return fail(Code::UnusableQuantization, "program input '{}' is also an output", input->name)
@@ -51,13 +70,7 @@ Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
         .withRemedy("use --io float");
   }
   CARINA_RETURN_IF_ERROR(checkType(fmt::format("program input '{}'", input->name), quantizer->dtype, asked));
-  input->type.dtype = quantizer->dtype;
-  input->quantization = ir::Quantization{{quantizer->scale}, {quantizer->zeroPoint}, -1};
-  const std::vector<ir::Use> uses = input->uses();
-  for (const ir::Use& use : uses) {
-    graph.replaceAllUses(use.node->result(), input);
-    graph.erase(use.node);
-  }
+  useCodes(graph, input, *quantizer);
   return {};
 }
 
@@ -69,30 +82,59 @@ Status exposeOutput(ir::Graph& graph, size_t index, ProgramIo asked) {
                 index, output->name)
         .withRemedy("use --io float");
   }
-  ir::Value* integer = dequantize.input();
-  CARINA_RETURN_IF_ERROR(checkType(fmt::format("program output {}", index), integer->dtype(), asked));
-  integer->quantization = ir::Quantization{{dequantize.scale()}, {dequantize.zeroPoint()}, -1};
-  graph.setOutput(index, integer);
+  CARINA_RETURN_IF_ERROR(
+      checkType(fmt::format("program output {}", index), dequantize.input()->dtype(), asked));
+  graph.setOutput(index, codesOf(dequantize));
   return {};
 }
 
 }  // namespace
 
-Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs) {
+Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs, size_t states) {
   if (inputs != ProgramIo::Float) {
-    for (ir::Value* input : graph.inputs()) {
+    for (size_t i = 0; i + states < graph.inputs().size(); ++i) {
+      ir::Value* input = graph.inputs()[i];
       if (isFloat(input->dtype()) && !input->unused())
         CARINA_RETURN_IF_ERROR(exposeInput(graph, input, inputs));
     }
   }
   if (outputs != ProgramIo::Float) {
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    for (size_t i = 0; i + states < graph.outputs().size(); ++i) {
       ir::Value* output = graph.outputs()[i];
       if (isFloat(output->dtype())) CARINA_RETURN_IF_ERROR(exposeOutput(graph, i, outputs));
     }
   }
   graph.eraseDeadNodes();
   return {};
+}
+
+void exposeIntegerState(ir::Graph& graph, size_t states) {
+  const size_t inputs = graph.inputs().size() - states, outputs = graph.outputs().size() - states;
+  for (size_t i = 0; i < states; ++i) {
+    ir::Value* input = graph.inputs()[inputs + i];
+    const auto quantizer =
+        isFloat(input->dtype()) && !input->isGraphOutput() ? commonQuantizer(*input) : std::nullopt;
+    const auto after = ir::producerAs<aten::DequantizePerTensor>(graph.outputs()[outputs + i]);
+    if (!quantizer || !after || *quantizer != Quantizer{after.scale(), after.zeroPoint(), after.dtype()})
+      continue;
+    useCodes(graph, input, *quantizer);
+    graph.setOutput(outputs + i, codesOf(after));
+  }
+  graph.eraseDeadNodes();
+}
+
+Tensor asInput(const Tensor& tensor, const ir::Value& input) {
+  if (!isFloat(tensor.dtype()) || isFloat(input.dtype()) || !input.quantization) return tensor;
+  const auto inverse = static_cast<float>(1.0 / input.quantization->scales.front());
+  const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
+  Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
+  const auto low = static_cast<float>(integerMin(input.dtype())),
+             high = static_cast<float>(integerMax(input.dtype()));
+  for (int64_t k = 0; k < integers.numElements(); ++k) {
+    const float q = std::nearbyint(static_cast<float>(tensor.realAt(k)) * inverse) + zero;
+    integers.setIntegerAt(k, static_cast<int64_t>(std::clamp(q, low, high)));
+  }
+  return integers;
 }
 
 }  // namespace carina::pipeline

@@ -6,10 +6,18 @@
 
 namespace carina::pipeline {
 
-/// Removes the quantize nodes on float graph inputs, and the dequantize nodes in front of float graph
-/// outputs, of the sides that are not to be Float: the integer tensors become inputs and outputs, with their
-/// scale and zero point as the value's quantization. Fails where an input is also used in float, an output is
-/// not the result of a dequantize, or the network is quantized to another type there.
-Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs);
+/// Of the caller's inputs and outputs (`states` others stand behind them): removes the quantize nodes on
+/// float graph inputs, and the dequantize nodes in front of float graph outputs, of the sides that are not to
+/// be Float: the integer tensors become inputs and outputs, with their scale and zero point as the value's
+/// quantization. Fails where an input is also used in float, an output is not the result of a dequantize, or
+/// the network is quantized to another type there.
+Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs, size_t states);
+
+/// The same for state, where what is read and what is written have the same codes: it is kept as integers.
+/// Other state stays as it is.
+void exposeIntegerState(ir::Graph& graph, size_t states);
+
+/// A tensor as an input of a graph takes it: numbers for an input that is quantized become its codes.
+Tensor asInput(const Tensor& tensor, const ir::Value& input);
 
 }  // namespace carina::pipeline

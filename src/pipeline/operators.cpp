@@ -233,8 +233,10 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
     }
     return {};
   }
-  if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs); !status.ok())
+  if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
+      !status.ok())
     return std::move(status).error().inFile(options.model.string());
+  exposeIntegerState(front.quantized, front.state.size());
   CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, machine, front, true));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));

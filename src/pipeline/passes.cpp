@@ -104,7 +104,7 @@ Status legalize(ir::Graph& graph, const PassSettings& settings) {
 }
 
 Status integerIo(ir::Graph& graph, const PassSettings&) {
-  return exposeIntegers(graph, ProgramIo::Int8, ProgramIo::Int8);
+  return exposeIntegers(graph, ProgramIo::Int8, ProgramIo::Int8, 0);
 }
 
 Status splitWeights(ir::Graph& graph, const PassSettings&) {

@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "compiler/compiler.hpp"
 #include "ir/graph.hpp"
+#include "ir/state.hpp"
 #include "npu/targets/target.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/batch.hpp"
@@ -91,6 +92,8 @@ struct Build {
   std::optional<quantize::Accuracy> accuracy;       // of the simulation, with Options::estimateAccuracy
   partition::Partitioned partitioned;               // the q/dq graph with delegate calls
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
+  bool integerIo = false;                           // the program takes codes where the network takes numbers
+  ir::State state;  // of `source`, `simulation`, `partitioned.graph` and `computed.graph`
   pte::Program program;
   ProgramGraph computed;             // what `program` computes, node by node
   std::vector<Diagnostic> warnings;  // what a person should know, though the program is made
@@ -112,6 +115,7 @@ struct SourceNode {
 /// there is one.
 struct Front {
   std::vector<SourceNode> nodes;  // of a .pt2 or .tflite
+  ir::State state;                // of `source` and `quantized`
   std::optional<ir::Graph> source;
   ir::Graph quantized;
   std::optional<quantize::Report> quantization;
@@ -127,8 +131,10 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 /// Python classes by module path, "" for the root.
 using ModuleClasses = std::map<std::string, std::string>;
 /// The same for an aten graph as it was exported. `examples`: inputs that it was exported with, or nothing.
+/// `state`: what its last inputs and outputs are.
 Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes = {}, std::span<const Tensor> examples = {});
+                      ModuleClasses classes = {}, std::span<const Tensor> examples = {},
+                      ir::State state = {});
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);

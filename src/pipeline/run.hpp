@@ -16,6 +16,9 @@
 
 namespace carina::pipeline {
 
+/// When a program's state starts anew.
+enum class ResetState : uint8_t { Never, Each };  // before no sample but the first, before each sample
+
 struct RunOptions {
   std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa, .encn
   std::string method;                    // of a program; empty: the first, or all test cases of a bundle
@@ -24,8 +27,9 @@ struct RunOptions {
   std::filesystem::path configFile;      // describes further ones of either; may be empty
   std::filesystem::path arraysFile;      // where the arrays come from, for messages; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
-  bool profile = false;                           // keep when everything of a program began and ended
-  bool check = false;                             // look for mistakes in the command streams while they run
+  ResetState resetState = ResetState::Never;
+  bool profile = false;  // keep when everything of a program began and ended
+  bool check = false;    // look for mistakes in the command streams while they run
   double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
 };

@@ -58,6 +58,7 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
 Front cloneOf(const Front& front) {
   Front copy;
   copy.nodes = front.nodes;
+  copy.state = front.state;
   copy.quantized = front.quantized.clone();
   copy.isTosa = front.isTosa;
   copy.floatInputs = front.floatInputs;

@@ -12,6 +12,7 @@
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "device/run.hpp"
+#include "pipeline/integer_io.hpp"
 #include "pipeline/npu_probe.hpp"
 #include "pipeline/run.hpp"
 #include "tosa/interpreter.hpp"
@@ -70,22 +71,19 @@ Tensor rounded(const Tensor& tensor, const std::optional<quantize::QParams>& cod
 /// The sample as the program takes it: float samples of integer inputs are quantized by the input's
 /// parameters.
 quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample) {
-  quantize::Sample result = sample;
-  for (size_t i = 0; i < result.size(); ++i) {
-    const ir::Value& input = *graph.inputs()[i];
-    if (!isFloat(result[i].dtype()) || isFloat(input.dtype()) || !input.quantization) continue;
-    const auto inverse = static_cast<float>(1.0 / input.quantization->scales.front());
-    const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
-    Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
-    const auto low = static_cast<float>(integerMin(input.dtype())),
-               high = static_cast<float>(integerMax(input.dtype()));
-    for (int64_t k = 0; k < integers.numElements(); ++k) {
-      const float q = std::nearbyint(static_cast<float>(result[i].realAt(k)) * inverse) + zero;
-      integers.setIntegerAt(k, static_cast<int64_t>(std::clamp(q, low, high)));
-    }
-    result[i] = std::move(integers);
-  }
+  quantize::Sample result;
+  for (size_t i = 0; i < sample.size(); ++i) result.push_back(asInput(sample[i], *graph.inputs()[i]));
   return result;
+}
+
+/// The state of a network before the first call, as inputs of `graph`.
+ir::StateHolder initialState(const ir::Graph& graph, const ir::State& state) {
+  std::vector<Tensor> initial;
+  for (size_t i = 0; i < state.size(); ++i) {
+    const ir::Value& input = *graph.inputs()[ir::callerInputs(graph, state) + i];
+    initial.push_back(convert(asInput(state[i].initial, input), input.dtype()));
+  }
+  return ir::StateHolder(std::move(initial));
 }
 
 /// How far integers lie from other integers, element by element.
@@ -151,10 +149,12 @@ class Verifier {
     if (build_.source) {
       CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
       float_.emplace(std::move(executor));
+      floatState_ = initialState(*build_.source, build_.state);
     }
     if (build_.simulation) {
       CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
       simulation_.emplace(std::move(executor));
+      simulationState_ = initialState(*build_.simulation, build_.state);
     }
     CARINA_TRY(program_, pte::writeProgram(build_.program));
     device::RunOptions options;
@@ -168,7 +168,8 @@ class Verifier {
     cpu_.emplace(std::move(cpu));
     result_.wholly = build_.partitioned.wholly;
     result_.delegates = build_.compiled.size();
-    for (const ir::Value* output : build_.graph().outputs()) {
+    for (size_t i = 0; i < ir::callerOutputs(build_.graph(), build_.state); ++i) {
+      const ir::Value* output = build_.graph().outputs()[i];
       const ir::Value* source = quantizedSource(*output);
       result_.outputs.emplace_back().name = !output->name.empty() ? output->name
                                             : source              ? source->name
@@ -181,7 +182,8 @@ class Verifier {
     Values values;
     std::vector<Tensor> reference, simulated;
     if (float_) {
-      CARINA_TRY(reference, float_->run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+      const quantize::Sample inputs = floatState_.inputs(sample);
+      CARINA_TRY(reference, float_->run(inputs, [&](const ir::Value& value, const Tensor& tensor) {
         if (!value.name.empty() && isFloat(value.dtype())) values.insert_or_assign(value.name, tensor);
         // A network that comes quantized means what its codes say.
         const ir::Value* source = quantizedSource(value);
@@ -190,14 +192,18 @@ class Verifier {
     }
     const quantize::Sample integers = programSample(build_.graph(), sample);
     if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
+    if (float_) reference = floatState_.outputs(std::move(reference));
     codes_.clear();
     if (simulation_) {
-      CARINA_TRY(simulated, simulation_->run(integers, [&](const ir::Value& value, const Tensor& tensor) {
+      const quantize::Sample inputs = simulationState_.inputs(integers);
+      CARINA_TRY(simulated, simulation_->run(inputs, [&](const ir::Value& value, const Tensor& tensor) {
         if (const ir::Value* source = quantizedSource(value)) compareAccuracy(*source, tensor, values);
         const auto quantize = ir::producerAs<aten::QuantizePerTensor>(&value);
         if (quantize && !quantize.input()->name.empty()) codes_.emplace(quantize.input()->name, tensor);
       }));
+      simulated = simulationState_.outputs(std::move(simulated));
     }
+    CARINA_TRY(const quantize::Sample programState, stateOfProgram());
     CARINA_TRY(device::RunOutcome outcome, runner_->run(integers));
     for (size_t i = 0; i < outcome.outputs.size(); ++i) {
       compareOutput(i, outcome.outputs[i], reference.empty() ? nullptr : &reference[i],
@@ -210,7 +216,9 @@ class Verifier {
     for (size_t i = 0; i < build_.compiled.size(); ++i) {
       CARINA_RETURN_IF_ERROR(compareDelegate(i, outcome.stats.delegates[i]));
     }
-    CARINA_RETURN_IF_ERROR(cpu_->add(integers, outcome));
+    quantize::Sample computed = integers;
+    computed.insert(computed.end(), programState.begin(), programState.end());
+    CARINA_RETURN_IF_ERROR(cpu_->add(computed, outcome));
     ++result_.samples;
     return {};
   }
@@ -221,14 +229,25 @@ class Verifier {
   }
 
  private:
+  /// What the program's state holds now.
+  Result<quantize::Sample> stateOfProgram() {
+    const ir::Graph& graph = build_.computed.graph;
+    quantize::Sample state;
+    for (size_t i = ir::callerInputs(graph, build_.state); i < graph.inputs().size(); ++i) {
+      CARINA_TRY(Tensor tensor, runner_->contents(build_.computed.storage.at(graph.inputs()[i])));
+      state.push_back(std::move(tensor));
+    }
+    return state;
+  }
+
   /// The float network between rounded ends: what no program with these codes is likely to surpass.
   Status addEnds(const quantize::Sample& sample, const std::vector<Tensor>& reference) {
     const ir::Graph& graph = *build_.simulation;
     quantize::Sample inputs;
     for (size_t i = 0; i < sample.size(); ++i)
       inputs.push_back(rounded(sample[i], inputCodes(*graph.inputs()[i])));
-    CARINA_TRY(const std::vector<Tensor> outputs, float_->run(inputs));
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    CARINA_TRY(const std::vector<Tensor> outputs, float_->run(floatState_.inputs(inputs)));
+    for (size_t i = 0; i < result_.outputs.size(); ++i) {
       if (isFloat(outputs[i].dtype()))
         result_.outputs[i].ends.add(reference[i], rounded(outputs[i], outputCodes(*graph.outputs()[i])));
     }
@@ -282,7 +301,7 @@ class Verifier {
       const int64_t differences = countDifferences(outputs[i], run.outputs[i]);
       result_.delegateMismatches += differences;
       const ir::Value* result = build_.partitioned.delegates[index].call->result(i);
-      for (size_t k = 0; k < build_.graph().outputs().size(); ++k) {
+      for (size_t k = 0; k < result_.outputs.size(); ++k) {
         const ir::Value* output = build_.graph().outputs()[k];
         auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
         if (output == result || (dequantize && dequantize.input() == result)) {
@@ -351,6 +370,7 @@ class Verifier {
 
   const Build& build_;
   std::optional<aten::Executor> float_, simulation_;
+  ir::StateHolder floatState_, simulationState_;  // each goes its own way
   std::string program_;
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
@@ -382,12 +402,14 @@ Result<Verification> verify(const Build& build, std::span<const quantize::Sample
 
 Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays) {
   const ir::Graph& graph = build.source ? *build.source : build.graph();
+  const size_t inputs = ir::callerInputs(graph, build.state);
   const bool given = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
     return entry.first.starts_with("in") || entry.first.starts_with("calib") || entry.first.empty();
   });
-  if (given && findTensor(arrays, "calib0")) return quantize::samplesFromArrays(graph, arrays);
+  if (given && findTensor(arrays, "calib0")) return quantize::samplesFromArrays(graph, arrays, inputs);
   if (given) {
-    const std::vector<Port> ports = inputPorts(graph);
+    std::vector<Port> ports = inputPorts(graph);
+    ports.resize(inputs);
     CARINA_TRY(Batch batch, makeBatch(arrays, ports));
     return std::move(batch.samples);
   }
@@ -398,7 +420,8 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
   }
   quantize::Sample sample;
   std::mt19937_64 random(1);
-  for (const ir::Value* input : graph.inputs()) {
+  for (size_t k = 0; k < inputs; ++k) {
+    const ir::Value* input = graph.inputs()[k];
     if (isFloat(input->dtype())) {
       return fail(Code::InputMismatch, "program input '{}' is float: which values it takes is not known",
                   input->name)

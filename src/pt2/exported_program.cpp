@@ -40,7 +40,8 @@ Result<ProgramDocument> readDocument(const Archive& archive, const std::string& 
 }
 
 /// The inputs that torch.export was called with, as far as the archive has them in a form that fits.
-std::vector<Tensor> readExamples(const Archive& archive, const std::string& model, const ir::Graph& graph) {
+std::vector<Tensor> readExamples(const Archive& archive, const std::string& model, const ir::Graph& graph,
+                                 size_t count) {
   const ZipArchive::Member* member = archive.container() == Container::FlatZip
                                          ? archive.find("serialized_example_inputs.pt")
                                          : archive.find(fmt::format("data/sample_inputs/{}.pt", model));
@@ -48,7 +49,7 @@ std::vector<Tensor> readExamples(const Archive& archive, const std::string& mode
   auto contents = archive.read(*member);
   if (!contents.ok()) return {};
   const auto stored = readPickledArguments(contents->bytes, contents->owner, archive.inflation());
-  if (!stored.ok() || stored->size() != graph.inputs().size()) return {};
+  if (!stored.ok() || stored->size() != count) return {};
   Budget copies = Budget::ofFile(archive.fileBytes(), 1 << 20, 1);
   std::vector<Tensor> examples;
   for (size_t i = 0; i < stored->size(); ++i) {
@@ -102,7 +103,9 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   CARINA_RETURN_IF_ERROR(ir::verify(built.graph));
   findState(built);
   program.graph = std::move(built.graph);
-  if (options.examples) program.examples = readExamples(archive, program.model, program.graph);
+  if (options.examples)
+    program.examples = readExamples(archive, program.model, program.graph,
+                                    program.graph.inputs().size() - program.exposedBuffers.size());
   program.inputs = std::move(built.inputs);
   program.outputs = std::move(built.outputs);
   program.state = std::move(built.state);

@@ -79,7 +79,7 @@ struct ExportedProgram {
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
   std::vector<ExposedBuffer> exposedBuffers;
-  /// With ReadOptions::examples: what the program was exported with, a tensor per graph input. Empty when the
+  /// With ReadOptions::examples: what the program was exported with, a tensor per argument. Empty when the
   /// archive keeps none, or none that can be read and fits: nothing but messages depends on them.
   std::vector<Tensor> examples;
   /// Python classes by module path ("" for the root): {"stem.0", "torch.nn.modules.conv.Conv2d"}.

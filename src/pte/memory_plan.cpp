@@ -167,9 +167,19 @@ class Planner {
     for (int32_t output : method_.outputs) {
       if (!options_.planOutputs) unplanned.insert(output);
     }
+    std::map<int32_t, Allocation> elsewhere;  // by group
+    for (size_t i = 0; i < method_.values.size(); ++i) {
+      const auto* tensor = std::get_if<Tensor>(&method_.values[i]);
+      if (tensor && tensor->allocation && tensor->allocation->memoryId != options_.memoryId)
+        elsewhere.emplace(groups_.find(static_cast<int32_t>(i)), *tensor->allocation);
+    }
     std::map<int32_t, Lifetime> blocks;  // by group
     for (const auto& [value, span] : spans_) {
-      const Tensor& tensor = std::get<Tensor>(method_.values[static_cast<size_t>(value)]);
+      Tensor& tensor = std::get<Tensor>(method_.values[static_cast<size_t>(value)]);
+      if (const auto other = elsewhere.find(groups_.find(value)); other != elsewhere.end()) {
+        tensor.allocation = other->second;
+        continue;
+      }
       if (unplanned.contains(value) || (tensor.dataIndex != 0 && !tensor.allocation) ||
           (tensor.extra && tensor.extra->external))
         continue;

@@ -36,9 +36,9 @@ struct MemoryPlanOptions {
 };
 
 /// Gives every activation, input and output of `method` an allocation and sets the pool's size. `aliases`
-/// maps a view to the value whose bytes it shows. Constants are left alone. Moves and jumps are respected:
-/// the source of a move lives as long as its target, and what is live at one point of a backward jump's loop
-/// is live throughout.
+/// maps a view to the value whose bytes it shows. Constants and what lies in another pool are left alone.
+/// Moves and jumps are respected: the source of a move lives as long as its target, and what is live at one
+/// point of a backward jump's loop is live throughout.
 Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
                         const MemoryPlanOptions& options);
 

@@ -8,6 +8,46 @@
 
 namespace carina::pte {
 
+Result<Tensor> StatePool::variable(const std::string& name, ScalarType type, std::vector<int32_t> sizes,
+                                   ByteSpan initial) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.dimOrder.resize(sizes.size());
+  std::iota(tensor.dimOrder.begin(), tensor.dimOrder.end(), uint8_t{0});
+  tensor.sizes = std::move(sizes);
+  CARINA_CHECK(tensorBytes(tensor) == static_cast<int64_t>(initial.size()),
+               "initial contents differ from the tensor's size");
+  if (program_.mutableData.empty()) program_.mutableData.emplace_back();
+  const auto equal = std::find_if(
+      program_.mutableData.begin() + 1, program_.mutableData.end(), [&](const ByteVector& stored) {
+        return std::equal(stored.begin(), stored.end(), initial.begin(), initial.end());
+      });
+  tensor.dataIndex = static_cast<uint32_t>(equal - program_.mutableData.begin());
+  if (equal == program_.mutableData.end()) program_.mutableData.emplace_back(initial.begin(), initial.end());
+  tensor.extra = ExtraTensorInfo{};
+  tensor.extra->name = name;
+  if (const auto known = variables_.find(name); known != variables_.end()) {
+    tensor.allocation = known->second.allocation;
+    if (tensor == known->second) return tensor;
+    return fail("the state '{}' is {} in one method and {} in another, or starts with other contents", name,
+                known->second.str(), tensor.str())
+        .withRemedy("give the modules of the methods buffers of one shape and type under this name");
+  }
+  tensor.allocation = Allocation{kMemoryId, static_cast<uint64_t>(bytes_)};
+  constexpr int64_t kAlignment = 16;
+  bytes_ = roundUp(bytes_ + static_cast<int64_t>(initial.size()), kAlignment);
+  variables_.emplace(name, tensor);
+  return tensor;
+}
+
+void StatePool::finish() {
+  if (bytes_ == 0) return;
+  for (Method& method : program_.methods) {
+    method.pools.resize(std::max<size_t>(method.pools.size(), kMemoryId + 1), 0);
+    method.pools[kMemoryId] = bytes_;
+  }
+}
+
 ValueId MethodBuilder::add(Value value) {
   method_.values.push_back(std::move(value));
   return static_cast<ValueId>(method_.values.size() - 1);
@@ -49,10 +89,11 @@ ValueId MethodBuilder::view(ValueId of, std::vector<int32_t> sizes) {
   const Tensor& base = tensor(of);
   const auto bytes = tensorBytes(base);
   const uint32_t stored = base.dataIndex;
+  const bool stateful = base.allocation.has_value();
   const ValueId id = activation(base.type, std::move(sizes));
   Tensor& view = std::get<Tensor>(method_.values.back());
   CARINA_CHECK(tensorBytes(view) == bytes, "a view has as many bytes as what it shows");
-  view.dataIndex = stored;
+  view.dataIndex = stateful ? 0 : stored;
   aliases_[id] = of;
   return id;
 }
@@ -171,11 +212,16 @@ ValueId MethodBuilder::dequantize(ValueId from, const QuantParams& params, Quant
 ValueId MethodBuilder::convert(ValueId from, ScalarType type) {
   const Tensor source = tensor(from);
   const ValueId out = activation(type, source.sizes, source.dimOrder);
-  std::vector<int64_t> order(source.dimOrder.begin(), source.dimOrder.end());
+  copyInto(out, from);
+  return out;
+}
+
+void MethodBuilder::copyInto(ValueId to, ValueId from) {
+  const std::vector<uint8_t> dimOrder = tensor(to).dimOrder;
+  const std::vector<int64_t> order(dimOrder.begin(), dimOrder.end());
   const ValueId blocking = boolean(false);
   const ValueId dims = integers(order);
-  kernel("dim_order_ops::_to_dim_order_copy.out", {from, blocking, dims, out});
-  return out;
+  kernel("dim_order_ops::_to_dim_order_copy.out", {from, blocking, dims, to});
 }
 
 const Tensor& MethodBuilder::tensor(ValueId id) const {

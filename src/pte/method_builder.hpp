@@ -25,6 +25,28 @@ struct QuantParams {
 /// write it, `cortex_m::*` (int8 and int16 only).
 enum class QuantKernels : uint8_t { QuantizedDecomposed, CortexM };
 
+/// Memory of what calls leave to later ones: pool kMemoryId, the same bytes in every method that has a
+/// variable of the same name.
+class StatePool {
+ public:
+  static constexpr uint32_t kMemoryId = 2;
+
+  /// `program` outlives the pool; initial contents go there.
+  explicit StatePool(Program& program) : program_(program) {}
+
+  /// The tensor of a variable, row-major. Fails where another method has a variable of this name and another
+  /// type, shape or initial contents.
+  Result<Tensor> variable(const std::string& name, ScalarType type, std::vector<int32_t> sizes,
+                          ByteSpan initial);
+  /// Says how large the pool is in every method of the program.
+  void finish();
+
+ private:
+  Program& program_;
+  std::map<std::string, Tensor> variables_;
+  int64_t bytes_ = 0;
+};
+
 class MethodBuilder {
  public:
   /// `program` outlives the builder; constants go there.
@@ -36,6 +58,8 @@ class MethodBuilder {
   /// finish().
   ValueId input(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
   ValueId activation(ScalarType type, std::vector<int32_t> sizes, std::vector<uint8_t> dimOrder = {});
+  /// A variable of StatePool.
+  ValueId state(Tensor variable) { return add(std::move(variable)); }
   ValueId constant(ScalarType type, std::vector<int32_t> sizes, ByteSpan bytes);  // equal bytes are shared
   /// A second name for the bytes of `of` under another shape with as many bytes.
   ValueId view(ValueId of, std::vector<int32_t> sizes);
@@ -60,8 +84,11 @@ class MethodBuilder {
   /// float32 -> integer activation, and back. Return the new value.
   ValueId quantize(ValueId real, const QuantParams& params, QuantKernels kernels);
   ValueId dequantize(ValueId integer, const QuantParams& params, QuantKernels kernels);
-  /// Same elements in another integer type (int64 <-> int32 at program boundaries).
+  /// Same elements in another type (int64 <-> int32 at program boundaries), or as a copy.
   ValueId convert(ValueId from, ScalarType type);
+
+  /// Writes the contents of `from`, in the type of `to`, over that tensor of the same shape.
+  void copyInto(ValueId to, ValueId from);
 
   void output(ValueId value) { method_.outputs.push_back(value); }
   const Tensor& tensor(ValueId id) const;

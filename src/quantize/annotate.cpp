@@ -54,9 +54,15 @@ class Annotator {
  public:
   Annotator(const ir::Graph& graph, const Assignment& assignment, const Options& options, const Reads& apart)
       : assignment_(assignment), options_(options), apart_(apart) {
-    for (ir::Value* input : graph.inputs()) visitInput(input);
+    const size_t inputs = graph.inputs().size() - options.states;
+    const size_t outputs = graph.outputs().size() - options.states;
+    for (size_t i = 0; i < inputs; ++i) visitInput(graph.inputs()[i]);
+    for (size_t i = 0; i < options.states; ++i)
+      visitState(graph.inputs()[inputs + i], *graph.outputs()[outputs + i]);
     for (ir::Node* node : graph.nodes()) visit(*node);
-    for (ir::Value* output : graph.outputs()) visitOutput(output);
+    for (size_t i = 0; i < outputs; ++i) visitOutput(graph.outputs()[i]);
+    for (size_t i = 0; i < options.states; ++i)
+      joinState(graph.inputs()[inputs + i], graph.outputs()[outputs + i]);
     shareSteps(graph);
   }
 
@@ -223,6 +229,25 @@ class Annotator {
     } else {
       slots_[slot].form.leaves = true;
     }
+  }
+
+  /// State is kept in the codes in which its new contents are made. What is made in float stays float.
+  void visitState(ir::Value* before, const ir::Value& after) {
+    if (before->dtype() != DType::Float32 || after.isConstant()) return;
+    if (!after.producer()) {
+      if (const auto settings = readerSettings(*before)) makeSlot(before, *settings, kDefault);
+    } else if (effectiveRole(*after.producer()) != Role::Float) {
+      makeSlot(before, assignment_.of(*after.producer()).settings, kDefault);
+    }
+  }
+
+  /// One range before a call and after it.
+  void joinState(ir::Value* before, ir::Value* after) {
+    const auto made = made_.find(before);
+    if (made == made_.end()) return;
+    const size_t slot = readSlot(after, slots_[made->second].settings, kDefault);
+    if (!slots_[slot].form.made) slots_[slot].form.leaves = true;
+    sets_.join(made->second, slot);
   }
 
   void visit(ir::Node& node) {

@@ -110,14 +110,18 @@ Range wholeOf(const ir::Node& node, const std::unordered_map<const ir::Value*, R
 }
 
 /// The nodes that only move elements of float results to the program's results.
-std::unordered_set<const ir::Node*> movesToResults(const ir::Graph& graph, const Annotation& annotation) {
+std::unordered_set<const ir::Node*> movesToResults(const ir::Graph& graph, const Annotation& annotation,
+                                                   size_t states) {
+  // State keeps its codes.
+  const std::unordered_set<const ir::Value*> kept(graph.outputs().end() - static_cast<std::ptrdiff_t>(states),
+                                                  graph.outputs().end());
   std::unordered_set<const ir::Node*> moves;
   for (const ir::Node* node = graph.lastNode(); node; node = node->previous()) {
     if (roleOf(*node) != Role::Shared || (!isConcatenation(*node) && !node->def().has(ir::kView))) continue;
     const auto& results = node->results();
     const bool leaves = std::all_of(results.begin(), results.end(), [&](const ir::Value* result) {
       const auto& uses = result->uses();
-      return annotation.madeIn.count(result) != 0 &&
+      return annotation.madeIn.count(result) != 0 && kept.count(result) == 0 &&
              std::all_of(uses.begin(), uses.end(),
                          [&](const ir::Use& use) { return moves.count(use.node) != 0; });
     });
@@ -141,7 +145,7 @@ std::vector<const ir::Node*> joinedAfterwards(const ir::Graph& graph, const Assi
                                               const Joins& joins, Parts& parts) {
   std::vector<const ir::Node*> result;
   if (options.outputs && options.outputs->precision) return result;
-  const std::unordered_set<const ir::Node*> moves = movesToResults(graph, annotation);
+  const std::unordered_set<const ir::Node*> moves = movesToResults(graph, annotation, options.states);
   std::unordered_set<const ir::Node*> inFloat;
   const auto joinsUnlike = [&](const ir::Node& node) {
     if (!isConcatenation(node) || assignment.of(node).named || !isOfTheNetwork(node, options.sourceOps))

@@ -123,7 +123,8 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
-  CARINA_TRY(const Joins joins, joinsOf(graph, assignment, annotation, options, samples.front()));
+  CARINA_TRY(const Joins joins, joinsOf(graph, assignment, annotation, options,
+                                        options.states > 0 ? samples.back() : samples.front()));
   for (const ir::Node* node : joins.afterwards)
     assignment.nodes.at(node).settings.precision = Precision::Float;
   if (!joins.apart.empty() || !joins.afterwards.empty())

@@ -31,6 +31,9 @@ struct Options : Settings {
   bool roomForOthers = false;  // histogram ranges leave room for what other samples may hold
   bool fitWeights = false;     // round weights so that layers keep their results (else to nearest)
   bool correctBiases = false;  // take the mean error of rounded weights off the biases
+  /// How many of the last inputs are state, whose new contents are as many of the last outputs
+  /// (ir/state.hpp): both sides of a variable have one range.
+  size_t states = 0;
   SourceOps sourceOps;
   std::map<std::string, std::string> moduleClasses;  // Python classes by module path, "" for the root
 };
@@ -72,6 +75,15 @@ using Progress = std::function<void(size_t done, size_t total)>;
 /// neither is there, shapes or types differ from the input's, sample counts differ, values that are not
 /// finite.
 Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays);
+/// The same for the first `inputs` inputs alone.
+Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays,
+                                              size_t inputs);
+
+/// Samples of the caller's inputs as samples of all inputs of a graph with state: the samples are the calls
+/// of one sequence, and each gets the state that the ones before it left. Fails on what the executor cannot
+/// run.
+Result<std::vector<Sample>> withState(const ir::Graph& graph, std::vector<Tensor> initial,
+                                      std::span<const Sample> samples);
 
 /// Whether the graph holds quantized_decomposed nodes, that is, whether quantize() will keep it as it is.
 bool carriesQuantization(const ir::Graph& graph);

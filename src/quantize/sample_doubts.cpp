@@ -39,7 +39,8 @@ std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Samp
                                     std::span<const Tensor> examples) {
   constexpr float kFarther = 8;  // than the example reaches
   std::vector<Diagnostic> doubts;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+  const size_t inputs = samples.empty() ? 0 : samples.front().size();  // state has no samples
+  for (size_t i = 0; i < std::min(inputs, graph.inputs().size()); ++i) {
     const ir::Value& input = *graph.inputs()[i];
     if (input.dtype() != DType::Float32 || input.unused()) continue;
     Values values;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "aten/executor.hpp"
 #include "base/array_fit.hpp"
+#include "ir/state.hpp"
 #include "quantize/quantize.hpp"
 
 namespace carina::quantize {
@@ -119,9 +121,14 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
 }  // namespace
 
 Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays) {
-  CARINA_RETURN_IF_ERROR(checkNumbers(arrays, graph.inputs().size()));
+  return samplesFromArrays(graph, arrays, graph.inputs().size());
+}
+
+Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const NamedTensors& arrays,
+                                              size_t inputs) {
+  CARINA_RETURN_IF_ERROR(checkNumbers(arrays, inputs));
   std::vector<Sample> samples;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+  for (size_t i = 0; i < inputs; ++i) {
     CARINA_TRY(std::vector<Tensor> tensors, samplesOfInput(*graph.inputs()[i], i, arrays));
     if (i == 0) samples.resize(tensors.size());
     if (tensors.size() != samples.size()) {
@@ -132,6 +139,19 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
     for (size_t s = 0; s < samples.size(); ++s) samples[s].push_back(std::move(tensors[s]));
   }
   return samples;
+}
+
+Result<std::vector<Sample>> withState(const ir::Graph& graph, std::vector<Tensor> initial,
+                                      std::span<const Sample> samples) {
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+  ir::StateHolder state(std::move(initial));
+  std::vector<Sample> result;
+  for (const Sample& sample : samples) {
+    result.push_back(state.inputs(sample));
+    CARINA_TRY(std::vector<Tensor> outputs, executor.run(result.back()));
+    (void)state.outputs(std::move(outputs));
+  }
+  return result;
 }
 
 }  // namespace carina::quantize

@@ -37,7 +37,7 @@ struct Row {
 // TOSA interpreter gives.
 constexpr Row kRows[] = {
     {"fakequant", Outcome::WhollyOnNpu, "", 30, 1},
-    {"kv_mutable", Outcome::Refused, "Make it an input of forward() and return its new value"},
+    {"kv_mutable", Outcome::WhollyOnNpu, "", 20},
     {"llama_outlier_token", Outcome::WhollyOnNpu, "", 12},
     {"llama_outlier_token", Outcome::WhollyOnNpu, "", 44, 1000, Quantization::Int16x8},
     {"ln_outlier_row", Outcome::WhollyOnNpu, "", 44, 1000, Quantization::Int16x8},

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that keep state from call to call (models/state_networks.py): the float executor, CPU programs and
+// NPU programs give what PyTorch gives over a sequence of calls.
+#include "ir/state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "aten/executor.hpp"
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "pt2/exported_program.hpp"
+#include "pte/program.hpp"
+#include "quantize/sqnr.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+std::filesystem::path fileOf(const std::string& name, const char* suffix) {
+  return test::dataDir() / "state" / (name + suffix);
+}
+
+std::vector<std::string> networks() {
+  std::vector<std::string> names;
+  for (const auto& file : test::filesIn(test::dataDir() / "state", ".pt2"))
+    names.push_back(file.stem().string());
+  return names;
+}
+
+NamedTensors arraysOf(const std::string& name) {
+  auto arrays = readArrays(fileOf(name, ".npz"));
+  EXPECT_TRUE(arrays.ok());
+  return arrays.ok() ? *arrays : NamedTensors{};
+}
+
+/// Those that begin with `prefix`.
+NamedTensors starting(const NamedTensors& arrays, std::string_view prefix) {
+  NamedTensors result;
+  for (const auto& array : arrays) {
+    if (array.first.starts_with(prefix)) result.push_back(array);
+  }
+  return result;
+}
+
+Options optionsOf(const std::string& name, const std::string& target, Quantization quantization) {
+  Options options;
+  options.model = fileOf(name, ".pt2");
+  options.calibration = fileOf(name, ".npz");
+  options.target = target;
+  options.quantization = quantization;
+  return options;
+}
+
+Result<RunResult> run(const Build& built, const NamedTensors& inputs, ResetState reset = ResetState::Never) {
+  const test::TempDir folder;
+  RunOptions options;
+  options.file = folder / "program.pte";
+  options.resetState = reset;
+  CARINA_RETURN_IF_ERROR(writeOutput(built, options.file));
+  return runFile(options, inputs);
+}
+
+/// Of the results of all calls, against PyTorch.
+double decibels(const RunResult& result, const NamedTensors& arrays, size_t output) {
+  const Tensor* expected = findTensor(arrays, fmt::format("out{}", output));
+  EXPECT_TRUE(expected && expected->shape() == result.outputs[output].second.shape());
+  quantize::Sqnr sqnr;
+  if (expected) sqnr.add(*expected, result.outputs[output].second);
+  return sqnr.decibels();
+}
+
+class State : public testing::TestWithParam<std::string> {};
+
+TEST_P(State, FloatExecutorGivesWhatTorchGives) {
+  const NamedTensors arrays = arraysOf(GetParam());
+  pt2::ReadOptions reading;
+  reading.state = pt2::StatePolicy::Expose;
+  auto program = pt2::readExportedProgram(fileOf(GetParam(), ".pt2"), reading);
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  ASSERT_FALSE(program->exposedBuffers.empty());
+  std::vector<Tensor> initial;
+  for (const pt2::ExposedBuffer& buffer : program->exposedBuffers) initial.push_back(buffer.initial);
+  ir::StateHolder state(std::move(initial));
+  auto executor = aten::Executor::create(program->graph);
+  ASSERT_TRUE(executor.ok()) << executor.error().str();
+  const size_t inputs = program->graph.inputs().size() - program->exposedBuffers.size();
+  const auto calls = findTensor(arrays, "in0")->dim(0);
+  for (int64_t n = 0; n < calls; ++n) {
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < inputs; ++i)
+      given.push_back(slice(*findTensor(arrays, fmt::format("in{}", i)), n));
+    auto all = executor->run(state.inputs(given));
+    ASSERT_TRUE(all.ok()) << all.error().str();
+    const std::vector<Tensor> results = state.outputs(std::move(*all));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor expected = slice(*findTensor(arrays, fmt::format("out{}", i)), n);
+      for (int64_t k = 0; k < expected.numElements(); ++k)
+        ASSERT_NEAR(results[i].realAt(k), expected.realAt(k), 1e-5) << "call " << n << ", output " << i;
+    }
+  }
+}
+
+TEST_P(State, CpuProgramGivesWhatTorchGives) {
+  const NamedTensors arrays = arraysOf(GetParam());
+  Options options = optionsOf(GetParam(), "cpu", Quantization::None);
+  options.calibration.clear();
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto result = run(*built, starting(arrays, "in"));
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  for (size_t i = 0; i < result->outputs.size(); ++i) EXPECT_GT(decibels(*result, arrays, i), 100) << i;
+}
+
+TEST_P(State, NpuProgramsAreExactOverManyCalls) {
+  const NamedTensors arrays = arraysOf(GetParam());
+  struct Case {
+    const char* target;
+    Quantization quantization;
+    double least;  // decibels
+  };
+  for (const Case& one : {Case{"ethos-u85-256", Quantization::Int8, 20},
+                          {"ethos-u85-256", Quantization::Int16x8, 30},
+                          {"ethos-u55-128", Quantization::Int8, 20}}) {
+    SCOPED_TRACE(one.target);
+    const auto built = build(optionsOf(GetParam(), one.target, one.quantization));
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    EXPECT_FALSE(built->compiled.empty());
+    auto samples = verificationSamples(*built, starting(arrays, "in"));
+    ASSERT_TRUE(samples.ok()) << samples.error().str();
+    const auto verified = verify(*built, *samples);
+    ASSERT_TRUE(verified.ok()) << verified.error().str();
+    EXPECT_TRUE(verified->ok());
+    EXPECT_EQ(verified->samples, samples->size());
+    const auto result = run(*built, starting(arrays, "in"));
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    for (size_t i = 0; i < result->outputs.size(); ++i)
+      EXPECT_GT(decibels(*result, arrays, i), one.least) << i;
+  }
+}
+
+/// Each variable lies in the pool of state with its initial contents, and is no input or output.
+TEST_P(State, LiesInAPoolOfItsOwn) {
+  const auto built = build(optionsOf(GetParam(), "ethos-u85-256", Quantization::Int8));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto bytes = pte::writeProgram(built->program);
+  ASSERT_TRUE(bytes.ok());
+  const auto program = pte::readProgram(asBytes(*bytes));
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  const pte::Method& method = program->methods[0];
+  EXPECT_EQ(method.inputs.size(), ir::callerInputs(built->graph(), built->state));
+  EXPECT_EQ(method.outputs.size(), ir::callerOutputs(built->graph(), built->state));
+  std::vector<std::string> names;
+  for (const pte::Value& value : method.values) {
+    const auto* tensor = std::get_if<pte::Tensor>(&value);
+    if (!tensor || !tensor->allocation || tensor->allocation->memoryId != pte::StatePool::kMemoryId) continue;
+    if (!tensor->extra) continue;  // a view of one
+    names.push_back(tensor->extra->name);
+    ASSERT_LT(tensor->dataIndex, program->mutableData.size());
+    EXPECT_GE(static_cast<int64_t>(program->mutableData[tensor->dataIndex].size()),
+              *pte::tensorBytes(*tensor));
+  }
+  std::vector<std::string> expected;
+  for (const ir::StateVariable& variable : built->state) expected.push_back(variable.name);
+  EXPECT_EQ(names, expected);
+}
+
+TEST_P(State, IsResetBeforeEachSampleOnRequest) {
+  Options options = optionsOf(GetParam(), "cpu", Quantization::None);
+  options.calibration.clear();
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  NamedTensors same;  // two calls with the inputs of the first
+  for (const auto& [name, tensor] : starting(arraysOf(GetParam()), "in")) {
+    const std::vector<Tensor> twice(2, slice(tensor, 0));
+    same.emplace_back(name, stack(twice));
+  }
+  const auto differences = [&](ResetState reset) {
+    const auto result = run(*built, same, reset);
+    EXPECT_TRUE(result.ok()) << result.error().str();
+    int64_t count = 0;
+    for (size_t i = 0; result.ok() && i < result->outputs.size(); ++i) {
+      const Tensor first = slice(result->outputs[i].second, 0), second = slice(result->outputs[i].second, 1);
+      for (int64_t k = 0; k < first.numElements(); ++k) count += first.realAt(k) != second.realAt(k);
+    }
+    return count;
+  };
+  EXPECT_EQ(differences(ResetState::Each), 0);
+  // Writing the same keys at the same place again changes nothing.
+  const bool repeats = GetParam() == "attention_index_put" || GetParam() == "attention_index_copy";
+  if (!repeats) {
+    EXPECT_GT(differences(ResetState::Never), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, State, testing::ValuesIn(networks()),
+                         [](const auto& test) { return test.param; });
+
+TEST(StateOutput, HasNoPlaceInATflite) {
+  const auto built = build(optionsOf("recurrent", "ethos-u85-256", Quantization::Int8));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const test::TempDir folder;
+  const Status status = writeOutput(*built, folder / "program.tflite");
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().str().find("keeps state ('hidden')"), std::string::npos) << status.error().str();
+}
+
+}  // namespace
+}  // namespace carina::pipeline
