@@ -17,6 +17,7 @@ void addCheck(CLI::App& app, Run& run);
 void addOps(CLI::App& app, Run& run);
 void addProfile(CLI::App& app, Run& run);
 void addSweep(CLI::App& app, Run& run);
+void addReport(CLI::App& app, Run& run);
 void addFirmware(CLI::App& app, Run& run);
 void addInspect(CLI::App& app, Run& run);
 void addAssemble(CLI::App& app, Run& run);

@@ -72,6 +72,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   addOps(app, run);
   addProfile(app, run);
   addSweep(app, run);
+  addReport(app, run);
   addFirmware(app, run);
   addInspect(app, run);
   addAssemble(app, run);

@@ -163,6 +163,7 @@ Profile profileBuild(const Build& build) {
   profile.machine = *build.machine;
   profile.warnings = build.warnings;
   profile.times = build.times;
+  profile.network = networkGraph(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;
     part.arenaBytes = compiled.arenaBytes;

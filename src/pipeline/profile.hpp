@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/network_graph.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -50,6 +51,7 @@ struct Profile {
   std::filesystem::path file;
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
+  std::vector<NetworkNode> network;  // empty for a finished program
   std::vector<Diagnostic> warnings;  // of the compilation
   std::vector<StageTime> times;
 };

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network of a build as a graph (network_graph.hpp).
+#include "pipeline/network_graph.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "partition/partition.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+std::unordered_set<std::string> namesOnNpu(const Build& build) {
+  std::unordered_set<std::string> names;
+  for (const partition::Delegate& delegate : build.partitioned.delegates) {
+    for (const ir::Node* node : delegate.tosa.nodes()) {
+      if (node->location()) names.insert(node->location()->name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<NetworkNode> networkGraph(const Build& build) {
+  const std::optional<ir::Graph>& graph = build.source ? build.source : build.simulation;
+  std::vector<NetworkNode> network;
+  if (!graph) return network;
+  const std::unordered_set<std::string> onNpu = namesOnNpu(build);
+  std::unordered_map<std::string, const partition::Refusal*> refused;
+  for (const partition::Refusal& refusal : build.partitioned.refusals)
+    refused.emplace(refusal.node, &refusal);
+  // Operators that one was decomposed into stand next to each other: the last of them takes the place of all.
+  std::unordered_map<std::string, size_t> byName;
+  std::unordered_map<const ir::Node*, size_t> placeOf;
+  for (const ir::Node* node : graph->nodes()) {
+    if (partition::isQuantize(*node) || partition::isDequantize(*node)) {
+      // Transparent: what reads it reads what it was made of.
+      const ir::Node* producer = node->operand(0)->producer();
+      if (const auto at = placeOf.find(producer); at != placeOf.end()) placeOf.emplace(node, at->second);
+      continue;
+    }
+    const ir::LocationRef& location = node->location();
+    const std::string name =
+        location && !location->name.empty() ? location->name : std::string(node->opName());
+    const auto [at, isNew] = byName.emplace(name, network.size());
+    if (isNew) {
+      NetworkNode made;
+      made.name = name;
+      made.op = std::string(node->opName());
+      if (location) {
+        made.modulePath = location->modulePath;
+        made.source = location->source;
+      }
+      const auto why = refused.find(name);
+      if (why != refused.end()) {
+        made.place = NodePlace::Cpu;
+        made.reason = why->second->reason;
+        made.remedy = why->second->remedy;
+      } else if (onNpu.count(name) != 0) {
+        made.place = NodePlace::Npu;
+      } else if (!build.machine) {
+        made.place = NodePlace::Cpu;
+      }
+      network.push_back(std::move(made));
+    }
+    placeOf.emplace(node, at->second);
+    std::vector<size_t>& inputs = network[at->second].inputs;
+    for (const ir::Value* operand : node->operands()) {
+      const auto from = operand ? placeOf.find(operand->producer()) : placeOf.end();
+      // An edge that would lead backwards belongs to a node that shares its name with an earlier one.
+      if (from == placeOf.end() || from->second >= at->second) continue;
+      if (std::find(inputs.begin(), inputs.end(), from->second) == inputs.end())
+        inputs.push_back(from->second);
+    }
+  }
+  return network;
+}
+
+}  // namespace carina::pipeline

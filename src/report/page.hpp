@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile as one page for a browser: a single file that needs nothing else, neither network nor server.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/result.hpp"
+#include "pipeline/profile.hpp"
+
+namespace carina::report {
+
+/// Reports of other commands that the page shows beside the profile; empty: none.
+struct PageAttachments {
+  std::filesystem::path sweep;    // JSON of carina sweep: other targets
+  std::filesystem::path against;  // JSON of carina profile: an earlier build
+};
+
+/// The page. Errors: an attachment that cannot be read, or is another kind of JSON.
+Result<std::string> profilePage(const pipeline::Profile& profile, const PageAttachments& attachments);
+
+}  // namespace carina::report

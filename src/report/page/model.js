@@ -1,0 +1,51 @@
+// The data of the page: what the C++ side wrote, indexed once.
+const data = JSON.parse(document.getElementById("data").textContent);
+const profile = data.profile;
+const machine = data.machine;
+
+// Parts run one after the other: one time line for all of them.
+const operations = [];
+const layers = [];
+const layerByName = new Map();
+let totalCycles = 0;
+let totalMacs = 0;
+for (const part of profile.parts) {
+  const first = layers.length;
+  for (const layer of part.layers) {
+    layer.index = layers.length;
+    layer.spans = [];
+    layers.push(layer);
+    if (layer.name && !layerByName.has(layer.name)) layerByName.set(layer.name, layer);
+  }
+  for (const operation of part.operations) {
+    operation.layerIndex = first + operation.layer_index;
+    operation.start += totalCycles;
+    operation.end += totalCycles;
+    operation.dma = operation.kind.startsWith("DMA");
+    layers[operation.layerIndex].spans.push(operations.length);
+    operations.push(operation);
+  }
+  part.offset = totalCycles;
+  totalCycles += part.cycles;
+  totalMacs += part.macs;
+}
+
+const sum = (pair) => pair[0] + pair[1];
+const bytesOf = (item) => sum(item.read_bytes) + sum(item.written_bytes);
+const count = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+const bytes = (n) => (n < 1024 ? n + " B" : n < 1048576 ? (n / 1024).toFixed(1) + " KiB" : (n / 1048576).toFixed(2) + " MiB");
+const milliseconds = (cycles) => ((1e3 * cycles) / profile.clock_hz).toFixed(3) + " ms";
+const percent = (part, whole) => (whole > 0 ? ((100 * part) / whole).toFixed(1) + " %" : "");
+
+const boundColours = { MAC: "--mac", weights: "--weights", output: "--output", memory: "--memory", latency: "--latency", DMA: "--dma" };
+const placeColours = { npu: "--mac", cpu: "--cpu", folded: "--latency" };
+let palette = {};
+function colour(name) {
+  if (!(name in palette)) palette[name] = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return palette[name];
+}
+// A colour between that of little and that of much, for a share of 0 to 1.
+function heat(share) {
+  const hue = 210 - 200 * Math.min(1, Math.max(0, share));
+  return `hsl(${hue} 70% ${document.documentElement.dataset.theme === "dark" ? 55 : 50}%)`;
+}

@@ -1,0 +1,76 @@
+// Layers by arithmetic intensity: what they reach beside what multipliers and memory allow.
+const roofPoints = layers
+  .map((layer) => ({ layer, intensity: layer.macs / Math.max(bytesOf(layer), 1), rate: layer.macs / Math.max(layer.cycles, 1) }))
+  .filter((point) => point.layer.macs > 0);
+
+function rooflineView() {
+  const left = 50, bottom = 34;
+  const lowX = Math.min(0.1, ...roofPoints.map((p) => p.intensity)) / 2, highX = Math.max(1000, ...roofPoints.map((p) => p.intensity)) * 2;
+  const lowY = Math.min(0.1, ...roofPoints.map((p) => p.rate)) / 2, highY = machine.macs * 2;
+  const scale = (value, low, high) => Math.log(value / low) / Math.log(high / low);
+  const place = (point, width, height, camera) => [
+    left + (scale(point.intensity, lowX, highX) - camera.x) * camera.zoom * (width - left),
+    (1 - scale(point.rate, lowY, highY) - camera.y) * camera.zoom * (height - bottom),
+  ];
+  return {
+    label: "MACs per cycle over MACs per byte",
+    draw(context, width, height, camera) {
+      const x = (value) => place({ intensity: value, rate: 1 }, width, height, camera)[0];
+      const y = (value) => place({ intensity: 1, rate: value }, width, height, camera)[1];
+      context.strokeStyle = colour("--line");
+      context.fillStyle = colour("--faint");
+      for (let power = -3; power <= 8; ++power) {
+        const value = Math.pow(10, power);
+        if (value > lowX && value < highX && x(value) > left) {
+          context.strokeRect(x(value), 0, 0.5, height - bottom);
+          context.fillText(String(value), x(value) + 2, height - bottom + 14);
+        }
+        if (value > lowY && value < highY && y(value) < height - bottom) {
+          context.strokeRect(left, y(value), width - left, 0.5);
+          context.fillText(String(value), 4, y(value) - 3);
+        }
+      }
+      context.fillText("MACs per byte moved", width - 150, height - 6);
+      context.fillText("MACs per cycle", 4, 12);
+      machine.ports.forEach((port, index) => {
+        context.strokeStyle = colour(index === 0 ? "--memory" : "--dma");
+        context.beginPath();
+        const knee = machine.macs / port.bytes_per_cycle;
+        context.moveTo(x(lowX), y(lowX * port.bytes_per_cycle));
+        context.lineTo(x(knee), y(machine.macs));
+        context.lineTo(x(highX), y(machine.macs));
+        context.stroke();
+        context.fillStyle = context.strokeStyle;
+        context.fillText(`${port.name} ${port.bytes_per_cycle.toFixed(1)} B/cycle`, x(knee) + 6, y(machine.macs) - 6 - 14 * index);
+      });
+      for (const point of roofPoints) {
+        const [px, py] = place(point, width, height, camera);
+        if (px < left) continue;
+        context.globalAlpha = found && !found.has(point.layer.index) ? 0.15 : 0.85;
+        context.fillStyle = colour(boundColours[point.layer.bound] || "--latency");
+        context.beginPath();
+        context.arc(px, py, 3 + 12 * Math.sqrt(point.layer.cycles / totalCycles), 0, 7);
+        context.fill();
+        if (selected === point.layer.index) {
+          context.strokeStyle = colour("--text");
+          context.stroke();
+        }
+      }
+      context.globalAlpha = 1;
+    },
+    at(x, y, width, height, camera) {
+      let best = null, least = 225;
+      for (const point of roofPoints) {
+        const [px, py] = place(point, width, height, camera);
+        const far = (px - x) ** 2 + (py - y) ** 2;
+        if (far < least) [least, best] = [far, point];
+      }
+      if (!best) return null;
+      const { layer } = best;
+      return {
+        text: `${layer.name}  ${layer.kind}\n${best.rate.toFixed(1)} MACs per cycle of ${machine.macs}, ${best.intensity.toFixed(1)} per byte\n${count(layer.cycles)} cycles, limited by ${layer.bound}`,
+        select: layer.index,
+      };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+// Operations over time: what computes and what transfers.
+const lanes = [
+  { name: "kernels", of: operations.filter((o) => !o.dma) },
+  { name: "DMA", of: operations.filter((o) => o.dma) },
+].filter((lane) => lane.of.length > 0);
+// Longest operation so far, by lane: a binary search over starts then knows how far back it has to look.
+for (const lane of lanes) {
+  lane.of.sort((a, b) => a.start - b.start);
+  let longest = 0;
+  for (const o of lane.of) longest = Math.max(longest, o.end - o.start);
+  lane.longest = longest;
+}
+const kLaneHeight = 46, kLaneTop = 34;
+
+function firstFrom(list, start) {
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle].start < start) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function operationTip(o) {
+  return `${o.name}  ${o.kind}\n${o.what}\n${count(o.start)} to ${count(o.end)}: ${count(o.end - o.start)} cycles, ${milliseconds(o.end - o.start)}` +
+    `\nlimited by ${o.bound}; ${bytes(bytesOf(o))} moved`;
+}
+
+function timelineView() {
+  return {
+    label: "operations over time",
+    draw(context, width, height, camera) {
+      const from = camera.x * totalCycles, span = totalCycles / camera.zoom;
+      const toX = (cycle) => ((cycle - from) / span) * width;
+      context.strokeStyle = colour("--line");
+      context.fillStyle = colour("--faint");
+      const step = niceStep(span, width / 110);
+      for (let at = Math.ceil(from / step) * step; at <= from + span; at += step) {
+        context.beginPath();
+        context.moveTo(toX(at), 18);
+        context.lineTo(toX(at), height);
+        context.stroke();
+        context.fillText(count(at), toX(at) + 3, 13);
+      }
+      lanes.forEach((lane, index) => {
+        const top = kLaneTop + index * (kLaneHeight + 10);
+        let drawnTo = -1, mostIdle = 0;
+        for (let i = firstFrom(lane.of, from - lane.longest); i < lane.of.length && lane.of[i].start <= from + span; ++i) {
+          const o = lane.of[i];
+          const x = toX(o.start), w = Math.max(toX(o.end) - x, 0.5);
+          // What falls on one pixel is drawn once.
+          if (x + w < drawnTo + 0.5 && w < 1) continue;
+          drawnTo = x + w;
+          const chosen = selected !== null && o.layerIndex === selected;
+          context.globalAlpha = found && !found.has(o.layerIndex) ? 0.2 : 1;
+          context.fillStyle = colour(boundColours[o.bound] || "--latency");
+          context.fillRect(x, top, w, kLaneHeight);
+          if (chosen) {
+            context.strokeStyle = colour("--text");
+            context.lineWidth = 2;
+            context.strokeRect(x + 1, top + 1, Math.max(w - 2, 1), kLaneHeight - 2);
+            context.lineWidth = 1;
+          }
+          context.fillStyle = "#fff";
+          label(context, o.name, x + 4, top + 18, w - 8);
+          label(context, o.kind, x + 4, top + 34, w - 8);
+        }
+        context.globalAlpha = 1;
+        context.fillStyle = colour("--faint");
+        context.fillText(lane.name, 2, top - 3);
+      });
+    },
+    at(x, y, width, height, camera) {
+      const index = Math.floor((y - kLaneTop) / (kLaneHeight + 10));
+      const lane = lanes[index];
+      if (!lane || y - kLaneTop - index * (kLaneHeight + 10) > kLaneHeight) return null;
+      const span = totalCycles / camera.zoom, cycle = camera.x * totalCycles + (x / width) * span;
+      const slack = span / width;
+      for (let i = firstFrom(lane.of, cycle + slack) - 1; i >= 0 && lane.of[i].start >= cycle - lane.longest - slack; --i) {
+        const o = lane.of[i];
+        if (o.start <= cycle + slack && o.end >= cycle - slack) return { text: operationTip(o), select: o.layerIndex };
+      }
+      return null;
+    },
+  };
+}

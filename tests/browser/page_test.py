@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of carina report in a real browser: page_test.py CARINA SOURCE [SCREENSHOTS]. Exits 77 where there is no Chromium."""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from browser import Browser, executable
+
+carina, source = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+shots = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+
+
+def run(*arguments):
+    subprocess.run([carina, *map(str, arguments)], check=True, capture_output=True)
+
+
+def network(name, *more):
+    return [source / "models" / f"{name}.pt2", "--calibrate", source / "models" / f"{name}.npz", *more]
+
+
+def drawn(browser):
+    """Colours on the canvas: a picture that was not drawn has one."""
+    return browser.evaluate("""(() => {
+        const canvas = document.querySelector("#view canvas");
+        const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        return new Set(pixels).size;
+    })()""")
+
+
+def text(browser, selector):
+    return browser.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")
+
+
+def many_operations(page, folder, count):
+    """The page with its first part repeated until it has `count` operations."""
+    begin, end = '<script type="application/json" id="data">', "</script>"
+    html = page.read_text()
+    at = html.index(begin) + len(begin)
+    until = html.index(end, at)
+    data = json.loads(html[at:until])
+    part = data["profile"]["parts"][0]
+    data["profile"]["parts"] = [part] * (count // len(part["operations"]) + 1)
+    large = folder / "large.html"
+    large.write_text(html[:at] + json.dumps(data).replace("<", "\\u003c") + html[until:])
+    return large
+
+
+def check_views(browser, page, profile):
+    browser.open(page)
+    cycles = profile["parts"][0]["cycles"]
+    assert f"{cycles:,} cycles" in text(browser, "#headline"), text(browser, "#headline")
+    tabs = browser.evaluate("[...document.querySelectorAll('#tabs button')].map((b) => b.textContent)")
+    assert tabs == ["overview", "timeline", "memory", "layers", "roofline", "graph", "targets", "comparison"], tabs
+    for number, name in enumerate(tabs, 1):
+        browser.key(str(number))
+        assert browser.evaluate("document.querySelector('[aria-selected=true]').textContent") == name
+        if name in ("timeline", "memory", "roofline", "graph"):
+            assert drawn(browser) > 8, name
+        if shots:
+            browser.screenshot(shots / f"{name}.png")
+    browser.key("4")
+    rows = browser.evaluate("[...document.querySelectorAll('#view tr.row')].map((r) => r.children[0].textContent + '|' + r.children[4].textContent)")
+    expected = sorted(profile["parts"][0]["layers"], key=lambda layer: -layer["cycles"])
+    assert rows[0] == f"{expected[0]['name']}|{expected[0]['cycles']:,}", rows[0]
+    assert len(rows) > 3
+
+
+def check_interaction(browser, page, profile):
+    browser.open(page, "#view=timeline")
+    box = browser.evaluate("(() => { const b = document.querySelector('canvas').getBoundingClientRect(); return [b.left, b.top, b.width]; })()")
+    longest = max(profile["parts"][0]["operations"], key=lambda o: o["end"] - o["start"] if not o["kind"].startswith("DMA") else 0)
+    x = box[0] + box[2] * (longest["start"] + longest["end"]) / 2 / profile["parts"][0]["cycles"]
+    y = box[1] + 34 + 20
+    browser.mouse("mouseMoved", x, y)
+    assert longest["what"] in text(browser, "#tip"), text(browser, "#tip")
+    browser.click(x, y)
+    assert longest["layer"] in text(browser, "#details h2")
+    layer = next(l for l in profile["parts"][0]["layers"] if l["name"] == longest["layer"])
+    assert layer["source"] in text(browser, "#details")
+    assert f"layer={longest['layer']}" in browser.evaluate("location.hash")
+    before = drawn(browser)
+    for key in ("+", "+", "ArrowRight", "-", "0"):
+        browser.key(key)
+    assert drawn(browser) == before
+    browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-600)
+    browser.settle()
+    if shots:
+        browser.screenshot(shots / "zoomed.png")
+    # Search fades what does not match, and Escape ends it.
+    browser.key("/")
+    browser.call("Input.insertText", text=longest["layer"])
+    browser.settle()
+    assert "search=" in browser.evaluate("location.hash")
+    browser.key("Escape")
+    assert "search=" not in browser.evaluate("location.hash")
+    assert browser.evaluate("document.getElementById('details').hidden")
+    theme = browser.evaluate("document.documentElement.dataset.theme")
+    browser.key("t")
+    assert browser.evaluate("document.documentElement.dataset.theme") != theme
+    if shots:
+        browser.screenshot(shots / "theme.png")
+
+
+def check_large(browser, page, folder):
+    """10,000 operations: what a frame draws is bounded by the width, and a table by the height, of the window."""
+    browser.open(many_operations(page, folder, 10000), "#view=timeline")
+    assert drawn(browser) > 8
+    browser.key("4")
+    assert browser.evaluate("document.querySelectorAll('#view tr.row').length") < 100
+    # Milliseconds of script per frame while the view zooms, for information: speed decides no test.
+    browser.key("2")
+    spent = browser.evaluate("""(() => {
+        const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect();
+        const start = performance.now();
+        return new Promise((done) => {
+            let frame = 0;
+            const step = () => {
+                canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: frame % 2 ? 200 : -200, clientX: box.left + 300, clientY: box.top + 40, cancelable: true }));
+                if (++frame < 30) requestAnimationFrame(step);
+                else done((performance.now() - start) / 30);
+            };
+            step();
+        });
+    })()""")
+    print(f"10,000 operations: {spent:.1f} ms per frame")
+
+
+def main():
+    program = executable()
+    if program is None:
+        print("there is no Chromium: skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as name, Browser(program) as browser:
+        folder = Path(name)
+        target = ("--target", "ethos-u85-256")
+        run("profile", *network("mobile", *target), "--json", folder / "profile.json")
+        run("profile", *network("mobile", "--target", "ethos-u55-128"), "--json", folder / "before.json")
+        run("sweep", *network("mobile"), "--targets", "ethos-u55-128,ethos-u85-256", "--json", folder / "sweep.json")
+        page = folder / "page.html"
+        run("report", *network("mobile", *target), "--sweep", folder / "sweep.json", "--against", folder / "before.json", "-o", page)
+        profile = json.loads((folder / "profile.json").read_text())
+        check_views(browser, page, profile)
+        check_interaction(browser, page, profile)
+        check_large(browser, page, folder)
+        assert not browser.problems, "\n".join(browser.problems)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
