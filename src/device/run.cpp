@@ -218,7 +218,7 @@ Result<Tensor> Runner::contents(int32_t id) {
   if (id < 0 || static_cast<size_t>(id) >= values.size ||
       values[static_cast<size_t>(id)].kind != rt::ValueKind::Tensor ||
       values[static_cast<size_t>(id)].tensor.data == nullptr) {
-    return fail("value {} of the method is no tensor with memory", id);
+    return fail(Code::InvalidProgram, "value {} of the method is not a tensor with memory", id);
   }
   return copyOut(values[static_cast<size_t>(id)].tensor);
 }

@@ -184,6 +184,7 @@ class Printer {
       out += '\n';
       if (node.regions()[i]) {
         graph(*node.regions()[i], indent + 2, out);
+        out.pop_back();  // the line ends behind the last region
       } else {
         out.append(static_cast<size_t>(indent) + 2, ' ');
         out += '_';

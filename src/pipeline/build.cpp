@@ -110,7 +110,8 @@ Result<std::string> tfliteModel(const Build& build) {
   const ir::Graph& graph = build.graph();
   const bool whole = graph.numNodes() == 1 && graph.firstNode()->is(partition::delegateCallDef());
   if (!build.state.empty()) {
-    return fail("the network keeps state ('{}'), for which a .tflite has no place", build.state[0].name)
+    return fail(Code::NotRepresentable, "the network keeps state ('{}'), for which a .tflite has no place",
+                build.state[0].name)
         .withRemedy("write a .pte");
   }
   if (!whole) {

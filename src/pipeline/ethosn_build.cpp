@@ -125,7 +125,8 @@ Result<EthosNBuild> makeBuild(const Options& options) {
   CARINA_RETURN_IF_ERROR(checkOptions(options));
   CARINA_TRY(Front front, runFront(options, build.times));
   if (!front.state.empty()) {
-    return fail("keeps state from call to call, for which a compiled network of an Ethos-N has no place")
+    return fail(Code::NotRepresentable,
+                "keeps state from call to call, for which a compiled network of an Ethos-N has no place")
         .inFile(options.model.string())
         .at("'" + front.state[0].name + "'")
         .withRemedy(

@@ -29,7 +29,8 @@ Result<Tensor> StatePool::variable(const std::string& name, ScalarType type, std
   if (const auto known = variables_.find(name); known != variables_.end()) {
     tensor.allocation = known->second.allocation;
     if (tensor == known->second) return tensor;
-    return fail("the state '{}' is {} in one method and {} in another, or starts with other contents", name,
+    return fail(Code::InvalidProgram,
+                "the state '{}' is {} in one method and {} in another, or starts with other contents", name,
                 known->second.str(), tensor.str())
         .withRemedy("give the modules of the methods buffers of one shape and type under this name");
   }
