@@ -113,6 +113,9 @@ class Core final : private MemoryListener, private Protection {
     nonSecureFp_ = on;
     floatingPointReady_ = false;
   }
+  /// FPCCR.TS: S16 to S31 of Secure programs are hidden from the other world, too.
+  void setUpperFloatsSecure(bool on) { upperFloatsSecure_ = on; }
+  bool upperFloatsSecure() const { return upperFloatsSecure_; }
   /// FPDSCR: what FPSCR becomes when a context begins.
   void setDefaultFpscr(uint32_t fpdscr) { fpdscr_[kNonSecure] = fpdscr_[kSecure] = fpdscr; }
   uint32_t defaultFpscr(World world) const { return fpdscr_[world]; }
@@ -273,7 +276,7 @@ class Core final : private MemoryListener, private Protection {
 
   bool eventSent_ = false, monitor_ = false, divideTraps_[2] = {};
   bool floatingPointReady_ = false;
-  bool nonSecureFp_ = false;
+  bool nonSecureFp_ = false, upperFloatsSecure_ = false;
   uint32_t cpacr_[2] = {}, fpdscr_[2] = {};
 
   std::array<const Block*, kRecent> recent_{};

@@ -265,6 +265,11 @@ bool secureContext(const State& s) {
 
 constexpr uint32_t kStackedSingles = 16, kStackedFpscr = 0x40, kStackedVpr = 0x44;
 
+/// Of S16 to S31 in that frame: they follow VPR.
+constexpr uint32_t upperOffset(uint32_t number) {
+  return kStackedVpr + 4 + 4 * (number - kStackedSingles);
+}
+
 /// VLSTM, in front of a call of Non-secure code: a Secure context goes to memory at once (never lazily), and
 /// nothing of it stays in the registers.
 void storeContext(Core& core, const Op& op) {
@@ -278,7 +283,10 @@ void storeContext(Core& core, const Op& op) {
     core.memory.storeAligned<uint32_t>(base + 4 * i, s.element<uint32_t>(i));
   core.memory.storeAligned<uint32_t>(base + kStackedFpscr, readFpscr(core));
   core.memory.storeAligned<uint32_t>(base + kStackedVpr, s.vpr);
-  std::memset(s.vector, 0, 4 * kStackedSingles);
+  const uint32_t hidden = core.upperFloatsSecure() ? 2 * kStackedSingles : kStackedSingles;
+  for (uint32_t i = kStackedSingles; i < hidden; ++i)
+    core.memory.storeAligned<uint32_t>(base + upperOffset(i), s.element<uint32_t>(i));
+  std::memset(s.vector, 0, 4 * hidden);
   s.vpr = 0;
   for (uint32_t& control : s.control) control &= ~kControlFpActive;
   core.floatingPointChanged();
@@ -292,11 +300,13 @@ void loadContext(Core& core, const Op& op) {
   core.requireFloatingPoint();
   const uint32_t base = s.r[op.n];
   if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
-  uint32_t words[kStackedSingles];
-  for (uint32_t i = 0; i < kStackedSingles; ++i) words[i] = core.memory.loadAligned<uint32_t>(base + 4 * i);
+  const uint32_t hidden = core.upperFloatsSecure() ? 2 * kStackedSingles : kStackedSingles;
+  uint32_t words[2 * kStackedSingles] = {};
+  for (uint32_t i = 0; i < hidden; ++i)
+    words[i] = core.memory.loadAligned<uint32_t>(base + (i < kStackedSingles ? 4 * i : upperOffset(i)));
   const uint32_t fpscr = core.memory.loadAligned<uint32_t>(base + kStackedFpscr);
   const uint32_t vpr = core.memory.loadAligned<uint32_t>(base + kStackedVpr);
-  for (uint32_t i = 0; i < kStackedSingles; ++i) s.setElement<uint32_t>(i, words[i]);
+  for (uint32_t i = 0; i < hidden; ++i) s.setElement<uint32_t>(i, words[i]);
   for (uint32_t& control : s.control) control |= kControlFpActive;
   writeFpscr(core, fpscr);
   s.vpr = core.has(kMve) ? vpr & 0x00ffffff : 0;

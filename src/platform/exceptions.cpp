@@ -19,6 +19,7 @@ constexpr uint32_t kSecureStateOfFp = 1u << 26;  // FPCCR.TS
 constexpr uint32_t kUndefinedInstruction = 1u << 16, kInvalidState = 1u << 17, kInvalidReturn = 1u << 18,
                    kNoCoprocessor = 1u << 19, kStackOverflow = 1u << 20, kUnalignedAccess = 1u << 24,
                    kDivideByZero = 1u << 25;
+constexpr uint32_t kStackingViolation = 1u << 4, kStackingBus = 1u << 12;
 constexpr uint32_t kInstructionViolation = 1u << 0, kDataViolation = 1u << 1, kManagedAddressValid = 1u << 7;
 // Of SFSR.
 constexpr uint32_t kInvalidEntry = 1u << 0, kInvalidSignature = 1u << 1, kInvalidExceptionReturn = 1u << 2,
@@ -102,19 +103,39 @@ Status Exceptions::reset() {
   return {};
 }
 
-bool Exceptions::push(uint32_t& stack, bool fp, bool calleeToo) {
+std::optional<CpuFault> Exceptions::push(uint32_t& stack, bool fp, bool calleeToo) {
   const State& s = core_.state;
   const bool secure = s.world == kSecure;
   const bool allFp = fp && secure && (system_.fpccr() & kSecureStateOfFp) != 0;
   const uint32_t size = kBasicFrame + (fp ? kFpFrame - kBasicFrame : 0) + (allFp ? kAdditionalFpFrame : 0);
   const uint32_t padding = (stack - size) & 4;
-  const uint32_t frame = stack - size - padding;
+  const uint32_t frame = stack - size - padding, end = frame - (calleeToo ? kCalleeFrame : 0);
+  const uint32_t limit = s.stackLimit[s.world][s.activeStack()];
+  if (end < limit || end > stack) {
+    stack = limit;
+    return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
+  }
   const bool sfpa = secure && (s.control[kSecure] & cpu_m::kControlSecureFpActive) != 0;
   const uint32_t saved = s.xpsr() | (padding != 0 ? kStackAligned : 0) | (sfpa ? kStackedSfpa : 0);
   const uint32_t words[8] = {s.r[0], s.r[1], s.r[2], s.r[3], s.r[12], s.r[14], s.pc, saved};
-  bool stored = true;
+  stack = end;
+  std::optional<CpuFault> fault;
+  const cpu_m::Mpu& mpu = core_.mpu(s.world);
   const auto store = [&](uint32_t address, uint32_t value) {
-    stored = stored && bus_.store32(address, value);
+    if (fault) return;
+    if (mpu.enabled() &&
+        !mpu.permission(address, s.privileged(), s.exception == kNmi || s.exception == kHardFault).write)
+      fault = CpuFault{kMemManage,
+                       kStackingViolation,
+                       0,
+                       {},
+                       fmt::format("frame of an exception at 0x{:08x}, which the MPU refuses", address)};
+    else if (!bus_.store32(address, value))
+      fault = CpuFault{kBusFault,
+                       kStackingBus,
+                       0,
+                       {},
+                       fmt::format("frame of an exception at 0x{:08x}, where no memory is", address)};
   };
   for (uint32_t i = 0; i < 8; ++i) store(frame + 4 * i, words[i]);
   for (uint32_t i = 0; fp && i < 16; ++i) store(frame + kBasicFrame + 4 * i, s.element<uint32_t>(i));
@@ -123,30 +144,38 @@ bool Exceptions::push(uint32_t& stack, bool fp, bool calleeToo) {
     store(frame + 0x64, s.vpr);
   }
   for (uint32_t i = 16; allFp && i < 32; ++i) store(frame + kFpFrame + 4 * (i - 16), s.element<uint32_t>(i));
-  stack = frame;
   if (calleeToo) {
-    stack -= kCalleeFrame;
-    store(stack, kSignature | (fp ? 0 : 1));
-    for (uint32_t i = 4; i < 12; ++i) store(stack + 8 + 4 * (i - 4), s.r[i]);
+    store(end, kSignature | (fp ? 0 : 1));
+    for (uint32_t i = 4; i < 12; ++i) store(end + 8 + 4 * (i - 4), s.r[i]);
   }
-  return stored;
+  return fault;
 }
 
 Status Exceptions::enter(uint32_t exception) {
   State& s = core_.state;
-  const World background = s.world, target = interrupts_.targetOf(exception);
+  const World background = s.world;
   const bool thread = !s.handlerMode();
   const bool fp = (s.control[kSecure] & cpu_m::kControlFpActive) != 0;
   // A Non-secure handler may not see what a Secure program has in its registers.
-  const bool hidden = background == kSecure && target == kNonSecure;
+  const bool callee = background == kSecure && interrupts_.targetOf(exception) == kNonSecure;
   uint32_t stack = s.r[13];
-  const bool stored = push(stack, fp, hidden);
+  if (const auto fault = push(stack, fp, callee)) {
+    // The fault is handled first when it is more urgent; the frame is lost either way.
+    record(*fault);
+    stackingFault_ = fault;
+    const uint32_t derived = handlerOf(*fault, interrupts_.executionPriority(s));
+    if (interrupts_.groupPriority(exception) < 0 && interrupts_.groupPriority(derived) < 0)
+      return fail(Code::GuestFault, "{}, as {} is entered: the core locks up", fault->what,
+                  exceptionName(exception))
+          .at(fmt::format("pc 0x{:08x}", s.pc));
+    const bool first = interrupts_.groupPriority(derived) < interrupts_.groupPriority(exception);
+    interrupts_.pend(first ? exception : derived);
+    if (first) exception = derived;
+  }
+  const World target = interrupts_.targetOf(exception);
+  const bool hidden = background == kSecure && target == kNonSecure;
   const uint32_t table = system_.vectorTable(target);
   const auto vector = bus_.load32(table + 4 * numberOf(exception));
-  if (!stored)
-    return fail(Code::GuestFault, "the frame of {} does not fit the stack at 0x{:08x}",
-                exceptionName(exception), s.r[13])
-        .at(fmt::format("pc 0x{:08x}", s.pc));
   if (!vector || *vector == 0)
     return fail(Code::GuestFault, "no handler for {} in the vector table at 0x{:08x}",
                 exceptionName(exception), table)
@@ -264,7 +293,7 @@ void Exceptions::setFpActive(bool active) {
   core_.floatingPointChanged();
 }
 
-Status Exceptions::raise(const CpuFault& fault) {
+void Exceptions::record(const CpuFault& fault) {
   FaultRegisters& state = system_.faults();
   const World world = core_.state.world;
   state.hfsr |= fault.hfsr;
@@ -276,17 +305,22 @@ Status Exceptions::raise(const CpuFault& fault) {
     state.cfsr[fault.kind == kBusFault ? kSecure : world] |= fault.cfsr;
     if (fault.address) (fault.kind == kMemManage ? state.mmfar[world] : state.bfar) = *fault.address;
   }
-  uint32_t exception = ofWorld(fault.kind, world);
+}
+
+uint32_t Exceptions::handlerOf(const CpuFault& fault, int now) {
+  const uint32_t exception = ofWorld(fault.kind, core_.state.world);
+  if (fault.kind == kHardFault) return interrupts_.faultsNonSecure() ? exception : uint32_t{kHardFault};
+  if (interrupts_.enabled(exception) && interrupts_.groupPriority(exception) < now) return exception;
+  // A SecureFault stays Secure; so does everything unless faults are given to the Non-secure world.
+  const bool stays = fault.kind == kSecureFault || !interrupts_.faultsNonSecure();
+  system_.faults().hfsr |= kForced;
+  return ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(exception));
+}
+
+Status Exceptions::raise(const CpuFault& fault) {
+  record(fault);
   const int now = interrupts_.executionPriority(core_.state);
-  if (fault.kind != kHardFault &&
-      (!interrupts_.enabled(exception) || interrupts_.groupPriority(exception) >= now)) {
-    // A SecureFault stays Secure; so does everything unless faults are given to the Non-secure world.
-    const bool stays = fault.kind == kSecureFault || !interrupts_.faultsNonSecure();
-    exception = ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(exception));
-    state.hfsr |= kForced;
-  } else if (fault.kind == kHardFault && !interrupts_.faultsNonSecure()) {
-    exception = kHardFault;
-  }
+  const uint32_t exception = handlerOf(fault, now);
   if (interrupts_.groupPriority(exception) >= now) {
     return fail(Code::GuestFault, "{}, while {} is handled: the core locks up", fault.what,
                 interrupts_.active().empty() ? "a fault" : exceptionName(interrupts_.active().back()))

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "platform/bus.hpp"
 #include "platform/system_space.hpp"
@@ -37,11 +38,18 @@ class Exceptions {
   Status leave(uint32_t value);
   /// Makes `fault` the firmware's: its handler, or HardFault. Fails where a core would lock up.
   Status raise(const CpuFault& fault);
+  /// The fault that the frame of the latest exception met, if any; asked once.
+  std::optional<CpuFault> takeStackingFault() { return std::exchange(stackingFault_, std::nullopt); }
 
  private:
   void setFpActive(bool active);
-  /// Puts the frame of `exception` on the stack; false: it does not fit.
-  bool push(uint32_t& stack, bool fp, bool calleeToo);
+  /// Puts the frame of an exception on the stack. The fault when it cannot be stored: the stack pointer is
+  /// where it would be then, or at its limit.
+  std::optional<CpuFault> push(uint32_t& stack, bool fp, bool calleeToo);
+  /// Makes a fault visible in the fault status registers.
+  void record(const CpuFault& fault);
+  /// The exception that handles a fault at priority `now`: its own, or HardFault.
+  uint32_t handlerOf(const CpuFault& fault, int now);
   /// Why a return with this EXC_RETURN is invalid; nothing when it is not.
   std::optional<CpuFault> refusal(uint32_t value) const;
 
@@ -49,6 +57,7 @@ class Exceptions {
   SystemSpace& system_;
   Interrupts& interrupts_;
   Core& core_;
+  std::optional<CpuFault> stackingFault_;
 };
 
 }  // namespace carina::platform

@@ -75,6 +75,9 @@ class System {
   Status handle(const Stop& stop);
   Status take(uint32_t exception);
   Status raise(const CpuFault& fault);
+  /// Keeps what a fault was, for the report and the debugger. `pc` and `world` are those of the program.
+  void note(const CpuFault& fault, uint32_t pc, World world);
+  void noteStackingFault(uint32_t pc, World world);
   void semihost();
   void wait(bool forEvent);
   bool limitPassed() const;
@@ -271,7 +274,10 @@ Status System::take(uint32_t exception) {
         bus_.load32(system_.vectorTable(interrupts_.targetOf(exception)) + 4 * numberOf(exception))
             .value_or(0));
   event_ = true;
+  const uint32_t pc = core_.state.pc;
+  const World world = core_.state.world;
   Status status = exceptions_.enter(exception);
+  noteStackingFault(pc, world);
   if (cpuTrace_ && status.ok()) cpuTrace_->exception(exceptionName(exception));
   return status;
 }
@@ -281,12 +287,21 @@ Status System::raise(const CpuFault& fault) {
   trace("fault {} at {}", fault.what, here());
   const World world = core_.state.world;
   const Status status = exceptions_.raise(fault);
-  const uint32_t faultStatus = system_.faults().cfsr[world];
   if (cpuTrace_ && status.ok()) cpuTrace_->exception(fault.what);
+  note(fault, pc, world);
+  noteStackingFault(pc, world);
+  return status;
+}
+
+void System::note(const CpuFault& fault, uint32_t pc, World world) {
   if (debug_) debug_->noteFault(fault.kind == kUsageFault);
   if (outcome_.faults.size() < kMaxFaultNotes)
-    outcome_.faults.push_back({fault.what, pc, image_.nameOf(pc), faultStatus, system_.faults().hfsr});
-  return status;
+    outcome_.faults.push_back(
+        {fault.what, pc, image_.nameOf(pc), system_.faults().cfsr[world], system_.faults().hfsr});
+}
+
+void System::noteStackingFault(uint32_t pc, World world) {
+  if (const auto fault = exceptions_.takeStackingFault()) note(*fault, pc, world);
 }
 
 void System::semihost() {

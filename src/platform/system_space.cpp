@@ -26,6 +26,7 @@ constexpr uint32_t kBusFaultBits = 0xff00;  // of CFSR
 /// Regions of 256 MiB with address bit 28 set, up to 0xdfffffff, are Secure on these boards.
 constexpr uint16_t kSecureRegions = 0x2aaa;
 constexpr uint32_t kDemcr = 0xe000edfc;
+constexpr uint32_t kSecureFloats = 1u << 26;  // of FPCCR: TS
 constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
@@ -358,6 +359,7 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
   stored_[world][address] = value;
   if (address == kCpacr) core_.setCoprocessorAccess(world, value);
   if (address == kNsacr) core_.setNonSecureFloatingPoint((value & kNonSecureFp) != 0);
+  if (address == kFpccr && world == kSecure) core_.setUpperFloatsSecure((value & kSecureFloats) != 0);
   if (address == kFpdscr) core_.setDefaultFpscr(world, (value & kFpdscrBits) | kNoTail);
   if (address == kCcr)
     core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);

@@ -53,6 +53,31 @@ void divide(Machine& machine) {
   machine.core.state.sp[kSecure][0] = Machine::kData + 0x800;
 }
 
+TEST(Sau, FloatsAreHiddenFromTheOtherWorld) {
+  for (const bool upper : {false, true}) {
+    Machine machine;
+    machine.core.setUpperFloatsSecure(upper);
+    machine.put(Machine::kCode, {0xee30, 0x0a20, 0xec20, 0x0a00, 0xbf30, 0xec30, 0x0a00, 0xbf30});
+    // vadd.f32 s0, s0, s1 (the context is active); vlstm r0; wfi; vlldm r0; wfi
+    State& s = machine.core.state;
+    s.r[0] = Machine::kData + 0x100;
+    machine.setWord(Machine::kData + 0x158, 0);
+    for (uint32_t i = 1; i < 32; ++i) s.setElement<uint32_t>(i, 0x3f800000 + i);
+    s.setElement<uint32_t>(0, 0);
+    machine.core.setDefaultFpscr(0x00040000);
+    ASSERT_EQ(machine.core.run(10).reason, StopReason::WaitForInterrupt);
+    EXPECT_EQ(s.element<uint32_t>(7), 0u);
+    EXPECT_EQ(s.element<uint32_t>(20), upper ? 0u : 0x3f800014u);
+    EXPECT_EQ(machine.word(Machine::kData + 0x100 + 4 * 7), 0x3f800007u);
+    EXPECT_EQ(machine.word(Machine::kData + 0x148 + 4 * 4) == 0x3f800014u, upper) << "S20";
+    s.setElement<uint32_t>(20, upper ? 0xdeadu : s.element<uint32_t>(20));
+    ASSERT_EQ(machine.core.run(10).reason, StopReason::WaitForInterrupt);
+    EXPECT_EQ(s.element<uint32_t>(0), 0x3f800001u);
+    EXPECT_EQ(s.element<uint32_t>(7), 0x3f800007u);
+    EXPECT_EQ(s.element<uint32_t>(20), 0x3f800014u);
+  }
+}
+
 TEST(Sau, OnlyGatewaysLeadIntoSecureCode) {
   Machine machine;
   divide(machine);

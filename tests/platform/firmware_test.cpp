@@ -250,6 +250,17 @@ TEST_F(Firmware, StackLimit) {
   EXPECT_THAT(fault("o").text, HasSubstr("cfsr=00100000"));
 }
 
+TEST_F(Firmware, FramesOfExceptionsThatDoNotFit) {
+  const Observed limit = fault("k");
+  EXPECT_THAT(limit.text, HasSubstr("Hard fault. cfsr=00100000"));
+  EXPECT_EQ(limit.outcome.exitCode, 1);
+  ASSERT_EQ(limit.outcome.faults.size(), 1u);
+  EXPECT_THAT(limit.outcome.faults[0].what, HasSubstr("frame of an exception"));
+  const Observed refused = fault("v");
+  EXPECT_THAT(refused.text, HasSubstr("Hard fault. cfsr=00000010"));
+  EXPECT_EQ(refused.outcome.exitCode, 1);
+}
+
 TEST_F(Firmware, Unprivileged) {
   EXPECT_EQ(fault("p").outcome.exitCode, 0);
 }

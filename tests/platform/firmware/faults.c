@@ -30,6 +30,21 @@ __attribute__((noinline)) static uint32_t load(uint32_t address) {
   return *(volatile uint32_t*)address;
 }
 
+/// Runs on as a thread with the stack pointer `top` and the limit `bottom`, and has PendSV at once.
+static void interrupt_on(const uint32_t* bottom, const uint32_t* top) {
+  __asm volatile(
+      "msr psplim, %0\n msr psp, %1\n movs r0, #2\n msr control, r0\n isb\n str %2, [%3]\n dsb\n isb" ::"r"(
+          bottom),
+      "r"(top), "r"(1u << 28), "r"(0xe000ed04)
+      : "r0", "memory");
+}
+void PendSV_Handler(void) {
+  print("PendSV\n");
+  finish(3);
+}
+
+static uint32_t small[32] __attribute__((aligned(32)));
+
 int main(void) {
   struct {
     char* text;
@@ -71,6 +86,16 @@ int main(void) {
       break;
     case 'o':  // below the stack limit
       __asm volatile("mov r0, sp\n subs r0, #64\n msr msplim, r0\n sub sp, sp, #128\n push {r0}" ::: "r0");
+      break;
+    case 'k':  // the frame of an exception passes the limit
+      interrupt_on(small, small + 4);
+      break;
+    case 'v':  // the MPU refuses the frame
+      REG(0xe000ed98) = 0;
+      REG(0xe000ed9c) = (uint32_t)small | 4 | 1;     // read-only, not executable
+      REG(0xe000eda0) = ((uint32_t)small + 96) | 1;  // 128 bytes
+      REG(0xe000ed94) = 5;                           // on, the default map for all else
+      interrupt_on(0, small + 32);
       break;
     case 'w':  // waits for nothing
       wfi();
