@@ -11,6 +11,7 @@ namespace carina::app {
 using Run = std::function<int()>;
 
 void addCompile(CLI::App& app, Run& run);
+void addGenerate(CLI::App& app, Run& run);
 void addRun(CLI::App& app, Run& run);
 void addVerify(CLI::App& app, Run& run);
 void addCheck(CLI::App& app, Run& run);

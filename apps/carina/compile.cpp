@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina compile: a network to a program.
+#include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "base/output_path.hpp"
@@ -17,6 +19,7 @@ struct Flags {
   std::filesystem::path output;
   std::filesystem::path report;
   bool requireNpu = false;
+  std::vector<std::string> constantMethods;  // NAME=NUMBER
 };
 
 /// Program and report appear together, or neither does.
@@ -75,6 +78,21 @@ Status checkOutputs(const Flags& flags) {
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
 
+/// NAME=NUMBER
+Result<std::pair<std::string, int64_t>> constantMethod(const std::string& text) {
+  const size_t equals = text.find('=');
+  int64_t value = 0;
+  const char* first = text.data() + std::min(text.size(), equals == std::string::npos ? equals : equals + 1);
+  const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
+  if (equals == std::string::npos || equals == 0 || error != std::errc() ||
+      end != text.data() + text.size()) {
+    return fail(Code::BadOption, "'{}' is not NAME=NUMBER", text)
+        .at("--constant-method")
+        .withRemedy("for instance get_max_context_len=128");
+  }
+  return std::pair(text.substr(0, equals), value);
+}
+
 int compile(const Flags& flags) {
   if (ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
@@ -83,6 +101,11 @@ int compile(const Flags& flags) {
   options.keepSources = false;
   options.estimateAccuracy = true;
   options.requireNpu = flags.requireNpu;
+  for (const std::string& text : flags.constantMethods) {
+    auto method = constantMethod(text);
+    if (!method) return report(method.error());
+    options.constantMethods.push_back(std::move(*method));
+  }
   auto build = pipeline::build(options);
   if (!build) return report(build.error(), options.model);
   warn(build->warnings);
@@ -107,6 +130,9 @@ void addCompile(CLI::App& app, Run& run) {
                       "Folder for the report: layers, memory, quantization (JSON and text)");
   command->add_flag("--require-npu", flags->requireNpu,
                     "Fail, and write nothing, unless the whole network runs on the NPU");
+  command->add_option("--constant-method", flags->constantMethods,
+                      "NAME=NUMBER: a further method of the program that returns the number, for instance "
+                      "get_max_context_len=128 for 'carina generate'");
   command->callback([flags, &run] { run = [flags] { return compile(*flags); }; });
 }
 

@@ -67,6 +67,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   Run run;
   addCompile(app, run);
   addRun(app, run);
+  addGenerate(app, run);
   addVerify(app, run);
   addCheck(app, run);
   addOps(app, run);

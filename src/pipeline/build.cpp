@@ -205,6 +205,24 @@ Status checkWholly(const Build& build) {
 
 }  // namespace
 
+namespace {
+
+Status addConstantMethods(const Options& options, pte::Program& program) {
+  for (const auto& [name, value] : options.constantMethods) {
+    if (name.empty() || program.findMethod(name)) {
+      return fail(Code::BadOption, "'{}' is the name of another method", name)
+          .at("--constant-method")
+          .withRemedy("give each method a name of its own");
+    }
+    pte::MethodBuilder builder(program, name);
+    builder.output(builder.integer(value));
+    CARINA_RETURN_IF_ERROR(builder.finish());
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Build> build(const Options& options) {
   // A wrong name is said before the network is read.
   if (options.target != "cpu") {
@@ -257,6 +275,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
     auto computed = assembleMethod({build.partitioned, build.compiled, build.integerIo, build.state},
                                    "forward", build.program, pool);
     if (!computed) return std::move(computed).error().inFile(file);
+    CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
     pool.finish();
     build.computed = std::move(*computed);
   }

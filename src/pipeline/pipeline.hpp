@@ -51,6 +51,8 @@ struct Options {
   std::filesystem::path calibration;  // .npz
   /// Without calibration data: quantize by noise, for questions that ranges do not decide.
   bool madeUpSamples = false;
+  /// Further methods of the program, which return a number: what applications ask it (get_max_context_len).
+  std::vector<std::pair<std::string, int64_t>> constantMethods;
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
   bool symmetricIo = false;       // codes of program inputs and outputs have zero point 0
   bool measureSqnr = false;       // fill in the SQNR of every tensor: runs the calibration samples once more

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina generate: text from a compiled language model.
+#include "pipeline/generate.hpp"
+
+#include <cstdio>
+#include <memory>
+
+#include "base/file.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "option_values.hpp"
+#include "report/generated.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  pipeline::GenerateOptions generate;
+  std::filesystem::path json;
+};
+
+Result<int> execute(Flags flags) {
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json}));
+  flags.generate.write = [](const std::string& piece) {
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    std::fflush(stdout);
+  };
+  CARINA_TRY(const pipeline::Generated result, pipeline::generate(flags.generate));
+  fmt::print("\n");
+  warn(result.warnings);
+  if (!flags.json.empty()) {
+    OutputFiles files;
+    CARINA_RETURN_IF_ERROR(files.add(flags.json, report::generatedJson(result)));
+    CARINA_RETURN_IF_ERROR(files.commit());
+  }
+  fmt::print(stderr, "{}", report::generatedText(result));
+  return 0;
+}
+
+}  // namespace
+
+void addGenerate(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  pipeline::GenerateOptions& options = flags->generate;
+  CLI::App* command = app.add_subcommand("generate", "Text from a compiled language model on the NPU model");
+  command->add_option("FILE", options.program, "Program (.pte) of a language model, one token a step")
+      ->transform(inputFile())
+      ->required();
+  command->add_option("--tokenizer", options.tokenizer, "The model's tokenizer.json (byte-level BPE)")
+      ->transform(inputFile())
+      ->required();
+  command->add_option("--prompt", options.prompt, "The text to go on from")->required();
+  command->add_option("--tokens", options.tokens, "Tokens to generate at most")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--context", options.context,
+                   "Tokens that the model's state has room for; default: what the program says")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  command
+      ->add_option("--temperature", options.sampling.temperature,
+                   "0 (default): always the likeliest token; larger: more variety")
+      ->check(CLI::Range(0.0, 100.0));
+  command
+      ->add_option("--top-k", options.sampling.topK, "Choose among the K likeliest tokens; 0 (default): all")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--top-p", options.sampling.topP,
+                   "Choose among the likeliest tokens that make up this probability; default 1")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--seed", options.sampling.seed, "Of the choice with a temperature")
+      ->capture_default_str();
+  command
+      ->add_option("--target", options.target, "NPU to run on; default: the one the program was compiled for")
+      ->transform(targetName());
+  command->add_option("--system-config", options.systemConfig, "Memories and clock; default: the program's");
+  command->add_option("--memory-mode", options.memoryMode,
+                      "What lives in which memory; default: the program's");
+  command
+      ->add_option("--config", options.configFile,
+                   "vela.ini with further system configurations and memory modes")
+      ->transform(inputFile())
+      ->check(CLI::ExistingFile);
+  command->add_option("--json", flags->json, "Where text, tokens and cycles go");
+  command->callback([flags, &run] {
+    run = [flags] {
+      auto code = execute(*flags);
+      return code.ok() ? *code : report(code.error(), flags->generate.program);
+    };
+  });
+}
+
+}  // namespace carina::app

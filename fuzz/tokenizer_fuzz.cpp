@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text as a tokenizer.json, and as what it encodes.
+#include "tokenizer/tokenizer.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto tokenizer = carina::tokenizer::Tokenizer::parse(text);
+  if (!tokenizer.ok()) return 0;
+  const auto tokens = tokenizer->encode(text);
+  if (!tokens.ok()) return 0;
+  for (const int64_t token : *tokens) {
+    if (!tokenizer->decode(token).ok()) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from a compiled language model: a prompt in, one token after the other out.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+
+namespace carina::pipeline {
+
+/// How the next token is chosen from the logits.
+struct Sampling {
+  double temperature = 0;  // 0: always the largest
+  int64_t topK = 0;        // among the k largest only; 0: all
+  double topP = 1;         // among the fewest whose probabilities sum up to p
+  uint64_t seed = 1;
+};
+
+class Sampler {
+ public:
+  explicit Sampler(const Sampling& settings) : settings_(settings), random_(settings.seed) {}
+  /// The index of the chosen logit; of equal ones the first counts as the larger. Not empty.
+  int64_t choose(std::span<const float> logits);
+
+ private:
+  Sampling settings_;
+  std::mt19937_64 random_;
+};
+
+struct GenerateOptions {
+  std::filesystem::path program;    // .pte
+  std::filesystem::path tokenizer;  // tokenizer.json
+  std::string prompt;
+  int64_t tokens = 64;  // at most, without those of the prompt
+  int64_t context = 0;  // tokens that the state has room for; 0: what the program's method
+                        // get_max_context_len or get_max_seq_len says
+  Sampling sampling;
+  std::string target, systemConfig, memoryMode;  // empty: the program's
+  std::filesystem::path configFile;
+  /// Each piece of the text as soon as it is there, that of the prompt first.
+  std::function<void(const std::string& piece)> write;
+};
+
+struct Generated {
+  std::string prompt, text;  // `text` without the prompt
+  std::vector<int64_t> promptTokens, tokens;
+  bool ended = false;  // by a token that ends texts
+  bool full = false;   // by the end of the context
+  int64_t context = 0;
+  int64_t promptCycles = 0, cycles = 0;          // of the NPU
+  double promptSeconds = 0, seconds = 0;         // of this machine
+  std::string target, systemConfig, memoryMode;  // of the NPU; empty without one
+  std::optional<double> clockHz;
+  size_t kernels = 0;  // CPU kernels called per token
+  std::vector<Diagnostic> warnings;
+};
+
+/// Runs the method "decode", or the program's only one that takes inputs: token [1, 1] and position [1] as
+/// integers in, logits with the tokenizer's vocabulary as last axis out; what it keeps of earlier tokens is
+/// its state. Errors: another method, a tokenizer of another vocabulary, a prompt that is empty or leaves no
+/// room in the context.
+Result<Generated> generate(const GenerateOptions& options);
+
+}  // namespace carina::pipeline
