@@ -6,6 +6,7 @@
 #include "base/float16.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_1_x_generated.h"
+#include "tosa_io/string_lists.hpp"
 #include "tosa_io/wire_copies.hpp"
 #include "tosa_io/wire_graph.hpp"
 
@@ -346,6 +347,9 @@ class Reader {
 
 Result<WireFile> readVersion1(ByteSpan bytes) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+  CARINA_RETURN_IF_ERROR(checkStringLists(
+      bytes.first(size),
+      listFieldsOf<wire::TosaGraph, wire::TosaRegion, wire::TosaBasicBlock, wire::TosaOperator>()));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!wire::VerifyTosaGraphBuffer(verifier)) {
     return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")

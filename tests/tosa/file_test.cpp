@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 
 #include "ir/printer.hpp"
@@ -206,14 +207,16 @@ std::vector<flatbuffers::Offset<flatbuffers::String>> sameName(flatbuffers::Flat
   return std::vector<flatbuffers::Offset<flatbuffers::String>>(1000, builder.CreateString(name));
 }
 
-TEST(TosaReader, CopiesOfSharedTextsAreBounded) {
+/// Files of both versions in which that many operators share one list of 1,000 names.
+std::array<flatbuffers::FlatBufferBuilder, 2> filesOfSharedNames(size_t operators) {
   const std::string name(1000, 'n');
-  flatbuffers::FlatBufferBuilder newer, older;
+  std::array<flatbuffers::FlatBufferBuilder, 2> files;
+  auto& [newer, older] = files;
   {
     const auto names = newer.CreateVector(sameName(newer, name));
     const auto op = tosa_io::wire::CreateTosaOperator(newer, tosa_io::wire::Op::ADD, {}, 0, names, names);
     const auto block =
-        tosa_io::wire::CreateTosaBasicBlock(newer, 0, newer.CreateVector(std::vector(size_t{1000}, op)));
+        tosa_io::wire::CreateTosaBasicBlock(newer, 0, newer.CreateVector(std::vector(operators, op)));
     const auto region = tosa_io::wire::CreateTosaRegion(newer, 0, newer.CreateVector(&block, 1));
     const auto version = tosa_io::wire::CreateVersion(newer, 1, 0, 0, false);
     tosa_io::wire::FinishTosaGraphBuffer(
@@ -224,18 +227,28 @@ TEST(TosaReader, CopiesOfSharedTextsAreBounded) {
     const auto op =
         tosa_io::wire080::CreateTosaOperator(older, tosa_io::wire080::Op::ADD, {}, 0, names, names);
     const auto block =
-        tosa_io::wire080::CreateTosaBasicBlock(older, 0, older.CreateVector(std::vector(size_t{1000}, op)));
+        tosa_io::wire080::CreateTosaBasicBlock(older, 0, older.CreateVector(std::vector(operators, op)));
     const auto region = tosa_io::wire080::CreateTosaRegion(older, 0, older.CreateVector(&block, 1));
     const auto version = tosa_io::wire080::CreateVersion(older, 0, 80, 0, false);
     tosa_io::wire080::FinishTosaGraphBuffer(
         older, tosa_io::wire080::CreateTosaGraph(older, version, older.CreateVector(&region, 1)));
   }
-  for (const auto* builder : {&newer, &older}) {
-    const ByteSpan bytes(reinterpret_cast<const std::byte*>(builder->GetBufferPointer()), builder->GetSize());
-    const auto graph = tosa_io::readTosa(bytes, nullptr);
-    ASSERT_FALSE(graph.ok());
-    EXPECT_NE(graph.error().str().find("share their contents"), std::string::npos) << graph.error().str();
-  }
+  return files;
+}
+
+void expectRefused(const flatbuffers::FlatBufferBuilder& file, std::string_view why) {
+  const ByteSpan bytes(reinterpret_cast<const std::byte*>(file.GetBufferPointer()), file.GetSize());
+  const auto graph = tosa_io::readTosa(bytes, nullptr);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().str().find(why), std::string::npos) << graph.error().str();
+}
+
+TEST(TosaReader, CopiesOfSharedTextsAreBounded) {
+  for (const auto& file : filesOfSharedNames(1000)) expectRefused(file, "share their contents");
+}
+
+TEST(TosaReader, SharedListsOfNamesAreCountedBeforeTheyAreVerified) {
+  for (const auto& file : filesOfSharedNames(5000)) expectRefused(file, "share their lists of names");
 }
 
 TEST(TosaReader, DevelopmentVersionsAreRefused) {
