@@ -135,6 +135,40 @@ Types sliceScatter(const ir::Node& node) {
 
 namespace {
 
+bool isMask(const ir::Value& index) {
+  return index.dtype() == DType::Bool || index.dtype() == DType::UInt8;
+}
+
+/// self[...] takes masks and these, as PyTorch does.
+Status checkIndexing(const ir::Value& index) {
+  if (isIndexType(index.dtype())) return {};
+  return fail(Code::WrongElementType, "an index must be an int32 or int64 tensor, not {}",
+              dtypeName(index.dtype()));
+}
+
+/// Among indices with masks: each index has a type, each mask the sizes of the dimensions that it stands for.
+Status checkMasks(const ir::Node& node) {
+  const Shape& self = node.operand(0)->shape();
+  size_t d = 0;
+  for (const ir::Value* index : node.operandGroup(1)) {
+    if (!index || !isMask(*index)) {
+      if (index) CARINA_RETURN_IF_ERROR(checkIndexing(*index));
+      ++d;
+      continue;
+    }
+    for (const int64_t size : index->shape()) {
+      if (d >= self.size() || self[d] != size) {
+        return fail(Code::InvalidOperator, "a mask of shape {} does not fit into {}",
+                    shapeText(index->shape()), shapeText(self));
+      }
+      ++d;
+    }
+  }
+  if (d > self.size())
+    return fail(Code::InvalidOperator, "there are more indices than {} has dimensions", shapeText(self));
+  return {};
+}
+
 /// Shape of self[indices], from operand 0 and the group of operands behind it.
 Result<Shape> indexedShape(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
@@ -153,15 +187,13 @@ Result<Shape> indexedShape(const ir::Node& node) {
       (seen ? after : before).push_back(self->shape()[d]);
       continue;
     }
-    if (one_->dtype() == DType::Bool || one_->dtype() == DType::UInt8) {
+    if (isMask(*one_)) {
       return fail(
           Code::DependsOnValues,
           "the shape of the result depends on the values of a mask; use where() instead of indexing with a "
           "mask");
     }
-    if (!isInteger(one_->dtype()))
-      return fail(Code::WrongElementType, "an index must be an integer tensor, not {}",
-                  dtypeName(one_->dtype()));
+    CARINA_RETURN_IF_ERROR(checkIndexing(*one_));
     if (ended) adjacent = false;
     seen = true;
     CARINA_RETURN_IF_ERROR(checkRange(one_, self->shape()[d], true));
@@ -187,10 +219,11 @@ Types index(const ir::Node& node) {
 Types indexPut(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
   const auto indices = node.operandGroup(1);
-  const bool masked = std::any_of(indices.begin(), indices.end(), [](const ir::Value* index) {
-    return index && (index->dtype() == DType::Bool || index->dtype() == DType::UInt8);
-  });
-  if (!masked) {
+  const bool masked = std::any_of(indices.begin(), indices.end(),
+                                  [](const ir::Value* index) { return index && isMask(*index); });
+  if (masked) {
+    CARINA_RETURN_IF_ERROR(checkMasks(node));
+  } else {
     CARINA_TRY(const Shape place, indexedShape(node));
     const Shape& values = node.operand(2)->shape();
     if (broadcastShapes(values, place) != place) {

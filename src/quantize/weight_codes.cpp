@@ -10,6 +10,8 @@ namespace carina::quantize {
 namespace {
 
 constexpr double kMostBias = 0x1p30;  // half of what fits: rounding and sums keep room
+/// Of 16-bit inputs: Ethos-U55's biases have 40 bits, and products leave those alone.
+constexpr double kMostBias16 = 0x1p38;
 
 /// Elements of channel c along `axis` are visited as f(c, flat index).
 template <typename F>
@@ -129,9 +131,10 @@ WeightCodes quantizeWeight(const WeightedOp& op, const LayerScales& scales, cons
   // The weight of a grouped transposed convolution has no axis with all output channels.
   const bool alongOutputs = !(conv && conv->transposed && conv->groups > 1);
   std::vector<float> least;
-  if (op.bias && settings.precision == Precision::Int8 && alongOutputs) {
+  if (op.bias && alongOutputs) {
+    const double most = settings.precision == Precision::Int8 ? kMostBias : kMostBias16;
     for (float bias : op.bias->constant().as<float>()) {
-      least.push_back(static_cast<float>(std::abs(bias) / (scales.input * kMostBias)));
+      least.push_back(static_cast<float>(std::abs(bias) / (scales.input * most)));
     }
   }
   std::optional<double> shortFactor;
@@ -147,7 +150,7 @@ WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCode
   // Groups of a transposed convolution share the scales of the weight.
   for (size_t c = 0; c < (weight.perChannel ? values.size() : 1); ++c)
     result.scales.push_back(static_cast<float>(inputScale) * weight.scales[c % weight.scales.size()]);
-  if (precision == Precision::Int16x8) {
+  if (precision != Precision::Int8) {
     for (size_t c = 0; c < values.size(); ++c) {
       float& scale = result.scales[weight.perChannel ? c : 0];
       while (std::abs(values[c]) / static_cast<double>(scale) > kMostBias) scale *= 2;

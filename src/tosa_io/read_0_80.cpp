@@ -472,9 +472,9 @@ class BlockReader {
 
 Result<WireFile> readVersion080(ByteSpan bytes) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-  CARINA_RETURN_IF_ERROR(checkStringLists(
-      bytes.first(size),
-      listFieldsOf<fb::TosaGraph, fb::TosaRegion, fb::TosaBasicBlock, fb::TosaOperator>()));
+  CARINA_RETURN_IF_ERROR(
+      checkStringLists(bytes.first(size),
+                       listFieldsOf<fb::TosaGraph, fb::TosaRegion, fb::TosaBasicBlock, fb::TosaOperator>()));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!fb::VerifyTosaGraphBuffer(verifier)) {
     return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")

@@ -41,6 +41,24 @@ TEST(AtenRefusedArguments, MeansOfIntegersInWindows) {
             std::string::npos);
 }
 
+TEST(AtenRefusedArguments, IndicesOfOtherTypesAndMasksThatDoNotFit) {
+  const auto refused = [](const std::vector<Tensor>& indices) {
+    Groups groups(3);
+    groups[0].push_back(reals({3, 4, 5}));
+    groups[1].assign(indices.begin(), indices.end());
+    groups[2].push_back(reals({}));
+    const auto graph = oneOp("aten.index_put.default", groups, {});
+    return graph.ok() ? "" : graph.error().str();
+  };
+  EXPECT_EQ(refused({ints({2})}), "");
+  EXPECT_EQ(refused({bools({3, 4})}), "");
+  EXPECT_EQ(refused({bools({3}), ints({1})}), "");
+  EXPECT_NE(refused({Tensor::zeros(DType::Int16, {2})}).find("int32 or int64"), std::string::npos);
+  EXPECT_NE(refused({bools({3}), reals({1})}).find("int32 or int64"), std::string::npos);
+  EXPECT_NE(refused({bools({4, 4})}).find("does not fit into"), std::string::npos);
+  EXPECT_NE(refused({bools({3, 4, 5, 1})}).find("does not fit into"), std::string::npos);
+}
+
 TEST(AtenRefusedArguments, ProductsOfTruthValuesOrOfMixedTypes) {
   const std::vector<std::pair<std::string, std::vector<Shape>>> products{
       {"aten.mm.default", {{2, 2}, {2, 2}}},
