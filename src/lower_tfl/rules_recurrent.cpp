@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UNIDIRECTIONAL_SEQUENCE_LSTM, unrolled over its time steps, with the integer arithmetic of TFLite's kernel:
-// gates in int16 with 12 fraction bits before their functions and 15 behind, a cell of int16.
+// gates in int16 with 12 fraction bits before their functions and 15 behind, a cell of int16. The four gates
+// lie side by side as channels: one convolution with a scale per channel, one sum, and one function for the
+// three that have the same.
 #include <algorithm>
 #include <cmath>
 
@@ -30,21 +32,15 @@ class Lstm {
 
   Status run() {
     CARINA_RETURN_IF_ERROR(prepare());
-    // What the input brings to each gate, for all steps at once: [steps, batch, units].
-    std::vector<ir::Value*> brought;
-    for (const GateWeights& gate : gates()) {
-      CARINA_TRY(ir::Value * all, product(sequence_, steps_ * batch_, gate.input, gate.bias, x_));
-      brought.push_back(emit_.reshape(all, {steps_, batch_, units_}));
-    }
+    // What the input brings to the gates, for all steps at once: [steps, batch, 4 * units].
+    CARINA_TRY(ir::Value * products, product(sequence_, steps_ * batch_, &GateWeights::input, true, x_));
+    ir::Value* brought = emit_.reshape(products, {steps_, batch_, kGates * units_});
     ir::Value* hidden = emit_.constant(filled(DType::Int8, hidden_.zero));
     ir::Value* cell = emit_.constant(filled(DType::Int16, 0));
     std::vector<ir::Value*> outputs;
     for (int64_t step = 0; step < steps_; ++step) {
-      std::array<ir::Value*, 4> gate{};
-      for (size_t g = 0; g < 4; ++g) {
-        ir::Value* part = emit_.reshape(emit_.sliceAxis(brought[g], 0, step, 1), {batch_, units_});
-        CARINA_TRY(gate[g], gateOf(part, hidden, gates()[g].recurrent, g == kCell));
-      }
+      ir::Value* part = emit_.reshape(emit_.sliceAxis(brought, 0, step, 1), {batch_, kGates * units_});
+      CARINA_TRY(const auto gate, gatesOf(part, hidden));
       CARINA_TRY(cell, nextCell(cell, gate));
       ir::Value* squashed = wideSigmoid(lowering_, cell, cellInput_, true);
       CARINA_TRY(hidden, scaledProduct(squashed, gate[kOutput], DType::Int8,
@@ -58,13 +54,16 @@ class Lstm {
   }
 
  private:
-  enum Gate : size_t { kInput, kForget, kCell, kOutput };
+  /// As they lie side by side: those with a logistic function first.
+  enum Gate : size_t { kInput, kForget, kOutput, kCell };
+  static constexpr int64_t kGates = 4;
+  using Gates = std::array<ir::Value*, kGates>;
 
-  std::array<GateWeights, 4> gates() const {
+  std::array<GateWeights, kGates> gates() const {
     return {{{op_.inputToInputWeights(), op_.inputGateBias(), op_.recurrentToInputWeights()},
              {op_.inputToForgetWeights(), op_.forgetGateBias(), op_.recurrentToForgetWeights()},
-             {op_.inputToCellWeights(), op_.cellBias(), op_.recurrentToCellWeights()},
-             {op_.inputToOutputWeights(), op_.outputGateBias(), op_.recurrentToOutputWeights()}}};
+             {op_.inputToOutputWeights(), op_.outputGateBias(), op_.recurrentToOutputWeights()},
+             {op_.inputToCellWeights(), op_.cellBias(), op_.recurrentToCellWeights()}}};
   }
 
   Status prepare() {
@@ -115,18 +114,28 @@ class Lstm {
     return tensor;
   }
 
-  /// rows * filter (+ bias) as int16 with kGateScale.
-  Result<ir::Value*> product(ir::Value* rows, int64_t count, const ir::Value* filter, const ir::Value* bias,
-                             const Quantum& from) {
-    CARINA_TRY(const Quantum weights, lowering_.quantumOf(filter));
-    const int64_t depth = filter->dim(1);
-    ir::Value* weight = emit_.constant(filter->constant().reshaped({units_, 1, 1, depth}));
-    ir::Value* offset =
-        emit_.constant(bias ? bias->constant().reshaped({units_}) : Tensor::zeros(DType::Int32, {units_}));
-    ir::Value* sums = emit_.conv2d(emit_.reshape(rows, {1, count, 1, depth}), weight, offset, from.zero, 0,
-                                   {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-    const double factor = static_cast<double>(from.single() * weights.single()) / kGateScale;
-    return lowering_.rescale(sums, DType::Int16, 0, 0, quantizeMultiplier(factor));
+  /// rows * filters of all gates (+ biases) as int16 with kGateScale: [1, count, 1, 4 * units].
+  Result<ir::Value*> product(ir::Value* rows, int64_t count, const ir::Value* GateWeights::*filter,
+                             bool withBias, const Quantum& from) {
+    const int64_t depth = (gates()[0].*filter)->dim(1);
+    Tensor weights = Tensor::uninitialized(DType::Int8, {kGates * units_, 1, 1, depth});
+    Tensor biases = Tensor::zeros(DType::Int32, {kGates * units_});
+    std::vector<Multiplier> factors;
+    for (int64_t g = 0; g < kGates; ++g) {
+      const GateWeights gate = gates()[static_cast<size_t>(g)];
+      CARINA_TRY(const Quantum scale, lowering_.quantumOf(gate.*filter));
+      const Tensor& own = (gate.*filter)->constant();
+      for (int64_t i = 0; i < own.numElements(); ++i)
+        weights.setIntegerAt(g * own.numElements() + i, own.integerAt(i));
+      for (int64_t i = 0; withBias && i < units_; ++i)
+        biases.setIntegerAt(g * units_ + i, gate.bias->constant().integerAt(i));
+      const double factor = static_cast<double>(from.single() * scale.single()) / kGateScale;
+      factors.insert(factors.end(), static_cast<size_t>(units_), quantizeMultiplier(factor));
+    }
+    ir::Value* sums =
+        emit_.conv2d(emit_.reshape(rows, {1, count, 1, depth}), emit_.constant(std::move(weights)),
+                     emit_.constant(std::move(biases)), from.zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    return lowering_.rescale(sums, DType::Int16, 0, 0, factors);
   }
 
   /// a + b, saturated to int16.
@@ -135,9 +144,16 @@ class Lstm {
                               DType::Int16, 0);
   }
 
-  Result<ir::Value*> gateOf(ir::Value* brought, ir::Value* hidden, const ir::Value* recurrent, bool tanh) {
-    CARINA_TRY(ir::Value * kept, product(hidden, batch_, recurrent, nullptr, hidden_));
-    return wideSigmoid(lowering_, sum(brought, emit_.reshape(kept, {batch_, units_})), WideInput(), tanh);
+  /// `brought`: [batch, 4 * units].
+  Result<Gates> gatesOf(ir::Value* brought, ir::Value* hidden) {
+    CARINA_TRY(ir::Value * kept, product(hidden, batch_, &GateWeights::recurrent, false, hidden_));
+    ir::Value* all = sum(brought, emit_.reshape(kept, {batch_, kGates * units_}));
+    const auto part = [&](ir::Value* of, int64_t gate, int64_t count) {
+      return emit_.sliceAxis(of, 1, gate * units_, count * units_);
+    };
+    ir::Value* open = wideSigmoid(lowering_, part(all, 0, kCell), WideInput(), false);
+    return Gates{part(open, kInput, 1), part(open, kForget, 1), part(open, kOutput, 1),
+                 wideSigmoid(lowering_, part(all, kCell, 1), WideInput(), true)};
   }
 
   Result<ir::Value*> scaledProduct(ir::Value* a, ir::Value* b, DType to, double factor, int64_t zero) {
@@ -145,7 +161,7 @@ class Lstm {
     return lowering_.rescale(product, to, 0, zero, quantizeMultiplier(factor));
   }
 
-  Result<ir::Value*> nextCell(ir::Value* cell, const std::array<ir::Value*, 4>& gate) {
+  Result<ir::Value*> nextCell(ir::Value* cell, const Gates& gate) {
     CARINA_TRY(ir::Value * kept, scaledProduct(gate[kForget], cell, DType::Int16, kFunctionScale, 0));
     CARINA_TRY(ir::Value * added, scaledProduct(gate[kInput], gate[kCell], DType::Int16,
                                                 kFunctionScale * kFunctionScale / cell_.scale, 0));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "compiler/dialect/npu_ir.hpp"
+#include "compiler/dialect/wide_function.hpp"
 
 namespace carina::npu_ir {
 namespace {
@@ -69,6 +70,12 @@ int64_t output(const OutputStage& stage, int64_t channel, Wide accumulator, DTyp
   value = saturate(value, DType::Int48) + stage.zeroPoint;
   if (stage.clamp) value = std::min(std::max(value, stage.clamp->first), stage.clamp->second);
   if (stage.tableKind == TableKind::NONE) return saturate(value, type);
+  if (stage.wideFunction()) {
+    const bool tanh = stage.tableKind == TableKind::TANH;
+    value = saturate(value, DType::Int32);
+    value = stage.table ? wideTableEntry(stage.table->constant(), tanh, value) : wideFunction(tanh, value);
+    return saturate(value, type);
+  }
   const bool wide = stage.tableKind == TableKind::LUT16 || stage.tableKind == TableKind::LUT16_TO_32;
   const DType index = wide ? DType::Int16 : isUnsigned(type) ? DType::UInt8 : DType::Int8;
   return saturate(tableEntry(stage, saturate(value, index), type), type);

@@ -21,7 +21,10 @@ struct OutputStage {
   int64_t zeroPoint = 0;
   std::optional<std::pair<int64_t, int64_t>> clamp;  // in output units, zero point included
   TableKind tableKind = TableKind::NONE;
-  ir::Value* table = nullptr;
+  ir::Value* table = nullptr;  // TANH and SIGMOID: on Ethos-U85 alone
+
+  /// TANH and SIGMOID see the number before it is saturated (wide_functions.hpp).
+  bool wideFunction() const { return tableKind == TableKind::TANH || tableKind == TableKind::SIGMOID; }
 
   bool perChannel() const { return multipliers.size() > 1; }
   /// v passes through the scale unchanged.

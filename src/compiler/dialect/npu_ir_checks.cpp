@@ -24,7 +24,15 @@ Status featureMap(const ir::Value* value, std::string_view what) {
 }
 
 int64_t tableElements(TableKind kind) {
-  return kind == TableKind::LUT16 || kind == TableKind::LUT16_TO_32 ? 512 : 256;
+  switch (kind) {
+    case TableKind::LUT16:
+    case TableKind::LUT16_TO_32:
+    case TableKind::TANH:
+    case TableKind::SIGMOID:
+      return 512;
+    default:
+      return 256;
+  }
 }
 
 Status outputStageOf(const ir::Node& node) {
@@ -49,8 +57,10 @@ Status outputStageOf(const ir::Node& node) {
   if (stage.clamp && stage.clamp->first > stage.clamp->second) {
     return fail(Code::InvalidGraph, "clamp {}..{} is empty", stage.clamp->first, stage.clamp->second);
   }
-  if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr))
+  if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr) && !stage.wideFunction())
     return fail(Code::InvalidGraph, "the table is missing");
+  if (stage.wideFunction() && (ofm->dtype() != DType::Int16 || stage.clamp || stage.zeroPoint != 0))
+    return fail(Code::InvalidGraph, "TANH and SIGMOID give int16, with no clamp and no zero point");
   if (stage.table) {
     if (!stage.table->isConstant()) return fail(Code::InvalidGraph, "the table is not constant");
     const int64_t expected = tableElements(stage.tableKind);

@@ -35,7 +35,7 @@ Result<ir::Graph> Legalizer::run() {
   }
   for (ir::Node* node : tosa_.nodes()) {
     // Put off, or taken over by the operator before it.
-    if (isPutOff(node) || (!node->results().empty() && values_.contains(node->result()))) continue;
+    if (isPutOff(node) || functions_.isInside(node) || (!node->results().empty() && values_.contains(node->result()))) continue;
     CARINA_RETURN_IF_ERROR(lower(node));
   }
   std::vector<ir::Value*> outputs;
@@ -183,6 +183,7 @@ Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
 Status Legalizer::dispatch(ir::Node* node) {
   if (!tosa::isOperator(node))
     return fail(Code::UnknownOperator, "{} is not a TOSA operator", node->opName());
+  if (const auto* match = functions_.at(node)) return lowerWideFunction(*node, *match);
   switch (tosa::opId(node)) {
     case OpId::Conv2d:
       return lowerConv2d(tosa::Conv2d(node));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/dialect/npu_ir.hpp"
+#include "compiler/legalize/wide_functions.hpp"
 #include "compiler/storage/strided_copy.hpp"
 #include "npu/targets/target.hpp"
 #include "tosa/tosa.hpp"
@@ -44,7 +45,7 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
 class Legalizer {
  public:
   Legalizer(const ir::Graph& graph, const npu::Target& target)
-      : tosa_(graph), target_(target), builder_(result_) {}
+      : tosa_(graph), target_(target), builder_(result_), functions_(graph) {}
 
   Result<ir::Graph> run();
 
@@ -91,6 +92,7 @@ class Legalizer {
   Status lowerRescale(const tosa::Rescale& node);
   Status lowerClamp(const tosa::Clamp& node);
   Status lowerTable(const tosa::Table& node);
+  Status lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match);
   Status lowerCast(ir::Node* node);
   Status lowerBinary(ir::Node* node, npu_ir::ElementwiseMode mode);
   Status lowerMul(ir::Node* node);
@@ -311,6 +313,7 @@ class Legalizer {
   const npu::Target& target_;
   ir::Graph result_;
   ir::Builder builder_;
+  const WideFunctions functions_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
   std::unordered_map<const ir::Node*, int64_t>

@@ -4,6 +4,7 @@
 // 2 and 11).
 #include <algorithm>
 
+#include "compiler/dialect/wide_function.hpp"
 #include "compiler/legalize/legalizer.hpp"
 
 namespace carina::compiler {
@@ -413,6 +414,16 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
   define(node.output(), result, std::move(operations));
   return {};
+}
+
+Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match) {
+  CARINA_TRY(ir::Value * value, get(match.input));
+  OutputStage stage;
+  stage.multipliers = {match.function.multiplier};
+  stage.shifts = {match.function.shift};
+  stage.tableKind = match.function.tanh ? TableKind::TANH : TableKind::SIGMOID;
+  if (u85()) stage.table = constant(npu_ir::wideFunctionTable());
+  return defineCopies(node.result(), value, 0, stage, DType::Int16);
 }
 
 Result<ir::Value*> Legalizer::interpolated(ir::Value* map, const Tensor& entries) {

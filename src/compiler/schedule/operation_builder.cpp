@@ -40,6 +40,10 @@ npu::Table hardware(TableKind kind) {
       return npu::Table::Lut16;
     case TableKind::LUT16_TO_32:
       return npu::Table::Lut16To32;
+    case TableKind::TANH:
+      return npu::Table::Tanh;
+    case TableKind::SIGMOID:
+      return npu::Table::Sigmoid;
   }
   return npu::Table::None;
 }
@@ -55,6 +59,8 @@ DType clampType(const OutputStage& stage, DType output) {
       return DType::Int8;
     case TableKind::LUT16:
     case TableKind::LUT16_TO_32:
+    case TableKind::TANH:
+    case TableKind::SIGMOID:
       return DType::Int16;
   }
   return output;

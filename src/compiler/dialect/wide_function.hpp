@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What TableKind TANH and SIGMOID compute, as numbers.
+#pragma once
+
+#include "base/tensor.hpp"
+
+namespace carina::npu_ir {
+
+/// TFLite's LOGISTIC or TANH of v in units of 1 / (3 * 4096), with 15 fraction bits: lines between 256
+/// entries of the logistic function (ethosu-numerics 6.2).
+int64_t wideFunction(bool tanh, int64_t v);
+/// The table with which Ethos-U85 computes either: 512 words, base below, slope above (ethosu-numerics 6.3).
+Tensor wideFunctionTable();
+/// What Ethos-U85 makes of such a table.
+int64_t wideTableEntry(const Tensor& table, bool tanh, int64_t v);
+
+}  // namespace carina::npu_ir

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two functions that the hardware computes behind the output stage: TFLite's logistic function and tanh of
+// numbers with 16 bits and more. In TOSA they are a few dozen 32-bit operators around tables of bytes.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/graph.hpp"
+
+namespace carina::compiler {
+
+/// The function of (code * multiplier) / 2^shift, rounded half up.
+struct WideFunction {
+  bool tanh = false;
+  int64_t multiplier = 1, shift = 0;
+};
+
+/// The parts of a TOSA graph that compute such a function of one int16 value, element by element. A part is
+/// taken for it only when the TOSA interpreter gives the same number for each of the 65,536 codes.
+class WideFunctions {
+ public:
+  explicit WideFunctions(const ir::Graph& tosa);
+
+  struct Match {
+    const ir::Value* input = nullptr;
+    WideFunction function;
+  };
+  /// The function whose result this node computes; null for other nodes.
+  const Match* at(const ir::Node* node) const {
+    const auto found = matches_.find(node);
+    return found == matches_.end() ? nullptr : &found->second;
+  }
+  /// Whether nothing but such functions needs the node.
+  bool isInside(const ir::Node* node) const { return inside_.contains(node); }
+
+ private:
+  std::unordered_map<const ir::Node*, Match> matches_;
+  std::unordered_set<const ir::Node*> inside_;
+};
+
+}  // namespace carina::compiler
