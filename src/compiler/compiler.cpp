@@ -29,7 +29,10 @@ IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir:
   io.dtype = tosaValue->dtype();
   io.shape = tosaValue->shape();
   io.bytes = tosaValue->numElements() * dtypeSize(tosaValue->dtype());
-  io.offset = schedule.buffers[static_cast<size_t>(access.buffer)].address + access.offset;
+  const Placement& place = schedule.buffers[static_cast<size_t>(access.buffer)];
+  const int64_t address =
+      place.home < 0 ? place.address : schedule.homes[static_cast<size_t>(place.home)].address;
+  io.offset = address + access.offset;
   return io;
 }
 
@@ -119,8 +122,11 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
     const auto named = names.find(b);
     std::string name = named != names.end() ? named->second : buffer.root->name;
     if (name.empty() && buffer.root->producer()) name = sourceName(buffer.root->producer());
+    if (schedule.buffers[b].home >= 0)
+      add(schedule.homes[static_cast<size_t>(schedule.buffers[b].home)], name, "input");
     add(schedule.buffers[b], std::move(name),
         schedule.buffers[b].takesOver >= 0  ? "in place"
+        : schedule.buffers[b].home >= 0     ? "copy of an input"
         : buffer.kind == BufferKind::Input  ? "input"
         : buffer.kind == BufferKind::Output ? "output"
                                             : "feature map");
@@ -182,6 +188,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const np
   program.machine = machine;
   CARINA_RETURN_IF_ERROR(writeStream(operations, plan, options, program));
   program.arenaBytes = plan.arenaBytes;
+  program.arenaBound = plan.arenaBound;
   program.cacheBytes = plan.cacheBytes;
   for (size_t i = 0; i < tosa.inputs().size(); ++i) {
     program.inputs.push_back(ioTensor(plan, graph.inputs()[i], tosa.inputs()[i]));

@@ -68,6 +68,7 @@ struct CompiledProgram {
   std::vector<uint32_t> commands;         // whole stream, STOP included
   std::vector<std::byte> constants;       // region 0: weights, scales, tables, constant feature maps
   int64_t arenaBytes = 0;                 // region 1, program inputs and outputs included
+  int64_t arenaBound = 0;                 // below which cascades cannot bring it, 0: not known
   int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;

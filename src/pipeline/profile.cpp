@@ -89,6 +89,18 @@ int64_t regionBytes(const CommandStream& stream, size_t region) {
   return known ? static_cast<int64_t>(known->bytes) : 0;
 }
 
+/// What the stream takes where the measurements leave the cycle model open.
+std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> operations,
+                                       const npu::Machine& machine) {
+  std::vector<npu::Cycles> cycles;
+  for (const npu::timing::Rules& rules : npu::timing::ruleSets()) {
+    npu::Timeline timeline(machine, rules);
+    for (const npu::PlacedOperation& placed : operations) timeline.add(placed.operation, placed.offset);
+    cycles.push_back(timeline.total());
+  }
+  return cycles;
+}
+
 Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machine& machine) {
   ProfiledPart part;
   part.constantBytes = regionBytes(stream, 0);
@@ -118,6 +130,7 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   }
   builder.finish();
   part.cycles = timeline.total();
+  part.cyclesByRules = cyclesByRules(operations, machine);
   part.cacheBytes = cacheEnd;
   return part;
 }
@@ -186,6 +199,9 @@ Profile profileBuild(const Build& build) {
     }
     builder.finish();
     part.cycles = compiled.cycles;
+    const auto operations = npu::decodeStream(compiled.commands, *profile.machine.target);
+    CARINA_CHECK(operations.ok(), "a stream that was just written");
+    part.cyclesByRules = cyclesByRules(*operations, profile.machine);
     profile.parts.push_back(std::move(part));
   }
   return profile;

@@ -187,6 +187,8 @@ Json costJson(const npu::OperationCost& cost) {
 Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   Json json;
   json["cycles"] = part.cycles;
+  for (size_t i = 0; i < part.cyclesByRules.size(); ++i)
+    json["cycles_by_rules"][std::string(npu::timing::ruleSets()[i].name)] = part.cyclesByRules[i];
   json["macs"] = part.macs;
   json["bytes"] = {{"arena", part.arenaBytes},
                    {"cache", part.cacheBytes},

@@ -15,7 +15,7 @@ namespace {
 /// Bytes of a build by area, all delegates: constants and commands add up, arenas are used one after the
 /// other.
 struct Footprint {
-  int64_t constants = 0, commands = 0, arena = 0, cache = 0;
+  int64_t constants = 0, commands = 0, arena = 0, bound = 0, cache = 0;
   int64_t cycles = 0, macs = 0;
   size_t operations = 0;
 };
@@ -26,6 +26,7 @@ Footprint footprintOf(const pipeline::Build& build) {
     sum.constants += static_cast<int64_t>(part.constants.size());
     sum.commands += static_cast<int64_t>(part.commands.size() * 4);
     sum.arena = std::max(sum.arena, part.arenaBytes);
+    sum.bound = std::max(sum.bound, part.arenaBound);
     sum.cache = std::max(sum.cache, part.cacheBytes);
     sum.cycles += part.cycles;
     sum.macs += part.macs;
@@ -34,11 +35,15 @@ Footprint footprintOf(const pipeline::Build& build) {
   return sum;
 }
 
-std::string memoryLine(const Footprint& sum, const npu::Machine& machine) {
+/// `exact`: every byte of the arena counts, and what it cannot go below.
+std::string memoryLine(const Footprint& sum, const npu::Machine& machine, bool exact) {
   const auto kind = [&](npu::Area area) { return npu::memoryKindName(machine.timing(area).kind); };
-  std::string text =
-      fmt::format("arena {} in {}, constants {} in {}", bytesText(sum.arena), kind(npu::Area::Arena),
-                  bytesText(sum.constants), kind(npu::Area::Constants));
+  const std::string arena =
+      !exact           ? bytesText(sum.arena)
+      : sum.bound == 0 ? countText(sum.arena) + " bytes"
+                       : fmt::format("{} bytes (bound {})", countText(sum.arena), countText(sum.bound));
+  std::string text = fmt::format("arena {} in {}, constants {} in {}", arena, kind(npu::Area::Arena),
+                                 bytesText(sum.constants), kind(npu::Area::Constants));
   if (sum.cache > 0) text += fmt::format(", cache {} in {}", bytesText(sum.cache), kind(npu::Area::Cache));
   return text + fmt::format(", commands {}", bytesText(sum.commands));
 }
@@ -144,7 +149,8 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
         "  cycles  {} estimated ({:.3f} ms at {:.0f} MHz, {} of the MACs used)\n", countText(sum.cycles),
         1e3 * static_cast<double>(sum.cycles) / clock, clock / 1e6,
         percentText(static_cast<double>(sum.macs), static_cast<double>(sum.cycles) * machine.target->macs));
-    text += fmt::format("  memory  {}\n", memoryLine(sum, machine));
+    text += fmt::format("  memory  {}\n",
+                        memoryLine(sum, machine, build.options.optimize == compiler::Optimize::Size));
   } else {
     text += "  target  cpu\n";
   }

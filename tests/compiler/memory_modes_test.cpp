@@ -116,5 +116,71 @@ TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {
   EXPECT_LT(bytes, 96 * 96 * 2);
 }
 
+/// Layers that all read the input, from DRAM unless it is copied to the cache first.
+TEST(MemoryModes, AnInputInSlowMemoryIsCopiedToTheCache) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 64, 64, 16});
+  std::vector<ir::Value*> results;
+  for (int i = 0; i < 4; ++i) {
+    ir::Value* layer = b.rescalePerChannel(b.conv(x, 8, {1, 1}), DType::Int8, 44, -5);
+    results.push_back(b.averagePool(layer, {8, 8}, {8, 8}, {0, 0, 0, 0}, 3));
+  }
+  const ir::Graph graph = b.finish(results);
+  const std::string mode = "Dedicated_Sram_384KB";
+  EXPECT_EQ(differences(graph, "ethos-u65-256", mode, randomInputs(graph, 5), false), "");
+  const compiler::CompiledProgram program = compiled(graph, *npu::makeMachine("ethos-u65-256", "", mode));
+  int copies = 0;
+  for (const auto& record : program.operations) copies += record.kind == "DMA input";
+  EXPECT_EQ(copies, 1);
+  // The program finds its input in the arena all the same.
+  EXPECT_GE(program.arenaBytes, program.inputs[0].offset + program.inputs[0].bytes);
+  // Without a cache that holds it there is no copy.
+  auto small = npu::makeMachine("ethos-u65-256", "", mode);
+  small->memory.cacheBytes = 8 * 1024;
+  for (const auto& record : compiled(graph, *small).operations) EXPECT_NE(record.kind, "DMA input");
+}
+
+/// Averages that are padded above alone: what their stripes divide by must not depend on the padding.
+TEST(MemoryModes, PaddedAveragesInASmallArena) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 11, 11, 35});
+  x = b.averagePool(x, {4, 4}, {1, 1}, {3, 0, 1, 0}, -6);
+  x = b.averagePool(x, {4, 4}, {1, 1}, {1, 0, 0, 0}, 61);
+  const ir::Graph graph = b.finish({x});
+  for (const char* target : {"ethos-u55-32", "ethos-u65-256", "ethos-u85-256"}) {
+    EXPECT_EQ(
+        differences(graph, target, "Sram_Only", randomInputs(graph, 11), false, compiler::Optimize::Size),
+        "");
+  }
+}
+
+TEST(MemoryModes, TheSmallestArenaIsOneThatCanBeAskedFor) {
+  const ir::Graph graph = network();
+  for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+    const auto machine = npu::makeMachine("ethos-u55-128", "", mode);
+    const compiler::CompiledProgram fastest = compiled(graph, *machine);
+    compiler::Options options;
+    options.optimize = compiler::Optimize::Size;
+    const auto least = compiler::compile(graph, *machine, options);
+    ASSERT_TRUE(least.ok()) << least.error().str();
+    EXPECT_LT(least->arenaBytes, fastest.arenaBytes);
+    EXPECT_GE(least->arenaBytes, least->arenaBound);
+    EXPECT_GT(least->arenaBound, 0);
+    EXPECT_EQ(
+        differences(graph, "ethos-u55-128", mode, randomInputs(graph, 7), false, compiler::Optimize::Size),
+        "");
+    options.optimize = compiler::Optimize::Performance;
+    for (const int64_t size : {least->arenaBytes, (least->arenaBytes + fastest.arenaBytes) / 2}) {
+      options.arenaLimit = size;
+      const auto within = compiler::compile(graph, *machine, options);
+      ASSERT_TRUE(within.ok()) << within.error().str();
+      EXPECT_LE(within->arenaBytes, size);
+      EXPECT_LE(within->cycles, least->cycles) << mode << " " << size;
+    }
+    options.arenaLimit = least->arenaBytes - 16;
+    EXPECT_FALSE(compiler::compile(graph, *machine, options).ok());
+  }
+}
+
 }  // namespace
 }  // namespace carina::test

@@ -94,6 +94,7 @@ class Emitter {
       }
       lastStep.push_back(steps_.size() - 1);
     }
+    copyInputs();
     if (!steps_.empty()) issueTransfers(steps_.front().transfers);
     issueTransfers(fetches_.front());
     for (size_t i = 0, g = 0; i < steps_.size(); ++i) {
@@ -302,6 +303,25 @@ class Emitter {
     steps_.push_back(std::move(step));
   }
 
+  /// Program inputs that are read from the cache.
+  void copyInputs() {
+    for (const Pass& pass : schedule_.passes) {
+      for (const ir::Value* value : memoryInputs(schedule_, pass)) {
+        const auto buffer = static_cast<size_t>(schedule_.storage.access(value).buffer);
+        const Placement& copy = schedule_.buffers[buffer];
+        if (copy.home < 0 || !copied_.insert(buffer).second) continue;
+        const Placement& home = schedule_.homes[static_cast<size_t>(copy.home)];
+        npu::DmaOperation dma;
+        dma.source.region = regionOf(home.area);
+        dma.source.address = static_cast<uint64_t>(home.address);
+        dma.destination.region = regionOf(copy.area);
+        dma.destination.address = static_cast<uint64_t>(copy.address);
+        dma.length = static_cast<uint64_t>(roundUp(copy.bytes, 16));
+        issue({dma, pass.node, "", "DMA input", false});
+      }
+    }
+  }
+
   void issueTransfers(std::vector<EmittedOperation>& transfers) {
     for (EmittedOperation& transfer : transfers) issue(std::move(transfer));
   }
@@ -326,6 +346,7 @@ class Emitter {
   WaitTracker waits_;
   TableSlots tables_;
   std::vector<Step> steps_;
+  std::unordered_set<size_t> copied_;                   // buffers of inputs
   std::vector<std::vector<EmittedOperation>> fetches_;  // behind each group; the first ones: before all
   std::optional<npu::KernelOperation> previous_;
   std::vector<EmittedOperation> out_;

@@ -35,7 +35,9 @@ Result<ir::Graph> Legalizer::run() {
   }
   for (ir::Node* node : tosa_.nodes()) {
     // Put off, or taken over by the operator before it.
-    if (isPutOff(node) || functions_.isInside(node) || (!node->results().empty() && values_.contains(node->result()))) continue;
+    if (isPutOff(node) || functions_.isInside(node) ||
+        (!node->results().empty() && values_.contains(node->result())))
+      continue;
     CARINA_RETURN_IF_ERROR(lower(node));
   }
   std::vector<ir::Value*> outputs;

@@ -422,7 +422,7 @@ Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctions::M
   stage.multipliers = {match.function.multiplier};
   stage.shifts = {match.function.shift};
   stage.tableKind = match.function.tanh ? TableKind::TANH : TableKind::SIGMOID;
-  if (u85()) stage.table = constant(npu_ir::wideFunctionTable());
+  if (target_.architecture().wideTables) stage.table = constant(npu_ir::wideFunctionTable());
   return defineCopies(node.result(), value, 0, stage, DType::Int16);
 }
 

@@ -25,6 +25,7 @@ struct Placement {
   LiveRange live;          // in groups; unused buffers have bytes 0
   int32_t heldRows = 0;    // a rolling buffer of so many rows, 0: the whole map
   int32_t takesOver = -1;  // the buffer whose place this one takes while its last reader runs
+  int32_t home = -1;       // index into Schedule::homes: a copy in the cache of a program input
 };
 
 /// Encoded weights of some output channels.
@@ -61,8 +62,11 @@ struct Schedule {
   std::unordered_set<const ir::Value*> chained;  // values that never are in memory
   std::vector<Placement> buffers;                // of storage.buffers
   std::vector<Placement> staging;                // weights in fast memory
+  std::vector<Placement> homes;  // where program inputs arrive that are copied to the cache first
   ConstantPool constants;
   int64_t arenaBytes = 0, cacheBytes = 0;
+  int64_t arenaBound =
+      0;  // no cascades of these passes in this order take less; 0 where the arena is not fast
 };
 
 /// Values in memory that a pass reads.

@@ -38,6 +38,11 @@ bool canStripe(const npu::KernelOperation& op) {
     case npu::OperationKind::Elementwise:
       return true;
     case npu::OperationKind::Pool:
+      // U55 and U65 divide by the number of elements only while a padding register is set: with padding above
+      // or below alone, stripes in between would be sums.
+      if (op.pool == npu::PoolMode::Average && op.padding.top + op.padding.bottom > 0 &&
+          op.padding.left + op.padding.right == 0)
+        return false;
       return op.pool == npu::PoolMode::Max || op.pool == npu::PoolMode::Average ||
              op.pool == npu::PoolMode::Sum || op.pool == npu::PoolMode::Min;
     case npu::OperationKind::Resize:

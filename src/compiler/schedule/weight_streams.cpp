@@ -4,6 +4,8 @@
 #include "compiler/schedule/weight_streams.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <string_view>
@@ -145,6 +147,7 @@ WeightContents::WeightContents(const std::vector<const ir::Node*>& nodes) {
     if (number < 0) {
       number = static_cast<int32_t>(known.size());
       known.emplace(hash, Content{node, number});
+      bytes_.push_back(estimateEncodedBytes(node));
     }
     numbers_.emplace(node, number);
   }
@@ -162,7 +165,21 @@ int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op
 
 int64_t estimateEncodedBytes(const ir::Node* node) {
   const ir::Value* weight = node->operand(1);
-  return roundUp(weight->numElements() + npu::kScaleRecordBytes * node->operand(2)->numElements() + 64, 16);
+  const int64_t count = weight->numElements();
+  // The code comes near the entropy of the weights, and is hardly ever worse than a byte for each.
+  constexpr double kOverhead = 1.08;
+  std::array<int64_t, 256> frequencies{};
+  for (const std::byte code : weight->constant().bytes()) ++frequencies[static_cast<size_t>(code)];
+  double bits = 0;
+  for (const int64_t frequency : frequencies) {
+    if (frequency > 0)
+      bits -= static_cast<double>(frequency) *
+              std::log2(static_cast<double>(frequency) / static_cast<double>(count));
+  }
+  const bool bytes = std::ssize(weight->constant().bytes()) == count;
+  const int64_t weights =
+      bytes ? std::min(count, static_cast<int64_t>(bits * kOverhead / 8) + count / 32) : count;
+  return roundUp(weights + npu::kScaleRecordBytes * node->operand(2)->numElements() + 64, 16);
 }
 
 }  // namespace carina::compiler

@@ -35,9 +35,12 @@ class WeightContents {
   explicit WeightContents(const std::vector<const ir::Node*>& nodes);
 
   int32_t of(const ir::Node* node) const { return numbers_.at(node); }
+  /// estimateEncodedBytes() of the node.
+  int64_t expectedBytes(const ir::Node* node) const { return bytes_[static_cast<size_t>(of(node))]; }
 
  private:
   std::unordered_map<const ir::Node*, int32_t> numbers_;
+  std::vector<int64_t> bytes_;  // by number
 };
 
 /// Numbers weights whose streams are equal alike.
@@ -60,7 +63,7 @@ class StreamSets {
   int32_t count_ = 0;
 };
 
-/// Encoded bytes to expect, without encoding.
+/// Encoded bytes to expect, without encoding: what the frequencies of the weights say. Looks at all weights.
 int64_t estimateEncodedBytes(const ir::Node* node);
 
 }  // namespace carina::compiler

@@ -38,6 +38,7 @@ Status Scheduler::prepare() {
   linkChains(result_);
   separateGroups();
   findLifetimes();
+  if (!mode().spilling()) result_.arenaBound = leastArena();
   return {};
 }
 
@@ -133,6 +134,7 @@ std::vector<LiveRange> Scheduler::passRanges() const {
 void Scheduler::findLifetimes() {
   const std::vector<LiveRange> ranges = passRanges();
   result_.buffers.assign(ranges.size(), {});
+  result_.homes.clear();
   const auto group = [&](int32_t pass) {
     if (pass < 0) return -1;
     return pass < static_cast<int32_t>(result_.passes.size())
@@ -224,13 +226,14 @@ Status Scheduler::chooseCascades(int64_t limit) {
       if (cacheable[b]) result_.buffers[b].area = area;
     }
   }
-  for (Pass& pass : result_.passes) pass.staged = isConvolution(pass) && mode().slowConstants();
+  for (Pass& pass : result_.passes)
+    pass.staged = isConvolution(pass) && mode().slowConstants() && !limits_.inPlace;
   CARINA_RETURN_IF_ERROR(chooseBlocks());
   problem_ = cascadeProblem(result_, passRanges(), area);
   for (size_t p = 0; p < problem_.passes.size(); ++p) {
     const Pass& pass = result_.passes[p];
-    if (!isConvolution(pass) || !mode().slowConstants()) continue;
-    const int64_t bytes = estimateEncodedBytes(pass.node);
+    if (!isConvolution(pass) || !mode().slowConstants() || limits_.inPlace) continue;
+    const int64_t bytes = contents_->expectedBytes(pass.node);
     problem_.passes[p].stagedWhole = bytes;
     problem_.passes[p].stagedBytes = std::min(bytes, 2 * slicedBytes(pass));
   }
@@ -247,13 +250,61 @@ Status Scheduler::chooseCascades(int64_t limit) {
   return {};
 }
 
+int64_t Scheduler::leastArena() const {
+  const CascadeProblem problem = cascadeProblem(result_, passRanges(), npu::Area::Arena);
+  std::vector<int64_t> bytes;
+  for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
+  const size_t count = problem.passes.size();
+  std::vector<int64_t> change(count + 1, 0);  // of the bytes that are alive, at each pass
+  for (size_t p = 0; p < count; ++p) {
+    const CascadePass& pass = problem.passes[p];
+    if (pass.buffer < 0) continue;
+    int64_t& own = bytes[static_cast<size_t>(pass.buffer)];
+    if (pass.operation && pass.rollsUntil >= 0) own = std::min(own, roundUp(pass.rowBytes, 16));
+    // The result lies where an input was.
+    change[p] -= pass.inPlaceBytes;
+    change[p + 1] += pass.inPlaceBytes;
+  }
+  // While a pass computes a row, it has all rows of its input that its window sees.
+  for (size_t p = 0; p < count; ++p) {
+    const CascadePass& pass = problem.passes[p];
+    if (!pass.operation || pass.ifmProducer < 0) continue;
+    const CascadePass& producer = problem.passes[static_cast<size_t>(pass.ifmProducer)];
+    if (producer.buffer < 0 || producer.rollsUntil < 0 || !producer.operation) continue;
+    const int64_t whole = problem.buffers[static_cast<size_t>(producer.buffer)].bytes;
+    const int64_t up = pass.operation->upscale == npu::Upscale::None ? 1 : 2;
+    const int64_t window =
+        std::min(whole, producer.rowBytes * ceilDiv(pass.operation->kernel.dilatedHeight(), up));
+    const int64_t more =
+        std::max<int64_t>(roundUp(window, 16) - bytes[static_cast<size_t>(producer.buffer)], 0);
+    change[p] += more;
+    change[p + 1] -= more;
+  }
+  for (size_t b = 0; b < bytes.size(); ++b) {
+    const LiveRange& range = problem.buffers[b];
+    const auto first = static_cast<size_t>(std::max(range.first, 0));
+    const size_t end = std::min(static_cast<size_t>(std::max(range.last + 1, 0)), count);
+    if (range.bytes == 0 || first >= end) continue;
+    change[first] += bytes[b];
+    change[end] -= bytes[b];
+  }
+  int64_t alive = 0, most = 0;
+  for (size_t p = 0; p < count; ++p) {
+    alive += change[p];
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
 void Scheduler::chooseAreas() {
   for (Pass& pass : result_.passes) {
-    pass.staged = isConvolution(pass) && mode().slowConstants() && (!limits_.ahead || inCascade(pass));
+    pass.staged = isConvolution(pass) && mode().slowConstants() && !limits_.inPlace &&
+                  (!limits_.ahead || inCascade(pass));
   }
   for (Placement& placement : result_.buffers) {
-    if (placement.area == npu::Area::Cache) placement.area = npu::Area::Arena;
+    if (placement.area == npu::Area::Cache) evict(placement);
   }
+  result_.homes.clear();
   if (!mode().spilling()) return;
   // Busiest bytes first; whatever still packs beside the staged weights stays.
   std::vector<int64_t> traffic(result_.buffers.size());
@@ -269,6 +320,9 @@ void Scheduler::chooseAreas() {
   std::vector<size_t> order;
   for (size_t b = 0; b < result_.buffers.size(); ++b) {
     if (cacheable[b]) order.push_back(b);
+  }
+  if (limits_.copyInputs) {
+    for (const size_t b : inputsToCopy()) order.push_back(b);
   }
   // Which order packs best depends on the network: the one that keeps most traffic in the cache wins.
   const int64_t limit = limits_.maps;
@@ -308,7 +362,57 @@ void Scheduler::chooseAreas() {
   });
   consider([&](size_t b) { return moved(b) / bytes(b); });
   consider([&](size_t b) { return moved(b); });
-  for (const size_t b : best) result_.buffers[b].area = npu::Area::Cache;
+  for (const size_t b : best) {
+    result_.buffers[b].area = npu::Area::Cache;
+    if (result_.storage.buffers[b].kind == BufferKind::Input) giveHome(b);
+  }
+}
+
+void Scheduler::giveHome(size_t buffer) {
+  Placement& copy = result_.buffers[buffer];
+  Placement home = copy;
+  home.area = npu::Area::Arena;
+  // Until the first group has begun: the copy is made before it.
+  home.live.last = std::min(home.live.last, 0);
+  copy.home = static_cast<int32_t>(result_.homes.size());
+  result_.homes.push_back(home);
+}
+
+void Scheduler::evict(Placement& placement) {
+  placement.area = npu::Area::Arena;
+  if (placement.home < 0) return;
+  result_.homes[static_cast<size_t>(placement.home)].live.bytes = 0;
+  placement.home = -1;
+}
+
+std::vector<size_t> Scheduler::inputsToCopy() const {
+  std::vector<npu::Cycles> gain(result_.buffers.size());
+  std::vector<bool> possible(result_.buffers.size());
+  for (size_t b = 0; b < possible.size(); ++b)
+    possible[b] = result_.storage.buffers[b].kind == BufferKind::Input && result_.buffers[b].live.bytes > 0;
+  for (const ir::Value* output : graph_.outputs()) possible[rootBuffer(output)] = false;
+  for (const Pass& pass : result_.passes) {
+    if (pass.isDma) continue;
+    const OperationInputs inputs = operationInputs(pass.node, target_);
+    for (const ir::Value* input : memoryInputs(result_, pass)) {
+      const size_t b = rootBuffer(input);
+      if (!possible[b] || result_.storage.buffers[b].kind != BufferKind::Input) continue;
+      npu::TimingContext context = timingContext(pass);
+      const auto cycles = [&](npu::Area area) {
+        (input == inputs.ifm ? context.ifm : context.ifm2) = area;
+        const auto chosen = blocks_->choose({&pass.operation, 1}, {&context, 1}, isConvolution(pass));
+        return chosen.ok() ? chosen->cost.total : 0;
+      };
+      gain[b] += cycles(npu::Area::Arena) - cycles(npu::Area::Cache);
+    }
+  }
+  std::vector<size_t> worth;
+  for (size_t b = 0; b < gain.size(); ++b) {
+    if (possible[b] && gain[b] > npu::transferCycles(result_.machine, result_.buffers[b].live.bytes,
+                                                     npu::Area::Arena, npu::Area::Cache))
+      worth.push_back(b);
+  }
+  return worth;
 }
 
 size_t Scheduler::rootBuffer(const ir::Value* value) const {
@@ -362,6 +466,7 @@ Status Scheduler::allocate(bool trying) {
     };
     for (Placement& placement : result_.buffers) sort(placement);
     for (Placement& placement : result_.staging) sort(placement);
+    for (Placement& placement : result_.homes) sort(placement);
     const int64_t limit = mode().spilling() ? cacheLimit(result_.machine) : 0;
     // Where there are other tries, one of them fits better than what is left of this one.
     const bool mayEvict = !trying && !limits_.ahead;
@@ -417,14 +522,14 @@ bool Scheduler::evictBeyond(int64_t limit) {
       low = middle + 1;
     }
   }
-  for (size_t i = 0; i < low; ++i) maps[i]->area = npu::Area::Arena;
+  for (size_t i = 0; i < low; ++i) evict(*maps[i]);
   return low > 0;
 }
 
 bool Scheduler::evict() {
   const std::vector<Placement*> maps = cachedMaps();
   if (maps.empty()) return false;
-  maps.front()->area = npu::Area::Arena;
+  evict(*maps.front());
   return true;
 }
 

@@ -23,10 +23,12 @@ struct Limits {
   /// many bytes of a dedicated cache.
   std::optional<int64_t> cascades;
   bool cascadesInCache = false;
-  int64_t maps = 0;     // of a dedicated cache, for feature maps
-  int64_t fast = 0;     // of fast memory, for maps and weights
-  bool ahead = true;    // weights may arrive early and stay
-  bool copies = false;  // and are copied wherever there is room
+  int64_t maps = 0;        // of a dedicated cache, for feature maps
+  int64_t fast = 0;        // of fast memory, for maps and weights
+  bool ahead = true;       // weights may arrive early and stay
+  bool copies = false;     // and are copied wherever there is room
+  bool inPlace = false;    // weights of cascades are read where they lie, once per stripe
+  bool copyInputs = true;  // program inputs to the cache, where that may be faster
 };
 
 /// Prepared once, then copied for every try.
@@ -49,6 +51,9 @@ class Scheduler {
 
   /// Bytes of maps that are alive at a time in the fast memory, without weights.
   int64_t mapBytes() const;
+
+  /// Whether some program input may be faster to read from the cache.
+  bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
 
   Result<Schedule> finish();
 
@@ -81,6 +86,10 @@ class Scheduler {
   /// Groups passes into cascades so that the arena stays within the limit (0: gets as small as possible).
   Status chooseCascades(int64_t limit);
 
+  /// Bytes that the arena needs however the passes are put into cascades: at each of them, maps that have to
+  /// be whole, the rows of its input that its window sees, and one row of the others.
+  int64_t leastArena() const;
+
   /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
   npu::Cycles estimatedCycles(int32_t p, int32_t rows) const;
 
@@ -95,6 +104,15 @@ class Scheduler {
 
   /// For each buffer, whether it is a feature map that no program input or output shares its memory with.
   std::vector<bool> mayBeCached() const;
+
+  /// Program inputs that are read in fewer cycles when they are copied to the cache first, the copy included:
+  /// as far as one pass after the other can tell.
+  std::vector<size_t> inputsToCopy() const;
+
+  /// A program input that is read from the cache gets a place in the arena, too.
+  void giveHome(size_t buffer);
+  /// Back from the cache to the arena.
+  void evict(Placement& placement);
 
   /// Live ranges that staged weights are expected to need.
   std::vector<LiveRange> stagingEstimate() const;

@@ -51,7 +51,7 @@ std::vector<LiveRange> Scheduler::stagingEstimate() const {
     const Pass& pass = result_.passes[i];
     if (!pass.staged) continue;
     const int32_t at = pass.group;
-    const int64_t bytes = estimateEncodedBytes(pass.node), slice = slicedBytes(pass);
+    const int64_t bytes = contents_->expectedBytes(pass.node), slice = slicedBytes(pass);
     const int64_t margin = slice / 8 + 64;
     ranges.push_back({slice + margin, at - 1, at});
     if (slice < bytes) ranges.push_back({slice + margin, at, at});
@@ -60,7 +60,7 @@ std::vector<LiveRange> Scheduler::stagingEstimate() const {
 }
 
 int64_t Scheduler::slicedBytes(const Pass& pass) const {
-  const int64_t bytes = estimateEncodedBytes(pass.node);
+  const int64_t bytes = contents_->expectedBytes(pass.node);
   if (slicedDepth(pass) >= pass.operation.ofm.depth) return bytes;
   return roundUp(bytes * slicedDepth(pass) / pass.operation.ofm.depth + 256, 16);
 }
@@ -72,7 +72,7 @@ int32_t Scheduler::sliceDepth(const Pass& pass) const {
 
 int32_t Scheduler::slicedDepth(const Pass& pass) const {
   const int32_t depth = pass.operation.ofm.depth;
-  const int64_t bytes = estimateEncodedBytes(pass.node);
+  const int64_t bytes = contents_->expectedBytes(pass.node);
   // All weights of a cascade stay while it runs: every stripe needs them.
   if (bytes <= kWholeStagingBytes || inCascade(pass)) return depth;
   constexpr int32_t quantum = 16;
@@ -95,8 +95,9 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32
     context.weights = context.scales = staged ? fastArea() : npu::Area::Constants;
     // Records come in groups of 16 channels.
     context.scaleBytes = npu::kScaleRecordBytes * roundUp(depth, 16);
-    context.weightBytes = estimateEncodedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
-                          npu::kScaleRecordBytes * depth;
+    context.weightBytes =
+        contents_->expectedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
+        npu::kScaleRecordBytes * depth;
   }
   return context;
 }
@@ -159,7 +160,7 @@ Status Scheduler::chooseWeightPaths() {
     npu::KernelOperation whole = pass.operation;
     choices[p][static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
     use.set = sets.indexOf(pass.node, whole);
-    use.bytes = estimateEncodedBytes(pass.node);
+    use.bytes = contents_->expectedBytes(pass.node);
     const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
     use.sliceBytes = slicedBytes(pass);
     use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
@@ -215,7 +216,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
   }
   for (const Pass& pass : result_.passes) {
     if (!pass.staged || isPlanned(pass)) continue;
-    taken.push_back({estimateEncodedBytes(pass.node), pass.group - 1, pass.group});
+    taken.push_back({contents_->expectedBytes(pass.node), pass.group - 1, pass.group});
   }
   const size_t count = result_.groups.size();
   std::vector<int64_t> change(count + 1, 0);  // of the bytes that are taken, at each group
@@ -263,7 +264,7 @@ void Scheduler::expectSlices(Pass& pass) {
     slice.channels = {c, std::min(step, depth - c)};
     slice.streams = *pass.operation.weights;
     const auto scales = static_cast<uint64_t>(npu::kScaleRecordBytes * slice.channels.depth);
-    slice.bytes = roundUp(estimateEncodedBytes(pass.node) * slice.channels.depth / depth, 16);
+    slice.bytes = roundUp(contents_->expectedBytes(pass.node) * slice.channels.depth / depth, 16);
     slice.streams.scales[0] = npu::AddressRange{0, scales};
     slice.streams.weights[0] = npu::AddressRange{scales, static_cast<uint64_t>(slice.bytes) - scales};
     pass.slices.push_back(slice);

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
+#include "compiler/emit/emit.hpp"
 #include "compiler/search/scheduler.hpp"
 
 namespace carina::compiler {
@@ -117,7 +119,7 @@ class Search {
     std::vector<Limits> all;
     if (!machine_.memory.slowConstants()) {
       const int64_t fast = cacheLimit(machine_);
-      return {{std::nullopt, false, fast, fast, true, false}};
+      return {{std::nullopt, false, fast, fast, true, false, false, true}};
     }
     const bool spilling = machine_.memory.spilling();
     const int64_t least = prepared_.mapBytes();
@@ -137,18 +139,26 @@ class Search {
       // Reading in place is planned with an estimate of its traffic: both ways are looked at.
       for (const bool copies : {false, true}) {
         if (!spilling) {
-          all.push_back({std::nullopt, false, 0, size, true, copies});
+          all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
           continue;
         }
         for (const int64_t eighths : {4, 7, 8}) {
           if (copies && eighths == 8) continue;
-          all.push_back({std::nullopt, false, size * eighths / 8, size, true, copies});
-          if (eighths < 8 && !copies) all.push_back({size * eighths / 8, true, size, size, true, copies});
+          all.push_back({std::nullopt, false, size * eighths / 8, size, true, copies, false, true});
+          if (eighths < 8 && !copies)
+            all.push_back({size * eighths / 8, true, size, size, true, copies, false, true});
         }
       }
     }
     // What always fits: nothing in the cache.
-    if (spilling) all.push_back({std::nullopt, false, 0, 0, true, false});
+    if (spilling) all.push_back({std::nullopt, false, 0, 0, true, false, false, true});
+    if (prepared_.mayCopyInputs()) {
+      for (size_t i = 0, count = all.size(); i < count; ++i) {
+        Limits without = all[i];
+        without.copyInputs = false;
+        all.push_back(without);
+      }
+    }
     return all;
   }
 
@@ -157,29 +167,103 @@ class Search {
   const int64_t arenaLimit_;
 };
 
+npu::Cycles cyclesOf(const Schedule& schedule) {
+  npu::Timeline timeline(schedule.machine);
+  for (const EmittedOperation& emitted : emit(schedule)) timeline.add(emitted.operation, 0);
+  return timeline.total();
+}
+
+/// Schedules with cascades that are to take no more than so many bytes (0: as few as possible). Their weights
+/// are copied slice by slice as if there were room, or take what the maps leave, or are read where they lie.
+std::vector<Limits> smallArenas(const npu::Machine& machine, int64_t bytes) {
+  const int64_t cache = cacheLimit(machine);
+  std::vector<Limits> all{{bytes, false, cache, cache, false, false, false, true}};
+  if (!machine.memory.slowConstants() || machine.memory.spilling()) return all;
+  for (const bool inPlace : {false, true})
+    all.push_back({bytes, false, cache, bytes, true, false, inPlace, true});
+  return all;
+}
+
+Result<Schedule> scheduleWithin(const Scheduler& prepared, const Limits& limits) {
+  Scheduler scheduler = prepared;
+  CARINA_RETURN_IF_ERROR(scheduler.choose(limits));
+  return scheduler.finish();
+}
+
+Result<Schedule> smallest(const Scheduler& prepared, const npu::Machine& machine) {
+  std::optional<Schedule> best;
+  for (const Limits& limits : smallArenas(machine, 0)) {
+    CARINA_TRY(Schedule found, scheduleWithin(prepared, limits));
+    if (!best || found.arenaBytes < best->arenaBytes) best = std::move(found);
+  }
+  return std::move(*best);
+}
+
+/// Keeps the schedule with the fewest cycles of those that fit.
+class Fitting {
+ public:
+  explicit Fitting(int64_t limit) : limit_(limit) {}
+  void offer(Schedule schedule) {
+    if (schedule.arenaBytes > limit_) return;
+    const npu::Cycles cycles = cyclesOf(schedule);
+    if (best_ && cycles >= cycles_) return;
+    best_ = std::move(schedule);
+    cycles_ = cycles;
+  }
+  std::optional<Schedule> take() { return std::move(best_); }
+
+ private:
+  int64_t limit_;
+  std::optional<Schedule> best_;
+  npu::Cycles cycles_ = 0;
+};
+
+/// The fastest schedule with cascades in an arena of so many bytes, if there is one.
+Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const npu::Machine& machine,
+                                               int64_t limit) {
+  constexpr int kAttempts = 4;
+  Fitting fitting(limit);
+  for (Limits limits : smallArenas(machine, limit)) {
+    // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      CARINA_TRY(Schedule found, scheduleWithin(prepared, limits));
+      const int64_t beyond = found.arenaBytes - limit;
+      fitting.offer(std::move(found));
+      if (beyond <= 0) break;
+      limits.cascades = std::max<int64_t>(*limits.cascades - beyond, 1);
+      if (limits.ahead) limits.fast = *limits.cascades;
+    }
+  }
+  return fitting.take();
+}
+
 }  // namespace
 
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
-  const int64_t limit = options.arenaLimit;
+  const bool size = options.optimize == Optimize::Size;
   Scheduler prepared(graph, machine, options);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
-  if (options.optimize == Optimize::Performance) {
-    CARINA_TRY(Schedule fastest, Search(prepared, machine, limit).run());
-    if (limit == 0 || fastest.arenaBytes <= limit) return fastest;
+  std::optional<Schedule> least;
+  int64_t limit = options.arenaLimit;
+  if (size) {
+    CARINA_TRY(least, smallest(prepared, machine));
+    if (limit > 0 && least->arenaBytes > limit) return arenaTooLarge(*least, limit);
+    limit = least->arenaBytes;
   }
-  // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
-  Limits limits;
-  limits.maps = limits.fast = cacheLimit(machine);
-  limits.ahead = false;
-  limits.cascades = options.optimize == Optimize::Size ? 0 : limit;
-  for (int attempt = 0;; ++attempt) {
-    Scheduler scheduler = prepared;
-    CARINA_RETURN_IF_ERROR(scheduler.choose(limits));
-    CARINA_TRY(Schedule cascaded, scheduler.finish());
-    if (limit == 0 || cascaded.arenaBytes <= limit) return cascaded;
-    if (*limits.cascades == 0 || attempt == 3) return arenaTooLarge(cascaded, limit);
-    limits.cascades = std::max<int64_t>(*limits.cascades - (cascaded.arenaBytes - limit), 1);
+  CARINA_TRY(Schedule fastest, Search(prepared, machine, limit).run());
+  if (limit == 0 || (!size && fastest.arenaBytes <= limit)) return fastest;
+  CARINA_TRY(std::optional<Schedule> cascaded, cascadesWithin(prepared, machine, limit));
+  Fitting fitting(limit);
+  fitting.offer(std::move(fastest));
+  if (cascaded) fitting.offer(std::move(*cascaded));
+  if (!size && !cascaded) {
+    CARINA_TRY(least, smallest(prepared, machine));
   }
+  if (least) {
+    if (least->arenaBytes > limit) return arenaTooLarge(*least, limit);
+    fitting.offer(std::move(*least));
+  }
+  return std::move(*fitting.take());
 }
 
 }  // namespace carina::compiler

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "npu/timing/calibration.hpp"
-
 namespace carina::npu::timing {
 namespace {
 
@@ -48,8 +46,8 @@ double channelBandwidth(const Target& target, const MemoryTiming& memory, Channe
   return std::max(std::min(port, static_cast<double>(length) * utilised / latency * 0.8), 1e-4);
 }
 
-Transfer mapTransfer(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
-                     int64_t elements, BlockShape block, int32_t burst, bool write) {
+Transfer mapTransfer(const Target& target, const Rules& rules, const FeatureMap& map, int64_t width,
+                     int64_t depth, int64_t elements, BlockShape block, int32_t burst, bool write) {
   const int64_t bits = elementBytes(map.type) * 8;
   const int64_t cores = target.isU85() ? 1 : std::max(target.cores, 1);
   int64_t runBits;
@@ -68,7 +66,7 @@ Transfer mapTransfer(const Target& target, const FeatureMap& map, int64_t width,
   }
   const int64_t run = std::clamp<int64_t>(runBits / 8, 1, burst);
   const int64_t bytes = elements * bits / 8;
-  const bool exact = kExactBytes && target.family != Family::U55;
+  const bool exact = rules.exactBytes && target.family != Family::U55;
   return {exact ? bytes : bytes * burst / run, run};
 }
 

@@ -7,6 +7,7 @@
 
 #include "npu/isa/operation.hpp"
 #include "npu/targets/target.hpp"
+#include "npu/timing/calibration.hpp"
 
 namespace carina::npu::timing {
 
@@ -27,7 +28,7 @@ struct Transfer {
 
 /// What moves for `elements` of a map when it is accessed block by block. On U55 short runs cost whole
 /// bursts; on U65 and U85 their bytes.
-Transfer mapTransfer(const Target& target, const FeatureMap& map, int64_t width, int64_t depth,
-                     int64_t elements, BlockShape block, int32_t burst, bool write);
+Transfer mapTransfer(const Target& target, const Rules& rules, const FeatureMap& map, int64_t width,
+                     int64_t depth, int64_t elements, BlockShape block, int32_t burst, bool write);
 
 }  // namespace carina::npu::timing

@@ -3,43 +3,70 @@
 // Every parameter has a value, the range that the evidence leaves open, and its evidence: FVP runs published
 // with the source data of Kwon-GiHwan/mps4_prototyping_board (74 networks by target, 51 single operations)
 // and ExecuTorch's MobileNetV2 on U85-128. docs/npu-model.md has the table of measured against modelled
-// cycles; tests/npu/model/evidence_test.cpp keeps it.
+// cycles; scripts/cycle_evidence.py keeps it.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace carina::npu::timing {
 
-/// Cycles of the multipliers per tap and input byte of a pool. Range 1 to 4 (4: the public estimator). KWS
-/// 25x5 average on U85-256: 2,015 cycles measured, 1,892 with 1, 7,570 with 4. All families; U55-32 has 1 in
-/// the estimator too. Only 8-bit pools were measured; 16-bit ones are taken to cost twice as much, as in
-/// earlier estimators.
-constexpr double kPoolCyclesPerTapAndByte = 1.0;
+/// The parameters with their calibrated values.
+struct Rules {
+  std::string_view name = "calibrated";
+  std::string_view summary = "as measurements say";
 
-/// U85, depthwise and part-kernel-first: whether taps beyond the first MAC step of 4 (2 for 16-bit input)
-/// count as they are. The estimator rounds the taps of a kernel up to whole steps; measured 3x3 layers cost
-/// nine taps (depthwise 96x96x8: 41,015 cycles, 41,472 by this rule, 55,296 by rounding). Kernels of fewer
-/// than 4 taps were not measured and pay a whole step. U55 and U65 round: without it U55-32 would be 8 % too
-/// fast.
-constexpr bool kU85RealTaps = true;
+  /// Cycles of the multipliers per tap and input byte of a pool. Range 1 to 4 (4: the public estimator). KWS
+  /// 25x5 average on U85-256: 2,015 cycles measured, 1,892 with 1, 7,570 with 4. All families; U55-32 has 1
+  /// in the estimator too. Only 8-bit pools were measured; 16-bit ones are taken to cost twice as much, as in
+  /// earlier estimators.
+  double poolCyclesPerTapAndByte = 1.0;
 
-/// U85, depth-first: multiple that the input depth is padded to. Range 32 to 64. 276 -> 276 channels: 80,030
-/// cycles measured, 80,640 with 32, 91,390 with the depth of the input block (64). Depths of at most 32
-/// cannot be told apart by the data.
-constexpr int64_t kU85DepthPadding = 32;
+  /// U85, depthwise and part-kernel-first: whether taps beyond the first MAC step of 4 (2 for 16-bit input)
+  /// count as they are. The estimator rounds the taps of a kernel up to whole steps; measured 3x3 layers cost
+  /// nine taps (depthwise 96x96x8: 41,015 cycles, 41,472 by this rule, 55,296 by rounding). Kernels of fewer
+  /// than 4 taps were not measured and pay a whole step. U55 and U65 round: without it U55-32 would be 8 %
+  /// too fast.
+  bool u85RealTaps = true;
 
-/// U85: depth steps of an input block row that stay in the input buffer between output depth blocks. Range 3
-/// to 5; exact on 3x3 convolutions of 8 steps, which read 1.5, 2, 2.5 and 4.5 times the input for 2, 3, 4 and
-/// 8 output depth blocks.
-constexpr int64_t kU85ResidentDepthSteps = 4;
+  /// U85, depth-first: multiple that the input depth is padded to. Range 32 to 64. 276 -> 276 channels:
+  /// 80,030 cycles measured, 80,640 with 32, 91,390 with the depth of the input block (64). Depths of at most
+  /// 32 cannot be told apart by the data.
+  int64_t u85DepthPadding = 32;
+  /// U85, part-kernel-first: the same for its input depth. Range 8 to 32; 8 is the depth of a MAC step.
+  int64_t u85PartKernelPadding = 8;
 
-/// U65 and U85: whether accesses shorter than a burst cost their bytes instead of whole bursts. AXI beats of
-/// the FVP are exact (288 writes where whole bursts give 2,304). On U85 short runs cost outstanding
-/// transactions instead of bytes.
-constexpr bool kExactBytes = true;
+  /// U85: depth steps of an input block row that stay in the input buffer between output depth blocks. Range
+  /// 3 to 5; exact on 3x3 convolutions of 8 steps, which read 1.5, 2, 2.5 and 4.5 times the input for 2, 3, 4
+  /// and 8 output depth blocks.
+  int64_t u85ResidentDepthSteps = 4;
 
-/// U85, elementwise: whether the depth counts as it is instead of rounded up to a brick of 16. Adding
-/// 96x96x4: 10,015 cycles measured on U85-256; 9,216 by this rule, 36,864 by bricks.
-constexpr bool kU85RealElementwiseDepth = true;
+  /// U65 and U85: whether accesses shorter than a burst cost their bytes instead of whole bursts. AXI beats
+  /// of the FVP are exact (288 writes where whole bursts give 2,304). On U85 short runs cost outstanding
+  /// transactions instead of bytes.
+  bool exactBytes = true;
+
+  /// U85, elementwise: whether the depth counts as it is instead of rounded up to a brick of 16. Adding
+  /// 96x96x4: 10,015 cycles measured on U85-256; 9,216 by this rule, 36,864 by bricks.
+  bool u85RealElementwiseDepth = true;
+
+  /// Elementwise operations wait for their first block and drain their last one, as convolutions do. Small
+  /// operations were not measured well enough to tell.
+  bool elementwiseFills = false;
+  /// Elementwise operations compute whole microblocks.
+  bool elementwiseMicroblocks = false;
+
+  /// An operation with BLOCKDEP loads its first input while the one before finishes.
+  bool blockdepOverlap = true;
+};
+
+inline constexpr Rules kCalibrated{};
+
+/// The calibrated rules, then each doubtful parameter at the other end of its range, then several at once:
+/// what schedules are judged under (`carina profile --cycle-rules`).
+std::span<const Rules> ruleSets();
+/// Null for a name that none has.
+const Rules* findRules(std::string_view name);
 
 }  // namespace carina::npu::timing

@@ -5,7 +5,6 @@
 
 #include "npu/isa/blockconfig.hpp"
 #include "npu/timing/bandwidth.hpp"
-#include "npu/timing/calibration.hpp"
 #include "npu/timing/output_rate.hpp"
 #include "npu/timing/timing.hpp"
 
@@ -13,6 +12,7 @@ namespace carina::npu {
 namespace {
 
 using timing::Channel;
+using timing::Rules;
 using timing::Transfer;
 
 int64_t ceilDiv(int64_t a, int64_t b) {
@@ -100,16 +100,16 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
 }
 
 /// MAC steps of one microblock for `taps` taps, `perStep` of them in a step.
-double tapSteps(const Target& target, int64_t taps, int64_t perStep) {
+double tapSteps(const Target& target, const Rules& rules, int64_t taps, int64_t perStep) {
   const int64_t counted =
-      target.isU85() && timing::kU85RealTaps ? std::max(taps, perStep) : roundUp(taps, perStep);
+      target.isU85() && rules.u85RealTaps ? std::max(taps, perStep) : roundUp(taps, perStep);
   return static_cast<double>(counted) / static_cast<double>(perStep);
 }
 
 /// U85, depth-first: MAC cycles of one microblock and tap for an average input block, of eight channels each.
-double depthFirstSteps(const Shapes& s) {
-  int64_t depth = roundUp(s.ifmDepth, timing::kU85DepthPadding);
-  if (s.sparse) depth = roundUp(ceilDiv(depth, 2), timing::kU85DepthPadding);
+double depthFirstSteps(const Shapes& s, const Rules& rules) {
+  int64_t depth = roundUp(s.ifmDepth, rules.u85DepthPadding);
+  if (s.sparse) depth = roundUp(ceilDiv(depth, 2), rules.u85DepthPadding);
   const int64_t blocks = ceilDiv(s.ifmDepth, std::max(s.ifmBlock.c, 1));
   return static_cast<double>(depth) / 8.0 / static_cast<double>(blocks);
 }
@@ -121,7 +121,7 @@ struct MacCycles {
 };
 
 /// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps (4x4 where the kernel says so).
-MacCycles macCycles(const Target& target, const KernelOperation& op, const Shapes& s) {
+MacCycles macCycles(const Target& target, const Rules& rules, const KernelOperation& op, const Shapes& s) {
   const int64_t nuH = ceilDiv(s.ofmBlock.h, s.microblock.h), nuW = ceilDiv(s.ofmBlock.w, s.microblock.w);
   const int64_t z = ceilDiv(s.ofmBlock.c, s.microblock.c), wh = nuH * nuW;
   const bool u85 = target.isU85();
@@ -148,13 +148,13 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
       switch (s.kind) {
         case Class::Pool:
           cycles = static_cast<double>(std::max<int64_t>(4, taps) * wh * z) *
-                   timing::poolCyclesPerTap(target, op.ifm.type);
+                   timing::poolCyclesPerTap(target, op.ifm.type, rules);
           break;
         case Class::Depthwise:
           steps = ceilDiv(taps, 4);
-          decode = weightBound * tapSteps(target, taps, 4) * static_cast<double>(z);
-          cycles = std::max(weightBound, static_cast<double>(4 * wh * bytes)) * tapSteps(target, taps, 4) *
-                   static_cast<double>(z);
+          decode = weightBound * tapSteps(target, rules, taps, 4) * static_cast<double>(z);
+          cycles = std::max(weightBound, static_cast<double>(4 * wh * bytes)) *
+                   tapSteps(target, rules, taps, 4) * static_cast<double>(z);
           total.decodeBound = weightBound > static_cast<double>(4 * wh * bytes);
           break;
         default:
@@ -162,8 +162,10 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
             const int64_t tapsPerStep = s.ifmBits == 16 ? 2 : 4;
             steps = ceilDiv(taps, tapsPerStep);
             // Sparse weights leave every second depth step out, but never the only one.
-            const int64_t depthSteps = u85 && s.sparse ? ceilDiv(ifmSteps, 2) : ifmSteps;
-            const double repeat = tapSteps(target, taps, tapsPerStep) * static_cast<double>(z * depthSteps);
+            const int64_t padded = u85 ? roundUp(s.ifmBlock.c, rules.u85PartKernelPadding) / 8 : ifmSteps;
+            const int64_t depthSteps = u85 && s.sparse ? ceilDiv(padded, 2) : padded;
+            const double repeat =
+                tapSteps(target, rules, taps, tapsPerStep) * static_cast<double>(z * depthSteps);
             decode = weightBound * repeat;
             cycles = std::max(weightBound, static_cast<double>(4 * wh)) * repeat;
             total.decodeBound = weightBound > static_cast<double>(4 * wh);
@@ -172,7 +174,7 @@ MacCycles macCycles(const Target& target, const KernelOperation& op, const Shape
             const auto repeat = static_cast<double>(steps * z);
             decode = weightBound * repeat;
             const double multiply =
-                u85 ? depthFirstSteps(s) * static_cast<double>(wh) : static_cast<double>(4 * wh);
+                u85 ? depthFirstSteps(s, rules) * static_cast<double>(wh) : static_cast<double>(4 * wh);
             cycles = std::max(weightBound, multiply) * repeat;
             total.decodeBound = weightBound > multiply;
             if (u85) cycles *= static_cast<double>(bytes);
@@ -257,14 +259,14 @@ int64_t storedDepth(const FeatureMap& map, int64_t depth) {
 }
 
 /// The depth that goes through a port: bytes of a brick beyond the map's depth do not, where bytes are exact.
-int64_t movedDepth(const Target& target, const FeatureMap& map, int64_t depth) {
-  return timing::kExactBytes && target.family != Family::U55 ? depth : storedDepth(map, depth);
+int64_t movedDepth(const Target& target, const Rules& rules, const FeatureMap& map, int64_t depth) {
+  return rules.exactBytes && target.family != Family::U55 ? depth : storedDepth(map, depth);
 }
 
 /// How often the input is read for `outputBlocks` output depth blocks: U85 keeps its first depth steps.
-double depthReads(const Target& target, int64_t outputBlocks, int64_t depthSteps) {
+double depthReads(const Target& target, const Rules& rules, int64_t outputBlocks, int64_t depthSteps) {
   if (!target.isU85()) return static_cast<double>(outputBlocks);
-  const int64_t again = depthSteps - std::min(depthSteps, timing::kU85ResidentDepthSteps);
+  const int64_t again = depthSteps - std::min(depthSteps, rules.u85ResidentDepthSteps);
   return static_cast<double>(depthSteps + (outputBlocks - 1) * again) / static_cast<double>(depthSteps);
 }
 
@@ -307,6 +309,7 @@ TimingContext TimingContext::fromRegions(const Machine& machine, const KernelOpe
 OperationCost estimate(const KernelOperation& op, const TimingContext& context) {
   const Machine& machine = *context.machine;
   const Target& target = *machine.target;
+  const Rules& rules = *context.rules;
   OperationCost cost;
   const Shapes s = shapesOf(target, op);
   const int64_t ofmElements = int64_t{op.ofm.height} * op.ofm.width * op.ofm.depth;
@@ -320,7 +323,8 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
                              BlockShape clipped, BlockShape full, bool write) {
     const MemoryTiming& memory = machine.timing(area);
     const int64_t bytes =
-        timing::mapTransfer(target, map, width, depth, clipped.elements(), full, memory.burst, write).bytes;
+        timing::mapTransfer(target, rules, map, width, depth, clipped.elements(), full, memory.burst, write)
+            .bytes;
     return (write ? memory.writeLatency : memory.readLatency) +
            std::floor(static_cast<double>(bytes) / timing::portBandwidth(target, memory));
   };
@@ -364,9 +368,13 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
   double macBlock = 0, outBlock = 0, weightBlock = 0;
   bool commandBound = false, outputBound = false, decodeBound = false;
   if (elementwise || s.kind == Class::Resize) {
-    const bool realDepth = elementwise && target.isU85() && timing::kU85RealElementwiseDepth;
+    const bool realDepth = elementwise && target.isU85() && rules.u85RealElementwiseDepth;
     const int64_t depth = realDepth ? op.ofm.depth : storedDepth(op.ofm, op.ofm.depth);
-    const int64_t n = int64_t{op.ofm.height} * op.ofm.width * depth;
+    int64_t n = int64_t{op.ofm.height} * op.ofm.width * depth;
+    if (elementwise && rules.elementwiseMicroblocks) {
+      n = roundUp(op.ofm.height, s.microblock.h) * roundUp(op.ofm.width, s.microblock.w) *
+          roundUp(depth, s.microblock.c);
+    }
     const auto blockElements = static_cast<double>(std::max<int64_t>(s.ofmBlockFull.elements(), 1));
     double perElement = rate;
     if (s.kind == Class::Resize) {
@@ -378,11 +386,12 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
         std::ceil(static_cast<double>(n) * (std::max(fill, drain) / blockElements + perElement) / 4.0);
     cost.output = static_cast<Cycles>(output);
     cost.npu = static_cast<Cycles>(std::max(output, command));
+    if (elementwise && rules.elementwiseFills) cost.npu += cost.fill + cost.drain;
     commandBound = command > output;
     outputBound = true;
     outBlock = perElement * static_cast<double>(s.ofmBlock.elements());
   } else {
-    const MacCycles mac = macCycles(target, op, s);
+    const MacCycles mac = macCycles(target, rules, op, s);
     macBlock = mac.block;
     weightBlock = mac.weights;
     decodeBound = mac.decodeBound;
@@ -432,29 +441,31 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
         w = b.w ? 1 : w;
         c = b.c ? 1 : c;
       }
-      const int64_t elements = h * w * movedDepth(target, map, c);
-      load.read(
-          area,
-          timing::mapTransfer(target, map, w, c, elements, s.ofmBlockFull, machine.timing(area).burst, false),
-          Channel::IfmStream);
+      const int64_t elements = h * w * movedDepth(target, rules, map, c);
+      load.read(area,
+                timing::mapTransfer(target, rules, map, w, c, elements, s.ofmBlockFull,
+                                    machine.timing(area).burst, false),
+                Channel::IfmStream);
     };
     input(op.ifm, context.ifm, op.elementwise.ifmBroadcast);
     if (binary) input(*op.ifm2, context.ifm2, op.elementwise.ifm2Broadcast);
   } else if (s.readsIfm && inMemory(op.ifm)) {
     int64_t elements;
     if (s.kind == Class::Resize) {
-      elements = s.ifmHeight * s.ifmWidth * movedDepth(target, op.ifm, s.ifmDepth);
+      elements = s.ifmHeight * s.ifmWidth * movedDepth(target, rules, op.ifm, s.ifmDepth);
     } else {
       const int64_t repeats = nb(op.kernel.width, 8) * nb(op.kernel.height, 8);
       const bool reduces = s.kind == Class::Conv || s.kind == Class::ReduceSum;
-      const int64_t once = int64_t{s.ifmBlock.h} * s.ifmBlock.w * movedDepth(target, op.ifm, s.ifmDepth) *
-                           repeats * nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
+      const int64_t once = int64_t{s.ifmBlock.h} * s.ifmBlock.w *
+                           movedDepth(target, rules, op.ifm, s.ifmDepth) * repeats *
+                           nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
       const double reads =
-          reduces ? depthReads(target, nb(op.ofm.depth, s.ofmBlock.c), nb(s.ifmDepth, s.ifmBlock.c)) : 1.0;
+          reduces ? depthReads(target, rules, nb(op.ofm.depth, s.ofmBlock.c), nb(s.ifmDepth, s.ifmBlock.c))
+                  : 1.0;
       elements = static_cast<int64_t>(static_cast<double>(once) * reads);
     }
     load.read(context.ifm,
-              timing::mapTransfer(target, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
+              timing::mapTransfer(target, rules, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
                                   machine.timing(context.ifm).burst, false),
               s.kind == Class::Resize ? Channel::IfmStream : Channel::Ifm);
   }
@@ -464,8 +475,9 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     load.read(context.ifm2, elements * elementBytes(op.ifm2->type), Channel::IfmStream);
   }
   if (writes) {
-    const int64_t elements = int64_t{op.ofm.height} * op.ofm.width * movedDepth(target, op.ofm, op.ofm.depth);
-    load.write(context.ofm, timing::mapTransfer(target, op.ofm, op.ofm.width, op.ofm.depth, elements,
+    const int64_t elements =
+        int64_t{op.ofm.height} * op.ofm.width * movedDepth(target, rules, op.ofm, op.ofm.depth);
+    load.write(context.ofm, timing::mapTransfer(target, rules, op.ofm, op.ofm.width, op.ofm.depth, elements,
                                                 s.ofmBlockFull, machine.timing(context.ofm).burst, true));
   }
   if (op.weights) {

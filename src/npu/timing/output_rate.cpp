@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "npu/timing/calibration.hpp"
-
 namespace carina::npu::timing {
 namespace {
 
@@ -100,9 +98,9 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
   return extra ? std::max(output, rates.activation[swapsWidth ? 1 : 0]) : output;
 }
 
-double poolCyclesPerTap(const Target& target, ElementType input) {
+double poolCyclesPerTap(const Target& target, ElementType input, const Rules& rules) {
   const bool smallest = !target.isU85() && target.macs == 32;
-  return smallest ? 1.0 : kPoolCyclesPerTapAndByte * elementBytes(input);
+  return smallest ? 1.0 : rules.poolCyclesPerTapAndByte * elementBytes(input);
 }
 
 }  // namespace carina::npu::timing

@@ -5,6 +5,7 @@
 
 #include "npu/isa/operation.hpp"
 #include "npu/targets/target.hpp"
+#include "npu/timing/calibration.hpp"
 
 namespace carina::npu::timing {
 
@@ -13,6 +14,6 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op);
 
 /// Of the MAC unit in a pool: per tap of the window and microblock of the output. Windows take four taps at
 /// least.
-double poolCyclesPerTap(const Target& target, ElementType input);
+double poolCyclesPerTap(const Target& target, ElementType input, const Rules& rules = kCalibrated);
 
 }  // namespace carina::npu::timing

@@ -57,7 +57,9 @@ bool Timeline::continuesChain(const KernelOperation& operation) const {
 void Timeline::add(const Operation& operation, uint32_t offset) {
   parser_ += kCommandCycles;
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
-    add(*kernel, TimingContext::fromRegions(machine_, *kernel), offset);
+    TimingContext context = TimingContext::fromRegions(machine_, *kernel);
+    context.rules = rules_;
+    add(*kernel, context, offset);
   } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
     const OperationCost cost = estimate(*dma, machine_);
     parser_ = waitFor(dmaEnds_, machine_.target->maxOutstandingDma() - 1, parser_);
@@ -80,7 +82,9 @@ void Timeline::pushKernel(const KernelOperation& operation, const OperationCost&
   // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input
   // blocks load while the operation before finishes its last ones (assumption blockdep-overlap,
   // docs/npu-model.md).
-  const Cycles overlap = std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0));
+  const Cycles overlap = rules_->blockdepOverlap
+                             ? std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0))
+                             : 0;
   const Cycles earliest = std::max(parser_, kernelStart_);
   ScheduledCost entry{cost, std::max(earliest, kernelEnd_ - overlap), 0, offset, false};
   if (operation.blockDependency == 0 && kernelEnd_ > earliest) {

@@ -13,6 +13,7 @@
 
 #include "npu/isa/operation.hpp"
 #include "npu/targets/target.hpp"
+#include "npu/timing/calibration.hpp"
 
 namespace carina::npu {
 
@@ -41,6 +42,7 @@ struct TimingContext {
   double zeroWeights = -1;
   /// Output cycles per element of the elementwise operations chained behind this one (U85).
   double chainedRate = 0;
+  const timing::Rules* rules = &timing::kCalibrated;
 
   /// Areas from the regions in the operation: 0 constants, 2 cache, others arena.
   static TimingContext fromRegions(const Machine& machine, const KernelOperation& op);
@@ -104,7 +106,8 @@ struct PmuCounts {
 /// Feeds operations in stream order and keeps the time line.
 class Timeline {
  public:
-  explicit Timeline(const Machine& machine) : machine_(machine) {}
+  explicit Timeline(const Machine& machine, const timing::Rules& rules = timing::kCalibrated)
+      : machine_(machine), rules_(&rules) {}
 
   /// `offset`: byte offset of the command. Waits, IRQs and branches advance the time of the command
   /// processor.
@@ -127,6 +130,7 @@ class Timeline {
   void record(const ScheduledCost& entry);
 
   Machine machine_;
+  const timing::Rules* rules_;
   Cycles parser_ = 0;                                    // when the command processor is free
   Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
   Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 #include "npu/isa/blockconfig.hpp"
 #include "npu/model/small_program.hpp"
 
@@ -119,6 +122,64 @@ TEST(Timing, WorkedPoolOnU85) {
   EXPECT_EQ(cost.fill, 370);
   EXPECT_EQ(cost.drain, 116);
   EXPECT_EQ(cost.npu, cost.output + 1456 / 4 + 370 + 116);
+}
+
+// What the measurements leave open: every setting is known by its name and says something else than the
+// others.
+TEST(Timing, SettingsDiffer) {
+  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation deep;
+  deep.ifm.height = deep.ifm.width = deep.ofm.height = deep.ofm.width = deep.ofm.width0 = 16;
+  deep.ifm.depth = 8 * 64 + 20;
+  deep.ofm.depth = 128;
+  deep.ofm.layout = Layout::NHCWB16;
+  deep.weights.emplace();
+  deep.microblock = {2, 2, 8};
+  deep.block = {8, 8, 16};
+  deep.activation.min = -128;
+  deep.activation.max = 127;
+  KernelOperation shallow = deep;
+  shallow.ifm.depth = 3;
+  shallow.kernel.height = shallow.kernel.width = 7;
+  shallow.weights->traversal = Traversal::PartKernelFirst;
+  KernelOperation add;
+  add.kind = OperationKind::Elementwise;
+  add.elementwise.mode = ElementwiseMode::Add;
+  add.globalScale = true;
+  add.ofm = shallow.ofm;
+  add.ofm.height = add.ofm.width = add.ofm.width0 = 15;
+  add.ofm.depth = 4;
+  add.ifm = add.ofm;
+  add.ifm2 = add.ofm;
+  add.microblock = deep.microblock;
+  add.block = {8, 8, 16};
+  add.activation = deep.activation;
+  add.blockDependency = 3;
+  KernelOperation pool = add;
+  pool.kind = OperationKind::Pool;
+  pool.pool = PoolMode::Average;
+  pool.ifm2.reset();
+  pool.kernel.height = pool.kernel.width = 5;
+  std::map<std::vector<int64_t>, std::string_view> figures;
+  for (const timing::Rules& rules : timing::ruleSets()) {
+    EXPECT_EQ(timing::findRules(rules.name), &rules);
+    std::vector<int64_t> of;
+    Timeline timeline(*machine, rules);
+    for (const KernelOperation& op : {deep, shallow, pool, add, add}) {
+      TimingContext context;
+      context.machine = &*machine;
+      context.rules = &rules;
+      const OperationCost cost = estimate(op, context);
+      of.insert(of.end(), {cost.npu, cost.traffic[1].readBytes, cost.traffic[1].writeBytes});
+      timeline.add(op, context, 0);
+    }
+    of.push_back(timeline.total());
+    const auto known = figures.emplace(of, rules.name);
+    EXPECT_TRUE(known.second) << rules.name << " says what " << known.first->second << " says";
+  }
+  EXPECT_EQ(timing::ruleSets().front().name, "calibrated");
+  EXPECT_EQ(timing::findRules("guessed"), nullptr);
 }
 
 // U55-128: 3x3 convolution 13x13x32 -> 11x11x64: block 5x12x16 has IB_END 10 and AB_START 14; 11x6x16 does

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// LOGISTIC and TANH of int16 codes become one operation of the hardware's own function, for every code.
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+#include "compiler/program_runner.hpp"
+#include "lower_tfl/lower.hpp"
+#include "tflite/file_builder.hpp"
+#include "tflite/graph_builder.hpp"
+#include "tflite/model.hpp"
+
+namespace carina {
+namespace {
+
+constexpr int32_t kLogistic = 14, kTanh = 28;
+
+Result<lower_tfl::Lowered> lowered(int32_t function, float scale) {
+  using tflite::TensorType;
+  test::TfliteFile file;
+  file.tensors = {{"x", TensorType::Int16, {1, 64, 1024}, "", -1, {scale}, {0}},
+                  {"y", TensorType::Int16, {1, 64, 1024}, "", -1, {0x1p-15F}, {0}}};
+  file.operators = {{"", function, {0}, {1}}};
+  file.inputs = {0};
+  file.outputs = {1};
+  const std::string bytes = file.bytes();
+  CARINA_TRY(const auto model, tflite::readModel(asBytes(bytes)));
+  CARINA_TRY(const ir::Graph network, tflite::buildGraph(model, nullptr));
+  return lower_tfl::lowerToTosa(network);
+}
+
+TEST(WideFunctions, OneOperationExactForEveryCode) {
+  Tensor codes = Tensor::zeros(DType::Int16, {1, 64, 1024});
+  for (int64_t i = 0; i < codes.numElements(); ++i) codes.setIntegerAt(i, i - 32768);
+  for (const int32_t function : {kLogistic, kTanh}) {
+    // A power of two that needs no shift, and one that needs a multiplier of 15 bits.
+    for (const float scale : {0x1p-12F, 0.00031F}) {
+      const auto graph = lowered(function, scale);
+      ASSERT_TRUE(graph.ok()) << graph.error().str();
+      for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
+        EXPECT_EQ(test::differences(graph->tosa, target, "", {&codes, 1}), "") << target << " " << scale;
+        const auto program = compiler::compile(graph->tosa, *npu::makeMachine(target, "", ""));
+        ASSERT_TRUE(program.ok()) << program.error().str();
+        int kernels = 0;
+        for (const auto& record : program->operations)
+          kernels += std::holds_alternative<npu::KernelOperation>(record.operation);
+        EXPECT_EQ(kernels, 1) << target << " " << scale;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina
