@@ -113,7 +113,7 @@ class Experts(nn.Module):
 
     def forward(self, x):
         y = torch.relu(self.stem(x))
-        z = torch.cond(y.mean() > 0.25, lambda a: torch.relu(self.wide(a)), lambda a: torch.relu(self.narrow(a) + 0.5), (y,))
+        z = torch.cond(y.mean() > 0.06, lambda a: torch.relu(self.wide(a)), lambda a: torch.relu(self.narrow(a) + 0.5), (y,))
         return self.head(z.mean((2, 3)))
 
 

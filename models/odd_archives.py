@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes archives that Carina must refuse with the true reason.
 
-usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, cond.pt2,
+usage: odd_archives.py OUT_DIR     writes dynamic.pt2, complex.pt2, custom.pt2, nan_weights.pt2, scan.pt2,
 vmap.pt2, deform.pt2, weight_only.pt2
 
 Needs torch >= 2.9 and torchvision (Debian: python3-torch, python3-torchvision).
@@ -13,6 +13,7 @@ import sys
 import torch
 import torchvision
 from torch import nn
+from torch._higher_order_ops.scan import scan
 from torch.ao.quantization.fx import _decomposed  # noqa: F401 (registers quantized_decomposed)
 
 
@@ -45,9 +46,13 @@ class Custom(nn.Module):
         return torch.ops.odd.twice(x) + 1
 
 
-class Cond(nn.Module):
+class Scan(nn.Module):
     def forward(self, x):
-        return torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v - 1, (x,))
+        def step(carry, row):
+            total = carry + row
+            return total, total * 2.0
+
+        return scan(step, torch.zeros_like(x[0]), x)[1]
 
 
 class Vmap(nn.Module):
@@ -100,7 +105,7 @@ def main():
         "weight_only": torch.export.export(WeightOnly().eval(), (x,)),
         "deform": torch.export.export(Deform().eval(), (x,)),
         "nan_weights": torch.export.export(nan, (x,)),
-        "cond": torch.export.export(Cond(), (x,)),
+        "scan": torch.export.export(Scan(), (x,)),
     }
     for name, program in programs.items():
         torch.export.save(program, os.path.join(out_dir, name + ".pt2"))

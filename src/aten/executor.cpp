@@ -148,7 +148,7 @@ Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& obs
     std::move(next.begin(), next.end(), values.begin());
   }
   return Error(Diagnostic{fmt::format("the loop still runs after {} turns", kMostTurns),
-                          "check its condition: no input may keep it true", "", ""});
+                          "check its condition: no input may keep it true", "", "", Code::NoResult});
 }
 
 /// Runs what a control flow node decides on.

@@ -56,14 +56,14 @@ void Recorder::event(rt::EventKind kind, uint32_t instruction, rt::Text name) {
   if (kind == rt::EventKind::KernelBegin) kernels.emplace_back(name.data, name.size);
   if (kind == rt::EventKind::DelegateBegin && backend != nullptr) backend->setInstruction(instruction);
   if (timing_) time(kind, instruction, name);
-  if (kind == rt::EventKind::KernelEnd && instruction < returned_.size()) keep(returned_[instruction]);
+  if (kind == rt::EventKind::KernelEnd && instruction < returned_.size()) keep(instruction);
 }
 
-void Recorder::keep(const std::vector<int32_t>& values) {
-  for (int32_t id : values) {
+void Recorder::keep(uint32_t instruction) {
+  for (int32_t id : returned_[instruction]) {
     const rt::Value& value = method->values()[static_cast<size_t>(id)];
     if (value.kind != rt::ValueKind::Tensor || value.tensor.data == nullptr) continue;
-    if (auto copy = copyOut(value.tensor)) results.emplace_back(id, std::move(*copy));
+    if (auto copy = copyOut(value.tensor)) results.push_back({instruction, id, std::move(*copy)});
   }
 }
 

@@ -31,11 +31,11 @@ class Recorder final : public rt::Profiler {
   RecordingBackend* backend = nullptr;
 
   std::vector<std::string> kernels;
-  std::vector<std::pair<int32_t, Tensor>> results;  // value of the method, contents
+  std::vector<KernelResult> results;  // value of the method, contents
   std::vector<pte::ProfileEvent> events;
 
  private:
-  void keep(const std::vector<int32_t>& values);
+  void keep(uint32_t instruction);
   void time(rt::EventKind kind, uint32_t instruction, rt::Text name);
   void endDelegate(uint32_t instruction);
   uint64_t now() const;

@@ -37,6 +37,13 @@ struct DelegateRun {
   std::vector<Tensor> inputs, outputs;  // with keepDelegateIo
 };
 
+/// One value that a kernel call gave.
+struct KernelResult {
+  uint32_t instruction = 0;
+  int32_t value = 0;  // of the method
+  Tensor contents;
+};
+
 struct RunStats {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
   std::vector<Diagnostic> warnings;              // about the NPU that was chosen
@@ -45,9 +52,8 @@ struct RunStats {
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
   std::vector<std::string> kernels;  // CPU kernels called, in order
-  /// With keepKernelResults: value of the method and its contents after each kernel call, in order. Programs
-  /// of one chain.
-  std::vector<std::pair<int32_t, Tensor>> kernelResults;
+  /// With keepKernelResults: what each kernel call gave, in the order of execution. Programs of one chain.
+  std::vector<KernelResult> kernelResults;
   /// With keepEvents: kernels in time of this machine, NPU jobs in cycles of the model at the clock of the
   /// system configuration.
   std::vector<pte::ProfileEvent> events;

@@ -27,6 +27,11 @@ std::vector<DType> typesOf(const ir::Graph& graph) {
     for (const ir::Value* result : node->results()) {
       if (result->dtype() != DType::Float64) note(*result);
     }
+    for (const auto& region : node->regions()) {
+      for (const DType type : typesOf(*region)) {
+        if (!contains(types, type)) types.push_back(type);
+      }
+    }
   }
   return types;
 }

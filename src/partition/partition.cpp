@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "aten/control_flow.hpp"
 #include "aten/op_pattern.hpp"
 #include "lower/lower.hpp"
 #include "partition/units.hpp"
@@ -87,6 +88,9 @@ class Partitioner {
   std::optional<Reason> keptOff(const Unit& unit) {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
+      if (aten::isControlFlow(*node))
+        return Reason{node->where(), "instructions of the program choose what runs, around its NPU parts", "",
+                      Code::MissingCapability};
       if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
       if (!reason)
         reason = Reason{node->where(), "kept off the NPU on request", "drop the request", Code::OnRequest};
@@ -337,8 +341,43 @@ class Partitioner {
 
 }  // namespace
 
+namespace {
+
+Result<Partitioned> partitionGraph(ir::Graph graph, const Options& options) {
+  CARINA_TRY(Partitioned whole, Partitioner(std::move(graph), options).run());
+  for (ir::Node* node : whole.graph.nodes()) {
+    if (!aten::isControlFlow(*node)) continue;
+    for (size_t i = 0; i < node->regions().size(); ++i) {
+      CARINA_TRY(Partitioned inner, partitionGraph(std::move(node->region(i)), options));
+      node->setRegion(i, std::move(inner.graph));
+      std::move(inner.delegates.begin(), inner.delegates.end(), std::back_inserter(whole.delegates));
+      whole.refusals.insert(whole.refusals.end(), inner.refusals.begin(), inner.refusals.end());
+      std::erase_if(whole.unmatched, [&](const std::string& request) {
+        return std::find(inner.unmatched.begin(), inner.unmatched.end(), request) == inner.unmatched.end();
+      });
+    }
+  }
+  return whole;
+}
+
+/// Delegates in the order of their calls, regions where they stand.
+void orderDelegates(Partitioned& partitioned) {
+  std::unordered_map<const ir::Node*, size_t> position;
+  aten::forEachNode(partitioned.graph, [&](const ir::Node& node) {
+    if (node.is(delegateCallDef())) position.emplace(&node, position.size());
+  });
+  std::sort(partitioned.delegates.begin(), partitioned.delegates.end(),
+            [&](const Delegate& a, const Delegate& b) { return position.at(a.call) < position.at(b.call); });
+  for (size_t i = 0; i < partitioned.delegates.size(); ++i)
+    partitioned.delegates[i].tosa.name = "npu" + std::to_string(i);
+}
+
+}  // namespace
+
 Result<Partitioned> partition(ir::Graph graph, const Options& options) {
-  return Partitioner(std::move(graph), options).run();
+  CARINA_TRY(Partitioned partitioned, partitionGraph(std::move(graph), options));
+  orderDelegates(partitioned);
+  return partitioned;
 }
 
 }  // namespace carina::partition

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "aten/control_flow.hpp"
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
 #include "ir/verifier.hpp"
@@ -44,9 +45,8 @@ class Assembler {
     if (!errors_.empty()) return Error(std::move(errors_));
     placeOutputs(graph);
     CARINA_RETURN_IF_ERROR(builder_.finish());
-    ProgramGraph computed{std::move(graph), {}};
-    for (const auto& [value, id] : values_) computed.storage[value] = builder_.storage(id);
-    return computed;
+    computed_.graph = std::move(graph);
+    return std::move(computed_);
   }
 
  private:
@@ -56,13 +56,13 @@ class Assembler {
       const ir::Value* input = graph.inputs()[i];
       const pte::ScalarType type = pte::fromDType(input->dtype());
       if (i < callers) {
-        values_[input] = builder_.input(type, sizesOf(*input));
+        define(input, builder_.input(type, sizesOf(*input)));
         continue;
       }
       const ir::StateVariable& variable = state_[i - callers];
       const Tensor initial = convert(asInput(variable.initial, *input), input->dtype());
       CARINA_TRY(pte::Tensor tensor, pool_.variable(variable.name, type, sizesOf(*input), initial.bytes()));
-      values_[input] = builder_.state(std::move(tensor));
+      define(input, builder_.state(std::move(tensor)));
       stateValues_.push_back(values_[input]);
     }
     return {};
@@ -122,14 +122,117 @@ class Assembler {
     return it->second;
   }
 
+  void define(const ir::Value* value, pte::ValueId id) {
+    values_[value] = id;
+    computed_.storage[value] = builder_.storage(id);
+  }
+
+  pte::ValueId memoryFor(const ir::Value& value) {
+    return builder_.activation(pte::fromDType(value.dtype()), sizesOf(value));
+  }
+
   Status place(const ir::Node* node) {
-    if (node->is(partition::delegateCallDef())) return placeDelegate(node);
+    if (node->is(aten::condDef())) return placeCond(*node);
+    if (node->is(aten::whileLoopDef())) return placeLoop(*node);
+    const int32_t first = builder_.position();
+    CARINA_RETURN_IF_ERROR(node->is(partition::delegateCallDef()) ? placeDelegate(node) : placeCall(node));
+    computed_.instructions[node] = {first, builder_.position()};
+    return {};
+  }
+
+  Status placeRegion(const ir::Graph& region, std::span<const pte::ValueId> inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) define(region.inputs()[i], inputs[i]);
+    for (ir::Node* node : region.nodes()) CARINA_RETURN_IF_ERROR(place(node));
+    return {};
+  }
+
+  std::vector<pte::ValueId> valuesOf(std::span<ir::Value* const> values) {
+    std::vector<pte::ValueId> ids;
+    for (const ir::Value* value : values) ids.push_back(valueOf(value));
+    return ids;
+  }
+
+  /// Both branches leave their results in the same memory: what they compute lies there at once, what they
+  /// are given or have as constants is copied.
+  Status placeCond(const ir::Node& node) {
+    const std::vector<pte::ValueId> operands = valuesOf(node.operandGroup(1));
+    const pte::ValueId predicate = valueOf(node.operand(0));
+    std::vector<pte::ValueId> results;
+    for (const ir::Value* result : node.results()) {
+      results.push_back(memoryFor(*result));
+      define(result, results.back());
+    }
+    const int32_t otherwise = builder_.jumpIfFalse(predicate);
+    CARINA_RETURN_IF_ERROR(placeBranch(node.region(0), operands, results));
+    const int32_t done = builder_.jumpIfFalse(builder_.boolean(false));
+    builder_.land(otherwise);
+    CARINA_RETURN_IF_ERROR(placeBranch(node.region(1), operands, results));
+    builder_.land(done);
+    return {};
+  }
+
+  Status placeBranch(const ir::Graph& branch, std::span<const pte::ValueId> operands,
+                     std::span<const pte::ValueId> results) {
+    const pte::ValueId own = builder_.null();  // values of the branch come behind it
+    CARINA_RETURN_IF_ERROR(placeRegion(branch, operands));
+    const std::vector<pte::ValueId> outputs = valuesOf(branch.outputs());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const pte::ValueId bytes = builder_.storage(outputs[i]);
+      // Once it lies in the place of one result, its storage is that result.
+      if (bytes > own && builder_.ownsMemory(bytes)) {
+        builder_.placeAt(bytes, results[i]);
+      } else {
+        builder_.copyInto(results[i], outputs[i]);
+      }
+    }
+    return {};
+  }
+
+  /// What the loop carries has memory of its own; each turn ends with copies of the new values into it.
+  Status placeLoop(const ir::Node& node) {
+    std::vector<pte::ValueId> values;
+    for (const ir::Value* carried : node.operandGroup(0)) {
+      const pte::ValueId state = memoryFor(*carried);
+      builder_.copyInto(state, valueOf(carried));
+      values.push_back(state);
+    }
+    const size_t count = values.size();
+    for (const ir::Value* additional : node.operandGroup(1)) values.push_back(valueOf(additional));
+    const int32_t turn = builder_.position();
+    CARINA_RETURN_IF_ERROR(placeRegion(node.region(0), values));
+    const int32_t done = builder_.jumpIfFalse(valueOf(node.region(0).outputs()[0]));
+    CARINA_RETURN_IF_ERROR(placeRegion(node.region(1), values));
+    handOver(valuesOf(node.region(1).outputs()), std::span(values).first(count));
+    builder_.jumpBack(turn);
+    builder_.land(done);
+    for (size_t i = 0; i < count; ++i) define(node.result(i), values[i]);
+    return {};
+  }
+
+  /// Copies the new values of a loop into the old ones. What is an old one itself is saved first: values may
+  /// change places.
+  void handOver(std::vector<pte::ValueId> news, std::span<const pte::ValueId> olds) {
+    for (size_t i = 0; i < news.size(); ++i) {
+      const pte::ValueId bytes = builder_.storage(news[i]);
+      const bool moves = bytes != olds[i] && std::find(olds.begin(), olds.end(), bytes) != olds.end();
+      if (!moves) continue;
+      const pte::Tensor tensor = builder_.tensor(news[i]);
+      const pte::ValueId saved = builder_.activation(tensor.type, tensor.sizes);
+      builder_.copyInto(saved, news[i]);
+      news[i] = saved;
+    }
+    for (size_t i = 0; i < news.size(); ++i) {
+      if (builder_.storage(news[i]) != olds[i]) builder_.copyInto(olds[i], news[i]);
+    }
+  }
+
+  Status placeCall(const ir::Node* node) {
     auto results = cpu::emitCall(builder_, *node, [this](const ir::Value* value) { return valueOf(value); });
     if (!results) {
       refuse(*node, results.error().diagnostics().front().message);
       return {};
     }
-    for (size_t i = 0; i < results->size(); ++i) values_[node->result(i)] = (*results)[i];
+    for (size_t i = 0; i < results->size(); ++i) define(node->result(i), (*results)[i]);
     return {};
   }
 
@@ -151,9 +254,7 @@ class Assembler {
     for (const ir::Value* operand : node->operands()) inputs.push_back(valueOf(operand));
     for (const ir::Value* result : node->results()) {
       const auto over = inPlace_.find(result);
-      values_[result] = over != inPlace_.end()
-                            ? over->second
-                            : builder_.activation(pte::fromDType(result->dtype()), sizesOf(*result));
+      define(result, over != inPlace_.end() ? over->second : memoryFor(*result));
       outputs.push_back(values_[result]);
     }
     builder_.delegate(std::move(delegate), inputs, outputs);
@@ -170,9 +271,7 @@ class Assembler {
       code = refusal.code;
     }
     errors_.push_back({std::move(reason), std::move(remedy), "", node.where(), code});
-    for (const ir::Value* result : node.results()) {
-      values_[result] = builder_.activation(pte::fromDType(result->dtype()), sizesOf(*result));
-    }
+    for (const ir::Value* result : node.results()) define(result, memoryFor(*result));
   }
 
   const partition::Partitioned& partitioned_;
@@ -184,6 +283,7 @@ class Assembler {
   std::vector<pte::ValueId> stateValues_;
   std::unordered_map<const ir::Value*, pte::ValueId> inPlace_;  // results of delegates, over which state
   std::unordered_map<const ir::Value*, pte::ValueId> values_;
+  ProgramGraph computed_;
   std::vector<Diagnostic> errors_;
   size_t nextDelegate_ = 0;
 };

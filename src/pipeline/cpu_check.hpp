@@ -31,21 +31,35 @@ class CpuCheck {
 
   /// One run with kernel results and delegate results kept.
   Status add(std::span<const Tensor> inputs, const device::RunOutcome& outcome);
-  /// In the order in which the nodes are computed.
+  /// In the order of the program's instructions. Nodes that never ran have no elements.
   const std::vector<CpuResult>& results() const { return results_; }
 
  private:
+  /// One node by itself: its operands are inputs, its results outputs.
+  struct NodeCheck {
+    std::unique_ptr<ir::Graph> graph;
+    std::unique_ptr<aten::Executor> executor;
+    std::vector<const ir::Value*> operands;  // of the program, by input of `graph`
+    size_t result = 0;                       // index into results_
+  };
+  struct Trace;
+
   explicit CpuCheck(const ProgramGraph& program) : program_(&program) {}
-  Status cut();
-  Result<Tensor> actual(const ir::Value& value, const std::map<pte::ValueId, Tensor>& stored) const;
+  Status cut(const ir::Node& node);
+  Status follow(const ir::Graph& graph, Trace& trace);
+  Status followCond(const ir::Node& node, Trace& trace);
+  Status followLoop(const ir::Node& node, Trace& trace);
+  Status followRegion(const ir::Graph& region, std::span<const Tensor> inputs, Trace& trace,
+                      std::vector<Tensor>& outputs);
+  Status followCall(const ir::Node& node, Trace& trace);
+  Result<Tensor> actual(const ir::Value& value, const Trace& trace) const;
+  Result<std::vector<Tensor>> actual(std::span<ir::Value* const> values, const Trace& trace) const;
+  void place(const ir::Value& value, const Tensor& tensor, Trace& trace) const;
   static void compare(CpuResult& result, const Tensor& reference, const Tensor& actual);
 
   const ProgramGraph* program_;
-  /// The CPU nodes side by side: their operands are inputs, their results outputs.
-  std::unique_ptr<ir::Graph> nodes_;
-  std::vector<const ir::Value*> operands_, values_;  // of the program, by input and by output of nodes_
-  std::vector<size_t> owner_;                        // index into results_ by output of nodes_
-  std::optional<aten::Executor> executor_;
+  std::unordered_map<const ir::Node*, NodeCheck> nodes_;
+  std::vector<bool> ofNode_;  // by instruction: whether it belongs to a node; the others copy
   std::vector<CpuResult> results_;
 };
 

@@ -5,10 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "aten/control_flow.hpp"
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "decompose/decompose.hpp"
 #include "decompose/empty_tensors.hpp"
+#include "decompose/regions.hpp"
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
@@ -83,11 +85,11 @@ Diagnostic computedInFloat32(const Options& options, const std::vector<DType>& t
 
 std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
   std::vector<SourceNode> nodes;
-  for (const ir::Node* node : graph.nodes()) {
-    if (!node->location() || node->results().empty()) continue;
-    const ir::Location& location = *node->location();
-    nodes.push_back({location.name, std::string(node->opName()), location.modulePath, location.source});
-  }
+  aten::forEachNode(graph, [&](const ir::Node& node) {
+    if (!node.location() || node.results().empty()) return;
+    const ir::Location& location = *node.location();
+    nodes.push_back({location.name, std::string(node.opName()), location.modulePath, location.source});
+  });
   return nodes;
 }
 
@@ -320,9 +322,11 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
-  CARINA_RETURN_IF_ERROR(decompose::removeEmptyTensors(graph));
+  CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, decompose::removeEmptyTensors));
   verifyPass(graph, "remove-empty-tensors");
-  CARINA_RETURN_IF_ERROR(checkMemory(graph));
+  CARINA_RETURN_IF_ERROR(decompose::closeRegions(graph));
+  verifyPass(graph, "close-regions");
+  CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
   Front front;
   front.state = std::move(state);
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
@@ -344,7 +348,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   const bool carried = quantize::carriesQuantization(graph);
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, carried, false, front.warnings);
-    CARINA_RETURN_IF_ERROR(quantize::settleParameters(graph));
+    CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::settleParameters));
     ir::checkVerified(graph, "settle-parameters");
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
@@ -354,13 +358,13 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   }
   {
     Stopwatch watch(times, "decompose");
-    if (carried) CARINA_RETURN_IF_ERROR(quantize::normalizeCarried(graph));
+    if (carried) CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::normalizeCarried));
     verifyPass(graph, "normalize-prequantized");
     if (auto status = decompose::forNpu(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
   ir::checkVerified(graph, "decompose");
-  CARINA_RETURN_IF_ERROR(checkMemory(graph));
+  CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
   dump(options, "decompose", graph);
 
   bool read = quantizes;  // the calibration samples

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "aten/control_flow.hpp"
 #include "cpu/cost.hpp"
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
@@ -89,6 +90,10 @@ class Lister {
     if (!at) return;
     OperatorPlace& op = list_.operators[*at];
     cpu_[*at] = true;
+    if (aten::isControlFlow(node)) {
+      op.kernels.emplace_back("jump instructions");
+      return;
+    }
     op.cpuCycles += cpu::estimateCycles(node);
     auto kernels = kernelsOf(node);
     if (kernels) {
@@ -248,9 +253,9 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
   ir::Graph graph = std::move(partitioned.graph);
   if (auto status = cpu::toKernelForm(graph); !status.ok())
     return std::move(status).error().inFile(options.model.string());
-  for (const ir::Node* node : graph.nodes()) {
-    if (!node->is(partition::delegateCallDef())) lister.addCpuNode(*node);
-  }
+  aten::forEachNode(graph, [&](const ir::Node& node) {
+    if (!node.is(partition::delegateCallDef())) lister.addCpuNode(node);
+  });
   lister.finish();
   return {};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "aten/control_flow.hpp"
 #include "quantize/annotate.hpp"
 
 namespace carina::pipeline {
@@ -30,10 +31,10 @@ using Names = std::set<std::pair<std::string, std::string>>;  // of a node and i
 /// What the quantizer has no integer form for, and therefore leaves in float.
 Names leftInFloat(const ir::Graph& graph) {
   Names names;
-  for (const ir::Node* node : graph.nodes()) {
-    if (node->location() && quantize::roleOf(*node) == quantize::Role::Float)
-      names.emplace(node->location()->name, std::string(node->opName()));
-  }
+  aten::forEachNode(graph, [&](const ir::Node& node) {
+    if (node.location() && quantize::roleOf(node) == quantize::Role::Float)
+      names.emplace(node.location()->name, std::string(node.opName()));
+  });
   return names;
 }
 
@@ -42,15 +43,15 @@ Names leftInFloat(const ir::Graph& graph) {
 Names joinedInFloat(const ir::Graph& graph) {
   Names names;
   std::set<const ir::Node*> joined;
-  for (const ir::Node* node : graph.nodes()) {
-    if (!node->location() || quantize::roleOf(*node) != quantize::Role::Shared) continue;
-    const auto& operands = node->operands();
-    const auto& uses = node->result(0)->uses();
+  aten::forEachNode(graph, [&](const ir::Node& node) {
+    if (!node.location() || quantize::roleOf(node) != quantize::Role::Shared) return;
+    const auto& operands = node.operands();
+    const auto& uses = node.result(0)->uses();
     const auto made = [&](const ir::Value* operand, auto test) {
       return operand && operand->producer() && test(*operand->producer());
     };
     const bool joins =
-        operands.size() > 1 && node->results().size() == 1 &&
+        operands.size() > 1 && node.results().size() == 1 &&
         std::all_of(operands.begin(), operands.end(),
                     [&](const ir::Value* operand) { return made(operand, partition::isDequantize); }) &&
         std::none_of(uses.begin(), uses.end(),
@@ -58,10 +59,10 @@ Names joinedInFloat(const ir::Graph& graph) {
     const bool moves = !operands.empty() && made(operands[0], [&](const ir::Node& producer) {
       return joined.count(&producer) != 0;
     });
-    if (!joins && !moves) continue;
-    joined.insert(node);
-    names.emplace(node->location()->name, std::string(node->opName()));
-  }
+    if (!joins && !moves) return;
+    joined.insert(&node);
+    names.emplace(node.location()->name, std::string(node.opName()));
+  });
   return names;
 }
 
@@ -138,7 +139,10 @@ Result<partition::Partitioned> partitionFor(const Options& options, const npu::M
   } else {
     partitioned.graph = std::move(front.quantized);
   }
-  partition::keepFloatInside(partitioned.graph);
+  CARINA_RETURN_IF_ERROR(aten::forEachGraph(partitioned.graph, [](ir::Graph& graph) -> Status {
+    partition::keepFloatInside(graph);
+    return {};
+  }));
   return partitioned;
 }
 

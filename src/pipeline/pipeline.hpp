@@ -76,11 +76,20 @@ struct StageTime {
   double seconds = 0;
 };
 
-/// The graph as the program computes it: CPU nodes in the form of kernels, delegate calls among them.
+/// Instructions of a program: from `first` up to, without, `end`.
+struct InstructionRange {
+  int32_t first = 0, end = 0;
+};
+
+/// The graph as the program computes it: CPU nodes in the form of kernels, delegate calls among them, control
+/// flow with its regions.
 struct ProgramGraph {
   ir::Graph graph;
-  /// The program value that holds the bytes of each value that a node or the program's inputs bring.
+  /// The program value that kernels and delegates write for each value that a node or the program's inputs
+  /// bring, in regions, too.
   std::unordered_map<const ir::Value*, pte::ValueId> storage;
+  /// What computes each node that is no control flow: nothing for views.
+  std::unordered_map<const ir::Node*, InstructionRange> instructions;
 };
 
 /// Everything that one compilation made.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
+#include "aten/control_flow.hpp"
 #include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "compiler/schedule/operation_builder.hpp"
@@ -167,6 +169,35 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
   return {};
 }
 
+/// Cycles of the longest way through the branches of a graph, with one turn of each loop. `next`: the part of
+/// the delegate call that comes next.
+npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::CompiledProgram> parts,
+                       size_t& next) {
+  npu::Cycles total = 0;
+  for (const ir::Node* node : graph.nodes()) {
+    if (node->is(partition::delegateCallDef())) total += parts[next++].cycles;
+    if (!aten::isControlFlow(*node)) continue;
+    const npu::Cycles first = longestWay(node->region(0), parts, next);
+    const npu::Cycles second = longestWay(node->region(1), parts, next);
+    total += node->is(aten::condDef()) ? std::max(first, second) : first + second;
+  }
+  return total;
+}
+
+/// What the sum over all parts means for a network with control flow; nothing for others.
+std::optional<Diagnostic> aboutBranches(const Build& build) {
+  bool branches = false;
+  aten::forEachNode(build.graph(), [&](const ir::Node& node) { branches |= aten::isControlFlow(node); });
+  if (!branches) return std::nullopt;
+  size_t next = 0;
+  const npu::Cycles longest = longestWay(build.graph(), build.compiled, next);
+  return Diagnostic{
+      fmt::format("branches and loops decide which of the {} NPU parts run: the longest way, with "
+                  "one turn of each loop, takes {} cycles",
+                  build.compiled.size(), longest),
+      "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
+}
+
 }  // namespace
 
 Profile profileBuild(const Build& build) {
@@ -175,6 +206,7 @@ Profile profileBuild(const Build& build) {
   profile.file = build.options.model;
   profile.machine = *build.machine;
   profile.warnings = build.warnings;
+  if (auto about = aboutBranches(build)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {

@@ -82,12 +82,14 @@ class Groups {
 
 class Planner {
  public:
-  Planner(Method& method, const std::map<int32_t, int32_t>& aliases, const MemoryPlanOptions& options)
-      : method_(method), aliases_(aliases), options_(options), groups_(method.values.size()) {}
+  Planner(Method& method, const std::map<int32_t, int32_t>& aliases, const MemoryPlanOptions& options,
+          std::span<const int64_t> born)
+      : method_(method), aliases_(aliases), options_(options), born_(born), groups_(method.values.size()) {}
 
   Status run() {
     for (const auto& [view, base] : aliases_) groups_.join(view, base);
     collect();
+    joinViews();
     extendLifetimes();
     return place();
   }
@@ -133,6 +135,29 @@ class Planner {
     for (int32_t output : method_.outputs) touch(output, at + 1);
   }
 
+  /// What shows the same bytes lives as long, and is as old as the oldest of it.
+  void joinViews() {
+    std::map<int32_t, Lifetime> joined;  // by group
+    for (const auto& [value, span] : spans_) {
+      Lifetime& whole = joined.try_emplace(groups_.find(value), span).first->second;
+      whole.first = std::min(whole.first, span.first);
+      whole.last = std::max(whole.last, span.last);
+    }
+    for (auto& [value, span] : spans_) span = joined.at(groups_.find(value));
+    for (size_t value = 0; value < born_.size(); ++value) {
+      int64_t& oldest =
+          groupBorn_.try_emplace(groups_.find(static_cast<int32_t>(value)), born_[value]).first->second;
+      oldest = std::min(oldest, born_[value]);
+    }
+  }
+
+  /// Whether nothing of the value passes from one turn of the loop to the next. Instructions count from 1
+  /// here.
+  bool isLocal(int32_t value, const Lifetime& loop) {
+    const auto born = groupBorn_.find(groups_.find(value));
+    return born != groupBorn_.end() && born->second + 1 >= loop.first && born->second + 1 <= loop.last;
+  }
+
   /// Whatever is live at one point of a loop is live throughout it; a moved value shows the bytes it came
   /// from.
   void extendLifetimes() {
@@ -147,7 +172,8 @@ class Planner {
       changed = false;
       for (const Lifetime& loop : loops_) {
         for (auto& [value, span] : spans_) {
-          if (span.last >= loop.first && span.first <= loop.last) extend(span, loop.first, loop.last);
+          if (span.last >= loop.first && span.first <= loop.last && !isLocal(value, loop))
+            extend(span, loop.first, loop.last);
         }
       }
       for (const MoveCall& move : moves_) {
@@ -212,7 +238,9 @@ class Planner {
   Method& method_;
   const std::map<int32_t, int32_t>& aliases_;
   const MemoryPlanOptions& options_;
+  std::span<const int64_t> born_;
   Groups groups_;
+  std::map<int32_t, int64_t> groupBorn_;
   std::map<int32_t, Lifetime> spans_;
   std::vector<Lifetime> loops_;
   std::vector<MoveCall> moves_;
@@ -222,8 +250,8 @@ class Planner {
 }  // namespace
 
 Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
-                        const MemoryPlanOptions& options) {
-  return Planner(method, aliases, options).run();
+                        const MemoryPlanOptions& options, std::span<const int64_t> born) {
+  return Planner(method, aliases, options, born).run();
 }
 
 }  // namespace carina::pte

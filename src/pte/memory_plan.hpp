@@ -38,8 +38,10 @@ struct MemoryPlanOptions {
 /// Gives every activation, input and output of `method` an allocation and sets the pool's size. `aliases`
 /// maps a view to the value whose bytes it shows. Constants and what lies in another pool are left alone.
 /// Moves and jumps are respected: the source of a move lives as long as its target, and what is live at one
-/// point of a backward jump's loop is live throughout.
+/// point of a backward jump's loop is live throughout. `born`, when given, has for every value how many
+/// instructions stood in front of its making: one that is made in a loop is written in every turn before it
+/// is read, so that nothing of it is needed from one turn to the next.
 Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
-                        const MemoryPlanOptions& options);
+                        const MemoryPlanOptions& options, std::span<const int64_t> born = {});
 
 }  // namespace carina::pte

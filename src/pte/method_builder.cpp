@@ -51,6 +51,7 @@ void StatePool::finish() {
 
 ValueId MethodBuilder::add(Value value) {
   method_.values.push_back(std::move(value));
+  born_.push_back(position());
   return static_cast<ValueId>(method_.values.size() - 1);
 }
 
@@ -225,6 +226,39 @@ void MethodBuilder::copyInto(ValueId to, ValueId from) {
   kernel("dim_order_ops::_to_dim_order_copy.out", {from, blocking, dims, to});
 }
 
+int32_t MethodBuilder::position() const {
+  return method_.chains.empty() ? 0 : static_cast<int32_t>(method_.chains.back().instructions.size());
+}
+
+int32_t MethodBuilder::jumpIfFalse(ValueId condition) {
+  if (method_.chains.empty()) method_.chains.emplace_back();
+  method_.chains.back().instructions.emplace_back(JumpFalseCall{condition, 0});
+  return position() - 1;
+}
+
+void MethodBuilder::land(int32_t jump) {
+  auto& instruction = method_.chains.back().instructions[static_cast<size_t>(jump)];
+  std::get<JumpFalseCall>(instruction).destination = position();
+}
+
+void MethodBuilder::jumpBack(int32_t first) {
+  const int32_t jump = jumpIfFalse(boolean(false));
+  auto& instruction = method_.chains.back().instructions[static_cast<size_t>(jump)];
+  std::get<JumpFalseCall>(instruction).destination = first;
+}
+
+void MethodBuilder::placeAt(ValueId value, ValueId at) {
+  CARINA_CHECK(ownsMemory(value) && tensorBytes(tensor(value)) == tensorBytes(tensor(at)),
+               "only memory of one size can lie where another does");
+  aliases_[value] = at;
+}
+
+bool MethodBuilder::ownsMemory(ValueId value) const {
+  const auto& inputs = method_.inputs;
+  return tensor(value).dataIndex == 0 && !tensor(value).allocation && aliases_.count(value) == 0 &&
+         std::find(inputs.begin(), inputs.end(), value) == inputs.end();
+}
+
 const Tensor& MethodBuilder::tensor(ValueId id) const {
   CARINA_CHECK(id >= 0 && static_cast<size_t>(id) < method_.values.size(), "value index");
   return std::get<Tensor>(method_.values[static_cast<size_t>(id)]);
@@ -255,7 +289,7 @@ Status MethodBuilder::finish(const MemoryPlanOptions& options) {
     }
     method_.outputStructure = fmt::format("T{}{}({})", method_.outputs.size(), outputCounts, outputLeaves);
   }
-  CARINA_RETURN_IF_ERROR(planMethodMemory(method_, aliases_, options));
+  CARINA_RETURN_IF_ERROR(planMethodMemory(method_, aliases_, options, born_));
   program_.methods.push_back(std::move(method_));
   return {};
 }

@@ -90,6 +90,21 @@ class MethodBuilder {
   /// Writes the contents of `from`, in the type of `to`, over that tensor of the same shape.
   void copyInto(ValueId to, ValueId from);
 
+  /// Control flow. Instructions count from 0.
+  int32_t position() const;
+  /// Goes on behind what follows where `condition` (a bool tensor or boolean()) is false, once land() or
+  /// jumpBack() has said where. Returns the jump.
+  int32_t jumpIfFalse(ValueId condition);
+  /// The jump goes to the next instruction.
+  void land(int32_t jump);
+  /// Goes back to the instruction `first`. Values made since then are local to a turn of this loop: they must
+  /// be written before they are read.
+  void jumpBack(int32_t first);
+  /// `value`, an activation with as many bytes that nothing else shows, lies where `at` does.
+  void placeAt(ValueId value, ValueId at);
+  /// Whether the value is memory that finish() plans: no constant, no input, no state, no view.
+  bool ownsMemory(ValueId value) const;
+
   void output(ValueId value) { method_.outputs.push_back(value); }
   const Tensor& tensor(ValueId id) const;
   /// The value whose bytes a view shows, through all views; `id` itself when it is none.
@@ -104,6 +119,7 @@ class MethodBuilder {
   Program& program_;
   Method method_;
   std::map<ValueId, ValueId> aliases_;  // view -> whose bytes it shows
+  std::vector<int64_t> born_;           // of each value, the instructions in front of its making
 };
 
 }  // namespace carina::pte

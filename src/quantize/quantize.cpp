@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
@@ -17,6 +18,7 @@
 #include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
+#include "quantize/regions.hpp"
 #include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
@@ -92,17 +94,16 @@ const ir::Value* quantizedSource(const ir::Value& value) {
 
 SourceOps sourceOpsOf(const ir::Graph& graph) {
   SourceOps result;
-  for (ir::Node* node : graph.nodes()) {
-    if (node->location()) result[node->location()] = node->opName();
-  }
+  aten::forEachNode(graph, [&](const ir::Node& node) {
+    if (node.location()) result[node.location()] = node.opName();
+  });
   return result;
 }
 
 bool carriesQuantization(const ir::Graph& graph) {
-  for (ir::Node* node : graph.nodes()) {
-    if (isQuantizationNode(node)) return true;
-  }
-  return false;
+  bool carries = false;
+  aten::forEachNode(graph, [&](const ir::Node& node) { carries = carries || isQuantizationNode(&node); });
+  return carries;
 }
 
 Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<const Sample> samples,
@@ -142,8 +143,10 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   if (options.correctBiases) correctBiases(graph, inputs, codes);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
-  return Quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),
-                   std::move(assignment.keptFloat)};
+  Quantized quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),
+                      std::move(assignment.keptFloat)};
+  CARINA_RETURN_IF_ERROR(quantizeRegions(quantized, options, samples));
+  return quantized;
 }
 
 Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report) {
@@ -161,7 +164,8 @@ Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, 
     }));
     CARINA_TRY(const auto outputs, rounded.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
       const ir::Value* source = quantizedSource(value);
-      if (!source) return;
+      if (!source || &value.producer()->graph() != &quantized.graph)
+        return;  // regions run any number of times
       const auto entry = entries.find({source->name, value.producer()->operands()[0]->dtype()});
       const auto expected = values.find(source->name);
       if (entry != entries.end() && expected != values.end())

@@ -362,7 +362,7 @@ TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
   expectRefused(odd("dynamic.pt2"), options, "dynamic");
   expectRefused(odd("complex.pt2"), options, "complex");
   expectRefused(odd("custom.pt2"), options, "odd.twice");
-  expectRefused(odd("cond.pt2"), options, "cond");
+  expectRefused(odd("scan.pt2"), options, "a loop over slices of tensors (scan) is not supported");
   expectRefused(odd("deform.pt2"), options,
                 "torchvision.deform_conv2d.default is an operator of torchvision");
   // The many calls that two torch.vmap stand for are one reason.

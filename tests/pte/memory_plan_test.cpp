@@ -89,6 +89,33 @@ TEST(MemoryPlan, LoopsKeepTheirValues) {
   EXPECT_NE(offsetOf(method, 0), offsetOf(method, 2));
 }
 
+TEST(MemoryPlan, ValuesOfOneTurnOfALoopShareMemory) {
+  // %1 is made and read at the start of each turn, %2 at its end; %0 passes from turn to turn.
+  Method method = chainOf({bytes(64), bytes(64), bytes(64), true},
+                          {KernelCall{0, {0, 0, 0}}, KernelCall{0, {0, 1, 1}}, KernelCall{0, {1, 0, 0}},
+                           KernelCall{0, {0, 2, 2}}, KernelCall{0, {2, 0, 0}}, JumpFalseCall{3, 1}});
+  Method known = method;
+  ASSERT_TRUE(planMethodMemory(method, {}, {}).ok());
+  EXPECT_NE(offsetOf(method, 1), offsetOf(method, 2)) << "nothing says that they start anew";
+  const std::vector<int64_t> born{0, 1, 3, 0};
+  ASSERT_TRUE(planMethodMemory(known, {}, {}, born).ok());
+  EXPECT_EQ(offsetOf(known, 1), offsetOf(known, 2));
+  EXPECT_NE(offsetOf(known, 0), offsetOf(known, 1));
+}
+
+TEST(MemoryPlan, AViewMadeInALoopIsAsOldAsWhatItShows) {
+  // %1 shows the input %0 and is made and read in the loop, %2 is written behind it: it may not take %0's
+  // bytes.
+  Method method = chainOf({bytes(64), bytes(64), bytes(64), bytes(64), true},
+                          {KernelCall{0, {3, 3, 3}}, KernelCall{0, {1, 3, 3}}, KernelCall{0, {3, 2, 2}},
+                           KernelCall{0, {2, 3, 3}}, JumpFalseCall{4, 1}});
+  method.inputs = {0};
+  const std::vector<int64_t> born{0, 1, 2, 0, 0};
+  ASSERT_TRUE(planMethodMemory(method, {{1, 0}}, {}, born).ok());
+  EXPECT_EQ(offsetOf(method, 0), offsetOf(method, 1));
+  EXPECT_NE(offsetOf(method, 0), offsetOf(method, 2));
+}
+
 TEST(MemoryPlan, ViewsShareTheirBytes) {
   Method method =
       chainOf({bytes(64), bytes(64), bytes(64)}, {KernelCall{0, {0, 1, 1}}, KernelCall{0, {2, 0, 0}}});

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks with torch.cond and torch.while_loop (models/control_flow.py), all the way: compiled for CPU and
+// NPUs, run through the runtime, each NPU part equal to its TOSA graph and each kernel to the float executor.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+using testing::HasSubstr;
+
+std::filesystem::path controlFile(const std::string& file) {
+  return test::dataDir() / "control" / file;
+}
+
+Options optionsFor(const std::string& network, const std::string& target) {
+  Options options;
+  options.model = controlFile(network + ".pt2");
+  if (target != "cpu") options.calibration = controlFile(network + ".npz");
+  options.target = target;
+  return options;
+}
+
+/// The arrays that torch computed with, as inputs of the program.
+NamedTensors inputsOf(const NamedTensors& arrays) {
+  NamedTensors inputs;
+  while (const Tensor* samples = findTensor(arrays, fmt::format("calib{}", inputs.size())))
+    inputs.emplace_back(fmt::format("in{}", inputs.size()), *samples);
+  return inputs;
+}
+
+/// The largest error of any output over the largest magnitude that torch has in it.
+double worstError(const NamedTensors& outputs, const NamedTensors& arrays) {
+  double worst = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor* expected = findTensor(arrays, fmt::format("expected{}", i));
+    CARINA_CHECK(expected && expected->numElements() == outputs[i].second.numElements(),
+                 "torch computed this output");
+    double error = 0, largest = 1e-6;
+    for (int64_t k = 0; k < expected->numElements(); ++k) {
+      error = std::max(error, std::abs(expected->realAt(k) - outputs[i].second.realAt(k)));
+      largest = std::max(largest, std::abs(expected->realAt(k)));
+    }
+    worst = std::max(worst, error / largest);
+  }
+  return worst;
+}
+
+class ControlFlow : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(ControlFlow, RunsWhatTheBranchesSay) {
+  const auto& [network, target] = GetParam();
+  auto built = build(optionsFor(network, target));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto arrays = readNpz(controlFile(std::string(network) + ".npz"));
+  ASSERT_TRUE(arrays.ok());
+  const NamedTensors inputs = inputsOf(*arrays);
+
+  test::TempDir folder;
+  RunOptions options;
+  options.file = folder / "program.pte";
+  ASSERT_TRUE(writeOutput(*built, options.file).ok());
+  const auto ran = runFile(options, inputs);
+  ASSERT_TRUE(ran.ok()) << ran.error().str();
+  const bool cpu = std::string(target) == "cpu";
+  EXPECT_LT(worstError(ran->outputs, *arrays), cpu ? 1e-5 : 0.06);
+
+  const auto samples = verificationSamples(*built, inputs);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto verified = verify(*built, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+  EXPECT_EQ(verified->delegateMismatches, 0);
+  for (const CpuResult& node : verified->cpu) EXPECT_EQ(node.mismatches, 0) << node.where;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, ControlFlow,
+    testing::Combine(testing::Values("cond_zero_args_one_output", "cond_one_arg_one_output",
+                                     "cond_one_arg_const_one_output", "cond_one_arg_and_scalar_one_output",
+                                     "cond_one_arg_two_outputs", "cond_two_args_one_output",
+                                     "cond_two_args_two_outputs", "cond_nested_one_arg_one_output",
+                                     "cond_multiple_one_arg_one_output", "while_two_in_two_out",
+                                     "while_one_in_one_buffer_two_out", "while_decreasing_output",
+                                     "while_additional_arg", "while_two_in_one_captured_out",
+                                     "while_large_threshold", "experts", "refine", "search", "same", "item"),
+                     testing::Values("cpu", "ethos-u55-128", "ethos-u65-512", "ethos-u85-256")),
+    [](const auto& instance) {
+      std::string name = fmt::format("{}_{}", std::get<0>(instance.param), std::get<1>(instance.param));
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
+  auto built = build(optionsFor("experts", "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  ASSERT_EQ(built->compiled.size(), 4u) << "stem, two branches, head";
+  EXPECT_FALSE(built->partitioned.wholly);
+  for (size_t i = 0; i < built->partitioned.delegates.size(); ++i)
+    EXPECT_EQ(built->partitioned.delegates[i].tosa.name, fmt::format("npu{}", i));
+  // A sample runs the parts of one branch.
+  const auto arrays = readNpz(controlFile("experts.npz"));
+  ASSERT_TRUE(arrays.ok());
+  const auto samples = verificationSamples(*built, inputsOf(*arrays));
+  ASSERT_TRUE(samples.ok());
+  CARINA_CHECK(built->program.methods.size() == 1, "one method");
+  const auto bytes = pte::writeProgram(built->program);
+  ASSERT_TRUE(bytes.ok());
+  auto runner = device::Runner::open(asBytes(*bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  for (const quantize::Sample& sample : *samples) {
+    const auto outcome = runner->run(sample);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome->stats.delegates.size(), 3u);
+  }
+}
+
+TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
+  auto built = build(optionsFor("endless", "cpu"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  test::TempDir folder;
+  RunOptions options;
+  options.file = folder / "endless.pte";
+  ASSERT_TRUE(writeOutput(*built, options.file).ok());
+  const auto ends = runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, -0.5f))}});
+  ASSERT_TRUE(ends.ok()) << ends.error().str();
+  const auto runs = runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, 0.5f))}});
+  ASSERT_FALSE(runs.ok());
+  EXPECT_THAT(runs.error().str(), HasSubstr("does not come to an end"));
+}
+
+TEST(ControlFlowCalibration, ABranchThatNoSampleTakesIsCalibratedWithAWarning) {
+  test::TempDir folder;
+  Options options = optionsFor("cond_one_arg_and_scalar_one_output", "ethos-u85-256");
+  const Tensor positive = Tensor::from({2, 1, 1, 2, 2}, std::vector<float>{1, 2, -1, 3, 0.5f, 1, 1, 2});
+  options.calibration = folder / "positive.npz";
+  ASSERT_TRUE(writeFile(options.calibration, formatNpz({{"calib0", positive}})).ok());
+  auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto about = std::find_if(built->warnings.begin(), built->warnings.end(), [](const Diagnostic& w) {
+    return w.message.find("no calibration sample reaches it") != std::string::npos;
+  });
+  ASSERT_NE(about, built->warnings.end());
+  EXPECT_EQ(about->place, "cond");
+  EXPECT_THAT(about->message, HasSubstr("false branch"));
+}
+
+}  // namespace
+}  // namespace carina::pipeline
