@@ -106,12 +106,6 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
                   "makes it fit")
       ->transform(byteCount());
   command
-      .add_option(
-          "--max-sram", options.sramLimit,
-          "Bytes that the program may take of static RAM, arena and whatever else the memory mode puts "
-          "there (256K, 2M, ...); more is an error")
-      ->transform(byteCount());
-  command
       .add_option("--dump-after", dumpStages,
                   "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
                   "schedule, operations")

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "option_values.hpp"
+#include "result_files.hpp"
 
 namespace carina::app {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct Flags {
   std::filesystem::path file;
   std::vector<std::filesystem::path> tensorData;
-  bool json = false;
+  ResultPath json;
 };
 
 Result<pipeline::Check> checkFile(const Flags& flags) {
@@ -28,9 +29,14 @@ Result<pipeline::Check> checkFile(const Flags& flags) {
 }
 
 int check(const Flags& flags) {
+  if (const auto status = checkResults({flags.json}); !status.ok()) return report(status.error());
   auto result = checkFile(flags);
   if (!result) return report(result.error(), flags.file);
-  fmt::print("{}", flags.json ? report::checkJson(*result) : report::checkText(*result));
+  ResultFiles files;
+  Status status = files.add(flags.json, report::checkJson(*result));
+  if (status.ok()) status = files.commit();
+  if (!status.ok()) return report(status.error());
+  files.print(report::checkText(*result));
   return result->ok() ? 0 : 1;
 }
 
@@ -47,7 +53,7 @@ void addCheck(CLI::App& app, Run& run) {
       ->add_option("--tensor-data", flags->tensorData,
                    "Files (.ptd) with data that the program refers to by name")
       ->transform(inputFile());
-  command->add_flag("--json", flags->json, "Print JSON instead of text");
+  addResultOption(*command, "--json", flags->json, "The same as JSON");
   command->callback([flags, &run] { run = [flags] { return check(*flags); }; });
 }
 

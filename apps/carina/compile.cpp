@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "pipeline/ethosn_build.hpp"
 #include "report/summary.hpp"
 
@@ -18,17 +19,24 @@ struct Flags {
   BuildOptions build;
   std::filesystem::path output;
   std::filesystem::path report;
-  bool requireNpu = false;
+  GateOptions gates;
   std::vector<std::string> constantMethods;  // NAME=NUMBER
 };
 
-/// Program and report appear together, or neither does.
-Status write(const pipeline::Build& build, const Flags& flags) {
-  OutputFiles files;
-  CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, files));
+/// Program, report and gates appear together, or none does. A program that misses a gate is not written.
+Status write(const pipeline::Build& build, Flags& flags) {
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  CARINA_RETURN_IF_ERROR(
+      flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
+  ResultFiles results;
+  if (!flags.gates.missed())
+    CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
   if (!flags.report.empty())
-    CARINA_RETURN_IF_ERROR(report::addReport(build, flags.output, flags.report, files));
-  return files.commit();
+    CARINA_RETURN_IF_ERROR(report::addReport(build, flags.output, flags.report, results.files()));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
+  CARINA_RETURN_IF_ERROR(results.commit());
+  results.print(report::summary(build, flags.gates.missed() ? "(not written)" : flags.output));
+  return {};
 }
 
 /// Input or output of a compiled network: 8-bit codes and what they mean.
@@ -42,7 +50,7 @@ void printPort(const char* kind, size_t index, const pipeline::EthosNPort& port)
   fmt::print("\n");
 }
 
-int compileEthosN(const Flags& flags) {
+int compileEthosN(Flags& flags) {
   if (const auto status = pipeline::checkEthosNOutput(flags.output); !status.ok())
     return report(status.error());
   if (!flags.report.empty()) {
@@ -54,9 +62,14 @@ int compileEthosN(const Flags& flags) {
   const auto build = pipeline::buildEthosN(options);
   if (!build) return report(build.error(), options.model);
   warn(build->warnings);
-  OutputFiles files;
-  Status status = pipeline::addEthosNOutput(*build, flags.output, files);
-  if (status.ok()) status = files.commit();
+  pipeline::Measured measured;
+  measured.subject = options.model.filename().string();
+  measured.wholly = true;
+  ResultFiles results;
+  Status status = flags.gates.check(measured);
+  if (status.ok()) status = pipeline::addEthosNOutput(*build, flags.output, results.files());
+  if (status.ok()) status = flags.gates.addJunit("carina compile", results);
+  if (status.ok()) status = results.commit();
   if (!status.ok()) return report(status.error(), flags.output);
   const ethosn::CompiledNetwork& network = build->network;
   fmt::print("{} -> {}\n", options.model.filename().string(), flags.output.filename().string());
@@ -75,6 +88,7 @@ int compileEthosN(const Flags& flags) {
 /// What the names of the outputs tell is said before anything is compiled.
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
 
@@ -93,14 +107,13 @@ Result<std::pair<std::string, int64_t>> constantMethod(const std::string& text) 
   return std::pair(text.substr(0, equals), value);
 }
 
-int compile(const Flags& flags) {
+int compile(Flags& flags) {
   if (ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
   options.keepSources = false;
   options.estimateAccuracy = true;
-  options.requireNpu = flags.requireNpu;
   for (const std::string& text : flags.constantMethods) {
     auto method = constantMethod(text);
     if (!method) return report(method.error());
@@ -110,9 +123,8 @@ int compile(const Flags& flags) {
   if (!build) return report(build.error(), options.model);
   warn(build->warnings);
   if (auto status = write(*build, flags); !status.ok()) return report(status.error(), flags.output);
-  fmt::print("{}", report::summary(*build, flags.output));
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build->times));
-  return 0;
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -128,12 +140,16 @@ void addCompile(CLI::App& app, Run& run) {
       ->required();
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");
-  command->add_flag("--require-npu", flags->requireNpu,
-                    "Fail, and write nothing, unless the whole network runs on the NPU");
   command->add_option("--constant-method", flags->constantMethods,
                       "NAME=NUMBER: a further method of the program that returns the number, for instance "
                       "get_max_context_len=128 for 'carina generate'");
-  command->callback([flags, &run] { run = [flags] { return compile(*flags); }; });
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(*command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
+  command->callback([flags, &run] {
+    flags->gates.checkUsage();
+    run = [flags] { return compile(*flags); };
+  });
 }
 
 }  // namespace carina::app

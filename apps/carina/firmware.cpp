@@ -9,13 +9,15 @@
 #include "firmware/image.hpp"
 #include "option_values.hpp"
 #include "report/image_summary.hpp"
+#include "result_files.hpp"
 
 namespace carina::app {
 namespace {
 
 struct Flags {
   firmware::ImageOptions image;
-  std::filesystem::path output, input, expected, json;
+  std::filesystem::path output, input, expected;
+  ResultPath json;
   std::string io = "linked", program = "linked", wait = "interrupt";
   double timeout = 60;
 
@@ -40,7 +42,8 @@ Status execute(Flags flags) {
                 "--input and --expected are linked into the image, --io semihosting reads files")
         .withRemedy("leave out one of them");
   }
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.json}));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
   if (!flags.input.empty()) {
     CARINA_TRY(image.plan.inputs, readArrays(flags.input));
     image.plan.inputsFile = flags.input.string();
@@ -50,12 +53,12 @@ Status execute(Flags flags) {
     image.plan.expectedFile = flags.expected.string();
   }
   CARINA_TRY(const firmware::Image built, firmware::buildImage(image));
-  OutputFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.output, built.elf));
-  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::imageJson(built)));
-  CARINA_RETURN_IF_ERROR(files.commit());
+  ResultFiles results;
+  CARINA_RETURN_IF_ERROR(results.files().add(flags.output, built.elf));
+  CARINA_RETURN_IF_ERROR(results.add(flags.json, report::imageJson(built)));
+  CARINA_RETURN_IF_ERROR(results.commit());
   for (const std::string& note : built.plan.notes) fmt::print(stderr, "carina: note: {}\n", note);
-  fmt::print("{}", report::imageText(built, flags.output));
+  results.print(report::imageText(built, flags.output));
   return {};
 }
 
@@ -119,7 +122,7 @@ void addFirmware(CLI::App& app, Run& run) {
       ->check(CLI::Range(1024, 1 << 20));
   command->add_option("--keep", image.keep,
                       "Folder for the generated sources, the linker script and its map");
-  command->add_option("--json", flags->json, "Where sizes and placement go");
+  addResultOption(*command, "--json", flags->json, "Sizes and placement as JSON");
   command->add_option("--kit", image.kit,
                       "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware beside bin");
   command->add_option("--compiler", image.compiler, "Cross compiler (default arm-none-eabi-g++)");

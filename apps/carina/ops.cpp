@@ -9,13 +9,14 @@
 #include "pipeline/operators.hpp"
 #include "report/operators.hpp"
 #include "report/summary.hpp"
+#include "result_files.hpp"
 
 namespace carina::app {
 namespace {
 
 struct Flags {
   BuildOptions build;
-  bool json = false;
+  ResultPath json, csv;
 };
 
 /// Without a network: the table of all operators, for one or several targets.
@@ -31,11 +32,17 @@ int table(const std::string& targets) {
 
 int ops(const Flags& flags) {
   if (flags.build.options.model.empty()) return table(flags.build.options.target);
+  if (const auto status = checkResults({flags.json, flags.csv}); !status.ok()) return report(status.error());
   auto list = pipeline::listOperators(flags.build.finish());
   if (!list) return report(list.error(), flags.build.options.model);
   warn(list->warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(list->times));
-  fmt::print("{}", flags.json ? report::operatorsJson(*list) : report::operatorsText(*list));
+  ResultFiles files;
+  Status status = files.add(flags.json, report::operatorsJson(*list));
+  if (status.ok()) status = files.add(flags.csv, report::operatorsCsv(*list));
+  if (status.ok()) status = files.commit();
+  if (!status.ok()) return report(status.error());
+  files.print(report::operatorsText(*list));
   return list->problems.empty() ? 0 : report(Error(list->problems));
 }
 
@@ -49,7 +56,8 @@ void addOps(CLI::App& app, Run& run) {
       "the table of all operators");
   flags->build.declare(*command);
   command->get_option("MODEL")->required(false);
-  command->add_flag("--json", flags->json, "Print JSON instead of a table");
+  addResultOption(*command, "--json", flags->json, "The list as JSON");
+  addResultOption(*command, "--csv", flags->csv, "The list as comma-separated values");
   command->callback([flags, &run] { run = [flags] { return ops(*flags); }; });
 }
 

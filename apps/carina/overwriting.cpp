@@ -16,8 +16,9 @@ namespace carina::app {
 namespace {
 
 /// The options whose values are outputs. All others that name a file are inputs.
-constexpr std::array<std::string_view, 6> kOutputs{"--output", "--json",      "--etdump",
-                                                   "--trace",  "--trace-cpu", "--coverage"};
+constexpr std::array<std::string_view, 10> kOutputs{"--output",    "--json",    "--csv",    "--markdown",
+                                                    "--junit",     "--records", "--etdump", "--trace",
+                                                    "--trace-cpu", "--coverage"};
 constexpr std::string_view kOutputFolder = "--report";
 
 struct Argument {

@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "report/summary.hpp"
 
 namespace carina::app {
@@ -16,20 +17,26 @@ namespace {
 struct Flags {
   BuildOptions build;
   report::ProfileText text;
-  std::filesystem::path json, trace;
+  ResultPath json, csv, trace;
+  GateOptions gates;
 };
 
-Status execute(const Flags& flags) {
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json, flags.trace}));
-  CARINA_TRY(const pipeline::Profile profile, pipeline::profile(flags.build.finish()));
+Result<int> execute(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.trace, flags.gates.junit}));
+  pipeline::Options options = flags.build.finish();
+  options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  CARINA_TRY(const pipeline::Profile profile, pipeline::profile(options));
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
-  OutputFiles files;
-  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile)));
-  if (!flags.trace.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina profile", files));
   CARINA_RETURN_IF_ERROR(files.commit());
-  fmt::print("{}", report::profileText(profile, flags.text));
-  return {};
+  files.print(report::profileText(profile, flags.text));
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -39,16 +46,20 @@ void addProfile(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
   flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
-  command->add_option("--json", flags->json, "Where the profile goes as JSON");
-  command->add_option("--trace", flags->trace,
-                      "Where the time line goes, for chrome://tracing or ui.perfetto.dev");
+  addResultOption(*command, "--json", flags->json, "The profile as JSON");
+  addResultOption(*command, "--csv", flags->csv, "The layers as comma-separated values");
+  addResultOption(*command, "--trace", flags->trace, "The time line for chrome://tracing or ui.perfetto.dev");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(*command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command->add_flag("--operations", flags->text.operations,
                     "One line per NPU operation instead of per layer");
   command->add_flag("--memory-map", flags->text.memory, "The whole memory plan, buffer by buffer");
   command->callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
-      auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error(), flags->build.options.model);
+      const auto status = execute(*flags);
+      return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });
 }

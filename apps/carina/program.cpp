@@ -74,6 +74,10 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   addProfile(app, run);
   addSweep(app, run);
   addReport(app, run);
+  addDiff(app, run);
+  addEvaluate(app, run);
+  addCi(app, run);
+  addMerge(app, run);
   addFirmware(app, run);
   addInspect(app, run);
   addAssemble(app, run);

@@ -8,6 +8,7 @@
 #include "base/npy.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "report/run_stats.hpp"
 #include "run_platform.hpp"
@@ -17,7 +18,9 @@ namespace {
 
 struct Flags {
   pipeline::RunOptions run;
-  std::filesystem::path input, output, json, etdump;
+  std::filesystem::path input, output, etdump;
+  ResultPath json;
+  GateOptions gates;
   PlatformFlags platform;
   std::string onlyForFirmware;  // an option that was given
 };
@@ -32,7 +35,8 @@ Result<int> executeFirmware(Flags& flags) {
                                       {!flags.run.configFile.empty(), "--config"},
                                       {!flags.run.method.empty(), "--method"},
                                       {flags.run.resetState != pipeline::ResetState::Never, "--reset-state"},
-                                      {!flags.etdump.empty(), "--etdump"}}) {
+                                      {!flags.etdump.empty(), "--etdump"},
+                                      {flags.gates.gates.any(), "a gate"}}) {
     if (given)
       return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
           .at(option)
@@ -55,24 +59,28 @@ Result<int> execute(Flags flags) {
   flags.run.progress = progressBar("running");
   flags.run.profile = !flags.etdump.empty();
   if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(pipeline::checkArraysOutput(flags.output));
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json, flags.etdump}));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.etdump}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
   NamedTensors arrays;
   if (!flags.input.empty()) {
     CARINA_TRY(arrays, readArrays(flags.input));
     flags.run.arraysFile = flags.input;
   }
   CARINA_TRY(const pipeline::RunResult result, pipeline::runFile(flags.run, arrays));
-  OutputFiles files;
+  CARINA_TRY(const pipeline::Measured measured, pipeline::measuredOf(result));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  ResultFiles files;
   if (!flags.output.empty()) {
     CARINA_TRY(const std::string bytes, pipeline::arraysFile(flags.output, result.outputs));
-    CARINA_RETURN_IF_ERROR(files.add(flags.output, bytes));
+    CARINA_RETURN_IF_ERROR(files.files().add(flags.output, bytes));
   }
-  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
   if (!flags.etdump.empty())
-    CARINA_RETURN_IF_ERROR(files.add(flags.etdump, pte::writeEtDump(result.profile)));
+    CARINA_RETURN_IF_ERROR(files.files().add(flags.etdump, pte::writeEtDump(result.profile)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina run", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   if (result.program) warn(result.program->warnings);
-  fmt::print("{}", report::runStatsText(result));
+  files.print(report::runStatsText(result));
   if (!result.findings.empty()) {
     return fail(Code::Findings, "the command streams have {} finding{}", result.findings.size(),
                 result.findings.size() == 1 ? "" : "s")
@@ -81,7 +89,7 @@ Result<int> execute(Flags flags) {
   }
   if (!result.allPassed())
     return fail(Code::ResultsDiffer, "outputs are not the expected ones").inFile(flags.run.file.string());
-  return 0;
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -102,7 +110,9 @@ void addRun(CLI::App& app, Run& run) {
                    "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples")
       ->transform(inputFile());
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
-  command->add_option("--json", flags->json, "Where statistics go");
+  addResultOption(*command, "--json", flags->json, "Statistics as JSON");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(*command, {Gate::Cycles, Gate::Flash, Gate::Top1, Gate::Npu});
   command->add_option("--etdump", flags->etdump,
                       "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
   command->add_option("--method", flags->run.method,
@@ -145,6 +155,7 @@ void addRun(CLI::App& app, Run& run) {
       ->check(oneOf({kHostPlatform, "corstone-300", "corstone-320"}));
   addPlatformOptions(*command, flags->platform);
   command->callback([flags, command, &run] {
+    flags->gates.checkUsage();
     flags->onlyForFirmware = platformOptionGiven(*command);
     run = [flags] {
       auto code = execute(*flags);

@@ -12,6 +12,7 @@
 #include "platform/hardware.hpp"
 #include "platform/platform.hpp"
 #include "report/platform_stats.hpp"
+#include "result_files.hpp"
 
 namespace carina::app {
 namespace {
@@ -144,10 +145,11 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_RETURN_IF_ERROR(trace.close());
   CARINA_RETURN_IF_ERROR(cpuTrace.close());
   if (options.coverage) CARINA_RETURN_IF_ERROR(writeFile(flags.coverage, outcome.lcov));
-  if (!flags.json.empty()) {
-    CARINA_RETURN_IF_ERROR(
-        writeFile(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));
-  }
+  ResultFiles results;
+  CARINA_RETURN_IF_ERROR(
+      results.add(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));
+  CARINA_RETURN_IF_ERROR(results.commit());
+  results.print("");
   fmt::print(stderr, "{}", report::platformStatsText(outcome, options));
   if (!outcome.refusedFile.empty())
     report(fail(Code::CannotRead, "the firmware wanted the file '{}' by semihosting", outcome.refusedFile)

@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "report/summary.hpp"
 
@@ -17,20 +18,37 @@ namespace {
 struct Flags {
   BuildOptions build;
   pipeline::SweepOptions sweep;
-  std::filesystem::path json;
+  ResultPath json, csv;
+  GateOptions gates;
 };
 
-Status execute(const Flags& flags) {
+Result<int> execute(Flags& flags) {
   pipeline::SweepOptions options = flags.sweep;
   options.base = flags.build.finish();
   options.progress = progressBar("sweeping");
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json}));
+  options.base.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   CARINA_TRY(const pipeline::Sweep sweep, pipeline::sweep(options));
   warn(sweep.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(sweep.times));
-  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(writeFile(flags.json, report::sweepJson(sweep.rows)));
-  fmt::print("{}", report::sweepText(sweep.rows));
-  return {};
+  for (const pipeline::SweepRow& row : sweep.rows) {
+    const std::string subject = fmt::format("{} {} {} {}", options.base.model.filename().string(), row.target,
+                                            row.systemConfig, row.memoryMode);
+    if (!row.problem.empty()) {
+      flags.gates.fail(subject, row.problem);
+      continue;
+    }
+    pipeline::Measured measured = row.measured;
+    measured.subject = subject;
+    CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  }
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::sweepJson(sweep.rows)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::sweepCsv(sweep.rows)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina sweep", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::sweepText(sweep.rows));
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -50,11 +68,16 @@ void addSweep(CLI::App& app, Run& run) {
       ->add_option("--memory-modes", flags->sweep.memoryModes,
                    "Memory modes, or all; default: each target's own")
       ->delimiter(',');
-  command->add_option("--json", flags->json, "Where the table goes as JSON");
+  addResultOption(*command, "--json", flags->json, "The table as JSON");
+  addResultOption(*command, "--csv", flags->csv, "The table as comma-separated values");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(*command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command->callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
-      auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error(), flags->build.options.model);
+      const auto status = execute(*flags);
+      return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });
 }

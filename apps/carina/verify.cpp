@@ -10,6 +10,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "pipeline/against.hpp"
 #include "report/against.hpp"
@@ -25,9 +26,11 @@ struct Flags {
   std::optional<size_t> samples;
   std::vector<std::filesystem::path> against;
   bool layers = false;
+  ResultPath json;
+  GateOptions gates;
 };
 
-Result<pipeline::Verification> runVerification(const Flags& flags) {
+Result<pipeline::Verification> runVerification(Flags& flags) {
   CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
   warn(build.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
@@ -40,7 +43,12 @@ Result<pipeline::Verification> runVerification(const Flags& flags) {
   if (!samples) return std::move(samples).error().inFile(file.string());
   const size_t most = flags.samples.value_or(8);
   if (most > 0 && samples->size() > most) samples->resize(most);
-  return pipeline::verify(build, *samples, progressBar("verifying"));
+  CARINA_TRY(pipeline::Verification result, pipeline::verify(build, *samples, progressBar("verifying")));
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  measured.sqnr = result.worstDecibels();
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  return result;
 }
 
 Result<int> compareProgram(const Flags& flags) {
@@ -59,7 +67,11 @@ Result<int> compareProgram(const Flags& flags) {
 /// Options of building do nothing for a program that exists.
 void refuseBuildOptions(const CLI::App& command) {
   constexpr std::string_view kAllowed[] = {"MODEL", "--against", "--input", "--samples"};
-  for (const CLI::Option* option : command.get_options()) {
+  std::vector<const CLI::Option*> options = command.get_options();
+  for (const CLI::App* group : command.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::Option* option : group->get_options()) options.push_back(option);
+  }
+  for (const CLI::Option* option : options) {
     const std::string name = option->get_name();
     if (option->count() == 0 ||
         std::find(std::begin(kAllowed), std::end(kAllowed), name) != std::end(kAllowed))
@@ -68,15 +80,22 @@ void refuseBuildOptions(const CLI::App& command) {
   }
 }
 
-int verify(const Flags& flags) {
+int verify(Flags& flags) {
   if (!flags.against.empty()) {
     const auto status = compareProgram(flags);
     return status.ok() ? *status : report(status.error());
   }
+  if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
+    return report(status.error());
   auto result = runVerification(flags);
   if (!result) return report(result.error(), flags.build.options.model);
-  fmt::print("{}", report::verificationText(*result, flags.layers));
-  return result->ok() ? 0 : 1;
+  ResultFiles files;
+  Status status = files.add(flags.json, report::verificationJson(*result));
+  if (status.ok()) status = flags.gates.addJunit("carina verify", files);
+  if (status.ok()) status = files.commit();
+  if (!status.ok()) return report(status.error());
+  files.print(report::verificationText(*result, flags.layers));
+  return flags.gates.finish(result->ok() ? 0 : 1);
 }
 
 }  // namespace
@@ -102,7 +121,12 @@ void addVerify(CLI::App& app, Run& run) {
       "At most this many samples (default 8, 0: all); with --against and without --input: so many "
       "samples of noise (default 1)");
   command->add_flag("--layers", flags->layers, "One line per layer, also where nothing differs");
+  addResultOption(*command, "--json", flags->json, "The comparison as JSON");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(*command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command->callback([flags, command, &run] {
+    flags->gates.checkUsage();
     if (!flags->against.empty()) {
       refuseBuildOptions(*command);
     } else if (flags->build.options.target.empty()) {

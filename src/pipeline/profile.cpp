@@ -15,6 +15,7 @@
 #include "npu/targets/recorded_memories.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/gates.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "tflite/vela.hpp"
 
@@ -259,7 +260,11 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
 Result<Profile> profile(const Options& options) {
   {
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
-    if (!isNetwork(mapped->bytes(), options.model)) return profileProgram(options.model, options);
+    if (!isNetwork(mapped->bytes(), options.model)) {
+      CARINA_TRY(Profile program, profileProgram(options.model, options));
+      program.programBytes = static_cast<int64_t>(mapped->bytes().size());
+      return program;
+    }
   }
   if (options.target.empty() || options.target == "cpu") {
     return fail(Code::NeedsWholeNpu, "{}",
@@ -275,7 +280,15 @@ Result<Profile> profile(const Options& options) {
         .inFile(options.model.string())
         .withRemedy("see why with carina ops");
   }
-  return profileBuild(built);
+  CARINA_TRY(const std::string program, pte::writeProgram(built.program));
+  const Measured measured = measuredOf(built, static_cast<int64_t>(program.size()));
+  Profile result = profileBuild(built);
+  result.inferenceMs = measured.inferenceMs;
+  result.sqnr = measured.sqnr;
+  result.wholly = measured.wholly;
+  result.onCpu = measured.onCpu;
+  result.programBytes = measured.flash;
+  return result;
 }
 
 }  // namespace carina::pipeline

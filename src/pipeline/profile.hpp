@@ -6,6 +6,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,11 @@ struct Profile {
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
   std::vector<NetworkNode> network;  // empty for a finished program
+  /// Of a network, from its compilation; a finished program tells neither.
+  std::optional<double> inferenceMs, sqnr;
+  std::optional<bool> wholly;
+  std::string onCpu;  // what is not on the NPU, and why
+  std::optional<int64_t> programBytes;
   std::vector<Diagnostic> warnings;  // of the compilation
   std::vector<StageTime> times;
 };

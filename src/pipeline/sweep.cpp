@@ -66,6 +66,7 @@ Front cloneOf(const Front& front) {
   copy.keptFloat = front.keptFloat;
   copy.inputs = front.inputs;
   copy.outputs = front.outputs;
+  copy.accuracy = front.accuracy;
   return copy;
 }
 
@@ -87,6 +88,12 @@ SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& mach
     return row;
   }
   row.wholly = build->partitioned.wholly;
+  const auto program = pte::writeProgram(build->program);
+  if (!program) {
+    row.problem = program.error().message();
+    return row;
+  }
+  row.measured = measuredOf(*build, static_cast<int64_t>(program->size()));
   for (const compiler::CompiledProgram& part : build->compiled) {
     row.cycles += part.cycles;
     row.macs += part.macs;

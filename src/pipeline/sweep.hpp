@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/gates.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -33,6 +34,7 @@ struct SweepRow {
   std::map<npu::MemoryKind, int64_t> bytes;  // of each physical memory, commands included with the constants
   bool wholly = false;                       // the whole network runs on the NPU
   std::string problem;                       // why there is no result, "" when there is one
+  Measured measured;                         // for gates
 };
 
 struct Sweep {

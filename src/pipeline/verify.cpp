@@ -16,6 +16,7 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/npu_probe.hpp"
 #include "pipeline/run.hpp"
+#include "pipeline/simulated_values.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
@@ -27,15 +28,6 @@ using Values = std::map<std::string, std::vector<Tensor>, std::less<>>;
 
 /// Of a loop, this many turns are compared value by value.
 constexpr size_t kMostCompared = 64;
-
-/// The name under which a dequantized value stands in the float network: the input of the quantize in front
-/// of it.
-const ir::Value* quantizedSource(const ir::Value& value) {
-  auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&value);
-  if (!dequantize) return nullptr;
-  auto quantize = ir::producerAs<aten::QuantizePerTensor>(dequantize.input());
-  return quantize ? quantize.input() : nullptr;
-}
 
 /// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when
 /// unknown.
@@ -70,14 +62,6 @@ Tensor rounded(const Tensor& tensor, const std::optional<quantize::QParams>& cod
   std::transform(
       tensor.as<float>().begin(), tensor.as<float>().end(), result.mutableAs<float>().begin(),
       [&](float x) { return quantize::dequantizeValue(quantize::quantizeValue(x, *codes), *codes); });
-  return result;
-}
-
-/// The sample as the program takes it: float samples of integer inputs are quantized by the input's
-/// parameters.
-quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample) {
-  quantize::Sample result;
-  for (size_t i = 0; i < sample.size(); ++i) result.push_back(asInput(sample[i], *graph.inputs()[i]));
   return result;
 }
 
@@ -411,6 +395,15 @@ bool Verification::ok() const {
          std::all_of(cpu.begin(), cpu.end(), [](const CpuResult& node) { return node.mismatches == 0; }) &&
          std::all_of(layers.begin(), layers.end(),
                      [](const LayerResult& layer) { return layer.mismatches == 0; });
+}
+
+std::optional<double> Verification::worstDecibels() const {
+  std::optional<double> worst;
+  for (const OutputResult& output : outputs) {
+    const double decibels = output.program.decibels();
+    if (!std::isnan(decibels)) worst = std::min(worst.value_or(decibels), decibels);
+  }
+  return worst;
 }
 
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,

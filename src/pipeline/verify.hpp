@@ -3,6 +3,7 @@
 // the program itself through runtime and driver. Shows where they part.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "pipeline/cpu_check.hpp"
@@ -66,6 +67,8 @@ struct Verification {
   /// NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance; nothing is found in the
   /// command streams.
   bool ok() const;
+  /// SQNR of the worst output, program against float; nothing where no output was compared.
+  std::optional<double> worstDecibels() const;
 };
 
 /// `samples`: one tensor per input of the float network, or of the program when there is no float network.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -75,7 +76,7 @@ std::string checkText(const pipeline::Check& check) {
 
 std::string checkJson(const pipeline::Check& check) {
   using Json = nlohmann::ordered_json;
-  Json json;
+  Json json = document("check");
   json["ok"] = check.ok();
   json["file_bytes"] = check.fileBytes;
   json["problems"] = check.problems;
@@ -113,7 +114,7 @@ std::string checkJson(const pipeline::Check& check) {
     }
     json["methods"].push_back(std::move(entry));
   }
-  return json.dump(2) + "\n";
+  return documentText(json);
 }
 
 }  // namespace carina::report

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -39,7 +40,10 @@ std::string imageText(const firmware::Image& image, const std::filesystem::path&
 
 std::string imageJson(const firmware::Image& image) {
   const firmware::Plan& plan = image.plan;
-  Json json = {{"platform", plan.platform->name}, {"core", image.core}, {"target", plan.target}};
+  Json json = document("firmware");
+  json["platform"] = plan.platform->name;
+  json["core"] = image.core;
+  json["target"] = plan.target;
   json["kernels"] = plan.kernels;
   json["ram_bytes"] = image.sizes.ramBytes();
   json["stack_bytes"] = image.sizes.stackBytes;
@@ -53,7 +57,7 @@ std::string imageJson(const firmware::Image& image) {
         {{"what", placement.what}, {"region", placement.region}, {"bytes", placement.bytes}});
   }
   json["notes"] = plan.notes;
-  return json.dump(2) + "\n";
+  return documentText(json);
 }
 
 }  // namespace carina::report

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -130,7 +131,7 @@ std::string operatorsText(const pipeline::OperatorList& list) {
 }
 
 std::string operatorsJson(const pipeline::OperatorList& list) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = document("ops");
   json["target"] = list.target;
   json["quantize"] = quantizationName(list.quantization);
   json["wholly_on_npu"] = list.wholly;
@@ -162,7 +163,16 @@ std::string operatorsJson(const pipeline::OperatorList& list) {
     entry["cpu_cycles"] = op.cpuCycles;
     json["operators"].push_back(std::move(entry));
   }
-  return json.dump(2) + "\n";
+  return documentText(json);
+}
+
+std::string operatorsCsv(const pipeline::OperatorList& list) {
+  CsvTable table({"operator", "name", "module", "source", "runs_on", "cpu_cycles", "reasons"});
+  for (const OperatorPlace& op : list.operators) {
+    table.add({op.op, op.node, op.modulePath, op.source, std::string(placeKey(op.place)),
+               fmt::format("{}", op.cpuCycles), fmt::format("{}", fmt::join(reasonsOf(op), "; "))});
+  }
+  return table.str();
 }
 
 std::string operatorTableMarkdown(const pipeline::OperatorTable& table) {

@@ -11,6 +11,9 @@ namespace carina::report {
 std::string operatorsText(const pipeline::OperatorList& list);
 std::string operatorsJson(const pipeline::OperatorList& list);
 
+/// The operators as comma-separated values.
+std::string operatorsCsv(const pipeline::OperatorList& list);
+
 /// The table of operators as docs/operators.md holds it.
 std::string operatorTableMarkdown(const pipeline::OperatorTable& table);
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -51,7 +52,7 @@ std::string platformStatsText(const platform::Outcome& outcome, const platform::
 
 std::string platformStatsJson(const std::string& file, const platform::Outcome& outcome,
                               const platform::Options& options) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = document("platform");
   json["file"] = file;
   json["platform"] = options.board->name;
   json["target"] = options.machine.target->name;
@@ -84,7 +85,7 @@ std::string platformStatsJson(const std::string& file, const platform::Outcome& 
                               {"hfsr", fault.hfsr}});
   }
   json["unknown_peripherals"] = outcome.unknownPeripherals;
-  return json.dump(2) + "\n";
+  return documentText(json);
 }
 
 }  // namespace carina::report

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -194,23 +195,7 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
                    {"cache", part.cacheBytes},
                    {"constants", part.constantBytes},
                    {"commands", part.commandBytes}};
-  json["layers"] = Json::array();
-  for (const pipeline::Layer& layer : part.layers) {
-    const Advice advice = adviceFor(part, layer, profile.machine);
-    json["layers"].push_back({{"name", layer.name},
-                              {"module", layer.modulePath},
-                              {"source", layer.source},
-                              {"kind", layer.kind},
-                              {"operations", layer.operations},
-                              {"cycles", layer.cycles},
-                              {"compute_cycles", layer.compute},
-                              {"macs", layer.macs},
-                              {"bound", npu::boundByName(layer.bound)},
-                              {"read_bytes", {layer.traffic[0].readBytes, layer.traffic[1].readBytes}},
-                              {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
-                              {"advice", advice.text},
-                              {"possible_gain", advice.gain}});
-  }
+  json["layers"] = layersJson(profile, part);
   json["operations"] = Json::array();
   for (const pipeline::ProfiledOperation& operation : part.operations) {
     Json entry{{"name", operation.name},          {"layer", part.layers[operation.layer].name},
@@ -255,8 +240,29 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
   return text;
 }
 
+nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+  Json json = Json::array();
+  for (const pipeline::Layer& layer : part.layers) {
+    const Advice advice = adviceFor(part, layer, profile.machine);
+    json.push_back({{"name", layer.name},
+                    {"module", layer.modulePath},
+                    {"source", layer.source},
+                    {"kind", layer.kind},
+                    {"operations", layer.operations},
+                    {"cycles", layer.cycles},
+                    {"compute_cycles", layer.compute},
+                    {"macs", layer.macs},
+                    {"bound", npu::boundByName(layer.bound)},
+                    {"read_bytes", {layer.traffic[0].readBytes, layer.traffic[1].readBytes}},
+                    {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
+                    {"advice", advice.text},
+                    {"possible_gain", advice.gain}});
+  }
+  return json;
+}
+
 std::string profileJson(const pipeline::Profile& profile) {
-  Json json;
+  Json json = document("profile");
   json["file"] = profile.file.filename().string();
   json["target"] = profile.machine.target->name;
   json["system_config"] = profile.machine.system.name;
@@ -265,7 +271,28 @@ std::string profileJson(const pipeline::Profile& profile) {
   json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
   json["parts"] = Json::array();
   for (const pipeline::ProfiledPart& part : profile.parts) json["parts"].push_back(partJson(profile, part));
-  return json.dump(2) + "\n";
+  return documentText(json);
+}
+
+std::string profileCsv(const pipeline::Profile& profile) {
+  CsvTable table({"part", "layer", "module", "source", "kind", "operations", "cycles", "compute_cycles",
+                  "macs", "bound", "read_bytes_0", "written_bytes_0", "read_bytes_1", "written_bytes_1"});
+  for (size_t i = 0; i < profile.parts.size(); ++i) {
+    for (const pipeline::Layer& layer : profile.parts[i].layers) {
+      std::vector<std::string> cells{fmt::format("{}", i), layer.name, layer.modulePath, layer.source,
+                                     layer.kind};
+      for (const int64_t number :
+           {static_cast<int64_t>(layer.operations), layer.cycles, layer.compute, layer.macs})
+        cells.push_back(fmt::format("{}", number));
+      cells.emplace_back(npu::boundByName(layer.bound));
+      for (const npu::PortTraffic& port : layer.traffic) {
+        cells.push_back(fmt::format("{}", port.readBytes));
+        cells.push_back(fmt::format("{}", port.writeBytes));
+      }
+      table.add(cells);
+    }
+  }
+  return table.str();
 }
 
 std::string profileTrace(const pipeline::Profile& profile) {

@@ -3,6 +3,7 @@
 // Perfetto.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "pipeline/profile.hpp"
@@ -19,6 +20,10 @@ struct ProfileText {
 std::string profileText(const pipeline::Profile& profile, const ProfileText& options);
 /// Stable JSON (docs/commands/profile.md).
 std::string profileJson(const pipeline::Profile& profile);
+/// The layers of a part as profiles and reports hold them: an array.
+nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part);
+/// The layers of all parts as comma-separated values.
+std::string profileCsv(const pipeline::Profile& profile);
 /// Trace events: kernels and transfers on two lanes, one microsecond per cycle.
 std::string profileTrace(const pipeline::Profile& profile);
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -126,7 +127,7 @@ std::string runStatsText(const pipeline::RunResult& result) {
 }
 
 std::string runStatsJson(const pipeline::RunResult& result) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = document("run");
   json["file"] = result.file.filename().string();
   json["samples"] = result.samples;
   json["seconds"] = result.seconds;
@@ -154,7 +155,7 @@ std::string runStatsJson(const pipeline::RunResult& result) {
     json["delegates"] = nlohmann::ordered_json::array();
     for (const device::DelegateRun& run : stats.delegates) json["delegates"].push_back(delegateJson(run));
   }
-  return json.dump(2) + "\n";
+  return documentText(json);
 }
 
 }  // namespace carina::report

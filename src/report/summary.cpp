@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
+#include "report/document.hpp"
+#include "report/profile.hpp"
 #include "report/quantization.hpp"
 #include "report/text.hpp"
 
@@ -90,8 +92,34 @@ std::string layerTable(const compiler::CompiledProgram& part) {
   return table.str();
 }
 
-nlohmann::ordered_json toJson(const pipeline::Build& build) {
-  nlohmann::ordered_json json;
+/// SQNR of the network's values by name, where something was compared and lost.
+std::map<std::string, double> sqnrByValue(const pipeline::Build& build) {
+  std::map<std::string, double> result;
+  if (!build.quantization) return result;
+  for (const quantize::TensorReport& tensor : build.quantization->tensors) {
+    const double decibels = tensor.sqnr.decibels();
+    if (!tensor.isConstant && std::isfinite(decibels)) result[tensor.name] = decibels;
+  }
+  return result;
+}
+
+/// Layers as a profile has them, each with the SQNR of the last value that it completes.
+nlohmann::ordered_json layersWithSqnr(const pipeline::Profile& profile, size_t index,
+                                      const compiler::CompiledProgram& compiled,
+                                      const std::map<std::string, double>& sqnr) {
+  const pipeline::ProfiledPart& part = profile.parts[index];
+  nlohmann::ordered_json layers = layersJson(profile, part);
+  for (auto& layer : layers) layer["sqnr_db"] = nullptr;
+  for (size_t i = 0; i < compiled.operations.size(); ++i) {
+    const std::string& value = compiled.operations[i].value;
+    const auto it = sqnr.find(value.substr(0, value.find(':')));
+    if (it != sqnr.end()) layers[part.operations[i].layer]["sqnr_db"] = it->second;
+  }
+  return layers;
+}
+
+nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes) {
+  nlohmann::ordered_json json = document("report");
   const Footprint sum = footprintOf(build);
   json["model"] = build.options.model.filename().string();
   json["target"] = build.options.target;
@@ -104,6 +132,10 @@ nlohmann::ordered_json toJson(const pipeline::Build& build) {
   json["macs"] = sum.macs;
   json["bytes"] = {
       {"arena", sum.arena}, {"constants", sum.constants}, {"cache", sum.cache}, {"commands", sum.commands}};
+  json["program_bytes"] = programBytes;
+  if (build.machine) json["clock_hz"] = build.machine->system.clockHz;
+  const pipeline::Profile profile = build.machine ? pipeline::profileBuild(build) : pipeline::Profile{};
+  const std::map<std::string, double> sqnr = sqnrByValue(build);
   json["parts"] = nlohmann::ordered_json::array();
   for (const compiler::CompiledProgram& part : build.compiled) {
     nlohmann::ordered_json operations = nlohmann::ordered_json::array();
@@ -116,7 +148,10 @@ nlohmann::ordered_json toJson(const pipeline::Build& build) {
                             {"block", {record.block.h, record.block.w, record.block.c}},
                             {"command_offset", record.wordOffset * 4}});
     }
-    json["parts"].push_back({{"cycles", part.cycles}, {"operations", std::move(operations)}});
+    const size_t index = json["parts"].size();
+    json["parts"].push_back({{"cycles", part.cycles},
+                             {"layers", layersWithSqnr(profile, index, part, sqnr)},
+                             {"operations", std::move(operations)}});
   }
   if (build.accuracy && std::isfinite(build.accuracy->decibels))
     json["output_sqnr_db"] = build.accuracy->decibels;
@@ -173,6 +208,11 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
+Result<std::string> reportJson(const pipeline::Build& build) {
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  return documentText(toJson(build, static_cast<int64_t>(program.size())));
+}
+
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
                  const std::filesystem::path& folder, OutputFiles& files) {
   CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output), true));
@@ -182,7 +222,8 @@ Status addReport(const pipeline::Build& build, const std::filesystem::path& outp
   if (build.quantization) {
     CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[2], quantizationText(*build.quantization)));
   }
-  return files.add(folder / kReportFiles[3], toJson(build).dump(2) + "\n");
+  CARINA_TRY(const std::string json, reportJson(build));
+  return files.add(folder / kReportFiles[3], json);
 }
 
 }  // namespace carina::report

@@ -21,6 +21,9 @@ std::string stageTimes(std::span<const pipeline::StageTime> times);
 constexpr std::array<std::string_view, 4> kReportFiles{"summary.txt", "layers.txt", "quantization.txt",
                                                        "report.json"};
 
+/// report.json (docs/schema/report.json).
+Result<std::string> reportJson(const pipeline::Build& build);
+
 /// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
 /// the program that they are of.
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,

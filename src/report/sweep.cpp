@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -60,7 +61,8 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
 }
 
 std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  nlohmann::ordered_json json = document("sweep");
+  json["rows"] = nlohmann::ordered_json::array();
   for (const pipeline::SweepRow& row : rows) {
     nlohmann::ordered_json entry{
         {"target", row.target}, {"system_config", row.systemConfig}, {"memory_mode", row.memoryMode}};
@@ -77,9 +79,28 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
     } else {
       entry["problem"] = row.problem;
     }
-    json.push_back(std::move(entry));
+    json["rows"].push_back(std::move(entry));
   }
-  return json.dump(2) + "\n";
+  return documentText(json);
+}
+
+std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows) {
+  CsvTable table({"target", "system_config", "memory_mode", "cycles", "clock_hz", "milliseconds", "macs",
+                  "wholly_on_npu", "arena_bytes", "cache_bytes", "constant_bytes", "problem"});
+  for (const pipeline::SweepRow& row : rows) {
+    std::vector<std::string> cells{row.target, row.systemConfig, row.memoryMode};
+    if (row.problem.empty()) {
+      for (std::string cell : {fmt::format("{}", row.cycles), fmt::format("{:.0f}", row.clockHz),
+                               fmt::format("{:.6f}", milliseconds(row)), fmt::format("{}", row.macs),
+                               fmt::format("{}", row.wholly), fmt::format("{}", row.arenaBytes),
+                               fmt::format("{}", row.cacheBytes), fmt::format("{}", row.constantBytes)})
+        cells.push_back(std::move(cell));
+    }
+    cells.resize(11);
+    cells.push_back(row.problem);
+    table.add(cells);
+  }
+  return table.str();
 }
 
 }  // namespace carina::report

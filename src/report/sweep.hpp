@@ -14,4 +14,7 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows);
 /// Stable JSON (docs/commands/sweep.md).
 std::string sweepJson(const std::vector<pipeline::SweepRow>& rows);
 
+/// The same as comma-separated values.
+std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows);
+
 }  // namespace carina::report

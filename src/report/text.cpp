@@ -60,4 +60,18 @@ std::string TextTable::str() const {
   return text;
 }
 
+void CsvTable::add(const std::vector<std::string>& row) {
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (i > 0) text_ += ',';
+    if (row[i].find_first_of(",\"\r\n") == std::string::npos) {
+      text_ += row[i];
+      continue;
+    }
+    text_ += '"';
+    for (const char c : row[i]) text_ += c == '"' ? "\"\"" : std::string(1, c);
+    text_ += '"';
+  }
+  text_ += '\n';
+}
+
 }  // namespace carina::report

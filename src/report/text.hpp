@@ -25,4 +25,15 @@ class TextTable {
   size_t leftColumns_;
 };
 
+/// Comma-separated values as RFC 4180 has them, lines ended by a newline alone.
+class CsvTable {
+ public:
+  explicit CsvTable(const std::vector<std::string>& header) { add(header); }
+  void add(const std::vector<std::string>& row);
+  const std::string& str() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace carina::report

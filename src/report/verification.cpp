@@ -2,7 +2,9 @@
 #include "report/verification.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -123,6 +125,50 @@ std::string verificationText(const pipeline::Verification& verification, bool al
                         good, verification.cpu.size(), over);
   }
   return text;
+}
+
+std::string verificationJson(const pipeline::Verification& verification) {
+  using Json = nlohmann::ordered_json;
+  Json json = document("verify");
+  json["ok"] = verification.ok();
+  json["samples"] = verification.samples;
+  json["npu_cycles"] = verification.cycles;
+  json["wholly_on_npu"] = verification.wholly;
+  json["npu_parts"] = verification.delegates;
+  json["npu_differs_from_tosa"] = verification.delegateMismatches;
+  json["outputs"] = Json::array();
+  for (const pipeline::OutputResult& output : verification.outputs) {
+    json["outputs"].push_back({{"name", output.name},
+                               {"elements", output.elements},
+                               {"npu_differs_from_tosa", output.npuMismatches},
+                               {"beyond_one_lsb", output.beyondOneLsb},
+                               {"worst_lsb", finiteNumber(output.worstLsb)},
+                               {"sqnr_db_ends", finiteNumber(output.ends.decibels())},
+                               {"sqnr_db_simulated", finiteNumber(output.simulated.decibels())},
+                               {"sqnr_db", finiteNumber(output.program.decibels())}});
+  }
+  json["layers"] = Json::array();
+  for (const pipeline::LayerResult& layer : verification.layers) {
+    json["layers"].push_back({{"value", layer.value},
+                              {"op", layer.op},
+                              {"from", layer.where},
+                              {"elements", layer.elements},
+                              {"npu_differs_from_tosa", layer.mismatches}});
+  }
+  json["accuracy"] = Json::array();
+  for (const pipeline::AccuracyResult& value : verification.accuracy) {
+    json["accuracy"].push_back(
+        {{"value", value.value}, {"from", value.where}, {"sqnr_db", finiteNumber(value.sqnr.decibels())}});
+  }
+  json["cpu"] = Json::array();
+  for (const pipeline::CpuResult& node : verification.cpu) {
+    json["cpu"].push_back({{"op", node.op},
+                           {"from", node.where},
+                           {"elements", node.elements},
+                           {"differs_from_executor", node.mismatches}});
+  }
+  json["findings"] = verification.findings;
+  return documentText(json);
 }
 
 }  // namespace carina::report

@@ -12,4 +12,7 @@ namespace carina::report {
 /// `allLayers`).
 std::string verificationText(const pipeline::Verification& verification, bool allLayers);
 
+/// Stable JSON (docs/schema/verify.json).
+std::string verificationJson(const pipeline::Verification& verification);
+
 }  // namespace carina::report

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina ci: every network of a project file on its targets, against its gates.
+#include <memory>
+
+#include "ci/run_project.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "gate_options.hpp"
+#include "option_values.hpp"
+#include "report/gates.hpp"
+#include "result_files.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  std::filesystem::path project = "carina.toml";
+  ci::RunOptions options;
+  ResultPath json, markdown, junit;
+};
+
+Result<int> execute(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.junit}));
+  CARINA_TRY(const ci::Project project, ci::readProject(flags.project));
+  flags.options.progress = progressBar("ci");
+  CARINA_TRY(const std::vector<ci::JobResult> results, ci::runProject(project, flags.options));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, ci::resultsJson(results)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.markdown, ci::resultsMarkdown(results)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.junit, ci::resultsJunit(results)));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(ci::resultsText(results));
+  int status = 0;
+  for (const ci::JobResult& result : results) {
+    warn(result.warnings);
+    for (const pipeline::GateResult& gate : result.gates) {
+      if (gate.passed) continue;
+      fmt::print(stderr, "{}", diagnosticText("gate missed", {report::gateText(gate), "", "", ""}));
+      if (status == 0) status = kGateMissed;
+    }
+    if (!result.errors.empty()) status = report(Error(result.errors));
+  }
+  return status;
+}
+
+}  // namespace
+
+void addCi(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("ci", "Compile and judge every network of a project file, against its gates");
+  command->add_option("PROJECT", flags->project, "Project file; default: carina.toml");
+  command->add_option("-o,--output", flags->options.output,
+                      "Folder for programs, reports, ci.json, summary.md and junit.xml");
+  command
+      ->add_option("--baseline", flags->options.baseline,
+                   "Folder that an earlier run wrote: the summary says what changed")
+      ->check(CLI::ExistingDirectory);
+  addResultOption(*command, "--json", flags->json, "All figures and gates as JSON");
+  addResultOption(*command, "--markdown", flags->markdown, "Tables for a job summary or a pull request");
+  addResultOption(*command, "--junit", flags->junit, "All gates as JUnit XML");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const auto status = execute(*flags);
+      return status.ok() ? *status : report(status.error(), flags->project);
+    };
+  });
+}
+
+}  // namespace carina::app

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina diff: two programs or measurements, layer by layer.
+#include "report/diff.hpp"
+
+#include <memory>
+
+#include "commands.hpp"
+#include "console.hpp"
+#include "option_values.hpp"
+#include "result_files.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  std::filesystem::path a, b;
+  pipeline::Options options;
+  ResultPath json, markdown, csv;
+  bool all = false;
+};
+
+Status execute(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.csv}));
+  CARINA_TRY(pipeline::Ledger a, pipeline::readLedger(flags.a, flags.options));
+  CARINA_TRY(pipeline::Ledger b, pipeline::readLedger(flags.b, flags.options));
+  const pipeline::LedgerDiff diff = pipeline::diffLedgers(std::move(a), std::move(b));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::diffJson(diff)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.markdown, report::diffMarkdown(diff, flags.all)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::diffCsv(diff)));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::diffText(diff, flags.all));
+  return {};
+}
+
+/// A program or JSON file, or the folder of a report.
+CLI::Validator fileOrFolder() {
+  const CLI::Validator file = inputFile();
+  return CLI::Validator(
+      [file](std::string& path) {
+        std::error_code ignored;
+        return std::filesystem::is_directory(path, ignored) ? std::string() : file(path);
+      },
+      "FILE|DIR");
+}
+
+}  // namespace
+
+void addDiff(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "diff", "Compare two programs, reports or profiles layer by layer: cycles, bytes, SQNR, placement");
+  const std::string what = "program (.pte, compiled .tflite, blob), JSON of profile, report of compile";
+  command->add_option("A", flags->a, "Before: " + what)->transform(fileOrFolder())->required();
+  command->add_option("B", flags->b, "After: the same")->transform(fileOrFolder())->required();
+  command->add_flag("--all", flags->all, "Show layers that are equal, too");
+  addResultOption(*command, "--json", flags->json, "All layers as JSON");
+  addResultOption(*command, "--markdown", flags->markdown, "Tables for a pull request");
+  addResultOption(*command, "--csv", flags->csv, "All layers as comma-separated values");
+  command->add_option("--target", flags->options.target, "NPU of bare commands, which do not say")
+      ->transform(targetName());
+  command->add_option("--system-config", flags->options.systemConfig,
+                      "Memories and clock to count the cycles of programs with; default: each program's own");
+  command->add_option("--memory-mode", flags->options.memoryMode,
+                      "What lives in which memory; default: each program's own");
+  command
+      ->add_option("--config", flags->options.configFile,
+                   "vela.ini with further system configurations and memory modes")
+      ->transform(inputFile())
+      ->check(CLI::ExistingFile);
+  command->callback([flags, &run] {
+    run = [flags] {
+      const auto status = execute(*flags);
+      return status.ok() ? 0 : report(status.error());
+    };
+  });
+}
+
+}  // namespace carina::app

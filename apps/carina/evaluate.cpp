@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina evaluate: how good a network or program is on data with labels. carina merge: the whole of an
+// evaluation from its shards.
+#include "evaluate/evaluate.hpp"
+
+#include <charconv>
+#include <memory>
+
+#include "build_options.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "gate_options.hpp"
+#include "option_values.hpp"
+#include "report/evaluation.hpp"
+#include "result_files.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Output {
+  ResultPath json, csv;
+  GateOptions gates;
+
+  void declare(CLI::App& command, std::initializer_list<GateOptions::Gate> which) {
+    addResultOption(command, "--json", json, "Figures and flipped samples as JSON");
+    addResultOption(command, "--csv", csv, "Figures as comma-separated values");
+    gates.declare(command, which);
+  }
+
+  Status checkPaths() const { return checkResults({json, csv, gates.junit}); }
+
+  Result<int> show(const evaluate::Evaluation& evaluation, std::string_view command) {
+    CARINA_RETURN_IF_ERROR(gates.check(evaluation.measured));
+    ResultFiles files;
+    CARINA_RETURN_IF_ERROR(files.add(json, report::evaluationJson(evaluation)));
+    CARINA_RETURN_IF_ERROR(files.add(csv, report::evaluationCsv(evaluation)));
+    CARINA_RETURN_IF_ERROR(gates.addJunit(command, files));
+    CARINA_RETURN_IF_ERROR(files.commit());
+    files.print(report::evaluationText(evaluation));
+    const bool differs = evaluation.summary.npuDiffersFromTosa() > 0;
+    if (differs)
+      return fail(Code::ResultsDiffer, "NPU and TOSA differ on {} samples",
+                  evaluation.summary.npuDiffersFromTosa());
+    return gates.finish(0);
+  }
+};
+
+struct Flags {
+  BuildOptions build;
+  evaluate::Options options;
+  std::string shard;
+  Output output;
+};
+
+struct MergeFlags {
+  std::vector<std::filesystem::path> files;
+  Output output;
+};
+
+/// "2/8": the second of eight.
+bool parseShard(const std::string& text, size_t& shard, size_t& shards) {
+  const char* const end = text.data() + text.size();
+  const auto [slash, first] = std::from_chars(text.data(), end, shard);
+  if (first != std::errc{} || slash == end || *slash != '/') return false;
+  const auto [rest, second] = std::from_chars(slash + 1, end, shards);
+  return second == std::errc{} && rest == end && shard >= 1 && shard <= shards && shards <= 1'000'000;
+}
+
+Result<int> execute(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
+  flags.options.build = flags.build.finish();
+  flags.options.progress = progressBar("evaluating");
+  CARINA_TRY(const evaluate::Evaluation evaluation, evaluate::evaluate(flags.options));
+  warn(evaluation.warnings);
+  return flags.output.show(evaluation, "carina evaluate");
+}
+
+Result<int> executeMerge(MergeFlags& flags) {
+  CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
+  CARINA_TRY(const evaluate::Evaluation evaluation, evaluate::merge(flags.files));
+  return flags.output.show(evaluation, "carina merge");
+}
+
+void declareData(CLI::App& command, Flags& flags) {
+  evaluate::Options& options = flags.options;
+  command
+      .add_option("--data", options.data,
+                  "Samples with labels: .npz, a folder of .npz shards, a folder per class, or a folder with "
+                  "labels.txt")
+      ->required();
+  command
+      .add_option("--mean", options.preprocessing.mean,
+                  "Of pictures: what is taken off each channel, after division by 255 (default 0)")
+      ->delimiter(',');
+  command.add_option("--std", options.preprocessing.std, "And what each is divided by then (default 1)")
+      ->delimiter(',');
+  command.add_flag("--crop", options.preprocessing.crop,
+                   "Cut the middle out of pictures instead of stretching them");
+  using evaluate::Task;
+  addChoice<std::optional<Task>, Task>(command, "--task", options.task,
+                                       {{"classify", Task::Classify},
+                                        {"segment", Task::Segment},
+                                        {"tokens", Task::Tokens},
+                                        {"boxes", Task::Boxes},
+                                        {"compare", Task::Compare}},
+                                       "What the first output is: classify, segment, tokens, boxes, compare "
+                                       "(against float only); default: what the labels fit");
+  const std::vector<std::string> names{"float", "simulation", "tosa", "npu"};
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--engines",
+          [&options](const std::vector<std::string>& chosen) {
+            for (const evaluate::Engine engine : evaluate::kEngines) {
+              for (const std::string& name : chosen) {
+                if (name == evaluate::engineName(engine)) options.engines.push_back(engine);
+              }
+            }
+          },
+          "Who computes: float, simulation, tosa, npu; default: all that can")
+      ->delimiter(',')
+      ->check(oneOf(names));
+  command.add_option("--samples", options.most, "At most so many samples, from the first on");
+  command.add_option("--box-iou", options.boxIou, "Overlap from which boxes match (default 0.5)")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--bad-layer", options.badLayer,
+                     "Decibels below which a layer of a flipped sample is bad (default 20)");
+  command.add_option("--records", options.records,
+                     "File that holds every sample's result; an evaluation that was stopped goes on from it");
+  command.add_option("--shard", flags.shard, "i/n: only the i-th of n parts of the data; needs --records")
+      ->check([&options](const std::string& text) {
+        size_t shard = 0, shards = 0;
+        if (!parseShard(text, shard, shards)) return fmt::format("'{}' is not i/n with 1 <= i <= n", text);
+        options.shard = shard - 1;
+        options.shards = shards;
+        return std::string();
+      });
+}
+
+}  // namespace
+
+void addEvaluate(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Accuracy on data with labels: float, simulation, TOSA and NPU side by side");
+  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
+  declareData(*command, *flags);
+  using Gate = GateOptions::Gate;
+  flags->output.declare(*command, {Gate::Top1, Gate::Sqnr, Gate::Cycles, Gate::InferenceMs, Gate::Sram,
+                                   Gate::Flash, Gate::Npu});
+  command->callback([flags, &run] {
+    flags->output.gates.checkUsage();
+    if (!flags->shard.empty() && flags->options.records.empty())
+      throw CLI::RequiredError("--shard needs --records: the file that is merged later; it");
+    run = [flags] {
+      const auto status = execute(*flags);
+      return status.ok() ? *status : report(status.error(), flags->build.options.model);
+    };
+  });
+}
+
+void addMerge(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<MergeFlags>();
+  CLI::App* command =
+      app.add_subcommand("merge", "The whole of an evaluation from the records of its shards");
+  command->add_option("FILES", flags->files, "Records of all shards, in any order")
+      ->transform(inputFile())
+      ->required();
+  using Gate = GateOptions::Gate;
+  flags->output.declare(*command, {Gate::Top1, Gate::Sqnr, Gate::Cycles});
+  command->callback([flags, &run] {
+    flags->output.gates.checkUsage();
+    run = [flags] {
+      const auto status = executeMerge(*flags);
+      return status.ok() ? *status : report(status.error());
+    };
+  });
+}
+
+}  // namespace carina::app

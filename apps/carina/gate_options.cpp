@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate_options.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "console.hpp"
+#include "option_values.hpp"
+#include "report/gates.hpp"
+
+namespace carina::app {
+void GateOptions::declare(CLI::App& command, std::initializer_list<Gate> which) {
+  CLI::Option_group& group = *command.add_option_group("Gates", "What misses one ends with exit status 3:");
+  for (const Gate gate : which) {
+    switch (gate) {
+      case Gate::Cycles:
+        group.add_option("--max-cycles", gates.maxCycles, "NPU cycles of one inference at most")
+            ->check(CLI::NonNegativeNumber);
+        break;
+      case Gate::InferenceMs:
+        group
+            .add_option("--max-inference-ms", gates.maxInferenceMs,
+                        "Milliseconds of one inference at most, NPU and CPU, estimated")
+            ->check(CLI::NonNegativeNumber);
+        break;
+      case Gate::Sram:
+        group
+            .add_option("--max-sram", gates.maxSram,
+                        "Bytes of static RAM at most (256K, 2M, ...): arena, and whatever else the memory "
+                        "mode puts there")
+            ->transform(byteCount());
+        break;
+      case Gate::Flash:
+        group.add_option("--max-flash", gates.maxFlash, "Bytes of the program at most (256K, 2M, ...)")
+            ->transform(byteCount());
+        break;
+      case Gate::Sqnr:
+        group.add_option("--min-sqnr", gates.minSqnr, "Decibels of the worst output against float at least");
+        break;
+      case Gate::Top1:
+        group
+            .add_option("--min-top1", gates.minTop1,
+                        "Percent of samples whose largest output is the label's at least")
+            ->check(CLI::Range(0.0, 100.0));
+        break;
+      case Gate::Npu:
+        group.add_flag("--require-npu", gates.requireNpu, "The whole network must run on the NPU");
+        break;
+    }
+  }
+  addResultOption(group, "--junit", junit, "The gates as JUnit XML");
+}
+
+void GateOptions::checkUsage() const {
+  if (!junit.empty() && !gates.any()) throw CLI::RequiredError("A gate (--max-cycles, ...) with --junit");
+}
+
+void GateOptions::fail(const std::string& subject, const std::string& why) {
+  if (gates.any()) results_.push_back({subject, "gates", "that are asked for", why, false});
+}
+
+Status GateOptions::check(const pipeline::Measured& measured) {
+  CARINA_TRY(std::vector<pipeline::GateResult> results, pipeline::checkGates(gates, measured));
+  std::move(results.begin(), results.end(), std::back_inserter(results_));
+  return {};
+}
+
+Status GateOptions::addJunit(std::string_view suite, ResultFiles& files) const {
+  return files.add(junit, junit.empty() ? "" : report::junitText(suite, results_));
+}
+
+bool GateOptions::missed() const {
+  return std::any_of(results_.begin(), results_.end(), [](const auto& result) { return !result.passed; });
+}
+
+int GateOptions::finish(int status) const {
+  if (!missed()) return status;
+  std::fflush(stdout);
+  for (const pipeline::GateResult& result : results_) {
+    if (!result.passed)
+      fmt::print(stderr, "{}", diagnosticText("gate missed", {report::gateText(result), "", "", ""}));
+  }
+  return status == 0 ? kGateMissed : status;
+}
+
+}  // namespace carina::app

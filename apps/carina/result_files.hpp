@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the results of a command go: --json, --csv and the like name a file, or - for standard output, which
+// then holds nothing else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "base/file.hpp"
+
+namespace carina::app {
+
+/// The value of such an option: empty when it is not given.
+using ResultPath = std::filesystem::path;
+
+/// An option that names a result. Without a value it means standard output.
+CLI::Option* addResultOption(CLI::App& command, const std::string& name, ResultPath& path,
+                             const std::string& what);
+
+/// Asked before the work: each can be written, and at most one is standard output.
+Status checkResults(std::initializer_list<ResultPath> paths);
+
+/// Results that appear together.
+class ResultFiles {
+ public:
+  /// Nothing when `path` is empty.
+  Status add(const ResultPath& path, std::string_view contents);
+  OutputFiles& files() { return files_; }
+  Status commit() { return files_.commit(); }
+  /// What goes to standard output after commit(): the result that was asked for there, else `text`.
+  void print(std::string_view text) const;
+
+ private:
+  OutputFiles files_;
+  bool toStandardOutput_ = false;
+  std::string standardOutput_;
+};
+
+}  // namespace carina::app

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executions of one network on one sample: float, fake-quant simulation, TOSA interpreter, NPU model.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluate/metrics.hpp"
+#include "pipeline/batch.hpp"
+#include "pipeline/gates.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::evaluate {
+
+/// What the engines compute for one sample; nothing where an engine does not run.
+struct EngineOutputs {
+  std::array<std::optional<std::vector<Tensor>>, kEngines.size()> outputs;
+  bool npuDiffersFromTosa = false;
+};
+
+class Engines {
+ public:
+  /// Of a network, which is compiled for options.target, or of a program (.pte, compiled .tflite) on its NPU.
+  /// `warnings` of the compilation.
+  static Result<Engines> open(const pipeline::Options& options, std::vector<Diagnostic>& warnings);
+  ~Engines();
+  Engines(Engines&&) noexcept;
+  Engines& operator=(Engines&&) noexcept;
+
+  const std::vector<pipeline::Port>& inputs() const;
+  /// Engines that can run, in the order of kEngines.
+  const std::vector<Engine>& available() const;
+  /// Cycles, memory and place, for gates.
+  const pipeline::Measured& measured() const;
+  /// The program, for the identity of an evaluation.
+  const std::string& program() const;
+
+  /// TOSA: what the program would come to with the interpreter in the place of the NPU. The interpreter runs
+  /// on the inputs that every NPU part really had; where all results are equal, so are the program's, and
+  /// where one differs there is no TOSA result. Several threads may call this at the same time.
+  Result<EngineOutputs> run(std::span<const Tensor> inputs, const std::vector<Engine>& wanted) const;
+
+  /// The first value, in program order, whose simulation is less than `decibels` near to float on this
+  /// sample; "" where there is none or no simulation.
+  Result<std::string> firstBelow(std::span<const Tensor> inputs, double decibels) const;
+
+ private:
+  struct State;
+  explicit Engines(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace carina::evaluate

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How good a network or program is on data with labels: float, simulation, TOSA and NPU side by side.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluate/data_set.hpp"
+#include "evaluate/metrics.hpp"
+#include "evaluate/records.hpp"
+#include "pipeline/gates.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::evaluate {
+
+struct Options {
+  pipeline::Options build;  // model: a network, or a program
+  std::filesystem::path data;
+  Preprocessing preprocessing;
+  std::optional<Task> task;     // nothing: from the labels
+  std::vector<Engine> engines;  // empty: all that can run
+  size_t most = 0;              // samples, 0: all
+  double boxIou = 0.5;          // overlap from which boxes match
+  double badLayer = 20;         // dB below which a layer of a flipped sample is bad
+  size_t shard = 0, shards = 1;
+  std::filesystem::path records;  // may be empty
+  quantize::Progress progress;
+};
+
+struct Evaluation {
+  RecordsHeader header;
+  Summary summary{Task::Compare, {}};
+  pipeline::Measured measured;  // SQNR and top-1 are the NPU's
+  std::vector<Diagnostic> warnings;
+};
+
+/// Runs all samples, or those of one shard, on all cores. Errors name the sample; the first in the order of
+/// samples is the one that is reported.
+Result<Evaluation> evaluate(const Options& options);
+
+/// The whole from all its shards, in any order. Errors: shards of different evaluations, missing, twice, or
+/// not complete. The same bits as one evaluation of everything.
+Result<Evaluation> merge(const std::vector<std::filesystem::path>& files);
+
+}  // namespace carina::evaluate

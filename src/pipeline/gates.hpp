@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits that a measurement must keep: the gates of continuous integration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pipeline/pipeline.hpp"
+#include "pipeline/profile.hpp"
+#include "pipeline/run.hpp"
+
+namespace carina::pipeline {
+
+/// What is asked for; nothing: no gate.
+struct Gates {
+  std::optional<int64_t> maxCycles;      // of the NPU, one inference
+  std::optional<double> maxInferenceMs;  // NPU and CPU, one inference
+  std::optional<int64_t> maxSram;        // bytes of static RAM: arena, cache, constants that lie there
+  std::optional<int64_t> maxFlash;       // bytes of the program
+  std::optional<double> minSqnr;         // dB of the worst output against float
+  std::optional<double> minTop1;         // percent
+  bool requireNpu = false;               // the whole network on the NPU
+
+  bool any() const;
+};
+
+/// What a command measured of one program; nothing: not measured.
+struct Measured {
+  std::string subject;  // "digits8.pt2", "digits8.pt2 ethos-u55-128 Sram_Only"
+  std::optional<int64_t> cycles;
+  std::optional<double> inferenceMs;
+  std::optional<int64_t> sram, flash;
+  std::string sramParts;  // "arena 4096, constants and commands 812"
+  std::optional<double> sqnr, top1;
+  std::optional<bool> wholly;
+  std::string onCpu;  // what is not on the NPU, and why
+};
+
+/// One gate on one subject.
+struct GateResult {
+  std::string subject;
+  std::string gate;          // "--max-cycles"
+  std::string limit, found;  // with units; found also says what it is made of
+  bool passed = false;
+};
+
+/// In the order of Gates. Fails, with the option as its place, where a gate asks for what was not measured.
+Result<std::vector<GateResult>> checkGates(const Gates& gates, const Measured& measured);
+
+/// What a compilation says: cycles, time, static RAM, bytes of the program (with `program`, its bytes), SQNR
+/// where it was estimated, and place.
+Measured measuredOf(const Build& build, std::optional<int64_t> programBytes);
+/// What a profile says.
+Measured measuredOf(const Profile& profile);
+
+/// What a run says: cycles, top-1 with labels, place, bytes of the file. Errors: the file is gone.
+Result<Measured> measuredOf(const RunResult& result);
+
+/// Estimated milliseconds of one inference: cycles of the NPU and of the CPU's kernels (cpu::estimateCycles),
+/// at the clock of the system configuration.
+double inferenceMilliseconds(const Build& build);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a program or of a measurement of one, in one form: totals, and layer by layer cycles,
+// traffic, accuracy and place. Read from a program, or from the JSON that `profile` and `compile --report`
+// write.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/pipeline.hpp"
+#include "pipeline/profile.hpp"
+
+namespace carina::pipeline {
+
+/// One layer of a network; of a finished program, which has no names, one NPU operation or kernel call.
+struct LedgerLayer {
+  std::string name, modulePath, source;  // empty when unknown
+  std::string kind;                      // "CONV"; of a kernel or a refused operator its name
+  std::string what;                      // "conv 40x7x16 s8 <- ..."; empty when unknown
+  bool onNpu = true;
+  size_t part = 0;  // NPU part
+  std::optional<int64_t> cycles;
+  std::optional<int64_t> bytes;  // read and written through both ports
+  std::optional<double> sqnr;    // dB against float
+
+  bool named() const { return !name.empty(); }
+};
+
+struct Ledger {
+  std::string file;                              // as given
+  std::string target, systemConfig, memoryMode;  // empty when unknown
+  double clockHz = 0;                            // 0: unknown
+  std::optional<bool> wholly;                    // everything runs on the NPU
+  std::optional<int64_t> cycles, macs;           // of the NPU, one inference
+  std::optional<int64_t> arenaBytes, cacheBytes, constantBytes, commandBytes, fileBytes;
+  std::optional<double> sqnr;  // dB of the worst output against float
+  std::vector<LedgerLayer> layers;
+
+  /// Whether layers carry the names of the network.
+  bool named() const;
+};
+
+/// Of a program (.pte, compiled .tflite, delegate blob, commands), a JSON file that `carina profile` or
+/// `carina compile --report` wrote, or the folder of such a report. `options`: target of bare commands, other
+/// system configuration or memory mode to count cycles with. Errors: other files; JSON of another schema or
+/// version, or that lacks a field, with its place.
+Result<Ledger> readLedger(const std::filesystem::path& file, const Options& options = {});
+/// Of JSON text. Errors have no file.
+Result<Ledger> parseLedger(std::string_view json);
+
+/// Two ledgers with their layers side by side.
+struct LedgerDiff {
+  struct Pair {
+    const LedgerLayer* a = nullptr;  // null: only in the other
+    const LedgerLayer* b = nullptr;
+    /// Whether anything that both know differs.
+    bool changed() const;
+  };
+  Ledger a, b;
+  std::vector<Pair> layers;  // in the order of b, what is only in a behind its predecessor there
+  bool byName = true;        // false: one side has no names, operations are matched by kind, shape and order
+
+  LedgerDiff() = default;
+  LedgerDiff(LedgerDiff&&) noexcept = default;
+  LedgerDiff& operator=(LedgerDiff&&) noexcept = default;
+};
+
+/// Layers are matched by module, source line and name; what is left by two of these, by module and kind, by
+/// source line and kind, and by name. Without names on one side by what the operation does, then by kind. Of
+/// several equal ones the n-th is matched with the n-th.
+LedgerDiff diffLedgers(Ledger a, Ledger b);
+
+}  // namespace carina::pipeline

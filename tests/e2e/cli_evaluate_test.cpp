@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina evaluate and merge, as scripts use them.
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "cli.hpp"
+
+namespace carina::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class CliEvaluate : public Cli {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u55-128" + calibrate("digits8") +
+                  " -o " + path("d.pte"))
+                  .status,
+              0);
+  }
+  std::string program() const { return "evaluate " + path("d.pte"); }
+  std::string network() const {
+    return "evaluate " + model("digits8.pt2") + " --target ethos-u55-128" + calibrate("digits8");
+  }
+  std::string heldOut() const { return " --data " + model("digits8_eval.npz"); }
+};
+
+TEST_F(CliEvaluate, AllEnginesSideBySide) {
+  const Outcome result = run(network() + heldOut() + " --json " + path("e.json") + " --csv " + path("e.csv"));
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("200 samples, classify"), HasSubstr("float"), HasSubstr("simulation"),
+                    HasSubstr("NPU and TOSA agree bit for bit on all samples"), HasSubstr("flipped")));
+  EXPECT_THAT(contents(path("e.csv")), HasSubstr("npu,top-1,"));
+  // The same count as carina run has.
+  const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz"));
+  const size_t at = ran.out.find("top-1   ") + 8;
+  const double percent = std::stod(ran.out.substr(at));
+  const std::string csv = contents(path("e.csv"));
+  const size_t npu = csv.find("npu,top-1,") + 10;
+  EXPECT_NEAR(std::stod(csv.substr(npu)), percent, 0.051);
+}
+
+TEST_F(CliEvaluate, ShardsMergeToTheWholeBitForBit) {
+  const std::string base = network() + heldOut() + " --samples 31";
+  ASSERT_EQ(run(base + " --json " + path("whole.json") + " --csv " + path("whole.csv")).status, 0);
+  std::string files;
+  for (const int shard : {3, 1, 2}) {
+    const std::string name = path("part" + std::to_string(shard));
+    const Outcome part = run(base + " --shard " + std::to_string(shard) + "/3 --records " + name);
+    ASSERT_EQ(part.status, 0) << part.err;
+    files += " " + name;
+  }
+  const Outcome merged =
+      run("merge" + files + " --json " + path("merged.json") + " --csv " + path("merged.csv"));
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  EXPECT_EQ(contents(path("merged.json")), contents(path("whole.json")));
+  EXPECT_EQ(contents(path("merged.csv")), contents(path("whole.csv")));
+
+  const std::string one = path("part1"), two = path("part2"), three = path("part3");
+  EXPECT_THAT(run("merge " + one + " " + three).err, HasSubstr("shard 2/3 is missing"));
+  EXPECT_THAT(run("merge " + one + " " + two).err, HasSubstr("shard 3/3 is missing"));
+  EXPECT_THAT(run("merge " + one + " " + one + " " + two).err, HasSubstr("part1: is shard 1/3, as is"));
+  ASSERT_EQ(run(program() + heldOut() + " --samples 31 --shard 2/3 --records " + path("other")).status, 0);
+  EXPECT_THAT(run("merge " + one + " " + path("other") + " " + three).err, HasSubstr("another evaluation"));
+  writeText("half", contents(two).substr(0, contents(two).size() / 2));
+  const Outcome half =
+      run("merge " + one + " " + path("half") + " " + three + " --json " + path("half.json"));
+  EXPECT_EQ(half.status, 1);
+  EXPECT_THAT(half.err, HasSubstr("is not complete"));
+  EXPECT_FALSE(std::filesystem::exists(path("half.json")));
+}
+
+TEST_F(CliEvaluate, AKilledShardGoesOn) {
+  const std::string base = program() + heldOut() + " --shard 1/2 --records ";
+  ASSERT_EQ(run(base + path("whole")).status, 0);
+  // Killed without a chance to clean up, once some samples are there.
+  const Outcome killed = shell("bash -c '" + std::string(CARINA_BINARY) + " " + base + path("part") +
+                               " & child=$!; while [ $(cat " + path("part.partial") +
+                               " 2>/dev/null | wc -l) -lt 5 ] && kill -0 $child "
+                               "2>/dev/null; do :; done; kill -9 $child 2>/dev/null; wait $child; true'");
+  ASSERT_EQ(killed.status, 0);
+  ASSERT_TRUE(std::filesystem::exists(path("part.partial")) || std::filesystem::exists(path("part")));
+  const Outcome again = run(base + path("part"));
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(contents(path("part")), contents(path("whole")));
+  EXPECT_FALSE(std::filesystem::exists(path("part.partial")));
+}
+
+TEST_F(CliEvaluate, GatesAndMistakes) {
+  EXPECT_EQ(run(program() + heldOut() + " --min-top1 90").status, 0);
+  const Outcome missed = run(program() + heldOut() + " --min-top1 100 --junit " + path("j.xml"));
+  EXPECT_EQ(missed.status, 3);
+  EXPECT_THAT(missed.err, HasSubstr("--min-top1 100 %: found "));
+  EXPECT_THAT(contents(path("j.xml")), HasSubstr("failures=\"1\""));
+  EXPECT_EQ(run(program() + heldOut() + " --min-sqnr 20").status, 1) << "no float results";
+  EXPECT_EQ(run(program() + " --data " + path("none")).status, 1);
+  EXPECT_EQ(run(program()).status, 2);
+  EXPECT_EQ(run(program() + heldOut() + " --shard 1/2").status, 2);
+  for (const std::string shard : {"0/2", "3/2", "1", "1/0", "a/b", "1/2x"})
+    EXPECT_EQ(run(program() + heldOut() + " --records " + path("r") + " --shard " + shard).status, 2)
+        << shard;
+  EXPECT_EQ(run(program() + heldOut() + " --engines float").status, 1);
+  EXPECT_EQ(run(program() + heldOut() + " --engines fpga").status, 2);
+
+  auto arrays = readNpz(model("digits8_eval.npz"));
+  ASSERT_TRUE(arrays.ok());
+  for (auto& [name, tensor] : *arrays) {
+    if (name == "labels") tensor.setIntegerAt(7, 10);
+  }
+  ASSERT_TRUE(writeFile(path("bad.npz"), formatNpz(*arrays)).ok());
+  const Outcome outOfRange = run(program() + " --data " + path("bad.npz") + " --json " + path("bad.json"));
+  EXPECT_EQ(outOfRange.status, 1);
+  EXPECT_THAT(outOfRange.err, AllOf(HasSubstr("bad.npz[7]"), HasSubstr("the label 10 is out of range")));
+  EXPECT_FALSE(std::filesystem::exists(path("bad.json")));
+}
+
+}  // namespace
+}  // namespace carina::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gates, diff and the places of results, as scripts use them.
+#include "cli.hpp"
+
+namespace carina::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+class CliGates : public Cli {
+ protected:
+  std::string compileDigits(const std::string& target, const std::string& output) const {
+    return "compile " + model("digits8.pt2") + " --target " + target + calibrate("digits8") + " -o " +
+           path(output);
+  }
+};
+
+TEST_F(CliGates, AMissEndsWithThreeOneLineAndNoProgram) {
+  const Outcome missed = run(compileDigits("ethos-u55-128", "d.pte") +
+                             " --max-cycles 100 --max-flash 1K --min-sqnr 10 --junit " + path("j.xml"));
+  EXPECT_EQ(missed.status, 3) << missed.err;
+  EXPECT_THAT(missed.err,
+              AllOf(HasSubstr("carina: gate missed: digits8.pt2: --max-cycles 100 cycles: found "),
+                    HasSubstr("--max-flash 1024 bytes"), Not(HasSubstr("--min-sqnr"))));
+  EXPECT_THAT(missed.out, HasSubstr("(not written)"));
+  EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
+  EXPECT_THAT(contents(path("j.xml")), HasSubstr(R"(tests="3" failures="2")"));
+
+  const Outcome kept =
+      run(compileDigits("ethos-u55-128", "d.pte") +
+          " --max-cycles 1000000 --max-inference-ms 100 --max-sram 64K --max-flash 1M --require-npu");
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  EXPECT_TRUE(std::filesystem::exists(path("d.pte")));
+}
+
+TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  const std::string network = model("digits8.pt2") + calibrate("digits8");
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles 10").status, 3);
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles 1000000 --max-flash 1M").status, 0);
+  EXPECT_EQ(run("profile " + network + " --target ethos-u55-128 --min-sqnr 90").status, 3);
+  EXPECT_EQ(run("verify " + network + " --target ethos-u55-128 --samples 1 --min-sqnr 90").status, 3);
+  EXPECT_EQ(run("verify " + network + " --target ethos-u55-128 --samples 1 --min-sqnr 20").status, 0);
+  const std::string ran = "run " + path("d.pte") + " --input " + model("digits8_eval.npz");
+  EXPECT_EQ(run(ran + " --min-top1 100").status, 3);
+  EXPECT_EQ(run(ran + " --min-top1 80 --max-cycles 1000000 --require-npu").status, 0);
+  const Outcome swept =
+      run("sweep " + network + " --targets ethos-u55-32,ethos-u55-256 --max-cycles 13000 --junit " +
+          path("s.xml"));
+  EXPECT_EQ(swept.status, 3);
+  EXPECT_THAT(swept.err, AllOf(HasSubstr("ethos-u55-32 "), Not(HasSubstr("ethos-u55-256 "))));
+  EXPECT_THAT(contents(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
+}
+
+TEST_F(CliGates, GatesThatCannotBeReachedAreSaid) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  const Outcome unmeasured = run("profile " + path("d.pte") + " --min-sqnr 20 --json " + path("p.json"));
+  EXPECT_EQ(unmeasured.status, 1);
+  EXPECT_THAT(unmeasured.err, HasSubstr("--min-sqnr"));
+  EXPECT_FALSE(std::filesystem::exists(path("p.json")));
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles -1").status, 2);
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles many").status, 2);
+  EXPECT_EQ(run("profile " + path("d.pte") + " --junit " + path("j.xml")).status, 2);
+  EXPECT_EQ(run("run " + path("d.pte") + " --input " + model("digits8.npz") + " --min-top1 101").status, 2);
+}
+
+TEST_F(CliGates, ResultsGoToStandardOutputAlone) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  for (const std::string option : {"--json -", "--json"}) {
+    const Outcome result = run("profile " + path("d.pte") + " " + option);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, StartsWith("{\n  \"schema\": \"carina.profile/1\","));
+    EXPECT_EQ(result.out.back(), '\n');
+    EXPECT_THAT(result.out, Not(HasSubstr("limited by")));
+  }
+  EXPECT_THAT(run("profile " + path("d.pte") + " --csv -").out, StartsWith("part,layer,module,source,kind"));
+  EXPECT_THAT(run("check " + path("d.pte") + " --json " + path("c.json")).out, HasSubstr("OK: "));
+  EXPECT_THAT(contents(path("c.json")), StartsWith("{\n  \"schema\": \"carina.check/1\","));
+  const Outcome both = run("profile " + path("d.pte") + " --json - --csv -");
+  EXPECT_EQ(both.status, 1);
+  EXPECT_THAT(both.err, HasSubstr("2 results would go to standard output"));
+  EXPECT_THAT(both.out, IsEmpty());
+}
+
+TEST_F(CliGates, DiffComparesProgramsProfilesAndReports) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "a.pte") + " --report " + path("a")).status, 0);
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "b.pte") + " --quantize int16x8 --report " + path("b")).status,
+            0);
+  const Outcome same = run("diff " + path("a.pte") + " " + path("a.pte"));
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("layers are equal"));
+  const Outcome programs = run("diff " + path("a.pte") + " " + path("b.pte"));
+  EXPECT_EQ(programs.status, 0) << programs.err;
+  EXPECT_THAT(programs.out, AllOf(HasSubstr("NPU cycles"), HasSubstr("matched by kind and shape")));
+  const Outcome reports =
+      run("diff " + path("a") + " " + path("b/report.json") + " --json " + path("d.json") + " --markdown -");
+  EXPECT_EQ(reports.status, 0) << reports.err;
+  EXPECT_THAT(reports.out, AllOf(HasSubstr("| conv2d\\_3 | down.0 | CONV | NPU |"), HasSubstr("SQNR")));
+  EXPECT_THAT(contents(path("d.json")), HasSubstr("\"matched_by_name\": true"));
+  EXPECT_EQ(run("diff " + path("a.pte") + " " + model("digits8.pt2")).status, 1);
+  EXPECT_EQ(run("diff " + path("a.pte") + " " + model("digits8.npz")).status, 1);
+  EXPECT_EQ(run("diff " + path("a.pte")).status, 2);
+  writeText("bad.json", "{\"schema\": \"other/1\"}");
+  const Outcome bad = run("diff " + path("a.pte") + " " + path("bad.json"));
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("bad.json"), HasSubstr("other/1")));
+}
+
+}  // namespace
+}  // namespace carina::test
