@@ -31,7 +31,7 @@ std::string lineOf(const Json& json) {
 }
 
 std::string headerLine(const RecordsHeader& header) {
-  Json json;
+  Json json = Json::object();
   json["schema"] = kSchema;
   json["fingerprint"] = header.fingerprint;
   json["subject"] = header.subject;
@@ -64,7 +64,7 @@ double numberOf(const Json& json) {
 }
 
 std::string recordLine(const SampleRecord& record) {
-  Json json;
+  Json json = Json::object();
   json["i"] = record.index;
   json["name"] = record.name;
   if (record.npuDiffersFromTosa) json["differs"] = true;
@@ -73,6 +73,7 @@ std::string recordLine(const SampleRecord& record) {
   for (const auto& one : record.engines) {
     Json entry;  // null: this engine has nothing
     if (one) {
+      entry = Json::object();
       entry["p"] = one->prediction;
       entry["n"] = one->counts;
       if (one->loss != 0) entry["loss"] = numberOf(one->loss);

@@ -316,8 +316,7 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 }  // namespace
 
 bool Ledger::named() const {
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const LedgerLayer& layer) { return layer.onNpu && layer.named(); });
+  return std::any_of(layers.begin(), layers.end(), [](const LedgerLayer& layer) { return layer.named(); });
 }
 
 bool LedgerDiff::Pair::changed() const {
@@ -388,7 +387,8 @@ LedgerDiff diffLedgers(Ledger a, Ledger b) {
   using Layer = LedgerLayer;
   if (diff.byName) {
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.source, l.name}); });
-    matcher.match([](const Layer& l) { return joined({l.source, l.name}); });
+    // Where there are no modules; a line may move, a module seldom does.
+    matcher.match([](const Layer& l) { return l.modulePath.empty() ? joined({l.source, l.name}) : ""; });
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.name}); });
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.kind}); });
     matcher.match([](const Layer& l) { return joined({l.source, l.kind}); });

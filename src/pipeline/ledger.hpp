@@ -69,9 +69,10 @@ struct LedgerDiff {
   LedgerDiff& operator=(LedgerDiff&&) noexcept = default;
 };
 
-/// Layers are matched by module, source line and name; what is left by two of these, by module and kind, by
-/// source line and kind, and by name. Without names on one side by what the operation does, then by kind. Of
-/// several equal ones the n-th is matched with the n-th.
+/// Layers are matched by module, source line and name; what is left by module and name (by source line and
+/// name where there is no module), by module and kind, by source line and kind, and by name. Without names on
+/// one side by what the operation does, then by kind. Of several equal ones the n-th is matched with the
+/// n-th.
 LedgerDiff diffLedgers(Ledger a, Ledger b);
 
 }  // namespace carina::pipeline

@@ -163,8 +163,11 @@ Status Exceptions::enter(uint32_t exception) {
     // The fault is handled first when it is more urgent; the frame is lost either way.
     record(*fault);
     stackingFault_ = fault;
-    const uint32_t derived = handlerOf(*fault, interrupts_.executionPriority(s));
-    if (interrupts_.groupPriority(exception) < 0 && interrupts_.groupPriority(derived) < 0)
+    // What was interrupted decides whether there is a handler left, not the exception that is entered: a hard
+    // fault whose own frame finds no place is handled, with the stack at its limit.
+    const int interrupted = interrupts_.executionPriority(s);
+    const uint32_t derived = handlerOf(*fault, interrupted);
+    if (interrupts_.groupPriority(derived) >= interrupted)
       return fail(Code::GuestFault, "{}, as {} is entered: the core locks up", fault->what,
                   exceptionName(exception))
           .at(fmt::format("pc 0x{:08x}", s.pc));

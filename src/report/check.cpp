@@ -89,7 +89,7 @@ std::string checkJson(const pipeline::Check& check) {
     return list;
   };
   for (const CheckedMethod& method : check.methods) {
-    Json entry;
+    Json entry = Json::object();
     entry["name"] = method.name;
     entry["pool_bytes"] = method.pools;
     entry["temporary_bytes"] = method.temporaryBytes;

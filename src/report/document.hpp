@@ -8,6 +8,9 @@
 
 namespace carina::report {
 
+// Objects begin as Json::object(): a null value that turns into one in operator[] is left broken when memory
+// runs out there (nlohmann::json 3.11.2), and its destructor ends the program.
+
 /// An object whose first member is "schema": "carina.NAME/VERSION". The version grows when a member is
 /// removed or changes its meaning; new members do not change it.
 nlohmann::ordered_json document(std::string_view name, int version = 1);

@@ -48,7 +48,7 @@ std::string generatedText(const pipeline::Generated& result) {
 }
 
 std::string generatedJson(const pipeline::Generated& result) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   json["prompt"] = result.prompt;
   json["text"] = result.text;
   json["prompt_tokens"] = result.promptTokens;

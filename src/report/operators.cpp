@@ -145,7 +145,7 @@ std::string operatorsJson(const pipeline::OperatorList& list) {
         {{"place", problem.place}, {"message", problem.message}, {"remedy", problem.remedy}});
   json["operators"] = nlohmann::ordered_json::array();
   for (const OperatorPlace& op : list.operators) {
-    nlohmann::ordered_json entry;
+    nlohmann::ordered_json entry = nlohmann::ordered_json::object();
     entry["op"] = op.op;
     entry["name"] = op.node;
     entry["module"] = op.modulePath;

@@ -186,8 +186,9 @@ Json costJson(const npu::OperationCost& cost) {
 }
 
 Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
-  Json json;
+  Json json = Json::object();
   json["cycles"] = part.cycles;
+  json["cycles_by_rules"] = Json::object();
   for (size_t i = 0; i < part.cyclesByRules.size(); ++i)
     json["cycles_by_rules"][std::string(npu::timing::ruleSets()[i].name)] = part.cyclesByRules[i];
   json["macs"] = part.macs;

@@ -17,7 +17,7 @@ nlohmann::ordered_json operationJson(const npu::ScheduledCost& operation) {
 }
 
 nlohmann::ordered_json delegateJson(const device::DelegateRun& run) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   json["cycles"] = run.stats.cycles;
   json["pmu_cycles"] = run.pmuCycles;
   json["macs"] = run.stats.macs;
@@ -84,7 +84,7 @@ std::string ethosNText(const pipeline::RunResult::EthosN& run) {
 }
 
 nlohmann::ordered_json ethosNJson(const pipeline::RunResult::EthosN& run) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (run.variant != nullptr) json["target"] = run.variant->name;
   json["macs"] = run.stats.macs;
   json["mce_cycles"] = run.stats.mceCycles;

@@ -74,6 +74,7 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
       entry["wholly_on_npu"] = row.wholly;
       entry["bytes"] = {
           {"arena", row.arenaBytes}, {"cache", row.cacheBytes}, {"constants", row.constantBytes}};
+      entry["memories"] = nlohmann::ordered_json::object();
       for (const auto& [kind, bytes] : row.bytes)
         entry["memories"][std::string(npu::memoryKindName(kind))] = bytes;
     } else {

@@ -28,7 +28,8 @@ SampleRecord recordOf(size_t index, EngineRecord npu) {
 }
 
 double figure(const Summary& summary, const std::string& name) {
-  for (const Figure& one : summary.engines().front().figures) {
+  const std::vector<EngineSummary> engines = summary.engines();
+  for (const Figure& one : engines.front().figures) {
     if (one.name == name) return one.value;
   }
   ADD_FAILURE() << "no figure " << name;
