@@ -6,7 +6,7 @@
 namespace carina::ir {
 
 // One rewrite must not fill the memory before whoever runs it can look.
-constexpr size_t kMostNodes = 200'000;
+constexpr size_t kMostNodes = 190'000;
 
 Result<Node*> Builder::tryCreate(NodeSpec spec) {
   if (!spec.location) spec.location = location_;
