@@ -18,7 +18,11 @@ option(CARINA_TIDY "Run clang-tidy on every compiled file" OFF)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # Clones share the compiler cache wherever they lie.
-  set(CARINA_CCACHE /usr/bin/env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
+  set(CARINA_CCACHE /usr/bin/env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # what lets it cache files that use precompiled headers
+  endif()
   set(CMAKE_C_COMPILER_LAUNCHER ${CARINA_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CARINA_CCACHE})
 endif()

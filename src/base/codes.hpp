@@ -12,7 +12,7 @@
 namespace carina {
 
 enum class Code : uint16_t {
-  None = 0,  // an internal error, or a message that only tests and internal checks see
+  None = 0,  // an internal error
 
   // Files
   CannotRead = 101,

@@ -57,11 +57,6 @@ template <typename... Args>
 Error fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
   return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", "", code});
 }
-/// An Error that no user sees.
-template <typename... Args>
-Error fail(fmt::format_string<Args...> format, Args&&... args) {
-  return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", ""});
-}
 
 template <typename T>
 class [[nodiscard]] Result {

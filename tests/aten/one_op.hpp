@@ -17,7 +17,7 @@ using Groups = std::vector<std::vector<std::optional<Tensor>>>;
 /// The operator on constants; attributes that are not named take their defaults.
 inline Result<ir::Graph> oneOp(const std::string& op, const Groups& groups, const Attributes& attributes) {
   const ir::OpDef* def = findOperator(op);
-  if (!def) return fail("no operator {}", op);
+  if (!def) return fail(Code::UnknownOperator, "no operator {}", op);
   ir::Graph graph;
   ir::NodeSpec spec;
   spec.def = def;

@@ -9,7 +9,8 @@ namespace carina {
 namespace {
 
 Result<int> half(int value) {
-  if (value % 2 != 0) return fail("{} is odd", value).at("half").withRemedy("Give an even number.");
+  if (value % 2 != 0)
+    return fail(Code::InvalidOperator, "{} is odd", value).at("half").withRemedy("Give an even number.");
   return value / 2;
 }
 
@@ -37,8 +38,8 @@ TEST(Result, ContextIsAddedWithoutOverwriting) {
 }
 
 TEST(Result, ErrorsCollect) {
-  Error error = fail("first");
-  error.append(fail("second"));
+  Error error = fail(Code::InvalidOperator, "first");
+  error.append(fail(Code::InvalidOperator, "second"));
   EXPECT_EQ(error.diagnostics().size(), 2u);
   EXPECT_EQ(error.str(), "first\nsecond");
 }
@@ -50,7 +51,7 @@ TEST(Result, HoldsMoveOnlyValues) {
 }
 
 TEST(ResultDeathTest, ReadingAFailedResultIsABug) {
-  const Result<int> failed = fail("no");
+  const Result<int> failed = fail(Code::InvalidOperator, "no");
   EXPECT_DEATH(static_cast<void>(failed.value()), "internal error");
 }
 

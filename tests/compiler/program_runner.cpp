@@ -63,7 +63,7 @@ Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::spa
   options.check = check;
   options.timing = false;
   const npu::RunResult result = npu::runStream(program.commands, program.machine, regions, options);
-  if (result.fault) return fail("{}", result.fault->str());
+  if (result.fault) return fail(Code::NpuFault, "{}", result.fault->str());
   ProgramRun run;
   for (const npu::Finding& finding : result.findings) {
     // The checker cannot know that inputs and constants are there from the start.

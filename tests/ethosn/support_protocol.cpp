@@ -128,7 +128,7 @@ Status apply(TargetQuery& query, const std::string& key, const std::string& valu
   } else if (key == "algo") {
     op.resize = value == "nearest" ? ResizeAlgorithm::NearestNeighbour : ResizeAlgorithm::Bilinear;
   } else {
-    return fail("unknown key '{}'", key);
+    return fail(Code::BadText, "unknown key '{}'", key);
   }
   return {};
 }
@@ -194,12 +194,12 @@ Result<TargetQuery> parseQuery(std::string_view line) {
     query.query.operation.op = static_cast<Operator>(i);
     known = true;
   }
-  if (!known) return fail("unknown operator '{}'", word);
+  if (!known) return fail(Code::BadText, "unknown operator '{}'", word);
   std::string target;
   int64_t sram = 0;
   while (words >> word) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos) return fail("'{}' is not KEY=VALUE", word);
+    if (equals == std::string::npos) return fail(Code::BadText, "'{}' is not KEY=VALUE", word);
     const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
     if (key == "target") {
       target = value;

@@ -57,7 +57,7 @@ Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, i
       CARINA_TRY(const std::vector<Tensor> actual, tosa::interpret(delegate.tosa, inputs));
       for (size_t o = 0; o < expected.size(); ++o) {
         if (expected[o].shape() != actual[o].shape() || expected[o].dtype() != actual[o].dtype()) {
-          return fail("output {} has another type", o);
+          return fail(Code::ResultsDiffer, "output {} has another type", o);
         }
         for (int64_t i = 0; i < expected[o].numElements(); ++i) {
           const int64_t difference = std::abs(expected[o].integerAt(i) - actual[o].integerAt(i));

@@ -31,8 +31,8 @@ std::string difference(const Tensor& got, const Tensor& wanted) {
 
 Result<Tensor> withType(const Tensor& tensor, const ir::Type& type) {
   if (tensor.shape() != type.shape || dtypeSize(tensor.dtype()) != dtypeSize(type.dtype)) {
-    return fail("the array is {}, the graph has {}", ir::typeText({tensor.dtype(), tensor.shape()}),
-                ir::typeText(type));
+    return fail(Code::Damaged, "the array is {}, the graph has {}",
+                ir::typeText({tensor.dtype(), tensor.shape()}), ir::typeText(type));
   }
   return tensor.dtype() == type.dtype ? tensor : tensor.bitcast(type.dtype);
 }
@@ -43,7 +43,7 @@ Result<Vector> readVector(const std::filesystem::path& tosa, const std::filesyst
   CARINA_TRY(vector.arrays, readNpz(npz));
   for (size_t i = 0; i < vector.graph.inputs().size(); ++i) {
     const Tensor* array = findTensor(vector.arrays, fmt::format("in{}", i));
-    if (!array) return fail("{} lacks in{}", npz.string(), i);
+    if (!array) return fail(Code::Damaged, "{} lacks in{}", npz.string(), i);
     CARINA_TRY(Tensor input, withType(*array, vector.graph.inputs()[i]->type));
     vector.inputs.push_back(std::move(input));
   }

@@ -43,13 +43,13 @@ Result<NpuProgram> readBlob(ByteSpan bytes) {
     const char* name = reinterpret_cast<const char*>(bytes.data() + at);
     const std::string key(name, strnlen(name, 16));
     const size_t size = wordAt(bytes, at + 16);
-    if (size > bytes.size() - at - 32) return fail("block {} is cut off", key);
+    if (size > bytes.size() - at - 32) return fail(Code::Damaged, "block {} is cut off", key);
     blocks[key] = bytes.subspan(at + 32, size);
     if (key == "vela_end_stream") break;
     at += 32 + (size + 15) / 16 * 16;
   }
   if (blocks.count("vela_end_stream") == 0 || blocks.count("cmd_data") == 0)
-    return fail("no complete delegate");
+    return fail(Code::Damaged, "no complete delegate");
   CARINA_TRY(const npu::Payload payload, npu::readPayload(blocks["cmd_data"]));
   CARINA_TRY(program.target, npu::payloadTarget(payload));
   program.words = payload.words;
@@ -81,7 +81,7 @@ Result<std::vector<NpuProgram>> delegatesIn(const std::filesystem::path& file) {
     program.name = file.filename().string();
     programs.push_back(std::move(program));
   }
-  if (programs.empty()) return fail("no delegate in {}", file.string());
+  if (programs.empty()) return fail(Code::Damaged, "no delegate in {}", file.string());
   return programs;
 }
 
@@ -89,13 +89,14 @@ Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteS
                               const npu::ModelOptions& options) {
   CARINA_TRY(const npu::Machine machine, npu::makeMachine(program.target->name, "", ""));
   if (inputs.size() != program.inputs.size())
-    return fail("{} inputs, not {}", program.inputs.size(), inputs.size());
+    return fail(Code::Damaged, "{} inputs, not {}", program.inputs.size(), inputs.size());
   std::vector<std::byte> scratch(program.scratchBytes, std::byte{0x5a}),
       fast(program.fastScratchBytes, std::byte{0xa5});
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ProgramIo& io = program.inputs[i];
     if (static_cast<int64_t>(inputs[i].size()) != io.bytes || io.offset + inputs[i].size() > scratch.size()) {
-      return fail("input {} has {} bytes, the program takes {}", i, inputs[i].size(), io.bytes);
+      return fail(Code::Damaged, "input {} has {} bytes, the program takes {}", i, inputs[i].size(),
+                  io.bytes);
     }
     std::copy(inputs[i].begin(), inputs[i].end(), scratch.begin() + static_cast<std::ptrdiff_t>(io.offset));
   }
@@ -109,7 +110,8 @@ Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteS
   ProgramRun run;
   run.result = npu::runStream(program.words, machine, regions, announced);
   for (const ProgramIo& io : program.outputs) {
-    if (io.offset + static_cast<uint64_t>(io.bytes) > scratch.size()) return fail("output beyond scratch");
+    if (io.offset + static_cast<uint64_t>(io.bytes) > scratch.size())
+      return fail(Code::Damaged, "output beyond scratch");
     const auto first = scratch.begin() + static_cast<std::ptrdiff_t>(io.offset);
     run.outputs.emplace_back(first, first + io.bytes);
   }
