@@ -12,27 +12,81 @@
 namespace carina::aten {
 namespace {
 
-template <typename T, typename R, typename F>
-void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, R* out, F f) {
-  const T* left = a.as<T>().data();
-  const T* right = b.as<T>().data();
+/// out[i] = f(left[i], right[i]) for n elements in a row, all of one type; a predicate writes bytes 0 and 1.
+/// `f` points to the functor; `out` may be `left`. One loop per functor and type: what is not in a row is put
+/// into one before.
+using RowLoop = void (*)(const void* f, const void* left, const void* right, void* out, int64_t n);
+
+template <typename F, typename T>
+void runRow(const void* f, const void* left, const void* right, void* out, int64_t n) {
+  using R = std::conditional_t<std::is_same_v<std::invoke_result_t<F, T, T>, bool>, uint8_t, T>;
+  const F compute = *static_cast<const F*>(f);
+  const T* x = static_cast<const T*>(left);
+  const T* y = static_cast<const T*>(right);
+  R* r = static_cast<R*>(out);
+  for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(compute(x[i], y[i]));
+}
+
+struct TypedLoop {
+  RowLoop run = nullptr;  // null where the functor does not take the type
+  DType result = DType::Bool;
+};
+
+template <typename F>
+TypedLoop loopOf(DType dtype) {
+  TypedLoop loop;
+  static_cast<void>(forNumber(
+      dtype,
+      [&](auto tag) -> Status {
+        using T = decltype(tag);
+        if constexpr (std::is_invocable_v<F, T, T>)
+          loop = {runRow<F, T>, std::is_same_v<std::invoke_result_t<F, T, T>, bool> ? DType::Bool : dtype};
+        return {};
+      },
+      true));
+  return loop;
+}
+
+/// Elements of an operand at a distance of `step`, copied into a row.
+template <typename T>
+void gatherRow(const void* first, int64_t step, int64_t n, void* row) {
+  const T* from = static_cast<const T*>(first);
+  T* to = static_cast<T*>(row);
+  if (step == 0) {
+    std::fill_n(to, n, *from);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+  }
+}
+
+/// Runs the loop over two operands of one type that are broadcast to `shape`.
+void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, Tensor& result, RowLoop rowLoop,
+                    const void* f) {
+  constexpr int64_t kChunk = 512;  // elements; two rows of them stay in the first-level cache
+  const auto size = static_cast<int64_t>(dtypeSize(a.dtype())),
+             resultSize = static_cast<int64_t>(dtypeSize(result.dtype()));
+  const std::array<const std::byte*, 2> base{a.bytes().data(), b.bytes().data()};
+  std::byte* out = result.mutableBytes().data();
+  alignas(64) std::array<std::array<std::byte, kChunk * 8>, 2> gathered;
   const BroadcastLoop<2> loop(shape,
                               {broadcastStrides(a.shape(), shape), broadcastStrides(b.shape(), shape)});
   loop.run(
       [&](int64_t first, int64_t n, const std::array<int64_t, 2>& at, const std::array<int64_t, 2>& step) {
-        const T* x = left + at[0];
-        const T* y = right + at[1];
-        R* r = out + first;
-        if (step[0] == 1 && step[1] == 1) {
-          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i], y[i]));
-        } else if (step[0] == 1 && step[1] == 0) {
-          const T constant = *y;
-          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i], constant));
-        } else if (step[0] == 0 && step[1] == 1) {
-          const T constant = *x;
-          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(constant, y[i]));
-        } else {
-          for (int64_t i = 0; i < n; ++i) r[i] = static_cast<R>(f(x[i * step[0]], y[i * step[1]]));
+        const int64_t chunk = step[0] == 1 && step[1] == 1 ? n : kChunk;
+        for (int64_t begin = 0; begin < n; begin += chunk) {
+          const int64_t count = std::min(chunk, n - begin);
+          std::array<const std::byte*, 2> rows{};
+          for (size_t k = 0; k < 2; ++k) {
+            rows[k] = base[k] + (at[k] + begin * step[k]) * size;
+            if (step[k] == 1) continue;
+            if (step[k] != 0 || begin == 0)  // one number for the whole row is spread once
+              static_cast<void>(forSize(a.dtype(), [&](auto tag) -> Status {
+                gatherRow<decltype(tag)>(rows[k], step[k], count, gathered[k].data());
+                return {};
+              }));
+            rows[k] = gathered[k].data();
+          }
+          rowLoop(f, rows[0], rows[1], out + (first + begin) * resultSize, count);
         }
       });
 }
@@ -69,61 +123,53 @@ bool hasZero(const Tensor& tensor) {
   return false;
 }
 
-/// Runs f(T, T) in the common type, for the types that f takes.
-template <typename F>
-Kernel binaryKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits, F f) {
-  return [=](Call& call) -> Status {
-    CARINA_TRY(Pair pair, commonOperands(call, number, numberFirst, traits.floatOnly));
-    const bool isBool = pair.dtype == DType::Bool;
-    if (!traits.zeroDivides && isInteger(pair.dtype) && hasZero(pair.right))
-      return fail(Code::NoResult, "integer division by zero");
-    return forNumber(
-        pair.dtype,
-        [&](auto tag) -> Status {
-          using T = decltype(tag);
-          if constexpr (std::is_invocable_v<F, T, T>) {
-            const Shape& shape = call.type().shape;
-            if (call.type().dtype == DType::Bool || isBool) {
-              applyBroadcast<T>(pair.left, pair.right, shape,
-                                call.allocate().template mutableAs<uint8_t>().data(),
-                                [&](T a, T b) { return f(a, b) != 0; });
-              return {};
-            }
-            applyBroadcast<T>(pair.left, pair.right, shape, call.allocate().template mutableAs<T>().data(),
-                              f);
-            return {};
-          } else {
-            return unsupportedType(pair.dtype);
-          }
-        },
-        true);
-  };
-}
+/// A pointwise operator of two operands: what it computes, and on which types.
+struct BinaryOperator {
+  ir::Attribute number;  // in the place of an operand; absent when both are tensors
+  bool numberFirst = false;
+  BinaryTraits traits;
+  TypedLoop (*loopOf)(DType) = nullptr;
+  std::shared_ptr<const void> f;
+};
 
-/// float32 tensors of one shape, the case that matters for speed: in place where an operand dies.
-template <typename F>
-bool sameShapeFloat(Call& call, F f) {
-  if (call.numOperands() != 2 || call.type().dtype != DType::Float32) return false;
-  const Shape& shape = call.type().shape;
+/// Float tensors of one type and shape, the case that matters for speed: in place where the first operand
+/// dies.
+bool runSameShape(Call& call, const BinaryOperator& op) {
+  const ir::Type& type = call.type();
+  if (call.numOperands() != 2 || !isFloat(type.dtype)) return false;
   for (size_t i : {0u, 1u}) {
-    if (call.operand(i).dtype() != DType::Float32 || call.operand(i).shape() != shape) return false;
+    if (call.operand(i).dtype() != type.dtype || call.operand(i).shape() != type.shape) return false;
   }
-  const float* x = call.operand(0).as<float>().data();
-  const float* y = call.operand(1).as<float>().data();
+  const TypedLoop loop = op.loopOf(type.dtype);
+  if (!loop.run || loop.result != type.dtype) return false;
+  const std::byte* x = call.operand(0).bytes().data();
+  const std::byte* y = call.operand(1).bytes().data();
   const int64_t n = call.operand(0).numElements();
-  const bool same = x == y;
-  Tensor& result = same ? call.allocate() : call.reuseOrAllocate(0);
-  float* out = result.mutableAs<float>().data();
-  for (int64_t i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
+  Tensor& result = x == y ? call.allocate() : call.reuseOrAllocate(0);
+  loop.run(op.f.get(), x, y, result.mutableBytes().data(), n);
   return true;
 }
 
+Status runBinary(Call& call, const BinaryOperator& op) {
+  if (runSameShape(call, op)) return {};
+  CARINA_TRY(Pair pair, commonOperands(call, op.number, op.numberFirst, op.traits.floatOnly));
+  if (!op.traits.zeroDivides && isInteger(pair.dtype) && hasZero(pair.right))
+    return fail(Code::NoResult, "integer division by zero");
+  const TypedLoop loop = op.loopOf(pair.dtype);
+  if (!loop.run || loop.result != call.type().dtype) return unsupportedType(pair.dtype);
+  Tensor& result = call.allocate();
+  applyBroadcast(pair.left, pair.right, call.type().shape, result, loop.run, op.f.get());
+  if (pair.dtype == DType::Bool) {
+    for (uint8_t& truth : result.mutableAs<uint8_t>()) truth = static_cast<uint8_t>(truth != 0);
+  }
+  return {};
+}
+
 template <typename F>
-Kernel fastKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits, F f) {
-  Kernel general = binaryKernel(std::move(number), numberFirst, traits, f);
-  return [general = std::move(general), f](Call& call) -> Status {
-    if (sameShapeFloat(call, f)) return {};
-    return general(call);
+Kernel binaryKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits, F f) {
+  return [op = BinaryOperator{std::move(number), numberFirst, traits, loopOf<F>,
+                              std::make_shared<const F>(std::move(f))}](Call& call) {
+    return runBinary(call, op);
   };
 }
 
@@ -156,7 +202,7 @@ Result<Kernel> prepareAdd(const ir::Node& node) {
     return static_cast<T>(kSign > 0 ? wrapAdd(x, scaled) : wrapSub(x, scaled));
   };
   if (unit) {
-    return fastKernel(otherNumber(node), false, {}, [](auto a, auto b) {
+    return binaryKernel(otherNumber(node), false, {}, [](auto a, auto b) {
       using T = decltype(a);
       const T x = kReversed ? b : a, y = kReversed ? a : b;
       return static_cast<T>(kSign > 0 ? wrapAdd(x, y) : wrapSub(x, y));
@@ -307,14 +353,10 @@ Result<Kernel> prepare(const ir::Node& node) {
   return binaryKernel(otherNumber(node), node.opName() == "aten.pow.Scalar", {}, F{});
 }
 template <typename F>
-Result<Kernel> prepareFast(const ir::Node& node) {
-  return fastKernel(otherNumber(node), false, {}, F{});
-}
-template <typename F>
 Result<Kernel> prepareFloat(const ir::Node& node) {
   BinaryTraits traits;
   traits.floatOnly = true;
-  return fastKernel(otherNumber(node), false, traits, F{});
+  return binaryKernel(otherNumber(node), false, traits, F{});
 }
 template <typename F>
 Result<Kernel> prepareDivision(const ir::Node& node) {
@@ -402,8 +444,8 @@ constexpr KernelEntry kKernels[] = {
     {"aten.sub.Scalar", prepareAdd<-1, false>},
     {"aten.rsub.Tensor", prepareAdd<-1, true>},
     {"aten.rsub.Scalar", prepareAdd<-1, true>},
-    {"aten.mul.Tensor", prepareFast<Multiply>},
-    {"aten.mul.Scalar", prepareFast<Multiply>},
+    {"aten.mul.Tensor", prepare<Multiply>},
+    {"aten.mul.Scalar", prepare<Multiply>},
     {"aten.div.Tensor", prepareFloat<Divide>},
     {"aten.div.Scalar", prepareFloat<Divide>},
     {"aten.div.Tensor_mode", prepareDivMode},
@@ -417,8 +459,8 @@ constexpr KernelEntry kKernels[] = {
     {"aten.pow.Tensor_Tensor", prepare<Power>},
     {"aten.pow.Tensor_Scalar", prepare<Power>},
     {"aten.pow.Scalar", prepare<Power>},
-    {"aten.maximum.default", prepareFast<Maximum>},
-    {"aten.minimum.default", prepareFast<Minimum>},
+    {"aten.maximum.default", prepare<Maximum>},
+    {"aten.minimum.default", prepare<Minimum>},
     {"aten.fmax.default", prepare<FMax>},
     {"aten.fmin.default", prepare<FMin>},
     {"aten.atan2.default", prepareFloat<FloatOnly<Atan2Of>>},
