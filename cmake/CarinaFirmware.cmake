@@ -9,9 +9,9 @@ if(CARINA_ARM_GXX)
   foreach(core IN ITEMS cortex-m33 cortex-m55)
     set(folder "${PROJECT_BINARY_DIR}/firmware/${core}")
     add_custom_command(OUTPUT "${folder}/stamp"
-      COMMAND "${CMAKE_COMMAND}" -G Ninja -S "${PROJECT_SOURCE_DIR}/firmware" -B "${folder}" -DCMAKE_BUILD_TYPE=Release
+      COMMAND sh -c "\"$0\" \"$@\" >'${folder}.log'" "${CMAKE_COMMAND}" -G Ninja -S "${PROJECT_SOURCE_DIR}/firmware" -B "${folder}" -DCMAKE_BUILD_TYPE=Release
               "-DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/cmake/arm-none-eabi.cmake" "-DCARINA_CORE=${core}"
-              "-DCARINA_KIT=${CARINA_KIT}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CARINA_CCACHE}" >"${folder}.log"
+              "-DCARINA_KIT=${CARINA_KIT}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CARINA_CCACHE}"
       COMMAND "${CMAKE_COMMAND}" --build "${folder}" --parallel 2
       COMMAND "${CMAKE_COMMAND}" -E touch "${folder}/stamp"
       DEPENDS ${kit_sources} "${PROJECT_SOURCE_DIR}/cmake/arm-none-eabi.cmake"
