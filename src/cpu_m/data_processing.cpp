@@ -389,23 +389,25 @@ const Op* sqrshr(Core& core, const Op* op) {
   return op + 1;
 }
 
-Decoded prepareLong(Op& op, DecodeContext& context) {
+// Unlike the other instructions of MVE, the shifts of one or two core registers have conditions: compilers
+// put them into IT blocks.
+Decoded prepareLong(Op& op, DecodeContext& /*context*/) {
   op.d = static_cast<uint8_t>(op.d << 1);
   op.a = static_cast<uint8_t>(op.a << 1 | 1);
   if (op.imm == 0) op.imm = 32;
-  return op.a == kPc || op.a == kSp || context.inIt ? Decoded::Unpredictable : Decoded::Ok;
+  return op.a == kPc || op.a == kSp ? Decoded::Unpredictable : Decoded::Ok;
 }
 Decoded prepareLongRegister(Op& op, DecodeContext& context) {
   if (prepareLong(op, context) != Decoded::Ok || isBad(op.m) || op.m == op.a || op.m == op.d)
     return Decoded::Unpredictable;
   return Decoded::Ok;
 }
-Decoded prepareShort(Op& op, DecodeContext& context) {
+Decoded prepareShort(Op& op, DecodeContext& /*context*/) {
   if (op.imm == 0) op.imm = 32;
-  return isBad(op.d) || context.inIt ? Decoded::Unpredictable : Decoded::Ok;
+  return isBad(op.d) ? Decoded::Unpredictable : Decoded::Ok;
 }
-Decoded prepareShortRegister(Op& op, DecodeContext& context) {
-  return isBad(op.d) || isBad(op.m) || op.m == op.d || context.inIt ? Decoded::Unpredictable : Decoded::Ok;
+Decoded prepareShortRegister(Op& op, DecodeContext& /*context*/) {
+  return isBad(op.d) || isBad(op.m) || op.m == op.d ? Decoded::Unpredictable : Decoded::Ok;
 }
 
 // --- extensions

@@ -51,6 +51,27 @@ TEST(Core, ExecutesItBlocksAlsoFromTheirMiddle) {
   EXPECT_EQ(machine.core.state.it, 0u);
 }
 
+TEST(Core, ShiftsOfOneAndTwoRegistersHaveConditions) {
+  Machine machine;
+  // cmp r8, #0; ittee eq; lslleq r0, r1, #3; asrleq r2, r3, r4; sqshlne r5, #2; uqrshllne r0, r1, #64, r6;
+  // wfi
+  machine.put(Machine::kCode, {0xf1b8, 0x0f00, 0xbf07, 0xea50, 0x01cf, 0xea52, 0x432d, 0xea55, 0x0fbf, 0xea51,
+                               0x610d, 0xbf30});
+  auto& r = machine.core.state.r;
+  for (const bool equal : {true, false}) {
+    machine.core.state.pc = Machine::kCode;
+    r[0] = 0x80000001, r[1] = 1;            // shifted left by 3, or left by 4 with saturation
+    r[2] = 0, r[3] = 0x80000000, r[4] = 8;  // shifted right, with its sign
+    r[5] = 0x40000000, r[6] = 4;            // saturates
+    r[8] = equal ? 0 : 1;
+    ASSERT_EQ(machine.core.run(100).reason, StopReason::WaitForInterrupt) << equal;
+    EXPECT_EQ(r[0], equal ? 8u : 0x10u);
+    EXPECT_EQ(r[1], equal ? 0xcu : 0x18u);
+    EXPECT_EQ(r[3], equal ? 0xff800000u : 0x80000000u);
+    EXPECT_EQ(r[5], equal ? 0x40000000u : 0x7fffffffu);
+  }
+}
+
 TEST(Core, FaultsAreAtTheirInstruction) {
   Machine machine;
   // movs r0, #0; mvns r0, r0; lsls r0, r0, #2; ldr r1, [r0]; wfi
