@@ -3,6 +3,7 @@
 // their names (links in bin/) it is that platform.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -29,26 +30,57 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+/// Where the UARTs send to.
+class Outputs {
+ public:
+  Status open(const FvpCommand& command) {
+    for (size_t i = 0; i < uarts_.size(); ++i) {
+      const auto& name = command.uartFiles[i];
+      if (!name) continue;
+      if (!name->empty()) {
+        uarts_[i].file.reset(std::fopen(name->c_str(), "w"));
+        if (uarts_[i].file == nullptr) return fail(Code::CannotWrite, "cannot be written").inFile(*name);
+      }
+      uarts_[i].to = name->empty() ? stdout : uarts_[i].file.get();
+      uarts_[i].name = name->empty() ? "standard output" : *name;
+    }
+    return {};
+  }
+  void put(uint32_t uart, char byte) {
+    std::FILE* const to = uarts_[uart].to;
+    if (to == nullptr) return;
+    std::putc(byte, to);
+    if (byte == '\n') std::fflush(to);
+  }
+  Status flushAll() {
+    for (const Uart& uart : uarts_) {
+      if (uart.to != nullptr) CARINA_RETURN_IF_ERROR(flush(uart.to, uart.name));
+    }
+    return {};
+  }
+
+ private:
+  struct Uart {
+    std::unique_ptr<std::FILE, CloseFile> file;
+    std::FILE* to = nullptr;
+    std::string name;
+  };
+  std::array<Uart, kUarts> uarts_;
+};
+
 int run(const FvpCommand& command) {
   Options options = command.options;
   for (const std::string& name : command.unknown)
     fmt::print(stderr, "carina-fvp: {} is not known here: ignored\n", name);
-  std::unique_ptr<std::FILE, CloseFile> file;
-  if (!command.uartFile.empty()) {
-    file.reset(std::fopen(command.uartFile.c_str(), "w"));
-    if (file == nullptr) return report(fail(Code::CannotWrite, "cannot be written").inFile(command.uartFile));
-  }
+  Outputs outputs;
+  if (Status opened = outputs.open(command); !opened.ok()) return report(opened.error());
   auto input = bytesFrom(command.uartInput);
   if (!input.ok()) return report(input.error());
   options.uartInput = *input;
-  std::FILE* const uart0 = file ? file.get() : stdout;
-  options.output = [uart0](uint32_t uart, char byte) {
-    if (uart == 0) std::putc(byte, uart0);
-    if (uart == 0 && byte == '\n') std::fflush(uart0);
-  };
+  options.output = [&outputs](uint32_t uart, char byte) { outputs.put(uart, byte); };
   options.input = [] { return std::getchar(); };
   const auto outcome = runElf(command.image, options);
-  const Status written = flush(uart0, file ? command.uartFile : "standard output");
+  const Status written = outputs.flushAll();
   if (!written.ok()) return report(written.error());
   if (!outcome.ok()) return report(outcome.error());
   if (outcome->reason == EndReason::TimeLimit)

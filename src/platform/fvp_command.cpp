@@ -173,6 +173,16 @@ class Parser {
     return {};
   }
 
+  /// n of "...uartn.PARAMETER".
+  static std::optional<uint32_t> uartOf(std::string_view name) {
+    constexpr std::string_view kName = "uart";
+    const size_t dot = name.rfind('.'), at = dot == std::string_view::npos ? dot : name.rfind(kName, dot);
+    if (at == std::string_view::npos || (at > 0 && name[at - 1] != '.') || dot != at + kName.size() + 1)
+      return std::nullopt;
+    const uint32_t number = static_cast<uint32_t>(name[dot - 1]) - '0';
+    return number < kUarts ? std::optional<uint32_t>(number) : std::nullopt;
+  }
+
   Status parameter(const std::string& text, const std::string& where = "-C") {
     const size_t equals = text.find('=');
     if (equals == std::string::npos)
@@ -190,8 +200,8 @@ class Parser {
       if (macs_ <= 0) return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
     } else if (is("ethosu.extra_args")) {
       npuArguments(name, value);
-    } else if (is("uart0.out_file")) {
-      command_.uartFile = value == "-" ? "" : value;
+    } else if (const auto uart = uartOf(name); uart && is("out_file")) {
+      command_.uartFiles[*uart] = value == "-" ? "" : value;
     } else if (is("uart0.in_file")) {
       command_.uartInput = value;
     } else if (is("uart0.shutdown_on_eot")) {
@@ -231,8 +241,9 @@ std::string fvpHelp(std::string_view program) {
       "  -q, --quiet                   no effect\n"
       "      --version, -h, --help\n"
       "Parameters, by the ends of their names:\n"
-      "  ethosu.num_macs, ethosu.extra_args, uart0.out_file, uart0.in_file, uart0.shutdown_on_eot,\n"
-      "  uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, cpu0.semihosting-cmd_line,\n"
+      "  ethosu.num_macs, ethosu.extra_args, uart0.out_file (to uart5), uart0.in_file,\n"
+      "  uart0.shutdown_on_eot, uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, "
+      "cpu0.semihosting-cmd_line,\n"
       "  cpu0.INITSVTOR, INITSVTOR_RST\n",
       program);
 }

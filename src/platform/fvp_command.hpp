@@ -3,7 +3,9 @@
 // written for them run unchanged.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +19,9 @@ struct FvpCommand {
   Asks asks = Asks::Run;  // what for; only a run has an image
   std::filesystem::path image;
   Options options;
-  bool statistics = false;           // --stat
-  std::string uartFile;              // of UART 0; empty: standard output
+  bool statistics = false;  // --stat
+  /// What each UART sends goes to a file, to standard output ("") or nowhere (none).
+  std::array<std::optional<std::string>, kUarts> uartFiles{""};
   std::string uartInput;             // what UART 0 receives; empty: nothing
   std::vector<std::string> unknown;  // parameters that are not known, and were left out
 };

@@ -40,7 +40,8 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
   EXPECT_TRUE(command->options.timingAdapters);
   EXPECT_FALSE(command->options.semihosting);
   EXPECT_TRUE(command->statistics);
-  EXPECT_EQ(command->uartFile, "");
+  EXPECT_EQ(command->uartFiles[0], "");
+  EXPECT_EQ(command->uartFiles[1], std::nullopt);
   EXPECT_EQ(command->uartInput, "keys.txt");
   EXPECT_THAT(command->unknown, IsEmpty());
 }
@@ -64,6 +65,18 @@ TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
   ASSERT_EQ(command->options.data.size(), 1u);
   EXPECT_EQ(command->options.data[0].file, "x.pte");
   EXPECT_EQ(command->options.data[0].address, 0x70000000u);
+}
+
+TEST_F(FvpCommandTest, EveryUartHasAFile) {
+  const auto command =
+      parse("FVP_Corstone_SSE-300_Ethos-U55",
+            {"-C", "mps3_board.uart1.out_file=-", "-C", "mps3_board.uart5.out_file=five.txt", "-C",
+             "mps3_board.uart1.unbuffered_output=1", "-C", "mps3_board.uart6.out_file=-", "-C",
+             "mps3_board.uart11.out_file=-", "-C", "uartx.out_file=-", image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_THAT(command->uartFiles, ElementsAre("", "", std::nullopt, std::nullopt, std::nullopt, "five.txt"));
+  EXPECT_THAT(command->unknown,
+              ElementsAre("mps3_board.uart6.out_file", "mps3_board.uart11.out_file", "uartx.out_file"));
 }
 
 TEST_F(FvpCommandTest, ParametersFromAFile) {
