@@ -83,6 +83,8 @@ int run(const FvpCommand& command) {
   const Status written = outputs.flushAll();
   if (!written.ok()) return report(written.error());
   if (!outcome.ok()) return report(outcome.error());
+  for (const UnknownAccess& access : outcome->unknownPeripherals)
+    fmt::print(stderr, "carina-fvp: {}\n", text(access));
   if (outcome->reason == EndReason::TimeLimit)
     fmt::print("\nInfo: Simulation is stopping. Reason: CPU time has been exceeded.\n");
   else if (outcome->reason != EndReason::Exit)

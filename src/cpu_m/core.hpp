@@ -91,6 +91,8 @@ class Core final : private MemoryListener, private Protection {
   /// Every handler that may throw, or that asks for instructions(), says first which instruction it is
   /// (straight<> does).
   void at(const Op* op) { at_ = op; }
+  /// Where the instruction is whose access reaches a device now.
+  uint32_t accessingAddress() const { return at_ == nullptr ? state.pc : at_->address; }
   /// At the start of every floating-point and MVE instruction: throws NoCoprocessor when the unit is off or
   /// absent, makes the floating-point context active otherwise (CONTROL.FPCA).
   void useFloatingPoint() {

@@ -17,10 +17,12 @@ const Peripherals::Entry* Peripherals::find(uint32_t address) const {
   return nullptr;
 }
 
-void Peripherals::noteUnknown(uint32_t address) {
+void Peripherals::noteUnknown(uint32_t address, bool write) {
   const uint32_t word = address & ~3u;
-  if (unknown_.size() < kMaxUnknown && std::find(unknown_.begin(), unknown_.end(), word) == unknown_.end())
-    unknown_.push_back(word);
+  if (unknown_.size() >= kMaxUnknown || std::find(unknown_.begin(), unknown_.end(), word) != unknown_.end())
+    return;
+  unknown_.push_back(word);
+  if (tellUnknown_) tellUnknown_(word, write);
 }
 
 std::string Peripherals::placeOf(uint32_t address) const {
@@ -38,7 +40,7 @@ uint32_t Peripherals::read(uint32_t address, uint32_t size) {
     value = entry->peripheral->read(offset & ~3u) >> 8 * (offset & 3);
     if (size < 4) value &= (1u << 8 * size) - 1;
   } else {
-    noteUnknown(address);
+    noteUnknown(address, false);
   }
   if (watch_) watch_(placeOf(address), false, value);
   return value;
@@ -53,7 +55,7 @@ void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
     const uint32_t offset = (address & ~kSecureBit) - (entry->base & ~kSecureBit);
     entry->peripheral->write(offset & ~3u, value << 8 * (offset & 3));
   } else {
-    noteUnknown(address);
+    noteUnknown(address, true);
   }
 }
 

@@ -35,8 +35,10 @@ class Peripherals final : public cpu_m::Devices {
   using Watch = std::function<void(const std::string& place, bool write, uint32_t value)>;
   void setWatch(Watch watch) { watch_ = std::move(watch); }
 
-  /// Words where no device is: read as 0, ignore writes.
-  const std::vector<uint32_t>& unknown() const { return unknown_; }
+  /// Told of the first access to each word where no device is (the first few words): it reads as 0 and
+  /// ignores writes.
+  using Unknown = std::function<void(uint32_t address, bool write)>;
+  void setUnknown(Unknown unknown) { tellUnknown_ = std::move(unknown); }
 
  private:
   struct Entry {
@@ -45,13 +47,14 @@ class Peripherals final : public cpu_m::Devices {
     Peripheral* peripheral;
   };
   const Entry* find(uint32_t address) const;
-  void noteUnknown(uint32_t address);
+  void noteUnknown(uint32_t address, bool write);
   std::string placeOf(uint32_t address) const;
 
   SystemSpace& system_;
   std::vector<Entry> entries_;
   std::function<bool()> stopWanted_;
   Watch watch_;
+  Unknown tellUnknown_;
   std::vector<uint32_t> unknown_;
 };
 

@@ -38,6 +38,10 @@ constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000,
                    kSecurityConfiguration = 0x40080000, kSecurityConfigurationSize = 0x1000,
                    kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
 
+std::string placeText(uint32_t pc, const std::string& function) {
+  return function.empty() ? fmt::format("0x{:08x}", pc) : fmt::format("0x{:08x} ({})", pc, function);
+}
+
 class System {
  public:
   System(const Options& options, const ElfImage& image, Bus bus, ConfinedFiles files)
@@ -143,6 +147,10 @@ void System::addPeripherals() {
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
   peripherals_.setStopWanted([this] { return stopWanted(); });
+  peripherals_.setUnknown([this](uint32_t address, bool write) {
+    const uint32_t pc = core_.accessingAddress();
+    outcome_.unknownPeripherals.push_back({address, write, pc, image_.nameOf(pc)});
+  });
   if (options_.timingAdapters) npu_.setBeforeStart([this](npu::Npu& npu) { useTimingAdapters(npu); });
   if (options_.trace) {
     peripherals_.setWatch([this](const std::string& place, bool write, uint32_t value) {
@@ -229,8 +237,7 @@ bool System::stopWanted() {
 
 std::string System::here() const {
   const uint32_t pc = core_.state.pc;
-  const std::string function = image_.nameOf(pc);
-  return function.empty() ? fmt::format("0x{:08x}", pc) : fmt::format("0x{:08x} ({})", pc, function);
+  return placeText(pc, image_.nameOf(pc));
 }
 
 void System::end(EndReason reason, std::string explanation, int exitCode) {
@@ -431,7 +438,6 @@ Result<Outcome> System::run() {
   outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
   outcome_.jobs = npu_.jobs();
   outcome_.refusedFile = semihosting_.refusedFile();
-  outcome_.unknownPeripherals = peripherals_.unknown();
   return outcome_;
 }
 
@@ -457,6 +463,11 @@ const char* endReasonName(EndReason reason) {
       return "lockup";
   }
   return "?";
+}
+
+std::string text(const UnknownAccess& access) {
+  return fmt::format("{} 0x{:08x}, where no device is, at {}", access.write ? "write to" : "read of",
+                     access.address, placeText(access.pc, access.function));
 }
 
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options) {

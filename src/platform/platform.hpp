@@ -80,6 +80,16 @@ struct FaultNote {
   uint32_t cfsr = 0, hfsr = 0;
 };
 
+/// The first access to a word where no device is.
+struct UnknownAccess {
+  uint32_t address = 0;
+  bool write = false;
+  uint32_t pc = 0;
+  std::string function;  // "main+0x12"; may be empty
+};
+/// "read of 0x40001000, where no device is, at 0x10000200 (main+0x12)".
+std::string text(const UnknownAccess& access);
+
 struct Outcome {
   EndReason reason = EndReason::Exit;
   int exitCode = 0;         // of the firmware; 1 for all reasons but Exit and Reset
@@ -87,11 +97,10 @@ struct Outcome {
   uint64_t instructions = 0, cycles = 0;
   double seconds = 0;
   std::vector<NpuJob> jobs;
-  std::vector<FaultNote> faults;  // the first few
-  std::string lcov;               // line coverage as an lcov tracefile, when it was wanted
-  std::string refusedFile;        // firmware wanted a file, but no folder was given
-  std::vector<uint32_t>
-      unknownPeripherals;  // words without a device behind them that were accessed; the first few
+  std::vector<FaultNote> faults;                  // the first few
+  std::string lcov;                               // line coverage as an lcov tracefile, when it was wanted
+  std::string refusedFile;                        // firmware wanted a file, but no folder was given
+  std::vector<UnknownAccess> unknownPeripherals;  // the first few
 };
 
 /// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started.

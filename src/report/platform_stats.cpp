@@ -27,6 +27,8 @@ std::string platformStatsText(const platform::Outcome& outcome, const platform::
     text += fmt::format("fault     {} at {}, CFSR 0x{:08x}, HFSR 0x{:08x}\n", fault.what,
                         placeOf(fault.pc, fault.function), fault.cfsr, fault.hfsr);
   }
+  for (const platform::UnknownAccess& access : outcome.unknownPeripherals)
+    text += fmt::format("unknown   {}\n", platform::text(access));
   if (outcome.reason == platform::EndReason::Exit) text += fmt::format("exit code {}\n", outcome.exitCode);
   text += fmt::format("  CPU     {} instructions, {} cycles in {:.3f} s\n",
                       countText(static_cast<int64_t>(outcome.instructions)),
@@ -84,7 +86,13 @@ std::string platformStatsJson(const std::string& file, const platform::Outcome& 
                               {"cfsr", fault.cfsr},
                               {"hfsr", fault.hfsr}});
   }
-  json["unknown_peripherals"] = outcome.unknownPeripherals;
+  json["unknown_peripherals"] = nlohmann::ordered_json::array();
+  for (const platform::UnknownAccess& access : outcome.unknownPeripherals) {
+    json["unknown_peripherals"].push_back({{"address", access.address},
+                                           {"write", access.write},
+                                           {"pc", access.pc},
+                                           {"function", access.function}});
+  }
   return documentText(json);
 }
 

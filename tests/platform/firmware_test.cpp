@@ -17,6 +17,7 @@
 namespace carina::platform {
 namespace {
 
+using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -337,6 +338,14 @@ TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
   EXPECT_GE(slow, 762);
   EXPECT_GT(slow, plain + 100);
   EXPECT_EQ(good("npu-300.elf").outcome.jobs.at(0).stats.cycles, plain);
+}
+
+TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
+  const auto unknown = fault("n").outcome.unknownPeripherals;
+  ASSERT_EQ(unknown.size(), 2u);
+  EXPECT_THAT(text(unknown[0]), ContainsRegex("read of 0x40123454, where no device is, at 0x1000.... .main"));
+  EXPECT_THAT(text(unknown[1]), ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
+  EXPECT_GT(unknown[1].pc, unknown[0].pc);
 }
 
 TEST_F(Firmware, TraceNamesDevicesAndExceptions) {

@@ -97,6 +97,11 @@ int main(void) {
       REG(0xe000ed94) = 5;                           // on, the default map for all else
       interrupt_on(0, small + 32);
       break;
+    case 'n':  // words where no device is
+      (void)REG(0x40123454);
+      REG(0x50123458) = 1;
+      (void)REG(0x40123454);
+      return 0;
     case 'w':  // waits for nothing
       wfi();
       break;
