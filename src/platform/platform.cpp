@@ -229,7 +229,10 @@ bool System::stopWanted() {
   if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
   if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
   const auto next = interrupts_.first();
-  if (!next || next == expected_) return false;
+  if (!next) return false;
+  // One that is new and masked: the core has to come back as soon as the mask changes, and does not know that
+  // yet.
+  if (next != expected_) return true;
   return interrupts_.groupPriority(*next) < interrupts_.executionPriority(core_.state);
 }
 

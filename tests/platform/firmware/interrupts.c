@@ -145,6 +145,11 @@ static void calls(void) {
   SHPR(14) = 0xe0;
   __asm volatile("svc 1");
   check_log("SsPp", "PendSV follows SVC");
+  // As kernels leave a thread: nothing may be executed between the end of the mask and PendSV.
+  __asm volatile("msr basepri, %0" ::"r"(0x20));
+  ICSR = 1u << 28;
+  __asm volatile("msr basepri, %0\n isb" ::"r"(0));
+  check_log("Pp", "PendSV is taken when BASEPRI goes");
   print("calls\n");
 }
 
