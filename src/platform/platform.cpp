@@ -19,6 +19,7 @@
 #include "platform/peripherals.hpp"
 #include "platform/semihosting.hpp"
 #include "platform/simple_devices.hpp"
+#include "platform/system_timers.hpp"
 #include "platform/uart.hpp"
 
 namespace carina::platform {
@@ -37,6 +38,13 @@ constexpr int kIdleEvents = 1000;
 constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000,
                    kSecurityConfiguration = 0x40080000, kSecurityConfigurationSize = 0x1000,
                    kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
+
+// Time of the subsystem, at the same place on every board. Counter control and one watchdog are Secure.
+constexpr uint32_t kFrame = 0x1000, kSystemTimer = 0x48000000, kWatchdog = 0x48040000,
+                   kCounterControl = 0x48100000, kCounterView = 0x48101000;
+constexpr std::array<uint32_t, 4> kSystemTimerInterrupts = {3, 4, 5, 27};
+/// Of the Non-secure watchdog: its request for a reset, its first time-out.
+constexpr uint32_t kWatchdogResetInterrupt = 0, kWatchdogInterrupt = 1;
 
 std::string placeText(uint32_t pc, const std::string& function) {
   return function.empty() ? fmt::format("0x{:08x}", pc) : fmt::format("0x{:08x} ({})", pc, function);
@@ -66,11 +74,14 @@ class System {
 
  private:
   void addPeripherals();
+  void addSystemTimers();
   void put(uint32_t uart, char byte);
   void send(uint32_t uart, char byte);
   void useTimingAdapters(npu::Npu& npu);
   uint64_t nextEvent() const {
-    return std::min({system_.nextEvent(), npu_.nextEvent(), uarts_[0]->nextEvent()});
+    uint64_t next = std::min({system_.nextEvent(), npu_.nextEvent(), uarts_[0]->nextEvent()});
+    for (const Timed* timed : timed_) next = std::min(next, timed->nextEvent());
+    return next;
   }
   void advance();
   bool stopWanted();
@@ -111,6 +122,17 @@ class System {
   ConfigurationController scc_;
   SecurityConfiguration security_{[this](uint32_t bits) { system_.setCallable(bits); }};
   std::vector<std::unique_ptr<Uart>> uarts_;
+  SystemCounter counter_{clock_};
+  SystemCounterView counterView_{counter_};
+  std::vector<std::unique_ptr<SystemTimer>> systemTimers_;
+  Watchdog watchdog_{counter_, [this](bool high) { interrupts_.setLine(kWatchdogInterrupt, high); },
+                     [this] { interrupts_.setLine(kWatchdogResetInterrupt, true); }};
+  Watchdog secureWatchdog_{counter_,
+                           [this](bool high) {
+                             if (high) interrupts_.pend(kNmi);
+                           },
+                           [this] { end(EndReason::Reset, "the watchdog reset the board"); }};
+  std::vector<Timed*> timed_;
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
   std::optional<DebugSession> debug_;
@@ -146,6 +168,7 @@ void System::addPeripherals() {
   peripherals_.addSecure(kSecurityConfiguration, kSecurityConfigurationSize, "sacfg", security_);
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
+  addSystemTimers();
   peripherals_.setStopWanted([this] { return stopWanted(); });
   peripherals_.setUnknown([this](uint32_t address, bool write) {
     const uint32_t pc = core_.accessingAddress();
@@ -162,6 +185,19 @@ void System::addPeripherals() {
 Status System::start() {
   addPeripherals();
   CARINA_RETURN_IF_ERROR(loadImage(image_, bus_));
+void System::addSystemTimers() {
+  peripherals_.addSecure(kCounterControl, kFrame, "counter", counter_);
+  peripherals_.add(kCounterView, kFrame, "counter", counterView_);
+  for (uint32_t i = 0; i < kSystemTimerInterrupts.size(); ++i) {
+    systemTimers_.push_back(std::make_unique<SystemTimer>(counter_, interrupts_, kSystemTimerInterrupts[i]));
+    peripherals_.add(kSystemTimer + i * kFrame, kFrame, fmt::format("timer{}", i), *systemTimers_.back());
+    timed_.push_back(systemTimers_.back().get());
+  }
+  peripherals_.addSecure(kWatchdog, 2 * kFrame, "swatchdog", secureWatchdog_);
+  peripherals_.add(kWatchdog, 2 * kFrame, "watchdog", watchdog_);
+  timed_.insert(timed_.end(), {&watchdog_, &secureWatchdog_});
+}
+
   for (const Options::Data& data : options_.data)
     CARINA_RETURN_IF_ERROR(loadData(data.file, data.address, bus_));
   CARINA_TRY(const uint32_t table, findVectorTable(image_, *options_.board, bus_, options_.vectorTable));
@@ -225,6 +261,7 @@ void System::advance() {
 }
 
 bool System::stopWanted() {
+  for (Timed* timed : timed_) timed->advance(now);
   // Device accesses are slow next to instructions: without this look the limit would come late.
   if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
   if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
