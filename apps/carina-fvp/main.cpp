@@ -87,6 +87,8 @@ int run(const FvpCommand& command) {
     fmt::print(stderr, "carina-fvp: {}\n", text(access));
   if (outcome->reason == EndReason::TimeLimit)
     fmt::print("\nInfo: Simulation is stopping. Reason: CPU time has been exceeded.\n");
+  else if (outcome->reason == EndReason::CycleLimit)
+    fmt::print("\nInfo: Simulation is stopping. Reason: Simulated time has been exceeded.\n");
   else if (outcome->reason != EndReason::Exit)
     return report(fail(Code::BadOption, "{}: {}", endReasonName(outcome->reason), outcome->explanation)
                       .inFile(command.image.string()));

@@ -151,8 +151,8 @@ void addRun(CLI::App& app, Run& run) {
   command
       ->add_option(
           "--platform", flags->platform.platform,
-          "host (default): runtime and NPU model in this process; corstone-300, corstone-320: firmware")
-      ->check(oneOf({kHostPlatform, "corstone-300", "corstone-320"}));
+          "host (default): runtime and NPU model in this process; corstone-300, 310, 315, 320: firmware")
+      ->check(oneOf({kHostPlatform, "corstone-300", "corstone-310", "corstone-315", "corstone-320"}));
   addPlatformOptions(*command, flags->platform);
   command->callback([flags, command, &run] {
     flags->gates.checkUsage();

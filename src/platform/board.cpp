@@ -26,7 +26,16 @@ constexpr std::array kRam300 = {
     RamBlock{"QSPI", 0x38000000, 8 * MiB, 0x28000000, true},
     kDdr,
 };
+constexpr std::array kRam310 = {
+    RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
+    RamBlock{"BRAM", 0x11000000, 2 * MiB, 0x01000000, true},
+    RamBlock{"DTCM", 0x30000000, 512 * KiB, 0x20000000, false},
+    RamBlock{"SRAM", 0x31000000, 4 * MiB, 0x21000000, true},
+    RamBlock{"QSPI", 0x38000000, 8 * MiB, 0x28000000, true},
+    kDdr,
+};
 constexpr std::array kRam320 = {
+    // and 315
     RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
     RamBlock{"boot ROM", 0x11000000, 128 * KiB, 0x11000000, true},
     RamBlock{"BRAM", 0x12000000, 2 * MiB, 0x01000000, true},  // the boot ROM took the usual alias
@@ -35,6 +44,10 @@ constexpr std::array kRam320 = {
     RamBlock{"QSPI", 0x38000000, 128 * MiB, 0x28000000, true},
     kDdr,
 };
+
+constexpr std::array kU55AndU65 = {npu::Family::U55, npu::Family::U65};
+constexpr std::array kU65 = {npu::Family::U65};
+constexpr std::array kU85 = {npu::Family::U85};
 
 constexpr std::array kBoards = {
     Board{"corstone-300",
@@ -46,11 +59,42 @@ constexpr std::array kBoards = {
           0x10000000,
           0x48102000,
           56,
+          kU55AndU65,
           {0x48103000, 0x48103200},
           0x49303000,
           0x49300000,
           0x49302000,
           0x41055470},
+    Board{"corstone-310",
+          "Cortex-M85",
+          0x410fd230,
+          kArmv81 | cpu_m::kPacBti,
+          cpu_m::Pipeline::M85,
+          kRam310,
+          0x11000000,
+          0x40004000,
+          16,
+          kU55AndU65,
+          {0, 0},
+          0x49303000,
+          0x49300000,
+          0x49302000,
+          0},
+    Board{"corstone-315",
+          "Cortex-M85",
+          0x410fd230,
+          kArmv81 | cpu_m::kPacBti,
+          cpu_m::Pipeline::M85,
+          kRam320,
+          0x11000000,
+          0x40004000,
+          16,
+          kU65,
+          {0, 0},
+          0x48203000,
+          0x48200000,
+          0x48202000,
+          0},
     Board{"corstone-320",
           "Cortex-M85",
           0x410fd230,
@@ -60,6 +104,7 @@ constexpr std::array kBoards = {
           0x11000000,
           0x40004000,
           16,
+          kU85,
           {0x40006000, 0x40006800},
           0x48203000,
           0x48200000,

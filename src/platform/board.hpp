@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "cpu_m/pipeline.hpp"
+#include "npu/targets/architecture.hpp"
 
 namespace carina::platform {
 
@@ -31,8 +32,9 @@ struct Board {
   // Peripherals by their address without bit 28.
   uint32_t npu;
   uint32_t npuInterrupt;
-  uint32_t timingAdapter[2];
-  uint32_t uart0;  // UART1..5 follow, 4 KiB each
+  std::span<const npu::Family> npus;  // the usual one first
+  uint32_t timingAdapter[2];          // 0: none
+  uint32_t uart0;                     // UART1..5 follow, 4 KiB each
   uint32_t scc, fpgaIo;
   uint32_t sccId;  // what the SCC calls the board; 0: not known
 };

@@ -12,6 +12,9 @@ class Core;
 
 namespace carina::platform {
 
+/// Cycles of the board's clock in a second: what firmware for these boards assumes.
+constexpr uint32_t kCoreHz = 25'000'000;
+
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 class Clock {

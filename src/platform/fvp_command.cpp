@@ -22,6 +22,9 @@ std::optional<Number> numberOf(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+/// More than three hundred years.
+constexpr double kMostSeconds = 1e10;
+
 std::optional<double> secondsOf(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -50,6 +53,7 @@ bool isIgnored(std::string_view name) {
                                          "semihosting-Thumb_SVC",
                                          "cpu0.CFGITCMSZ",
                                          "cpu0.CFGDTCMSZ",
+                                         "DISABLE_GATING",
                                          "cpu0.MVE",
                                          "cpu0.FPU"};
   return std::any_of(std::begin(kParts), std::end(kParts),
@@ -100,6 +104,12 @@ class Parser {
         const auto seconds = secondsOf(text);
         if (!seconds) return fail(Code::BadOption, "'{}' is not a number of seconds", text).at(name);
         command_.options.secondsLimit = *seconds;
+      } else if (name == "--simlimit") {
+        CARINA_TRY(const std::string text, value());
+        const auto seconds = secondsOf(text);
+        if (!seconds || *seconds > kMostSeconds)
+          return fail(Code::BadOption, "'{}' is not a number of seconds", text).at(name);
+        command_.options.cyclesLimit = static_cast<uint64_t>(*seconds * kCoreHz);
       } else if (name == "--stat") {
         command_.statistics = true;
       } else if (name == "--plugin") {
@@ -227,6 +237,15 @@ class Parser {
   int macs_ = 0;
 };
 
+/// The board with the number behind "SSE-".
+std::string platformOf(std::string_view program) {
+  for (const Board& board : allBoards()) {
+    const std::string number(board.name.substr(board.name.find('-') + 1));
+    if (program.find("SSE-" + number) != std::string_view::npos) return std::string(board.name);
+  }
+  return "corstone-300";
+}
+
 }  // namespace
 
 std::string fvpHelp(std::string_view program) {
@@ -237,6 +256,7 @@ std::string fvpHelp(std::string_view program) {
       "  -f, --config-file FILE        parameters, one on a line; # begins a comment\n"
       "      --data FILE@ADDRESS       load a file as it is\n"
       "      --timelimit SECONDS       stop after so much wall time\n"
+      "      --simlimit SECONDS        stop after so much simulated time\n"
       "      --stat                    print cycles and instructions at the end\n"
       "  -q, --quiet                   no effect\n"
       "      --version, -h, --help\n"
@@ -257,7 +277,7 @@ Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std
   if (command.options.semihosting && command.options.semihostingFolder.empty())
     command.options.semihostingFolder = ".";
   HardwareChoice choice;
-  choice.platform = program.find("SSE-320") != std::string_view::npos ? "corstone-320" : "corstone-300";
+  choice.platform = platformOf(program);
   choice.macs = parser.macs();
   if (program.find("U65") != std::string_view::npos)
     choice.target = fmt::format("ethos-u65-{}", choice.macs == 0 ? 256 : choice.macs);

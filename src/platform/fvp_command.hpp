@@ -29,8 +29,8 @@ struct FvpCommand {
 /// What --help says.
 std::string fvpHelp(std::string_view program);
 
-/// `program` is the name the FVP is called by: FVP_Corstone_SSE-300_Ethos-U55, ..._Ethos-U65 or
-/// FVP_Corstone_SSE-320.
+/// `program` is the name the FVP is called by: FVP_Corstone_SSE-300_Ethos-U55, ..._Ethos-U65,
+/// FVP_Corstone_SSE-310, ...
 Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments);
 
 }  // namespace carina::platform

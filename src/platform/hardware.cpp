@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/hardware.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/file.hpp"
 #include "npu/targets/recorded_memories.hpp"
 
@@ -8,18 +11,32 @@ namespace carina::platform {
 namespace {
 
 /// What the FVP of the board has when nobody says otherwise.
-constexpr int kUsualMacsU55 = 128, kUsualMacsU85 = 256;
+constexpr int kUsualMacsU55 = 128, kUsualMacs = 256;
 constexpr int kLargestU55 = 256;
 
 bool carries(const Board& board, npu::Family family) {
-  return (family == npu::Family::U85) == (board.name == "corstone-320");
+  return std::find(board.npus.begin(), board.npus.end(), family) != board.npus.end();
 }
 
 std::string targetFor(const Board& board, int macs) {
-  if (carries(board, npu::Family::U85)) return fmt::format("ethos-u85-{}", macs == 0 ? kUsualMacsU85 : macs);
+  if (carries(board, npu::Family::U85)) return fmt::format("ethos-u85-{}", macs == 0 ? kUsualMacs : macs);
   // U55 and U65 both come with 256: the smaller core is meant, --target says the other.
-  if (macs > kLargestU55) return fmt::format("ethos-u65-{}", macs);
+  if (macs > kLargestU55 || !carries(board, npu::Family::U55))
+    return fmt::format("ethos-u65-{}", macs == 0 ? kUsualMacs : macs);
   return fmt::format("ethos-u55-{}", macs == 0 ? kUsualMacsU55 : macs);
+}
+
+std::string boardNames() {
+  std::vector<std::string_view> names;
+  for (const Board& board : allBoards()) names.push_back(board.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// "corstone-310 carries Ethos-U55 or Ethos-U65".
+std::string npusOf(const Board& board) {
+  std::vector<std::string_view> names;
+  for (const npu::Family family : board.npus) names.push_back(npu::familyName(family));
+  return fmt::format("{} carries {}", board.name, fmt::join(names, " or "));
 }
 
 }  // namespace
@@ -27,7 +44,7 @@ std::string targetFor(const Board& board, int macs) {
 Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note) {
   if (choice.platform.empty() && !note)
     return fail(Code::BadOption, "the image does not say which board it is for")
-        .withRemedy("--platform corstone-300 or corstone-320");
+        .withRemedy("--platform with one of " + boardNames());
   if (note && !choice.platform.empty() && choice.platform != note->platform)
     return fail(Code::OtherNpu, "the image was built for {}", note->platform)
         .withRemedy("--platform " + note->platform);
@@ -41,7 +58,7 @@ Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optiona
   CARINA_TRY(const npu::Target* target, npu::findTarget(name));
   if (!carries(board, target->family)) {
     return fail(Code::UnknownName, "{} has no {}", board.name, npu::familyName(target->family))
-        .withRemedy("Ethos-U55 and U65 are on corstone-300, Ethos-U85 is on corstone-320");
+        .withRemedy(npusOf(board));
   }
   // The image's memory system counts as long as the NPU is of its family.
   std::string system = choice.systemConfig, mode = choice.memoryMode, memories;

@@ -161,14 +161,17 @@ void System::addPeripherals() {
     peripherals_.add(board.uart0 + i * kUartSize, kUartSize, fmt::format("uart{}", i), *uarts_.back());
   }
   if (options_.uartInput) uarts_[0]->setInput(options_.uartInput);
-  for (size_t i = 0; i < timingAdapters_.size(); ++i)
-    peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i), timingAdapters_[i]);
+  for (size_t i = 0; i < timingAdapters_.size(); ++i) {
+    if (board.timingAdapter[i] != 0)
+      peripherals_.add(board.timingAdapter[i], kTimingAdapterSize, fmt::format("ta{}", i),
+                       timingAdapters_[i]);
+  }
   peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
   peripherals_.add(board.scc, kSccSize, "scc", scc_);
+  addSystemTimers();
   peripherals_.addSecure(kSecurityConfiguration, kSecurityConfigurationSize, "sacfg", security_);
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
-  addSystemTimers();
   peripherals_.setStopWanted([this] { return stopWanted(); });
   peripherals_.setUnknown([this](uint32_t address, bool write) {
     const uint32_t pc = core_.accessingAddress();
@@ -182,9 +185,6 @@ void System::addPeripherals() {
   }
 }
 
-Status System::start() {
-  addPeripherals();
-  CARINA_RETURN_IF_ERROR(loadImage(image_, bus_));
 void System::addSystemTimers() {
   peripherals_.addSecure(kCounterControl, kFrame, "counter", counter_);
   peripherals_.add(kCounterView, kFrame, "counter", counterView_);
@@ -198,6 +198,9 @@ void System::addSystemTimers() {
   timed_.insert(timed_.end(), {&watchdog_, &secureWatchdog_});
 }
 
+Status System::start() {
+  addPeripherals();
+  CARINA_RETURN_IF_ERROR(loadImage(image_, bus_));
   for (const Options::Data& data : options_.data)
     CARINA_RETURN_IF_ERROR(loadData(data.file, data.address, bus_));
   CARINA_TRY(const uint32_t table, findVectorTable(image_, *options_.board, bus_, options_.vectorTable));
@@ -258,10 +261,10 @@ void System::advance() {
   system_.advance(now);
   npu_.advance(now);
   uarts_[0]->advance(now);
+  for (Timed* timed : timed_) timed->advance(now);
 }
 
 bool System::stopWanted() {
-  for (Timed* timed : timed_) timed->advance(now);
   // Device accesses are slow next to instructions: without this look the limit would come late.
   if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
   if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
@@ -298,6 +301,9 @@ bool System::limitReached() {
     end(EndReason::InstructionLimit,
         fmt::format("the limit of {} instructions is reached at {}", options_.instructionsLimit, here()));
   }
+  if (options_.cyclesLimit != 0 && clock_.now() >= options_.cyclesLimit)
+    end(EndReason::CycleLimit,
+        fmt::format("the limit of {} cycles is reached at {}", options_.cyclesLimit, here()));
   if (limitPassed())
     end(EndReason::TimeLimit,
         fmt::format("the time limit of {} s is reached at {}", options_.secondsLimit, here()));
@@ -383,7 +389,7 @@ void System::wait(bool forEvent) {
       end(EndReason::Deadlock, std::move(why));
       return;
     }
-    clock_.skipTo(next);
+    clock_.skipTo(options_.cyclesLimit == 0 ? next : std::min(next, options_.cyclesLimit));
   }
 }
 
@@ -442,6 +448,8 @@ Status System::step() {
   const uint64_t now = clock_.now();
   uint64_t budget = kSlice;
   if (deadline_ != kNever) budget = std::min(budget, deadline_ > now ? deadline_ - now : 1);
+  if (options_.cyclesLimit != 0)
+    budget = std::min(budget, options_.cyclesLimit - std::min(options_.cyclesLimit - 1, now));
   if (options_.instructionsLimit != 0)
     // No pipeline executes more than two instructions and the end of a loop in a cycle.
     budget = std::min(
@@ -491,6 +499,8 @@ const char* endReasonName(EndReason reason) {
       return "reset";
     case EndReason::TimeLimit:
       return "time limit";
+    case EndReason::CycleLimit:
+      return "cycle limit";
     case EndReason::InstructionLimit:
       return "instruction limit";
     case EndReason::Deadlock:

@@ -40,6 +40,7 @@ struct Options {
 
   double secondsLimit = 0;         // of wall time; 0 = none
   uint64_t instructionsLimit = 0;  // 0 = none
+  uint64_t cyclesLimit = 0;        // of simulated time; 0 = none
   // What ends a run on UART 0; the exit code is then what EndOfTest has seen.
   bool stopAtEot = true;               // the byte 0x04
   std::string exitTag = "EXITTHESIM";  // a text; empty: none
@@ -64,6 +65,7 @@ enum class EndReason : uint8_t {
   Exit,   // semihosting SYS_EXIT, or a convention on UART0
   Reset,  // the firmware asked for a reset
   TimeLimit,
+  CycleLimit,
   InstructionLimit,
   Deadlock,     // waits for an interrupt that cannot come
   EndlessLoop,  // branches to itself, and no interrupt can come

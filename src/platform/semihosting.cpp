@@ -44,7 +44,6 @@ constexpr uint32_t kFailure = 0xffffffff;
 constexpr uint32_t kApplicationExit = 0x20026;  // ADP_Stopped_ApplicationExit
 constexpr size_t kMaxHandles = 256;
 constexpr uint32_t kMaxName = 4096;
-constexpr uint64_t kCoreHz = 25'000'000;
 /// The file that says what is supported: extended exit, and stdout apart from stderr.
 constexpr std::array<char, 5> kFeatures = {'S', 'H', 'F', 'B', 3};
 

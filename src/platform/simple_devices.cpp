@@ -10,8 +10,6 @@ constexpr std::array<uint32_t, TimingAdapter::kSize / 4> kAdapterMasks = {
     0x3f, 0x3f, 0x3f, 0xfff, 0xfff, 0xffff, 0xffff, 0xffff, 0x3f, 0xffffffff, 0xfff, 0, 0xf, 0xffffffff, 0};
 
 constexpr uint32_t kClock1Hz = 0x10, kClock100Hz = 0x14, kCounter = 0x18;
-/// What firmware for these boards assumes.
-constexpr uint32_t kCoreHz = 25'000'000;
 
 // The configuration controller: words that nobody writes, and the mailbox to the board's microcontroller.
 constexpr uint32_t kBoardRevision = 0x10, kCoreClock = 0x14, kReturned = 0xa0, kRequest = 0xa8, kState = 0xac,

@@ -293,6 +293,15 @@ TEST_F(Firmware, TimeLimit) {
   EXPECT_EQ(result.outcome.exitCode, 1);
 }
 
+TEST_F(Firmware, CycleLimit) {
+  options.cyclesLimit = 12'345;
+  const Observed result = fault("t");
+  EXPECT_EQ(result.outcome.reason, EndReason::CycleLimit);
+  EXPECT_GE(result.outcome.cycles, 12'345u);
+  EXPECT_LT(result.outcome.cycles, 12'400u);
+  EXPECT_THAT(result.outcome.explanation, HasSubstr("12345 cycles"));
+}
+
 TEST_F(Firmware, InstructionLimit) {
   options.instructionsLimit = 5000;
   const Observed result = fault("t");
@@ -344,7 +353,8 @@ TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
   const auto unknown = fault("n").outcome.unknownPeripherals;
   ASSERT_EQ(unknown.size(), 2u);
   EXPECT_THAT(text(unknown[0]), ContainsRegex("read of 0x40123454, where no device is, at 0x1000.... .main"));
-  EXPECT_THAT(text(unknown[1]), ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
+  EXPECT_THAT(text(unknown[1]),
+              ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
   EXPECT_GT(unknown[1].pc, unknown[0].pc);
 }
 

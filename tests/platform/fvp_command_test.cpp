@@ -31,11 +31,12 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
             {"-C", "ethosu.num_macs=256", "-C", "mps3_board.visualisation.disable-visualisation=1", "-C",
              "mps3_board.telnetterminal0.start_telnet=0", "-C", "mps3_board.uart0.out_file=\"-\"", "-C",
              "mps3_board.uart0.in_file=keys.txt", "-C", "mps3_board.uart0.shutdown_on_eot=1", "-a", image(),
-             "--timelimit", "220", "--stat"});
+             "--timelimit", "220", "--simlimit", "1.5", "--stat"});
   ASSERT_TRUE(command.ok()) << command.error().str();
   EXPECT_EQ(command->image, image());
   EXPECT_EQ(command->options.machine.target->name, "ethos-u55-256");
   EXPECT_EQ(command->options.secondsLimit, 220);
+  EXPECT_EQ(command->options.cyclesLimit, 37'500'000u);
   EXPECT_TRUE(command->options.stopAtEot);
   EXPECT_TRUE(command->options.timingAdapters);
   EXPECT_FALSE(command->options.semihosting);
@@ -65,6 +66,20 @@ TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
   ASSERT_EQ(command->options.data.size(), 1u);
   EXPECT_EQ(command->options.data[0].file, "x.pte");
   EXPECT_EQ(command->options.data[0].address, 0x70000000u);
+}
+
+TEST_F(FvpCommandTest, TheNameIsTheBoard) {
+  const auto board = [&](const char* program) {
+    const auto command = parse(program, {image()});
+    return command.ok()
+               ? fmt::format("{} {}", command->options.board->name, command->options.machine.target->name)
+               : command.error().str();
+  };
+  EXPECT_EQ(board("FVP_Corstone_SSE-300_Ethos-U55"), "corstone-300 ethos-u55-128");
+  EXPECT_EQ(board("FVP_Corstone_SSE-310"), "corstone-310 ethos-u55-128");
+  EXPECT_EQ(board("FVP_Corstone_SSE-310_Ethos-U65"), "corstone-310 ethos-u65-256");
+  EXPECT_EQ(board("FVP_Corstone_SSE-315"), "corstone-315 ethos-u65-256");
+  EXPECT_EQ(board("FVP_Corstone_SSE-320"), "corstone-320 ethos-u85-256");
 }
 
 TEST_F(FvpCommandTest, EveryUartHasAFile) {
@@ -136,6 +151,7 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({"-C", "ethosu.num_macs=77", image()}), HasSubstr("ethos-u85-77"));
   EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("where to load"));
   EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("not a number of seconds"));
+  EXPECT_THAT(refusal({"--simlimit=1e30", image()}), HasSubstr("not a number of seconds"));
 }
 
 }  // namespace

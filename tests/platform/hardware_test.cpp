@@ -23,6 +23,9 @@ TEST(Hardware, TheUsualNpu) {
   EXPECT_EQ(targetOf({"corstone-300", "ethos-u65-256", "", "", 0}), "ethos-u65-256");
   EXPECT_EQ(targetOf({"corstone-320", "", "", "", 0}), "ethos-u85-256");
   EXPECT_EQ(targetOf({"corstone-320", "", "", "", 2048}), "ethos-u85-2048");
+  EXPECT_EQ(targetOf({"corstone-310", "", "", "", 0}), "ethos-u55-128");
+  EXPECT_EQ(targetOf({"corstone-310", "", "", "", 512}), "ethos-u65-512");
+  EXPECT_EQ(targetOf({"corstone-315", "", "", "", 0}), "ethos-u65-256");
 }
 
 TEST(Hardware, TheImageKnows) {
@@ -42,8 +45,11 @@ TEST(Hardware, WhatDoesNotFit) {
   EXPECT_THAT(targetOf({}), HasSubstr("--platform"));
   EXPECT_THAT(targetOf({"corstone-320", "", "", "", 0}, kNote), HasSubstr("built for corstone-300"));
   EXPECT_THAT(targetOf({"corstone-320", "ethos-u55-128", "", "", 0}), HasSubstr("has no Ethos-U55"));
+  EXPECT_THAT(targetOf({"corstone-315", "ethos-u55-128", "", "", 0}),
+              HasSubstr("corstone-315 carries Ethos-U65"));
   EXPECT_THAT(targetOf({"corstone-300", "", "", "", 77}), HasSubstr("ethos-u55-77"));
-  EXPECT_THAT(targetOf({"corstone-9", "", "", "", 0}), HasSubstr("corstone-300, corstone-320"));
+  EXPECT_THAT(targetOf({"corstone-9", "", "", "", 0}),
+              HasSubstr("corstone-300, corstone-310, corstone-315, corstone-320"));
 }
 
 }  // namespace
