@@ -131,7 +131,7 @@ bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const uint32_t at = address + static_cast<uint32_t>(i);
     if (!isDevice(at)) return false;
-    const uint32_t value = peripherals_.read(at, 4);
+    const uint32_t value = peripherals_.readFreely(at, 4);
     std::memcpy(&bytes[i], &value, sizeof value);
   }
   return true;
@@ -149,7 +149,7 @@ bool DebugSession::write(uint32_t address, std::span<const std::byte> bytes) {
     if (!isDevice(at)) return false;
     uint32_t value = 0;
     std::memcpy(&value, &bytes[i], sizeof value);
-    peripherals_.write(at, 4, value);
+    peripherals_.writeFreely(at, 4, value);
   }
   return true;
 }

@@ -30,6 +30,13 @@ constexpr uint32_t kForced = 1u << 30, kDebugEvent = 1u << 31;
 
 }  // namespace
 
+namespace {
+const char* whyRefused(uint32_t address) {
+  const bool isPrivate = address >= kPrivate && address - kPrivate < kPrivateSize;
+  return isPrivate ? "which only privileged programs may access" : "where nothing is";
+}
+}  // namespace
+
 std::optional<CpuFault> faultOf(const Stop& stop) {
   switch (stop.reason) {
     case StopReason::Undefined:
@@ -47,10 +54,10 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
       return CpuFault{kUsageFault, kDivideByZero, 0, {}, "division by zero"};
     case StopReason::ReadFault:
       return CpuFault{kBusFault, kPreciseData | kAddressValid, 0, stop.address,
-                      fmt::format("load from 0x{:08x}, where nothing is", stop.address)};
+                      fmt::format("load from 0x{:08x}, {}", stop.address, whyRefused(stop.address))};
     case StopReason::WriteFault:
       return CpuFault{kBusFault, kPreciseData | kAddressValid, 0, stop.address,
-                      fmt::format("store to 0x{:08x}, where nothing is", stop.address)};
+                      fmt::format("store to 0x{:08x}, {}", stop.address, whyRefused(stop.address))};
     case StopReason::DataViolation:
       return CpuFault{kMemManage, kDataViolation | kManagedAddressValid, 0, stop.address,
                       fmt::format("access to 0x{:08x}, which the MPU refuses", stop.address)};

@@ -32,6 +32,18 @@ std::string Peripherals::placeOf(uint32_t address) const {
 }
 
 uint32_t Peripherals::read(uint32_t address, uint32_t size) {
+  if (address >= kPrivate && system_.refuses(address, false))
+    throw cpu_m::Trap{cpu_m::StopReason::ReadFault, address};
+  return readFreely(address, size);
+}
+
+void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
+  if (address >= kPrivate && system_.refuses(address, true))
+    throw cpu_m::Trap{cpu_m::StopReason::WriteFault, address};
+  writeFreely(address, size, value);
+}
+
+uint32_t Peripherals::readFreely(uint32_t address, uint32_t size) {
   uint32_t value = 0;
   if (address >= kPrivate) {
     value = system_.read(address, size);
@@ -46,7 +58,7 @@ uint32_t Peripherals::read(uint32_t address, uint32_t size) {
   return value;
 }
 
-void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
+void Peripherals::writeFreely(uint32_t address, uint32_t size, uint32_t value) {
   if (watch_) watch_(placeOf(address), true, value);
   if (address >= kPrivate) {
     system_.write(address, size, value);

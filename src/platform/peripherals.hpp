@@ -27,6 +27,9 @@ class Peripherals final : public cpu_m::Devices {
   }
   uint32_t read(uint32_t address, uint32_t size) override;
   void write(uint32_t address, uint32_t size, uint32_t value) override;
+  /// The same for a debugger, whatever the program may do.
+  uint32_t readFreely(uint32_t address, uint32_t size);
+  void writeFreely(uint32_t address, uint32_t size, uint32_t value);
   bool stopWanted() const override { return stopWanted_ && stopWanted_(); }
 
   /// Asked after each access whether the CPU should come back.

@@ -33,6 +33,7 @@ constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
 constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4;  // of CCR
 constexpr uint32_t kFpdscrBits = 0x07c80000;                         // AHP, DN, FZ, RMode, FZ16
 constexpr uint32_t kNoTail = 0x00040000;                             // LTPSIZE
+constexpr uint32_t kUserSetsPending = 1u << 1;                       // of CCR
 constexpr uint32_t kCcrReset = 0x201;                                // bit 9: stack alignment, always on
 constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
 
@@ -363,6 +364,12 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
   if (address == kFpdscr) core_.setDefaultFpscr(world, (value & kFpdscrBits) | kNoTail);
   if (address == kCcr)
     core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);
+}
+
+bool SystemSpace::refuses(uint32_t address, bool write) const {
+  // The context says how the access is made: LDRT and STRT are never privileged.
+  if (core_.memory.context() != core_.unprivilegedContext()) return false;
+  return !(write && address == kStir && (stored(core_.state.world, kCcr) & kUserSetsPending) != 0);
 }
 
 uint32_t SystemSpace::readWord(World world, uint32_t address) {

@@ -28,6 +28,10 @@ class SystemSpace {
   uint32_t read(uint32_t address, uint32_t size);
   void write(uint32_t address, uint32_t size, uint32_t value);
 
+  /// Whether the program that runs may not access an address of it: unprivileged programs may not, but for
+  /// STIR where CCR says so.
+  bool refuses(uint32_t address, bool write) const;
+
   uint32_t vectorTable(World world) const { return vectorTable_[world]; }
   void setVectorTable(uint32_t address) { vectorTable_[kSecure] = vectorTable_[kNonSecure] = address; }
   /// FPCCR of Secure programs.

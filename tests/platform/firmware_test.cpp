@@ -266,6 +266,13 @@ TEST_F(Firmware, Unprivileged) {
   EXPECT_EQ(fault("p").outcome.exitCode, 0);
 }
 
+TEST_F(Firmware, SystemRegistersArePrivileged) {
+  const Observed result = fault("q");
+  EXPECT_THAT(result.text, HasSubstr("cfsr=00008200 hfsr=40000000 bfar=e000ed94"));
+  ASSERT_EQ(result.outcome.faults.size(), 1u);
+  EXPECT_EQ(result.outcome.faults[0].what, "store to 0xe000ed94, which only privileged programs may access");
+}
+
 TEST_F(Firmware, FaultInTheFaultHandlerLocksUp) {
   const Observed result = fault("d");
   EXPECT_EQ(result.outcome.reason, EndReason::Lockup);
