@@ -193,6 +193,65 @@ TEST(EthosNCompiler, ShapesOfMaps) {
   });
 }
 
+TEST(EthosNCompiler, TransposeConvolutions) {
+  for (const auto& [size, pad] : {std::pair(2U, 0U), {3U, 0U}, {3U, 1U}, {5U, 2U}, {7U, 3U}}) {
+    SCOPED_TRACE(size);
+    expectOnAll([size = size, pad = pad](NetworkBuilder& b) {
+      b.output(b.transposeConvolution(b.input(9, 11, 20), size, size, 24, {pad, pad, pad, pad}));
+    });
+  }
+  expectOnAll([](NetworkBuilder& b) {
+    b.output(b.transposeConvolution(b.input(10, 9, 20), 3, 3, 24, {1, 0, 1, 0}));
+  });
+  // Filters in pieces.
+  expectOnAll([](NetworkBuilder& b) {
+    b.output(b.transposeConvolution(b.input(10, 9, 6), 9, 9, 8, {4, 3, 4, 3}));
+  });
+}
+
+TEST(EthosNCompiler, LargerMaps) {
+  for (ResizeAlgorithm algorithm : {ResizeAlgorithm::NearestNeighbour, ResizeAlgorithm::Bilinear}) {
+    expectOnAll([=](NetworkBuilder& b) { b.output(b.resize(b.input(9, 11, 20), algorithm, 18, 22)); });
+    expectOnAll([=](NetworkBuilder& b) { b.output(b.resize(b.input(9, 11, 20), algorithm, 17, 21)); });
+  }
+  expectOnAll([](NetworkBuilder& b) { b.output(b.unary(Operator::DepthToSpace, b.input(9, 11, 40))); });
+}
+
+TEST(EthosNCompiler, LargerMapsInStripes) {
+  const auto small = [](const Build& build) { expectOnAll(build, 0, 32 * 1024); };
+  small([](NetworkBuilder& b) {
+    b.output(b.transposeConvolution(b.input(64, 48, 40), 3, 3, 24, {1, 1, 1, 1}));
+  });
+  small([](NetworkBuilder& b) { b.output(b.transposeConvolution(b.input(61, 48, 40), 2, 2, 24)); });
+  for (ResizeAlgorithm algorithm : {ResizeAlgorithm::NearestNeighbour, ResizeAlgorithm::Bilinear}) {
+    small([=](NetworkBuilder& b) { b.output(b.resize(b.input(61, 60, 64), algorithm, 122, 120)); });
+    small([=](NetworkBuilder& b) { b.output(b.resize(b.input(61, 60, 64), algorithm, 121, 119)); });
+  }
+}
+
+TEST(EthosNCompiler, JointsInsideOfBricks) {
+  expectOnAll([](NetworkBuilder& b) {
+    const int32_t x = b.input(18, 20, 20), y = b.input(18, 20, 5, 0.04F, 60), z = b.input(18, 20, 33);
+    b.output(b.concatenation({x, y, z}, 3));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const auto parts = b.split(b.convolution(b.input(18, 20, 20), 1, 1, 50), 3, {7, 20, 23});
+    b.output(b.convolution(parts[1], 3, 3, 16, 1, kOne));
+    b.output(parts[0]);
+    b.output(parts[2]);
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const auto parts = b.split(b.input(18, 20, 20), 3, {7, 13});
+    b.output(parts[1]);
+    b.output(b.relu(parts[0], 20, 200));
+  });
+  expectOnAll([](NetworkBuilder& b) {
+    const auto parts = b.split(b.convolution(b.input(18, 20, 20), 1, 1, 50), 1, {7, 5, 6});
+    b.output(b.convolution(parts[1], 1, 1, 16));
+    b.output(parts[2]);
+  });
+}
+
 // Nothing but inputs, outputs and weights moves where all maps fit.
 TEST(EthosNCompiler, MapsStayInSram) {
   NetworkBuilder b(DataType::U8, 3);

@@ -84,6 +84,72 @@ void convolve(const NetworkOperation& operation, const Values& in, Values& out) 
   });
 }
 
+/// Every input element adds the filter, times its value, to a square of the output.
+void transposeConvolve(const NetworkOperation& operation, const Values& in, Values& out) {
+  const Operation& op = operation.operation;
+  const auto kh = static_cast<int32_t>(op.weights.shape[0]), kw = static_cast<int32_t>(op.weights.shape[1]);
+  const auto& scales = op.weights.quantization.scales;
+  std::vector<int64_t> sums(out.data.size());
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = operation.biases[i % static_cast<size_t>(out.c())];
+  for (int32_t y = 0; y < in.h(); ++y) {
+    for (int32_t x = 0; x < in.w(); ++x) {
+      for (int32_t ky = 0; ky < kh; ++ky) {
+        for (int32_t kx = 0; kx < kw; ++kx) {
+          const int32_t oy = 2 * y + ky - static_cast<int32_t>(op.padding.top),
+                        ox = 2 * x + kx - static_cast<int32_t>(op.padding.left);
+          if (oy < 0 || ox < 0 || oy >= out.h() || ox >= out.w()) continue;
+          for (int32_t i = 0; i < in.c(); ++i) {
+            for (int32_t o = 0; o < out.c(); ++o) {
+              const uint8_t byte =
+                  operation.weights[static_cast<size_t>(((ky * kw + kx) * in.c() + i) * out.c() + o)];
+              const int32_t weight = (op.weights.type == DataType::S8 ? static_cast<int8_t>(byte) : byte) -
+                                     op.weights.quantization.zeroPoint;
+              sums[out.index(oy, ox, o)] += int64_t{in.at(y, x, i) - in.zeroPoint()} * weight;
+            }
+          }
+        }
+      }
+    }
+  }
+  forEach(out, [&](int32_t y, int32_t x, int32_t c) {
+    const float ratio = in.scale() * scales[scales.size() == 1 ? 0 : static_cast<size_t>(c)] / out.scale();
+    const OfmScale scale = ofmScale(ratio, 0);
+    return out.saturated(roundedShift(sums[out.index(y, x, c)] * scale.scale, scale.shift) + out.zeroPoint());
+  });
+}
+
+/// To twice the size: elements in between are the mean of their neighbours, or the one in front.
+void resize(bool bilinear, const Values& in, Values& out) {
+  const OfmScale scale = ofmScale(in.scale() * 0.5F / out.scale(), 0);
+  forEach(out, [&](int32_t y, int32_t x, int32_t c) {
+    int32_t sum = 0;
+    for (int32_t dy : {0, 1}) {
+      for (int32_t dx : {0, 1}) {
+        sum += in.at(std::min((y + (bilinear ? dy : 0)) / 2, in.h() - 1),
+                     std::min((x + (bilinear ? dx : 0)) / 2, in.w() - 1), c);
+      }
+    }
+    // Half up, which for signed codes is what it is for those plus 128.
+    const int64_t acc = 2 * (((sum + 2) >> 2) - in.zeroPoint());
+    return out.saturated(roundedShift(acc * scale.scale, scale.shift) + out.zeroPoint());
+  });
+}
+
+void depthToSpace(const Values& in, Values& out) {
+  forEach(out, [&](int32_t y, int32_t x, int32_t c) {
+    return in.at(y / 2, x / 2, (y % 2 * 2 + x % 2) * out.c() + c);
+  });
+}
+
+void split(const Operation& op, const Values& in, std::vector<Values*> outs) {
+  std::array<int32_t, 4> at{};
+  for (size_t i = 0; i < outs.size(); ++i) {
+    forEach(*outs[i],
+            [&](int32_t y, int32_t x, int32_t c) { return in.at(at[1] + y, at[2] + x, at[3] + c); });
+    at[op.axis] += static_cast<int32_t>(op.sizes[i]);
+  }
+}
+
 /// A 1x1 convolution with a weight of 2 and scale 1/2.
 void requantize(const NetworkOperation& operation, const Values& in, Values& out) {
   const OfmScale scale = ofmScale(in.scale() * 0.5F / out.scale(), 0);
@@ -216,6 +282,12 @@ void compute(const NetworkOperation& operation, const std::vector<const Values*>
     case Operator::DepthwiseConvolution:
     case Operator::FullyConnected:
       return convolve(operation, *in[0], out);
+    case Operator::TransposeConvolution:
+      return transposeConvolve(operation, *in[0], out);
+    case Operator::Resize:
+      return resize(op.resize == ResizeAlgorithm::Bilinear, *in[0], out);
+    case Operator::DepthToSpace:
+      return depthToSpace(*in[0], out);
     case Operator::Requantize:
     case Operator::StandalonePadding:
       return requantize(operation, *in[0], out);
@@ -262,6 +334,12 @@ std::vector<std::vector<uint8_t>> computeReference(const Network& network,
   for (const NetworkOperation& operation : network.operations) {
     std::vector<const Values*> in;
     for (int32_t input : operation.inputs) in.push_back(&tensors[static_cast<size_t>(input)]);
+    if (operation.operation.op == Operator::Split) {
+      std::vector<Values*> outs;
+      for (int32_t output : operation.outputs) outs.push_back(&tensors[static_cast<size_t>(output)]);
+      split(operation.operation, *in[0], std::move(outs));
+      continue;
+    }
     compute(operation, in, tensors[static_cast<size_t>(operation.outputs[0])]);
   }
   std::vector<std::vector<uint8_t>> out;
@@ -336,6 +414,35 @@ int32_t NetworkBuilder::convolution(int32_t in, uint32_t height, uint32_t width,
   op.stride = {stride, stride};
   op.padding = padding;
   return weighted(op, in);
+}
+
+int32_t NetworkBuilder::transposeConvolution(int32_t in, uint32_t height, uint32_t width, uint32_t outputs,
+                                             Padding padding) {
+  Operation op;
+  op.op = Operator::TransposeConvolution;
+  op.weights.shape = {height, width, network_.tensors[static_cast<size_t>(in)].shape[3], outputs};
+  op.stride = {2, 2};
+  op.padding = padding;
+  return weighted(std::move(op), in);
+}
+
+int32_t NetworkBuilder::resize(int32_t in, ResizeAlgorithm algorithm, uint32_t height, uint32_t width) {
+  const TensorInfo& from = network_.tensors[static_cast<size_t>(in)];
+  Operation op;
+  op.op = Operator::Resize;
+  op.resize = algorithm;
+  op.newShape = {1, height, width, from.shape[3]};
+  op.outputQuantization = from.quantization;
+  return add(op, {in});
+}
+
+std::vector<int32_t> NetworkBuilder::split(int32_t in, uint32_t axis, std::vector<uint32_t> sizes) {
+  Operation op;
+  op.op = Operator::Split;
+  op.axis = axis;
+  op.sizes = std::move(sizes);
+  add(op, {in});
+  return network_.operations.back().outputs;
 }
 
 int32_t NetworkBuilder::depthwise(int32_t in, uint32_t size, uint32_t stride, Padding padding) {

@@ -22,6 +22,10 @@ class NetworkBuilder {
                 int32_t zeroPoint = 7);
   int32_t convolution(int32_t in, uint32_t height, uint32_t width, uint32_t outputs, uint32_t stride = 1,
                       Padding padding = {});
+  int32_t transposeConvolution(int32_t in, uint32_t height, uint32_t width, uint32_t outputs,
+                               Padding padding = {});
+  int32_t resize(int32_t in, ResizeAlgorithm algorithm, uint32_t height, uint32_t width);
+  std::vector<int32_t> split(int32_t in, uint32_t axis, std::vector<uint32_t> sizes);
   int32_t depthwise(int32_t in, uint32_t size, uint32_t stride = 1, Padding padding = {});
   int32_t fullyConnected(int32_t in, uint32_t outputs);
   int32_t pooling(int32_t in, PoolingType type, uint32_t size, uint32_t stride, Padding padding = {});

@@ -13,6 +13,7 @@ using namespace compiler;
 
 /// The rules refuse what would be compiled wrong.
 Status checkSupport(const Network& network, const Target& target) {
+  std::vector<Diagnostic> problems;
   for (const NetworkOperation& operation : network.operations) {
     SupportQuery query;
     query.operation = operation.operation;
@@ -20,12 +21,12 @@ Status checkSupport(const Network& network, const Target& target) {
       query.inputs.push_back(network.tensors[static_cast<size_t>(input)]);
     const SupportAnswer answer = querySupport(target, query);
     if (!answer) {
-      return fail(Code::NoIntegerForm, "{}: {} cannot run on {}: {}", operation.name,
-                  operatorName(operation.operation.op), target.variant->name, answer.reason)
-          .withRemedy("keep the operator on the CPU");
+      problems.push_back({fmt::format("{} cannot run on {}: {}", operatorName(operation.operation.op),
+                                      target.variant->name, answer.reason),
+                          "keep the operator on the CPU", "", operation.name, Code::NoIntegerForm});
     }
   }
-  return {};
+  return problems.empty() ? Status() : Status(Error(std::move(problems)));
 }
 
 /// A map in NHWC cannot be cut in channels; where a pass must be, it works on copies in bricks.
@@ -207,8 +208,9 @@ Status checkExtents(const PassList& list) {
           pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
       const int32_t largest = std::max({map->height, map->width, vector ? 0 : map->channels});
       if (largest <= kMaxExtent && storage.bytes() <= INT32_MAX) continue;
-      return fail(Code::HardwareLimit, "{}: a map of {}x{}x{} is larger than an Ethos-N can address",
-                  pass.name, map->height, map->width, map->channels)
+      return fail(Code::HardwareLimit, "a map of {}x{}x{} is larger than an Ethos-N can address", map->height,
+                  map->width, map->channels)
+          .at(pass.name)
           .withRemedy("keep the operator on the CPU");
     }
   }
@@ -272,14 +274,41 @@ void placeIntermediates(const PassList& list, const std::vector<Lifetime>& lives
   }
 }
 
+uint64_t elementsOf(const FeatureMap& map) {
+  return static_cast<uint64_t>(int64_t{map.height} * map.width * map.channels);
+}
+
+CompiledPass describe(const Pass& pass, const Plan& plan, uint32_t firstAgent, uint32_t endAgent) {
+  CompiledPass out;
+  out.operation = pass.name;
+  out.firstAgent = firstAgent;
+  out.endAgent = endAgent;
+  for (size_t i = 0; i < pass.inputs.size(); ++i) {
+    out.inputBytes += elementsOf(pass.inputs[i]);
+    if (plan.resident[i]) out.residentInputBytes += elementsOf(pass.inputs[i]);
+  }
+  out.outputBytes = elementsOf(pass.output);
+  out.outputStays = !plan.stored;
+  out.weightBytes = pass.weights.weights.size();
+  out.streamBytes = plan.encoded.bytes.size();
+  if (pass.kind == PassKind::Mce) {
+    out.mce = pass.weights.operation == MceOperation::Depthwise        ? "depthwise"
+              : pass.weights.operation == MceOperation::FullyConnected ? "vector_product"
+                                                                       : "convolution";
+  }
+  if (pass.kind != PassKind::Copy) out.ple = pleOperationName(pass.kernel.operation);
+  return out;
+}
+
 }  // namespace
 
-Result<CompiledNetwork> compileNetwork(const Network& network, const Target& target) {
+Result<CompiledNetwork> compileNetwork(const Network& network, const Target& target,
+                                       std::vector<CompiledPass>* passes) {
   CARINA_RETURN_IF_ERROR(requireKernels(*target.variant));
   CARINA_RETURN_IF_ERROR(checkSupport(network, target));
-  CARINA_TRY(PassList passes, makePasses(network, target));
-  CARINA_RETURN_IF_ERROR(checkExtents(passes));
-  Planned planned(std::move(passes), target);
+  CARINA_TRY(PassList made, makePasses(network, target));
+  CARINA_RETURN_IF_ERROR(checkExtents(made));
+  Planned planned(std::move(made), target);
   CARINA_RETURN_IF_ERROR(planned.plan());
   const PassList& list = planned.list();
 
@@ -318,7 +347,9 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
                                 static_cast<uint32_t>(plan.encoded.bytes.size()), list.passes[i].name});
       out.constantDma.insert(out.constantDma.end(), plan.encoded.bytes.begin(), plan.encoded.bytes.end());
     }
+    const uint32_t firstAgent = emitter.agents();
     CARINA_RETURN_IF_ERROR(emitter.emit(list.passes[i], plan, weights));
+    if (passes != nullptr) passes->push_back(describe(list.passes[i], plan, firstAgent, emitter.agents()));
   }
   CARINA_TRY(out.constantControlUnit, writeCommandStream(emitter.take()));
   out.controlUnitBuffers.push_back(

@@ -6,14 +6,6 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-int32_t divideUp(int32_t value, int32_t by) {
-  return (value + by - 1) / by;
-}
-
-int32_t roundUp(int32_t value, int32_t step) {
-  return divideUp(value, step) * step;
-}
-
 uint32_t bytesField(int64_t bytes) {
   return dma_bytes::kValue.of(bytes);
 }
@@ -132,14 +124,14 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
   if (list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) {
     const int64_t dram = (int64_t{y} * map.wholeWidth + map.atX) * map.wholeChannels + c;
     if (box.channels != map.wholeChannels && map.width != 1) {
-      return fail(Code::NoIntegerForm, "{}: the DMA cannot split channels of a map in NHWC", pass_->name);
+      return fail(Code::NoIntegerForm, "the DMA cannot split channels of a map in NHWC").at(pass_->name);
     }
     push(dma_cmd::Format::Nhwc, dram, address, box.channels, int64_t{box.height} * map.width * box.channels,
          int64_t{map.width} * box.channels);
     return {};
   }
   if (y % 8 != 0 || map.atX % 8 != 0 || c % 16 != 0) {
-    return fail(Code::NoIntegerForm, "{}: a part of a map in NHWCB begins inside of a brick", pass_->name);
+    return fail(Code::NoIntegerForm, "a part of a map in NHWCB begins inside of a brick").at(pass_->name);
   }
   const int64_t bricks = divideUp(map.wholeChannels, 16), brickColumns = divideUp(map.wholeWidth, 8);
   const int32_t columns = divideUp(map.width, 8), rows = divideUp(box.height, 8);
@@ -221,8 +213,9 @@ Status Emitter::loadInputs(const Stripe& stripe) {
         box.channels = strided ? interleavedChannels(stripe.channels, variant_) : stripe.channels;
       }
       if (plan_->inputRowStripes > 1) {
-        box.y = row * plan_->rows;
-        box.height = std::min(plan_->rows, map.height - box.y);
+        const int32_t rows = plan_->rows / pass_->upscale();
+        box.y = row * rows;
+        box.height = std::min(rows, map.height - box.y);
       }
       const int64_t key = int64_t{row} * plan_->channelStripes + (mixes ? 0 : stripe.channel);
       CARINA_TRY(const size_t slot, acquire(inputs_[i], vector ? 0 : key, freedBy, [&](int64_t address) {
@@ -268,7 +261,7 @@ MceScheduler Emitter::mceAgent() const {
     }
   }
   out.ifmZeroPoint = static_cast<uint8_t>(in.zeroPoint);
-  const int32_t slotRows = plan_->inputRowStripes > 1 ? plan_->rows : in.height;
+  const int32_t slotRows = plan_->inputRowStripes > 1 ? plan_->rows / pass_->upscale() : in.height;
   out.ifmDefaultSlotSize = ifm_default_slot_size::kWidth.of(vector ? 8 : roundUp(in.width, 8)) |
                            ifm_default_slot_size::kHeight.of(vector ? 8 : roundUp(slotRows, 8));
   out.ifmSlotStride = sram_address::kBytes.of(plan_->inputs[0].slotBytes);
@@ -297,7 +290,12 @@ void Emitter::programFilter(const Stripe& stripe, ProgramMceStripe& out) const {
   const bool strided = subs.size() > 1;
   for (size_t i = 0; i < subs.size(); ++i) {
     // An odd size leaves the second sub-map of a direction one short; the whole map is then ceil(size / 2).
-    int32_t height = in.height, width = in.width;
+    int32_t height = in.height * pass_->upscale(), width = in.width * pass_->upscale();
+    // Without a filter's reach, what the map is resized to is all that there is.
+    if (pass_->resampling != Resampling::None && pass_->resampling != Resampling::Transpose) {
+      height = pass_->mceHeight;
+      width = pass_->mceWidth;
+    }
     if (strided) {
       height -= i / 2 == 1 && pass_->oddHeight ? 1 : 0;
       width -= i % 2 == 1 && pass_->oddWidth ? 1 : 0;
@@ -326,10 +324,15 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
              vector = layer.operation == MceOperation::FullyConnected, strided = layer.strideX == 2;
   ProgramMceStripe out;
   out.agent = mceAgent_;
+  const bool upsamples = pass_->resampling != Resampling::None;
+  const bool oddWidth = upsamples && pass_->mceWidth % 2 == 1,
+             oddHeight = upsamples && pass_->mceHeight % 2 == 1 && stripe.row + 1 == plan_->rowStripes;
   const int32_t low = pass_->mceSigned ? -128 : 0, high = pass_->mceSigned ? 127 : 255;
   out.ceControl = ce_control::kIfmPads.of(layer.strideX * layer.strideY) |
                   ce_control::kBroadcast.of(static_cast<int64_t>(depthwise ? ce_control::Broadcast::Local
                                                                            : ce_control::Broadcast::All)) |
+                  ce_control::kResampling.of(static_cast<int64_t>(pass_->resampling)) |
+                  ce_control::kOddWidth.of(oddWidth ? 1 : 0) | ce_control::kOddHeight.of(oddHeight ? 1 : 0) |
                   ce_control::kSignedIfm.of(in.isSigned ? 1 : 0) |
                   ce_control::kRelu.of(pass_->activationMin > low || pass_->activationMax < high ? 1 : 0) |
                   ce_control::kOutputType.of(pass_->mceSigned ? 1 : 0);

@@ -21,6 +21,7 @@ class Emitter {
   /// laid out.
   Status emit(const Pass& pass, const Plan& plan, uint32_t weights);
 
+  uint32_t agents() const { return static_cast<uint32_t>(stream_.agents.size()); }
   CommandStream take() { return std::move(stream_); }
 
  private:

@@ -11,9 +11,18 @@
 #include "base/result.hpp"
 #include "ethosn/compiler/network.hpp"
 #include "ethosn/stream/ple_kernels.hpp"
+#include "ethosn/stream/registers.hpp"
 #include "ethosn/weights/layer_weights.hpp"
 
 namespace carina::ethosn::compiler {
+
+inline int32_t divideUp(int32_t value, int32_t by) {
+  return (value + by - 1) / by;
+}
+
+inline int32_t roundUp(int32_t value, int32_t step) {
+  return divideUp(value, step) * step;
+}
 
 enum class Layout : uint8_t { Nhwc, Nhwcb };
 
@@ -48,6 +57,8 @@ struct PleScale {
   uint16_t multiplier = 0, shift = 0;
 };
 
+using Resampling = ce_control::Resampling;
+
 struct Pass {
   PassKind kind = PassKind::Copy;
   std::string name;
@@ -60,7 +71,10 @@ struct Pass {
   int32_t mceHeight = 0, mceWidth = 0, mceChannels = 0;  // what the MCE gives the PLE
   bool mceSigned = false;
   int32_t inputChannels = 0;                 // as the MCE sees them
+  Resampling resampling = Resampling::None;  // of the input, to twice its height and width
   bool oddHeight = false, oddWidth = false;  // strided: of the map before it was interleaved
+  /// Rows (columns) that the filter runs over for one of the input.
+  int32_t upscale() const { return resampling == Resampling::None ? 1 : 2; }
   // Ple
   PleKernel kernel;
   std::array<PleScale, 2> scales;

@@ -2,77 +2,33 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ethosn/compiler/plan.hpp"
-#include "ethosn/support/support.hpp"
+#include "ethosn/compiler/pass_maker.hpp"
 
 namespace carina::ethosn::compiler {
 namespace {
 
-int32_t divideUp(int32_t value, int32_t by) {
-  return (value + by - 1) / by;
+/// Whether the pass is an MCE pass that ends in the whole map as the MCE made it.
+bool makes(const Pass& pass, const FeatureMap& map) {
+  return pass.kind == PassKind::Mce && pass.kernel.operation == PleOperation::Passthrough &&
+         pass.output.storage == map.storage && pass.output.height == map.wholeHeight &&
+         pass.output.width == map.wholeWidth && pass.output.channels == map.wholeChannels;
 }
 
-int32_t roundUp(int32_t value, int32_t step) {
-  return divideUp(value, step) * step;
+PleSignedness signednessOf(bool isSigned) {
+  return isSigned ? PleSignedness::Signed : PleSignedness::Unsigned;
 }
 
-int32_t lowest(bool isSigned) {
-  return isSigned ? -128 : 0;
+/// A PLE kernel multiplies by 16 bits and shifts right by 1 to 32.
+Status checkPleRatio(const NetworkOperation& operation, double ratio) {
+  if (ratio > 0 && ratio < 32768) return {};
+  return fail(Code::HardwareLimit,
+              "the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
+              operatorName(operation.operation.op), ratio)
+      .at(operation.name)
+      .withRemedy("quantize its inputs and output to nearer ranges");
 }
 
-int32_t highest(bool isSigned) {
-  return isSigned ? 127 : 255;
-}
-
-class PassMaker {
- public:
-  PassMaker(const Network& network, const Target& target) : network_(network), target_(target) {}
-
-  Result<PassList> make();
-
- private:
-  Status add(const NetworkOperation& operation);
-  Status convolution(const NetworkOperation& operation);
-  Status fullyConnected(const NetworkOperation& operation);
-  Status identity(const NetworkOperation& operation);
-  Status pooling(const NetworkOperation& operation);
-  void slidingMaximum(const NetworkOperation& operation);
-  Status binary(const NetworkOperation& operation);
-  Status curve(const NetworkOperation& operation);
-  Status concatenation(const NetworkOperation& operation);
-  void split(const NetworkOperation& operation);
-  Status transpose(const NetworkOperation& operation);
-  void shareUses(const NetworkOperation& operation);
-  void relu(const NetworkOperation& operation);
-
-  const TensorInfo& info(int32_t tensor) const { return network_.tensors[static_cast<size_t>(tensor)]; }
-  FeatureMap& map(int32_t tensor) { return maps_[static_cast<size_t>(tensor)]; }
-  Layout layoutOf(const FeatureMap& map) const {
-    return list_.storages[static_cast<size_t>(map.storage)].layout;
-  }
-
-  int32_t addStorage(Storage::Kind kind, Layout layout, int32_t h, int32_t w, int32_t c,
-                     const std::string& name);
-  FeatureMap wholeMap(int32_t storage, const TensorInfo& info) const;
-  FeatureMap newMap(int32_t tensor, const std::string& name);
-  FeatureMap between(const FeatureMap& like, int32_t h, int32_t w, int32_t c, const std::string& name);
-  FeatureMap channelsLast(const FeatureMap& map, const std::string& name);
-
-  Pass identityPass(const NetworkOperation& operation, const FeatureMap& in, const Quantization& from,
-                    const Quantization& to, bool toSigned);
-  FeatureMap interleaved(const NetworkOperation& operation, const FeatureMap& in);
-  Pass* fusible(const FeatureMap& in, int32_t tensor);
-  void behind(const NetworkOperation& operation, const PleKernel& kernel, const FeatureMap& out,
-              const std::array<PleScale, 2>& scales);
-  void copy(const FeatureMap& from, const FeatureMap& to, const std::string& name);
-
-  const Network& network_;
-  const Target& target_;
-  PassList list_;
-  std::vector<FeatureMap> maps_;
-  std::vector<int32_t> uses_;
-  std::vector<bool> asRows_;  // must lie in NHWC
-};
+}  // namespace
 
 int32_t PassMaker::addStorage(Storage::Kind kind, Layout layout, int32_t h, int32_t w, int32_t c,
                               const std::string& name) {
@@ -177,13 +133,6 @@ Pass PassMaker::identityPass(const NetworkOperation& operation, const FeatureMap
   pass.pleZeroPoints = {to.zeroPoint, 0};
   pass.kernel = {PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
   return pass;
-}
-
-/// Whether the pass is an MCE pass that ends in the whole map as the MCE made it.
-bool makes(const Pass& pass, const FeatureMap& map) {
-  return pass.kind == PassKind::Mce && pass.kernel.operation == PleOperation::Passthrough &&
-         pass.output.storage == map.storage && pass.output.height == map.wholeHeight &&
-         pass.output.width == map.wholeWidth && pass.output.channels == map.wholeChannels;
 }
 
 /// The pass that made the map, where another PLE kernel may take the place of its own: nobody else reads the
@@ -341,10 +290,6 @@ void PassMaker::relu(const NetworkOperation& operation) {
   map(operation.outputs[0]) = pass.output;
 }
 
-PleSignedness signednessOf(bool isSigned) {
-  return isSigned ? PleSignedness::Signed : PleSignedness::Unsigned;
-}
-
 Status PassMaker::pooling(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   const FeatureMap in = map(operation.inputs[0]);
@@ -411,15 +356,6 @@ void PassMaker::slidingMaximum(const NetworkOperation& operation) {
   map(operation.outputs[0]) = out;
 }
 
-/// A PLE kernel multiplies by 16 bits and shifts right by 1 to 32.
-Status checkPleRatio(const NetworkOperation& operation, double ratio) {
-  if (ratio > 0 && ratio < 32768) return {};
-  return fail(Code::HardwareLimit,
-              "{}: the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
-              operation.name, operatorName(operation.operation.op), ratio)
-      .withRemedy("quantize its inputs and output to nearer ranges");
-}
-
 Status PassMaker::binary(const NetworkOperation& operation) {
   const TensorInfo &a = info(operation.inputs[0]), &b = info(operation.inputs[1]),
                    &o = info(operation.outputs[0]);
@@ -471,108 +407,6 @@ Status PassMaker::curve(const NetworkOperation& operation) {
   return {};
 }
 
-/// Every input goes to its place in the output, requantized where it must be.
-Status PassMaker::concatenation(const NetworkOperation& operation) {
-  const Operation& op = operation.operation;
-  const TensorInfo& to = info(operation.outputs[0]);
-  FeatureMap whole = newMap(operation.outputs[0], operation.name);
-  Storage& storage = list_.storages.back();
-  if (op.axis != 3) {
-    storage.layout = Layout::Nhwc;  // any row and column can begin a part
-  } else {
-    uint32_t at = 0;
-    for (int32_t input : operation.inputs) {
-      if (at % 16 != 0 && to.shape[2] != 1) {
-        return fail(Code::NoIntegerForm,
-                    "{}: a concatenation along the channels joins at channel {}, which is not a multiple of "
-                    "16",
-                    operation.name, at)
-            .withRemedy("make all inputs but the last a multiple of 16 channels");
-      }
-      at += info(input).shape[3];
-    }
-    storage.layout = to.shape[2] == 1 ? Layout::Nhwc : Layout::Nhwcb;
-  }
-  FeatureMap part = whole;
-  for (int32_t input : operation.inputs) {
-    const FeatureMap in = map(input);
-    part.height = in.height;
-    part.width = in.width;
-    part.channels = in.channels;
-    if (info(input).quantization == to.quantization) {
-      copy(in, part, operation.name);
-    } else {
-      Pass pass = identityPass(operation, in, info(input).quantization, to.quantization, part.isSigned);
-      pass.output = part;
-      list_.passes.push_back(std::move(pass));
-    }
-    (op.axis == 1   ? part.atY
-     : op.axis == 2 ? part.atX
-                    : part.atC) += op.axis == 1   ? in.height
-                                   : op.axis == 2 ? in.width
-                                                  : in.channels;
-  }
-  map(operation.outputs[0]) = whole;
-  return {};
-}
-
-/// The outputs are names for parts of the input.
-void PassMaker::split(const NetworkOperation& operation) {
-  const Operation& op = operation.operation;
-  FeatureMap part = map(operation.inputs[0]);
-  for (size_t i = 0; i < operation.outputs.size(); ++i) {
-    const auto size = static_cast<int32_t>(op.sizes[i]);
-    (op.axis == 1 ? part.height : op.axis == 2 ? part.width : part.channels) = size;
-    map(operation.outputs[i]) = part;
-    (op.axis == 1 ? part.atY : op.axis == 2 ? part.atX : part.atC) += size;
-  }
-  shareUses(operation);
-}
-
-/// Channels first to channels last is a matter of how the input is read, and the other way round of how the
-/// output is written.
-Status PassMaker::transpose(const NetworkOperation& operation) {
-  const auto& order = operation.operation.permutation;
-  using Order = std::array<uint32_t, 4>;
-  const TensorInfo& to = info(operation.outputs[0]);
-  if (order == Order{0, 2, 3, 1}) {
-    const FeatureMap from = channelsLast(map(operation.inputs[0]), operation.name);
-    FeatureMap& out = map(operation.outputs[0]);
-    out = wholeMap(from.storage, to);
-    out.planar = true;
-    shareUses(operation);
-    return {};
-  }
-  if (order == Order{0, 3, 1, 2}) {
-    FeatureMap out = newMap(operation.outputs[0], operation.name);
-    list_.storages.back().layout = Layout::Nhwc;
-    FeatureMap planar = map(operation.inputs[0]);
-    planar.storage = out.storage;
-    planar.atY = planar.atX = planar.atC = 0;
-    planar.wholeHeight = planar.height;
-    planar.wholeWidth = planar.width;
-    planar.wholeChannels = planar.channels;
-    planar.planar = true;
-    copy(map(operation.inputs[0]), planar, operation.name);
-    map(operation.outputs[0]) = out;
-    return {};
-  }
-  return fail(Code::NoIntegerForm, "{}: a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N",
-              operation.name, order[0], order[1], order[2], order[3])
-      .withRemedy(
-          "keep it on the CPU: channels first to channels last (0, 2, 3, 1) and back (0, 3, 1, 2) are "
-          "compiled");
-}
-
-/// Input and outputs mean one storage: who reads one of them reads the others.
-void PassMaker::shareUses(const NetworkOperation& operation) {
-  const int32_t before = uses_[static_cast<size_t>(operation.inputs[0])];
-  for (int32_t output : operation.outputs) {
-    int32_t& uses = uses_[static_cast<size_t>(output)];
-    uses = std::max({uses, before, static_cast<int32_t>(operation.outputs.size())});
-  }
-}
-
 Status PassMaker::add(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   switch (op.op) {
@@ -598,7 +432,17 @@ Status PassMaker::add(const NetworkOperation& operation) {
     case Operator::Tanh:
       return curve(operation);
     case Operator::Concatenation:
-      return concatenation(operation);
+      concatenation(operation);
+      return {};
+    case Operator::TransposeConvolution:
+      transposeConvolution(operation);
+      return {};
+    case Operator::DepthToSpace:
+      depthToSpace(operation);
+      return {};
+    case Operator::Resize:
+      resize(operation);
+      return {};
     case Operator::Split:
       split(operation);
       return {};
@@ -616,8 +460,8 @@ Status PassMaker::add(const NetworkOperation& operation) {
       return {};
     }
     default:
-      return fail(Code::NoIntegerForm, "{}: {} is not compiled for Ethos-N", operation.name,
-                  operatorName(op.op))
+      return fail(Code::NoIntegerForm, "{} is not compiled for Ethos-N", operatorName(op.op))
+          .at(operation.name)
           .withRemedy("keep the operator on the CPU, or compile for an Ethos-U");
   }
 }
@@ -668,8 +512,6 @@ Result<PassList> PassMaker::make() {
   }
   return std::move(list_);
 }
-
-}  // namespace
 
 int64_t Storage::bytes() const {
   if (layout == Layout::Nhwc) return int64_t{height} * width * channels;

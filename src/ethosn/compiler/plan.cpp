@@ -6,14 +6,6 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-int32_t divideUp(int32_t value, int32_t by) {
-  return (value + by - 1) / by;
-}
-
-int32_t roundUp(int32_t value, int32_t step) {
-  return divideUp(value, step) * step;
-}
-
 bool halves(PleOperation operation) {
   return operation == PleOperation::Interleave2x2 || operation == PleOperation::MaxPool2x2 ||
          operation == PleOperation::Downsample2x2;
@@ -64,7 +56,7 @@ Needs reach(const Pass& pass) {
   const std::vector<SubFilter> subs = subFilters(pass.weights);
   for (size_t i = 0; i < subs.size(); ++i) {
     out.above |= pass.subTop[i] > 0;
-    out.below |= subs[i].height - 1 - pass.subTop[i] > 0;
+    out.below |= subs[i].height - 1 - pass.subTop[i] > 0 || pass.resampling == Resampling::Bilinear;
   }
   return out;
 }
@@ -104,7 +96,8 @@ class Planner {
 
 /// Ways to cut, the fewest stripes first; those that load something twice count four times.
 std::vector<Planner::Cut> Planner::cuts() const {
-  const int32_t rowUnit = pass_.kind != PassKind::Copy && halves(pass_.kernel.operation) ? 16 : 8;
+  const bool halved = pass_.kind != PassKind::Copy && halves(pass_.kernel.operation);
+  const int32_t rowUnit = halved || pass_.upscale() == 2 ? 16 : 8;
   const int32_t channelUnit = std::max(16, mixesChannels(pass_) ? variant_.ogs() : variant_.banks());
   const auto sizes = [](int32_t all, int32_t unit, bool allowed) {
     std::vector<int32_t> out = {all};
@@ -119,7 +112,9 @@ std::vector<Planner::Cut> Planner::cuts() const {
     const int32_t rowStripes = divideUp(allRows(), rows);
     // The stripe of an output that is taller than the input has no rows of its own to start from.
     const int32_t inputRows = pass_.inputs[0].height;
-    if (pass_.kind == PassKind::Mce && rowStripes > 1 && divideUp(inputRows, rows) < rowStripes) continue;
+    if (pass_.kind == PassKind::Mce && rowStripes > 1 &&
+        divideUp(inputRows, rows / pass_.upscale()) < rowStripes)
+      continue;
     for (int32_t channels : sizes(allChannels(), channelUnit, splitsChannels(pass_, list_))) {
       const int32_t channelStripes = divideUp(allChannels(), channels);
       const bool twice = rowStripes > 1 && channelStripes > 1 && pass_.kind == PassKind::Mce;
@@ -171,8 +166,8 @@ Result<bool> Planner::tryCut(const Cut& cut, Plan& plan) {
   plan.channelStripes = divideUp(allChannels(), cut.channels);
   const bool mixes = mixesChannels(pass_);
   const Needs needs = reach(pass_);
-  const int32_t inputRows = pass_.inputs[0].height;
-  plan.inputRowStripes = isVector() || plan.rowStripes == 1 ? 1 : divideUp(inputRows, cut.rows);
+  const int32_t inputRows = pass_.inputs[0].height, stripeRows = cut.rows / pass_.upscale();
+  plan.inputRowStripes = isVector() || plan.rowStripes == 1 ? 1 : divideUp(inputRows, stripeRows);
   plan.needsAbove = needs.above && plan.inputRowStripes > 1;
   plan.needsBelow = (needs.below || plan.inputRowStripes > plan.rowStripes) && plan.inputRowStripes > 1;
   const int32_t stripes = plan.rowStripes * plan.channelStripes;
@@ -187,7 +182,7 @@ Result<bool> Planner::tryCut(const Cut& cut, Plan& plan) {
                                 : strided ? interleavedChannels(cut.channels, variant_)
                                           : cut.channels;
   for (const FeatureMap& in : pass_.inputs) {
-    const int32_t slotRows = plan.rowStripes == 1 ? in.height : cut.rows;
+    const int32_t slotRows = plan.rowStripes == 1 ? in.height : stripeRows;
     const int32_t loads = plan.inputRowStripes * (mixes ? 1 : plan.channelStripes);
     const int32_t neighbours = plan.needsAbove || plan.needsBelow ? 4 : 2;
     plan.inputs.push_back({0, inputSlotBytes(in, slotRows, inputChannels), std::min(loads, neighbours)});
@@ -235,8 +230,9 @@ Result<Plan> Planner::plan() {
     CARINA_TRY(const bool fits, tryCut(cut, plan));
     if (fits) return plan;
   }
-  return fail(Code::DoesNotFit, "{}: no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.name,
-              pass_.inputs[0].height, pass_.inputs[0].width, pass_.inputs[0].channels, target_.sramBytes)
+  return fail(Code::DoesNotFit, "no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.inputs[0].height,
+              pass_.inputs[0].width, pass_.inputs[0].channels, target_.sramBytes)
+      .at(pass_.name)
       .withRemedy("choose a variant with more SRAM, or keep the operator on the CPU");
 }
 

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes of what changes the shape of maps: joins, parts, transpositions, and maps of twice the size.
+#include <algorithm>
+#include <numeric>
+
+#include "ethosn/compiler/pass_maker.hpp"
+
+namespace carina::ethosn::compiler {
+namespace {
+
+int32_t sizeAlong(const FeatureMap& map, uint32_t axis) {
+  return axis == 1 ? map.height : axis == 2 ? map.width : map.channels;
+}
+
+void setSize(FeatureMap& map, uint32_t axis, int32_t size) {
+  (axis == 1 ? map.height : axis == 2 ? map.width : map.channels) = size;
+}
+
+int32_t& placeAlong(FeatureMap& map, uint32_t axis) {
+  return axis == 1 ? map.atY : axis == 2 ? map.atX : map.atC;
+}
+
+}  // namespace
+
+/// The same map in bricks, where parts of its channels can be read.
+FeatureMap PassMaker::inBricks(const FeatureMap& map, const std::string& name) {
+  if (!map.planar && (layoutOf(map) == Layout::Nhwcb || map.wholeWidth == 1)) return map;
+  const FeatureMap out = between(map, map.height, map.width, map.channels, name);
+  copy(map, out, name);
+  return out;
+}
+
+/// A 1x1 convolution with one weight per output: some channels of a map, in any order.
+void PassMaker::select(const NetworkOperation& operation, const FeatureMap& from,
+                       const std::vector<int32_t>& channels, const FeatureMap& to) {
+  const Quantization same{from.zeroPoint, {1.0F}, {}};
+  Pass pass = identityPass(operation, from, same, same, from.isSigned);
+  LayerWeights& layer = pass.weights;
+  layer.operation = MceOperation::Convolution;
+  layer.inputs = from.channels;
+  layer.outputs = static_cast<int32_t>(channels.size());
+  layer.weights.assign(static_cast<size_t>(layer.inputs) * channels.size(), 0);
+  for (size_t o = 0; o < channels.size(); ++o)
+    layer.weights[static_cast<size_t>(channels[o]) * channels.size() + o] = 2;
+  layer.biases.assign(channels.size(), 0);
+  layer.scales.assign(channels.size(), ofmScale(0.5F, from.zeroPoint));
+  pass.mceChannels = layer.outputs;
+  pass.output = to;
+  list_.passes.push_back(std::move(pass));
+}
+
+/// Every input goes to its place in the output, requantized where it must be. Along the channels places are
+/// multiples of 16: what joins elsewhere is joined with gaps, and a convolution takes them out.
+void PassMaker::concatenation(const NetworkOperation& operation) {
+  const Operation& op = operation.operation;
+  const TensorInfo& to = info(operation.outputs[0]);
+  const FeatureMap out = newMap(operation.outputs[0], operation.name);
+  map(operation.outputs[0]) = out;
+  const bool byBricks = op.axis == 3 && out.width != 1;
+  std::vector<int32_t> places, channels;
+  int32_t at = 0;
+  bool gaps = false;
+  for (int32_t input : operation.inputs) {
+    const int32_t size = sizeAlong(map(input), op.axis), place = byBricks ? roundUp(at, kBrickDepth) : at;
+    gaps |= place != at;
+    places.push_back(place);
+    for (int32_t c = 0; byBricks && c < size; ++c) channels.push_back(place + c);
+    at = place + size;
+  }
+  FeatureMap part = out;
+  if (gaps) {
+    part = between(out, out.height, out.width, at, operation.name);
+  } else {
+    // Without bricks any row, column and channel can begin a part.
+    list_.storages[static_cast<size_t>(out.storage)].layout = byBricks ? Layout::Nhwcb : Layout::Nhwc;
+  }
+  const FeatureMap joined = part;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const int32_t input = operation.inputs[i];
+    const FeatureMap in = map(input);
+    part.height = in.height;
+    part.width = in.width;
+    part.channels = in.channels;
+    placeAlong(part, op.axis) = places[i];
+    if (info(input).quantization == to.quantization) {
+      copy(in, part, operation.name);
+    } else {
+      Pass pass = identityPass(operation, in, info(input).quantization, to.quantization, part.isSigned);
+      pass.output = part;
+      list_.passes.push_back(std::move(pass));
+    }
+  }
+  if (gaps) select(operation, joined, channels, out);
+}
+
+/// Outputs are names for parts of the input. Parts that begin inside of a brick are taken out of it.
+void PassMaker::split(const NetworkOperation& operation) {
+  const Operation& op = operation.operation;
+  FeatureMap whole = map(operation.inputs[0]);
+  uint32_t at = 0;
+  const bool aligned = std::all_of(op.sizes.begin(), op.sizes.end(), [&](uint32_t size) {
+    const bool fits = at % kBrickEdge == 0;
+    at += size;
+    return fits;
+  });
+  if (op.axis == 3) {
+    whole = inBricks(whole, operation.name);
+  } else if (!aligned && layoutOf(whole) == Layout::Nhwcb) {
+    whole = channelsLast(whole, operation.name);
+  }
+  FeatureMap part = whole;
+  for (size_t i = 0; i < operation.outputs.size(); ++i) {
+    const auto size = static_cast<int32_t>(op.sizes[i]);
+    setSize(part, op.axis, size);
+    const int32_t inside = op.axis == 3 && whole.wholeWidth != 1 ? part.atC % kBrickDepth : 0;
+    if (inside == 0) {
+      map(operation.outputs[i]) = part;
+    } else if (uses_[static_cast<size_t>(operation.outputs[i])] > 0) {
+      FeatureMap from = part;
+      from.atC -= inside;
+      from.channels += inside;
+      std::vector<int32_t> channels(static_cast<size_t>(size));
+      std::iota(channels.begin(), channels.end(), inside);
+      const FeatureMap out = newMap(operation.outputs[i], operation.name);
+      select(operation, from, channels, out);
+      map(operation.outputs[i]) = out;
+    }
+    placeAlong(part, op.axis) += size;
+  }
+  shareUses(operation);
+}
+
+/// Channels first to channels last is a matter of how the input is read, and the other way round of how the
+/// output is written.
+Status PassMaker::transpose(const NetworkOperation& operation) {
+  const auto& order = operation.operation.permutation;
+  using Order = std::array<uint32_t, 4>;
+  const TensorInfo& to = info(operation.outputs[0]);
+  if (order == Order{0, 2, 3, 1}) {
+    const FeatureMap from = channelsLast(map(operation.inputs[0]), operation.name);
+    FeatureMap& out = map(operation.outputs[0]);
+    out = wholeMap(from.storage, to);
+    out.planar = true;
+    shareUses(operation);
+    return {};
+  }
+  if (order == Order{0, 3, 1, 2}) {
+    FeatureMap out = newMap(operation.outputs[0], operation.name);
+    list_.storages.back().layout = Layout::Nhwc;
+    FeatureMap planar = map(operation.inputs[0]);
+    planar.storage = out.storage;
+    planar.atY = planar.atX = planar.atC = 0;
+    planar.wholeHeight = planar.height;
+    planar.wholeWidth = planar.width;
+    planar.wholeChannels = planar.channels;
+    planar.planar = true;
+    copy(map(operation.inputs[0]), planar, operation.name);
+    map(operation.outputs[0]) = out;
+    return {};
+  }
+  return fail(Code::NoIntegerForm, "a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N", order[0],
+              order[1], order[2], order[3])
+      .at(operation.name)
+      .withRemedy(
+          "keep it on the CPU: channels first to channels last (0, 2, 3, 1) and back (0, 3, 1, 2) are "
+          "compiled");
+}
+
+/// Input and outputs mean one storage: who reads one of them reads the others.
+void PassMaker::shareUses(const NetworkOperation& operation) {
+  const int32_t before = uses_[static_cast<size_t>(operation.inputs[0])];
+  for (int32_t output : operation.outputs) {
+    int32_t& uses = uses_[static_cast<size_t>(output)];
+    uses = std::max({uses, before, static_cast<int32_t>(operation.outputs.size())});
+  }
+}
+
+/// A convolution over the map at twice its size.
+Pass PassMaker::upsampled(const NetworkOperation& operation, const FeatureMap& in, LayerWeights layer,
+                          Resampling resampling) {
+  Pass pass;
+  pass.kind = PassKind::Mce;
+  pass.name = operation.name;
+  pass.weights = std::move(layer);
+  pass.resampling = resampling;
+  pass.subTop = {pass.weights.padTop};
+  pass.subLeft = {pass.weights.padLeft};
+  pass.inputs = {in};
+  pass.inputChannels = in.channels;
+  pass.output = newMap(operation.outputs[0], operation.name);
+  pass.mceHeight = pass.output.height;
+  pass.mceWidth = pass.output.width;
+  pass.mceChannels = pass.output.channels;
+  pass.mceSigned = pass.output.isSigned;
+  pass.activationMin = lowest(pass.mceSigned);
+  pass.activationMax = highest(pass.mceSigned);
+  pass.pleZeroPoints = {pass.output.zeroPoint, 0};
+  pass.kernel = {PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
+  map(operation.outputs[0]) = pass.output;
+  return pass;
+}
+
+/// A convolution with the filter turned round over a map with zeros between its elements. Filters that come
+/// in pieces (above 7) cannot insert them: a pass in front does.
+void PassMaker::transposeConvolution(const NetworkOperation& operation) {
+  const Operation& op = operation.operation;
+  const Shape& shape = op.weights.shape;
+  FeatureMap in = map(operation.inputs[0]);
+  LayerWeights layer;
+  layer.height = static_cast<int32_t>(shape[0]);
+  layer.width = static_cast<int32_t>(shape[1]);
+  layer.inputs = in.channels;
+  layer.outputs = static_cast<int32_t>(shape[3]);
+  layer.padTop = layer.height - 1 - static_cast<int32_t>(op.padding.top);
+  layer.padLeft = layer.width - 1 - static_cast<int32_t>(op.padding.left);
+  const std::vector<int16_t> weights = weightsLessZeroPoint(operation);
+  const size_t taps = size_t{shape[0]} * shape[1], perTap = size_t{shape[2]} * shape[3];
+  layer.weights.resize(weights.size());
+  for (size_t tap = 0; tap < taps; ++tap) {
+    std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(tap * perTap), perTap,
+                layer.weights.begin() + static_cast<std::ptrdiff_t>((taps - 1 - tap) * perTap));
+  }
+  layer.biases = operation.biases;
+  layer.scales = scalesOf(operation, info(operation.inputs[0]).quantization, layer.outputs);
+  Resampling resampling = Resampling::Transpose;
+  constexpr int32_t kWholeFilter = 7;
+  if (std::max(layer.height, layer.width) > kWholeFilter) {
+    const Quantization& same = info(operation.inputs[0]).quantization;
+    Pass zeros = identityPass(operation, in, same, same, in.isSigned);
+    zeros.resampling = Resampling::Transpose;
+    zeros.mceHeight = 2 * in.height;
+    zeros.mceWidth = 2 * in.width;
+    zeros.output = between(in, zeros.mceHeight, zeros.mceWidth, in.channels, operation.name);
+    in = zeros.output;
+    list_.passes.push_back(std::move(zeros));
+    resampling = Resampling::None;
+  }
+  list_.passes.push_back(upsampled(operation, in, std::move(layer), resampling));
+}
+
+/// A transpose convolution whose every weight takes a channel to its place in a square of 2x2.
+void PassMaker::depthToSpace(const NetworkOperation& operation) {
+  const FeatureMap in = map(operation.inputs[0]);
+  LayerWeights layer;
+  layer.height = layer.width = 2;
+  layer.padTop = layer.padLeft = 1;
+  layer.inputs = in.channels;
+  layer.outputs = in.channels / 4;
+  layer.weights.assign(size_t{4} * static_cast<size_t>(layer.inputs) * static_cast<size_t>(layer.outputs), 0);
+  for (int32_t tap = 0; tap < 4; ++tap) {
+    for (int32_t o = 0; o < layer.outputs; ++o) {
+      const int32_t from = tap * layer.outputs + o, turned = 3 - tap;
+      layer.weights[static_cast<size_t>((turned * layer.inputs + from) * layer.outputs + o)] = 2;
+    }
+  }
+  layer.biases.assign(static_cast<size_t>(layer.outputs), 0);
+  layer.scales.assign(static_cast<size_t>(layer.outputs), ofmScale(0.5F, in.zeroPoint));
+  list_.passes.push_back(upsampled(operation, in, std::move(layer), Resampling::Transpose));
+}
+
+/// The hardware takes elements as unsigned where it computes between them.
+void PassMaker::resize(const NetworkOperation& operation) {
+  FeatureMap in = map(operation.inputs[0]);
+  Quantization from = info(operation.inputs[0]).quantization;
+  const bool bilinear = operation.operation.resize == ResizeAlgorithm::Bilinear;
+  if (bilinear && in.isSigned) {
+    Quantization shifted = from;
+    shifted.zeroPoint += 128;
+    Pass pass = identityPass(operation, in, from, shifted, false);
+    pass.output = between(in, in.height, in.width, in.channels, operation.name);
+    pass.output.isSigned = false;
+    pass.output.zeroPoint = shifted.zeroPoint;
+    in = pass.output;
+    from = shifted;
+    list_.passes.push_back(std::move(pass));
+  }
+  const TensorInfo& to = info(operation.outputs[0]);
+  LayerWeights layer = identityPass(operation, in, from, to.quantization, to.type == DataType::S8).weights;
+  list_.passes.push_back(
+      upsampled(operation, in, std::move(layer), bilinear ? Resampling::Bilinear : Resampling::Nearest));
+}
+
+}  // namespace carina::ethosn::compiler
