@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ethosn/lower/tosa_network.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "ethosn/lower/lowering.hpp"
 #include "ethosn/support/support.hpp"
-#include "tosa/tosa.hpp"
 
 namespace carina::ethosn {
 namespace {
 
 constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise convolution over a whole map
-
-ir::Ints valuesOf(const ir::Value* value) {
-  ir::Ints out;
-  for (int64_t i = 0; i < value->numElements(); ++i) out.push_back(value->constant().integerAt(i));
-  return out;
-}
-
-int64_t valueOf(const ir::Value* value) {
-  return value->constant().integerAt(0);
-}
 
 /// Leading ones.
 Result<Shape> fourDimensions(const carina::Shape& shape) {
@@ -32,32 +18,6 @@ Result<Shape> fourDimensions(const carina::Shape& shape) {
   for (size_t i = 0; i < shape.size(); ++i) out[4 - shape.size() + i] = static_cast<uint32_t>(shape[i]);
   return out;
 }
-
-/// Multiplier / 2^shift of a RESCALE, per tensor or per channel.
-std::vector<float> ratiosOf(const tosa::Rescale& rescale) {
-  const ir::Ints multipliers = valuesOf(rescale.multiplier()), shifts = valuesOf(rescale.shift());
-  std::vector<float> out;
-  for (size_t i = 0; i < (rescale.perChannel() ? multipliers.size() : 1); ++i) {
-    out.push_back(
-        static_cast<float>(std::ldexp(static_cast<double>(multipliers[i]), -static_cast<int>(shifts[i]))));
-  }
-  return out;
-}
-
-/// The next size of filter that the MCE has.
-int64_t filterSize(int64_t size) {
-  for (int64_t there : {1, 2, 3, 5, 7, 9}) {
-    if (size <= there) return there;
-  }
-  return size;
-}
-
-/// A convolution of either kind as TOSA has it.
-struct ConvolutionNode {
-  const ir::Value *input, *weight, *bias, *inputZp, *weightZp, *output;
-  const ir::Ints &pad, &stride, &dilation;
-  bool depthwise;
-};
 
 std::optional<ConvolutionNode> convolutionOf(const ir::Node* node) {
   if (const auto conv = ir::dynCast<tosa::Conv2d>(node)) {
@@ -71,44 +31,42 @@ std::optional<ConvolutionNode> convolutionOf(const ir::Node* node) {
   return std::nullopt;
 }
 
-class Lowering {
- public:
-  explicit Lowering(const ir::Graph& graph) : graph_(graph) {}
-  Result<Network> run();
+/// TOSA tells by the RESCALE that reads an input whether its bytes are unsigned.
+bool takenUnsigned(const ir::Value& input) {
+  if (input.dtype() == DType::UInt8) return true;
+  return std::any_of(input.uses().begin(), input.uses().end(), [](const ir::Use& use) {
+    const auto rescale = ir::dynCast<tosa::Rescale>(use.node);
+    return rescale && rescale.inputUnsigned();
+  });
+}
 
- private:
-  Status lower(const ir::Node& node);
-  Status rescale(const ir::Node& node, const tosa::Rescale& rescale);
-  Status convolution(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
-  Status wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
-  Status addition(const ir::Node& node, const tosa::Add& add, const tosa::Rescale& rescale);
-  Status pool(const ir::Node& node, const ir::Value* input, const ir::Value* output, const ir::Ints& kernel,
-              const ir::Ints& stride, const ir::Ints& pad, PoolingType type);
-  Status reshape(const ir::Node& node, const ir::Value* input, const ir::Value* output);
-  Status transpose(const ir::Node& node, const tosa::Transpose& transpose);
-  Status slice(const ir::Node& node, const tosa::Slice& slice);
-  Status concat(const ir::Node& node, const tosa::Concat& concat);
-  Status pad(const ir::Node& node, const tosa::Pad& pad);
-  Status clamp(const ir::Node& node, const tosa::Clamp& clamp);
+}  // namespace
 
-  Result<int32_t> tensorOf(const ir::Value* value) const;
-  /// The tensor under another quantization.
-  Result<int32_t> seenAs(const ir::Node& node, const ir::Value* value, int64_t zeroPoint, float scale);
-  std::vector<int32_t> append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
-                              std::vector<uint8_t> weights = {}, std::vector<int32_t> biases = {});
-  void define(const ir::Value* value, int32_t tensor) { tensors_[value] = tensor; }
-  const TensorInfo& info(int32_t tensor) const { return network_.tensors[static_cast<size_t>(tensor)]; }
+int64_t filterSize(int64_t size) {
+  for (int64_t there : {1, 2, 3, 5, 7, 9}) {
+    if (size <= there) return there;
+  }
+  return size;
+}
 
-  const ir::Graph& graph_;
-  Network network_;
-  std::unordered_map<const ir::Value*, int32_t> tensors_;
-  std::unordered_set<const ir::Value*> failed_;  // results of what has no counterpart
-};
+ir::Ints valuesOf(const ir::Value* value) {
+  ir::Ints out;
+  for (int64_t i = 0; i < value->numElements(); ++i) out.push_back(value->constant().integerAt(i));
+  return out;
+}
 
-std::string nameOf(const ir::Node& node) {
-  if (node.location() && !node.location()->name.empty()) return node.location()->name;
-  const std::string& name = node.result()->name;
-  return name.empty() ? std::string(node.opName()) : name;
+int64_t valueOf(const ir::Value* value) {
+  return value->constant().integerAt(0);
+}
+
+std::vector<float> ratiosOf(const tosa::Rescale& rescale) {
+  const ir::Ints multipliers = valuesOf(rescale.multiplier()), shifts = valuesOf(rescale.shift());
+  std::vector<float> out;
+  for (size_t i = 0; i < (rescale.perChannel() ? multipliers.size() : 1); ++i) {
+    out.push_back(
+        static_cast<float>(std::ldexp(static_cast<double>(multipliers[i]), -static_cast<int>(shifts[i]))));
+  }
+  return out;
 }
 
 Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
@@ -124,7 +82,7 @@ std::vector<int32_t> Lowering::append(const ir::Node& node, Operation operation,
   std::vector<TensorInfo> infos;
   for (int32_t input : inputs) infos.push_back(info(input));
   NetworkOperation made;
-  made.name = nameOf(node);
+  made.name = sourceName(node);
   for (TensorInfo& out : outputsOf(operation, infos))
     made.outputs.push_back(network_.addTensor(std::move(out)));
   made.operation = std::move(operation);
@@ -287,20 +245,11 @@ Status Lowering::addition(const ir::Node& node, const tosa::Add& add, const tosa
 Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   // To 32 bits: the operation behind it takes it along.
   if (rescale.output()->dtype() == DType::Int32) return {};
-  if (rescale.output()->dtype() != DType::Int8 || rescale.inputUnsigned() || rescale.outputUnsigned()) {
+  if (dtypeSize(rescale.output()->dtype()) != 1) {
     return fail(Code::NoIntegerForm, "it makes {}{}", rescale.outputUnsigned() ? "unsigned " : "",
                 dtypeName(rescale.output()->dtype()));
   }
-  if (rescale.input()->dtype() == DType::Int8) {
-    if (rescale.perChannel()) return fail(Code::NoIntegerForm, "a requantization has a scale per channel");
-    CARINA_TRY(const int32_t input,
-               seenAs(node, rescale.input(), valueOf(rescale.inputZp()), ratiosOf(rescale)[0]));
-    Operation op;
-    op.op = Operator::Requantize;
-    op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
-    define(rescale.output(), append(node, op, {input})[0]);
-    return {};
-  }
+  if (dtypeSize(rescale.input()->dtype()) == 1) return requantization(node, rescale);
   const ir::Node* producer = rescale.input()->producer();
   if (producer == nullptr || rescale.input()->dtype() != DType::Int32) {
     return fail(Code::NoIntegerForm, "it takes {}", dtypeName(rescale.input()->dtype()));
@@ -308,6 +257,9 @@ Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   if (valueOf(rescale.inputZp()) != 0) return fail(Code::NoIntegerForm, "its 32-bit input has a zero point");
   if (const auto conv = convolutionOf(producer)) return convolution(*producer, *conv, rescale);
   if (const auto add = ir::dynCast<tosa::Add>(producer)) return addition(*producer, add, rescale);
+  if (const auto conv = ir::dynCast<tosa::TransposeConv2d>(producer))
+    return transposeConvolution(*producer, conv, rescale);
+  if (const auto resized = ir::dynCast<tosa::Resize>(producer)) return resize(*producer, resized, &rescale);
   return fail(Code::NoIntegerForm, "{} in front of it has no Ethos-N counterpart", producer->opName());
 }
 
@@ -423,7 +375,9 @@ Status Lowering::clamp(const ir::Node& node, const tosa::Clamp& clamp) {
 }
 
 Status Lowering::lower(const ir::Node& node) {
-  if (convolutionOf(&node) || ir::isa<tosa::Add>(&node)) {
+  const auto resized = ir::dynCast<tosa::Resize>(&node);
+  if (resized && resized.output()->dtype() == DType::Int8) return resize(node, resized, nullptr);
+  if (convolutionOf(&node) || ir::isa<tosa::Add>(&node) || ir::isa<tosa::TransposeConv2d>(&node) || resized) {
     // Taken along by the RESCALE behind it.
     const ir::Value* result = node.result();
     const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);
@@ -437,10 +391,17 @@ Status Lowering::lower(const ir::Node& node) {
   if (const auto op = ir::dynCast<tosa::AvgPool2d>(&node)) {
     if (valueOf(op.inputZp()) != valueOf(op.outputZp()))
       return fail(Code::NoIntegerForm, "average pooling changes the zero point");
+    if (!averages(op)) return averageByFilter(node, op);
     return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Average);
   }
-  if (const auto op = ir::dynCast<tosa::Reshape>(&node)) return reshape(node, op.input1(), op.output());
+  // What has more than four dimensions is part of a pattern, or fails where it ends.
+  const bool isReshape = ir::isa<tosa::Reshape>(&node), isTranspose = ir::isa<tosa::Transpose>(&node);
+  if ((isReshape || isTranspose) && node.result()->rank() > 4) return {};
+  if (const auto op = ir::dynCast<tosa::Reshape>(&node)) {
+    return op.input1()->rank() > 4 ? moveByFilter(node, op) : reshape(node, op.input1(), op.output());
+  }
   if (const auto op = ir::dynCast<tosa::Transpose>(&node)) return transpose(node, op);
+  if (const auto op = ir::dynCast<tosa::Table>(&node)) return table(node, op);
   if (const auto op = ir::dynCast<tosa::Slice>(&node)) return slice(node, op);
   if (const auto op = ir::dynCast<tosa::Concat>(&node)) return concat(node, op);
   if (const auto op = ir::dynCast<tosa::Pad>(&node)) return pad(node, op);
@@ -464,14 +425,15 @@ Result<Network> Lowering::run() {
   };
   for (const ir::Value* input : graph_.inputs()) {
     const Result<Shape> shape = fourDimensions(input->shape());
-    if (!shape.ok() || input->dtype() != DType::Int8) {
+    if (!shape.ok() || dtypeSize(input->dtype()) != 1 || input->dtype() == DType::Bool) {
       note(shape.ok() ? fail(Code::NoIntegerForm, "it is {}, not int8", dtypeName(input->dtype()))
                       : shape.error(),
            input->name, "an input");
       continue;
     }
     const int32_t zero = input->quantization ? static_cast<int32_t>(input->quantization->zeroPoints[0]) : 0;
-    define(input, network_.addTensor({*shape, DataType::S8, DataFormat::Nhwc, {zero, {1.0F}, {}}}));
+    const DataType type = takenUnsigned(*input) ? DataType::U8 : DataType::S8;
+    define(input, network_.addTensor({*shape, type, DataFormat::Nhwc, {zero, {1.0F}, {}}}));
     network_.inputs.push_back(tensors_[input]);
   }
   for (const ir::Node* node : graph_.nodes()) {
@@ -479,7 +441,7 @@ Result<Network> Lowering::run() {
     const bool follows = std::any_of(node->operands().begin(), node->operands().end(),
                                      [this](const ir::Value* value) { return failed_.count(value) != 0; });
     const Status status = follows ? Status() : lower(*node);
-    if (!status.ok()) note(status.error(), nameOf(*node), node->opName());
+    if (!status.ok()) note(status.error(), sourceName(*node), node->opName());
     if (status.ok() && !follows) continue;
     for (const ir::Value* result : node->results()) failed_.insert(result);
   }
@@ -491,10 +453,18 @@ Result<Network> Lowering::run() {
   return std::move(network_);
 }
 
-}  // namespace
+std::string sourceName(const ir::Node& node) {
+  if (node.location() && !node.location()->name.empty()) return node.location()->name;
+  const std::string& name = node.result()->name;
+  return name.empty() ? std::string(node.opName()) : name;
+}
 
-Result<Network> networkOfTosa(const ir::Graph& graph) {
-  return Lowering(graph).run();
+Result<Network> networkOfTosa(const ir::Graph& graph,
+                              std::unordered_map<const ir::Value*, int32_t>* tensors) {
+  Lowering lowering(graph);
+  CARINA_TRY(Network network, lowering.run());
+  if (tensors != nullptr) *tensors = lowering.tensors();
+  return network;
 }
 
 }  // namespace carina::ethosn

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosn/lower/curve_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+namespace carina::ethosn {
+namespace {
+
+constexpr int32_t kLow = -128, kHigh = 127;
+
+bool rises(std::span<const int32_t, 256> table) {
+  return std::is_sorted(table.begin(), table.end()) && table.front() < table.back();
+}
+
+/// The slopes of lines through (0, 0) that rounding takes to the results on one side of a zero point.
+struct Slopes {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+  void add(int32_t distance, int32_t change, bool saturatedLow, bool saturatedHigh) {
+    // change - 1/2 <= slope * distance < change + 1/2, in which distance may be negative.
+    const double low = (change - 0.5) / distance, high = (change + 0.5) / distance;
+    const bool noLower = distance > 0 ? saturatedLow : saturatedHigh,
+               noUpper = distance > 0 ? saturatedHigh : saturatedLow;
+    if (!noLower) least = std::max(least, std::min(low, high));
+    if (!noUpper) most = std::min(most, std::max(low, high));
+  }
+  bool some() const { return least < most && std::isfinite(most); }
+  double middle() const { return (least + most) / 2; }
+};
+
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+/// How well A * sigmoid(scale * (x - zeroPoint)) + B fits with the best A and B; results at the ends of the
+/// range count for nothing.
+struct Fit {
+  double error = std::numeric_limits<double>::infinity();
+  double a = 0, b = 0;
+};
+
+Fit fitAt(std::span<const int32_t, 256> table, int32_t zeroPoint, double scale) {
+  double n = 0, su = 0, suu = 0, st = 0, sut = 0, stt = 0;
+  for (int32_t i = 0; i < 256; ++i) {
+    const double t = table[static_cast<size_t>(i)];
+    if (t <= kLow || t >= kHigh) continue;
+    const double u = sigmoid(scale * (i + kLow - zeroPoint));
+    n += 1;
+    su += u;
+    suu += u * u;
+    st += t;
+    sut += u * t;
+    stt += t * t;
+  }
+  Fit fit;
+  const double determinant = n * suu - su * su;
+  if (n < 8 || determinant < 1e-9) return fit;
+  fit.a = (n * sut - su * st) / determinant;
+  fit.b = (st - fit.a * su) / n;
+  fit.error = (stt - fit.a * sut - fit.b * st) / n;
+  return fit;
+}
+
+/// The curve as the hardware computes it: codes of the PLE, then a requantization.
+int32_t computed(const SmoothCurve& curve, int32_t x) {
+  const double at = curve.scale * (x - curve.zeroPoint);
+  const double native =
+      curve.tanh ? std::nearbyint(128 * std::tanh(at)) : std::nearbyint(256 * sigmoid(at)) - 128;
+  const double code = std::clamp<double>(native, kLow, kHigh);
+  const double moved = (code - (curve.tanh ? 0 : kLow)) * curve.ratio + curve.outputZeroPoint;
+  return static_cast<int32_t>(std::clamp<double>(std::floor(moved + 0.5), kLow, kHigh));
+}
+
+bool within(const SmoothCurve& curve, std::span<const int32_t, 256> table, int32_t tolerance) {
+  for (int32_t i = 0; i < 256; ++i) {
+    if (std::abs(computed(curve, i + kLow) - table[static_cast<size_t>(i)]) > tolerance) return false;
+  }
+  return true;
+}
+
+/// The same function by the sigmoid of the PLE, or by its tanh, whichever zero point is a code.
+std::optional<SmoothCurve> curveOf(const Fit& fit, int32_t zeroPoint, double scale,
+                                   std::span<const int32_t, 256> table) {
+  for (bool tanh : {false, true}) {
+    const double zero = tanh ? fit.b + fit.a / 2 : fit.b;
+    if (zero < kLow - 0.5 || zero > kHigh + 0.5) continue;
+    const SmoothCurve curve{tanh, zeroPoint, std::clamp(static_cast<int32_t>(std::lround(zero)), kLow, kHigh),
+                            tanh ? scale / 2 : scale, fit.a / 256};
+    if (within(curve, table, 1)) return curve;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
+  if (!rises(table)) return std::nullopt;
+  std::optional<LeakyCurve> best;
+  double widest = 0;
+  for (int32_t zero = kLow; zero <= kHigh; ++zero) {
+    const int32_t at = table[static_cast<size_t>(zero - kLow)];
+    if (at <= kLow || at >= kHigh) continue;
+    Slopes above, below;
+    for (int32_t x = kLow; x <= kHigh; ++x) {
+      const int32_t result = table[static_cast<size_t>(x - kLow)];
+      if (x != zero) (x > zero ? above : below).add(x - zero, result - at, result == kLow, result == kHigh);
+    }
+    if (!above.some() || !below.some()) continue;
+    const double alpha = below.middle() / above.middle();
+    const double width = std::min(above.most - above.least, below.most - below.least);
+    if (alpha <= 0 || alpha >= 1 || (best && width <= widest)) continue;
+    widest = width;
+    best = LeakyCurve{zero, at, above.middle(), alpha};
+  }
+  return best;
+}
+
+std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table) {
+  if (!rises(table)) return std::nullopt;
+  constexpr double kStep = 1.25, kFirst = 1.0 / 2048, kLast = 1;
+  struct Candidate {
+    double error, scale;
+    int32_t zeroPoint;
+  };
+  std::vector<Candidate> candidates;
+  for (int32_t zero = kLow; zero <= kHigh; ++zero) {
+    for (double scale = kFirst; scale < kLast; scale *= kStep) {
+      const Fit fit = fitAt(table, zero, scale);
+      if (fit.a > 0 && std::isfinite(fit.error)) candidates.push_back({fit.error, scale, zero});
+    }
+  }
+  constexpr size_t kTried = 24;
+  const size_t tried = std::min(kTried, candidates.size());
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(tried),
+                    candidates.end(),
+                    [](const Candidate& a, const Candidate& b) { return a.error < b.error; });
+  std::optional<SmoothCurve> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < tried; ++i) {
+    // Golden section between the neighbours of the scale.
+    double low = candidates[i].scale / kStep, high = candidates[i].scale * kStep;
+    for (int turn = 0; turn < 40; ++turn) {
+      const double left = high - (high - low) / std::numbers::phi,
+                   right = low + (high - low) / std::numbers::phi;
+      const bool goLeft = fitAt(table, candidates[i].zeroPoint, left).error <
+                          fitAt(table, candidates[i].zeroPoint, right).error;
+      (goLeft ? high : low) = goLeft ? right : left;
+    }
+    const double scale = (low + high) / 2;
+    const Fit fit = fitAt(table, candidates[i].zeroPoint, scale);
+    if (fit.error >= least || fit.a <= 0) continue;
+    const auto curve = curveOf(fit, candidates[i].zeroPoint, scale, table);
+    if (!curve) continue;
+    least = fit.error;
+    best = curve;
+  }
+  return best;
+}
+
+}  // namespace carina::ethosn

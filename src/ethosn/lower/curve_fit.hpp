@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of 256 codes as functions that the PLE has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace carina::ethosn {
+
+/// y - outputZeroPoint = ratio * (x - zeroPoint) from the zero point on, alpha times that below it.
+struct LeakyCurve {
+  int32_t zeroPoint = 0, outputZeroPoint = 0;
+  double ratio = 1, alpha = 0;  // 0 < alpha < 1
+};
+/// `table`: results for the codes -128 to 127. Nothing unless every one of them is met exactly.
+std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table);
+
+/// 256 * sigmoid(scale * (x - zeroPoint)) - 128 (128 * tanh(...)) in whole numbers, times `ratio`, moved so
+/// that the code that the PLE gives for 0 becomes `outputZeroPoint`.
+struct SmoothCurve {
+  bool tanh = false;
+  int32_t zeroPoint = 0, outputZeroPoint = 0;
+  double scale = 1, ratio = 1;
+};
+/// Nothing unless every result is met to within 1.
+std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table);
+
+}  // namespace carina::ethosn
