@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "carina/method.hpp"
+#include "device/ethosn_backend.hpp"
 #include "device/recording_backend.hpp"
 #include "pte/etdump.hpp"
 #include "pte/program.hpp"
@@ -26,9 +27,10 @@ class Recorder final : public rt::Profiler {
   /// Of the run that comes next.
   void clear();
 
-  /// What it listens to; both outlive it, the second may be absent.
+  /// What it listens to; all outlive it, the second may be absent.
   rt::Method* method = nullptr;
   RecordingBackend* backend = nullptr;
+  EthosNBackend* ethosN = nullptr;  // may be absent, too
 
   std::vector<std::string> kernels;
   std::vector<KernelResult> results;  // value of the method, contents

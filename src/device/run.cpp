@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "carina/runtime.hpp"
+#include "device/ethosn_backend.hpp"
 #include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
@@ -41,6 +42,7 @@ struct Runner::State {
   std::optional<NpuHost> npu;  // with delegates only
   std::unique_ptr<rt::EthosUDelegate> delegate;
   std::unique_ptr<RecordingBackend> backend;
+  std::unique_ptr<EthosNBackend> ethosN;  // with delegates for an Ethos-N only
   Recorder recorder;
   std::vector<rt::Backend*> backends;
   rt::Environment environment;
@@ -55,6 +57,8 @@ struct Runner::State {
   size_t taken = 0;                    // bytes of memory beside the file
 
   Status openNpu(const pte::EthosUSettings& settings);
+  /// `compiled`: the variant that the program is for.
+  Status openEthosN(const std::string& compiled);
   Status load();
   /// The method in memory that is there, its state as at the start.
   Status loadMethod();
@@ -75,7 +79,28 @@ Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
   return {};
 }
 
+Status Runner::State::openEthosN(const std::string& compiled) {
+  if (compiled.empty()) return {};
+  const bool memories =
+      !options.systemConfig.empty() || !options.memoryMode.empty() || !options.configFile.empty();
+  if (memories) {
+    return fail(Code::OptionDoesNotApply,
+                "the program is for {}, which has no system configurations and memory modes", compiled)
+        .withRemedy("leave --system-config, --memory-mode and --config out");
+  }
+  if (!options.target.empty() && options.target != compiled) {
+    return fail(Code::OtherNpu, "the program was compiled for {}, not for {}", compiled, options.target)
+        .withRemedy(
+            fmt::format("compile the network with --target {}, or leave the target out", options.target));
+  }
+  ethosN = std::make_unique<EthosNBackend>(options.model.check, options.keepDelegateIo);
+  recorder.ethosN = ethosN.get();
+  backends.push_back(ethosN.get());
+  return {};
+}
+
 Error Runner::State::explain(const rt::Status& status) const {
+  if (ethosN && ethosN->why()) return *ethosN->why();
   if (status.code == rt::Code::MissingKernel)
     return asError(status).withRemedy("this runtime has no kernel for that operator");
   if (status.code == rt::Code::NotFound && status.nameLength != 0)
@@ -191,6 +216,7 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   CARINA_RETURN_IF_ERROR(checkLayouts(program, options.tensorData));
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
+  CARINA_RETURN_IF_ERROR(state->openEthosN(ethosNTarget(program)));
   CARINA_RETURN_IF_ERROR(state->load());
   const pte::Method& method = program.methods[state->methodIndex];  // load() has verified it
   if (options.keepKernelResults) state->recorder.keepResults(method);
@@ -235,6 +261,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   }
   state.recorder.clear();
   if (state.backend) state.backend->runs().clear();
+  if (state.ethosN) state.ethosN->runs().clear();
   if (const rt::Status status = state.method.execute(); !status.ok()) return state.explain(status);
   RunOutcome outcome;
   for (uint32_t i = 0; i < state.method.outputCount(); ++i) {
@@ -257,6 +284,10 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
     stats.warnings = state.npu->warnings;
     stats.delegates = std::move(state.backend->runs());
     for (const DelegateRun& run : stats.delegates) stats.npuCycles += static_cast<int64_t>(run.pmuCycles);
+  }
+  if (state.ethosN) {
+    stats.target = state.ethosN->runs().empty() ? "" : state.ethosN->runs().front().target;
+    stats.ethosN = std::move(state.ethosN->runs());
   }
   stats.methodBytes = static_cast<int64_t>(state.methodMemory.size());
   stats.temporaryBytes = static_cast<int64_t>(state.temporary.size());

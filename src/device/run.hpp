@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "ethosn/model/run.hpp"
 #include "npu/model/model.hpp"
 #include "pte/etdump.hpp"
 #include "pte/tensor_data.hpp"
@@ -37,6 +38,14 @@ struct DelegateRun {
   std::vector<Tensor> inputs, outputs;  // with keepDelegateIo
 };
 
+/// One delegate call for an Ethos-N, in execution order.
+struct EthosNDelegateRun {
+  uint32_t instruction = 0;
+  std::string target;
+  ethosn::RunResult result;             // without outputs
+  std::vector<Tensor> inputs, outputs;  // with keepDelegateIo, in the order of the call's arguments
+};
+
 /// One value that a kernel call gave.
 struct KernelResult {
   uint32_t instruction = 0;
@@ -48,7 +57,8 @@ struct RunStats {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
   std::vector<Diagnostic> warnings;              // about the NPU that was chosen
   std::vector<DelegateRun> delegates;
-  int64_t npuCycles = 0;  // sum over delegate calls, as the PMU counts
+  std::vector<EthosNDelegateRun> ethosN;  // instead of those, in a program for an Ethos-N
+  int64_t npuCycles = 0;                  // sum over delegate calls, as the PMU counts
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
   std::vector<std::string> kernels;  // CPU kernels called, in order
@@ -57,6 +67,13 @@ struct RunStats {
   /// With keepEvents: kernels in time of this machine, NPU jobs in cycles of the model at the clock of the
   /// system configuration.
   std::vector<pte::ProfileEvent> events;
+
+  /// What the delegate call with this number gave, of either family; null behind the last. With
+  /// keepDelegateIo.
+  const std::vector<Tensor>* delegateOutputs(size_t call) const {
+    if (call < delegates.size()) return &delegates[call].outputs;
+    return call - delegates.size() < ethosN.size() ? &ethosN[call - delegates.size()].outputs : nullptr;
+  }
 };
 
 struct RunOutcome {

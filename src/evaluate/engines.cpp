@@ -91,21 +91,37 @@ Result<device::RunOutcome> Engines::State::runProgram(std::span<const Tensor> sa
   return outcome;
 }
 
+namespace {
+
+/// Whether a part gave what its TOSA graph gives.
+Result<bool> equalsTosa(const ir::Graph& tosa, std::span<const Tensor> inputs,
+                        std::span<const Tensor> outputs) {
+  CARINA_TRY(const std::vector<Tensor> wanted, tosa::interpret(tosa, inputs));
+  if (wanted.size() != outputs.size())
+    return fail(Code::WrongKind, "an NPU part has another number of results");
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    if (wanted[k].numElements() != outputs[k].numElements()) return false;
+    for (int64_t e = 0; e < wanted[k].numElements(); ++e) {
+      if (wanted[k].integerAt(e) != outputs[k].integerAt(e)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<bool> Engines::State::equalsTosa(const device::RunOutcome& outcome) const {
   const auto& delegates = build->partitioned.delegates;
-  if (outcome.stats.delegates.size() != delegates.size())
+  const device::RunStats& stats = outcome.stats;
+  if (stats.delegates.size() + stats.ethosN.size() != delegates.size())
     return fail(Code::NpuFault, "the program ran another number of NPU parts");
   for (size_t i = 0; i < delegates.size(); ++i) {
-    const device::DelegateRun& run = outcome.stats.delegates[i];
-    CARINA_TRY(const std::vector<Tensor> wanted, tosa::interpret(delegates[i].tosa, run.inputs));
-    if (wanted.size() != run.outputs.size())
-      return fail(Code::WrongKind, "an NPU part has another number of results");
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      if (wanted[k].numElements() != run.outputs[k].numElements()) return false;
-      for (int64_t e = 0; e < wanted[k].numElements(); ++e) {
-        if (wanted[k].integerAt(e) != run.outputs[k].integerAt(e)) return false;
-      }
-    }
+    const bool ethosN = !stats.ethosN.empty();
+    CARINA_TRY(
+        const bool same,
+        evaluate::equalsTosa(delegates[i].tosa, ethosN ? stats.ethosN[i].inputs : stats.delegates[i].inputs,
+                             ethosN ? stats.ethosN[i].outputs : stats.delegates[i].outputs));
+    if (!same) return false;
   }
   return true;
 }

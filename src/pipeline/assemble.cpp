@@ -8,6 +8,7 @@
 #include "aten/control_flow.hpp"
 #include "cpu/emit.hpp"
 #include "cpu/kernel_form.hpp"
+#include "ethosn/stream/program_blob.hpp"
 #include "ir/verifier.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/targets/recorded_memories.hpp"
@@ -29,8 +30,7 @@ class Assembler {
  public:
   Assembler(const MethodParts& parts, const std::string& method, pte::Program& program, pte::StatePool& pool)
       : partitioned_(parts.partitioned),
-        compiled_(parts.compiled),
-        integerIo_(parts.integerIo),
+        delegates_(parts.delegates),
         state_(parts.state),
         pool_(pool),
         builder_(program, method) {}
@@ -238,18 +238,10 @@ class Assembler {
 
   Status placeDelegate(const ir::Node* node) {
     // The graph is a copy: its delegate calls are those of the original in the same order.
-    if (nextDelegate_ >= compiled_.size()) {
+    if (nextDelegate_ >= delegates_.size()) {
       return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }
-    const compiler::CompiledProgram& part = compiled_[nextDelegate_++];
-
-    pte::Delegate delegate;
-    delegate.id = "EthosUBackend";
-    CARINA_TRY(const pte::DelegateBlob blob, delegateBlob(part));
-    delegate.blob = pte::buildDelegateBlob(blob);
-    delegate.specs = pte::ethosUCompileSpecs(settingsOf(part.machine, integerIo_));
-
     std::vector<pte::ValueId> inputs, outputs;
     for (const ir::Value* operand : node->operands()) inputs.push_back(valueOf(operand));
     for (const ir::Value* result : node->results()) {
@@ -257,7 +249,7 @@ class Assembler {
       define(result, over != inPlace_.end() ? over->second : memoryFor(*result));
       outputs.push_back(values_[result]);
     }
-    builder_.delegate(std::move(delegate), inputs, outputs);
+    builder_.delegate(delegates_[nextDelegate_++], inputs, outputs);
     return {};
   }
 
@@ -275,8 +267,7 @@ class Assembler {
   }
 
   const partition::Partitioned& partitioned_;
-  std::span<const compiler::CompiledProgram> compiled_;
-  bool integerIo_;
+  std::span<const pte::Delegate> delegates_;
   const ir::State& state_;
   pte::StatePool& pool_;
   pte::MethodBuilder builder_;
@@ -309,6 +300,31 @@ Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled
     blob.outputs.push_back(pte::BlobIo::of(io.shape, static_cast<int32_t>(dtypeSize(io.dtype)), io.offset));
   }
   return blob;
+}
+
+Result<pte::Delegate> delegateOf(const compiler::CompiledProgram& compiled, bool integerIo) {
+  pte::Delegate delegate;
+  delegate.id = "EthosUBackend";
+  CARINA_TRY(const pte::DelegateBlob blob, delegateBlob(compiled));
+  delegate.blob = pte::buildDelegateBlob(blob);
+  delegate.specs = pte::ethosUCompileSpecs(settingsOf(compiled.machine, integerIo));
+  return delegate;
+}
+
+pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target) {
+  ethosn::ProgramBlob blob;
+  blob.target = std::string(target.variant->name);
+  blob.sramBytes = static_cast<uint32_t>(target.sramBytes);
+  blob.network = part.compiled;
+  for (uint32_t i = 0; i < blob.network.inputs.size(); ++i) blob.inputs.push_back(i);
+  for (uint32_t i = 0; i < blob.network.outputs.size(); ++i) blob.outputs.push_back(i);
+  pte::Delegate delegate;
+  delegate.id = std::string(ethosn::kProgramBackend);
+  const std::vector<uint8_t> written = ethosn::writeProgramBlob(blob);
+  const ByteSpan bytes = std::as_bytes(std::span(written));
+  delegate.blob.assign(bytes.begin(), bytes.end());
+  delegate.specs = {{"target", blob.target}};
+  return delegate;
 }
 
 Result<ProgramGraph> assembleMethod(const MethodParts& parts, const std::string& method,

@@ -14,11 +14,14 @@ namespace carina::pipeline {
 /// The delegate blob of a compiled part. Fails beyond 16 MiB of commands or 4 GiB of arena.
 Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled);
 
-/// What one method of a program is made of. `compiled[i]` belongs to partitioned.delegates[i].
+/// The delegate of a compiled part.
+Result<pte::Delegate> delegateOf(const compiler::CompiledProgram& compiled, bool integerIo);
+pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target);
+
+/// What one method of a program is made of. `delegates[i]` belongs to partitioned.delegates[i].
 struct MethodParts {
   const partition::Partitioned& partitioned;
-  std::span<const compiler::CompiledProgram> compiled;
-  bool integerIo = false;
+  std::span<const pte::Delegate> delegates;
   const ir::State& state;
 };
 

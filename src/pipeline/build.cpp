@@ -11,6 +11,8 @@
 #include "npu/isa/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
+#include "pipeline/ethosn_build.hpp"
+#include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/memory_needs.hpp"
 #include "pipeline/partitioning.hpp"
@@ -139,6 +141,29 @@ Result<std::string> tfliteModel(const Build& build) {
   return tflite::writeNpuModel(model);
 }
 
+/// Parts of a TOSA graph are compiled here; those of other networks were when they were found.
+Status compileEthosN(Build& build) {
+  Stopwatch watch(build.times, "compile");
+  for (const partition::Delegate& delegate : build.partitioned.delegates) {
+    if (build.options.dump) build.options.dump("tosa", [&] { return ir::print(delegate.tosa); });
+    if (build.ethosNParts.size() == build.partitioned.delegates.size()) continue;
+    auto part = compileEthosNPart(delegate.tosa, *build.ethosN);
+    if (!part) return std::move(part).error().inFile(build.options.model.string());
+    build.ethosNParts.push_back(std::move(*part));
+  }
+  return {};
+}
+
+Result<std::vector<pte::Delegate>> delegatesOf(const Build& build) {
+  std::vector<pte::Delegate> delegates;
+  for (const EthosNPart& part : build.ethosNParts) delegates.push_back(delegateOf(part, *build.ethosN));
+  for (const compiler::CompiledProgram& part : build.compiled) {
+    CARINA_TRY(pte::Delegate delegate, delegateOf(part, build.integerIo));
+    delegates.push_back(std::move(delegate));
+  }
+  return delegates;
+}
+
 /// What is asked for and means nothing for target cpu.
 void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings) {
   const auto idle = [&](bool given, const char* option) {
@@ -182,7 +207,7 @@ Diagnostic idleNpu(const Build& build) {
 Status checkWholly(const Build& build) {
   constexpr size_t kMostNamed = 10;
   const std::string file = build.options.model.string();
-  if (!build.machine) {
+  if (!build.hasNpu()) {
     return fail(Code::NeedsWholeNpu, "target cpu has no NPU")
         .at("--require-npu")
         .withRemedy("name an NPU with --target");
@@ -225,7 +250,10 @@ Status addConstantMethods(const Options& options, pte::Program& program) {
 
 Result<Build> build(const Options& options) {
   // A wrong name is said before the network is read.
-  if (options.target != "cpu") {
+  if (ethosn::isEthosNName(options.target)) {
+    if (auto target = chosenEthosN(options); !target) return std::move(target).error();
+    CARINA_RETURN_IF_ERROR(checkEthosNOptions(options));
+  } else if (options.target != "cpu") {
     if (auto machine = chosenMachine(options); !machine) return std::move(machine).error();
   }
   std::vector<StageTime> times;
@@ -239,7 +267,9 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   Build build;
   build.options = options;
   build.times = std::move(times);
-  if (options.target != "cpu") {
+  if (ethosn::isEthosNName(options.target)) {
+    CARINA_TRY(build.ethosN, chosenEthosN(options));
+  } else if (options.target != "cpu") {
     CARINA_TRY(build.machine, chosenMachine(options));
   }
   if (options.keepSources) build.source = std::move(front.source);
@@ -256,15 +286,22 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
     exposeIntegerState(front.quantized, front.state.size());
     if (options.keepSources) build.simulation = front.quantized.clone();
     Stopwatch watch(build.times, "lower");
-    CARINA_TRY(build.partitioned,
-               partitionFor(options, build.machine ? &*build.machine : nullptr, front, false));
+    if (build.ethosN) {
+      CARINA_TRY(EthosNPartitioned made, partitionForEthosN(options, *build.ethosN, front, false));
+      build.partitioned = std::move(made.partitioned);
+      build.ethosNParts = std::move(made.parts);
+    } else {
+      const NpuPlaces places = build.machine ? placesOf(*build.machine) : NpuPlaces();
+      CARINA_TRY(build.partitioned, partitionFor(options, build.machine ? &places : nullptr, front, false));
+    }
   }
   build.quantization = std::move(front.quantization);
   build.accuracy = front.accuracy;
   if (options.requireNpu) CARINA_RETURN_IF_ERROR(checkWholly(build));
-  if (!build.machine) warnOfIdleOptions(options, build.warnings);
-  if (build.machine && build.partitioned.delegates.empty()) build.warnings.push_back(idleNpu(build));
+  if (!build.hasNpu()) warnOfIdleOptions(options, build.warnings);
+  if (build.hasNpu() && build.partitioned.delegates.empty()) build.warnings.push_back(idleNpu(build));
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
+  if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
   {
@@ -272,8 +309,9 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
     build.state = std::move(front.state);
     build.integerIo = front.inputs != ProgramIo::Float;
     pte::StatePool pool(build.program);
-    auto computed = assembleMethod({build.partitioned, build.compiled, build.integerIo, build.state},
-                                   "forward", build.program, pool);
+    CARINA_TRY(const std::vector<pte::Delegate> delegates, delegatesOf(build));
+    auto computed =
+        assembleMethod({build.partitioned, delegates, build.state}, "forward", build.program, pool);
     if (!computed) return std::move(computed).error().inFile(file);
     CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
     pool.finish();
@@ -315,6 +353,13 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
   if (extension == ".tosa") {
     CARINA_TRY(const std::string bytes, tosa_io::writeTosa(build.partitioned.delegates.front().tosa));
     return files.add(output, bytes);
+  }
+  if (build.ethosN) {
+    return fail(Code::NotRepresentable, "a {} file is for an Ethos-U, the target is {}", extension,
+                build.ethosN->variant->name)
+        .inFile(output.string())
+        .withRemedy(
+            "write a .pte, or a .encn where the whole network runs on the NPU with 8-bit inputs and outputs");
   }
   if (build.compiled.empty())
     return fail(Code::NeedsWholeNpu, "target cpu has no NPU part to write")

@@ -8,11 +8,13 @@
 #include "carina/runtime.hpp"
 #include "cpu/kernel_schema.hpp"
 #include "device/aligned_buffer.hpp"
+#include "device/ethosn_backend.hpp"
 #include "device/external_data.hpp"
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
 #include "npu/isa/payload.hpp"
 #include "pipeline/command_streams.hpp"
+#include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
@@ -121,6 +123,7 @@ class Checker {
     CheckedDelegate& result = checked.delegates.emplace_back();
     result.id = delegate.id;
     result.blobBytes = static_cast<int64_t>(delegate.blob.size());
+    if (delegate.id == ethosn::kProgramBackend) return describeEthosN(delegate, index, checked.name, result);
     if (delegate.id != kEthosU) {
       problem(
           "method {} fails to load because delegate {} wants the backend {}, which this runtime does not "
@@ -144,6 +147,32 @@ class Checker {
     result.systemConfig = settings.systemConfig;
     result.memoryMode = settings.memoryMode;
     describeTarget(*blob, place, settings, result);
+  }
+
+  void describeEthosN(const pte::Delegate& delegate, size_t index, const std::string& method,
+                      CheckedDelegate& result) {
+    const std::string place = fmt::format("delegate {} of method {}", index, method);
+    const auto blob = ethosn::readProgramBlob(delegate.blob);
+    if (!blob) {
+      problem("{} fails to load: {}", place, firstOf(blob.error()));
+      return;
+    }
+    result.target = blob->target;
+    result.commandBytes = static_cast<int64_t>(blob->network.constantControlUnit.size());
+    result.constantBytes = static_cast<int64_t>(blob->network.constantDma.size());
+    result.scratchBytes = static_cast<int64_t>(ethosn::intermediateBytes(blob->network));
+    result.inputs = blob->inputs.size();
+    result.outputs = blob->outputs.size();
+    const std::vector<uint8_t> network = ethosn::writeCompiledNetwork(blob->network);
+    const auto checkedNetwork = checkEthosN(std::as_bytes(std::span(network)));
+    if (!checkedNetwork) {
+      problem("{} fails to load: {}", place, firstOf(checkedNetwork.error()));
+      return;
+    }
+    ++ethosNStreams_;
+    if (!checkedNetwork->findings.empty())
+      problem("the commands of {} may fail or give wrong results: {}", place,
+              checkedNetwork->findings.front());
   }
 
   void describeTarget(const pte::DelegateBlob& blob, const std::string& place, pte::EthosUSettings settings,
@@ -210,7 +239,8 @@ class Checker {
       return;
     }
     rt::EthosUDelegate npu(nullptr);
-    rt::Backend* const backends[] = {&npu};
+    device::EthosNBackend ethosN(false, false);
+    rt::Backend* const backends[] = {&npu, &ethosN};
     std::vector<rt::Kernel> kernels(rt::allKernels().begin(), rt::allKernels().end());
     for (const CheckedMethod& method : check_.methods) {
       for (const CheckedKernel& kernel : method.kernels) {
@@ -239,8 +269,9 @@ class Checker {
     }
     method.methodBytes = static_cast<int64_t>(needs.methodBytes);
     method.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
-    const bool others = std::any_of(method.delegates.begin(), method.delegates.end(),
-                                    [](const auto& d) { return d.id != kEthosU; });
+    const bool others = std::any_of(method.delegates.begin(), method.delegates.end(), [](const auto& d) {
+      return d.id != kEthosU && d.id != ethosn::kProgramBackend;
+    });
     const int64_t most = device::mostMemory(file_.size());
     int64_t total = method.temporaryBytes;
     for (int64_t pool : method.pools) total = pool < 0 || pool > most - total ? most + 1 : total + pool;
@@ -263,9 +294,10 @@ class Checker {
   }
 
   void checkStreams() {
+    check_.commandStreams = ethosNStreams_;
     const auto streams = commandStreams(file_);
     if (!streams) return;  // what cannot be read was said above
-    check_.commandStreams = streams->size();
+    check_.commandStreams += streams->size();
     for (const CommandStream& stream : *streams) {
       const std::vector<std::string> findings = checkText(stream);
       if (findings.empty()) continue;
@@ -281,6 +313,7 @@ class Checker {
   const pte::Program& program_;
   std::span<const pte::TensorData> tensorData_;
   Check& check_;
+  size_t ethosNStreams_ = 0;
 };
 
 }  // namespace

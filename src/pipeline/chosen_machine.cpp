@@ -10,9 +10,9 @@ Result<npu::Machine> chosenMachine(const Options& options) {
       npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile);
   if (machine) return machine;
   if (ethosn::isEthosNName(options.target)) {
-    return fail(Code::OptionDoesNotApply, "{} is an Ethos-N, which only compiling knows", options.target)
+    return fail(Code::OptionDoesNotApply, "{} is an Ethos-N, this is for an Ethos-U alone", options.target)
         .at("--target")
-        .withRemedy(fmt::format("'carina compile MODEL --target {} -o OUT.encn', then 'carina run OUT.encn'",
+        .withRemedy(fmt::format("compile, run, check, ops, profile, sweep, verify and evaluate know {}",
                                 options.target));
   }
   std::vector<Diagnostic> diagnostics = machine.error().diagnostics();

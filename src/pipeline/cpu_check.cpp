@@ -85,11 +85,11 @@ Status CpuCheck::follow(const ir::Graph& graph, Trace& trace) {
     } else if (node->is(aten::whileLoopDef())) {
       CARINA_RETURN_IF_ERROR(followLoop(*node, trace));
     } else if (node->is(partition::delegateCallDef())) {
-      if (trace.nextDelegate == trace.stats.delegates.size())
+      const std::vector<Tensor>* outputs = trace.stats.delegateOutputs(trace.nextDelegate++);
+      if (outputs == nullptr)
         return fail(Code::UnsupportedProgram, "the program ran another number of NPU parts");
-      const device::DelegateRun& run = trace.stats.delegates[trace.nextDelegate++];
-      for (size_t i = 0; i < node->results().size() && i < run.outputs.size(); ++i)
-        place(*node->result(i), run.outputs[i], trace);
+      for (size_t i = 0; i < node->results().size() && i < outputs->size(); ++i)
+        place(*node->result(i), (*outputs)[i], trace);
     } else {
       CARINA_RETURN_IF_ERROR(followCall(*node, trace));
     }

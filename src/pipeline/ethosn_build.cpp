@@ -8,31 +8,21 @@
 #include "ethosn/lower/tosa_network.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
+#include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/stopwatch.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-/// What is asked for and has no meaning for an Ethos-N.
+/// What is asked for and has no meaning for a compiled network alone.
 Status checkOptions(const Options& options) {
-  const auto refuse = [](bool given, const char* option, const char* why) {
-    return given ? Status(fail(Code::NeedsWholeNpu, "{}", why).at(option)) : Status();
-  };
-  CARINA_RETURN_IF_ERROR(refuse(options.quantization == Quantization::Int16x8, "--quantize",
-                                "an Ethos-N has no 16-bit activations: quantize to int8"));
-  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::Int16 || options.outputs == ProgramIo::Int16,
-                                "--io", "inputs and outputs of a .encn are int8"));
-  const char* memories = "an Ethos-N has no memory modes: its SRAM follows from the variant";
-  CARINA_RETURN_IF_ERROR(refuse(!options.memoryMode.empty(), "--memory-mode", memories));
-  CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));
-  CARINA_RETURN_IF_ERROR(refuse(!options.configFile.empty(), "--config", memories));
-  CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
-  CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
-  CARINA_RETURN_IF_ERROR(refuse(options.optimize != compiler::Optimize::Performance, "--optimize",
-                                "for an Ethos-N there is one way to compile"));
+  CARINA_RETURN_IF_ERROR(checkEthosNOptions(options));
   const bool onCpu = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
-  return refuse(onCpu, "--cpu-op", "a .encn holds networks that run wholly on the NPU");
+  if (!onCpu) return {};
+  return fail(Code::NeedsWholeNpu, "a .encn holds networks that run wholly on the NPU")
+      .at("--cpu-op")
+      .withRemedy("write a .pte, which shares the network with the CPU");
 }
 
 EthosNPort portOf(const ir::Value& value) {
@@ -62,8 +52,7 @@ Status takeDelegate(partition::Partitioned partitioned, EthosNBuild& build) {
     }
     if (problems.empty()) {
       problems.push_back({"the network does not become one part for the NPU",
-                          "compile it for an Ethos-U, which shares it with the CPU", "", "",
-                          Code::NeedsWholeNpu});
+                          "write a .pte, which shares it with the CPU", "", "", Code::NeedsWholeNpu});
     }
     return Error(std::move(problems));
   }
@@ -117,11 +106,7 @@ Status compileGraph(EthosNBuild& build) {
 
 Result<EthosNBuild> makeBuild(const Options& options) {
   EthosNBuild build;
-  auto variant = ethosn::findVariant(options.target);
-  if (!variant) return std::move(variant).error().at("--target");
-  if (auto status = ethosn::requireKernels(**variant); !status.ok())
-    return std::move(status).error().at("--target");
-  CARINA_TRY(build.target, ethosn::makeTarget(**variant));
+  CARINA_TRY(build.target, chosenEthosN(options));
   CARINA_RETURN_IF_ERROR(checkOptions(options));
   CARINA_TRY(Front front, runFront(options, build.times));
   if (!front.state.empty()) {
@@ -143,6 +128,24 @@ Result<EthosNBuild> makeBuild(const Options& options) {
 
 }  // namespace
 
+Status checkEthosNOptions(const Options& options) {
+  const auto refuse = [](bool given, const char* option, const char* why) {
+    return given ? Status(fail(Code::NeedsWholeNpu, "{}", why).at(option)) : Status();
+  };
+  CARINA_RETURN_IF_ERROR(refuse(options.quantization == Quantization::Int16x8, "--quantize",
+                                "an Ethos-N has no 16-bit activations: quantize to int8"));
+  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::Int16 || options.outputs == ProgramIo::Int16,
+                                "--io", "inputs and outputs of an Ethos-N are int8"));
+  const char* memories = "an Ethos-N has no memory modes: its SRAM follows from the variant";
+  CARINA_RETURN_IF_ERROR(refuse(!options.memoryMode.empty(), "--memory-mode", memories));
+  CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));
+  CARINA_RETURN_IF_ERROR(refuse(!options.configFile.empty(), "--config", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
+  return refuse(options.optimize != compiler::Optimize::Performance, "--optimize",
+                "for an Ethos-N there is one way to compile");
+}
+
 Result<EthosNBuild> buildEthosN(const Options& options) {
   return ir::rejectInvalidNodes("", [&] { return makeBuild(options); });
 }
@@ -153,7 +156,7 @@ Status checkEthosNOutput(const std::filesystem::path& output) {
   return fail(Code::NotRepresentable, "'{}' is not what an Ethos-N program is written to",
               output.filename().string())
       .inFile(output.string())
-      .withRemedy("the output is a .encn (compiled network for Arm's driver library)");
+      .withRemedy("outputs are .pte (program) and .encn (compiled network for Arm's driver library)");
 }
 
 Status addEthosNOutput(const EthosNBuild& build, const std::filesystem::path& output, OutputFiles& files) {

@@ -26,6 +26,9 @@ struct EthosNBuild {
   std::vector<StageTime> times;
 };
 
+/// What is asked for and has no meaning for an Ethos-N.
+Status checkEthosNOptions(const Options& options);
+
 /// The whole network must run on the NPU, with 8-bit inputs and outputs: what cannot is an error that names
 /// the operators.
 Result<EthosNBuild> buildEthosN(const Options& options);

@@ -95,8 +95,8 @@ Measured measuredOf(const Build& build, std::optional<int64_t> programBytes) {
   Measured measured;
   measured.subject = build.options.model.filename().string();
   measured.flash = programBytes;
-  measured.wholly = build.machine && build.partitioned.wholly && !build.compiled.empty();
-  measured.onCpu = build.machine ? refusalsText(build) : "target cpu has no NPU";
+  measured.wholly = build.hasNpu() && build.partitioned.wholly && !build.partitioned.delegates.empty();
+  measured.onCpu = build.hasNpu() ? refusalsText(build) : "target cpu has no NPU";
   if (build.accuracy) measured.sqnr = build.accuracy->decibels;
   if (!build.machine) return measured;
   int64_t cycles = 0;
@@ -146,7 +146,7 @@ Result<Measured> measuredOf(const RunResult& result) {
   if (result.ethosN) measured.wholly = true;
   if (!result.program) return measured;
   measured.cycles = result.program->npuCycles;
-  bool wholly = !result.program->delegates.empty();
+  bool wholly = !result.program->delegates.empty() || !result.program->ethosN.empty();
   if (!wholly) measured.onCpu = "the program calls no NPU";
   for (const std::string& kernel : result.program->kernels) {
     if (kernel.starts_with("quantized_decomposed::")) continue;

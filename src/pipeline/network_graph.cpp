@@ -60,7 +60,7 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
         made.remedy = why->second->remedy;
       } else if (onNpu.count(name) != 0) {
         made.place = NodePlace::Npu;
-      } else if (!build.machine) {
+      } else if (!build.hasNpu()) {
         made.place = NodePlace::Cpu;
       }
       network.push_back(std::move(made));

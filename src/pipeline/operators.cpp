@@ -9,6 +9,7 @@
 #include "cpu/kernel_form.hpp"
 #include "ir/invalid_node.hpp"
 #include "pipeline/chosen_machine.hpp"
+#include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
@@ -140,23 +141,23 @@ class Lister {
 
 /// The operators of a network that came as TOSA or became it: there is no CPU part, what the NPU does not
 /// take runs nowhere.
-void listLowered(const ir::Graph& tosa, const npu::Target& target, Lister& lister) {
+void listLowered(const ir::Graph& tosa, const partition::Supports& supports, Lister& lister) {
   lister.addPart(tosa);
   for (const ir::Node* node : tosa.nodes()) {
     if (!node->location()) continue;
-    if (const auto why = compiler::supports(*node, target)) lister.addUnservable(*node, *why);
+    if (const auto why = supports(*node)) lister.addUnservable(*node, *why);
   }
 }
 
 /// The operators of a .tosa file, whose nodes are named by their results.
-void listTosa(const ir::Graph& tosa, const npu::Target& target, OperatorList& list) {
+void listTosa(const ir::Graph& tosa, const partition::Supports& supports, OperatorList& list) {
   for (const ir::Node* node : tosa.nodes()) {
     if (node->results().empty()) continue;
     OperatorPlace place;
     place.op = std::string(node->opName());
     place.node = node->result(0)->name;
     place.place = Place::Npu;
-    if (const auto why = compiler::supports(*node, target)) {
+    if (const auto why = supports(*node)) {
       place.place = Place::Refused;
       place.refusals.push_back({place.op, place.node, "", why->message, why->remedy, why->code});
     }
@@ -211,24 +212,48 @@ std::optional<OperatorList> refusedList(const Options& options, const Error& err
   return named ? std::optional(std::move(list)) : std::nullopt;
 }
 
-/// Fills in the list of a network that is read and quantized. `target` null: everything is on the CPU.
-Status placeOperators(const Options& options, const npu::Machine* machine, Front& front, OperatorList& list) {
-  const npu::Target* target = machine ? machine->target : nullptr;
+/// What options name; neither for the CPU alone.
+struct ChosenNpu {
+  std::optional<npu::Machine> machine;
+  std::optional<ethosn::Target> ethosN;
+
+  /// Answers about the operators of a TOSA graph; none without an NPU.
+  partition::Supports supportsFor(const ir::Graph& tosa) const {
+    if (ethosN) return ethosNSupports(tosa, *ethosN);
+    if (!machine) return nullptr;
+    return [target = machine->target](const ir::Node& node) { return compiler::supports(node, *target); };
+  }
+};
+
+/// Places of the operators of a network that stays in its dialect.
+Result<partition::Partitioned> partitionOf(const Options& options, const ChosenNpu& npu, Front& front) {
+  if (npu.ethosN) {
+    CARINA_TRY(EthosNPartitioned made, partitionForEthosN(options, *npu.ethosN, front, true));
+    return std::move(made.partitioned);
+  }
+  const NpuPlaces places = npu.machine ? placesOf(*npu.machine) : NpuPlaces();
+  return partitionFor(options, npu.machine ? &places : nullptr, front, true);
+}
+
+/// Fills in the list of a network that is read and quantized.
+Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
   Lister lister(front.nodes, list);
-  if (front.isTosa && !front.nodes.empty() && target) {
-    listLowered(front.quantized, *target, lister);
+  const partition::Supports supports =
+      front.isTosa ? npu.supportsFor(front.quantized) : partition::Supports();
+  if (front.isTosa && !front.nodes.empty() && supports) {
+    listLowered(front.quantized, supports, lister);
     lister.finish();
     list.parts = 1;
     list.wholly = list.count(Place::Cpu) == 0;
     return {};
   }
   if (front.isTosa) {
-    if (target == nullptr) {
+    if (!supports) {
       return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
           .inFile(options.model.string())
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }
-    listTosa(front.quantized, *target, list);
+    listTosa(front.quantized, supports, list);
     list.parts = 1;
     list.wholly = list.count(Place::Refused) == 0;
     for (const OperatorPlace& op : list.operators) {
@@ -242,7 +267,7 @@ Status placeOperators(const Options& options, const npu::Machine* machine, Front
       !status.ok())
     return std::move(status).error().inFile(options.model.string());
   exposeIntegerState(front.quantized, front.state.size());
-  CARINA_TRY(partition::Partitioned partitioned, partitionFor(options, machine, front, true));
+  CARINA_TRY(partition::Partitioned partitioned, partitionOf(options, npu, front));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));
     list.layoutChanges += borderTranspositions(delegate.tosa);
@@ -265,9 +290,11 @@ using MakeFront = std::function<Result<Front>(const Options&, std::vector<StageT
 Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront) {
   Options options = given;
   options.madeUpSamples = options.calibration.empty();
-  std::optional<npu::Machine> machine;
-  if (options.target != "cpu") {
-    CARINA_TRY(machine, chosenMachine(options));
+  ChosenNpu npu;
+  if (ethosn::isEthosNName(options.target)) {
+    CARINA_TRY(npu.ethosN, chosenEthosN(options));
+  } else if (options.target != "cpu") {
+    CARINA_TRY(npu.machine, chosenMachine(options));
   }
   std::vector<StageTime> times;
   CARINA_TRY(Front front, makeFront(options, times));
@@ -277,7 +304,7 @@ Result<OperatorList> listPlaces(const Options& given, const MakeFront& makeFront
   list.quantization = quantizationOf(options);
   {
     Stopwatch watch(times, "place");
-    CARINA_RETURN_IF_ERROR(placeOperators(options, machine ? &*machine : nullptr, front, list));
+    CARINA_RETURN_IF_ERROR(placeOperators(options, npu, front, list));
   }
   list.times = std::move(times);
   return list;

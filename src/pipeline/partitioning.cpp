@@ -95,17 +95,12 @@ void explainRequests(partition::Partitioned& partitioned, const std::vector<std:
   }
 }
 
-Result<partition::Partitioned> partitionForNpu(const Options& options, const npu::Machine& machine,
-                                               Front& front, bool keepParts) {
-  const npu::Target& target = *machine.target;
+Result<partition::Partitioned> partitionForNpu(const Options& options, const NpuPlaces& npu, Front& front,
+                                               bool keepParts) {
   partition::Options partitioning;
   partitioning.keepParts = keepParts;
-  partitioning.placeWhole = [&machine](const ir::Graph& tosa) -> std::optional<ir::Graph> {
-    auto placed = compiler::lowerToNpu(tosa, machine);
-    if (!placed.ok()) return std::nullopt;
-    return std::move(*placed);
-  };
-  partitioning.supports = [&target](const ir::Node& op) { return refusalOf(op, target); };
+  partitioning.placeWhole = npu.placeWhole;
+  partitioning.supports = npu.supports;
   partitioning.keepOffOps = options.cpuOps;
   partitioning.keepOffNames = options.cpuNames;
   partitioning.keepOffModules = options.cpuModules;
@@ -131,11 +126,22 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const npu
 
 }  // namespace
 
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front,
+NpuPlaces placesOf(const npu::Machine& machine) {
+  NpuPlaces places;
+  places.placeWhole = [&machine](const ir::Graph& tosa) -> std::optional<ir::Graph> {
+    auto placed = compiler::lowerToNpu(tosa, machine);
+    if (!placed.ok()) return std::nullopt;
+    return std::move(*placed);
+  };
+  places.supports = [&machine](const ir::Node& op) { return refusalOf(op, *machine.target); };
+  return places;
+}
+
+Result<partition::Partitioned> partitionFor(const Options& options, const NpuPlaces* npu, Front& front,
                                             bool keepParts) {
   partition::Partitioned partitioned;
-  if (machine) {
-    CARINA_TRY(partitioned, partitionForNpu(options, *machine, front, keepParts));
+  if (npu) {
+    CARINA_TRY(partitioned, partitionForNpu(options, *npu, front, keepParts));
   } else {
     partitioned.graph = std::move(front.quantized);
   }

@@ -7,10 +7,18 @@
 
 namespace carina::pipeline {
 
-/// `machine` null: everything stays on the CPU. Refusals come with what would help: another target where that
+/// What an NPU says of parts and operators.
+struct NpuPlaces {
+  partition::Place placeWhole;
+  partition::Supports supports;
+};
+/// `machine` outlives them.
+NpuPlaces placesOf(const npu::Machine& machine);
+
+/// `npu` null: everything stays on the CPU. Refusals come with what would help: another target where that
 /// has the operation. Fails when a request to keep operators on the CPU matches nothing. Takes
 /// front.quantized. `keepParts`: see partition::Options.
-Result<partition::Partitioned> partitionFor(const Options& options, const npu::Machine* machine, Front& front,
+Result<partition::Partitioned> partitionFor(const Options& options, const NpuPlaces* npu, Front& front,
                                             bool keepParts);
 
 }  // namespace carina::pipeline

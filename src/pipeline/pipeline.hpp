@@ -15,6 +15,7 @@
 #include "base/file.hpp"
 #include "base/result.hpp"
 #include "compiler/compiler.hpp"
+#include "ethosn/compiler/compile.hpp"
 #include "ir/graph.hpp"
 #include "ir/state.hpp"
 #include "npu/targets/target.hpp"
@@ -92,17 +93,26 @@ struct ProgramGraph {
   std::unordered_map<const ir::Node*, InstructionRange> instructions;
 };
 
+/// A part of a network for an Ethos-N.
+struct EthosNPart {
+  ethosn::Network operations;
+  ethosn::CompiledNetwork compiled;
+  std::vector<ethosn::CompiledPass> passes;
+};
+
 /// Everything that one compilation made.
 struct Build {
   Options options;
-  std::optional<npu::Machine> machine;  // none for target cpu
+  std::optional<npu::Machine> machine;   // the Ethos-U, for a target that is one
+  std::optional<ethosn::Target> ethosN;  // the Ethos-N, for a target that is one
   std::optional<ir::Graph>
       source;  // the float aten graph as read and decomposed; none for quantized networks
   std::optional<ir::Graph> simulation;  // the aten graph with quantize and dequantize nodes; none for .tosa
   std::optional<quantize::Report> quantization;     // when the quantizer ran
   std::optional<quantize::Accuracy> accuracy;       // of the simulation, with Options::estimateAccuracy
   partition::Partitioned partitioned;               // the q/dq graph with delegate calls
-  std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`
+  std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`, for an Ethos-U
+  std::vector<EthosNPart> ethosNParts;              // the same for an Ethos-N
   bool integerIo = false;                           // the program takes codes where the network takes numbers
   ir::State state;  // of `source`, `simulation`, `partitioned.graph` and `computed.graph`
   pte::Program program;
@@ -111,6 +121,7 @@ struct Build {
   std::vector<StageTime> times;
 
   const ir::Graph& graph() const { return partitioned.graph; }
+  bool hasNpu() const { return machine || ethosN; }
 };
 
 /// What the options' quantization means for their target.

@@ -223,6 +223,10 @@ std::vector<std::string> findingsOf(const device::RunStats& stats) {
       texts.push_back(findingText(fmt::format("NPU call {}", call), finding));
     }
   }
+  for (size_t call = 0; call < stats.ethosN.size(); ++call) {
+    for (const ethosn::Finding& finding : stats.ethosN[call].result.findings)
+      texts.push_back(fmt::format("NPU call {}: {}", call, finding.str()));
+  }
   return texts;
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "pipeline/chosen_machine.hpp"
+#include "pipeline/ethosn_partition.hpp"
+#include "pipeline/ethosn_profile.hpp"
 #include "pipeline/stopwatch.hpp"
 
 namespace carina::pipeline {
@@ -24,6 +26,7 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
   std::vector<npu::Machine> machines;
   std::optional<Error> refusal;  // the first
   for (const std::string& name : targets) {
+    if (ethosn::isEthosNName(name)) continue;
     CARINA_TRY(const npu::Target* target, npu::findTarget(name));
     std::vector<std::string> modes = options.memoryModes;
     if (modes.empty()) modes.emplace_back();
@@ -53,6 +56,19 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
   // What one target does not have is said where there is one only; of several it is left out.
   if (refusal && (machines.empty() || targets.size() == 1)) return std::move(*refusal);
   return machines;
+}
+
+/// The Ethos-N among the targets: each has one configuration.
+Result<std::vector<ethosn::Target>> ethosNTargetsOf(const SweepOptions& options) {
+  std::vector<ethosn::Target> found;
+  for (const std::string& name : options.targets) {
+    if (!ethosn::isEthosNName(name)) continue;
+    Options wanted;
+    wanted.target = name;
+    CARINA_TRY(const ethosn::Target target, chosenEthosN(wanted));
+    found.push_back(target);
+  }
+  return found;
 }
 
 Front cloneOf(const Front& front) {
@@ -113,27 +129,68 @@ SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& mach
   return row;
 }
 
+SweepRow rowOf(const Options& base, const Front& front, const ethosn::Target& target) {
+  SweepRow row;
+  row.target = std::string(target.variant->name);
+  Options options = base;
+  options.target = row.target;
+  options.progress = nullptr;
+  options.dump = nullptr;
+  const auto fill = [&]() -> Status {
+    CARINA_TRY(const Build build, buildFrom(cloneOf(front), options, {}));
+    CARINA_TRY(const EthosNProfile profile, profileEthosN(build));
+    CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+    row.wholly = build.partitioned.wholly;
+    row.measured = measuredOf(build, static_cast<int64_t>(program.size()));
+    row.cycles = static_cast<npu::Cycles>(profile.cycles());
+    row.measured.cycles = row.cycles;
+    for (const EthosNPartCost& part : profile.parts) {
+      row.macs += static_cast<int64_t>(part.sum(&EthosNPassCost::macs));
+      row.arenaBytes = std::max(row.arenaBytes, static_cast<int64_t>(part.intermediateBytes));
+      row.constantBytes += static_cast<int64_t>(part.constantBytes + part.commandBytes);
+    }
+    row.bytes[npu::MemoryKind::Dram] = row.arenaBytes + row.constantBytes;
+    if (profile.parts.empty()) row.problem = "nothing runs on the NPU";
+    constexpr int64_t kMacsPerOg = 8;
+    const double perCycle = static_cast<double>(target.variant->igs() * target.variant->ogs() * kMacsPerOg);
+    if (row.cycles > 0)
+      row.macUse = static_cast<double>(row.macs) / (static_cast<double>(row.cycles) * perCycle);
+    return {};
+  };
+  if (const Status status = fill(); !status.ok()) row.problem = status.error().message();
+  return row;
+}
+
 }  // namespace
 
 Result<Sweep> sweep(const SweepOptions& options) {
   CARINA_TRY(const std::vector<npu::Machine> machines, machinesOf(options));
+  CARINA_TRY(const std::vector<ethosn::Target> ethosN, ethosNTargetsOf(options));
+  if (!ethosN.empty() && (!options.systemConfigs.empty() || !options.memoryModes.empty())) {
+    return fail(Code::OptionDoesNotApply, "an Ethos-N has no system configurations and memory modes")
+        .at("--targets")
+        .withRemedy("leave --system-configs and --memory-modes out, or the Ethos-N");
+  }
+  const size_t count = machines.size() + ethosN.size();
   Options reading = options.base;
-  reading.target = std::string(machines.front().target->name);
+  reading.target =
+      std::string(machines.empty() ? ethosN.front().variant->name : machines.front().target->name);
   Sweep result;
   CARINA_TRY(const Front front, runFront(reading, result.times));
   result.warnings = front.warnings;
   std::vector<SweepRow>& rows = result.rows;
-  rows.resize(machines.size());
+  rows.resize(count);
   std::mutex mutex;
   size_t done = 0;
-  if (options.progress) options.progress(0, machines.size());
+  if (options.progress) options.progress(0, count);
   {
     Stopwatch watch(result.times, "compile");
-    oneapi::tbb::parallel_for(size_t{0}, machines.size(), [&](size_t i) {
-      rows[i] = rowOf(options.base, front, machines[i]);
+    oneapi::tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+      rows[i] = i < machines.size() ? rowOf(options.base, front, machines[i])
+                                    : rowOf(options.base, front, ethosN[i - machines.size()]);
       const std::lock_guard<std::mutex> lock(mutex);
       ++done;
-      if (options.progress) options.progress(done, machines.size());
+      if (options.progress) options.progress(done, count);
     });
   }
   return result;

@@ -26,7 +26,7 @@ struct SweepOptions {
 /// One configuration.
 struct SweepRow {
   std::string target, systemConfig, memoryMode;
-  double clockHz = 0;
+  double clockHz = 0;  // 0: not known (Ethos-N)
   npu::Cycles cycles = 0;
   int64_t macs = 0;
   double macUse = 0;  // 0..1
@@ -43,8 +43,9 @@ struct Sweep {
   std::vector<StageTime> times;      // of reading it, and of all configurations together
 };
 
-/// One row per configuration that exists, in the order of the lists. Fails when the network cannot be read or
-/// quantized, or a name is unknown; what fails for one configuration only is its row's problem.
+/// One row per configuration that exists, in the order of the lists, those of an Ethos-N last. Fails when the
+/// network cannot be read or quantized, or a name is unknown; what fails for one configuration only is its
+/// row's problem.
 Result<Sweep> sweep(const SweepOptions& options);
 
 }  // namespace carina::pipeline

@@ -13,6 +13,8 @@
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "device/run.hpp"
+#include "pipeline/ethosn_profile.hpp"
+#include "pipeline/ethosn_verify.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/npu_probe.hpp"
 #include "pipeline/run.hpp"
@@ -132,7 +134,7 @@ int64_t countDifferences(const Tensor& a, const Tensor& b) {
 
 class Verifier {
  public:
-  explicit Verifier(const Build& build) : build_(build) {}
+  explicit Verifier(const Build& build) : build_(build), ethosN_(build) {}
 
   Status prepare() {
     if (build_.source) {
@@ -156,7 +158,11 @@ class Verifier {
     CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
     cpu_.emplace(std::move(cpu));
     result_.wholly = build_.partitioned.wholly;
-    result_.delegates = build_.compiled.size();
+    result_.delegates = build_.compiled.size() + build_.ethosNParts.size();
+    if (build_.ethosN) {
+      CARINA_TRY(const EthosNProfile profile, profileEthosN(build_));
+      ethosNCycles_ = static_cast<int64_t>(profile.cycles());
+    }
     for (size_t i = 0; i < ir::callerOutputs(build_.graph(), build_.state); ++i) {
       const ir::Value* output = build_.graph().outputs()[i];
       const ir::Value* source = quantizedSource(*output);
@@ -206,11 +212,15 @@ class Verifier {
       compareOutput(i, outcome.outputs[i], reference.empty() ? nullptr : &reference[i],
                     simulated.empty() ? nullptr : &simulated[i]);
     }
-    result_.cycles = outcome.stats.npuCycles;
+    result_.cycles = outcome.stats.npuCycles + ethosNCycles_;
     if (result_.samples == 0) result_.findings = findingsOf(outcome.stats);
     for (const device::DelegateRun& run : outcome.stats.delegates) {
-      CARINA_TRY(const size_t part, partOf(run));
+      CARINA_TRY(const size_t part, partOf(run.instruction));
       CARINA_RETURN_IF_ERROR(compareDelegate(part, run));
+    }
+    for (const device::EthosNDelegateRun& run : outcome.stats.ethosN) {
+      CARINA_TRY(const size_t part, partOf(run.instruction));
+      CARINA_RETURN_IF_ERROR(ethosN_.add(part, run, result_));
     }
     quantize::Sample computed = integers;
     computed.insert(computed.end(), programState.begin(), programState.end());
@@ -280,12 +290,12 @@ class Verifier {
   }
 
   /// The NPU part that a delegate call ran: branches skip parts, loops repeat them.
-  Result<size_t> partOf(const device::DelegateRun& run) const {
+  Result<size_t> partOf(uint32_t instruction) const {
     const auto& instructions = build_.program.methods.front().chains.front().instructions;
-    const auto* call = run.instruction < instructions.size()
-                           ? std::get_if<pte::DelegateCall>(&instructions[run.instruction])
+    const auto* call = instruction < instructions.size()
+                           ? std::get_if<pte::DelegateCall>(&instructions[instruction])
                            : nullptr;
-    if (!call || static_cast<size_t>(call->delegate) >= build_.compiled.size())
+    if (!call || static_cast<size_t>(call->delegate) >= result_.delegates)
       return fail(Code::UnsupportedProgram, "the program ran an NPU part that it does not have");
     return static_cast<size_t>(call->delegate);
   }
@@ -382,6 +392,8 @@ class Verifier {
   std::string program_;
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
+  EthosNVerifier ethosN_;
+  int64_t ethosNCycles_ = 0;
   Verification result_;
   std::multimap<std::string, Tensor, std::less<>>
       codes_;  // of the simulation, by the value's name; one sample

@@ -52,6 +52,11 @@ struct DriftResult {
   int64_t worstLsb = 0;
 };
 
+/// Results of parts for an Ethos-N, whose arithmetic is not TOSA's, beside the interpreter's.
+struct OffTosa {
+  int64_t elements = 0, different = 0, worst = 0;
+};
+
 struct Verification {
   size_t samples = 0;
   std::vector<CpuResult> cpu;  // nodes that CPU kernels compute, quantize and dequantize included
@@ -62,6 +67,7 @@ struct Verification {
   std::vector<DriftResult> drift;  // in the order in which they are computed; NPU parts only
   std::vector<OutputResult> outputs;
   int64_t delegateMismatches = 0;     // elements of delegate results that differ from the TOSA interpreter's
+  OffTosa offTosa;                    // of an Ethos-N: its layers are compared within a code or two
   int64_t cycles = 0;                 // NPU, one inference
   std::vector<std::string> findings;  // of the checker of command streams, in the first sample
   /// NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance; nothing is found in the

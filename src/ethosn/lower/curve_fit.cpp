@@ -20,8 +20,10 @@ bool rises(std::span<const int32_t, 256> table) {
 struct Slopes {
   double least = 0, most = std::numeric_limits<double>::infinity();
   void add(int32_t distance, int32_t change, bool saturatedLow, bool saturatedHigh) {
-    // change - 1/2 <= slope * distance < change + 1/2, in which distance may be negative.
-    const double low = (change - 0.5) / distance, high = (change + 0.5) / distance;
+    // change - 1/2 <= slope * distance <= change + 1/2, in which distance may be negative: who made the table
+    // may have taken a half to either side.
+    constexpr double kHalf = 0.5 + 1e-4;
+    const double low = (change - kHalf) / distance, high = (change + kHalf) / distance;
     const bool noLower = distance > 0 ? saturatedLow : saturatedHigh,
                noUpper = distance > 0 ? saturatedHigh : saturatedLow;
     if (!noLower) least = std::max(least, std::min(low, high));

@@ -13,7 +13,8 @@ struct LeakyCurve {
   int32_t zeroPoint = 0, outputZeroPoint = 0;
   double ratio = 1, alpha = 0;  // 0 < alpha < 1
 };
-/// `table`: results for the codes -128 to 127. Nothing unless every one of them is met exactly.
+/// `table`: results for the codes -128 to 127. Nothing unless every one of them is met, halves
+/// rounded to either side.
 std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table);
 
 /// 256 * sigmoid(scale * (x - zeroPoint)) - 128 (128 * tanh(...)) in whole numbers, times `ratio`, moved so

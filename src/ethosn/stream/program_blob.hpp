@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NPU part in a program (.pte): the compiled network, what it was compiled for, and which argument of the
+// call each of its buffers is. Little-endian words: "CENP", version 1, bytes of SRAM, the target's name and
+// the container ENCN (each: length, bytes, zeros up to a multiple of 4), the arguments of the inputs (count,
+// indices), those of the outputs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ethosn/stream/compiled_network.hpp"
+
+namespace carina::ethosn {
+
+/// The delegate id in programs.
+inline constexpr std::string_view kProgramBackend = "EthosNBackend";
+
+struct ProgramBlob {
+  std::string target;      // "ethos-n78-4tops-4ple"
+  uint32_t sramBytes = 0;  // that the network was compiled for
+  CompiledNetwork network;
+  /// The network's input i is argument inputs[i] of the call, counted among its inputs; outputs likewise.
+  std::vector<uint32_t> inputs, outputs;
+  friend bool operator==(const ProgramBlob&, const ProgramBlob&) = default;
+};
+
+std::vector<uint8_t> writeProgramBlob(const ProgramBlob& blob);
+
+/// Reads untrusted bytes; the tables of the network are sound, and each argument is named once.
+Result<ProgramBlob> readProgramBlob(ByteSpan bytes);
+
+}  // namespace carina::ethosn

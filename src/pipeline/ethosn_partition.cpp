@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/ethosn_partition.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ethosn/lower/tosa_network.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// Answers about parts by compiling them, and keeps what it compiled.
+class Placer {
+ public:
+  explicit Placer(const ethosn::Target& target) : target_(target) {}
+
+  std::optional<ir::Graph> placeWhole(const ir::Graph& tosa) {
+    problems_.clear();
+    auto part = compileEthosNPart(tosa, target_);
+    if (part) {
+      parts_.insert_or_assign(tosa.firstNode(), std::move(*part));
+      return ir::Graph("ethosn");
+    }
+    for (const Diagnostic& problem : part.error().diagnostics()) problems_.emplace(problem.place, problem);
+    // What is about no operator in particular is about the part: its first operator stands for it.
+    for (const ir::Node* node : tosa.nodes()) {
+      if (problems_.count(ethosn::sourceName(*node)) != 0) return std::nullopt;
+    }
+    const Diagnostic any = problems_.begin()->second;
+    problems_.emplace(ethosn::sourceName(*tosa.firstNode()), any);
+    return std::nullopt;
+  }
+
+  /// Of a node of the graph that placeWhole() was asked for last.
+  std::optional<Diagnostic> whyNot(const ir::Node& node) const {
+    const auto found = problems_.find(ethosn::sourceName(node));
+    return found == problems_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  Result<EthosNPart> take(const ir::Graph& tosa) {
+    const auto found = parts_.find(tosa.firstNode());
+    if (found == parts_.end()) return compileEthosNPart(tosa, target_);
+    return std::move(found->second);
+  }
+
+ private:
+  const ethosn::Target& target_;
+  std::map<const ir::Node*, EthosNPart> parts_;  // by their graph's first node
+  std::map<std::string, Diagnostic> problems_;   // by place
+};
+
+bool isIntensive(const ethosn::Network& network) {
+  return std::any_of(network.operations.begin(), network.operations.end(), [](const auto& operation) {
+    switch (operation.operation.op) {
+      case ethosn::Operator::Convolution:
+      case ethosn::Operator::DepthwiseConvolution:
+      case ethosn::Operator::TransposeConvolution:
+      case ethosn::Operator::FullyConnected:
+      case ethosn::Operator::Pooling:
+      case ethosn::Operator::MeanXy:
+      case ethosn::Operator::Resize:
+      case ethosn::Operator::Sigmoid:
+      case ethosn::Operator::Tanh:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+/// The names of what is in parts that are not worth it.
+std::set<std::string> notWorthIt(const EthosNPartitioned& made) {
+  std::set<std::string> names;
+  if (made.partitioned.wholly) return names;
+  for (size_t i = 0; i < made.parts.size(); ++i) {
+    if (isIntensive(made.parts[i].operations)) continue;
+    for (const ir::Node* node : made.partitioned.delegates[i].call->region(0).nodes()) {
+      if (node->location() && !partition::isQuantize(*node) && !partition::isDequantize(*node))
+        names.insert(node->location()->name);
+    }
+  }
+  return names;
+}
+
+Result<EthosNPartitioned> partitionOnce(const Options& options, const ethosn::Target& target, Front& front) {
+  Placer placer(target);
+  NpuPlaces places;
+  places.placeWhole = [&placer](const ir::Graph& tosa) { return placer.placeWhole(tosa); };
+  places.supports = [&placer](const ir::Node& node) { return placer.whyNot(node); };
+  EthosNPartitioned made;
+  CARINA_TRY(made.partitioned, partitionFor(options, &places, front, true));
+  for (const partition::Delegate& delegate : made.partitioned.delegates) {
+    CARINA_TRY(EthosNPart part, placer.take(delegate.tosa));
+    made.parts.push_back(std::move(part));
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<ethosn::Target> chosenEthosN(const Options& options) {
+  auto variant = ethosn::findVariant(options.target);
+  if (!variant) return std::move(variant).error().at("--target");
+  if (auto status = ethosn::requireKernels(**variant); !status.ok())
+    return std::move(status).error().at("--target");
+  return ethosn::makeTarget(**variant);
+}
+
+Result<EthosNPart> compileEthosNPart(const ir::Graph& tosa, const ethosn::Target& target) {
+  EthosNPart part;
+  CARINA_TRY(part.operations, ethosn::networkOfTosa(tosa));
+  CARINA_TRY(part.compiled, ethosn::compileNetwork(part.operations, target, &part.passes));
+  return part;
+}
+
+partition::Supports ethosNSupports(const ir::Graph& tosa, const ethosn::Target& target) {
+  auto placer = std::make_shared<Placer>(target);
+  placer->placeWhole(tosa);
+  return [placer](const ir::Node& node) { return placer->whyNot(node); };
+}
+
+Result<EthosNPartitioned> partitionForEthosN(const Options& options, const ethosn::Target& target,
+                                             Front& front, bool keepParts) {
+  Options asked = options;
+  std::set<std::string> left;
+  // Parts may fall apart when others are left to the CPU: once more for each that does.
+  for (;;) {
+    const ir::Graph original = front.quantized.clone();
+    CARINA_TRY(EthosNPartitioned made, partitionOnce(asked, target, front));
+    std::set<std::string> names = notWorthIt(made);
+    std::erase_if(names, [&left](const std::string& name) { return left.count(name) != 0; });
+    if (names.empty()) {
+      for (partition::Refusal& refusal : made.partitioned.refusals) {
+        if (refusal.code != Code::OnRequest || left.count(refusal.node) == 0) continue;
+        refusal.code = Code::MissingCapability;
+        refusal.reason =
+            "its NPU part would have no convolution, pooling, resize, sigmoid or vector product, "
+            "and moving its maps to the NPU and back takes longer than computing them here";
+        refusal.remedy.clear();
+      }
+      for (partition::Delegate& delegate : made.partitioned.delegates) {
+        if (!keepParts) delegate.call->setRegion(0, ir::Graph(delegate.tosa.name));
+      }
+      return made;
+    }
+    asked.cpuNames.insert(asked.cpuNames.end(), names.begin(), names.end());
+    left.insert(names.begin(), names.end());
+    front.quantized = original.clone();
+  }
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of the parts for an Ethos-N goes, by the public formulas: the commands are walked as they
+// are executed, and what each pass moves and computes is counted.
+#pragma once
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// What a pass moves between DRAM and SRAM for one of its maps, or takes from SRAM where it lies already.
+struct EthosNTraffic {
+  uint64_t bytes = 0, stripes = 0;  // moved
+  uint64_t mapBytes = 0;            // of the maps: what is moved beyond them is moved again
+  uint64_t sramBytes = 0;           // left in SRAM by an earlier pass, or for later ones
+
+  uint64_t alone() const { return stripes == 0 ? 0 : bytes / stripes; }  // nothing runs beside it
+  uint64_t parallel() const { return bytes - alone(); }
+  uint64_t reloads() const { return mapBytes == 0 || bytes <= mapBytes ? 0 : (bytes - 1) / mapBytes; }
+};
+
+/// One pass: what the hardware does in one go for an operation.
+struct EthosNPassCost {
+  std::string operation;  // node of the network
+  std::string mce, ple;   // see ethosn::CompiledPass
+  uint64_t stripes = 0;   // of the MCE, or of the PLE
+  uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
+  EthosNTraffic input, weights, output;
+  uint64_t streamBytes = 0, plainWeightBytes = 0;  // of the weights, compressed and not
+  /// By the measure of Arm's planner: transfers that nothing runs beside, and the longest of what runs side
+  /// by side.
+  uint64_t cycles = 0;
+};
+
+struct EthosNPartCost {
+  std::vector<EthosNPassCost> passes;
+  int64_t sramBytes = 0;  // in use
+  uint64_t constantBytes = 0, intermediateBytes = 0, commandBytes = 0;
+
+  uint64_t sum(uint64_t EthosNPassCost::*member) const;
+};
+
+Result<EthosNPartCost> costOf(const EthosNPart& part, const ethosn::Target& target);
+
+struct EthosNProfile {
+  std::filesystem::path file;
+  ethosn::Target target;
+  std::vector<EthosNPartCost> parts;
+  std::vector<partition::Refusal> refusals;  // what is left to the CPU
+  int64_t cpuCycles = 0;                     // estimate of that
+  std::vector<Diagnostic> warnings;
+  std::vector<StageTime> times;
+
+  uint64_t cycles() const;
+};
+/// `build` is for an Ethos-N.
+Result<EthosNProfile> profileEthosN(const Build& build);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that an Ethos-N78 shares with the CPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/npy.hpp"
+#include "device/run.hpp"
+#include "ethosn/stream/program_blob.hpp"
+#include "pipeline/check.hpp"
+#include "pipeline/ethosn_profile.hpp"
+#include "pipeline/operators.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+Options optionsFor(const std::filesystem::path& model, const std::string& target) {
+  Options options;
+  options.model = model;
+  options.target = target;
+  options.calibration = std::filesystem::path(model).replace_extension(".npz");
+  return options;
+}
+
+/// Compiles, and verifies a sample: operations of the NPU beside TOSA, kernels of the CPU beside the
+/// executor.
+void expectVerified(const std::filesystem::path& model, const std::string& target, bool wholly) {
+  SCOPED_TRACE(model.filename().string() + " " + target);
+  const auto built = build(optionsFor(model, target));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_FALSE(built->ethosNParts.empty());
+  EXPECT_EQ(built->partitioned.wholly, wholly);
+  NamedTensors arrays = *readArrays(std::filesystem::path(model).replace_extension(".npz"));
+  auto samples = verificationSamples(*built, arrays);
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  samples->resize(1);
+  const auto verified = verify(*built, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+  for (const LayerResult& layer : verified->layers)
+    EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op;
+  EXPECT_FALSE(verified->layers.empty());
+  for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
+  EXPECT_GT(verified->cycles, 0);
+  const auto program = pte::writeProgram(built->program);
+  ASSERT_TRUE(program.ok());
+  const auto check = checkProgram(asBytes(*program));
+  ASSERT_TRUE(check.ok()) << check.error().str();
+  for (const std::string& problem : check->problems) ADD_FAILURE() << problem;
+  EXPECT_EQ(check->commandStreams, built->ethosNParts.size());
+}
+
+TEST(EthosNProgram, WhatTheNpuCannotRunRunsOnTheCpu) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const std::filesystem::path folder = fixtures / "fixtures/models";
+  expectVerified(folder / "digits_cnn.pt2", "ethos-n78-1tops-4ple", true);
+  expectVerified(folder / "keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple", false);
+}
+
+TEST(EthosNProgram, SmallNetworks) {
+  expectVerified(test::modelFile("mixed.pt2"), "ethos-n78-4tops-2ple", true);
+  expectVerified(test::modelFile("residual.pt2"), "ethos-n78-8tops-2ple", true);
+}
+
+// Networks of one operator, as torch.export writes them: what the NPU takes of each computes what TOSA does.
+TEST(EthosNProgram, NetworksOfOneOperator) {
+  CARINA_NEED_FIXTURES(fixtures);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(fixtures / "fixtures/ops")) {
+    if (entry.path().extension() == ".pt2") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  size_t onNpu = 0;
+  for (const std::filesystem::path& file : files) {
+    SCOPED_TRACE(file.stem().string());
+    Options options = optionsFor(file, "ethos-n78-4tops-4ple");
+    const NamedTensors arrays = *readArrays(options.calibration);
+    options.calibration.clear();
+    options.madeUpSamples = true;
+    const auto built = build(options);
+    if (!built.ok() || built->ethosNParts.empty()) continue;
+    ++onNpu;
+    auto samples = verificationSamples(*built, arrays);
+    ASSERT_TRUE(samples.ok()) << samples.error().str();
+    samples->resize(1);
+    const auto verified = verify(*built, *samples);
+    ASSERT_TRUE(verified.ok()) << verified.error().str();
+    for (const LayerResult& layer : verified->layers) {
+      EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op << ": " << layer.actual
+                                     << " instead of " << layer.expected;
+    }
+    EXPECT_TRUE(verified->ok());
+    EXPECT_LE(verified->offTosa.worst, 3);
+    for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
+  }
+  EXPECT_GE(onNpu, 40U);
+}
+
+TEST(EthosNProgram, OperatorsSayWhereTheyRun) {
+  Options options = optionsFor(test::modelFile("mixed.pt2"), "ethos-n78-4tops-4ple");
+  options.cpuOps = {"max_pool2d"};
+  const auto list = listOperators(options);
+  ASSERT_TRUE(list.ok()) << list.error().str();
+  EXPECT_GT(list->count(Place::Npu), 0U);
+  EXPECT_GT(list->count(Place::Cpu), 0U);
+  for (const OperatorPlace& op : list->operators) {
+    if (op.place != Place::Cpu) continue;
+    ASSERT_FALSE(op.refusals.empty()) << op.node;
+    EXPECT_FALSE(op.refusals[0].reason.empty());
+  }
+}
+
+TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
+  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto profile = profileEthosN(*built);
+  ASSERT_TRUE(profile.ok()) << profile.error().str();
+  ASSERT_EQ(profile->parts.size(), 1U);
+  uint64_t macs = 0;
+  for (const EthosNPassCost& pass : profile->parts[0].passes) {
+    EXPECT_GT(pass.cycles, 0U) << pass.operation;
+    EXPECT_EQ(pass.mce.empty(), pass.mceCycles == 0) << pass.operation;
+    EXPECT_LE(pass.weights.alone(), pass.weights.bytes);
+    macs += pass.macs;
+  }
+  EXPECT_GT(macs, 0U);
+  EXPECT_EQ(profile->cycles(), profile->parts[0].sum(&EthosNPassCost::cycles));
+}
+
+TEST(EthosNProgram, ProgramsForAnotherVariantAreRefused) {
+  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto program = pte::writeProgram(built->program);
+  device::RunOptions options;
+  options.target = "ethos-n78-8tops-2ple";
+  const auto other = device::Runner::open(asBytes(*program), options);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().str().find("compiled for ethos-n78-4tops-4ple"), std::string::npos);
+  options.target.clear();
+  options.memoryMode = "Sram_Only";
+  EXPECT_FALSE(device::Runner::open(asBytes(*program), options).ok());
+}
+
+TEST(EthosNProgram, DamagedPartsAreErrors) {
+  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const pte::ByteVector& blob = built->program.methods[0].delegates[0].blob;
+  const auto whole = ethosn::readProgramBlob(blob);
+  ASSERT_TRUE(whole.ok()) << whole.error().str();
+  EXPECT_EQ(whole->target, "ethos-n78-4tops-4ple");
+  for (size_t bytes = 0; bytes < 64; ++bytes)
+    EXPECT_FALSE(ethosn::readProgramBlob(ByteSpan(blob).first(bytes)).ok());
+  EXPECT_FALSE(ethosn::readProgramBlob(ByteSpan(blob).first(blob.size() - 1)).ok());
+  std::mt19937 random(5);
+  for (int i = 0; i < 300; ++i) {
+    pte::ByteVector damaged = blob;
+    for (int k = 0; k < 4; ++k)
+      damaged[random() % std::min<size_t>(damaged.size(), 400)] = std::byte(random());
+    pte::Program program = built->program;
+    program.methods[0].delegates[0].blob = damaged;
+    const auto bytes = pte::writeProgram(program);
+    if (!bytes.ok()) continue;
+    auto runner = device::Runner::open(asBytes(*bytes));
+    if (!runner.ok()) continue;
+    std::vector<Tensor> inputs;
+    for (const auto& io : runner->inputs()) inputs.push_back(Tensor::zeros(io.dtype, io.shape));
+    [[maybe_unused]] const auto ran = runner->run(inputs);  // whatever comes of it, no crash
+  }
+}
+
+}  // namespace
+}  // namespace carina::pipeline
