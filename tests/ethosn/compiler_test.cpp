@@ -294,6 +294,30 @@ int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
   std::mt19937& random = b.random();
   const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
   const bool small = shape[1] < 6 || shape[2] < 6;
+  // What doubles a map comes first: of small ones only.
+  const bool large = shape[1] > 40 || shape[2] > 40;
+  if (!large && below(5) == 0) {
+    const auto algorithm = below(2) == 0 ? ResizeAlgorithm::NearestNeighbour : ResizeAlgorithm::Bilinear;
+    switch (below(4)) {
+      case 0:
+        return b.transposeConvolution(in, 2, 2, 1 + below(40));
+      case 1:
+        return b.transposeConvolution(in, 3, 3, 1 + below(40), {below(2), 1, below(2), 1});
+      case 2: {
+        const uint32_t less = below(2);
+        return b.resize(in, algorithm, 2 * shape[1] - less, 2 * shape[2] - less);
+      }
+      default:
+        return shape[3] % 4 == 0 ? b.unary(Operator::DepthToSpace, in) : b.unary(Operator::LeakyRelu, in);
+    }
+  }
+  if (shape[3] > 2 && below(8) == 0) {
+    const uint32_t first = 1 + below(shape[3] - 2);
+    const auto parts = b.split(in, 3, {first, shape[3] - first});
+    const Quantization& same = b.network().tensors[static_cast<size_t>(in)].quantization;
+    return b.concatenation({parts[1], parts[0], parts[1]}, 3, same.scales[0],
+                           b.unsignedZeroPoint(same.zeroPoint));
+  }
   switch (below(small ? 6 : 14)) {
     case 0:
       return b.convolution(in, 1, 1, 1 + below(70));

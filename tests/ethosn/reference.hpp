@@ -44,6 +44,9 @@ class NetworkBuilder {
   Network& network() { return network_; }
   std::vector<std::vector<uint8_t>> randomInputs();
   std::mt19937& random() { return random_; }
+  int32_t unsignedZeroPoint(int32_t zeroPoint) const {
+    return type_ == DataType::U8 ? zeroPoint : zeroPoint + 128;
+  }
   int32_t zeroPoint(int32_t ofUnsigned) const {
     return type_ == DataType::U8 ? ofUnsigned : ofUnsigned - 128;
   }
