@@ -78,6 +78,11 @@ def main():
                 checker.check(file.read(), "compile --report")
         checker.json("profile", *digits, *u55)
         checker.json("profile", "a.pte")
+        n78 = ["--target", "ethos-n78-4tops-4ple"]
+        checker.run("compile", *digits, *n78, "-o", "n.pte")
+        checker.json("profile", *digits, *n78)
+        checker.json("verify", *digits, *n78, "--samples", "1")
+        checker.json("run", "n.pte", "--input", held_out)
         checker.json("sweep", *digits, "--targets", "ethos-u55-128,ethos-u85-256")
         checker.json("ops", *digits, *u55, "--cpu-op", "add")
         checker.json("verify", *digits, *u55, "--samples", "1")

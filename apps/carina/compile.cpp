@@ -108,7 +108,8 @@ Result<std::pair<std::string, int64_t>> constantMethod(const std::string& text) 
 }
 
 int compile(Flags& flags) {
-  if (ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
+  const bool network = flags.output.extension() == ".encn";
+  if (network && ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = !flags.report.empty();
@@ -136,7 +137,7 @@ void addCompile(CLI::App& app, Run& run) {
   command
       ->add_option("-o,--output", flags->output,
                    "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
-                   "Ethos-N: .encn")
+                   "Ethos-N: .pte, or .encn (compiled network)")
       ->required();
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");

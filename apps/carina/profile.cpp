@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "gate_options.hpp"
+#include "report/ethosn_profile.hpp"
 #include "report/summary.hpp"
 
 namespace carina::app {
@@ -39,6 +40,35 @@ Result<int> execute(Flags& flags) {
   return flags.gates.finish(0);
 }
 
+/// The profile of a network on an Ethos-N: passes instead of operations on a time line.
+Result<int> executeEthosN(Flags& flags) {
+  if (!flags.trace.empty() || flags.text.operations || flags.text.memory) {
+    return fail(Code::OptionDoesNotApply, "is for an Ethos-U: an Ethos-N has no public time line")
+        .at(!flags.trace.empty()    ? "--trace"
+            : flags.text.operations ? "--operations"
+                                    : "--memory-map")
+        .withRemedy("leave it out");
+  }
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
+  pipeline::Options options = flags.build.finish();
+  options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  CARINA_TRY(const pipeline::Build build, pipeline::build(options));
+  CARINA_TRY(const pipeline::EthosNProfile profile, pipeline::profileEthosN(build));
+  warn(profile.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  measured.cycles = static_cast<int64_t>(profile.cycles());
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::ethosNProfileJson(profile)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::ethosNProfileCsv(profile)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina profile", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::ethosNProfileText(profile));
+  return flags.gates.finish(0);
+}
+
 }  // namespace
 
 void addProfile(CLI::App& app, Run& run) {
@@ -58,7 +88,8 @@ void addProfile(CLI::App& app, Run& run) {
   command->callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const auto status = execute(*flags);
+      const bool ethosN = ethosn::isEthosNName(flags->build.options.target);
+      const auto status = ethosN ? executeEthosN(*flags) : execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });

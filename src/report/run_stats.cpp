@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/run_stats.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/document.hpp"
@@ -68,19 +69,38 @@ std::string findingsText(const std::vector<std::string>& findings) {
   return text;
 }
 
-std::string ethosNText(const pipeline::RunResult::EthosN& run) {
-  const ethosn::RunStats& stats = run.stats;
-  std::string text = fmt::format("  NPU     {}: {} MACs, {} MCE and {} PLE cycles by stripes\n",
-                                 run.variant != nullptr ? run.variant->name : "any Ethos-N78",
+std::string ethosNText(std::string_view target, const ethosn::RunStats& stats,
+                       const std::vector<ethosn::Assumption>& assumptions) {
+  std::string text = fmt::format("  NPU     {}: {} MACs, {} MCE and {} PLE cycles by stripes\n", target,
                                  countText(static_cast<int64_t>(stats.macs)),
                                  countText(static_cast<int64_t>(stats.mceCycles)),
                                  countText(static_cast<int64_t>(stats.pleCycles)));
   text += fmt::format("  DRAM    {} read, {} written; SRAM in use up to {}\n",
                       bytesText(static_cast<int64_t>(stats.readBytes)),
                       bytesText(static_cast<int64_t>(stats.writtenBytes)), bytesText(stats.sramBytes));
-  for (const ethosn::Assumption assumption : run.assumptions)
+  for (const ethosn::Assumption assumption : assumptions)
     text += fmt::format("  assumes {}\n", ethosn::assumptionText(assumption));
   return text;
+}
+
+/// The NPU parts of a program, one after the other.
+std::string ethosNText(const device::RunStats& stats) {
+  ethosn::RunStats sum;
+  std::vector<ethosn::Assumption> assumptions;
+  for (const device::EthosNDelegateRun& run : stats.ethosN) {
+    const ethosn::RunStats& one = run.result.stats;
+    sum.macs += one.macs;
+    sum.mceCycles += one.mceCycles;
+    sum.pleCycles += one.pleCycles;
+    sum.readBytes += one.readBytes;
+    sum.writtenBytes += one.writtenBytes;
+    sum.sramBytes = std::max(sum.sramBytes, one.sramBytes);
+    for (const ethosn::Assumption assumption : run.result.assumptions) {
+      if (std::find(assumptions.begin(), assumptions.end(), assumption) == assumptions.end())
+        assumptions.push_back(assumption);
+    }
+  }
+  return ethosNText(stats.target, sum, assumptions);
 }
 
 nlohmann::ordered_json ethosNJson(const pipeline::RunResult::EthosN& run) {
@@ -115,9 +135,14 @@ std::string runStatsText(const pipeline::RunResult& result) {
                     *result.correct, result.samples);
   }
   text += casesText(result.cases) + findingsText(result.findings);
-  if (result.ethosN) text += ethosNText(*result.ethosN);
-  if (!result.program || result.program->delegates.empty()) return text;
+  if (const auto& run = result.ethosN) {
+    text += ethosNText(run->variant != nullptr ? run->variant->name : "any Ethos-N78", run->stats,
+                       run->assumptions);
+  }
+  if (!result.program) return text;
   const device::RunStats& stats = *result.program;
+  if (!stats.ethosN.empty()) return text + ethosNText(stats) + memoryLine(stats);
+  if (stats.delegates.empty()) return text;
   int64_t macs = 0;
   for (const device::DelegateRun& run : stats.delegates) macs += run.stats.macs;
   text +=
@@ -154,6 +179,10 @@ std::string runStatsJson(const pipeline::RunResult& result) {
     json["kernels"] = stats.kernels;
     json["delegates"] = nlohmann::ordered_json::array();
     for (const device::DelegateRun& run : stats.delegates) json["delegates"].push_back(delegateJson(run));
+    for (const device::EthosNDelegateRun& run : stats.ethosN) {
+      json["ethos_n_delegates"].push_back(
+          ethosNJson({*ethosn::findVariant(run.target), run.result.stats, run.result.assumptions}));
+    }
   }
   return documentText(json);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,26 @@ std::string memoryLine(const Footprint& sum, const npu::Machine& machine, bool e
                                  bytesText(sum.constants), kind(npu::Area::Constants));
   if (sum.cache > 0) text += fmt::format(", cache {} in {}", bytesText(sum.cache), kind(npu::Area::Cache));
   return text + fmt::format(", commands {}", bytesText(sum.commands));
+}
+
+/// Target, operations and memory of a build for an Ethos-N.
+std::string ethosNLines(const pipeline::Build& build) {
+  size_t operations = 0;
+  uint64_t constants = 0, intermediates = 0, commands = 0;
+  for (const pipeline::EthosNPart& part : build.ethosNParts) {
+    operations += part.operations.operations.size();
+    constants += part.compiled.constantDma.size();
+    intermediates = std::max(intermediates, ethosn::intermediateBytes(part.compiled));
+    commands += part.compiled.constantControlUnit.size();
+  }
+  const size_t parts = build.ethosNParts.size();
+  const auto bytes = [](uint64_t count) { return bytesText(static_cast<int64_t>(count)); };
+  return fmt::format("  target  {}, {} of SRAM\n", build.ethosN->variant->name,
+                     bytesText(build.ethosN->sramBytes)) +
+         fmt::format("  NPU     {} operation{} in {} part{}\n", operations, operations == 1 ? "" : "s", parts,
+                     parts == 1 ? "" : "s") +
+         fmt::format("  memory  constants {}, intermediates {}, commands {}\n", bytes(constants),
+                     bytes(intermediates), bytes(commands));
 }
 
 /// Kernels outside the delegates with how often each is called.
@@ -186,6 +207,8 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
         percentText(static_cast<double>(sum.macs), static_cast<double>(sum.cycles) * machine.target->macs));
     text += fmt::format("  memory  {}\n",
                         memoryLine(sum, machine, build.options.optimize == compiler::Optimize::Size));
+  } else if (build.ethosN) {
+    text += ethosNLines(build);
   } else {
     text += "  target  cpu\n";
   }

@@ -27,8 +27,9 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
   for (const pipeline::SweepRow& row : rows) {
     if (!row.problem.empty()) continue;
     for (const auto& [kind, bytes] : row.bytes) kinds.insert(kind);
-    if (!fastest || milliseconds(row) < milliseconds(*fastest)) fastest = &row;
-    if (!smallest || bytesIn(row, npu::MemoryKind::Sram) < bytesIn(*smallest, npu::MemoryKind::Sram))
+    if (row.clockHz > 0 && (!fastest || milliseconds(row) < milliseconds(*fastest))) fastest = &row;
+    if (row.clockHz > 0 &&
+        (!smallest || bytesIn(row, npu::MemoryKind::Sram) < bytesIn(*smallest, npu::MemoryKind::Sram)))
       smallest = &row;
   }
   std::vector<std::string> header{"target", "system", "memory mode", "", "cycles", "MHz", "ms", "MAC use"};
@@ -48,8 +49,8 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
                                    row.memoryMode,
                                    mark,
                                    countText(row.cycles),
-                                   fmt::format("{:.0f}", row.clockHz / 1e6),
-                                   fmt::format("{:.3f}", milliseconds(row)),
+                                   row.clockHz > 0 ? fmt::format("{:.0f}", row.clockHz / 1e6) : "-",
+                                   row.clockHz > 0 ? fmt::format("{:.3f}", milliseconds(row)) : "-",
                                    fmt::format("{:.1f} %", 100 * row.macUse)};
     for (const npu::MemoryKind kind : kinds) {
       const int64_t bytes = bytesIn(row, kind);
@@ -57,7 +58,7 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
     }
     table.add(std::move(cells));
   }
-  return (fastest ? table.str() : "") + problems;
+  return (kinds.empty() ? "" : table.str()) + problems;
 }
 
 std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {

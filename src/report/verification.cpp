@@ -107,9 +107,15 @@ std::string verificationText(const pipeline::Verification& verification, bool al
     const std::string layers = verification.layers.empty() ? "results equal " + over
                                                            : fmt::format("{} of {} layers equal {}", exact,
                                                                          verification.layers.size(), over);
-    text += fmt::format("{}: {}; {} NPU cycles per inference\n",
-                        same ? "NPU and TOSA agree bit for bit" : "NPU and TOSA DIFFER", layers,
+    const pipeline::OffTosa& off = verification.offTosa;
+    const char* agree = off.elements > 0 ? "NPU and TOSA agree within the arithmetic of an Ethos-N"
+                                         : "NPU and TOSA agree bit for bit";
+    text += fmt::format("{}: {}; {} NPU cycles per inference\n", same ? agree : "NPU and TOSA DIFFER", layers,
                         countText(verification.cycles));
+    if (off.elements > 0) {
+      text += fmt::format("results of NPU parts: {} of {} codes are not TOSA's, the farthest by {}\n",
+                          countText(off.different), countText(off.elements), off.worst);
+    }
   }
   if (!verification.findings.empty()) {
     text += "the checker of command streams finds what would go WRONG in hardware:\n";
@@ -136,6 +142,10 @@ std::string verificationJson(const pipeline::Verification& verification) {
   json["wholly_on_npu"] = verification.wholly;
   json["npu_parts"] = verification.delegates;
   json["npu_differs_from_tosa"] = verification.delegateMismatches;
+  if (const pipeline::OffTosa& off = verification.offTosa; off.elements > 0) {
+    json["ethos_n_off_tosa"] = {
+        {"elements", off.elements}, {"different", off.different}, {"worst", off.worst}};
+  }
   json["outputs"] = Json::array();
   for (const pipeline::OutputResult& output : verification.outputs) {
     json["outputs"].push_back({{"name", output.name},

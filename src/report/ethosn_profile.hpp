@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile of the parts for an Ethos-N, for people and as JSON.
+#pragma once
+
+#include <string>
+
+#include "pipeline/ethosn_profile.hpp"
+
+namespace carina::report {
+
+/// A table with a line per pass, sums, and what is left to the CPU.
+std::string ethosNProfileText(const pipeline::EthosNProfile& profile);
+/// Passes with the members of Arm's performance estimate ("Stream", "Issues") and Carina's own beside them.
+std::string ethosNProfileJson(const pipeline::EthosNProfile& profile);
+/// The passes as comma-separated values.
+std::string ethosNProfileCsv(const pipeline::EthosNProfile& profile);
+
+}  // namespace carina::report
