@@ -28,7 +28,7 @@ class Placer {
       if (problems_.count(ethosn::sourceName(*node)) != 0) return std::nullopt;
     }
     const Diagnostic any = problems_.begin()->second;
-    problems_.emplace(ethosn::sourceName(*tosa.firstNode()), any);
+    if (tosa.firstNode() != nullptr) problems_.emplace(ethosn::sourceName(*tosa.firstNode()), any);
     return std::nullopt;
   }
 
@@ -69,12 +69,17 @@ bool isIntensive(const ethosn::Network& network) {
   });
 }
 
-/// The names of what is in parts that are not worth it.
+/// A part without operators of its own is taken without a question: it may still not compile.
+bool isCompiled(const EthosNPart& part) {
+  return !part.compiled.constantControlUnit.empty();
+}
+
+/// The names of what is in parts that are not worth it, or do not compile.
 std::set<std::string> notWorthIt(const EthosNPartitioned& made) {
   std::set<std::string> names;
-  if (made.partitioned.wholly) return names;
   for (size_t i = 0; i < made.parts.size(); ++i) {
-    if (isIntensive(made.parts[i].operations)) continue;
+    const bool stays = made.partitioned.wholly || isIntensive(made.parts[i].operations);
+    if (stays && isCompiled(made.parts[i])) continue;
     for (const ir::Node* node : made.partitioned.delegates[i].call->region(0).nodes()) {
       if (node->location() && !partition::isQuantize(*node) && !partition::isDequantize(*node))
         names.insert(node->location()->name);
@@ -91,8 +96,8 @@ Result<EthosNPartitioned> partitionOnce(const Options& options, const ethosn::Ta
   EthosNPartitioned made;
   CARINA_TRY(made.partitioned, partitionFor(options, &places, front, true));
   for (const partition::Delegate& delegate : made.partitioned.delegates) {
-    CARINA_TRY(EthosNPart part, placer.take(delegate.tosa));
-    made.parts.push_back(std::move(part));
+    auto part = placer.take(delegate.tosa);
+    made.parts.push_back(part ? std::move(*part) : EthosNPart());
   }
   return made;
 }
@@ -131,6 +136,12 @@ Result<EthosNPartitioned> partitionForEthosN(const Options& options, const ethos
     std::set<std::string> names = notWorthIt(made);
     std::erase_if(names, [&left](const std::string& name) { return left.count(name) != 0; });
     if (names.empty()) {
+      for (size_t i = 0; i < made.parts.size(); ++i) {
+        if (isCompiled(made.parts[i])) continue;
+        auto part = compileEthosNPart(made.partitioned.delegates[i].tosa, target);
+        if (!part) return std::move(part).error().inFile(options.model.string());
+        made.parts[i] = std::move(*part);
+      }
       for (partition::Refusal& refusal : made.partitioned.refusals) {
         if (refusal.code != Code::OnRequest || left.count(refusal.node) == 0) continue;
         refusal.code = Code::MissingCapability;
