@@ -14,6 +14,7 @@
 #include "ir/invalid_node.hpp"
 #include "lower/lower.hpp"
 #include "lower/quantize_rules.hpp"
+#include "lower/wide.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::lower {
@@ -145,7 +146,7 @@ Status Lowering::lowerNode(const ir::Node& node) {
     constants_[node.result()] = **constant;
     return {};
   }
-  const Rule rule = findRule(node.def());
+  const Rule rule = isWide(*this, node) ? findWideRule(node.def()) : findRule(node.def());
   if (!rule) {
     return fail(Code::NoIntegerForm, "{} has no form in TOSA", node.opName())
         .withRemedy("replace it in the network by operators that have one");
@@ -180,6 +181,11 @@ Result<Real> Lowering::real(const ir::Value* value) {
   const std::string what = value->name.empty() ? "an operand" : "operand " + value->name;
   return fail(Code::NotQuantized, "{} is not quantized: no dequantize node makes it", what)
       .withRemedy("quantize the network with this operator included");
+}
+
+const Real* Lowering::known(const ir::Value* value) const {
+  const auto it = reals_.find(value);
+  return it == reals_.end() ? nullptr : &it->second;
 }
 
 Result<Real> Lowering::plainReal(const ir::Value* value) {

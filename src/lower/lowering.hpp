@@ -65,6 +65,12 @@ class FunctionChain {
   std::shared_ptr<const Step> last_;
 };
 
+/// What no code of a tensor is below or above.
+struct Interval {
+  int64_t low = 0, high = 0;
+  int64_t magnitude() const { return std::max(std::abs(low), std::abs(high)); }
+};
+
 /// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions,
 /// then the limits. It becomes a tensor of its own only where a quantize node fixes its codes.
 struct Real {
@@ -78,6 +84,8 @@ struct Real {
   std::vector<ir::Value*> parts;
   FunctionChain functions;  // evaluated by a TABLE
   std::optional<double> low, high;
+  /// What is known of the codes where they have 32 bits or more.
+  std::optional<Interval> within{};
 
   double scale() const { return scales[0]; }
   /// Codes as they came from a dequantize node: operators may read data directly.
@@ -123,6 +131,8 @@ class Lowering {
   /// The quantized constant behind a dequantize node; null when it is something else.
   const QuantizedConstant* quantizedConstant(const ir::Value* value) const;
   bool isReal(const ir::Value* value) const { return value->dtype() == DType::Float32; }
+  /// What a float value that is no constant has become; null when it is none, or nothing yet.
+  const Real* known(const ir::Value* value) const;
 
   void define(const ir::Value* value, Real real) { reals_[value] = std::move(real); }
   void define(const ir::Value* value, Stored stored) { stored_[value] = std::move(stored); }

@@ -5,6 +5,7 @@
 
 #include "aten/conv_op.hpp"
 #include "aten/ops.hpp"
+#include "lower/matrices.hpp"
 #include "lower/rules.hpp"
 #include "lower/weights.hpp"
 
@@ -167,6 +168,8 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
     weightScales.push_back(weightScales[c]);
   CARINA_TRY(Tensor bias,
              biasOf(lowering, conv.bias, channels, input.scale(), weightScales, input.data.dtype()));
+  const std::optional<Interval> within =
+      conv.weightChannelAxis() == 0 ? sumsOf(weight.codes, weight.zeroPoint, bias) : std::nullopt;
   const Geometry g = geometryOf(lowering, conv, input.data, weight.codes);
   const size_t rank = spatialRank(g) + 2;
   ir::Value* data = lowering.ordered(g.input, Lowering::channelLast(rank));
@@ -211,6 +214,7 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   result.layout = *result.layout.viewed(node.result()->shape());
   Real real{std::move(result), {}, 0, true, {}, {}, {}, {}};
   for (double scale : weightScales) real.scales.push_back(input.scale() * scale);
+  real.within = within;
   if (parts.size() > 1) real.parts = parts;
   lowering.define(node.result(), std::move(real));
   return {};
@@ -243,26 +247,34 @@ Tensor reorderedColumns(const Tensor& weight, const Layout& layout, const std::v
   return transposed(weight.reshaped(shape), permutation).reshaped(weight.shape());
 }
 
+}  // namespace
+
+LinearOperands linearOperands(Lowering& lowering, const Stored& input, const Tensor& weight) {
+  const int64_t channels = weight.dim(0), features = weight.dim(1);
+  const int64_t rows = numElements(input.shape()) / features;
+  const auto axes = featureAxes(input.layout);
+  ir::Value* data = axes ? input.value : lowering.rowMajor(input);
+  const Tensor kernel = axes ? reorderedColumns(weight, input.layout, *axes) : weight;
+  return {lowering.emit().reshape(data, {1, 1, rows, features}), kernel.reshaped({channels, 1, 1, features})};
+}
+
+namespace {
+
 /// x W^T + b over the last dimension: a 1x1 convolution over [1, 1, rows, features].
 Status lowerLinear(Lowering& lowering, const ir::Node& node) {
   const aten::Linear op = ir::dynCast<aten::Linear>(&node);
   CARINA_TRY(const Real input, lowering.plainReal(op.input()));
-  CARINA_TRY(Weight weight, weightOf(lowering, op.weight(), 0));
-  const int64_t channels = weight.codes.dim(0), features = weight.codes.dim(1);
-  CARINA_TRY(Tensor bias,
-             biasOf(lowering, op.bias(), channels, input.scale(), weight.scales, input.data.dtype()));
-  const int64_t rows = numElements(input.data.shape()) / features;
-  ir::Value* data = input.data.value;
-  if (const auto axes = featureAxes(input.data.layout))
-    weight.codes = reorderedColumns(weight.codes, input.data.layout, *axes);
-  else
-    data = lowering.rowMajor(input.data);
+  CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));
+  CARINA_TRY(Tensor bias, biasOf(lowering, op.bias(), weight.codes.dim(0), input.scale(), weight.scales,
+                                 input.data.dtype()));
   Emitter& emit = lowering.emit();
-  data = emit.reshape(data, {1, 1, rows, features});
-  ir::Value* kernel = emit.constant(weight.codes.reshaped({channels, 1, 1, features}));
-  ir::Value* result = emit.conv2d(data, kernel, emit.constant(std::move(bias)), input.zeroPoint,
+  const LinearOperands operands = linearOperands(lowering, input.data, weight.codes);
+  const std::optional<Interval> within = sumsOf(operands.weight, weight.zeroPoint, bias);
+  ir::Value* kernel = emit.constant(operands.weight);
+  ir::Value* result = emit.conv2d(operands.image, kernel, emit.constant(std::move(bias)), input.zeroPoint,
                                   weight.zeroPoint, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
   Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
+  real.within = within;
   for (double scale : weight.scales) real.scales.push_back(input.scale() * scale);
   lowering.define(node.result(), std::move(real));
   return {};

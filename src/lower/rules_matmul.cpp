@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two computed matrices: MATMUL over [batch, rows, inner] x [batch, inner, columns].
 #include "aten/ops.hpp"
+#include "lower/matrices.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -34,15 +35,10 @@ Result<ir::Value*> batched(Lowering& lowering, const Stored& data, const Shape& 
   return emit.reshape(emit.tile(emit.reshape(value, shape), multiples), {full, rows, columns});
 }
 
-Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real a, lowering.plainReal(node.operands()[0]));
-  CARINA_TRY(const Real b, lowering.plainReal(node.operands()[1]));
-  if (a.data.dtype() != b.data.dtype()) {
-    return fail(Code::NoIntegerForm, "products of {} and {} matrices are not supported on the NPU",
-                dtypeName(a.data.dtype()), dtypeName(b.data.dtype()))
-        .withRemedy("quantize both to the same type");
-  }
-  const Shape left = matrixShape(a.data.shape(), true), right = matrixShape(b.data.shape(), false);
+}  // namespace
+
+Result<Matrices> matricesOf(Lowering& lowering, const Stored& a, const Stored& b) {
+  const Shape left = matrixShape(a.shape(), true), right = matrixShape(b.shape(), false);
   const auto batch =
       broadcastShapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
   if (!batch)
@@ -53,9 +49,24 @@ Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
   const Shape leftMatrix = rowsOnly ? Shape{numElements(left) / left.back(), left.back()} : left;
   const Shape rightMatrix = rowsOnly ? Shape{right[right.size() - 2], right.back()} : right;
   const Shape fullBatch = rowsOnly ? Shape{} : *batch;
-  CARINA_TRY(ir::Value* const leftValue, batched(lowering, a.data, leftMatrix, fullBatch));
-  CARINA_TRY(ir::Value* const rightValue, batched(lowering, b.data, rightMatrix, fullBatch));
-  ir::Value* product = lowering.emit().matmul(leftValue, rightValue, a.zeroPoint, b.zeroPoint);
+  Matrices matrices;
+  CARINA_TRY(matrices.left, batched(lowering, a, leftMatrix, fullBatch));
+  CARINA_TRY(matrices.right, batched(lowering, b, rightMatrix, fullBatch));
+  return matrices;
+}
+
+namespace {
+
+Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Real a, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(const Real b, lowering.plainReal(node.operands()[1]));
+  if (a.data.dtype() != b.data.dtype()) {
+    return fail(Code::NoIntegerForm, "products of {} and {} matrices are not supported on the NPU",
+                dtypeName(a.data.dtype()), dtypeName(b.data.dtype()))
+        .withRemedy("quantize both to the same type");
+  }
+  CARINA_TRY(const Matrices matrices, matricesOf(lowering, a.data, b.data));
+  ir::Value* product = lowering.emit().matmul(matrices.left, matrices.right, a.zeroPoint, b.zeroPoint);
   defineAccumulator(lowering, node.result(), {product, Layout::rowMajor(node.result()->shape())},
                     a.scale() * b.scale());
   return {};

@@ -20,6 +20,7 @@
 
 #include "aten/ops.hpp"
 #include "lower/fine_table.hpp"
+#include "lower/norm.hpp"
 #include "lower/reduction.hpp"
 #include "lower/rules.hpp"
 
@@ -29,13 +30,6 @@ namespace {
 constexpr int kEnergyBits = 30, kEpsBits = 29;          // of V and of E
 constexpr int kCentredBits8 = 14, kCentredBits16 = 18;  // of c
 constexpr int64_t kMostCount = 65535;                   // elements of a row: their 16-bit sum fits 32 bits
-
-/// What a norm does with its rows.
-struct Norm {
-  std::vector<int> dims;
-  double eps = 0;
-  bool centred = false;
-};
 
 /// The rows as integers M * (x - mean), or M * x, and the numbers that were chosen for them.
 struct Rows {
@@ -240,31 +234,32 @@ std::vector<int> lastDims(int64_t rank, size_t count) {
   return dims;
 }
 
-Status refuseWeights(const ir::Node& node) {
-  return fail(Code::NotQuantized, "{} has weights between quantize nodes", node.opName())
-      .withRemedy("quantize the normed rows, their product and their sum one by one");
-}
+}  // namespace
 
-Status lowerLayerNorm(Lowering& lowering, const ir::Node& node) {
-  const aten::LayerNorm op = ir::dynCast<aten::LayerNorm>(&node);
-  if (op.weight() || op.bias()) return refuseWeights(node);
-  return lowerRows(lowering, node,
-                   {lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps(), true});
-}
-
-Status lowerRmsNorm(Lowering& lowering, const ir::Node& node) {
+Result<Norm> normOf(const ir::Node& node) {
+  if (std::any_of(node.operands().begin() + 1, node.operands().end(),
+                  [](const ir::Value* weight) { return weight; })) {
+    return fail(Code::NotQuantized, "{} has weights between quantize nodes", node.opName())
+        .withRemedy("quantize the normed rows, their product and their sum one by one");
+  }
+  if (const auto op = ir::dynCast<aten::LayerNorm>(&node))
+    return Norm{lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps(), true};
   const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(&node);
-  if (op.weight()) return refuseWeights(node);
-  return lowerRows(lowering, node,
-                   {lastDims(op.input()->rank(), op.normalizedShape().size()),
-                    op.eps().value_or(std::numeric_limits<float>::epsilon()), false});
+  return Norm{lastDims(op.input()->rank(), op.normalizedShape().size()),
+              op.eps().value_or(std::numeric_limits<float>::epsilon()), false};
+}
+
+namespace {
+
+Status lowerNorm(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const Norm norm, normOf(node));
+  return lowerRows(lowering, node, norm);
 }
 
 }  // namespace
 
 void addNormRules(Rules& rules) {
-  rules[&aten::LayerNorm::def()] = lowerLayerNorm;
-  rules[&aten::RmsNorm::def()] = lowerRmsNorm;
+  rules[&aten::LayerNorm::def()] = rules[&aten::RmsNorm::def()] = lowerNorm;
 }
 
 }  // namespace carina::lower

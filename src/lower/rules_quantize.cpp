@@ -9,6 +9,7 @@
 #include "lower/fine_table.hpp"
 #include "lower/quantize_rules.hpp"
 #include "lower/rules.hpp"
+#include "lower/wide.hpp"
 
 namespace carina::lower {
 namespace {
@@ -60,7 +61,14 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
 Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
   const aten::DequantizePerTensor op = ir::dynCast<aten::DequantizePerTensor>(&node);
   CARINA_TRY(Stored data, lowering.integers(op.input()));
-  lowering.define(op.output(), Real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}});
+  Real real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}};
+  const Codes codes{op.scale(), op.zeroPoint(), op.quantMin(), op.quantMax(), op.input()->dtype()};
+  if (isWide(codes)) {
+    const auto maker = ir::producerAs<aten::QuantizePerTensor>(op.input());
+    const bool limited = maker && maker.quantMin() >= codes.min && maker.quantMax() <= codes.max;
+    keepWithin(lowering.emit(), real, {codes.min, codes.max}, limited);
+  }
+  lowering.define(op.output(), std::move(real));
   return {};
 }
 
@@ -193,7 +201,15 @@ Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, siz
     for (size_t c = 0; c < channels; ++c) {
       factors.push_back(real.scales[real.scales.size() == 1 ? 0 : firstChannel + c] / codes.scale);
     }
-    CARINA_TRY(part, emitter_.rescale(part, codes.dtype, real.zeroPoint, codes.zeroPoint, factors));
+    ir::Value* exact = nullptr;
+    if (part->dtype() == DType::Int48 && codes.dtype == DType::Int16 && codes.zeroPoint == 0 && real.within) {
+      CARINA_TRY(exact, rescaledExactly(emitter_, part, *real.within, factors));
+    }
+    if (exact) {
+      part = exact;
+    } else {
+      CARINA_TRY(part, emitter_.rescale(part, codes.dtype, real.zeroPoint, codes.zeroPoint, factors));
+    }
   }
   const int64_t low = std::max(codes.min, real.low ? codes.quantize(*real.low) : codes.min);
   const int64_t high = std::min(codes.max, real.high ? codes.quantize(*real.high) : codes.max);
@@ -204,6 +220,7 @@ Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, siz
 }
 
 Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
+  if (isWide(codes)) return wideCodes(*this, real, codes);
   if (!real.functions.empty()) return tabled(real, codes);
   if (real.parts.empty()) {
     CARINA_TRY(ir::Value* const value, rescaledPart(real, real.data.value, 0, codes));

@@ -139,4 +139,18 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
   return bias;
 }
 
+std::optional<Interval> sumsOf(const Tensor& weight, int64_t zeroPoint, const Tensor& bias) {
+  if (bias.dtype() != DType::Int48) return std::nullopt;
+  const int64_t channels = bias.numElements(), inner = weight.numElements() / std::max<int64_t>(channels, 1);
+  const auto codes = weight.as<int8_t>();
+  int64_t most = 0;
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0;
+    for (int64_t i = c * inner; i < (c + 1) * inner; ++i)
+      sum += std::abs(codes[static_cast<size_t>(i)] - zeroPoint);
+    most = std::max(most, (sum << 15) + std::abs(bias.integerAt(c)));
+  }
+  return Interval{-most, most};
+}
+
 }  // namespace carina::lower

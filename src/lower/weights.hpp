@@ -25,4 +25,8 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
 Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t channels, double inputScale,
                       const std::vector<double>& weightScales, DType inputType);
 
+/// What sums of products of 16-bit codes and these weights, whose first dimension is that of the output
+/// channels, do not leave; nothing where the bias belongs to codes of 8 bits.
+std::optional<Interval> sumsOf(const Tensor& weight, int64_t zeroPoint, const Tensor& bias);
+
 }  // namespace carina::lower

@@ -261,6 +261,20 @@ void warnOfIdleQuantizer(const Options& options, bool carried, bool read, std::v
   }
 }
 
+/// What is quantized again inside: operators without an integer form as they stand, and those whose form is
+/// less exact than the codes around them.
+std::vector<partition::Unit> unitsToQuantize(const ir::Graph& graph) {
+  std::vector<partition::Unit> units = partition::unloweredUnits(graph);
+  std::unordered_set<const ir::Node*> found;
+  for (const partition::Unit& unit : units) found.insert(unit.nodes.front());
+  for (partition::Unit& unit : partition::findUnits(graph).units) {
+    if (quantize::hasFunctionOf16Bits(unit.nodes) && found.count(unit.nodes.front()) == 0 &&
+        partition::isClosed(unit))
+      units.push_back(std::move(unit));
+  }
+  return units;
+}
+
 /// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
 /// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
 /// warning. `read`: whether calibration samples were of use.
@@ -273,7 +287,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   }
   CARINA_RETURN_IF_ERROR(
       quantize::foldBatchNormsOf(graph, [&](const ir::Node& node) { return closed.count(&node) != 0; }));
-  std::vector<partition::Unit> units = partition::unloweredUnits(graph);
+  std::vector<partition::Unit> units = unitsToQuantize(graph);
   std::vector<quantize::Sample> samples;
   if (!units.empty() && !options.calibration.empty()) {
     CARINA_TRY(samples, readSamples(options, graph, state));

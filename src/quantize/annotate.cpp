@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "aten/conv_op.hpp"
 #include "aten/geometry.hpp"
@@ -87,6 +88,8 @@ class Annotator {
     for (Group& group : annotation.groups) {
       findWidened(annotation, group);
       group.carriedScale = carriedScaleOf(group);
+      // The network's own codes stay as they are: what reads them takes 16 bits beside 32.
+      if (group.carriedScale) group.wide = false;
     }
     return annotation;
   }
@@ -99,6 +102,7 @@ class Annotator {
     Form form;
     Settings settings;
     Rank rank = kDefault;
+    bool wide = false;
   };
 
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
@@ -108,6 +112,11 @@ class Annotator {
     if (precision == Precision::Float) return Role::Float;
     // Averages spread less than what they are made of; 16 bits have codes to spare.
     return precision == Precision::Int8 && isPlainAverage(node) ? Role::Own : roleOf(node);
+  }
+
+  bool haveOnePrecision(const ir::Node& a, const ir::Node& b) const {
+    const NodeSettings &one = assignment_.of(a), &other = assignment_.of(b);
+    return one.settings.precision == other.settings.precision && one.wide == other.wide;
   }
 
   /// A result that only a clamp of the same precision reads, made by an operator that computes: the clamp
@@ -126,7 +135,7 @@ class Annotator {
       if (!value->hasOneUse() || !value->producer() || !isClamp(*value->uses()[0].node)) break;
       const ir::Node& producer = *value->producer();
       const ir::Node& clamp = *value->uses()[0].node;
-      if (assignment_.of(producer).settings.precision != assignment_.of(clamp).settings.precision) break;
+      if (!haveOnePrecision(producer, clamp)) break;
       fused = effectiveRole(producer) == Role::Own;
       if (fused || !isClamp(producer)) break;
     }
@@ -140,17 +149,18 @@ class Annotator {
     if (!value.hasOneUse() || !value.producer() || value.isGraphOutput()) return false;
     const ir::Node& producer = *value.producer();
     const ir::Node& reader = *value.uses()[0].node;
-    if (assignment_.of(producer).settings.precision != assignment_.of(reader).settings.precision ||
-        effectiveRole(producer) != Role::Own || effectiveRole(reader) != Role::Own || !isFunction(producer))
+    if (!haveOnePrecision(producer, reader) || effectiveRole(producer) != Role::Own ||
+        effectiveRole(reader) != Role::Own || !isFunction(producer))
       return false;
     if (scalingOf(producer) && isProduct(reader)) return true;
     if (!isFunction(reader) || givesWholeNumbers(reader)) return false;
     // A product reads codes, at whatever scale: a function in front of the scaling needs its own.
     if (!scalingOf(producer) && isScaledIntoProduct(&reader)) return false;
     // Every int8 code has an entry. Of 16-bit codes every 128th has: a range of its own in between serves
-    // them better, but for the epsilon in front of a root.
+    // them better, but for the epsilon in front of a root. Of 32-bit codes, whole numbers are added exactly.
     return assignment_.of(reader).settings.precision == Precision::Int8 ||
-           (ir::isa<aten::AddScalar>(&producer) && ir::isa<aten::Rsqrt>(&reader));
+           (!assignment_.of(reader).wide && ir::isa<aten::AddScalar>(&producer) &&
+            ir::isa<aten::Rsqrt>(&reader));
   }
 
   /// Whether the node, and maybe others behind it, do nothing but scale what a product reads.
@@ -174,23 +184,24 @@ class Annotator {
     return fusedIntoClamp(value) || fusedIntoReader(value) || hasCarriedCodes(value);
   }
 
-  size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank) {
-    slots_.push_back({{value, made, {}, false}, settings, rank});
+  size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank, bool wide = false) {
+    slots_.push_back({{value, made, {}, false}, settings, rank, wide});
     sets_.add();
     return slots_.size() - 1;
   }
 
-  size_t makeSlot(ir::Value* value, const Settings& settings, Rank rank) {
-    return made_[value] = addSlot(value, true, settings, rank);
+  size_t makeSlot(ir::Value* value, const Settings& settings, Rank rank, bool wide = false) {
+    return made_[value] = addSlot(value, true, settings, rank, wide);
   }
 
   /// The form in which somebody with these settings reads the value.
-  size_t readSlot(ir::Value* value, const Settings& settings, Rank rank) {
+  size_t readSlot(ir::Value* value, const Settings& settings, Rank rank, bool wide = false) {
     const auto made = made_.find(value);
-    if (made != made_.end() && slots_[made->second].settings.precision == settings.precision)
+    if (made != made_.end() && slots_[made->second].settings.precision == settings.precision &&
+        slots_[made->second].wide == wide)
       return made->second;
-    const auto [it, isNew] = readForms_.try_emplace({value, settings.precision}, kNone);
-    if (isNew) it->second = addSlot(value, false, settings, rank);
+    const auto [it, isNew] = readForms_.try_emplace({value, settings.precision, wide}, kNone);
+    if (isNew) it->second = addSlot(value, false, settings, rank, wide);
     return it->second;
   }
 
@@ -222,7 +233,8 @@ class Annotator {
     if (made == made_.end() && !options_.outputs->precision) return;  // float, and nothing else was asked for
     Settings base = made == made_.end() ? Settings(options_) : slots_[made->second].settings;
     const Settings settings = boundarySettings(base, *options_.outputs);
-    const size_t slot = readSlot(output, settings, kBoundary);
+    const bool wide = made != made_.end() && slots_[made->second].wide && !options_.outputs->precision;
+    const size_t slot = readSlot(output, settings, kBoundary, wide);
     if (slots_[slot].form.made) {
       slots_[slot].settings = settings;
       slots_[slot].rank = kBoundary;
@@ -245,7 +257,7 @@ class Annotator {
   void joinState(ir::Value* before, ir::Value* after) {
     const auto made = made_.find(before);
     if (made == made_.end()) return;
-    const size_t slot = readSlot(after, slots_[made->second].settings, kDefault);
+    const size_t slot = readSlot(after, slots_[made->second].settings, kDefault, slots_[made->second].wide);
     if (!slots_[slot].form.made) slots_[slot].form.leaves = true;
     sets_.join(made->second, slot);
   }
@@ -261,14 +273,14 @@ class Annotator {
       if (!value || value->dtype() != DType::Float32 || isWeightOperand(node, i) || staysUnquantized(*value))
         continue;
       const size_t slot = apart_.count({&node, i}) != 0 ? addSlot(value, false, entry.settings, rank)
-                                                        : readSlot(value, entry.settings, rank);
+                                                        : readSlot(value, entry.settings, rank, entry.wide);
       if (!slots_[slot].form.made) slots_[slot].form.readers.push_back({&node, static_cast<uint32_t>(i)});
       reads_[{&node, i}] = slot;
       touched.push_back(slot);
     }
     for (ir::Value* value : node.results()) {
       if (value->dtype() != DType::Float32 || staysUnquantized(*value)) continue;
-      const size_t result = makeSlot(value, entry.settings, rank);
+      const size_t result = makeSlot(value, entry.settings, rank, entry.wide);
       if (role == Role::Shared) touched.push_back(result);
     }
     if (role == Role::Own) return;
@@ -288,7 +300,8 @@ class Annotator {
     for (const auto& [one, other] : successiveValues(graph)) {
       const auto a = made_.find(one), b = made_.find(other);
       if (a == made_.end() || b == made_.end() || !shapesConstants(*one)) continue;
-      if (slots_[a->second].settings.precision == slots_[b->second].settings.precision)
+      if (slots_[a->second].settings.precision == slots_[b->second].settings.precision &&
+          slots_[a->second].wide == slots_[b->second].wide)
         sets_.join(a->second, b->second);
     }
   }
@@ -301,6 +314,7 @@ class Annotator {
     }
     const Slot& decides = slots_[chosen];
     group.precision = decides.settings.precision;
+    group.wide = decides.wide;
     group.scheme = decides.settings.scheme;
     group.observer = decides.settings.observer;
     if (decides.rank == kDefault) return;
@@ -319,7 +333,8 @@ class Annotator {
   static std::string nameOf(const ir::Value& value) { return value.name.empty() ? "a constant" : value.name; }
 
   static void findWidened(const Annotation& annotation, Group& group) {
-    if (group.forms.size() != 1 || group.forms[0].made || group.precision != Precision::Int16x8) return;
+    if (group.forms.size() != 1 || group.forms[0].made || group.wide || group.precision != Precision::Int16x8)
+      return;
     const auto made = annotation.madeIn.find(group.forms[0].value);
     if (made != annotation.madeIn.end() && annotation.groups[made->second].precision == Precision::Int8) {
       group.widened = made->second;
@@ -335,7 +350,9 @@ class Annotator {
         const bool narrow = carried.input()->dtype() == DType::Int8;
         if (!narrow && (carried.input()->dtype() != DType::Int16 || carried.zeroPoint() != 0))
           return std::nullopt;
-        scale = std::max(scale, narrow ? carried.scale() * 0x1p-7 : carried.scale());
+        const double own = narrow ? carried.scale() * 0x1p-7 : carried.scale();
+        if (group.wide && scale != 0 && own != scale) return std::nullopt;
+        scale = std::max(scale, own);
       } else if (!form.made || !node || roleOf(*node) != Role::Shared) {
         return std::nullopt;
       }
@@ -351,7 +368,7 @@ class Annotator {
   std::vector<Slot> slots_;
   std::unordered_map<const ir::Value*, size_t> made_;
   std::unordered_map<const ir::Value*, bool> fusedIntoClamp_;
-  std::map<std::pair<const ir::Value*, Precision>, size_t> readForms_;
+  std::map<std::tuple<const ir::Value*, Precision, bool>, size_t> readForms_;
   std::map<std::pair<const ir::Node*, size_t>, size_t> reads_;
 };
 

@@ -50,6 +50,7 @@ struct Form {
 struct Group {
   std::vector<Form> forms;  // in program order
   Precision precision = Precision::Int8;
+  bool wide = false;  // int32 codes
   Scheme scheme = Scheme::Affine;
   ObserverSettings observer;
   /// The group in which the only value is made in int8, when this is its int16 form: every code of the one is

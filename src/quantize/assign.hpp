@@ -11,6 +11,7 @@ namespace carina::quantize {
 struct NodeSettings {
   Settings settings;
   bool named = false;  // a rule matched: nothing else changes these settings
+  bool wide = false;   // activations have int32 codes of 28 bits and a sign instead of their precision's
 };
 
 struct Assignment {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/group_params.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "aten/ops.hpp"
@@ -9,11 +10,29 @@
 namespace carina::quantize {
 namespace {
 
+/// A power of two as scale, and codes that end where the range does.
+QParams wideParams(const Range& range) {
+  constexpr int kBits = 28;  // of 31: some are left for sums
+  constexpr int kLeastExponent = -100;
+  const CodeRange all{DType::Int32, -(int64_t{1} << kBits), int64_t{1} << kBits};
+  const double low = static_cast<double>(range.min), high = static_cast<double>(range.max);
+  const double largest = std::max(std::abs(low), std::abs(high));
+  if (!(largest > 0) || !std::isfinite(largest)) return {std::ldexp(1.0, -kBits), 0, all};
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  const double scale = std::ldexp(1.0, std::max(exponent - kBits, kLeastExponent));
+  return {scale,
+          0,
+          {DType::Int32, static_cast<int64_t>(std::floor(low / scale)),
+           static_cast<int64_t>(std::ceil(high / scale))}};
+}
+
 std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Range>& ranges) {
   std::vector<QParams> params;
   for (size_t g = 0; g < ranges.size(); ++g) {
     const Group& group = annotation.groups[g];
-    params.push_back(activationParams(ranges[g], group.precision, group.scheme));
+    params.push_back(group.wide ? wideParams(ranges[g])
+                                : activationParams(ranges[g], group.precision, group.scheme));
     if (group.carriedScale) params.back().scale = *group.carriedScale;
   }
   // |code - zero point| of int8 is at most 255, and 255 * 2^7 fits 16 bits.
@@ -87,7 +106,7 @@ void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vec
   if (made == annotation.madeIn.end()) return;
   QParams& q = params[made->second];
   const Group& group = annotation.groups[made->second];
-  if (group.precision != Precision::Int16x8 || group.widened || group.carriedScale) return;
+  if (group.precision != Precision::Int16x8 || group.widened || group.wide || group.carriedScale) return;
   const auto a = scaleRead(node.operands()[0], annotation, params);
   const auto b = scaleRead(node.operands()[1], annotation, params);
   if (!a || !b) return;
@@ -105,7 +124,7 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
   if (made == annotation.madeIn.end() || !read) return;
   const Group &result = annotation.groups[made->second], &source = annotation.groups[*read];
   if (result.forms.size() != 1 || result.carriedScale || result.precision != source.precision ||
-      result.scheme != source.scheme)
+      result.wide != source.wide || result.scheme != source.scheme)
     return;
   const double scale = static_cast<double>(static_cast<float>(params[*read].scale * factor));
   if (scale < static_cast<double>(kEpsTiny)) return;
@@ -124,6 +143,16 @@ std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annot
   }
   keepToDomains(graph, annotation, params);
   return params;
+}
+
+void giveWideCodesRoom(const Annotation& annotation, std::vector<Range>& ranges) {
+  constexpr float kRoom = 1.5f;
+  for (size_t g = 0; g < ranges.size(); ++g) {
+    if (!annotation.groups[g].wide) continue;
+    Range& range = ranges[g];
+    range.min = range.min < 0 ? range.min * kRoom : range.min / kRoom;
+    range.max = range.max > 0 ? range.max * kRoom : range.max / kRoom;
+  }
 }
 
 }  // namespace carina::quantize

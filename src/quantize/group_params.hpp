@@ -17,4 +17,7 @@ namespace carina::quantize {
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges);
 
+/// Wide codes are plenty: their ranges reach half as far again, to values that no sample shows.
+void giveWideCodesRoom(const Annotation& annotation, std::vector<Range>& ranges);
+
 }  // namespace carina::quantize

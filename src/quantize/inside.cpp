@@ -250,11 +250,13 @@ class Cut {
 // Ranges
 // --------------------------------------------------------------------------------------------------------------------
 
-/// Where 16-bit codes of a function's result tell its arguments apart; nothing when everywhere.
-std::optional<Range> tellingArguments(const ir::Node& function, const Range& arguments) {
-  if (ir::isa<aten::Exp>(&function)) return Range{arguments.max - 12, arguments.max};  // e^-12 < 2^-17
-  if (ir::isa<aten::Sigmoid>(&function)) return Range{-12, 12};
-  if (ir::isa<aten::Tanh>(&function)) return Range{-6, 6};
+/// Where codes of a function's result tell its arguments apart, 16-bit codes or wide ones; nothing when
+/// everywhere.
+std::optional<Range> tellingArguments(const ir::Node& function, const Range& arguments, bool wide) {
+  if (ir::isa<aten::Exp>(&function))  // e^-12 < 2^-17, e^-18 < 2^-25
+    return Range{arguments.max - (wide ? 18.0f : 12.0f), arguments.max};
+  if (ir::isa<aten::Sigmoid>(&function)) return wide ? Range{-17, 17} : Range{-12, 12};
+  if (ir::isa<aten::Tanh>(&function)) return wide ? Range{-9, 9} : Range{-6, 6};
   return std::nullopt;
 }
 
@@ -262,11 +264,12 @@ std::optional<Range> tellingArguments(const ir::Node& function, const Range& arg
 Range telling(const Annotation& annotation, size_t g, const Range& range) {
   const Group& group = annotation.groups[g];
   if (group.carriedScale) return range;
+  const bool wide = group.wide;
   Range needed;
   for (const Form& form : group.forms) {
     if (form.leaves || form.value->isConstant() || form.value->isGraphOutput()) return range;
     for (const ir::Use& use : form.made ? form.value->uses() : form.readers) {
-      if (const auto arguments = tellingArguments(*use.node, range)) {
+      if (const auto arguments = tellingArguments(*use.node, range, wide)) {
         needed = unite(needed, *arguments);
         continue;
       }
@@ -279,6 +282,74 @@ Range telling(const Annotation& annotation, size_t g, const Range& range) {
   if (needed.empty()) return range;
   const Range cut{std::max(range.min, needed.min), std::min(range.max, needed.max)};
   return cut.empty() ? range : cut;
+}
+
+// Wide codes
+// ---------------------------------------------------------------------------------------------------------------
+
+using Operators = std::unordered_set<const ir::OpDef*>;
+
+const Operators& smoothFunctions() {
+  static const Operators operators{&aten::Exp::def(), &aten::Sigmoid::def(), &aten::Tanh::def(),
+                                   &aten::Erf::def(), &aten::Gelu::def(),    &aten::Silu::def(),
+                                   &aten::Log::def(), &aten::Rsqrt::def(),   &aten::Reciprocal::def(),
+                                   &aten::Sqrt::def()};
+  return operators;
+}
+
+/// Whether there is a form for 32-bit codes (src/lower/wide_rules.cpp), or codes are only moved and compared.
+bool takesWideCodes(const ir::Node& node) {
+  static const Operators kOthers{
+      &aten::AddTensor::def(),  &aten::SubTensor::def(), &aten::AddScalar::def(), &aten::SubScalar::def(),
+      &aten::RsubScalar::def(), &aten::MulTensor::def(), &aten::MulScalar::def(), &aten::DivScalar::def(),
+      &aten::Neg::def(),        &aten::Square::def(),    &aten::Matmul::def(),    &aten::Bmm::def(),
+      &aten::Mm::def(),         &aten::Linear::def(),    &aten::Sum::def(),       &aten::SumDimIntList::def(),
+      &aten::Mean::def(),       &aten::MeanDim::def(),   &aten::Amax::def(),      &aten::Amin::def(),
+      &aten::LayerNorm::def(),  &aten::RmsNorm::def(),   &aten::WhereSelf::def(), &aten::Relu::def(),
+      &aten::ClampMin::def(),   &aten::ClampMax::def()};
+  return smoothFunctions().count(&node.def()) != 0 || kOthers.count(&node.def()) != 0 || movesElements(node);
+}
+
+bool readsInt16(const ir::Node& node) {
+  return std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* value) {
+    const auto d = ir::producerAs<aten::DequantizePerTensor>(value);
+    return d && !d.input()->isConstant() && d.input()->dtype() == DType::Int16;
+  });
+}
+
+bool makesInt16(const ir::Node& node) {
+  return std::any_of(node.results().begin(), node.results().end(), [](const ir::Value* value) {
+    return std::any_of(value->uses().begin(), value->uses().end(), [](const ir::Use& use) {
+      const auto q = ir::dynCast<aten::QuantizePerTensor>(use.node);
+      return q && q.dtype() == DType::Int16;
+    });
+  });
+}
+
+/// The nodes that float values join, directly or by others of them, to some that read or make int16 codes of
+/// the network.
+Nodes betweenCodesOf16Bits(const Nodes& nodes) {
+  Nodes found;
+  std::vector<const ir::Node*> open;
+  const auto visit = [&](const ir::Node* node) {
+    if (nodes.count(node) != 0 && found.insert(node).second) open.push_back(node);
+  };
+  const auto isFloatValue = [](const ir::Value* value) { return value && value->dtype() == DType::Float32; };
+  for (const ir::Node* node : nodes) {
+    if (readsInt16(*node) || makesInt16(*node)) visit(node);
+  }
+  while (!open.empty()) {
+    const ir::Node* node = open.back();
+    open.pop_back();
+    for (const ir::Value* value : node->operands()) {
+      if (isFloatValue(value) && value->producer()) visit(value->producer());
+    }
+    for (const ir::Value* value : node->results()) {
+      if (!isFloatValue(value)) continue;
+      for (const ir::Use& use : value->uses()) visit(use.node);
+    }
+  }
+  return found;
 }
 
 // The pass
@@ -300,6 +371,7 @@ class Inside {
     assign();
     const Annotation annotation = annotate(graph_, assignment_, options_);
     CARINA_TRY(std::vector<Range> ranges, observe(annotation, samples));
+    giveWideCodesRoom(annotation, ranges);
     for (size_t g = 0; g < ranges.size(); ++g) ranges[g] = telling(annotation, g, ranges[g]);
     const std::vector<QParams> params = groupParams(graph_, annotation, ranges);
     LayerCodes codes = roundWeights(graph_, annotation, assignment_, params);
@@ -392,10 +464,16 @@ class Inside {
   }
 
   void assign() {
+    const Nodes between = betweenCodesOf16Bits(nodes_);
     for (const ir::Node* node : graph_.nodes()) {
       NodeSettings& entry = assignment_.nodes[node];
       entry.settings = options_;
-      if (nodes_.count(node) == 0) entry.settings.precision = Precision::Float;
+      if (nodes_.count(node) == 0) {
+        entry.settings.precision = Precision::Float;
+      } else if (between.count(node) != 0 && takesWideCodes(*node)) {
+        entry.wide = true;
+        entry.settings.observer = ObserverKind::MinMax;
+      }
     }
   }
 
@@ -427,6 +505,12 @@ class Inside {
 };
 
 }  // namespace
+
+bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {
+    return smoothFunctions().count(&node->def()) != 0 && readsInt16(*node);
+  });
+}
 
 Status quantizeInside(ir::Graph& graph, const Nodes& nodes, const Settings& settings,
                       std::span<const Sample> samples) {

@@ -24,18 +24,11 @@ struct Tolerance {
   int64_t worst = 2;         // codes
 };
 
-/// Where the network's own codes have 16 bits, those of the values inside are no finer, and sums of 48 bits
-/// are rescaled by factors of 15 bits. A whole transformer block passes a code that is off at one place on to
-/// many.
+/// A whole transformer block passes a code that is off at one place on to many.
 Tolerance toleranceOf(const std::string& name) {
   static const std::map<std::string, Tolerance, std::less<>> kOthers{
       {"encoder", {3, 2}},
-      {"layer_norm_int16", {200, 6}},
-      {"lstm_int16", {300, 8}},
-      {"mlp_int16", {15, 2}},
-      {"softmax_int16", {150, 8}},
       {"transformer_decomposed", {2, 2}},
-      {"transformer_int16", {40, 4}},
   };
   const auto found = kOthers.find(name);
   return found == kOthers.end() ? Tolerance{} : found->second;

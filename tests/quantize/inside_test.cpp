@@ -15,12 +15,18 @@ namespace {
 constexpr double kScale = 0.02;
 
 struct Inside : Network {
+  DType type = DType::Int8;  // of the network's codes
+
   Value* both(Value* x, double scale = kScale) {
-    Value* q = aten::QuantizePerTensor::create(b, x, scale, 0, -128, 127, DType::Int8).output();
+    if (type == DType::Int16) scale /= 256;
+    Value* q =
+        aten::QuantizePerTensor::create(b, x, scale, 0, integerMin(type), integerMax(type), type).output();
     return dequantized(q, scale);
   }
   Value* dequantized(Value* q, double scale) {
-    return aten::DequantizePerTensor::create(b, q, scale, 0, -128, 127, DType::Int8, std::nullopt).output();
+    return aten::DequantizePerTensor::create(b, q, scale, 0, integerMin(type), integerMax(type), type,
+                                             std::nullopt)
+        .output();
   }
   /// RMS norm in its parts, between quantized ends.
   void rmsNorm() {
@@ -80,6 +86,27 @@ TEST(QuantizeInside, InnerValuesGetWideCodesAndTheEndsKeepTheirs) {
     EXPECT_EQ(narrow, 2u);
     EXPECT_GE(wideQuantizes(n.graph).size(), 3u);  // the input's codes widened, mean square, reciprocal root
   }
+}
+
+/// 16 bits inside would be codes off between ends of 16 bits.
+TEST(QuantizeInside, BetweenInt16CodesInnerValuesHaveInt32Codes) {
+  Inside n;
+  n.type = DType::Int16;
+  n.rmsNorm();
+  const Tensor input = ramp({4, 16}, -2.5f, 2.5f);
+  EXPECT_LE(worstChange(n, input, {}), 1.001 * kScale / 256);
+  size_t wide = 0;
+  for (const auto& q : quantizes(n.graph)) {
+    if (q.dtype() == DType::Int16) {
+      EXPECT_EQ(q.scale(), kScale / 256);  // those of the network, and what reads them as they are
+      continue;
+    }
+    EXPECT_EQ(q.dtype(), DType::Int32);
+    int exponent = 0;
+    EXPECT_EQ(std::frexp(q.scale(), &exponent), 0.5);
+    ++wide;
+  }
+  EXPECT_GE(wide, 2u);  // mean square and reciprocal root
 }
 
 TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {

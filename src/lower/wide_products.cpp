@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices with codes of 32 bits (wide.hpp). The hardware multiplies 8 and 16 bits: operands are
+// cut into digits, and the products of these are added up.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "aten/ops.hpp"
+#include "lower/matrices.hpp"
+#include "lower/rules.hpp"
+#include "lower/weights.hpp"
+#include "lower/wide.hpp"
+
+namespace carina::lower {
+namespace {
+
+constexpr int kSumBits = 30;
+
+int bitsOf(int64_t number) {
+  return static_cast<int>(std::bit_width(static_cast<uint64_t>(number)));
+}
+
+ir::Value* narrowed(Emitter& emit, ir::Value* value, DType to, int64_t zero) {
+  return emit.rescale(value, to, 0, zero, std::array{RescaleFactor{1 << 30, 30}}, true, false);
+}
+
+// Two computed matrices
+// ------------------------------------------------------------------------------------------------------------
+
+constexpr int kDigitBits = 8;
+/// Four products of two digits each, over that many elements, are a sum of 31 bits.
+constexpr int64_t kMostDepth = int64_t{1} << 13;
+
+/// x = sum of digits[i] * 2^(8 i): the last one from -128 to 127, the others from 0 to 255, which are codes
+/// with zero point -128.
+struct Digits {
+  std::vector<ir::Value*> digits;  // int8
+  std::vector<double> most;        // of each
+  double scale = 1;                // of the first one
+
+  size_t count() const { return digits.size(); }
+  int64_t zero(size_t i) const { return i + 1 < digits.size() ? -128 : 0; }
+};
+
+/// Two digits of what has 16 bits, four of others.
+Digits digitsOf(Emitter& emit, const Wide& x) {
+  const bool narrow = x.within.low >= integerMin(DType::Int16) && x.within.high <= integerMax(DType::Int16);
+  const double largest = narrow ? 0x1p15 : 0x1p31;
+  Digits result{{}, {}, x.scale};
+  ir::Value* rest = x.data.value;
+  for (int i = narrow ? 1 : 3; i > 0; --i) {
+    ir::Value* above = emit.binary(Binary::ArithmeticRightShift, rest, emit.number(kDigitBits, rest));
+    ir::Value* shifted = emit.product(above, emit.number(1 << kDigitBits, rest), 0);
+    result.digits.push_back(narrowed(emit, emit.binary(Binary::Sub, rest, shifted), DType::Int8, -128));
+    result.most.push_back(255);
+    rest = above;
+  }
+  result.digits.push_back(narrowed(emit, rest, DType::Int8, 0));
+  result.most.push_back(std::ceil(128 * std::min(1.0, static_cast<double>(x.within.magnitude()) / largest)) +
+                        1);
+  return result;
+}
+
+/// Products of digits with the same weight, added up.
+struct DigitSum {
+  ir::Value* value = nullptr;
+  double most = 0;
+};
+
+/// What is 2^32 times less than the first ones is left out.
+std::vector<DigitSum> digitProducts(Emitter& emit, const Digits& a, const Digits& b, int64_t depth) {
+  std::vector<DigitSum> sums(a.count() + b.count() - 1);
+  for (size_t i = 0; i < a.count(); ++i) {
+    for (size_t j = 0; j < b.count(); ++j) {
+      if (i + j + 4 < sums.size()) continue;
+      DigitSum& sum = sums[i + j];
+      ir::Value* product = emit.matmul(a.digits[i], b.digits[j], a.zero(i), b.zero(j));
+      sum.value = sum.value ? emit.binary(Binary::Add, sum.value, product) : product;
+      sum.most += a.most[i] * b.most[j] * static_cast<double>(depth);
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+Status lowerWideMatmul(Lowering& lowering, const ir::Node& node) {
+  Emitter& emit = lowering.emit();
+  std::array<Real, 2> reals;
+  for (size_t i = 0; i < 2; ++i) {
+    CARINA_TRY(reals[i], lowering.plainReal(node.operands()[i]));
+  }
+  const int64_t depth = reals[0].data.shape().back();
+  if (depth > kMostDepth)
+    return fail(Code::NoIntegerForm, "a product of matrices with 32-bit codes over {} elements exceeds {}",
+                depth, kMostDepth)
+        .withRemedy("split the dimension, and add the parts");
+  CARINA_TRY(const Matrices matrices, matricesOf(lowering, reals[0].data, reals[1].data));
+  reals[0].data = {matrices.left, Layout::rowMajor(matrices.left->shape())};
+  reals[1].data = {matrices.right, Layout::rowMajor(matrices.right->shape())};
+  CARINA_TRY(const Wide left, wideForm(lowering, reals[0]));
+  CARINA_TRY(const Wide right, wideForm(lowering, reals[1]));
+  const Digits a = digitsOf(emit, left), b = digitsOf(emit, right);
+  const std::vector<DigitSum> sums = digitProducts(emit, a, b, depth);
+  double most = 0;
+  for (size_t k = 0; k < sums.size(); ++k) most += std::ldexp(sums[k].most, kDigitBits * static_cast<int>(k));
+  const double unit = unitFor(most, kSumBits);
+  ir::Value* result = nullptr;
+  for (size_t k = 0; k < sums.size(); ++k) {
+    if (!sums[k].value) continue;
+    const auto end = static_cast<int64_t>(sums[k].most);
+    const Wide part = inUnits(
+        emit, {{sums[k].value, {}}, std::ldexp(1.0, kDigitBits * static_cast<int>(k)), {-end, end}}, unit);
+    result = result ? emit.binary(Binary::Add, result, part.data.value) : part.data.value;
+  }
+  const auto end = static_cast<int64_t>(std::ceil(most / unit)) + 3;
+  defineWide(lowering, node.result(),
+             {{result, Layout::rowMajor(node.result()->shape())}, a.scale * b.scale * unit, {-end, end}});
+  return {};
+}
+
+// Weights
+// -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// 16-bit codes: value = codes * 2^shift.
+struct Part {
+  ir::Value* codes = nullptr;
+  int shift = 0;
+};
+
+constexpr int kPartBits = 14;
+
+/// A value of up to 29 bits in two parts.
+std::array<Part, 2> inParts(Emitter& emit, const Wide& x) {
+  const int shift = std::max(bitsOf(x.within.magnitude()) - kPartBits, 1);
+  ir::Value* value = x.data.value;
+  ir::Value* high = emit.product(value, emit.number(1, value), shift);
+  ir::Value* low =
+      emit.binary(Binary::Sub, value, emit.product(high, emit.number(int64_t{1} << shift, value), 0));
+  return {Part{narrowed(emit, low, DType::Int16, 0), 0}, Part{narrowed(emit, high, DType::Int16, 0), shift}};
+}
+
+}  // namespace
+
+Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
+  const aten::Linear op = ir::dynCast<aten::Linear>(&node);
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(Real input, lowering.plainReal(op.input()));
+  CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));
+  const LinearOperands operands = linearOperands(lowering, input.data, weight.codes);
+  input.data = {operands.image, Layout::rowMajor(operands.image->shape())};
+  std::vector<Part> parts;
+  double scale = input.scale();
+  if (input.data.dtype() == DType::Int16) {
+    parts.push_back({operands.image, 0});
+  } else {
+    CARINA_TRY(Wide x, wideForm(lowering, input));
+    x = inUnits(emit, x, std::max(x.scale, unitFor(x.reach(), 2 * kPartBits)));
+    scale = x.scale;
+    const auto both = inParts(emit, x);
+    parts.assign(both.begin(), both.end());
+  }
+  ir::Value* kernel = emit.constant(operands.weight);
+  const int64_t channels = weight.codes.dim(0);
+  // The sums of the last part, which has the bias, in units in which they have 29 bits.
+  const double last = std::ldexp(scale, parts.back().shift);
+  CARINA_TRY(const Tensor bias, biasOf(lowering, op.bias(), channels, last, weight.scales, DType::Int16));
+  const Interval sums = *sumsOf(operands.weight, weight.zeroPoint, bias);
+  constexpr int kMostUp = 12;  // RESCALE of 48 bits
+  const int up = std::min(kSumBits - 1 - bitsOf(sums.magnitude()), kMostUp);
+  ir::Value* result = nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool isLast = i + 1 == parts.size();
+    ir::Value* sum = emit.conv2d(parts[i].codes, kernel,
+                                 emit.constant(isLast ? bias : Tensor::zeros(DType::Int48, {channels})), 0,
+                                 weight.zeroPoint, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    CARINA_TRY(sum, emit.rescale(sum, DType::Int32, 0, 0,
+                                 std::array{std::ldexp(1.0, up + parts[i].shift - parts.back().shift)}));
+    result = result ? emit.binary(Binary::Add, result, sum) : sum;
+  }
+  Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
+  for (const double channel : weight.scales) real.scales.push_back(std::ldexp(last * channel, -up));
+  real.within = Interval{-(int64_t{1} << kSumBits), int64_t{1} << kSumBits};
+  lowering.define(node.result(), std::move(real));
+  return {};
+}
+
+}  // namespace carina::lower
