@@ -140,13 +140,13 @@ bool isOfTheNetwork(const ir::Node& node, const SourceOps& sources) {
 }
 
 /// Concatenations of unlike parts whose result leaves as float, and what is behind them.
-std::vector<const ir::Node*> joinedAfterwards(const ir::Graph& graph, const Assignment& assignment,
-                                              const Annotation& annotation, const Options& options,
-                                              const Joins& joins, Parts& parts) {
+std::vector<const ir::Node*> joinedWidely(const ir::Graph& graph, const Assignment& assignment,
+                                          const Annotation& annotation, const Options& options,
+                                          const Joins& joins, Parts& parts) {
   std::vector<const ir::Node*> result;
   if (options.outputs && options.outputs->precision) return result;
   const std::unordered_set<const ir::Node*> moves = movesToResults(graph, annotation, options.states);
-  std::unordered_set<const ir::Node*> inFloat;
+  std::unordered_set<const ir::Node*> widely;
   const auto joinsUnlike = [&](const ir::Node& node) {
     if (!isConcatenation(node) || assignment.of(node).named || !isOfTheNetwork(node, options.sourceOps))
       return false;
@@ -166,9 +166,9 @@ std::vector<const ir::Node*> joinedAfterwards(const ir::Graph& graph, const Assi
     if (moves.count(node) == 0) continue;
     const bool behind = std::any_of(
         node->operands().begin(), node->operands().end(),
-        [&](const ir::Value* operand) { return operand && inFloat.count(operand->producer()) != 0; });
+        [&](const ir::Value* operand) { return operand && widely.count(operand->producer()) != 0; });
     if (!behind && !joinsUnlike(*node)) continue;
-    inFloat.insert(node);
+    widely.insert(node);
     result.push_back(node);
   }
   return result;
@@ -204,10 +204,10 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
     if (const auto part = ofPart.find(parts.find(&value)); part != ofPart.end())
       part->second = unite(part->second, seen);
   }));
-  joins.afterwards = joinedAfterwards(graph, assignment, annotation, options, joins, parts);
-  const std::unordered_set<const ir::Node*> inFloat(joins.afterwards.begin(), joins.afterwards.end());
+  joins.widely = joinedWidely(graph, assignment, annotation, options, joins, parts);
+  const std::unordered_set<const ir::Node*> widely(joins.widely.begin(), joins.widely.end());
   for (const Candidate& candidate : found) {
-    if (inFloat.count(candidate.node) == 0 &&
+    if (widely.count(candidate.node) == 0 &&
         span(ofPart[candidate.part]) * kNarrow < span(ofGroup[candidate.group]))
       joins.apart.insert({candidate.node, candidate.operand});
   }

@@ -4,7 +4,7 @@
 //
 // Where computations read the same values too (YOLO: boxes and classes are parts of one sigmoid), they need
 // codes of their own: the concatenation then reads the part in a form of its own. Where the result only
-// leaves the program as float, the parts are joined after they are dequantized, and each keeps its range.
+// leaves the program as float, the parts are joined as codes of 32 bits, and each keeps its range.
 #pragma once
 
 #include <unordered_map>
@@ -18,10 +18,10 @@ struct Joins {
   /// Operands that are to be read in a form of their own: those that share their range with values which
   /// computations read, and have less than 1/8 of the range of the whole (int8 only).
   Reads apart;
-  /// Concatenations of unlike parts, and what moves their elements on to the program's results: to be left in
-  /// float. In int8 a part is unlike with less than 1/8 of the range of the whole, in int16 with less than
-  /// 1/64.
-  std::vector<const ir::Node*> afterwards;
+  /// Concatenations of unlike parts, and what moves their elements on to the program's float results: they
+  /// get wide codes. In int8 a part is unlike with less than 1/8 of the range of the whole, in int16 with
+  /// less than 1/64.
+  std::vector<const ir::Node*> widely;
   /// What the parts of concatenations hold in the sample.
   std::unordered_map<const ir::Value*, Range> ranges;
 };

@@ -126,14 +126,18 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   Annotation annotation = annotate(graph, assignment, options);
   CARINA_TRY(const Joins joins, joinsOf(graph, assignment, annotation, options,
                                         options.states > 0 ? samples.back() : samples.front()));
-  for (const ir::Node* node : joins.afterwards)
-    assignment.nodes.at(node).settings.precision = Precision::Float;
-  if (!joins.apart.empty() || !joins.afterwards.empty())
+  for (const ir::Node* node : joins.widely) {
+    NodeSettings& entry = assignment.nodes.at(node);
+    entry.wide = true;
+    entry.settings.observer = ObserverKind::MinMax;
+  }
+  if (!joins.apart.empty() || !joins.widely.empty())
     annotation = annotate(graph, assignment, options, joins.apart);
   LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
   CARINA_TRY(std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
   cutFlatEnds(annotation, ranges);
+  giveWideCodesRoom(annotation, ranges);
   const std::vector<QParams> params = groupParams(graph, annotation, ranges);
   std::vector<Diagnostic> warnings = std::move(assignment.warnings);
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);

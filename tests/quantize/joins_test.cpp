@@ -65,7 +65,7 @@ TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
   ASSERT_TRUE(found.ok()) << found.error().str();
   const ir::Node* cat = n.graph.outputs()[0]->producer();
   EXPECT_EQ(found->apart, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
-  EXPECT_TRUE(found->afterwards.empty());
+  EXPECT_TRUE(found->widely.empty());
 
   const ir::Graph source = n.graph.clone();
   const auto result = quantize(std::move(n.graph), integerOutputs(), std::array{samples()});
@@ -106,8 +106,8 @@ TEST(Joins, APartOfTheWholeAloneHasItsCodes) {
   EXPECT_TRUE(found->apart.empty());
 }
 
-/// What leaves as float is joined there, in both precisions, and what only moves it comes after that.
-TEST(Joins, UnlikePartsOfAFloatResultAreJoinedAfterwards) {
+/// What leaves as float has wide codes, in both precisions, and so has what only moves it.
+TEST(Joins, UnlikePartsOfAFloatResultKeepTheirCodes) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n = head(400);
     n.done(aten::TransposeInt::create(n.b, n.graph.outputs()[0], int64_t{0}, int64_t{1}).output());
@@ -116,19 +116,16 @@ TEST(Joins, UnlikePartsOfAFloatResultAreJoinedAfterwards) {
     options.precision = precision;
     const auto found = joins(n.graph, options);
     ASSERT_TRUE(found.ok());
-    EXPECT_EQ(found->afterwards.size(), 3u);
+    EXPECT_EQ(found->widely.size(), 3u);
     EXPECT_TRUE(found->apart.empty());
     const ir::Graph source = n.graph.clone();
     const auto result = quantize(std::move(n.graph), options, std::array{samples()});
     ASSERT_TRUE(result.ok()) << result.error().str();
     EXPECT_TRUE(result->warnings.empty()) << result->warnings[0].message;
     EXPECT_GT(errorOf(source, *result, 4).decibels(), precision == Precision::Int8 ? 40 : 80);
-    for (const ir::Use& use :
-         ir::dynCast<aten::Cat>(
-             result->graph.outputs()[0]->producer()->operands()[0]->producer()->operands()[0]->producer())
-             .output()
-             ->uses())
-      EXPECT_FALSE(ir::isa<aten::QuantizePerTensor>(use.node));
+    const auto leaves = ir::producerAs<aten::DequantizePerTensor>(result->graph.outputs()[0]);
+    ASSERT_TRUE(leaves);
+    EXPECT_EQ(leaves.input()->dtype(), DType::Int32);
   }
 }
 
@@ -136,7 +133,7 @@ TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
   Network like = head(4);
   const auto found = joins(like.graph);
   ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->afterwards.empty());
+  EXPECT_TRUE(found->widely.empty());
   Network n = head(400);
   Options options;
   Rule rule;
@@ -145,7 +142,7 @@ TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
   options.rules = {rule};
   const auto named = joins(n.graph, options);
   ASSERT_TRUE(named.ok());
-  EXPECT_TRUE(named->afterwards.empty());
+  EXPECT_TRUE(named->widely.empty());
 }
 
 /// What cannot be kept apart is said, with the part and the codes it has left.
