@@ -76,6 +76,7 @@ def main():
         for report in ("a", "b", "c"):
             with open(os.path.join(report, "report.json"), encoding="utf-8") as file:
                 checker.check(file.read(), "compile --report")
+        checker.json("compile", *digits, *u55, "-o", "d.pte", "--auto-precision", "--min-sqnr", "42")
         checker.json("profile", *digits, *u55)
         checker.json("profile", "a.pte")
         n78 = ["--target", "ethos-n78-4tops-4ple"]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina compile: a network to a program.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 
@@ -10,6 +11,8 @@
 #include "console.hpp"
 #include "gate_options.hpp"
 #include "pipeline/ethosn_build.hpp"
+#include "precision_options.hpp"
+#include "report/precision.hpp"
 #include "report/summary.hpp"
 
 namespace carina::app {
@@ -20,22 +23,43 @@ struct Flags {
   std::filesystem::path output;
   std::filesystem::path report;
   GateOptions gates;
+  PrecisionOptions precision;
   std::vector<std::string> constantMethods;  // NAME=NUMBER
 };
 
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
-Status write(const pipeline::Build& build, Flags& flags) {
+/// `found`: the search that chose it, if any.
+Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPrecision* found = nullptr) {
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-  CARINA_RETURN_IF_ERROR(
-      flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
+  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  if (found) measured.top1 = found->measured.top1;
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles results;
+  if (found) {
+    CARINA_RETURN_IF_ERROR(flags.precision.add(*found, flags.precision.goal(flags.gates.gates), build.options,
+                                               !flags.gates.missed(), results));
+  }
   if (!flags.gates.missed())
     CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
   if (!flags.report.empty())
     CARINA_RETURN_IF_ERROR(report::addReport(build, flags.output, flags.report, results.files()));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
   CARINA_RETURN_IF_ERROR(results.commit());
-  results.print(report::summary(build, flags.gates.missed() ? "(not written)" : flags.output));
+  const std::string table = found ? report::precisionText(*found) : "";
+  results.print(table + report::summary(build, flags.gates.missed() ? "(not written)" : flags.output));
+  return {};
+}
+
+/// What was measured, where nothing of it reaches the goal.
+Status writeMiss(const precision::AutoPrecision& found, const pipeline::Options& options, Flags& flags) {
+  const precision::Goal goal = flags.precision.goal(flags.gates.gates);
+  CARINA_RETURN_IF_ERROR(flags.gates.check(found.measured));
+  ResultFiles results;
+  CARINA_RETURN_IF_ERROR(flags.precision.add(found, goal, options, false, results));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
+  CARINA_RETURN_IF_ERROR(results.commit());
+  results.print(report::precisionText(found));
+  warn(std::array{report::precisionMiss(found, goal)});
   return {};
 }
 
@@ -88,7 +112,8 @@ int compileEthosN(Flags& flags) {
 /// What the names of the outputs tell is said before anything is compiled.
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
-  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
+  CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.precision.json}));
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
 
@@ -107,7 +132,28 @@ Result<std::pair<std::string, int64_t>> constantMethod(const std::string& text) 
   return std::pair(text.substr(0, equals), value);
 }
 
+/// The network in the precision that --auto-precision finds.
+Result<int> compileChosen(const pipeline::Options& options, Flags& flags) {
+  CARINA_TRY(const precision::AutoPrecision found,
+             precision::autoPrecision(options, flags.precision.goal(flags.gates.gates),
+                                      progressBar("choosing precision")));
+  if (!found.build) {
+    CARINA_RETURN_IF_ERROR(writeMiss(found, options, flags));
+    return flags.gates.finish(0);
+  }
+  warn(found.build->warnings);
+  CARINA_RETURN_IF_ERROR(write(*found.build, flags, &found));
+  return flags.gates.finish(0);
+}
+
 int compile(Flags& flags) {
+  if (flags.precision.automatic &&
+      (ethosn::isEthosNName(flags.build.options.target) || flags.build.options.target == "cpu")) {
+    return report(
+        fail(Code::OptionDoesNotApply, "{} has no precision to choose from", flags.build.options.target)
+            .at("--auto-precision")
+            .withRemedy("name an Ethos-U with --target"));
+  }
   const bool network = flags.output.extension() == ".encn";
   if (network && ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
@@ -119,6 +165,10 @@ int compile(Flags& flags) {
     auto method = constantMethod(text);
     if (!method) return report(method.error());
     options.constantMethods.push_back(std::move(*method));
+  }
+  if (flags.precision.automatic) {
+    const auto status = compileChosen(options, flags);
+    return status.ok() ? *status : report(status.error(), options.model);
   }
   auto build = pipeline::build(options);
   if (!build) return report(build.error(), options.model);
@@ -144,11 +194,13 @@ void addCompile(CLI::App& app, Run& run) {
   command->add_option("--constant-method", flags->constantMethods,
                       "NAME=NUMBER: a further method of the program that returns the number, for instance "
                       "get_max_context_len=128 for 'carina generate'");
+  flags->precision.declare(*command);
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command,
-                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
+  flags->gates.declare(*command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr,
+                                  Gate::Top1, Gate::Npu});
   command->callback([flags, &run] {
     flags->gates.checkUsage();
+    flags->precision.checkUsage(flags->gates, flags->build);
     run = [flags] { return compile(*flags); };
   });
 }

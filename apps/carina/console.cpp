@@ -4,14 +4,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/output_path.hpp"
+#include "progress_line.hpp"
 
 namespace carina::app {
 namespace {
@@ -76,16 +81,32 @@ Status checkOutputs(std::initializer_list<std::filesystem::path> outputs) {
   return {};
 }
 
+std::string progressLine(std::string_view label, size_t done, size_t total, size_t fresh, double seconds) {
+  constexpr size_t kWidth = 32;
+  const size_t filled = total > 0 ? std::min(done, total) * kWidth / total : kWidth;
+  std::string line =
+      fmt::format("{} [{:=<{}}{: <{}}] {}/{}", label, "", filled, "", kWidth - filled, done, total);
+  if (fresh == 0 || done >= total || seconds < 1) return line;
+  const double rate = static_cast<double>(fresh) / seconds;
+  const auto left = static_cast<int64_t>(std::ceil(static_cast<double>(total - done) / rate));
+  line += rate >= 1 ? fmt::format(", {:.1f}/s", rate) : fmt::format(", {:.1f} s each", 1 / rate);
+  return line + (left < 60 ? fmt::format(", {} s left", left)
+                           : fmt::format(", {}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60));
+}
+
 std::function<void(size_t, size_t)> progressBar(std::string label) {
   if (isatty(STDERR_FILENO) == 0) return [](size_t, size_t) {};
-  return [label = std::move(label)](size_t done, size_t total) {
-    constexpr size_t kWidth = 32;
-    if (total < 2) return;
-    const size_t filled = done * kWidth / total;
-    fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {}/{}", label, "", filled, "", kWidth - filled, done, total);
-    if (done == total) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
-  };
+  const auto began = std::chrono::steady_clock::now();
+  return
+      [label = std::move(label), began, before = std::optional<size_t>()](size_t done, size_t total) mutable {
+        if (total < 2) return;
+        if (!before)
+          before = done > 1 ? done - 1 : 0;  // what an earlier run has done says nothing about this one
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
+        fmt::print(stderr, "\r{}\033[K", progressLine(label, done, total, done - *before, passed.count()));
+        if (done == total) fmt::print(stderr, "\r\033[K");
+        std::fflush(stderr);
+      };
 }
 
 }  // namespace carina::app

@@ -95,14 +95,17 @@ Status prepare(const ir::Node& node, Step& step) {
   return {};
 }
 
+/// What becomes of values after their last use.
+enum class Keep : uint8_t { Nothing, All };
+
 /// Runs one step on the slots.
-Status runStep(const Step& step, std::vector<Tensor>& slots) {
+Status runStep(const Step& step, std::vector<Tensor>& slots, Keep keep) {
   std::vector<Call::Operand> operands(step.operands.size());
   std::vector<Tensor> widened(step.inFloat ? step.operands.size() : 0);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (step.operands[i] < 0) continue;
     Tensor& tensor = slots[static_cast<size_t>(step.operands[i])];
-    operands[i] = {&tensor, step.lastUse[i]};
+    operands[i] = {&tensor, keep == Keep::Nothing && step.lastUse[i]};
     if (step.inFloat && isHalf(tensor.dtype())) {
       widened[i] = castTo(tensor, DType::Float32);
       operands[i] = {&widened[i], true};
@@ -167,18 +170,12 @@ Status runControlFlow(const Step& step, std::vector<Tensor>& slots, const Observ
   return {};
 }
 
-Status runAny(const Step& step, std::vector<Tensor>& slots, const Observer& observer) {
-  return step.regions.empty() ? runStep(step, slots) : runControlFlow(step, slots, observer);
+Status runAny(const Step& step, std::vector<Tensor>& slots, const Observer& observer,
+              Keep keep = Keep::Nothing) {
+  return step.regions.empty() ? runStep(step, slots, keep) : runControlFlow(step, slots, observer);
 }
 
 }  // namespace
-
-struct Executor::Plan {
-  const ir::Graph* graph = nullptr;
-  std::vector<Step> steps;
-  std::vector<Tensor> initial;  // per slot: constants and folded results, empty otherwise
-  std::vector<int> inputs, outputs;
-};
 
 namespace {
 
@@ -203,6 +200,19 @@ class Slots {
 
 }  // namespace
 
+struct Executor::Plan {
+  const ir::Graph* graph = nullptr;
+  std::vector<Step> steps;
+  std::vector<Tensor> initial;  // per slot: constants and folded results, empty otherwise
+  std::vector<int> inputs, outputs;
+  Slots slots;
+
+  Status checkInputs(std::span<const Tensor> given) const;
+  /// Computes the steps whose results are `wanted` into the slots; stand-ins take the place of results.
+  Status compute(const StandIns& standIns, const std::vector<bool>& wanted,
+                 std::vector<Tensor>& values) const;
+};
+
 Executor::Executor(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
 Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
@@ -212,7 +222,7 @@ Result<Executor> Executor::create(const ir::Graph& graph) {
   const SingleThread singleThread;
   auto plan = std::make_unique<Plan>();
   plan->graph = &graph;
-  Slots slots;
+  Slots& slots = plan->slots;
   std::vector<Diagnostic> problems;
   for (const ir::Value* input : graph.inputs()) plan->inputs.push_back(slots.add(input));
   for (const auto& constant : graph.constants()) slots.add(constant.get());
@@ -279,24 +289,30 @@ Result<Executor> Executor::create(const ir::Graph& graph) {
   return Executor(std::move(plan));
 }
 
+Status Executor::Plan::checkInputs(std::span<const Tensor> given) const {
+  if (given.size() != graph->inputs().size()) {
+    return fail(Code::InputMismatch, "the graph has {} inputs, {} tensors were given", graph->inputs().size(),
+                given.size());
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ir::Value& input = *graph->inputs()[i];
+    const ir::Type type{given[i].dtype(), given[i].shape()};
+    if (type == input.type) continue;
+    return Error(Diagnostic{
+        fmt::format("input {} is {}, the graph expects {}", i, ir::typeText(type), ir::typeText(input.type)),
+        "give an array of this shape and type", "", input.name, Code::InputMismatch});
+  }
+  return {};
+}
+
 Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const Observer& observer) const {
   const SingleThread singleThread;
   const ir::Graph& graph = *plan_->graph;
-  if (inputs.size() != graph.inputs().size()) {
-    return fail(Code::InputMismatch, "the graph has {} inputs, {} tensors were given", graph.inputs().size(),
-                inputs.size());
-  }
+  CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
   std::vector<Tensor> slots = plan_->initial;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const ir::Value& input = *graph.inputs()[i];
-    const ir::Type given{inputs[i].dtype(), inputs[i].shape()};
-    if (given != input.type) {
-      return Error(Diagnostic{fmt::format("input {} is {}, the graph expects {}", i, ir::typeText(given),
-                                          ir::typeText(input.type)),
-                              "give an array of this shape and type", "", input.name, Code::InputMismatch});
-    }
     slots[static_cast<size_t>(plan_->inputs[i])] = inputs[i];
-    if (observer) observer(input, inputs[i]);
+    if (observer) observer(*graph.inputs()[i], inputs[i]);
   }
   for (const Step& step : plan_->steps) {
     if (!step.folded) CARINA_RETURN_IF_ERROR(runAny(step, slots, observer));
@@ -309,6 +325,70 @@ Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const 
   }
   std::vector<Tensor> outputs;
   for (int slot : plan_->outputs) outputs.push_back(slots[static_cast<size_t>(slot)]);
+  return outputs;
+}
+
+Status Executor::Plan::compute(const StandIns& standIns, const std::vector<bool>& wanted,
+                               std::vector<Tensor>& values) const {
+  for (const Step& step : steps) {
+    const auto isWanted = [&](int slot) { return wanted[static_cast<size_t>(slot)]; };
+    if (std::none_of(step.results.begin(), step.results.end(), isWanted)) continue;
+    if (const auto standIn = standIns.find(step.node); standIn != standIns.end()) {
+      values[static_cast<size_t>(step.results[0])] = values[static_cast<size_t>(slots.of(standIn->second))];
+      continue;
+    }
+    CARINA_RETURN_IF_ERROR(runAny(step, values, nullptr, Keep::All));
+  }
+  return {};
+}
+
+Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns standIns) const {
+  const SingleThread singleThread;
+  CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
+  KeptRun kept{plan_->initial, std::move(standIns)};
+  for (size_t i = 0; i < inputs.size(); ++i) kept.values[static_cast<size_t>(plan_->inputs[i])] = inputs[i];
+  CARINA_RETURN_IF_ERROR(
+      plan_->compute(kept.standIns, std::vector<bool>(kept.values.size(), true), kept.values));
+  return kept;
+}
+
+Result<std::vector<Tensor>> Executor::rerun(const KeptRun& before, const StandIns& standIns) const {
+  const SingleThread singleThread;
+  const auto standInOf = [](const StandIns& all, const ir::Node* node) {
+    const auto found = all.find(node);
+    return found == all.end() ? nullptr : found->second;
+  };
+  // Forwards what differs, backwards what of it the outputs need.
+  std::vector<bool> differs(before.values.size(), false), wanted(before.values.size(), false);
+  const auto isIn = [](const std::vector<bool>& set) {
+    return [&set](int slot) { return slot >= 0 && set[static_cast<size_t>(slot)]; };
+  };
+  for (const Step& step : plan_->steps) {
+    const ir::Value* standIn = standInOf(standIns, step.node);
+    bool changed = standIn != standInOf(before.standIns, step.node);
+    if (standIn) {
+      changed = changed || isIn(differs)(plan_->slots.of(standIn));
+    } else {
+      changed = changed || std::any_of(step.operands.begin(), step.operands.end(), isIn(differs));
+    }
+    for (int slot : step.results) differs[static_cast<size_t>(slot)] = changed;
+  }
+  const auto want = [&](int slot) {
+    if (slot >= 0 && differs[static_cast<size_t>(slot)]) wanted[static_cast<size_t>(slot)] = true;
+  };
+  for (int slot : plan_->outputs) want(slot);
+  for (auto step = plan_->steps.rbegin(); step != plan_->steps.rend(); ++step) {
+    if (std::none_of(step->results.begin(), step->results.end(), isIn(wanted))) continue;
+    if (const ir::Value* standIn = standInOf(standIns, step->node)) {
+      want(plan_->slots.of(standIn));
+    } else {
+      std::for_each(step->operands.begin(), step->operands.end(), want);
+    }
+  }
+  std::vector<Tensor> values = before.values;
+  CARINA_RETURN_IF_ERROR(plan_->compute(standIns, wanted, values));
+  std::vector<Tensor> outputs;
+  for (int slot : plan_->outputs) outputs.push_back(values[static_cast<size_t>(slot)]);
   return outputs;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -18,6 +19,16 @@ namespace carina::aten {
 /// row-major and has the value's type; a copy of the Tensor object stays valid (it shares the bytes until
 /// somebody writes).
 using Observer = std::function<void(const ir::Value& value, const Tensor& tensor)>;
+
+/// Nodes with one result, and the value that stands for it instead: one of the result's type that comes
+/// before the node.
+using StandIns = std::unordered_map<const ir::Node*, const ir::Value*>;
+
+/// Everything that one run computed, so that runs with other stand-ins compute only what differs.
+struct KeptRun {
+  std::vector<Tensor> values;
+  StandIns standIns;
+};
 
 /// A graph made ready to run: every node has its kernel with attributes decoded, oneDNN primitives built and
 /// constant sub-expressions computed. Several threads may call run() on one Executor at the same time; one
@@ -35,6 +46,12 @@ class Executor {
   /// order. Values are freed after their last use. Fails when an input has another type, or on what only
   /// values show (an index out of range).
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const Observer& observer = nullptr) const;
+
+  /// A run that keeps all values, for rerun(). Control flow is computed whole; `standIns` are of this graph,
+  /// not of regions.
+  Result<KeptRun> keepRun(std::span<const Tensor> inputs, StandIns standIns = {}) const;
+  /// The outputs for the inputs of `before` and these stand-ins: computes what differs and the outputs need.
+  Result<std::vector<Tensor>> rerun(const KeptRun& before, const StandIns& standIns) const;
 
  private:
   struct Plan;

@@ -19,6 +19,7 @@
 #include "lower_tfl/lower.hpp"
 #include "partition/unlowered.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/float_network.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pt2/exported_program.hpp"
@@ -214,28 +215,31 @@ void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
   }
 }
 
-Result<Front> readPt2(const Options& options, std::vector<StageTime>& times) {
+/// A .pt2 as it was exported.
+struct Exported {
   ir::Graph graph;
   ModuleClasses classes;
   std::vector<Diagnostic> warnings;
   std::vector<Tensor> examples;
   ir::State state;
+};
+
+Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times) {
+  Exported exported;
   {
     Stopwatch watch(times, "read");
     pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
     reading.examples = !options.calibration.empty();
     CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
-    examples = std::move(program.examples);
-    state = stateOf(program);
-    graph = std::move(program.graph);
-    classes = std::move(program.moduleClasses);
-    warnings = std::move(program.warnings);
-    warnOfNumbers(program, options, warnings);
+    exported.examples = std::move(program.examples);
+    exported.state = stateOf(program);
+    exported.graph = std::move(program.graph);
+    exported.classes = std::move(program.moduleClasses);
+    exported.warnings = std::move(program.warnings);
+    warnOfNumbers(program, options, exported.warnings);
   }
-  dump(options, "read", graph);
-  auto front = frontOf(options, std::move(graph), times, std::move(classes), examples, std::move(state));
-  if (front) front->warnings.insert(front->warnings.begin(), warnings.begin(), warnings.end());
-  return front;
+  dump(options, "read", exported.graph);
+  return exported;
 }
 
 /// Options of the quantizer that change nothing in this network; `read`: calibration samples were.
@@ -331,8 +335,9 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   return graph;
 }
 
-Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                        ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
+Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                                      ModuleClasses classes, std::span<const Tensor> examples,
+                                      ir::State state) {
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
@@ -341,7 +346,8 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   CARINA_RETURN_IF_ERROR(decompose::closeRegions(graph));
   verifyPass(graph, "close-regions");
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
-  Front front;
+  FloatNetwork network;
+  Front& front = network.front;
   front.state = std::move(state);
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
     front.warnings.push_back(computedInFloat32(options, types));
@@ -368,7 +374,7 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
     // assembled.
     front.source = graph.clone();
     front.quantized = std::move(graph);
-    return front;
+    return network;
   }
   {
     Stopwatch watch(times, "decompose");
@@ -393,17 +399,27 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   warnOfIdleQuantizer(options, carried, read, front.warnings);
   if (!quantizes) {
     front.quantized = std::move(graph);
-    return front;
+    return network;
   }
-  CARINA_TRY(auto samples, readSamples(options, graph, front.state));
-  warnOfSamples(options, graph, samples, examples, front.warnings);
-  Stopwatch watch(times, "quantize");
+  CARINA_TRY(network.samples, readSamples(options, graph, front.state));
+  warnOfSamples(options, graph, network.samples, examples, front.warnings);
   if (!front.state.empty() && !options.calibration.empty()) {
-    auto calls = quantize::withState(graph, initialState(graph, front.state), samples);
+    auto calls = quantize::withState(graph, initialState(graph, front.state), network.samples);
     if (!calls) return std::move(calls).error().inFile(options.model.string());
-    samples = std::move(*calls);
+    network.samples = std::move(*calls);
   }
-  auto quantized = quantize::quantize(std::move(graph), quantizer.options, samples, options.progress);
+  network.quantizes = true;
+  network.graph = std::move(graph);
+  network.quantizer = std::move(quantizer.options);
+  return network;
+}
+
+/// `front`: what is known before. The samples are those of the network.
+Result<Front> quantizeGraph(const Options& options, Front front, ir::Graph graph,
+                            const quantize::Options& quantizer, std::span<const quantize::Sample> samples,
+                            std::vector<StageTime>& times) {
+  Stopwatch watch(times, "quantize");
+  auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
   if (!quantized) {
     return std::move(quantized)
         .error()
@@ -425,6 +441,19 @@ Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<Sta
   ir::checkVerified(front.quantized, "quantize");
   dump(options, "quantize", front.quantized);
   return front;
+}
+
+Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
+                        ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
+  CARINA_TRY(FloatNetwork network, makeFloatNetwork(options, std::move(graph), times, std::move(classes),
+                                                    examples, std::move(state)));
+  if (!network.quantizes) return std::move(network.front);
+  return quantizeGraph(options, std::move(network.front), std::move(network.graph), network.quantizer,
+                       network.samples, times);
+}
+
+void addFirst(std::vector<Diagnostic>& warnings, const std::vector<Diagnostic>& first) {
+  warnings.insert(warnings.begin(), first.begin(), first.end());
 }
 
 }  // namespace
@@ -455,13 +484,55 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
     CARINA_TRY(const auto file, MappedFile::open(options.model));
     kind = fileKind(file->bytes(), options.model);
   }
-  if (kind == FileKind::Archive) return readPt2(options, times);
+  if (kind == FileKind::Archive) {
+    CARINA_TRY(Exported exported, readPt2(options, times));
+    auto front = frontOf(options, std::move(exported.graph), times, std::move(exported.classes),
+                         exported.examples, std::move(exported.state));
+    if (front) addFirst(front->warnings, exported.warnings);
+    return front;
+  }
   if (kind == FileKind::Tosa) return readTosa(options, times);
   if (kind == FileKind::Tflite) return readTflite(options, times);
   return (kind == FileKind::Unknown ? fail(Code::WrongKind, "cannot tell what kind of network this is")
                                     : fail(Code::WrongKind, "is a {} and no network", fileKindName(kind)))
       .inFile(options.model.string())
       .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
+}
+
+Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times) {
+  CARINA_TRY(Exported exported, readPt2(options, times));
+  auto network = ir::rejectInvalidNodes("", [&] {
+    return makeFloatNetwork(options, std::move(exported.graph), times, std::move(exported.classes),
+                            exported.examples, std::move(exported.state));
+  });
+  if (!network) return std::move(network).error().inFile(options.model.string());
+  addFirst(network->front.warnings, exported.warnings);
+  return network;
+}
+
+quantize::Options quantizerOf(const Options& options, const FloatNetwork& network,
+                              const quantize::RulesFile& rules) {
+  quantize::Options quantizer = quantizerOptions(options, rules).options;
+  quantizer.sourceOps = network.quantizer.sourceOps;
+  quantizer.moduleClasses = network.quantizer.moduleClasses;
+  quantizer.states = network.quantizer.states;
+  return quantizer;
+}
+
+Result<Front> quantizeNetwork(const Options& options, const FloatNetwork& network,
+                              const quantize::RulesFile& rules, std::vector<StageTime>& times) {
+  Front front;
+  front.nodes = network.front.nodes;
+  front.state = network.front.state;
+  front.inputs = network.front.inputs;
+  front.outputs = network.front.outputs;
+  front.warnings = network.front.warnings;
+  auto quantized = ir::rejectInvalidNodes("", [&] {
+    return quantizeGraph(options, std::move(front), network.graph.clone(),
+                         quantizerOf(options, network, rules), network.samples, times);
+  });
+  if (!quantized) return std::move(quantized).error().inFile(options.model.string());
+  return quantized;
 }
 
 }  // namespace carina::pipeline

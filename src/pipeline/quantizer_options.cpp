@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/quantizer_options.hpp"
 
-#include "quantize/rules_file.hpp"
-
 namespace carina::pipeline {
 namespace {
 
@@ -39,6 +37,10 @@ Result<QuantizerOptions> quantizerOptions(const Options& options) {
   if (!options.quantizeConfig.empty()) {
     CARINA_TRY(file, quantize::readRules(options.quantizeConfig));
   }
+  return quantizerOptions(options, std::move(file));
+}
+
+QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile file) {
   QuantizerOptions quantizer;
   quantize::Options& result = quantizer.options;
   result.precision = quantizationOf(options) == Quantization::Int16x8 ? quantize::Precision::Int16x8

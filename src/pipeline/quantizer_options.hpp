@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pipeline/pipeline.hpp"
+#include "quantize/rules_file.hpp"
 
 namespace carina::pipeline {
 
@@ -13,5 +14,7 @@ struct QuantizerOptions {
 
 /// The options of a build with its rules file on top. Errors: those of the file.
 Result<QuantizerOptions> quantizerOptions(const Options& options);
+/// The same with these rules, whatever options.quantizeConfig names.
+QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile file);
 
 }  // namespace carina::pipeline

@@ -9,6 +9,12 @@
 namespace carina::quantize {
 namespace {
 
+ir::Value* dequantized(ir::Builder& builder, ir::Value* codes, const QParams& q) {
+  return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
+                                           q.codes.dtype, std::nullopt)
+      .output();
+}
+
 class Inserter {
  public:
   Inserter(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
@@ -45,7 +51,7 @@ class Inserter {
     }
     report(*value, group);
     if (form.made) {
-      const auto [quantized, real] = quantizePair(value, value->producer(), q);
+      const auto [quantized, real] = insertPair(graph_, value, value->producer(), q);
       graph_.replaceAllUses(value, real);
       quantized->setOperand(0, value);
       madeAs_[value] = real;
@@ -53,26 +59,12 @@ class Inserter {
     }
     const auto made = madeAs_.find(value);
     ir::Value* from = made == madeAs_.end() ? value : made->second;
-    ir::Value* real = quantizePair(from, from->producer(), q).second;
+    ir::Value* real = insertPair(graph_, from, from->producer(), q).second;
     for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, real);
     if (!form.leaves) return;
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       if (graph_.outputs()[i] == from) graph_.setOutput(i, real);
     }
-  }
-
-  /// The quantize node and the dequantized value, behind `after` (null: at the start).
-  std::pair<ir::Node*, ir::Value*> quantizePair(ir::Value* value, ir::Node* after, const QParams& q) {
-    ir::Builder builder = after ? ir::Builder::afterNode(after) : ir::Builder(graph_, graph_.firstNode());
-    auto quantized = aten::QuantizePerTensor::create(builder, value, q.scale, q.zeroPoint, q.codes.min,
-                                                     q.codes.max, q.codes.dtype);
-    return {quantized.node(), dequantized(builder, quantized.output(), q)};
-  }
-
-  static ir::Value* dequantized(ir::Builder& builder, ir::Value* codes, const QParams& q) {
-    return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
-                                             q.codes.dtype, std::nullopt)
-        .output();
   }
 
   void quantizeConstant(const Form& form, size_t group) {
@@ -185,6 +177,14 @@ Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const 
                           const std::vector<Range>& ranges, const std::vector<QParams>& params,
                           LayerCodes codes) {
   return Inserter(graph, annotation, assignment, ranges, params, std::move(codes)).run();
+}
+
+std::pair<ir::Node*, ir::Value*> insertPair(ir::Graph& graph, ir::Value* value, ir::Node* after,
+                                            const QParams& q) {
+  ir::Builder builder = after ? ir::Builder::afterNode(after) : ir::Builder(graph, graph.firstNode());
+  auto quantized = aten::QuantizePerTensor::create(builder, value, q.scale, q.zeroPoint, q.codes.min,
+                                                   q.codes.max, q.codes.dtype);
+  return {quantized.node(), dequantized(builder, quantized.output(), q)};
 }
 
 std::string modulePathOf(const ir::Value& value) {

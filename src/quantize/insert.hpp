@@ -2,6 +2,8 @@
 // Writes an annotation into the graph.
 #pragma once
 
+#include <utility>
+
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
 #include "quantize/weight_codes.hpp"
@@ -14,6 +16,11 @@ namespace carina::quantize {
 Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
                           const std::vector<Range>& ranges, const std::vector<QParams>& params,
                           LayerCodes codes);
+
+/// A quantize node of `value` behind `after` (null: at the start), and the value that a dequantize node makes
+/// of its codes.
+std::pair<ir::Node*, ir::Value*> insertPair(ir::Graph& graph, ir::Value* value, ir::Node* after,
+                                            const QParams& q);
 
 /// Module path of the node that makes a value, "" when there is none.
 std::string modulePathOf(const ir::Value& value);

@@ -4,20 +4,15 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
-#include "quantize/annotate.hpp"
-#include "quantize/assign.hpp"
 #include "quantize/bias_correction.hpp"
-#include "quantize/calibrate.hpp"
 #include "quantize/fit_weights.hpp"
-#include "quantize/flat_ends.hpp"
-#include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
+#include "quantize/plan.hpp"
 #include "quantize/regions.hpp"
 #include "quantize/weight_codes.hpp"
 
@@ -50,32 +45,6 @@ Report carriedReport(const ir::Graph& graph) {
                               {}});
   }
   return report;
-}
-
-/// Names for the values that have none, after the source node and the operator: float and quantized values
-/// are compared by name.
-void nameValues(ir::Graph& graph) {
-  std::set<std::string, std::less<>> taken;
-  std::map<std::string, int> numbered;  // the number that the next value of a name gets
-  for (const ir::Value* input : graph.inputs()) taken.insert(input->name);
-  for (ir::Node* node : graph.nodes()) {
-    for (const ir::Value* result : node->results()) taken.insert(result->name);
-  }
-  for (ir::Node* node : graph.nodes()) {
-    for (ir::Value* result : node->results()) {
-      if (!result->name.empty() || result->dtype() != DType::Float32) continue;
-      std::string op(node->opName());
-      op = op.substr(0, op.rfind('.'));
-      op = op.substr(op.rfind('.') + 1);
-      const std::string base =
-          node->location() && !node->location()->name.empty() ? node->location()->name + "." + op : op;
-      std::string name = base;
-      for (int& next = numbered.try_emplace(base, 1).first->second; taken.count(name) != 0; ++next)
-        name = fmt::format("{}_{}", base, next);
-      taken.insert(name);
-      result->name = name;
-    }
-  }
 }
 
 /// The float value that a dequantized one stands for: what was quantized first.
@@ -116,30 +85,12 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
     return fail(Code::BadCalibration, "quantization needs calibration samples")
         .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
-  CARINA_RETURN_IF_ERROR(checkWeights(graph));
-  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
-  nameValues(graph);
-  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples));
+  CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples));
   ir::Graph reference = graph.clone();
-
-  Assignment assignment = assign(graph, options);
-  Annotation annotation = annotate(graph, assignment, options);
-  CARINA_TRY(const Joins joins, joinsOf(graph, assignment, annotation, options,
-                                        options.states > 0 ? samples.back() : samples.front()));
-  for (const ir::Node* node : joins.widely) {
-    NodeSettings& entry = assignment.nodes.at(node);
-    entry.wide = true;
-    entry.settings.observer = ObserverKind::MinMax;
-  }
-  if (!joins.apart.empty() || !joins.widely.empty())
-    annotation = annotate(graph, assignment, options, joins.apart);
-  LayerInputs inputs(graph, annotation, {options.fitWeights, options.correctBiases}, samples.size());
-  CARINA_TRY(std::vector<Range> ranges,
-             calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
-  cutFlatEnds(annotation, ranges);
-  giveWideCodesRoom(annotation, ranges);
-  const std::vector<QParams> params = groupParams(graph, annotation, ranges);
-  std::vector<Diagnostic> warnings = std::move(assignment.warnings);
+  CARINA_TRY(Plan plan,
+             makePlan(graph, options, samples, {options.fitWeights, options.correctBiases}, progress));
+  const auto& [assignment, annotation, joins, inputs, ranges, params] = plan;
+  std::vector<Diagnostic> warnings = assignment.warnings;
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
   warnings.insert(warnings.end(), scarce.begin(), scarce.end());
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
@@ -148,7 +99,7 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
   Quantized quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),
-                      std::move(assignment.keptFloat)};
+                      assignment.keptFloat};
   CARINA_RETURN_IF_ERROR(quantizeRegions(quantized, options, samples));
   return quantized;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/check.hpp"
 #include "base/file.hpp"
 
 namespace carina::quantize {
@@ -265,6 +266,73 @@ Result<RulesFile> readRules(const std::filesystem::path& path) {
   if (!rules.ok()) return std::move(rules).error().inFile(path.string());
   for (Rule& rule : rules->rules) rule.place = fmt::format("{}: {}", path.string(), rule.place);
   return rules;
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+template <typename T, size_t N>
+std::string_view nameIn(const Names<T, N>& names, T value) {
+  for (const auto& [name, named] : names) {
+    if (named == value) return name;
+  }
+  CARINA_UNREACHABLE("a setting without a name");
+}
+
+ordered_json jsonOf(const Overrides& overrides) {
+  ordered_json result = ordered_json::object();
+  if (overrides.precision) result["precision"] = nameIn(kPrecisions, *overrides.precision);
+  if (overrides.perChannelWeights) result["weights"] = nameIn(kWeights, *overrides.perChannelWeights);
+  if (overrides.scheme) result["activations"] = nameIn(kSchemes, *overrides.scheme);
+  if (overrides.observer) result["observer"] = observerText(*overrides.observer);
+  return result;
+}
+
+ordered_json jsonOf(const BoundarySettings& side) {
+  ordered_json result = ordered_json::object();
+  if (side.precision) result["type"] = nameIn(kBoundaryTypes, *side.precision);
+  if (side.scheme) result["activations"] = nameIn(kSchemes, *side.scheme);
+  if (side.observer) result["observer"] = observerText(*side.observer);
+  return result;
+}
+
+std::string ruleLine(const Rule& rule) {
+  ordered_json result = ordered_json::object();
+  result[std::string(nameIn(kPatterns, rule.by))] = rule.pattern;
+  result.update(jsonOf(rule.overrides));
+  return result.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string rulesText(const RulesFile& file, std::string_view comment) {
+  std::vector<std::string> members;
+  if (!file.global.empty()) members.push_back("\"global\": " + jsonOf(file.global).dump());
+  ordered_json io = ordered_json::object();
+  if (file.inputs) io["inputs"] = jsonOf(*file.inputs);
+  if (file.outputs) io["outputs"] = jsonOf(*file.outputs);
+  if (!io.empty()) members.push_back("\"io\": " + io.dump());
+  if (!file.rules.empty()) {
+    std::string rules;
+    for (const Rule& rule : file.rules) rules += (rules.empty() ? "\n    " : ",\n    ") + ruleLine(rule);
+    members.push_back("\"rules\": [" + rules + "\n  ]");
+  }
+  const auto flag = [&](const char* name, const std::optional<bool>& value) {
+    if (value) members.push_back(fmt::format("\"{}\": {}", name, *value));
+  };
+  flag("equalize", file.equalize);
+  flag("fit_weights", file.fitWeights);
+  flag("bias_correction", file.correctBiases);
+  std::string text;
+  while (!comment.empty()) {
+    const size_t end = std::min(comment.find('\n'), comment.size());
+    text += fmt::format("// {}\n", comment.substr(0, end));
+    comment.remove_prefix(std::min(end + 1, comment.size()));
+  }
+  text += "{";
+  for (size_t i = 0; i < members.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + members[i];
+  return text + "\n}\n";
 }
 
 }  // namespace carina::quantize

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "quantize/settings.hpp"
@@ -21,5 +22,8 @@ struct RulesFile {
 /// Errors name line and column of bad JSON, and the entry ("rules[2].observer") of what is no setting.
 Result<RulesFile> parseRules(std::string_view text);
 Result<RulesFile> readRules(const std::filesystem::path& path);
+
+/// The file that says this; parseRules reads it back. `comment`: lines to begin with, without "//".
+std::string rulesText(const RulesFile& rules, std::string_view comment = "");
 
 }  // namespace carina::quantize

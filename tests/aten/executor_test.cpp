@@ -73,6 +73,48 @@ TEST(AtenExecutor, ConstantsAreFoldedAndStillObserved) {
   }
 }
 
+/// relu(-x) + |-x|, where values may stand for the relu and the |.|.
+struct Rerun : testing::Test {
+  ir::Graph graph;
+  ir::Value* x = graph.addInput(kVector, "x");
+  ir::Builder builder{graph};
+  ir::Value* negative = unary(builder, Neg::def(), x);
+  ir::Value* positive = unary(builder, Relu::def(), negative);
+  ir::Value* magnitude = unary(builder, Abs::def(), negative);
+  ir::Value* sum = AddTensor::create(builder, positive, magnitude, int64_t{1}).output();
+
+  std::vector<float> rerun(const StandIns& before, const StandIns& now) {
+    graph.setOutputs({sum});
+    const auto executor = Executor::create(graph);
+    const auto kept = executor->keepRun(std::vector<Tensor>{kInput}, before);
+    EXPECT_TRUE(kept.ok()) << kept.error().str();
+    const auto outputs = executor->rerun(*kept, now);
+    EXPECT_TRUE(outputs.ok()) << outputs.error().str();
+    return values<float>(outputs->front());
+  }
+};
+
+TEST_F(Rerun, StandInsTakeThePlaceOfResults) {
+  const StandIns none, one{{positive->producer(), negative}},
+      both{{positive->producer(), negative}, {magnitude->producer(), x}};
+  const std::vector<float> plain{4, 2, 1, 2}, raw{4, 2, 0, 0}, other{0, 0, 0, 0};
+  for (const StandIns& before : {none, one, both}) {
+    EXPECT_EQ(rerun(before, none), plain);
+    EXPECT_EQ(rerun(before, one), raw);
+    EXPECT_EQ(rerun(before, both), other);
+  }
+}
+
+TEST_F(Rerun, StandInsForWhatWasFolded) {
+  ir::Value* constant = builder.constant(floats({1, 2, 3, 4}));
+  ir::Value* folded = unary(builder, Neg::def(), constant);
+  sum = AddTensor::create(builder, sum, unary(builder, Neg::def(), folded), int64_t{1}).output();
+  const StandIns none, instead{{folded->producer(), constant}};
+  EXPECT_EQ(rerun(none, none), (std::vector<float>{5, 4, 4, 6}));
+  EXPECT_EQ(rerun(none, instead), (std::vector<float>{3, 0, -2, -2}));
+  EXPECT_EQ(rerun(instead, none), (std::vector<float>{5, 4, 4, 6}));
+}
+
 TEST(AtenExecutor, WrongInputsAreRefused) {
   ir::Graph graph;
   graph.setOutputs({graph.addInput(kVector, "x")});

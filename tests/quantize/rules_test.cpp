@@ -104,6 +104,35 @@ TEST(RulesFile, ErrorsSayWhere) {
   EXPECT_THAT(refusal("{\"rules\": \"\xff\"}"), HasSubstr("is no valid JSON"));
 }
 
+TEST(RulesFile, IsWrittenAsItIsRead) {
+  RulesFile file;
+  EXPECT_TRUE(parseRules(rulesText(file)).ok());
+  file.global.precision = Precision::Int8;
+  file.global.perChannelWeights = false;
+  file.global.scheme = Scheme::Symmetric;
+  file.global.observer = ObserverSettings(ObserverKind::Percentile, 99.5);
+  file.inputs = BoundarySettings{Precision::Int8, Scheme::Affine, ObserverSettings(ObserverKind::MinMax)};
+  file.outputs = BoundarySettings{Precision::Float, {}, {}};
+  file.rules = {rule(Rule::By::Node, "conv2d_\"1\"", Precision::Int16x8),
+                rule(Rule::By::ModuleType, "LayerNorm", Precision::Float)};
+  file.rules[1].overrides.observer = ObserverSettings(ObserverKind::MovingAverage);
+  file.equalize = true;
+  file.fitWeights = false;
+  const std::string text = rulesText(file, "one line\nand another");
+  EXPECT_THAT(text, testing::StartsWith("// one line\n// and another\n{\n"));
+  const auto read = parseRules(text);
+  ASSERT_TRUE(read.ok()) << read.error().str() << text;
+  EXPECT_EQ(rulesText(*read), rulesText(file));
+  EXPECT_EQ(read->global.observer, file.global.observer);
+  EXPECT_EQ(read->inputs->scheme, Scheme::Affine);
+  ASSERT_EQ(read->rules.size(), 2u);
+  EXPECT_EQ(read->rules[0].pattern, "conv2d_\"1\"");
+  EXPECT_EQ(read->rules[1].overrides.precision, Precision::Float);
+  EXPECT_EQ(read->equalize, true);
+  EXPECT_EQ(read->fitWeights, false);
+  EXPECT_FALSE(read->correctBiases.has_value());
+}
+
 /// Two convolutions with a max pool between them; the second in module "head".
 struct TwoLayers : Network {
   Value *first, *pool, *second;

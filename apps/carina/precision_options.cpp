@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision_options.hpp"
+
+#include "option_values.hpp"
+#include "quantize/rules_file.hpp"
+#include "report/precision.hpp"
+
+namespace carina::app {
+
+void PrecisionOptions::declare(CLI::App& command) {
+  CLI::Option_group& group = *command.add_option_group(
+      "Automatic precision", "Which layers compute in 16x8 to reach --min-sqnr, --min-top1 or --max-cycles:");
+  group.add_flag("--auto-precision", automatic,
+                 "Measure every layer and choose: the fewest cycles that are accurate enough, or the most "
+                 "accuracy for --max-cycles");
+  group
+      .add_option("--data", data,
+                  "Samples with classes for --min-top1: .npz (in0, ..., labels), or a folder of pictures by "
+                  "class")
+      ->transform(inputFile());
+  group.add_option("--write-rules", rules,
+                   "The choice as a file for --quantize-config: the same program without the search");
+  addResultOption(group, "--json", json, "Programs and layers that were measured, as JSON");
+}
+
+void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& build) const {
+  const pipeline::Gates& asked = gates.gates;
+  if (!automatic) {
+    const auto alone = [](bool given, const char* option) {
+      if (given) throw CLI::RequiredError(std::string("--auto-precision with ") + option);
+    };
+    alone(!data.empty(), "--data");
+    alone(!rules.empty(), "--write-rules");
+    alone(!json.empty(), "--json");
+    alone(asked.minTop1.has_value(), "--min-top1");
+    return;
+  }
+  if (!asked.minSqnr && !asked.minTop1 && !asked.maxCycles)
+    throw CLI::RequiredError("A goal (--min-sqnr, --min-top1 or --max-cycles) with --auto-precision");
+  if (asked.minTop1 && data.empty()) throw CLI::RequiredError("--data with --min-top1");
+  if (!asked.minTop1 && !data.empty()) throw CLI::RequiredError("--min-top1 with --data");
+  const pipeline::Quantization quantization = build.options.quantization;
+  if (quantization != pipeline::Quantization::Default && quantization != pipeline::Quantization::Int8)
+    throw CLI::ExcludesError("--auto-precision", "--quantize");
+}
+
+precision::Goal PrecisionOptions::goal(const pipeline::Gates& gates) const {
+  return {gates.minSqnr, gates.minTop1, gates.maxCycles, data};
+}
+
+Status PrecisionOptions::add(const precision::AutoPrecision& found, const precision::Goal& goal,
+                             const pipeline::Options& options, bool reached, ResultFiles& results) const {
+  if (!rules.empty() && reached) {
+    CARINA_RETURN_IF_ERROR(results.files().add(
+        rules, quantize::rulesText(found.rules, report::precisionComment(found, options))));
+  }
+  return results.add(json, json.empty() ? "" : report::precisionJson(found, goal, options));
+}
+
+}  // namespace carina::app

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network on its way to the quantizer: read, decomposed, with its calibration samples. Whoever quantizes it
+// in several ways reads it once.
+#pragma once
+
+#include "pipeline/pipeline.hpp"
+#include "quantize/rules_file.hpp"
+
+namespace carina::pipeline {
+
+struct FloatNetwork {
+  Front front;             // as far as it is known before quantization; complete when nothing is quantized
+  bool quantizes = false;  // false: the network came quantized, or the options leave it in float
+  ir::Graph graph;         // for the quantizer
+  quantize::Options quantizer;
+  std::vector<quantize::Sample> samples;
+};
+
+/// Of a .pt2. Errors: those of runFront up to the quantizer.
+Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times);
+
+/// The network quantized by the options and these rules.
+Result<Front> quantizeNetwork(const Options& options, const FloatNetwork& network,
+                              const quantize::RulesFile& rules, std::vector<StageTime>& times);
+/// What quantizeNetwork would tell the quantizer.
+quantize::Options quantizerOf(const Options& options, const FloatNetwork& network,
+                              const quantize::RulesFile& rules);
+
+}  // namespace carina::pipeline

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/auto_precision.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/file.hpp"
+#include "pipeline/file_kind.hpp"
+#include "pipeline/float_network.hpp"
+#include "precision/candidates.hpp"
+#include "precision/model.hpp"
+
+namespace carina::precision {
+namespace {
+
+/// How much is spent on a network: what is cheap to run is looked at more closely. The same network gets the
+/// same.
+struct Budget {
+  size_t judged = 8;     // samples that candidates are compared on
+  size_t simulated = 4;  // samples that units are measured on
+  size_t units = 160;
+  bool allSettings = true;  // observers and scales of weights, not only equalization
+  size_t between = 4;       // candidates between int8 and 16x8, for the table
+  size_t rounds = 10;       // candidates for the goal
+};
+
+Budget budgetFor(const ir::Graph& graph) {
+  constexpr int64_t kMedium = int64_t{1} << 20, kLarge = int64_t{1} << 22;
+  int64_t elements = 0;
+  for (const ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) elements += result->numElements();
+  }
+  if (elements > kLarge) return {4, 1, 80, true, 3, 5};
+  if (elements > kMedium) return {8, 2, 120, true, 4, 8};
+  return {};
+}
+
+Status checkNetwork(const pipeline::Options& options) {
+  CARINA_TRY(const auto file, MappedFile::open(options.model));
+  if (pipeline::fileKind(file->bytes(), options.model) != pipeline::FileKind::Archive) {
+    return fail(Code::OptionDoesNotApply, "the network comes quantized: there is no precision to choose")
+        .inFile(options.model.string())
+        .at("--auto-precision")
+        .withRemedy("export the float network with torch.export.save, or leave the option out");
+  }
+  return {};
+}
+
+std::string countText(size_t raised, size_t units) {
+  return fmt::format("{} of {} layers", raised, units);
+}
+
+class Chooser {
+ public:
+  Chooser(const pipeline::Options& options, const Goal& goal, const quantize::Progress& progress)
+      : options_(options), goal_(goal), progress_(progress) {}
+
+  Result<AutoPrecision> run() {
+    CARINA_RETURN_IF_ERROR(open());
+    CARINA_RETURN_IF_ERROR(makeEnds());
+    if (!narrowIsEnough()) {
+      CARINA_RETURN_IF_ERROR(chooseSettings());
+      CARINA_RETURN_IF_ERROR(measure());
+      if (model_) CARINA_RETURN_IF_ERROR(search());
+    }
+    return finish();
+  }
+
+ private:
+  /// What is done at most, in programs that are made.
+  size_t steps() const { return 3 + budget_.between + budget_.rounds; }
+  void step() {
+    if (progress_) progress_(std::min(++done_, steps() - 1), steps());
+  }
+
+  struct Made {
+    Candidate candidate;
+    std::string name;
+    std::optional<double> gap;
+  };
+
+  Status open() {
+    CARINA_RETURN_IF_ERROR(checkNetwork(options_));
+    if (!options_.quantizeConfig.empty()) {
+      CARINA_TRY(base_, quantize::readRules(options_.quantizeConfig));
+    }
+    std::vector<pipeline::StageTime> times;
+    CARINA_TRY(network_, pipeline::readFloatNetwork(options_, times));
+    if (!network_.quantizes) {
+      return fail(Code::OptionDoesNotApply, "the network comes quantized: there is no precision to choose")
+          .inFile(options_.model.string())
+          .at("--auto-precision")
+          .withRemedy("export the float network, or leave the option out");
+    }
+    // What options say is in the file as well: it stands for itself.
+    const quantize::Options& quantizer = network_.quantizer;
+    base_.global.precision = quantize::Precision::Int8;
+    base_.global.perChannelWeights = quantizer.perChannelWeights;
+    base_.global.observer = quantizer.observer;
+    base_.equalize = quantizer.equalize;
+    base_.fitWeights = quantizer.fitWeights;
+    base_.correctBiases = quantizer.correctBiases;
+    budget_ = budgetFor(network_.graph);
+    if (goal_.minTop1) {
+      if (!network_.front.state.empty()) {
+        return fail(Code::UnsupportedForm, "the network keeps state, and the samples of --data have none")
+            .inFile(options_.model.string())
+            .at("--min-top1")
+            .withRemedy("ask for decibels: --min-sqnr");
+      }
+      CARINA_TRY(labelled_, Labelled::open(goal_.data, network_.graph));
+    }
+    CARINA_TRY(trials_,
+               Trials::create(options_, network_, budget_.judged, labelled_ ? &*labelled_ : nullptr));
+    return {};
+  }
+
+  /// int8 and 16x8 throughout. 16x8 may be impossible; int8 has to be possible.
+  Status makeEnds() {
+    auto narrow = trials_->make(base_);
+    if (!narrow) return std::move(narrow).error();
+    if (narrow->noise.empty()) {
+      return fail(Code::NoResult, "no float output of the network tells how accurate it is")
+          .inFile(options_.model.string())
+          .at("--auto-precision")
+          .withRemedy("let forward() return numbers that are not 0, or choose the precision by rules");
+    }
+    step();
+    narrow_ = made_.size();
+    made_.push_back({std::move(*narrow), "int8" + settingsText(), std::nullopt});
+    quantize::RulesFile wideRules = base_;
+    wideRules.global.precision = quantize::Precision::Int16x8;
+    if (wideRules.global.scheme == quantize::Scheme::Affine) wideRules.global.scheme.reset();
+    auto wide = trials_->make(std::move(wideRules));
+    step();
+    wide_.reset();
+    if (!wide || !accepts(*wide)) return {};
+    wide_ = made_.size();
+    made_.push_back({std::move(*wide), "16x8" + settingsText(), std::nullopt});
+    return {};
+  }
+
+  std::string settingsText() const {
+    std::string text;
+    for (const std::string& setting : settings_) text += ", " + setting;
+    return text;
+  }
+
+  /// A program that moves work from the NPU to the CPU is no cheaper, whatever its NPU cycles are.
+  bool accepts(const Candidate& candidate) const {
+    return candidate.build->partitioned.wholly || !made_[narrow_].candidate.build->partitioned.wholly;
+  }
+
+  bool keepsCycles(const Candidate& candidate) const {
+    return !goal_.maxCycles || candidate.cycles() <= *goal_.maxCycles;
+  }
+  bool isAccurate(const Candidate& candidate) const {
+    return (!goal_.minSqnr || candidate.decibels >= *goal_.minSqnr) &&
+           (!goal_.minTop1 || candidate.top1.value_or(0) >= *goal_.minTop1);
+  }
+  bool asksForAccuracy() const { return goal_.minSqnr || goal_.minTop1; }
+
+  bool narrowIsEnough() const {
+    if (!wide_ && asksForAccuracy() && isAccurate(made_[narrow_].candidate)) return true;
+    const Candidate& narrow = made_[narrow_].candidate;
+    if (asksForAccuracy()) return isAccurate(narrow) || !keepsCycles(narrow);
+    return !keepsCycles(narrow);
+  }
+
+  /// Observers, equalization and scales of weights: whatever makes int8 and 16x8 together clearly better.
+  Status chooseSettings() {
+    struct Setting {
+      const char* name;
+      bool cheap;
+      void (*apply)(quantize::RulesFile&);
+    };
+    static constexpr std::array<Setting, 4> kSettings{{
+        {"equalize", true, [](quantize::RulesFile& rules) { rules.equalize = true; }},
+        {"observer minmax", false,
+         [](quantize::RulesFile& rules) { rules.global.observer = quantize::ObserverKind::MinMax; }},
+        {"observer percentile", false,
+         [](quantize::RulesFile& rules) { rules.global.observer = quantize::ObserverKind::Percentile; }},
+        {"weights per tensor", false,
+         [](quantize::RulesFile& rules) { rules.global.perChannelWeights = false; }},
+    }};
+    constexpr double kWorthwhile = 1, kTolerated = 0.3;  // dB
+    const bool heldOut = trials_->numSamples() >= 4;
+    std::optional<std::pair<double, double>> now;
+    for (const Setting& setting : kSettings) {
+      if (!setting.cheap && (!budget_.allSettings || !heldOut)) continue;
+      if (!now) {
+        CARINA_TRY(now, decibelsWith(base_, heldOut));
+      }
+      quantize::RulesFile changed = base_;
+      setting.apply(changed);
+      CARINA_TRY(const auto then, decibelsWith(changed, heldOut));
+      const double narrow = then.first - now->first, wide = then.second - now->second;
+      if (!(narrow + wide >= kWorthwhile) || narrow < -kTolerated || wide < -kTolerated) continue;
+      base_ = std::move(changed);
+      now = then;
+      if (setting.apply == kSettings[2].apply) std::erase(settings_, kSettings[1].name);
+      settings_.emplace_back(setting.name);
+    }
+    return settings_.empty() ? Status() : makeEnds();
+  }
+
+  /// In int8 and in 16x8, at most so that a difference means something.
+  Result<std::pair<double, double>> decibelsWith(const quantize::RulesFile& rules, bool heldOut) const {
+    constexpr double kMost = 90;
+    CARINA_TRY(const Noise narrow, trials_->noiseWith(rules, heldOut));
+    quantize::RulesFile raised = rules;
+    raised.global.precision = quantize::Precision::Int16x8;
+    if (raised.global.scheme == quantize::Scheme::Affine) raised.global.scheme.reset();
+    CARINA_TRY(const Noise wide, trials_->noiseWith(raised, heldOut));
+    return std::pair(std::min(decibelsOf(narrow), kMost), std::min(decibelsOf(wide), kMost));
+  }
+
+  Status measure() {
+    if (!wide_) return {};
+    CARINA_TRY(
+        quantize::SwitchedNetwork switched,
+        quantize::switchedNetwork(network_.graph.clone(), pipeline::quantizerOf(options_, network_, base_),
+                                  network_.samples, budget_.units));
+    if (switched.units.empty()) return {};
+    const auto& judged = trials_->judged();
+    const size_t count = std::min(budget_.simulated, judged.size());
+    std::vector<quantize::Sample> samples;
+    for (size_t i = 0; i < count; ++i) samples.push_back(judged[i * judged.size() / count]);
+    CARINA_TRY(Simulator simulator, Simulator::create(std::move(switched), std::move(samples)));
+    const Candidate& narrow = made_[narrow_].candidate;
+    const Candidate& wide = made_[*wide_].candidate;
+    if (simulator.compared().size() != wide.noise.size() || narrow.noise.size() != wide.noise.size())
+      return {};
+    CARINA_TRY(model_, Model::create(std::move(simulator), narrow, wide));
+    step();
+    return {};
+  }
+
+  Status search() {
+    const double low = made_[narrow_].candidate.decibels, high = made_[*wide_].candidate.decibels;
+    for (size_t i = 1; i <= budget_.between && high > low; ++i) {
+      const double decibels =
+          low + (high - low) * static_cast<double>(i) / static_cast<double>(budget_.between + 1);
+      CARINA_TRY(const auto proposal, model_->cheapest(decibels));
+      if (!proposal) continue;
+      CARINA_TRY([[maybe_unused]] const Candidate* made, take(*proposal));
+    }
+    if (goal_.minTop1) CARINA_RETURN_IF_ERROR(searchTop1());
+    if (goal_.minSqnr) CARINA_RETURN_IF_ERROR(searchDecibels());
+    if (goal_.maxCycles && (!asksForAccuracy() || !reached())) CARINA_RETURN_IF_ERROR(searchCycles());
+    return {};
+  }
+
+  bool reached() const {
+    return std::any_of(made_.begin(), made_.end(), [&](const Made& made) {
+      return isAccurate(made.candidate) && keepsCycles(made.candidate);
+    });
+  }
+
+  /// Makes the program of a proposal. Null: it was made before, or cannot be made.
+  Result<const Candidate*> take(const Proposal& proposal) {
+    const auto same = [&](const Made& made) { return made.candidate.raised == proposal.raised; };
+    if (std::any_of(made_.begin(), made_.end(), same)) return nullptr;
+    auto candidate = trials_->make(rulesFor(base_, model_->network(), proposal.raised));
+    step();
+    if (!candidate || !accepts(*candidate)) return nullptr;
+    candidate->raised = proposal.raised;
+    candidate->raisedUnits =
+        static_cast<size_t>(std::count(proposal.raised.begin(), proposal.raised.end(), true));
+    CARINA_RETURN_IF_ERROR(model_->learn(proposal, *candidate));
+    const std::string name = countText(candidate->raisedUnits, proposal.raised.size()) + settingsText();
+    made_.push_back({std::move(*candidate), name, proposal.gap});
+    return &made_.back().candidate;
+  }
+
+  /// The program of a choice, when it was made.
+  const Candidate* madeAs(const Raised& raised) const {
+    const auto found = std::find_if(made_.begin(), made_.end(),
+                                    [&](const Made& made) { return made.candidate.raised == raised; });
+    return found == made_.end() ? nullptr : &found->candidate;
+  }
+
+  Status searchDecibels() {
+    constexpr double kNear = 0.1;
+    double target = *goal_.minSqnr;
+    for (size_t round = 0; round < budget_.rounds; ++round) {
+      CARINA_TRY(const auto proposal, model_->cheapest(target));
+      if (!proposal) return {};
+      const Candidate* known = madeAs(proposal->raised);
+      const Candidate* made = known;
+      if (!made) {
+        CARINA_TRY(made, take(*proposal));
+        if (!made) return {};
+      }
+      const double beyond = made->decibels - *goal_.minSqnr;
+      if (beyond >= 0 && beyond < kNear) return {};
+      if (known) target -= beyond < 0 ? beyond - kNear : beyond / 2;
+    }
+    return {};
+  }
+
+  Status searchCycles() {
+    auto target = static_cast<double>(*goal_.maxCycles);
+    for (size_t round = 0; round < budget_.rounds; ++round) {
+      CARINA_TRY(const auto proposal, model_->best(target));
+      if (!proposal) return {};
+      CARINA_TRY(const Candidate* made, take(*proposal));
+      if (!made) return {};
+      const double found = static_cast<double>(made->cycles()), limit = static_cast<double>(*goal_.maxCycles);
+      if (found <= limit && found > 0.99 * limit) return {};
+      if (found > limit) target -= found - limit;
+    }
+    return {};
+  }
+
+  /// Top-1 goes in steps and up and down by luck: decibels lead to it, between a choice that is not good
+  /// enough and a dearer one that is.
+  Status searchTop1() {
+    for (size_t round = 0; round < budget_.rounds; ++round) {
+      double low = made_[narrow_].candidate.decibels, high = std::numeric_limits<double>::infinity();
+      for (const Made& made : made_) {
+        if (isAccurate(made.candidate)) high = std::min(high, made.candidate.decibels);
+      }
+      for (const Made& made : made_) {
+        if (made.candidate.decibels < high) low = std::max(low, made.candidate.decibels);
+      }
+      if (!std::isfinite(high) || high - low < 0.5) return {};
+      CARINA_TRY(const auto proposal, model_->cheapest((low + high) / 2));
+      if (!proposal) return {};
+      CARINA_TRY(const Candidate* made, take(*proposal));
+      if (!made) return {};
+    }
+    return {};
+  }
+
+  /// Whether `a` serves the goal better than `b`.
+  bool isBetter(const Candidate& a, const Candidate& b) const {
+    const bool accurate = isAccurate(a), cheap = keepsCycles(a);
+    if (cheap != keepsCycles(b)) return cheap;
+    if (accurate != isAccurate(b)) return accurate;
+    if (!cheap) return a.cycles() < b.cycles();
+    if (accurate && asksForAccuracy())
+      return std::pair(a.cycles(), -a.decibels) < std::pair(b.cycles(), -b.decibels);
+    if (goal_.minTop1 && a.top1 != b.top1) return a.top1 > b.top1;
+    return std::pair(-a.decibels, a.cycles()) < std::pair(-b.decibels, b.cycles());
+  }
+
+  Result<AutoPrecision> finish() {
+    size_t chosen = 0;
+    for (size_t i = 1; i < made_.size(); ++i) {
+      if (isBetter(made_[i].candidate, made_[chosen].candidate)) chosen = i;
+    }
+    AutoPrecision result;
+    for (size_t i = 0; i < made_.size(); ++i) result.rows.push_back(rowOf(made_[i], i == chosen));
+    markDominated(result.rows);
+    std::stable_sort(result.rows.begin(), result.rows.end(),
+                     [](const Row& a, const Row& b) { return a.cycles < b.cycles; });
+    Made& best = made_[chosen];
+    if (model_) {
+      const auto& units = model_->network().units;
+      for (size_t u = 0; u < units.size(); ++u) {
+        const Sensitivity& sensitivity = model_->sensitivities()[u];
+        const bool raised =
+            best.candidate.raised.empty() ? wide_ && chosen == *wide_ : best.candidate.raised[u];
+        result.layers.push_back({units[u].nodes, units[u].modulePath, raised, sensitivity.alone,
+                                 sensitivity.gained, sensitivity.cycles});
+      }
+    }
+    result.settings = settings_;
+    result.judged = trials_->judged().size();
+    result.labelled = labelled_ ? labelled_->size() : 0;
+    result.gap = best.gap;
+    result.measured = best.candidate.measured;
+    result.rules = best.candidate.rules;
+    if (isAccurate(best.candidate) && keepsCycles(best.candidate)) {
+      CARINA_RETURN_IF_ERROR(trials_->describe(best.candidate));
+      result.build = std::move(best.candidate.build);
+    }
+    if (progress_) progress_(steps(), steps());
+    return result;
+  }
+
+  static Row rowOf(const Made& made, bool chosen) {
+    const Candidate& candidate = made.candidate;
+    return {made.name,
+            candidate.raisedUnits,
+            candidate.decibels,
+            candidate.top1,
+            candidate.cycles(),
+            candidate.measured.sram.value_or(0),
+            candidate.measured.flash.value_or(0),
+            chosen,
+            false};
+  }
+
+  static void markDominated(std::vector<Row>& rows) {
+    for (Row& row : rows) {
+      row.dominated = std::any_of(rows.begin(), rows.end(), [&](const Row& other) {
+        return other.cycles <= row.cycles && other.decibels >= row.decibels &&
+               (other.cycles < row.cycles || other.decibels > row.decibels);
+      });
+    }
+  }
+
+  const pipeline::Options& options_;
+  const Goal& goal_;
+  const quantize::Progress& progress_;
+  Budget budget_;
+  quantize::RulesFile base_;
+  std::vector<std::string> settings_;
+  pipeline::FloatNetwork network_;
+  std::optional<Labelled> labelled_;
+  std::optional<Trials> trials_;
+  std::optional<Model> model_;
+  std::vector<Made> made_;
+  size_t narrow_ = 0;           // of made_
+  std::optional<size_t> wide_;  // of made_
+  size_t done_ = 0;             // steps
+};
+
+}  // namespace
+
+Result<AutoPrecision> autoPrecision(const pipeline::Options& options, const Goal& goal,
+                                    const quantize::Progress& progress) {
+  return Chooser(options, goal, progress).run();
+}
+
+}  // namespace carina::precision

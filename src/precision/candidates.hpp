@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choices of precision as they really are: quantized with all samples, simulated, compiled.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/float_network.hpp"
+#include "pipeline/gates.hpp"
+#include "precision/labelled.hpp"
+#include "precision/simulator.hpp"
+#include "quantize/rules_file.hpp"
+
+namespace carina::precision {
+
+struct Candidate {
+  quantize::RulesFile rules;
+  Raised raised;  // none for what is int8 or 16x8 throughout
+  size_t raisedUnits = 0;
+  Noise noise;                 // per output that is compared
+  double decibels = 0;         // of the worst output
+  std::optional<double> top1;  // percent
+  pipeline::Measured measured;
+  std::unique_ptr<pipeline::Build> build;
+
+  int64_t cycles() const { return measured.cycles.value_or(0); }
+};
+
+/// The user's rules, the settings that hold for everything, and a rule for every unit that is raised.
+quantize::RulesFile rulesFor(const quantize::RulesFile& base, const quantize::SwitchedNetwork& network,
+                             const Raised& raised);
+
+/// NPU cycles by source node, of a compiled network.
+std::map<std::string, double> cyclesByNode(const pipeline::Build& build);
+
+/// Makes candidates of one network for one target.
+class Trials {
+ public:
+  /// Which samples results are compared on: the more, the surer.
+  static Result<Trials> create(const pipeline::Options& options, const pipeline::FloatNetwork& network,
+                               size_t mostJudged, const Labelled* labelled);
+
+  /// Quantizes, simulates and compiles. Errors: those of quantizing and compiling.
+  Result<Candidate> make(quantize::RulesFile rules) const;
+  /// The program of a candidate with what the options ask for beside it: dumps, and the SQNR of all tensors.
+  Status describe(Candidate& candidate) const;
+  /// Noise of the outputs alone, without compiling. `heldOut`: every other sample calibrates, the rest
+  /// judges.
+  Result<Noise> noiseWith(const quantize::RulesFile& rules, bool heldOut) const;
+
+  const std::vector<quantize::Sample>& judged() const { return judged_; }
+  size_t numSamples() const { return network_->samples.size(); }
+
+ private:
+  Trials(const pipeline::Options& options, const pipeline::FloatNetwork& network, const Labelled* labelled)
+      : options_(&options), network_(&network), labelled_(labelled) {}
+  /// Signal and noise of each sample and output.
+  using Energies = std::vector<std::vector<quantize::Sqnr>>;
+  Result<Energies> compare(const ir::Graph& quantized, const std::vector<quantize::Sample>& samples,
+                           const std::vector<std::vector<Tensor>>& expected) const;
+
+  const pipeline::Options* options_;
+  const pipeline::FloatNetwork* network_;
+  const Labelled* labelled_;
+  std::vector<quantize::Sample> judged_;
+  std::vector<std::vector<Tensor>> expected_;  // of the judged samples
+};
+
+}  // namespace carina::precision

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/plan.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "quantize/calibrate.hpp"
+#include "quantize/flat_ends.hpp"
+#include "quantize/group_params.hpp"
+#include "quantize/weight_codes.hpp"
+
+namespace carina::quantize {
+namespace {
+
+/// Names for the values that have none, after the source node and the operator: float and quantized values
+/// are compared by name.
+void nameValues(ir::Graph& graph) {
+  std::set<std::string, std::less<>> taken;
+  std::map<std::string, int> numbered;  // the number that the next value of a name gets
+  for (const ir::Value* input : graph.inputs()) taken.insert(input->name);
+  for (ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) taken.insert(result->name);
+  }
+  for (ir::Node* node : graph.nodes()) {
+    for (ir::Value* result : node->results()) {
+      if (!result->name.empty() || result->dtype() != DType::Float32) continue;
+      std::string op(node->opName());
+      op = op.substr(0, op.rfind('.'));
+      op = op.substr(op.rfind('.') + 1);
+      const std::string base =
+          node->location() && !node->location()->name.empty() ? node->location()->name + "." + op : op;
+      std::string name = base;
+      for (int& next = numbered.try_emplace(base, 1).first->second; taken.count(name) != 0; ++next)
+        name = fmt::format("{}_{}", base, next);
+      taken.insert(name);
+      result->name = name;
+    }
+  }
+}
+
+}  // namespace
+
+Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
+  CARINA_RETURN_IF_ERROR(checkWeights(graph));
+  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
+  nameValues(graph);
+  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples));
+  return {};
+}
+
+Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<const Sample> samples,
+                      LayerInputs::Wanted wanted, const Progress& progress) {
+  Assignment assignment = assign(graph, options);
+  Annotation annotation = annotate(graph, assignment, options);
+  CARINA_TRY(Joins joins, joinsOf(graph, assignment, annotation, options,
+                                  options.states > 0 ? samples.back() : samples.front()));
+  for (const ir::Node* node : joins.widely) {
+    NodeSettings& entry = assignment.nodes.at(node);
+    entry.wide = true;
+    entry.settings.observer = ObserverKind::MinMax;
+  }
+  if (!joins.apart.empty() || !joins.widely.empty())
+    annotation = annotate(graph, assignment, options, joins.apart);
+  LayerInputs inputs(graph, annotation, wanted, samples.size());
+  CARINA_TRY(std::vector<Range> ranges,
+             calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
+  cutFlatEnds(annotation, ranges);
+  giveWideCodesRoom(annotation, ranges);
+  std::vector<QParams> params = groupParams(graph, annotation, ranges);
+  return Plan{std::move(assignment), std::move(annotation), std::move(joins),
+              std::move(inputs),     std::move(ranges),     std::move(params)};
+}
+
+}  // namespace carina::quantize

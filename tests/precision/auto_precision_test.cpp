@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole choice on small networks: goals are kept by programs that really are so, or said to be out of
+// reach.
+#include "precision/auto_precision.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "pipeline/float_network.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::precision {
+namespace {
+
+using test::modelFile;
+
+pipeline::Options optionsFor(const std::string& network) {
+  pipeline::Options options;
+  options.model = modelFile(network + ".pt2");
+  options.calibration = modelFile(network + ".npz");
+  options.target = "ethos-u55-128";
+  return options;
+}
+
+AutoPrecision found(const pipeline::Options& options, const Goal& goal) {
+  auto result = autoPrecision(options, goal);
+  EXPECT_TRUE(result.ok()) << result.error().str();
+  return result.ok() ? std::move(*result) : AutoPrecision{};
+}
+
+const Row& rowNamed(const AutoPrecision& result, const std::string& name) {
+  const auto row = std::find_if(result.rows.begin(), result.rows.end(),
+                                [&](const Row& each) { return each.name == name; });
+  EXPECT_NE(row, result.rows.end()) << name;
+  return *row;
+}
+
+const Row& chosenRow(const AutoPrecision& result) {
+  const auto row =
+      std::find_if(result.rows.begin(), result.rows.end(), [](const Row& each) { return each.chosen; });
+  EXPECT_NE(row, result.rows.end());
+  return *row;
+}
+
+TEST(AutoPrecision, TakesInt8WhereThatIsEnough) {
+  Goal goal;
+  goal.minSqnr = 20;
+  const AutoPrecision result = found(optionsFor("residual"), goal);
+  ASSERT_TRUE(result.build);
+  EXPECT_EQ(chosenRow(result).name, "int8");
+  EXPECT_FALSE(result.gap);
+}
+
+TEST(AutoPrecision, AGoalInBetweenCostsLessThanSixteenBits) {
+  Goal goal;
+  goal.minSqnr = 20;
+  const AutoPrecision ends = found(optionsFor("residual"), goal);
+  const Row low = rowNamed(ends, "int8"), high = rowNamed(ends, "16x8");
+  ASSERT_GT(high.decibels, low.decibels + 6);
+  ASSERT_GT(high.cycles, low.cycles);
+  goal.minSqnr = (low.decibels + high.decibels) / 2;
+  const AutoPrecision result = found(optionsFor("residual"), goal);
+  ASSERT_TRUE(result.build);
+  const Row& chosen = chosenRow(result);
+  EXPECT_GE(chosen.decibels, *goal.minSqnr);
+  EXPECT_LT(chosen.cycles, high.cycles);
+  EXPECT_GT(chosen.raised, 0u);
+  ASSERT_TRUE(result.gap);
+  EXPECT_GE(*result.gap, 0);
+  EXPECT_LT(*result.gap, 0.05);
+  // The measurement is that of the program.
+  int64_t cycles = 0;
+  for (const auto& part : result.build->compiled) cycles += part.cycles;
+  EXPECT_EQ(cycles, chosen.cycles);
+  EXPECT_EQ(result.build->accuracy->decibels, chosen.decibels);
+}
+
+TEST(AutoPrecision, TheRulesFileIsTheSameProgram) {
+  Goal goal;
+  goal.minSqnr = 20;
+  const AutoPrecision ends = found(optionsFor("residual"), goal);
+  goal.minSqnr = (rowNamed(ends, "int8").decibels + rowNamed(ends, "16x8").decibels) / 2;
+  const AutoPrecision result = found(optionsFor("residual"), goal);
+  ASSERT_TRUE(result.build);
+  const test::TempDir folder;
+  const std::filesystem::path file = folder / "rules.json";
+  std::ofstream(file) << quantize::rulesText(result.rules, "two\nlines");
+  pipeline::Options options = optionsFor("residual");
+  options.quantizeConfig = file;
+  options.estimateAccuracy = true;
+  const auto again = pipeline::build(options);
+  ASSERT_TRUE(again.ok()) << again.error().str();
+  const auto one = pte::writeProgram(result.build->program), other = pte::writeProgram(again->program);
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_TRUE(*one == *other);
+  EXPECT_GE(again->accuracy->decibels, *goal.minSqnr) << "the estimate of compile keeps the gate, too";
+}
+
+TEST(AutoPrecision, TheMostAccurateForTheCycles) {
+  Goal goal;
+  goal.minSqnr = 20;
+  const AutoPrecision ends = found(optionsFor("residual"), goal);
+  const Row low = rowNamed(ends, "int8"), high = rowNamed(ends, "16x8");
+  Goal cheap;
+  cheap.maxCycles = (low.cycles + high.cycles) / 2;
+  const AutoPrecision result = found(optionsFor("residual"), cheap);
+  ASSERT_TRUE(result.build);
+  const Row& chosen = chosenRow(result);
+  EXPECT_LE(chosen.cycles, *cheap.maxCycles);
+  EXPECT_GT(chosen.decibels, low.decibels);
+  for (const Row& row : result.rows) {
+    if (row.cycles <= *cheap.maxCycles) {
+      EXPECT_LE(row.decibels, chosen.decibels) << row.name;
+    }
+  }
+}
+
+TEST(AutoPrecision, OutOfReach) {
+  Goal goal;
+  goal.minSqnr = 140;
+  const AutoPrecision result = found(optionsFor("residual"), goal);
+  EXPECT_FALSE(result.build);
+  const Row& nearest = chosenRow(result);
+  for (const Row& row : result.rows) EXPECT_LE(row.decibels, nearest.decibels);
+  Goal cycles;
+  cycles.maxCycles = 10;
+  EXPECT_FALSE(found(optionsFor("residual"), cycles).build);
+}
+
+TEST(AutoPrecision, PrecisionsOfTheUsersRulesStay) {
+  const test::TempDir folder;
+  const std::filesystem::path file = folder / "rules.json";
+  std::ofstream(file) << R"({"rules": [{"op": "conv2d", "precision": "int8"}]})";
+  pipeline::Options options = optionsFor("residual");
+  options.quantizeConfig = file;
+  Goal goal;
+  goal.minSqnr = 140;
+  const AutoPrecision result = found(options, goal);
+  EXPECT_FALSE(result.build);
+  for (const LayerChoice& layer : result.layers) {
+    for (const std::string& node : layer.nodes)
+      EXPECT_THAT(node, testing::Not(testing::StartsWith("conv2d")));
+  }
+  ASSERT_FALSE(result.rules.rules.empty());
+  EXPECT_EQ(result.rules.rules[0].pattern, "conv2d");
+}
+
+TEST(AutoPrecision, Top1OfLabelledSamples) {
+  Goal goal;
+  goal.minTop1 = 50;
+  goal.data = modelFile("digits8_eval.npz");
+  const AutoPrecision result = found(optionsFor("digits8"), goal);
+  ASSERT_TRUE(result.build);
+  EXPECT_GT(result.labelled, 0u);
+  EXPECT_GE(*chosenRow(result).top1, 50);
+  goal.data = modelFile("digits8.npz");  // without labels
+  const auto refused = autoPrecision(optionsFor("digits8"), goal);
+  ASSERT_FALSE(refused.ok());
+}
+
+TEST(AutoPrecision, NetworksThatComeQuantizedAreRefused) {
+  pipeline::Options options;
+  options.target = "ethos-u55-128";
+  Goal goal;
+  goal.minSqnr = 20;
+  for (const char* file : {"qdq/add.pt2", "tosa/conv2d.tosa"}) {
+    options.model = test::dataDir() / file;
+    const auto refused = autoPrecision(options, goal);
+    ASSERT_FALSE(refused.ok()) << file;
+    EXPECT_EQ(refused.error().code(), Code::OptionDoesNotApply) << refused.error().str();
+  }
+}
+
+}  // namespace
+}  // namespace carina::precision
