@@ -94,6 +94,8 @@ def main():
             file.write(f'[[network]]\nmodel = "{digits[0]}"\ncalibrate = "{digits[2]}"\ntargets = ["ethos-u55-128"]\n'
                        f'data = "{held_out}"\nsamples = 5\ngates.max-sram = 1000000\n')
         checker.json("ci")
+        checker.json("fit", *digits, "--board", "himax-we2")
+        checker.json("boards")
         checker.json("diff", "a", "b")
         checker.json("diff", "a.pte", "c.pte")
         checker.json("evaluate", *digits, *u55, "--data", held_out, "--samples", "20")

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build_options.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "console.hpp"
+#include "cpu/cost.hpp"
 #include "option_values.hpp"
 
 namespace carina::app {
@@ -86,6 +89,7 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   addChoice(command, "--io", io, kIo, "Program inputs and outputs: float (default), int8 or int16");
   addChoice(command, "--io-inputs", inputs, kIo, "The same for inputs only");
   addChoice(command, "--io-outputs", outputs, kIo, "The same for outputs only");
+  addCpuOption(command, cpu);
   command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
   command
       .add_option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
@@ -127,6 +131,17 @@ pipeline::Options BuildOptions::finish() const {
     };
   }
   return result;
+}
+
+void addCpuOption(CLI::App& command, std::string& core) {
+  std::vector<std::string> names;
+  for (const cpu::CoreInfo& info : cpu::coreInfos()) names.emplace_back(info.name);
+  const std::string listed = fmt::format("{}", fmt::join(names, ", "));
+  command
+      .add_option("--cpu", core,
+                  "The core that runs the CPU's part, for the time of an inference: " + listed +
+                      "; default: the board's, without vector code")
+      ->check(oneOf(std::move(names)));
 }
 
 }  // namespace carina::app

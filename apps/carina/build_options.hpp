@@ -16,6 +16,7 @@ struct BuildOptions {
   std::optional<pipeline::ProgramIo> inputs, outputs;  // where they differ from `io`
   pipeline::ProgramIo io = pipeline::ProgramIo::Float;
   std::string observer = "histogram";
+  std::string cpu;  // the core whose time for the CPU's part is told; empty: the usual one
   std::vector<std::string> dumpStages;
   bool verbose = false;
 
@@ -25,5 +26,8 @@ struct BuildOptions {
   /// What the flags say, with progress bar and dumps to stdout.
   pipeline::Options finish() const;
 };
+
+/// --cpu: the core whose time for the CPU's part is told.
+void addCpuOption(CLI::App& command, std::string& core);
 
 }  // namespace carina::app

@@ -11,6 +11,7 @@
 #include "console.hpp"
 #include "gate_options.hpp"
 #include "pipeline/ethosn_build.hpp"
+#include "pipeline/inference_time.hpp"
 #include "precision_options.hpp"
 #include "report/precision.hpp"
 #include "report/summary.hpp"
@@ -32,6 +33,8 @@ struct Flags {
 Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPrecision* found = nullptr) {
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
   pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  const auto time = pipeline::inferenceOf(build, flags.build.cpu);
+  if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
   if (found) measured.top1 = found->measured.top1;
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles results;
@@ -42,11 +45,13 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
   if (!flags.gates.missed())
     CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
   if (!flags.report.empty())
-    CARINA_RETURN_IF_ERROR(report::addReport(build, flags.output, flags.report, results.files()));
+    CARINA_RETURN_IF_ERROR(
+        report::addReport(build, flags.output, flags.report, results.files(), flags.build.cpu));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
   CARINA_RETURN_IF_ERROR(results.commit());
   const std::string table = found ? report::precisionText(*found) : "";
-  results.print(table + report::summary(build, flags.gates.missed() ? "(not written)" : flags.output));
+  results.print(
+      table + report::summary(build, flags.gates.missed() ? "(not written)" : flags.output, flags.build.cpu));
   return {};
 }
 

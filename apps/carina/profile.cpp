@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "gate_options.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "report/ethosn_profile.hpp"
 #include "report/summary.hpp"
 
@@ -26,17 +27,19 @@ Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.trace, flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
-  CARINA_TRY(const pipeline::Profile profile, pipeline::profile(options));
+  CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(options, flags.build.cpu));
+  const pipeline::Profile& profile = timed.profile;
+  const pipeline::InferenceTime* inference = timed.inference ? &*timed.inference : nullptr;
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
   ResultFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile, inference)));
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
   CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina profile", files));
   CARINA_RETURN_IF_ERROR(files.commit());
-  files.print(report::profileText(profile, flags.text));
+  files.print(report::profileText(profile, flags.text, inference));
   return flags.gates.finish(0);
 }
 

@@ -11,6 +11,7 @@
 #include "base/signals.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "fit.hpp"
 #include "overwriting.hpp"
 #include "usage.hpp"
 #include "version.hpp"
@@ -78,6 +79,8 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   addEvaluate(app, run);
   addCi(app, run);
   addMerge(app, run);
+  addFit(app, run);
+  addBoards(app, run);
   addFirmware(app, run);
   addInspect(app, run);
   addAssemble(app, run);

@@ -6,10 +6,13 @@
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
 #include "gate_options.hpp"
 #include "option_values.hpp"
+#include "pipeline/file_kind.hpp"
+#include "pipeline/inference_of_run.hpp"
 #include "report/run_stats.hpp"
 #include "run_platform.hpp"
 
@@ -19,6 +22,7 @@ namespace {
 struct Flags {
   pipeline::RunOptions run;
   std::filesystem::path input, output, etdump;
+  std::string cpu;
   ResultPath json;
   GateOptions gates;
   PlatformFlags platform;
@@ -50,6 +54,16 @@ Result<int> executeFirmware(Flags& flags) {
   return runOnPlatform(flags.platform);
 }
 
+/// What one inference of a .pte takes; the NPU's cycles are those of the last run.
+Result<std::optional<pipeline::InferenceTime>> inferenceOf(const Flags& flags,
+                                                           const pipeline::RunResult& result) {
+  std::optional<pipeline::InferenceTime> none;
+  if (!result.program) return none;
+  CARINA_TRY(const auto file, MappedFile::open(flags.run.file));
+  if (pipeline::fileKind(file->bytes(), flags.run.file) != pipeline::FileKind::Program) return none;
+  return pipeline::inferenceOfRun(file->bytes(), flags.run, *result.program, flags.cpu);
+}
+
 Result<int> execute(Flags flags) {
   if (flags.platform.platform != kHostPlatform || isFirmware(flags.run.file)) return executeFirmware(flags);
   if (!flags.onlyForFirmware.empty())
@@ -67,20 +81,23 @@ Result<int> execute(Flags flags) {
     flags.run.arraysFile = flags.input;
   }
   CARINA_TRY(const pipeline::RunResult result, pipeline::runFile(flags.run, arrays));
-  CARINA_TRY(const pipeline::Measured measured, pipeline::measuredOf(result));
+  CARINA_TRY(const auto time, inferenceOf(flags, result));
+  const pipeline::InferenceTime* inference = time ? &*time : nullptr;
+  CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
+  if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;
   if (!flags.output.empty()) {
     CARINA_TRY(const std::string bytes, pipeline::arraysFile(flags.output, result.outputs));
     CARINA_RETURN_IF_ERROR(files.files().add(flags.output, bytes));
   }
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result, inference)));
   if (!flags.etdump.empty())
     CARINA_RETURN_IF_ERROR(files.files().add(flags.etdump, pte::writeEtDump(result.profile)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina run", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   if (result.program) warn(result.program->warnings);
-  files.print(report::runStatsText(result));
+  files.print(report::runStatsText(result, inference));
   if (!result.findings.empty()) {
     return fail(Code::Findings, "the command streams have {} finding{}", result.findings.size(),
                 result.findings.size() == 1 ? "" : "s")
@@ -112,7 +129,7 @@ void addRun(CLI::App& app, Run& run) {
   command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
   addResultOption(*command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command, {Gate::Cycles, Gate::Flash, Gate::Top1, Gate::Npu});
+  flags->gates.declare(*command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});
   command->add_option("--etdump", flags->etdump,
                       "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
   command->add_option("--method", flags->run.method,
@@ -134,6 +151,7 @@ void addRun(CLI::App& app, Run& run) {
                    "vela.ini with further system configurations and memory modes")
       ->transform(inputFile())
       ->check(CLI::ExistingFile);
+  addCpuOption(*command, flags->cpu);
   command
       ->add_option("--tensor-data", flags->run.tensorData,
                    "Files (.ptd) with data that the program refers to by name")

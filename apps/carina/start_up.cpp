@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static initializer of Highway's shared library measures the resolution of the processor's clock for its benchmark helpers: three
-// of the eleven milliseconds that starting the program took. The dynamic linker finds this definition first, and nothing here
-// measures with them.
+// A static initializer of Highway's shared library measures the resolution of the processor's clock for its
+// benchmark helpers: three of the eleven milliseconds that starting the program took. The dynamic linker
+// finds this definition first, and nothing here measures with them.
 #include <hwy/nanobenchmark.h>
 
 #include <cstdint>

@@ -25,6 +25,7 @@ struct Flags {
 Result<int> execute(Flags& flags) {
   pipeline::SweepOptions options = flags.sweep;
   options.base = flags.build.finish();
+  options.cpuCore = flags.build.cpu;
   options.progress = progressBar("sweeping");
   options.base.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));

@@ -31,7 +31,8 @@ int printTargets() {
     fmt::print("{:<16} {:>5}  {}\n", target.name, target.macs, modesOf(target));
   }
   fmt::print("{:<16} {:>5}  no NPU: everything runs on the CPU\n", "cpu", "");
-  fmt::print("\n{:<20} {:>7} {:>9}  {}\n", "Ethos-N78", "engines", "SRAM", "compile to .pte or .encn, run, verify");
+  fmt::print("\n{:<20} {:>7} {:>9}  {}\n", "Ethos-N78", "engines", "SRAM",
+             "compile to .pte or .encn, run, verify");
   for (const ethosn::Variant& variant : ethosn::allVariants()) {
     const char* what =
         variant.kernels ? "simulated, unverified on hardware" : "no PLE kernels: nothing can be compiled";

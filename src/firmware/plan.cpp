@@ -28,9 +28,7 @@ class Planner {
 
   Result<Plan> run() {
     CARINA_TRY(plan_.platform, findPlatform(options_.platform));
-    auto program = pte::readProgram(file_);
-    if (!program) return std::move(program).error().withRemedy(kDamagedRemedy);
-    program_ = std::move(*program);
+    CARINA_RETURN_IF_ERROR(read());
     CARINA_RETURN_IF_ERROR(chooseMethod());
     CARINA_RETURN_IF_ERROR(chooseNpu());
     CARINA_RETURN_IF_ERROR(listKernels());
@@ -41,7 +39,25 @@ class Planner {
     return std::move(plan_);
   }
 
+  /// Everything but places and arrays, on no platform.
+  Result<Plan> measureOnly() {
+    CARINA_RETURN_IF_ERROR(read());
+    CARINA_RETURN_IF_ERROR(chooseMethod());
+    CARINA_RETURN_IF_ERROR(chooseNpu());
+    CARINA_RETURN_IF_ERROR(listKernels());
+    CARINA_RETURN_IF_ERROR(measure());
+    CARINA_RETURN_IF_ERROR(countUnplanned());
+    return std::move(plan_);
+  }
+
  private:
+  Status read() {
+    auto program = pte::readProgram(file_);
+    if (!program) return std::move(program).error().withRemedy(kDamagedRemedy);
+    program_ = std::move(*program);
+    return {};
+  }
+
   const pte::Method& method() const { return program_.methods[plan_.method]; }
 
   Status chooseMethod() {
@@ -75,7 +91,7 @@ class Planner {
       plan_.notes.push_back(other->message);
     const npu::Target& target = *plan_.machine->target;
     plan_.target = std::string(target.name);
-    if (!plan_.platform->carries(target.family)) {
+    if (plan_.platform != nullptr && !plan_.platform->carries(target.family)) {
       std::vector<std::string_view> families;
       for (npu::Family family : plan_.platform->families) families.push_back(npu::familyName(family));
       return fail(Code::OtherNpu, "the program was compiled for {}, {} carries {}", target.name,
@@ -250,10 +266,7 @@ class Planner {
         plan_.machine && plan_.machine->timing(npu::Area::Constants).kind == npu::MemoryKind::Sram;
     int64_t pools = plan_.ioBytes;
     for (int64_t bytes : plan_.poolBytes) pools += aligned(bytes);
-    // Upper bound for the method's own memory, which is laid out by the cross compiler.
-    pools += aligned(
-        static_cast<int64_t>(rt::Method::memoryBytes(plan_.values, plan_.operators, plan_.delegates, 0) +
-                             plan_.delegates * rt::EthosUDelegate::kStateBytes));
+    pools += plan_.methodBytes();
     int64_t arrays = 0;
     for (const auto& list : {plan_.inputs, plan_.expected}) {
       for (const std::string& bytes : list) arrays += aligned(static_cast<int64_t>(bytes.size()));
@@ -303,6 +316,11 @@ class Planner {
 
 }  // namespace
 
+int64_t Plan::methodBytes() const {
+  return aligned(static_cast<int64_t>(rt::Method::memoryBytes(values, operators, delegates, 0) +
+                                      delegates * rt::EthosUDelegate::kStateBytes));
+}
+
 std::string_view Plan::regionOf(std::string_view what) const {
   for (const Placement& placement : placements) {
     if (placement.what == what) return placement.region;
@@ -312,6 +330,12 @@ std::string_view Plan::regionOf(std::string_view what) const {
 
 Result<Plan> makePlan(ByteSpan program, const PlanOptions& options) {
   return Planner(program, options).run();
+}
+
+Result<Plan> measureProgram(ByteSpan program, const std::string& method) {
+  PlanOptions options;
+  options.method = method;
+  return Planner(program, options).measureOnly();
 }
 
 }  // namespace carina::firmware

@@ -54,11 +54,16 @@ struct Plan {
   std::vector<std::string> notes;  // for people
 
   std::string_view regionOf(std::string_view what) const;
+  /// Upper bound for the method's own memory, which is laid out by the cross compiler.
+  int64_t methodBytes() const;
 };
 
 /// Errors: the program cannot be read or needs kernels or backends that do not exist, was compiled for
 /// another NPU than the platform has, arrays do not fit it, or a block fits no region (which, and by how many
 /// bytes).
 Result<Plan> makePlan(ByteSpan program, const PlanOptions& options);
+
+/// The same without a platform: kernels and bytes, but no places. `method` empty: the first.
+Result<Plan> measureProgram(ByteSpan program, const std::string& method);
 
 }  // namespace carina::firmware

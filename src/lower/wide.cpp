@@ -70,14 +70,16 @@ Stored channelsScaled(Emitter& emit, const Real& real, const Codes& codes, const
   const Factor common = factorOf(largest / codes.scale);
   std::vector<int64_t> multipliers, low, high;
   bool tooLow = false, tooHigh = false;
+  const auto inside = [](double limit) {
+    return static_cast<int64_t>(
+        std::clamp(limit, static_cast<double>(kAll.low), static_cast<double>(kAll.high)));
+  };
   const Interval within = real.within.value_or(kAll);
   for (const double scale : real.scales) {
     const double factor = scale / codes.scale;
     multipliers.push_back(std::llround(std::ldexp(factor, common.shift)));
-    low.push_back(std::max(integerMin(DType::Int32),
-                           static_cast<int64_t>(std::ceil(static_cast<double>(limits.low) / factor))));
-    high.push_back(std::min(integerMax(DType::Int32),
-                            static_cast<int64_t>(std::floor(static_cast<double>(limits.high) / factor))));
+    low.push_back(inside(std::ceil(static_cast<double>(limits.low) / factor)));
+    high.push_back(inside(std::floor(static_cast<double>(limits.high) / factor)));
     tooLow |= within.low < low.back();
     tooHigh |= within.high > high.back();
   }
@@ -179,12 +181,13 @@ Result<Stored> wideCodes(Lowering& lowering, const Real& real, const Codes& code
   };
   if (real.low) limits.low = code(*real.low);
   if (real.high) limits.high = std::max(limits.low, code(*real.high));
+  const double largest = *std::max_element(real.scales.begin(), real.scales.end()) / codes.scale;
+  if (!(largest < 0x1p30 && largest > 0x1p-60))
+    return fail(Code::UnusableQuantization, "a factor of {} between scales is out of reach", largest)
+        .withRemedy("calibrate with more samples: the ranges do not belong together");
   if (real.scales.size() > 1) return channelsScaled(emit, real, codes, limits);
   const Wide x = asWide(emit, real);
   const double factor = x.scale / codes.scale;
-  if (factor >= 0x1p30 || factor <= 0x1p-60)
-    return fail(Code::UnusableQuantization, "a factor of {} between scales is out of reach", factor)
-        .withRemedy("calibrate with more samples: the ranges do not belong together");
   // Limits in codes of x, so that nothing beyond them is multiplied.
   const auto end = [&](double limit, double (*round)(double)) {
     return static_cast<int64_t>(std::clamp(round(limit / factor), -0x1p31, 0x1p31 - 1));

@@ -46,6 +46,9 @@ Status defineSum(Lowering& lowering, const ir::Node& node, double factor) {
   CARINA_TRY(WidePair pair, widePair(lowering, node));
   auto& [x, y] = pair.x;
   y.scale *= std::abs(factor);
+  if (!std::isfinite(x.reach() + y.reach()))
+    return fail(Code::NoIntegerForm, "{} has an alpha of {}", node.opName(), factor)
+        .withRemedy("use a number within the range of float32");
   const double unit = resultUnit(lowering, node.result(), x.reach() + y.reach());
   x = inUnits(lowering.emit(), x, unit);
   y = inUnits(lowering.emit(), y, unit);

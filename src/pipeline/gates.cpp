@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/cost.hpp"
+#include "pipeline/inference_time.hpp"
 #include "pipeline/memory_needs.hpp"
 
 namespace carina::pipeline {
@@ -83,12 +83,8 @@ Result<std::vector<GateResult>> checkGates(const Gates& gates, const Measured& m
 }
 
 double inferenceMilliseconds(const Build& build) {
-  int64_t cycles = 0;
-  for (const compiler::CompiledProgram& part : build.compiled) cycles += part.cycles;
-  for (const ir::Node* node : build.computed.graph.nodes()) {
-    if (!node->def().name.starts_with("program.")) cycles += cpu::estimateCycles(*node);
-  }
-  return build.machine ? 1e3 * static_cast<double>(cycles) / build.machine->system.clockHz : 0;
+  const auto time = inferenceOf(build, "");
+  return time ? time->milliseconds() : 0;
 }
 
 Measured measuredOf(const Build& build, std::optional<int64_t> programBytes) {

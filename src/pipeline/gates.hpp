@@ -59,8 +59,8 @@ Measured measuredOf(const Profile& profile);
 /// What a run says: cycles, top-1 with labels, place, bytes of the file. Errors: the file is gone.
 Result<Measured> measuredOf(const RunResult& result);
 
-/// Estimated milliseconds of one inference: cycles of the NPU and of the CPU's kernels (cpu::estimateCycles),
-/// at the clock of the system configuration.
+/// Milliseconds of a whole inference on the usual core (inferenceOf(build, "")), at the clock of the system
+/// configuration; 0 without one.
 double inferenceMilliseconds(const Build& build);
 
 }  // namespace carina::pipeline

@@ -51,15 +51,11 @@ Tensor constantOf(char kind, const Shape& shape) {
   return tensor;
 }
 
-/// Reads a sample. Operands in order: f[...] float, i[...] int32, l[...] int64, b[...] bool input; w[...]
-/// float, p[...] positive float, k[...] int64 (zeros), m[...] bool constant; - absent; (...) a list.
-/// Attributes as NAME=VALUE, the others have their defaults.
 class CaseReader {
  public:
-  explicit CaseReader(std::string_view op) : name_(op) {}
+  CaseReader(ir::Graph& graph, std::string_view op) : graph_(graph), name_(op) {}
 
-  Result<OperatorCase> read(const std::string& operands, const std::string& attributes,
-                            const std::string& note) {
+  Result<ir::Node*> read(const std::string& operands, const std::string& attributes) {
     const ir::OpDef* def = aten::findOperator(name_);
     if (def == nullptr) return fail(Code::UnknownName, "there is no operator {}", name_);
     ir::NodeSpec spec;
@@ -72,13 +68,7 @@ class CaseReader {
       spec.operands.push_back(std::move(group));
     }
     CARINA_TRY(spec.attributes, readAttributes(*def, attributes));
-    CARINA_TRY(ir::Node* const made, graph_.create(std::move(spec)));
-    std::vector<ir::Value*> outputs(made->results().begin(), made->results().end());
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->name = fmt::format("y{}", i);
-    // Of several results the first is what networks use; lists are used whole.
-    if (def->results.front().arity == ir::Arity::One) outputs.resize(1);
-    graph_.setOutputs(std::move(outputs));
-    return OperatorCase{name_, note, std::move(graph_)};
+    return graph_.create(std::move(spec));
   }
 
  private:
@@ -98,8 +88,9 @@ class CaseReader {
   }
 
   Result<ir::Value*> operand(const std::string& text) {
-    static const std::map<char, DType> kInputs{
-        {'f', DType::Float32}, {'i', DType::Int32}, {'l', DType::Int64}, {'b', DType::Bool}};
+    static const std::map<char, DType> kInputs{{'f', DType::Float32}, {'i', DType::Int32},
+                                               {'l', DType::Int64},   {'b', DType::Bool},
+                                               {'c', DType::Int8},    {'h', DType::Int16}};
     Shape shape;
     std::istringstream sizes(text.substr(2, text.size() - 3));
     for (std::string size; std::getline(sizes, size, ',');) shape.push_back(std::stoll(size));
@@ -128,17 +119,33 @@ class CaseReader {
     return attributes;
   }
 
+  ir::Graph& graph_;
   std::string name_;
-  ir::Graph graph_;
 };
 
+Result<OperatorCase> caseOf(const aten::OperatorSample& sample) {
+  OperatorCase made{std::string(sample.op), std::string(sample.note), ir::Graph()};
+  CARINA_TRY(ir::Node* const node, addOperator(made.graph, sample.op, std::string(sample.operands),
+                                               std::string(sample.attributes)));
+  std::vector<ir::Value*> outputs(node->results().begin(), node->results().end());
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->name = fmt::format("y{}", i);
+  // Of several results the first is what networks use; lists are used whole.
+  if (node->def().results.front().arity == ir::Arity::One) outputs.resize(1);
+  made.graph.setOutputs(std::move(outputs));
+  return made;
+}
+
 }  // namespace
+
+Result<ir::Node*> addOperator(ir::Graph& graph, std::string_view op, const std::string& operands,
+                              const std::string& attributes) {
+  return CaseReader(graph, op).read(operands, attributes);
+}
 
 Result<std::vector<OperatorCase>> operatorCases() {
   std::vector<OperatorCase> cases;
   for (const aten::OperatorSample& sample : aten::operatorSamples()) {
-    auto made = CaseReader(sample.op).read(std::string(sample.operands), std::string(sample.attributes),
-                                           std::string(sample.note));
+    auto made = caseOf(sample);
     if (!made) return std::move(made).error().at(fmt::format("sample of {}", sample.op));
     cases.push_back(std::move(*made));
   }

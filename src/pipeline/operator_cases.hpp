@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -14,6 +15,13 @@ struct OperatorCase {
   std::string note;  // what is special: "kernel 80 rows"; "" for the plain case
   ir::Graph graph;
 };
+
+/// Adds a node of `op` with inputs and constants of its own. Operands in order: f[...] float, c[...] int8,
+/// h[...] int16, i[...] int32, l[...] int64, b[...] bool input; w[...] float, p[...] positive float, k[...]
+/// int64 (zeros), m[...] bool constant; - absent; (...) a list. Attributes as NAME=VALUE, the others have
+/// their defaults. Errors: unknown operator or attribute, operands that do not belong together.
+Result<ir::Node*> addOperator(ir::Graph& graph, std::string_view op, const std::string& operands,
+                              const std::string& attributes);
 
 /// In the order of the table. Fails only on a mistake in the list itself, with the line.
 Result<std::vector<OperatorCase>> operatorCases();

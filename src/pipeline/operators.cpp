@@ -10,6 +10,7 @@
 #include "ir/invalid_node.hpp"
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/ethosn_partition.hpp"
+#include "pipeline/inference_time.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
@@ -60,7 +61,8 @@ Result<std::vector<std::string>> kernelsOf(const ir::Node& node) {
 
 class Lister {
  public:
-  Lister(const std::vector<SourceNode>& sources, OperatorList& list) : list_(list) {
+  Lister(const std::vector<SourceNode>& sources, cpu::Core core, OperatorList& list)
+      : list_(list), core_(core) {
     for (const SourceNode& source : sources) {
       index_.emplace(source.name, list_.operators.size());
       OperatorPlace place;
@@ -84,7 +86,7 @@ class Lister {
   void addCpuNode(const ir::Node& node) {
     if (partition::isQuantize(node) || partition::isDequantize(node) || partition::isIntegerCast(node)) {
       ++list_.conversions;
-      list_.conversionCycles += cpu::estimateCycles(node);
+      list_.conversionCycles += cpu::estimateCycles(node, core_);
       return;
     }
     const auto at = find(node);
@@ -95,7 +97,7 @@ class Lister {
       op.kernels.emplace_back("jump instructions");
       return;
     }
-    op.cpuCycles += cpu::estimateCycles(node);
+    op.cpuCycles += cpu::estimateCycles(node, core_);
     auto kernels = kernelsOf(node);
     if (kernels) {
       op.kernels.insert(op.kernels.end(), kernels->begin(), kernels->end());
@@ -135,6 +137,7 @@ class Lister {
   }
 
   OperatorList& list_;
+  cpu::Core core_;
   std::map<std::string, size_t, std::less<>> index_;
   std::vector<bool> npu_, cpu_;
 };
@@ -237,7 +240,7 @@ Result<partition::Partitioned> partitionOf(const Options& options, const ChosenN
 
 /// Fills in the list of a network that is read and quantized.
 Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
-  Lister lister(front.nodes, list);
+  Lister lister(front.nodes, usualCore(npu.machine ? &*npu.machine : nullptr), list);
   const partition::Supports supports =
       front.isTosa ? npu.supportsFor(front.quantized) : partition::Supports();
   if (front.isTosa && !front.nodes.empty() && supports) {

@@ -17,6 +17,7 @@
 #include "pipeline/file_kind.hpp"
 #include "pipeline/gates.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::pipeline {
@@ -138,14 +139,6 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   return part;
 }
 
-/// Whether the file is compiled before it is profiled.
-bool isNetwork(ByteSpan bytes, const std::filesystem::path& file) {
-  const FileKind kind = fileKind(bytes, file);
-  if (kind != FileKind::Tflite) return kind == FileKind::Archive || kind == FileKind::Tosa;
-  const auto model = tflite::readModel(bytes);
-  return model.ok() && tflite::npuCalls(*model).empty();
-}
-
 /// Every stream of a finished program on the time line of its machine.
 Status addStreams(std::span<const CommandStream> streams, const Options& options, Profile& profile) {
   Stopwatch watch(profile.times, "time");
@@ -200,6 +193,13 @@ std::optional<Diagnostic> aboutBranches(const Build& build) {
 }
 
 }  // namespace
+
+bool isNetwork(ByteSpan bytes, const std::filesystem::path& file) {
+  const FileKind kind = fileKind(bytes, file);
+  if (kind != FileKind::Tflite) return kind == FileKind::Archive || kind == FileKind::Tosa;
+  const auto model = tflite::readModel(bytes);
+  return model.ok() && tflite::npuCalls(*model).empty();
+}
 
 Profile profileBuild(const Build& build) {
   CARINA_CHECK(build.machine, "a profile is of an NPU");
@@ -257,13 +257,21 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
   return profile;
 }
 
-Result<Profile> profile(const Options& options) {
+Result<TimedProfile> timedProfile(const Options& options, const std::string& core) {
   {
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
     if (!isNetwork(mapped->bytes(), options.model)) {
-      CARINA_TRY(Profile program, profileProgram(options.model, options));
-      program.programBytes = static_cast<int64_t>(mapped->bytes().size());
-      return program;
+      TimedProfile timed;
+      CARINA_TRY(timed.profile, profileProgram(options.model, options));
+      timed.profile.programBytes = static_cast<int64_t>(mapped->bytes().size());
+      int64_t cycles = 0;
+      for (const ProfiledPart& part : timed.profile.parts) cycles += part.cycles;
+      if (fileKind(mapped->bytes(), options.model) == FileKind::Program) {
+        CARINA_TRY(timed.inference, inferenceOf(mapped->bytes(), "", cycles, &timed.profile.machine, core));
+        timed.profile.inferenceMs =
+            timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
+      }
+      return timed;
     }
   }
   if (options.target.empty() || options.target == "cpu") {
@@ -282,13 +290,19 @@ Result<Profile> profile(const Options& options) {
   }
   CARINA_TRY(const std::string program, pte::writeProgram(built.program));
   const Measured measured = measuredOf(built, static_cast<int64_t>(program.size()));
-  Profile result = profileBuild(built);
-  result.inferenceMs = measured.inferenceMs;
+  TimedProfile timed{profileBuild(built), inferenceOf(built, core)};
+  Profile& result = timed.profile;
+  result.inferenceMs = timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
   result.sqnr = measured.sqnr;
   result.wholly = measured.wholly;
   result.onCpu = measured.onCpu;
   result.programBytes = measured.flash;
-  return result;
+  return timed;
+}
+
+Result<Profile> profile(const Options& options) {
+  CARINA_TRY(TimedProfile timed, timedProfile(options, ""));
+  return std::move(timed.profile);
 }
 
 }  // namespace carina::pipeline

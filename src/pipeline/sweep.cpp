@@ -86,7 +86,8 @@ Front cloneOf(const Front& front) {
   return copy;
 }
 
-SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& machine) {
+SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
+               const npu::Machine& machine) {
   SweepRow row;
   row.target = std::string(machine.target->name);
   row.systemConfig = machine.system.name;
@@ -110,6 +111,8 @@ SweepRow rowOf(const Options& base, const Front& front, const npu::Machine& mach
     return row;
   }
   row.measured = measuredOf(*build, static_cast<int64_t>(program->size()));
+  row.inference = inferenceOf(*build, core);
+  if (row.inference) row.measured.inferenceMs = row.inference->milliseconds();
   for (const compiler::CompiledProgram& part : build->compiled) {
     row.cycles += part.cycles;
     row.macs += part.macs;
@@ -186,7 +189,7 @@ Result<Sweep> sweep(const SweepOptions& options) {
   {
     Stopwatch watch(result.times, "compile");
     oneapi::tbb::parallel_for(size_t{0}, count, [&](size_t i) {
-      rows[i] = i < machines.size() ? rowOf(options.base, front, machines[i])
+      rows[i] = i < machines.size() ? rowOf(options.base, options.cpuCore, front, machines[i])
                                     : rowOf(options.base, front, ethosN[i - machines.size()]);
       const std::lock_guard<std::mutex> lock(mutex);
       ++done;

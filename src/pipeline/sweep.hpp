@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/gates.hpp"
+#include "pipeline/inference_time.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -16,6 +17,7 @@ namespace carina::pipeline {
 struct SweepOptions {
   Options base;                            // target, system configuration and memory mode are not used
   std::vector<std::string> targets;        // empty: all NPUs
+  std::string cpuCore;                     // of the CPU's part; empty: the usual one
   std::vector<std::string> systemConfigs;  // empty: each target's default
   std::vector<std::string>
       memoryModes;  // empty: each target's default; "all": every mode that the target has
@@ -35,6 +37,7 @@ struct SweepRow {
   bool wholly = false;                       // the whole network runs on the NPU
   std::string problem;                       // why there is no result, "" when there is one
   Measured measured;                         // for gates
+  std::optional<InferenceTime> inference;
 };
 
 struct Sweep {

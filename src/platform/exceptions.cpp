@@ -28,13 +28,11 @@ constexpr uint32_t kInvalidEntry = 1u << 0, kInvalidSignature = 1u << 1, kInvali
 constexpr uint32_t kInstructionBus = 1u << 8, kPreciseData = 1u << 9, kAddressValid = 1u << 15;
 constexpr uint32_t kForced = 1u << 30, kDebugEvent = 1u << 31;
 
-}  // namespace
-
-namespace {
 const char* whyRefused(uint32_t address) {
   const bool isPrivate = address >= kPrivate && address - kPrivate < kPrivateSize;
   return isPrivate ? "which only privileged programs may access" : "where nothing is";
 }
+
 }  // namespace
 
 std::optional<CpuFault> faultOf(const Stop& stop) {

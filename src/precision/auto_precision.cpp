@@ -187,6 +187,7 @@ class Chooser {
     }};
     constexpr double kWorthwhile = 1, kTolerated = 0.3;  // dB
     const bool heldOut = trials_->numSamples() >= 4;
+    quantize::RulesFile before = base_;
     std::optional<std::pair<double, double>> now;
     for (const Setting& setting : kSettings) {
       if (!setting.cheap && (!budget_.allSettings || !heldOut)) continue;
@@ -203,7 +204,23 @@ class Chooser {
       if (setting.apply == kSettings[2].apply) std::erase(settings_, kSettings[1].name);
       settings_.emplace_back(setting.name);
     }
-    return settings_.empty() ? Status() : makeEnds();
+    return settings_.empty() ? Status() : keepIfBetter(std::move(before));
+  }
+
+  /// Makes the programs of the settings that were found; they are dropped where these gain nothing.
+  Status keepIfBetter(quantize::RulesFile before) {
+    const size_t narrow = narrow_;
+    const std::optional<size_t> wide = wide_;
+    CARINA_RETURN_IF_ERROR(makeEnds());
+    const auto sum = [&](size_t low, size_t high) {
+      return made_[low].candidate.decibels + made_[high].candidate.decibels;
+    };
+    if (wide_ && (!wide || sum(narrow_, *wide_) > sum(narrow, *wide))) return {};
+    base_ = std::move(before);
+    settings_.clear();
+    narrow_ = narrow;
+    wide_ = wide;
+    return {};
   }
 
   /// In int8 and in 16x8, at most so that a difference means something.
@@ -229,8 +246,9 @@ class Chooser {
     std::vector<quantize::Sample> samples;
     for (size_t i = 0; i < count; ++i) samples.push_back(judged[i * judged.size() / count]);
     CARINA_TRY(Simulator simulator, Simulator::create(std::move(switched), std::move(samples)));
-    const Candidate& narrow = made_[narrow_].candidate;
+    Candidate& narrow = made_[narrow_].candidate;
     const Candidate& wide = made_[*wide_].candidate;
+    narrow.raised.assign(simulator.network().units.size(), false);
     if (simulator.compared().size() != wide.noise.size() || narrow.noise.size() != wide.noise.size())
       return {};
     CARINA_TRY(model_, Model::create(std::move(simulator), narrow, wide));

@@ -18,7 +18,7 @@ namespace carina::precision {
 
 struct Candidate {
   quantize::RulesFile rules;
-  Raised raised;  // none for what is int8 or 16x8 throughout
+  Raised raised;  // empty for 16x8 throughout
   size_t raisedUnits = 0;
   Noise noise;                 // per output that is compared
   double decibels = 0;         // of the worst output

@@ -326,28 +326,32 @@ bool makesInt16(const ir::Node& node) {
   });
 }
 
+/// Long recurrences keep 16 bits: 32-bit arithmetic would be hundreds of operations for each step.
+constexpr size_t kMostWide = 4000;
+
 /// The nodes that float values join, directly or by others of them, to some that read or make int16 codes of
 /// the network.
 Nodes betweenCodesOf16Bits(const Nodes& nodes) {
-  Nodes found;
-  std::vector<const ir::Node*> open;
+  Nodes seen, found;
+  std::vector<const ir::Node*> joined;
   const auto visit = [&](const ir::Node* node) {
-    if (nodes.count(node) != 0 && found.insert(node).second) open.push_back(node);
+    if (node && nodes.count(node) != 0 && seen.insert(node).second) joined.push_back(node);
   };
-  const auto isFloatValue = [](const ir::Value* value) { return value && value->dtype() == DType::Float32; };
-  for (const ir::Node* node : nodes) {
-    if (readsInt16(*node) || makesInt16(*node)) visit(node);
-  }
-  while (!open.empty()) {
-    const ir::Node* node = open.back();
-    open.pop_back();
-    for (const ir::Value* value : node->operands()) {
-      if (isFloatValue(value) && value->producer()) visit(value->producer());
+  const auto isReal = [](const ir::Value* value) { return value && value->dtype() == DType::Float32; };
+  for (const ir::Node* first : nodes) {
+    if (!readsInt16(*first) && !makesInt16(*first)) continue;
+    joined.clear();
+    visit(first);
+    for (size_t i = 0; i < joined.size(); ++i) {
+      for (const ir::Value* value : joined[i]->operands()) {
+        if (isReal(value)) visit(value->producer());
+      }
+      for (const ir::Value* value : joined[i]->results()) {
+        if (!isReal(value)) continue;
+        for (const ir::Use& use : value->uses()) visit(use.node);
+      }
     }
-    for (const ir::Value* value : node->results()) {
-      if (!isFloatValue(value)) continue;
-      for (const ir::Use& use : value->uses()) visit(use.node);
-    }
+    if (joined.size() <= kMostWide) found.insert(joined.begin(), joined.end());
   }
   return found;
 }
@@ -507,8 +511,12 @@ class Inside {
 }  // namespace
 
 bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes) {
+  // Not those whose results leave every range between ends of codes (exp, reciprocal): 32 bits for all of it
+  // would be coarser than a TABLE that saturates where the codes behind it do.
+  static const Operators kBounded{&aten::Sigmoid::def(), &aten::Tanh::def(), &aten::Erf::def(),
+                                  &aten::Gelu::def(), &aten::Silu::def()};
   return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {
-    return smoothFunctions().count(&node->def()) != 0 && readsInt16(*node);
+    return kBounded.count(&node->def()) != 0 && readsInt16(*node);
   });
 }
 

@@ -22,9 +22,9 @@ namespace carina::quantize {
 Status quantizeInside(ir::Graph& graph, const std::unordered_set<const ir::Node*>& nodes,
                       const Settings& settings, std::span<const Sample> samples);
 
-/// Whether there is a smooth function of int16 codes of the network among these nodes. A TABLE, whose entries
-/// and results are rounded, gives a code more or less than PyTorch in every third place, and here and there
-/// two.
+/// Whether there is a smooth, bounded function of int16 codes of the network among these nodes. A TABLE,
+/// whose entries and results are rounded, gives a code more or less than PyTorch in every third place, and
+/// here and there two.
 bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes);
 
 }  // namespace carina::quantize

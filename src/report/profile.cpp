@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "report/document.hpp"
+#include "report/inference_time.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -220,10 +221,12 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
 
 }  // namespace
 
-std::string profileText(const pipeline::Profile& profile, const ProfileText& options) {
+std::string profileText(const pipeline::Profile& profile, const ProfileText& options,
+                        const pipeline::InferenceTime* inference) {
   const npu::Machine& machine = profile.machine;
   const double clock = machine.system.clockHz;
   std::string text;
+  if (inference != nullptr) text = inferenceLine(*inference) + inferenceAdvice(*inference, "");
   for (size_t i = 0; i < profile.parts.size(); ++i) {
     const pipeline::ProfiledPart& part = profile.parts[i];
     text += fmt::format("{}{}: {}, {}, {}\n", profile.file.filename().string(),
@@ -262,13 +265,14 @@ nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeli
   return json;
 }
 
-std::string profileJson(const pipeline::Profile& profile) {
+std::string profileJson(const pipeline::Profile& profile, const pipeline::InferenceTime* inference) {
   Json json = document("profile");
   json["file"] = profile.file.filename().string();
   json["target"] = profile.machine.target->name;
   json["system_config"] = profile.machine.system.name;
   json["memory_mode"] = profile.machine.memory.name;
   json["clock_hz"] = profile.machine.system.clockHz;
+  if (inference != nullptr) json["inference"] = inferenceJson(*inference);
   json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
   json["parts"] = Json::array();
   for (const pipeline::ProfiledPart& part : profile.parts) json["parts"].push_back(partJson(profile, part));

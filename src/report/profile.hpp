@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "pipeline/inference_time.hpp"
 #include "pipeline/profile.hpp"
 
 namespace carina::report {
@@ -17,9 +18,11 @@ struct ProfileText {
 
 /// Layers with cycles and what limits them, the layers where most is to be had and how, memory by area and
 /// what is live at its peak.
-std::string profileText(const pipeline::Profile& profile, const ProfileText& options);
+/// `inference`: the time of a whole inference, or none.
+std::string profileText(const pipeline::Profile& profile, const ProfileText& options,
+                        const pipeline::InferenceTime* inference = nullptr);
 /// Stable JSON (docs/commands/profile.md).
-std::string profileJson(const pipeline::Profile& profile);
+std::string profileJson(const pipeline::Profile& profile, const pipeline::InferenceTime* inference = nullptr);
 /// The layers of a part as profiles and reports hold them: an array.
 nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part);
 /// The layers of all parts as comma-separated values.

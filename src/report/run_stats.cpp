@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/document.hpp"
+#include "report/inference_time.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -125,9 +126,10 @@ nlohmann::ordered_json ethosNJson(const pipeline::RunResult::EthosN& run) {
 
 }  // namespace
 
-std::string runStatsText(const pipeline::RunResult& result) {
-  std::string text = fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s",
-                                 result.seconds);
+std::string runStatsText(const pipeline::RunResult& result, const pipeline::InferenceTime* inference) {
+  std::string text = inference != nullptr ? inferenceLine(*inference) : "";
+  text += fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s",
+                      result.seconds);
   if (result.correct) {
     text +=
         fmt::format("  top-1   {} ({} of {})\n",
@@ -151,7 +153,7 @@ std::string runStatsText(const pipeline::RunResult& result) {
   return text + memoryLine(stats);
 }
 
-std::string runStatsJson(const pipeline::RunResult& result) {
+std::string runStatsJson(const pipeline::RunResult& result, const pipeline::InferenceTime* inference) {
   nlohmann::ordered_json json = document("run");
   json["file"] = result.file.filename().string();
   json["samples"] = result.samples;
@@ -166,6 +168,7 @@ std::string runStatsJson(const pipeline::RunResult& result) {
   }
   if (!result.findings.empty()) json["findings"] = result.findings;
   if (result.ethosN) json["ethos_n"] = ethosNJson(*result.ethosN);
+  if (inference != nullptr) json["inference"] = inferenceJson(*inference);
   if (result.program) {
     const device::RunStats& stats = *result.program;
     json["target"] = stats.target;

@@ -4,13 +4,16 @@
 
 #include <string>
 
+#include "pipeline/inference_time.hpp"
 #include "pipeline/run.hpp"
 
 namespace carina::report {
 
-/// A few lines: samples, NPU cycles, memory.
-std::string runStatsText(const pipeline::RunResult& result);
+/// A few lines, that of `inference` (or none) first: samples, NPU cycles, memory.
+std::string runStatsText(const pipeline::RunResult& result,
+                         const pipeline::InferenceTime* inference = nullptr);
 /// Stable JSON (docs/commands/run.md).
-std::string runStatsJson(const pipeline::RunResult& result);
+std::string runStatsJson(const pipeline::RunResult& result,
+                         const pipeline::InferenceTime* inference = nullptr);
 
 }  // namespace carina::report

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
+#include "pipeline/inference_time.hpp"
 #include "report/document.hpp"
+#include "report/inference_time.hpp"
 #include "report/profile.hpp"
 #include "report/quantization.hpp"
 #include "report/text.hpp"
@@ -139,7 +141,7 @@ nlohmann::ordered_json layersWithSqnr(const pipeline::Profile& profile, size_t i
   return layers;
 }
 
-nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes) {
+nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes, const std::string& core) {
   nlohmann::ordered_json json = document("report");
   const Footprint sum = footprintOf(build);
   json["model"] = build.options.model.filename().string();
@@ -155,6 +157,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
       {"arena", sum.arena}, {"constants", sum.constants}, {"cache", sum.cache}, {"commands", sum.commands}};
   json["program_bytes"] = programBytes;
   if (build.machine) json["clock_hz"] = build.machine->system.clockHz;
+  if (const auto time = pipeline::inferenceOf(build, core)) json["inference"] = inferenceJson(*time);
   const pipeline::Profile profile = build.machine ? pipeline::profileBuild(build) : pipeline::Profile{};
   const std::map<std::string, double> sqnr = sqnrByValue(build);
   json["parts"] = nlohmann::ordered_json::array();
@@ -190,9 +193,12 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
 
 }  // namespace
 
-std::string summary(const pipeline::Build& build, const std::filesystem::path& output) {
+std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
+                    const std::string& core) {
   const Footprint sum = footprintOf(build);
-  std::string text = fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string());
+  const auto time = pipeline::inferenceOf(build, core);
+  std::string text = time ? inferenceLine(*time) : "";
+  text += fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string());
   if (build.machine) {
     const npu::Machine& machine = *build.machine;
     const double clock = machine.system.clockHz;
@@ -213,6 +219,7 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
     text += "  target  cpu\n";
   }
   text += fmt::format("  CPU     {}\n", cpuLine(build));
+  if (time) text += inferenceAdvice(*time, "  faster  ");
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,
@@ -231,21 +238,21 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
-Result<std::string> reportJson(const pipeline::Build& build) {
+Result<std::string> reportJson(const pipeline::Build& build, const std::string& core) {
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-  return documentText(toJson(build, static_cast<int64_t>(program.size())));
+  return documentText(toJson(build, static_cast<int64_t>(program.size()), core));
 }
 
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
-                 const std::filesystem::path& folder, OutputFiles& files) {
-  CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output), true));
+                 const std::filesystem::path& folder, OutputFiles& files, const std::string& core) {
+  CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output, core), true));
   std::string layers;
   for (const compiler::CompiledProgram& part : build.compiled) layers += layerTable(part) + "\n";
   CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[1], layers));
   if (build.quantization) {
     CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[2], quantizationText(*build.quantization)));
   }
-  CARINA_TRY(const std::string json, reportJson(build));
+  CARINA_TRY(const std::string json, reportJson(build, core));
   return files.add(folder / kReportFiles[3], json);
 }
 

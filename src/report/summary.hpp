@@ -13,7 +13,9 @@
 namespace carina::report {
 
 /// Target, operations, cycles, memory by area, what stays on the CPU and why, how near to float it comes.
-std::string summary(const pipeline::Build& build, const std::filesystem::path& output);
+/// `core`: of the CPU's part, for the time of an inference (cpu::findCore; empty: the usual one).
+std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
+                    const std::string& core = "");
 /// One line per pipeline stage with its wall time.
 std::string stageTimes(std::span<const pipeline::StageTime> times);
 
@@ -22,11 +24,11 @@ constexpr std::array<std::string_view, 4> kReportFiles{"summary.txt", "layers.tx
                                                        "report.json"};
 
 /// report.json (docs/schema/report.json).
-Result<std::string> reportJson(const pipeline::Build& build);
+Result<std::string> reportJson(const pipeline::Build& build, const std::string& core = "");
 
 /// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
 /// the program that they are of.
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
-                 const std::filesystem::path& folder, OutputFiles& files);
+                 const std::filesystem::path& folder, OutputFiles& files, const std::string& core = "");
 
 }  // namespace carina::report

@@ -5,13 +5,20 @@
 #include <set>
 
 #include "report/document.hpp"
+#include "report/inference_time.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
 namespace {
 
+/// Of the NPU.
 double milliseconds(const pipeline::SweepRow& row) {
   return row.clockHz > 0 ? 1e3 * static_cast<double>(row.cycles) / row.clockHz : 0;
+}
+
+/// Of a whole inference.
+double inferenceMs(const pipeline::SweepRow& row) {
+  return row.inference ? row.inference->milliseconds() : milliseconds(row);
 }
 
 int64_t bytesIn(const pipeline::SweepRow& row, npu::MemoryKind kind) {
@@ -27,12 +34,13 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
   for (const pipeline::SweepRow& row : rows) {
     if (!row.problem.empty()) continue;
     for (const auto& [kind, bytes] : row.bytes) kinds.insert(kind);
-    if (row.clockHz > 0 && (!fastest || milliseconds(row) < milliseconds(*fastest))) fastest = &row;
+    if (row.clockHz > 0 && (!fastest || inferenceMs(row) < inferenceMs(*fastest))) fastest = &row;
     if (row.clockHz > 0 &&
         (!smallest || bytesIn(row, npu::MemoryKind::Sram) < bytesIn(*smallest, npu::MemoryKind::Sram)))
       smallest = &row;
   }
-  std::vector<std::string> header{"target", "system", "memory mode", "", "cycles", "MHz", "ms", "MAC use"};
+  std::vector<std::string> header{"target", "system", "memory mode",  "",       "cycles",
+                                  "MHz",    "NPU ms", "inference ms", "MAC use"};
   for (const npu::MemoryKind kind : kinds) header.emplace_back(npu::memoryKindName(kind));
   TextTable table(header, 4);
   std::string problems;
@@ -51,6 +59,7 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
                                    countText(row.cycles),
                                    row.clockHz > 0 ? fmt::format("{:.0f}", row.clockHz / 1e6) : "-",
                                    row.clockHz > 0 ? fmt::format("{:.3f}", milliseconds(row)) : "-",
+                                   row.clockHz > 0 ? fmt::format("{:.3f}", inferenceMs(row)) : "-",
                                    fmt::format("{:.1f} %", 100 * row.macUse)};
     for (const npu::MemoryKind kind : kinds) {
       const int64_t bytes = bytesIn(row, kind);
@@ -58,7 +67,12 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
     }
     table.add(std::move(cells));
   }
-  return (kinds.empty() ? "" : table.str()) + problems;
+  std::string text;
+  if (fastest != nullptr && fastest->inference) {
+    const std::string line = inferenceLine(*fastest->inference);
+    text = fmt::format("{} on {}, the fastest\n", line.substr(0, line.size() - 1), fastest->target);
+  }
+  return text + (kinds.empty() ? "" : table.str()) + problems;
 }
 
 std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
@@ -71,6 +85,7 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
       entry["cycles"] = row.cycles;
       entry["clock_hz"] = row.clockHz;
       entry["milliseconds"] = milliseconds(row);
+      if (row.inference) entry["inference"] = inferenceJson(*row.inference);
       entry["macs"] = row.macs;
       entry["wholly_on_npu"] = row.wholly;
       entry["bytes"] = {
@@ -88,7 +103,8 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
 
 std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows) {
   CsvTable table({"target", "system_config", "memory_mode", "cycles", "clock_hz", "milliseconds", "macs",
-                  "wholly_on_npu", "arena_bytes", "cache_bytes", "constant_bytes", "problem"});
+                  "wholly_on_npu", "arena_bytes", "cache_bytes", "constant_bytes", "problem",
+                  "inference_ms"});
   for (const pipeline::SweepRow& row : rows) {
     std::vector<std::string> cells{row.target, row.systemConfig, row.memoryMode};
     if (row.problem.empty()) {
@@ -100,6 +116,7 @@ std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows) {
     }
     cells.resize(11);
     cells.push_back(row.problem);
+    cells.push_back(row.problem.empty() ? fmt::format("{:.6f}", inferenceMs(row)) : "");
     table.add(cells);
   }
   return table.str();

@@ -105,7 +105,7 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   const Outcome program = run("profile " + path("d.pte") + " --operations");
   ASSERT_EQ(program.status, 0) << program.err;
   const auto cyclesLine = [](const std::string& text) {
-    const size_t at = text.find('\n') + 1;
+    const size_t at = text.rfind('\n', text.find(" MACs, ")) + 1;
     return text.substr(at, text.find('\n', at) - at);
   };
   EXPECT_EQ(cyclesLine(program.out), cyclesLine(network.out));
@@ -119,6 +119,46 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   EXPECT_EQ(cyclesLine(run("profile " + path("d.bin")).out), cyclesLine(network.out));
   EXPECT_EQ(run("profile " + path("p.json")).status, 1);
   EXPECT_EQ(run("profile " + model("digits8.pt2") + calibrate("digits8")).status, 1);
+}
+
+TEST_F(Cli, TellsTheTimeOfAWholeInferenceFirst) {
+  const std::string network = model("digits8.pt2") + calibrate("digits8");
+  const auto firstLine = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  const Outcome compiled = run("compile " + network + " --target ethos-u55-128 -o " + path("d.pte"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, testing::StartsWith("inference "));
+  EXPECT_THAT(firstLine(compiled.out), HasSubstr("Cortex-M55 without Helium"));
+  // The program alone says the same, and so does its run.
+  EXPECT_EQ(firstLine(run("profile " + path("d.pte")).out), firstLine(compiled.out));
+  EXPECT_THAT(run("run " + path("d.pte") + " --input " + model("digits8_eval.npz")).out,
+              testing::StartsWith("inference "));
+  const Outcome helium = run("profile " + path("d.pte") + " --cpu cortex-m55");
+  EXPECT_THAT(firstLine(helium.out), HasSubstr("Cortex-M55 with Helium"));
+  EXPECT_NE(firstLine(helium.out), firstLine(compiled.out));
+  EXPECT_EQ(run("profile " + path("d.pte") + " --cpu cortex-a53").status, 2);
+  // The gate goes by it.
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-inference-ms 0.0001").status, 3);
+  EXPECT_EQ(run("profile " + path("d.pte") + " --max-inference-ms 10").status, 0);
+}
+
+TEST_F(Cli, FitsNetworksToBoards) {
+  const std::string network = model("digits8.pt2") + calibrate("digits8");
+  const Outcome fits = run("fit " + network + " --board himax-we2 --header " + path("carina_memory.h") +
+                           " --linker " + path("c.ld"));
+  EXPECT_EQ(fits.status, 0) << fits.err;
+  EXPECT_THAT(fits.out, HasSubstr("ethos-u55-64, Himax_WE2, Shared_Sram"));
+  EXPECT_THAT(contents(path("carina_memory.h")), HasSubstr("CARINA_ARENA_BYTES"));
+  EXPECT_THAT(contents(path("c.ld")), HasSubstr("CARINA_SRAM (rw) : ORIGIN = 0x34000000"));
+  const Outcome unknown = run("fit " + network + " --board himax-we3");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'himax-we2'?"));
+  EXPECT_EQ(run("fit " + network).status, 2);
+  const Outcome neutron = run("fit " + network + " --board nxp-imx95 --header " + path("none.h"));
+  EXPECT_EQ(neutron.status, 1);
+  EXPECT_THAT(neutron.err, HasSubstr("Neutron"));
+  EXPECT_FALSE(std::filesystem::exists(path("none.h")));
+  EXPECT_EQ(run("fit " + path("carina_memory.h") + " --board himax-we2").status, 1);
+  EXPECT_THAT(run("boards").out, HasSubstr("renesas-ra8p1"));
 }
 
 TEST_F(Cli, SweepsTargetsAndMemoryModes) {

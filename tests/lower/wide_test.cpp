@@ -130,7 +130,7 @@ const WideCase kCases[] = {
     {"silu", [](WideNetwork& n) { return aten::Silu::create(n.b, n.shifted(kShape, -9, 9)).output(); }, -9,
      9},
     {"log", [](WideNetwork& n) { return aten::Log::create(n.b, n.shifted(kShape, 0.01, 20)).output(); }, -5,
-     3},
+     3, 0x1p-17},  // a code more or less of small arguments
     {"reciprocal",
      [](WideNetwork& n) { return aten::Reciprocal::create(n.b, n.shifted(kShape, 0.9, 30)).output(); }, 0,
      1.2},

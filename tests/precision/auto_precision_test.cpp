@@ -167,7 +167,7 @@ TEST(AutoPrecision, NetworksThatComeQuantizedAreRefused) {
   options.target = "ethos-u55-128";
   Goal goal;
   goal.minSqnr = 20;
-  for (const char* file : {"qdq/add.pt2", "tosa/conv2d.tosa"}) {
+  for (const char* file : {"qdq/add.pt2", "tosa/abs_4x2x5x4x3_i32.tosa"}) {
     options.model = test::dataDir() / file;
     const auto refused = autoPrecision(options, goal);
     ASSERT_FALSE(refused.ok()) << file;

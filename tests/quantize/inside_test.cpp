@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "aten/executor.hpp"
@@ -107,6 +108,17 @@ TEST(QuantizeInside, BetweenInt16CodesInnerValuesHaveInt32Codes) {
     ++wide;
   }
   EXPECT_GE(wide, 2u);  // mean square and reciprocal root
+}
+
+/// exp of all int16 codes reaches far beyond the codes behind it.
+TEST(QuantizeInside, FunctionsThatGrowStayAtSixteenBits) {
+  Inside n;
+  n.type = DType::Int16;
+  ir::Node* sigmoid = aten::Sigmoid::create(n.b, n.both(n.input({4}))).node();
+  ir::Node* exp = aten::Exp::create(n.b, n.both(sigmoid->result())).node();
+  n.done(n.both(exp->result()));
+  EXPECT_TRUE(hasFunctionOf16Bits(std::array{sigmoid}));
+  EXPECT_FALSE(hasFunctionOf16Bits(std::array{exp}));
 }
 
 TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// carina fit: whether a program has room on a board. carina boards: which there are.
+#include "fit.hpp"
+
+#include <memory>
+
+#include "base/file.hpp"
+#include "build_options.hpp"
+#include "console.hpp"
+#include "option_values.hpp"
+#include "report/fit.hpp"
+#include "result_files.hpp"
+
+namespace carina::app {
+namespace {
+
+struct Flags {
+  BuildOptions build;
+  std::string board;
+  int64_t stack = 0;
+  std::filesystem::path header, linker;
+  ResultPath json;
+};
+
+Result<int> execute(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.header, flags.linker}));
+  firmware::FitOptions options;
+  options.build = flags.build.finish();
+  if (!options.build.configFile.empty() || !options.build.systemConfig.empty()) {
+    return fail(Code::OptionDoesNotApply, "the board says how fast its memories are")
+        .at(options.build.configFile.empty() ? "--system-config" : "--config")
+        .withRemedy("leave it out");
+  }
+  options.stackBytes = flags.stack;
+  options.core = flags.build.cpu;
+  CARINA_TRY(options.board, firmware::findBoardRow(flags.board));
+  CARINA_TRY(const firmware::Fit fit, firmware::fit(options));
+  warn(fit.warnings);
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::fitJson(fit)));
+  // What does not fit has no places.
+  if (fit.fits()) {
+    if (!flags.header.empty())
+      CARINA_RETURN_IF_ERROR(files.files().add(flags.header, firmware::memoryHeader(fit)));
+    if (!flags.linker.empty())
+      CARINA_RETURN_IF_ERROR(files.files().add(flags.linker, firmware::linkerFragment(fit)));
+  }
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::fitText(fit));
+  if (fit.fits()) return 0;
+  return fail(Code::DoesNotFit, "{} bytes too many for {}", fit.over(), fit.board->name)
+      .inFile(options.build.model.string())
+      .withRemedy(fit.fixes.empty() || !fit.fixes.front().fits
+                      ? "a smaller network, or a board with more memory ('carina boards')"
+                      : "it fits with " + fit.fixes.front().change);
+}
+
+}  // namespace
+
+void addFit(CLI::App& app, Run& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("fit", "Say whether a network or program has room on a board, and what would help");
+  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
+  command->add_option("--board", flags->board, "The board (see 'carina boards')")
+      ->required()
+      ->check([](const std::string& name) {
+        const auto board = firmware::findBoardRow(name);
+        if (board.ok()) return std::string();
+        const Diagnostic& what = board.error().diagnostics().front();
+        return what.message + "\n  " + what.remedy;
+      });
+  command->add_option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels call for")
+      ->transform(byteCount());
+  command->add_option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
+  command->add_option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
+  addResultOption(*command, "--json", flags->json, "The table as JSON");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const auto code = execute(*flags);
+      return code.ok() ? *code : report(code.error(), flags->build.options.model);
+    };
+  });
+}
+
+void addBoards(CLI::App& app, Run& run) {
+  auto json = std::make_shared<ResultPath>();
+  CLI::App* command = app.add_subcommand("boards", "List boards with their NPUs and memories");
+  addResultOption(*command, "--json", *json, "The boards as JSON, with system configurations and sources");
+  command->callback([json, &run] {
+    run = [json] {
+      ResultFiles files;
+      Status status = checkResults({*json});
+      if (status.ok()) status = files.add(*json, report::boardsJson());
+      if (status.ok()) status = files.commit();
+      if (!status.ok()) return report(status.error());
+      files.print(report::boardsText());
+      return 0;
+    };
+  });
+}
+
+}  // namespace carina::app

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands about boards; commands.hpp says how commands are declared.
+#pragma once
+
+#include "commands.hpp"
+
+namespace carina::app {
+
+void addFit(CLI::App& app, Run& run);
+void addBoards(CLI::App& app, Run& run);
+
+}  // namespace carina::app

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of an inference that was run: the NPU as it was counted, the rest as it is estimated.
+#pragma once
+
+#include "pipeline/inference_time.hpp"
+#include "pipeline/run.hpp"
+
+namespace carina::pipeline {
+
+/// Of a program (.pte) that ran with these options; nothing where the method that ran is not known.
+Result<std::optional<InferenceTime>> inferenceOfRun(ByteSpan program, const RunOptions& options,
+                                                    const device::RunStats& stats, const std::string& core);
+
+}  // namespace carina::pipeline

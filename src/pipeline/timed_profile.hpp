@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile with the time of a whole inference beside it.
+#pragma once
+
+#include "pipeline/inference_time.hpp"
+#include "pipeline/profile.hpp"
+
+namespace carina::pipeline {
+
+struct TimedProfile {
+  Profile profile;
+  std::optional<InferenceTime> inference;  // of a network or a .pte
+};
+
+/// profile() with the time on the core that `core` names (empty: the usual one).
+Result<TimedProfile> timedProfile(const Options& options, const std::string& core);
+
+/// Whether the file is a network, which is compiled before anything else is asked of it.
+bool isNetwork(ByteSpan bytes, const std::filesystem::path& file);
+
+}  // namespace carina::pipeline

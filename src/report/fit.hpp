@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boards, and whether a program has room on one.
+#pragma once
+
+#include <string>
+
+#include "firmware/fit.hpp"
+
+namespace carina::report {
+
+/// A table of memories with what lies there; where it does not fit also the tensors of the peak and the
+/// cheapest changes.
+std::string fitText(const firmware::Fit& fit);
+/// docs/schema/fit.json
+std::string fitJson(const firmware::Fit& fit);
+
+/// One line for each board.
+std::string boardsText();
+/// docs/schema/boards.json
+std::string boardsJson();
+
+}  // namespace carina::report
