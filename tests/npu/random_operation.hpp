@@ -272,7 +272,10 @@ class RandomOperation {
   void pickWeights(npu::KernelOperation& op) {
     using namespace npu;
     const bool pool = op.kind == OperationKind::Pool;
-    if (pool && (!u85_ || op.globalScale)) return;
+    // As the decoder reads it: on U55 and U65 only the average of single elements takes scales.
+    const bool single =
+        op.pool == PoolMode::Average && op.kernel.height == 1 && op.kernel.width == 1 && !op.padding.any();
+    if (pool && (op.globalScale || !(u85_ || single))) return;
     if (op.weightsFromIfm2 && op.globalScale) return;
     WeightStreams& w = op.weights.emplace();
     const auto range = [&](int high) {
