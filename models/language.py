@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small decoder on the texts of a Debian system and exports it, one token a call, with its cache as state.
 
-usage: language.py train WORK_DIR [--minutes 2] [--root /]   tokenizer, weights and text as tokens into WORK_DIR
+usage: language.py train WORK_DIR [--minutes 30] [--root /]  tokenizer, weights and text as tokens into WORK_DIR
        language.py export WORK_DIR OUT_DIR                    language.pt2, language.npz (calibration), language_eval.npz
                                                               (held-out text), language_tokenizer.json
        language.py tiny OUT_DIR                               the same of an untrained network with single bytes as tokens
@@ -29,7 +29,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-VOCAB, WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 512, 64, 2, 4, 2, 176, 64
+VOCAB, WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 1024, 128, 4, 4, 2, 352, 128
 END = 0  # <|end|>: between two texts, and what ends a reply
 HEAD = WIDTH // HEADS
 
@@ -295,25 +295,27 @@ def perplexity(decoder, tokens):
 def train(args):
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    corpus = texts(args.root, 1 << 20)
-    held_out = corpus[20::25]
-    corpus = [text for i, text in enumerate(corpus) if i < 20 or (i - 20) % 25]
+    corpus = texts(args.root, 12 << 20)
+    held_out = corpus[20::50]
+    corpus = [text for i, text in enumerate(corpus) if i < 20 or (i - 20) % 50]
     tokenizer = Tokenizer(train_tokenizer(corpus))
     encode = lambda list_: [token for text in list_ for token in [END] + tokenizer.encode(text)]
     tokens, valid = torch.tensor(encode(corpus)), encode(held_out)
     decoder = Decoder()
     print(f"{len(tokens)} tokens, {sum(p.numel() for p in decoder.parameters())} parameters", flush=True)
-    optimizer = torch.optim.AdamW(decoder.parameters(), 5e-3, (0.9, 0.95), weight_decay=0.05)
-    start, step, batch, generator = time.process_time(), 0, 16, torch.Generator().manual_seed(2)
+    optimizer = torch.optim.AdamW(decoder.parameters(), 3e-3, (0.9, 0.95), weight_decay=0.05)
+    start, step, batch, generator = time.process_time(), 0, 32, torch.Generator().manual_seed(2)
     while True:
         done = (time.process_time() - start) / (60 * args.minutes)
         if done >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = 6e-3 * min(1, (step + 1) / 50) * (0.02 + 0.98 * (0.5 + 0.5 * math.cos(math.pi * done)))
+            group["lr"] = 3e-3 * min(1, (step + 1) / 50) * (0.02 + 0.98 * (0.5 + 0.5 * math.cos(math.pi * done)))
         starts = torch.randint(len(tokens) - CONTEXT - 1, (batch,), generator=generator)
         window = torch.stack([tokens[s:s + CONTEXT + 1] for s in starts])
-        loss = F.cross_entropy(decoder(window[:, :-1]).flatten(0, 1), window[:, 1:].flatten())
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = decoder(window[:, :-1])
+        loss = F.cross_entropy(logits.float().flatten(0, 1), window[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
@@ -375,7 +377,7 @@ def export(args):
 
 
 def tiny(args):
-    globals().update(VOCAB=257, WIDTH=32, HIDDEN=64, CONTEXT=16, HEAD=8)
+    globals().update(VOCAB=257, WIDTH=32, LAYERS=2, HIDDEN=64, CONTEXT=16, HEAD=8)
     torch.manual_seed(4)
     args.work = args.out
     os.makedirs(args.out, exist_ok=True)
@@ -406,7 +408,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("train")
     command.add_argument("work")
-    command.add_argument("--minutes", type=float, default=2)
+    command.add_argument("--minutes", type=float, default=30)
     command.add_argument("--root", default="/")
     command = commands.add_parser("export")
     command.add_argument("work")
