@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small decoder on the texts of a Debian system and exports it, one token a call, with its cache as state.
+"""Trains a small decoder on the texts of a Debian system and exports it, one token a call, with its cache as state; and
+again for several tokens a call, with the same cache: what reads a prompt.
 
 usage: language.py train WORK_DIR [--minutes 30] [--root /]  tokenizer, weights and text as tokens into WORK_DIR
-       language.py export WORK_DIR OUT_DIR                    language.pt2, language.npz (calibration), language_eval.npz
+       language.py export WORK_DIR OUT_DIR [--prefill 16]     language.pt2, language.npz (calibration), language_prefill.pt2
+                                                              and .npz (the same text, 16 tokens a call), language_eval.npz
                                                               (held-out text), language_tokenizer.json
-       language.py tiny OUT_DIR                               the same of an untrained network with single bytes as tokens
+       language.py tiny OUT_DIR [--prefill 4]                 the same of an untrained network with single bytes as tokens
        language.py perplexity EVAL.npz OUT.npz                of what `carina run` made of the held-out text
 
 The text is man pages of sections 1, 5, 7 and 8 and the licences of /usr/share/common-licenses. Most of it is under the GNU
@@ -256,7 +258,8 @@ class Decoder(nn.Module):
 
 
 class Stepper(nn.Module):
-    """A token [1, 1] at a position [1] to logits [1, 1, VOCAB]; keys and values of what came before are state."""
+    """Tokens [1, N] at positions [N] to logits [1, 1, VOCAB] behind the last; keys and values of what came before are
+    state."""
 
     def __init__(self, decoder):
         super().__init__()
@@ -276,6 +279,8 @@ class Stepper(nn.Module):
             values[:, :, positions] = v
             x = x + block.attention.attend(q, keys, values, mask)
             x = x + block.feed(x)
+        if tokens.shape[1] > 1:
+            x = x[:, -1:]
         return m.head(m.norm(x))
 
 
@@ -353,17 +358,21 @@ def export(args):
     for parameter in decoder.parameters():
         parameter.requires_grad_(False)
     os.makedirs(args.out, exist_ok=True)
-    example = (torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
-    save_archive(torch.export.export(Stepper(decoder), example), os.path.join(args.out, "language.pt2"))
+    if CONTEXT % args.prefill:
+        raise SystemExit(f"--prefill {args.prefill} does not divide the context, {CONTEXT} tokens")
+    for name, count in (("language", 1), ("language_prefill", args.prefill)):
+        example = (torch.zeros(1, count, dtype=torch.int64), torch.arange(count))
+        save_archive(torch.export.export(Stepper(decoder), example), os.path.join(args.out, name + ".pt2"))
 
-    def calls(texts, name):
-        """Texts of CONTEXT tokens one after the other, a token a call."""
+    def calls(texts, name, count=1):
+        """Texts of CONTEXT tokens one after the other, `count` tokens a call."""
         places = np.tile(np.arange(texts.shape[1]), len(texts))
-        return {name + "0": texts.reshape(-1, 1, 1), name + "1": places.reshape(-1, 1)}
+        return {name + "0": texts.reshape(-1, 1, count), name + "1": places.reshape(-1, count)}
 
     train_tokens = tokens["train"].astype(np.int64)
     some = np.stack([train_tokens[s:s + CONTEXT] for s in (0, 33000, 66000)])
     np.savez_compressed(os.path.join(args.out, "language.npz"), **calls(some, "calib"))
+    np.savez_compressed(os.path.join(args.out, "language_prefill.npz"), **calls(some, "calib", args.prefill))
     valid = tokens["valid"].astype(np.int64)
     held = valid[:len(valid) // CONTEXT * CONTEXT].reshape(-1, CONTEXT)[::4][:10]
     with torch.no_grad():
@@ -413,8 +422,10 @@ def main():
     command = commands.add_parser("export")
     command.add_argument("work")
     command.add_argument("out")
+    command.add_argument("--prefill", type=int, default=16, help="tokens a call of language_prefill.pt2")
     command = commands.add_parser("tiny")
     command.add_argument("out")
+    command.add_argument("--prefill", type=int, default=4)
     command = commands.add_parser("perplexity")
     command.add_argument("eval")
     command.add_argument("out")
