@@ -10,9 +10,12 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "gate_options.hpp"
+#include "option_values.hpp"
 #include "pipeline/ethosn_build.hpp"
 #include "pipeline/inference_time.hpp"
+#include "pipeline/loaded_program.hpp"
 #include "precision_options.hpp"
+#include "report/at_load.hpp"
 #include "report/precision.hpp"
 #include "report/summary.hpp"
 
@@ -151,7 +154,22 @@ Result<int> compileChosen(const pipeline::Options& options, Flags& flags) {
   return flags.gates.finish(0);
 }
 
+/// A program whose NPU parts are TOSA graphs, for the NPU that is named.
+Result<int> compileLoaded(const Flags& flags) {
+  const pipeline::Options& options = flags.build.options;
+  const delivery::LoadOptions load{options.target, options.systemConfig, options.memoryMode,
+                                   options.configFile, std::nullopt};
+  CARINA_TRY(const delivery::AtLoad done, pipeline::compileProgram(options.model, load, flags.output));
+  fmt::print("{} -> {}\n  {}\n", options.model.filename().string(), flags.output.filename().string(),
+             report::atLoadText(done));
+  return 0;
+}
+
 int compile(Flags& flags) {
+  if (flags.build.options.model.extension() == ".pte") {
+    auto code = compileLoaded(flags);
+    return code.ok() ? *code : report(code.error(), flags.build.options.model);
+  }
   if (flags.precision.automatic &&
       (ethosn::isEthosNName(flags.build.options.target) || flags.build.options.target == "cpu")) {
     return report(
@@ -194,6 +212,12 @@ void addCompile(CLI::App& app, Run& run) {
                    "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
                    "Ethos-N: .pte, or .encn (compiled network)")
       ->required();
+  addChoice<pipeline::Delivery, pipeline::Delivery>(
+      *command, "--deliver", flags->build.options.delivery,
+      {{"compiled", pipeline::Delivery::Compiled}, {"tosa", pipeline::Delivery::Tosa}},
+      "What a .pte carries of the NPU's parts: commands (default), or TOSA graphs, which are compiled where "
+      "the "
+      "program is loaded");
   command->add_option("--report", flags->report,
                       "Folder for the report: layers, memory, quantization (JSON and text)");
   command->add_option("--constant-method", flags->constantMethods,

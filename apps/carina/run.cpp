@@ -9,6 +9,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "delivery/compile_cache.hpp"
 #include "gate_options.hpp"
 #include "option_values.hpp"
 #include "pipeline/file_kind.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct Flags {
   pipeline::RunOptions run;
   std::filesystem::path input, output, etdump;
-  std::string cpu;
+  std::string cpu, cache;
   ResultPath json;
   GateOptions gates;
   PlatformFlags platform;
@@ -70,6 +71,8 @@ Result<int> execute(Flags flags) {
     return fail(Code::OptionDoesNotApply, "is for firmware only")
         .at(flags.onlyForFirmware)
         .withRemedy("leave it out, or give an .elf file");
+  if (flags.cache.empty()) flags.run.cache = delivery::defaultCacheFolder();
+  if (!flags.cache.empty() && flags.cache != "none") flags.run.cache = flags.cache;
   flags.run.progress = progressBar("running");
   flags.run.profile = !flags.etdump.empty();
   if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(pipeline::checkArraysOutput(flags.output));
@@ -96,6 +99,7 @@ Result<int> execute(Flags flags) {
     CARINA_RETURN_IF_ERROR(files.files().add(flags.etdump, pte::writeEtDump(result.profile)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina run", files));
   CARINA_RETURN_IF_ERROR(files.commit());
+  if (result.atLoad) warn(result.atLoad->warnings);
   if (result.program) warn(result.program->warnings);
   files.print(report::runStatsText(result, inference));
   if (!result.findings.empty()) {
@@ -151,6 +155,10 @@ void addRun(CLI::App& app, Run& run) {
                    "vela.ini with further system configurations and memory modes")
       ->transform(inputFile())
       ->check(CLI::ExistingFile);
+  command->add_option(
+      "--cache", flags->cache,
+      "Folder that keeps NPU parts which are compiled at load, or none; default: $CARINA_CACHE, "
+      "$XDG_CACHE_HOME/carina or ~/.cache/carina");
   addCpuOption(*command, flags->cpu);
   command
       ->add_option("--tensor-data", flags->run.tensorData,

@@ -5,7 +5,6 @@
 #include "npu/targets/recorded_memories.hpp"
 
 namespace carina::device {
-namespace {
 
 Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const RunOptions& options) {
   const bool own = options.target.empty() || options.target == compiled.target;
@@ -21,8 +20,6 @@ Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const Ru
              : npu::makeMachine(target, wanted.systemConfig, wanted.memoryMode, options.configFile,
                                 wanted.memories);
 }
-
-}  // namespace
 
 std::string textOf(const rt::Status& status) {
   char text[256];

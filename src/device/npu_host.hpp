@@ -14,6 +14,10 @@
 
 namespace carina::device {
 
+/// The machine that a program which was compiled for `compiled` runs on: `options` before what the program
+/// records before the target's defaults.
+Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const RunOptions& options);
+
 struct NpuHost {
   std::string compiledTarget;  // what the program was compiled for
   npu::Machine machine;        // what it runs on
@@ -22,7 +26,6 @@ struct NpuHost {
   std::vector<Diagnostic> warnings;  // about the machine that was chosen
   AlignedBuffer fastScratch;         // of the memory mode; empty without a dedicated SRAM
 
-  /// `options` before `compiled` (what the program records) before the target's defaults.
   static Result<NpuHost> open(const pte::EthosUSettings& compiled, const RunOptions& options);
 
   /// A failed job in the words of whoever runs the program: wrong target, fault with command offset.

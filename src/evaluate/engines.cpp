@@ -11,9 +11,11 @@
 #include "aten/executor.hpp"
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "delivery/compile_cache.hpp"
 #include "device/run.hpp"
 #include "device/tflite_runner.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/loaded_program.hpp"
 #include "pipeline/simulated_values.hpp"
 #include "quantize/sqnr.hpp"
 #include "tflite/vela.hpp"
@@ -163,7 +165,10 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
 
 Status Engines::State::openFinished(const pipeline::Options& options, const MappedFile& file,
                                     pipeline::FileKind kind) {
-  program = std::string(asText(file.bytes()));
+  CARINA_TRY(const auto loaded, pipeline::LoadedProgram::from(
+                                    file.bytes(), {options.target, options.systemConfig, options.memoryMode,
+                                                   options.configFile, delivery::defaultCacheFolder()}));
+  program = std::string(asText(loaded.bytes()));
   device::RunOptions run;
   run.target = options.target;
   run.systemConfig = options.systemConfig;

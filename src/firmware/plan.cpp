@@ -7,6 +7,7 @@
 #include "base/damaged.hpp"
 #include "carina/kernels.hpp"
 #include "carina/runtime.hpp"
+#include "delivery/delegate.hpp"
 #include "device/aligned_buffer.hpp"
 #include "device/npu_setup.hpp"
 #include "device/recording_backend.hpp"
@@ -78,6 +79,12 @@ class Planner {
   Status chooseNpu() {
     plan_.target = "cpu";
     for (const pte::Delegate& delegate : method().delegates) {
+      if (delegate.id == delivery::kTosaBackend) {
+        return fail(Code::UnsupportedProgram,
+                    "NPU parts of the program are TOSA graphs, which firmware cannot compile")
+            .withRemedy(
+                "compile them for the NPU: carina compile PROGRAM.pte --target TARGET -o COMPILED.pte");
+      }
       if (delegate.id != "EthosUBackend") {
         return fail(Code::UnsupportedProgram,
                     "the program needs the backend {}, which this firmware does not have", delegate.id)

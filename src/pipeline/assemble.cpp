@@ -2,7 +2,6 @@
 #include "pipeline/assemble.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include "aten/control_flow.hpp"
@@ -10,18 +9,11 @@
 #include "cpu/kernel_form.hpp"
 #include "ethosn/stream/program_blob.hpp"
 #include "ir/verifier.hpp"
-#include "npu/isa/payload.hpp"
-#include "npu/targets/recorded_memories.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pte/method_builder.hpp"
 
 namespace carina::pipeline {
 namespace {
-
-pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo) {
-  return {std::string(machine.target->name), machine.system.name, machine.memory.name, integerIo,
-          npu::describeMemories(machine)};
-}
 
 using cpu::sizesOf;
 
@@ -280,36 +272,6 @@ class Assembler {
 };
 
 }  // namespace
-
-Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled) {
-  pte::DelegateBlob blob;
-  CARINA_TRY(const std::vector<uint8_t> payload,
-             npu::buildPayload(*compiled.machine.target, compiled.commands));
-  const ByteSpan bytes = std::as_bytes(std::span(payload));
-  blob.payload.assign(bytes.begin(), bytes.end());
-  if (compiled.arenaBytes > std::numeric_limits<int32_t>::max()) {
-    return fail(Code::TooLarge, "the arena needs {} bytes, a program holds at most 2 GiB",
-                compiled.arenaBytes);
-  }
-  blob.constants = compiled.constants;
-  blob.scratchBytes = static_cast<uint32_t>(compiled.arenaBytes);
-  for (const compiler::IoTensor& io : compiled.inputs) {
-    blob.inputs.push_back(pte::BlobIo::of(io.shape, static_cast<int32_t>(dtypeSize(io.dtype)), io.offset));
-  }
-  for (const compiler::IoTensor& io : compiled.outputs) {
-    blob.outputs.push_back(pte::BlobIo::of(io.shape, static_cast<int32_t>(dtypeSize(io.dtype)), io.offset));
-  }
-  return blob;
-}
-
-Result<pte::Delegate> delegateOf(const compiler::CompiledProgram& compiled, bool integerIo) {
-  pte::Delegate delegate;
-  delegate.id = "EthosUBackend";
-  CARINA_TRY(const pte::DelegateBlob blob, delegateBlob(compiled));
-  delegate.blob = pte::buildDelegateBlob(blob);
-  delegate.specs = pte::ethosUCompileSpecs(settingsOf(compiled.machine, integerIo));
-  return delegate;
-}
 
 pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target) {
   ethosn::ProgramBlob blob;

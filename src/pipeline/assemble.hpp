@@ -4,18 +4,13 @@
 
 #include <span>
 
-#include "compiler/compiler.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/pipeline.hpp"
-#include "pte/delegate_blob.hpp"
+#include "pte/program.hpp"
 
 namespace carina::pipeline {
 
-/// The delegate blob of a compiled part. Fails beyond 16 MiB of commands or 4 GiB of arena.
-Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled);
-
-/// The delegate of a compiled part.
-Result<pte::Delegate> delegateOf(const compiler::CompiledProgram& compiled, bool integerIo);
+/// The delegate of a part for an Ethos-N.
 pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target);
 
 /// What one method of a program is made of. `delegates[i]` belongs to partitioned.delegates[i].

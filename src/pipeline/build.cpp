@@ -5,6 +5,7 @@
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "base/output_path.hpp"
+#include "delivery/delegate.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
@@ -158,7 +159,7 @@ Result<std::vector<pte::Delegate>> delegatesOf(const Build& build) {
   std::vector<pte::Delegate> delegates;
   for (const EthosNPart& part : build.ethosNParts) delegates.push_back(delegateOf(part, *build.ethosN));
   for (const compiler::CompiledProgram& part : build.compiled) {
-    CARINA_TRY(pte::Delegate delegate, delegateOf(part, build.integerIo));
+    CARINA_TRY(pte::Delegate delegate, delivery::ethosUDelegate(part, build.integerIo));
     delegates.push_back(std::move(delegate));
   }
   return delegates;
@@ -248,7 +249,23 @@ Status addConstantMethods(const Options& options, pte::Program& program) {
 
 }  // namespace
 
+namespace {
+
+Status checkDelivery(const Options& options) {
+  if (options.delivery == Delivery::Compiled) return {};
+  if (options.target == "cpu" || ethosn::isEthosNName(options.target)) {
+    return fail(Code::OptionDoesNotApply, "TOSA graphs are compiled at load for an Ethos-U, the target is {}",
+                options.target)
+        .at("--deliver tosa")
+        .withRemedy("name an Ethos-U with --target, or leave --deliver out");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Build> build(const Options& options) {
+  CARINA_RETURN_IF_ERROR(checkDelivery(options));
   // A wrong name is said before the network is read.
   if (ethosn::isEthosNName(options.target)) {
     if (auto target = chosenEthosN(options); !target) return std::move(target).error();
@@ -320,6 +337,18 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   return build;
 }
 
+/// The program with its NPU parts as TOSA graphs, to be compiled where it is loaded.
+Result<pte::Program> withTosaParts(const Build& build) {
+  pte::Program program = build.program;
+  std::vector<pte::Delegate>& delegates = program.methods.front().delegates;
+  CARINA_CHECK(delegates.size() == build.partitioned.delegates.size(), "a delegate per NPU part");
+  for (size_t i = 0; i < delegates.size(); ++i) {
+    const pte::EthosUSettings settings = delivery::settingsOf(*build.machine, build.integerIo);
+    CARINA_TRY(delegates[i], delivery::tosaDelegate(build.partitioned.delegates[i].tosa, settings));
+  }
+  return program;
+}
+
 }  // namespace
 
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
@@ -340,7 +369,13 @@ Status checkOutput(const std::filesystem::path& output) {
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
   CARINA_RETURN_IF_ERROR(checkOutput(output));
   const std::string extension = output.extension().string();
+  const bool asTosa = build.options.delivery == Delivery::Tosa;
   if (extension == ".pte") {
+    if (asTosa) {
+      CARINA_TRY(const pte::Program program, withTosaParts(build));
+      CARINA_TRY(const std::string bytes, pte::writeProgram(program));
+      return files.add(output, bytes);
+    }
     CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
     return files.add(output, bytes);
   }
@@ -370,7 +405,7 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     if (!bytes) return std::move(bytes).error().inFile(output.string());
     return files.add(output, *bytes);
   }
-  CARINA_TRY(const pte::DelegateBlob contents, delegateBlob(build.compiled.front()));
+  CARINA_TRY(const pte::DelegateBlob contents, delivery::delegateBlob(build.compiled.front()));
   const pte::ByteVector blob = pte::buildDelegateBlob(contents);
   return files.add(output, ByteSpan(blob));
 }

@@ -16,6 +16,7 @@
 #include "pipeline/command_streams.hpp"
 #include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/loaded_program.hpp"
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
@@ -327,10 +328,12 @@ Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tenso
     return fail(Code::WrongKind, "is a compiled Ethos-N network, not a program")
         .withRemedy("'carina inspect --check' checks it");
   }
-  CARINA_TRY(const pte::Program program, pte::readProgram(file));
+  CARINA_TRY(const LoadedProgram loaded, LoadedProgram::from(file, {}));
+  CARINA_TRY(const pte::Program program, pte::readProgram(loaded.bytes()));
   Check check;
   check.fileBytes = static_cast<int64_t>(file.size());
-  Checker(file, program, tensorData, check).run();
+  check.atLoad = loaded.atLoad();
+  Checker(loaded.bytes(), program, tensorData, check).run();
   return check;
 }
 

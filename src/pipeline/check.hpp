@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "delivery/at_load.hpp"
 #include "npu/targets/target.hpp"
 #include "pte/tensor_data.hpp"
 
@@ -49,6 +51,7 @@ struct CheckedMethod {
 
 struct Check {
   int64_t fileBytes = 0;
+  std::optional<delivery::AtLoad> atLoad;  // of TOSA parts: everything here is of what they became
   std::vector<CheckedMethod> methods;
   size_t commandStreams = 0;          // that the NPU checker has read
   std::vector<std::string> problems;  // each one sentence: what would fail and why; empty: it runs
@@ -56,7 +59,8 @@ struct Check {
 };
 
 /// `file` is a .pte of any maker, or a .bpte with one inside (untrusted), `tensorData` what it refers to by
-/// name. A file that cannot be read at all is an error; everything else is in `problems`.
+/// name. Parts that are TOSA graphs are compiled first, as where the program is loaded. A file that cannot be
+/// read at all is an error; everything else is in `problems`.
 Result<Check> checkProgram(ByteSpan file, std::span<const pte::TensorData> tensorData = {});
 
 }  // namespace carina::pipeline

@@ -8,8 +8,10 @@
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "delivery/compile_cache.hpp"
 #include "device/run.hpp"
 #include "pipeline/chosen_machine.hpp"
+#include "pipeline/loaded_program.hpp"
 #include "pte/program.hpp"
 #include "tokenizer/tokenizer.hpp"
 
@@ -218,7 +220,10 @@ int64_t Sampler::choose(std::span<const float> logits) {
 Result<Generated> generate(const GenerateOptions& options) {
   CARINA_TRY(const tokenizer::Tokenizer tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
   CARINA_TRY(const auto file, MappedFile::open(options.program));
-  auto result = run(options, file->bytes(), tokenizer);
+  auto loaded = LoadedProgram::from(file->bytes(), {options.target, options.systemConfig, options.memoryMode,
+                                                    options.configFile, delivery::defaultCacheFolder()});
+  if (!loaded) return std::move(loaded).error().inFile(options.program.string());
+  auto result = run(options, loaded->bytes(), tokenizer);
   if (!result) return std::move(result).error().inFile(options.program.string());
   return result;
 }

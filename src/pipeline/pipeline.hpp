@@ -33,6 +33,10 @@ enum class Quantization : uint8_t { Default, None, Int8, Int16x8 };
 /// Element type of program inputs or outputs that are float in the network.
 enum class ProgramIo : uint8_t { Float, Int8, Int16 };
 
+/// What of an NPU part a .pte carries: commands for the target, or the TOSA graph, which whoever loads the
+/// program compiles for the NPU that is there (delivery/at_load.hpp).
+enum class Delivery : uint8_t { Compiled, Tosa };
+
 /// Called with a stage's name and a function that prints the graph as it stands after that stage.
 using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
 
@@ -67,6 +71,7 @@ struct Options {
   /// Keep the float graph and the simulation in the build: verify() needs them.
   bool keepSources = true;
   compiler::Optimize optimize = compiler::Optimize::Performance;
+  Delivery delivery = Delivery::Compiled;
   quantize::Progress progress;  // calibration samples
   DumpListener dump;
 };

@@ -15,6 +15,7 @@
 #include "pipeline/command_streams.hpp"
 #include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/loaded_program.hpp"
 #include "pipeline/pipeline.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tflite/vela.hpp"
@@ -134,6 +135,18 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
   return result;
 }
 
+/// A program or a bundled one, its TOSA parts compiled first.
+Result<RunResult> runExecuTorchFile(const RunOptions& options, ByteSpan bytes, FileKind kind,
+                                    const NamedTensors& arrays) {
+  if (kind == FileKind::Bundle) return runBundle(options, bytes, arrays);
+  auto program = LoadedProgram::from(
+      bytes, {options.target, options.systemConfig, options.memoryMode, options.configFile, options.cache});
+  if (!program) return std::move(program).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
+  CARINA_TRY(RunResult result, runProgram<device::Runner>(options, program->bytes(), arrays));
+  result.atLoad = program->atLoad();
+  return result;
+}
+
 Result<RunResult> interpretGraph(const RunOptions& options, const NamedTensors& arrays,
                                  const ir::Graph& graph) {
   const std::vector<Port> ports = inputPorts(graph);
@@ -247,11 +260,10 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   }
   switch (kind) {
     case FileKind::Program:
-      return runProgram<device::Runner>(options, bytes, arrays);
+    case FileKind::Bundle:
+      return runExecuTorchFile(options, bytes, kind, arrays);
     case FileKind::Tflite:
       return runTfliteFile(options, bytes, arrays);
-    case FileKind::Bundle:
-      return runBundle(options, bytes, arrays);
     case FileKind::Tosa:
       return runTosaFile(options, arrays);
     case FileKind::EthosNNetwork:

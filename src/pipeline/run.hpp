@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "delivery/at_load.hpp"
 #include "device/run.hpp"
 #include "ethosn/model/run.hpp"
 
@@ -25,7 +26,8 @@ struct RunOptions {
   std::string target;                    // empty: what the program was compiled for
   std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
   std::filesystem::path configFile;      // describes further ones of either; may be empty
-  std::filesystem::path arraysFile;      // where the arrays come from, for messages; may be empty
+  std::optional<std::filesystem::path> cache;     // folder of parts compiled at load; none: nothing is kept
+  std::filesystem::path arraysFile;               // where the arrays come from, for messages; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
   ResetState resetState = ResetState::Never;
   bool profile = false;  // keep when everything of a program began and ended
@@ -49,6 +51,7 @@ struct RunResult {
   size_t samples = 0;
   double seconds = 0;                       // wall time of all runs, without loading
   std::optional<device::RunStats> program;  // of the last sample; none for .tosa
+  std::optional<delivery::AtLoad> atLoad;   // of a program whose NPU parts are TOSA graphs
   /// Of the last sample of a network for Ethos-N.
   struct EthosN {
     const ethosn::Variant* variant = nullptr;  // null: any

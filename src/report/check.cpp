@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/at_load.hpp"
 #include "report/document.hpp"
 #include "report/text.hpp"
 
@@ -65,6 +66,7 @@ std::string methodText(const CheckedMethod& method) {
 std::string checkText(const pipeline::Check& check) {
   std::string text =
       fmt::format("program of {} bytes, to lie at an address aligned to 16\n", countText(check.fileBytes));
+  if (check.atLoad) text += fmt::format("  {}\n", atLoadText(*check.atLoad));
   for (const CheckedMethod& method : check.methods) text += methodText(method);
   if (check.commandStreams > 0)
     text += fmt::format("{} command stream{} read by the NPU checker\n", check.commandStreams,
@@ -81,6 +83,7 @@ std::string checkJson(const pipeline::Check& check) {
   json["file_bytes"] = check.fileBytes;
   json["problems"] = check.problems;
   json["command_streams"] = check.commandStreams;
+  if (check.atLoad) json["at_load"] = atLoadJson(*check.atLoad);
   json["methods"] = Json::array();
   const auto tensors = [](const std::vector<CheckedTensor>& all) {
     Json list = Json::array();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/at_load.hpp"
 #include "report/document.hpp"
 #include "report/inference_time.hpp"
 #include "report/text.hpp"
@@ -130,6 +131,7 @@ std::string runStatsText(const pipeline::RunResult& result, const pipeline::Infe
   std::string text = inference != nullptr ? inferenceLine(*inference) : "";
   text += fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s",
                       result.seconds);
+  if (result.atLoad) text += fmt::format("  {}\n", atLoadText(*result.atLoad));
   if (result.correct) {
     text +=
         fmt::format("  top-1   {} ({} of {})\n",
@@ -167,6 +169,7 @@ std::string runStatsJson(const pipeline::RunResult& result, const pipeline::Infe
                              {"mismatch", entry.mismatch}});
   }
   if (!result.findings.empty()) json["findings"] = result.findings;
+  if (result.atLoad) json["at_load"] = atLoadJson(*result.atLoad);
   if (result.ethosN) json["ethos_n"] = ethosNJson(*result.ethosN);
   if (inference != nullptr) json["inference"] = inferenceJson(*inference);
   if (result.program) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/at_load.hpp"
+
+#include <fmt/format.h>
+
+namespace carina::report {
+
+std::string atLoadText(const delivery::AtLoad& done) {
+  std::string text = fmt::format("load    {} NPU part{} compiled for {} in {:.3f} s", done.parts,
+                                 done.parts == 1 ? "" : "s", done.target, done.seconds);
+  if (done.fromCache > 0 && done.fromCache == done.parts) return text + ", from the cache";
+  if (done.fromCache > 0) text += fmt::format(", {} from the cache", done.fromCache);
+  return text;
+}
+
+nlohmann::ordered_json atLoadJson(const delivery::AtLoad& done) {
+  return {{"target", done.target},
+          {"parts", done.parts},
+          {"from_cache", done.fromCache},
+          {"seconds", done.seconds}};
+}
+
+}  // namespace carina::report

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose NPU parts are TOSA graphs: compiled at load they are what they would be compiled ahead.
+#include "delivery/at_load.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "at_load_client.h"
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "delivery/delegate.hpp"
+#include "pipeline/check.hpp"
+#include "pipeline/loaded_program.hpp"
+#include "pipeline/pipeline.hpp"
+#include "pipeline/run.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::delivery {
+namespace {
+
+/// The network `name` of the repository as a file.
+std::string programOf(const std::string& name, const std::string& target, pipeline::Delivery delivery) {
+  const test::TempDir folder;
+  pipeline::Options options;
+  options.model = test::modelFile(name + ".pt2");
+  options.calibration = test::modelFile(name + ".npz");
+  options.target = target;
+  options.delivery = delivery;
+  const auto build = pipeline::build(options);
+  EXPECT_TRUE(build.ok()) << build.error().str();
+  EXPECT_TRUE(pipeline::writeOutput(*build, folder / "x.pte").ok());
+  return std::string(asText((*MappedFile::open(folder / "x.pte"))->bytes()));
+}
+
+pte::Program read(const std::string& bytes) {
+  auto program = pte::readProgram(asBytes(bytes));
+  EXPECT_TRUE(program.ok()) << program.error().str();
+  return std::move(*program);
+}
+
+class AtLoadOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(AtLoadOf, GivesTheBytesOfCompilingAhead) {
+  const std::string ahead = programOf("mixed", GetParam(), pipeline::Delivery::Compiled);
+  pte::Program program = read(programOf("mixed", GetParam(), pipeline::Delivery::Tosa));
+  ASSERT_TRUE(hasTosaParts(program));
+  EXPECT_FALSE(hasTosaParts(read(ahead)));
+  const auto done = compileTosaParts(program, {});
+  ASSERT_TRUE(done.ok()) << done.error().str();
+  EXPECT_EQ(done->target, GetParam());
+  EXPECT_EQ(done->parts, 1u);
+  EXPECT_EQ(*pte::writeProgram(program), ahead);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, AtLoadOf,
+                         testing::Values("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(AtLoad, CompilesForTheNpuThatIsThere) {
+  const std::string ahead = programOf("digits8", "ethos-u55-64", pipeline::Delivery::Compiled);
+  pte::Program program = read(programOf("digits8", "ethos-u85-256", pipeline::Delivery::Tosa));
+  ASSERT_TRUE(compileTosaParts(program, {"ethos-u55-64", "", "", {}, std::nullopt}).ok());
+  EXPECT_EQ(*pte::writeProgram(program), ahead);
+}
+
+TEST(AtLoad, TakesWhatTheCacheHolds) {
+  const test::TempDir folder;
+  const std::string bytes = programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa);
+  const LoadOptions options{"", "", "", {}, folder / "cache"};
+  std::string programs[3];
+  const size_t expected[] = {0, 1, 0};
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == 2) {  // a damaged entry is compiled again, said, and replaced
+      for (const auto& entry : std::filesystem::directory_iterator(folder / "cache"))
+        std::filesystem::resize_file(entry.path(), 100);
+    }
+    pte::Program program = read(bytes);
+    const auto done = compileTosaParts(program, options);
+    ASSERT_TRUE(done.ok()) << done.error().str();
+    EXPECT_EQ(done->fromCache, expected[i]);
+    EXPECT_EQ(done->warnings.size(), i == 2 ? 1u : 0u);
+    programs[i] = *pte::writeProgram(program);
+  }
+  EXPECT_EQ(programs[0], programs[1]);
+  EXPECT_EQ(programs[0], programs[2]);
+  pte::Program program = read(bytes);
+  EXPECT_EQ(compileTosaParts(program, options)->fromCache, 1u);
+  program = read(bytes);
+  EXPECT_EQ(compileTosaParts(program, {"ethos-u85-512", "", "", {}, folder / "cache"})->fromCache, 0u);
+}
+
+TEST(AtLoad, GoesOnWithoutACacheThatCannotBeWritten) {
+  const test::TempDir folder;
+  ASSERT_TRUE(writeFile(folder / "file", std::string_view("in the way")).ok());
+  pte::Program program = read(programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa));
+  const auto done = compileTosaParts(program, {"", "", "", {}, folder / "file" / "cache"});
+  ASSERT_TRUE(done.ok()) << done.error().str();
+  ASSERT_EQ(done->warnings.size(), 1u);
+  EXPECT_NE(done->warnings[0].message.find("are not kept"), std::string::npos);
+}
+
+TEST(AtLoad, NamesPartAndReason) {
+  pte::Program program = read(programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa));
+  for (pte::CompileSpec& spec : program.methods[0].delegates[0].specs) spec.value.clear();
+  auto done = compileTosaParts(program, {});
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().str().find("method forward, NPU part 0"), std::string::npos) << done.error().str();
+  EXPECT_NE(done.error().str().find("--target"), std::string::npos) << done.error().str();
+  program.methods[0].delegates[0].blob.resize(40);
+  done = compileTosaParts(program, {"ethos-u85-256", "", "", {}, std::nullopt});
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().str().find("method forward, NPU part 0"), std::string::npos) << done.error().str();
+}
+
+TEST(AtLoad, RunsWithTheResultsOfCompilingAhead) {
+  const test::TempDir folder;
+  std::vector<NamedTensors> outputs;
+  for (const auto delivery : {pipeline::Delivery::Compiled, pipeline::Delivery::Tosa}) {
+    ASSERT_TRUE(
+        writeFile(folder / "x.pte", std::string_view(programOf("mobile", "ethos-u55-128", delivery))).ok());
+    pipeline::RunOptions options;
+    options.file = folder / "x.pte";
+    auto result = pipeline::runFile(options, *readArrays(test::modelFile("mobile.npz")));
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    EXPECT_EQ(result->atLoad.has_value(), delivery == pipeline::Delivery::Tosa);
+    outputs.push_back(std::move(result->outputs));
+  }
+  ASSERT_EQ(outputs[0].size(), outputs[1].size());
+  for (size_t i = 0; i < outputs[0].size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(outputs[0][i].second.bytes(), outputs[1][i].second.bytes()));
+  }
+}
+
+TEST(AtLoad, CheckJudgesWhatItBecomes) {
+  const std::string bytes = programOf("mixed", "ethos-u55-128", pipeline::Delivery::Tosa);
+  const auto check = pipeline::checkProgram(asBytes(bytes));
+  ASSERT_TRUE(check.ok()) << check.error().str();
+  EXPECT_TRUE(check->ok()) << check->problems[0];
+  EXPECT_EQ(check->commandStreams, 1u);
+  EXPECT_EQ(check->atLoad->target, "ethos-u55-128");
+  EXPECT_EQ(check->fileBytes, static_cast<int64_t>(bytes.size()));
+}
+
+TEST(AtLoad, IsForAnEthosU) {
+  for (const char* target : {"cpu", "ethos-n78-4tops-4ple"}) {
+    pipeline::Options options;
+    options.model = test::modelFile("mixed.pt2");
+    options.target = target;
+    options.delivery = pipeline::Delivery::Tosa;
+    const auto build = pipeline::build(options);
+    ASSERT_FALSE(build.ok());
+    EXPECT_NE(build.error().str().find("--deliver"), std::string::npos) << build.error().str();
+  }
+}
+
+TEST(AtLoadFromC, CompilesAndReleases) {
+  const test::TempDir folder;
+  const std::string ahead = programOf("mixed", "ethos-u85-256", pipeline::Delivery::Compiled);
+  const std::string bytes = programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa);
+  const std::string cache = (folder / "cache").string();
+  for (size_t i = 0; i < 2; ++i) {
+    carina_compiled compiled;
+    ASSERT_EQ(compile_from_c(bytes.data(), bytes.size(), nullptr, cache.c_str(), &compiled), 0)
+        << compiled.message;
+    EXPECT_EQ(std::string_view(static_cast<const char*>(compiled.program), compiled.size), ahead);
+    EXPECT_EQ(compiled.parts, 1u);
+    EXPECT_EQ(compiled.from_cache, i);
+    EXPECT_STREQ(compiled.message, "");
+    carina_compiled_release(&compiled);
+    EXPECT_EQ(compiled.program, nullptr);
+  }
+  carina_compiled compiled;
+  EXPECT_EQ(compile_from_c(ahead.data(), ahead.size(), nullptr, nullptr, &compiled), 0);
+  EXPECT_EQ(compiled.parts, 0u);
+  carina_compiled_release(&compiled);
+  EXPECT_EQ(compile_from_c(bytes.data(), bytes.size(), "ethos-u86", nullptr, &compiled), 1);
+  EXPECT_NE(std::string_view(compiled.message).find("ethos-u86"), std::string_view::npos) << compiled.message;
+  EXPECT_EQ(compiled.program, nullptr);
+  EXPECT_EQ(compile_from_c("nothing", 7, nullptr, nullptr, &compiled), 1);
+  EXPECT_STRNE(compiled.message, "");
+}
+
+}  // namespace
+}  // namespace carina::delivery
