@@ -38,18 +38,18 @@ Status assemble(const Flags& flags) {
 
 }  // namespace
 
-void addAssemble(CLI::App& app, Run& run) {
+void addAssemble(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("assemble", "Turn the text of carina inspect --commands back to a command stream");
+  Command command =
+      line.add("assemble", "Turn the text of carina inspect --commands back to a command stream");
   command
-      ->add_option(
+      .option(
           "FILE", flags->input,
           "Text: a driver payload (.payload), bare commands (.stream) or a network for Ethos-N (.network)")
-      ->transform(inputFile())
-      ->required();
-  command->add_option("-o,--output", flags->output, "Where the bytes go")->required();
-  command->callback([flags, &run] {
+      .transform(inputFile())
+      .required();
+  command.option("-o,--output", flags->output, "Where the bytes go").required();
+  command.callback([flags, &run] {
     run = [flags] {
       const Status status = assemble(*flags);
       return status.ok() ? 0 : report(Status(status).error(), flags->input);

@@ -16,69 +16,66 @@ const std::vector<std::string> kStages{"read", "decompose", "quantize",  "tosa",
                                        "npu",  "schedule",  "operations"};
 
 /// Two flags that exclude each other and set or clear `value`.
-void addSwitch(CLI::App& command, const std::string& on, const std::string& off, bool& value,
+void addSwitch(Command& command, const std::string& on, const std::string& off, bool& value,
                const std::string& whatOn, const std::string& whatOff) {
-  CLI::Option* set = command.add_flag_callback(
+  Option set = command.flag(
       on, [&value] { value = true; }, whatOn);
   command
-      .add_flag_callback(
+      .flag(
           off, [&value] { value = false; }, whatOff)
-      ->excludes(set);
+      .excludes(set);
 }
 
 }  // namespace
 
-void BuildOptions::declare(CLI::App& command, Takes takes) {
+void BuildOptions::declare(Command& command, Takes takes) {
   using pipeline::ProgramIo;
   using pipeline::Quantization;
   const bool programs = takes == Takes::NetworksAndPrograms;
   command
-      .add_option("MODEL", options.model,
-                  programs
-                      ? "Network (.pt2, quantized .tflite, .tosa) or program (.pte, compiled .tflite, blob)"
-                      : "Network: .pt2 (torch.export.save), quantized .tflite, or .tosa")
-      ->transform(inputFile())
-      ->required();
-  command.add_option("--program", options.program,
-                     "Which program of a .pt2 that holds several (see 'carina inspect')");
+      .option("MODEL", options.model,
+              programs ? "Network (.pt2, quantized .tflite, .tosa) or program (.pte, compiled .tflite, blob)"
+                       : "Network: .pt2 (torch.export.save), quantized .tflite, or .tosa")
+      .transform(inputFile())
+      .required();
+  command.option("--program", options.program,
+                 "Which program of a .pt2 that holds several (see 'carina inspect')");
   if (takes != Takes::NetworksForManyTargets) {
     command
-        .add_option("--target", options.target,
-                    programs ? "NPU variant (see 'carina targets'); of a program: its own"
-                             : "NPU variant, or cpu (see 'carina targets')")
-        ->transform(targetName())
-        ->required(!programs);
-    command.add_option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
-    command.add_option("--memory-mode", options.memoryMode,
-                       "What lives in which memory; default: the target's");
+        .option("--target", options.target,
+                programs ? "NPU variant (see 'carina targets'); of a program: its own"
+                         : "NPU variant, or cpu (see 'carina targets')")
+        .transform(targetName())
+        .required(!programs);
+    command.option("--system-config", options.systemConfig, "Memories and clocks; default: the target's");
+    command.option("--memory-mode", options.memoryMode, "What lives in which memory; default: the target's");
   }
   command
-      .add_option("--config", options.configFile,
-                  "vela.ini with further system configurations and memory modes")
-      ->transform(inputFile())
-      ->check(CLI::ExistingFile);
+      .option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
+      .transform(inputFile())
+      .check(existingFile());
   addChoice<Quantization, Quantization>(
       command, "--quantize", options.quantization,
       {{"int8", Quantization::Int8}, {"int16x8", Quantization::Int16x8}, {"none", Quantization::None}},
       "int8 (default), int16x8, none (default for target cpu)");
   command
-      .add_option("--quantize-config", options.quantizeConfig,
-                  "Mixed precision: rules by operator, node or module (JSON)")
-      ->transform(inputFile())
-      ->check(CLI::ExistingFile);
-  command.add_option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...")
-      ->transform(inputFile());
+      .option("--quantize-config", options.quantizeConfig,
+              "Mixed precision: rules by operator, node or module (JSON)")
+      .transform(inputFile())
+      .check(existingFile());
+  command.option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...")
+      .transform(inputFile());
   addSwitch(command, "--per-channel", "--per-tensor", options.perChannel,
             "Weights get one scale per output channel (default)", "Weights get one scale per tensor");
   command
-      .add_option("--observer", observer,
-                  "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
-                  "percentile[:P]")
-      ->check([](const std::string& text) {
+      .option("--observer", observer,
+              "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
+              "percentile[:P]")
+      .check([](const std::string& text) {
         const auto settings = quantize::parseObserver(text);
         return settings.ok() ? "" : settings.error().str();
       });
-  command.add_flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
+  command.flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
   addSwitch(command, "--fit-weights", "--no-fit-weights", options.fitWeights,
             "Round weights so that layers keep their results (default)", "Round each weight to nearest");
   addSwitch(command, "--bias-correction", "--no-bias-correction", options.correctBiases,
@@ -90,32 +87,31 @@ void BuildOptions::declare(CLI::App& command, Takes takes) {
   addChoice(command, "--io-inputs", inputs, kIo, "The same for inputs only");
   addChoice(command, "--io-outputs", outputs, kIo, "The same for outputs only");
   addCpuOption(command, cpu);
-  command.add_flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
+  command.flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
+  command.option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
+      .delimiter(',');
+  command.option("--cpu-name", options.cpuNames, "Keep operators of this name on the CPU (with * and ?)")
+      .delimiter(',');
   command
-      .add_option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
-      ->delimiter(',');
-  command.add_option("--cpu-name", options.cpuNames, "Keep operators of this name on the CPU (with * and ?)")
-      ->delimiter(',');
-  command
-      .add_option("--cpu-module", options.cpuModules,
-                  "Keep a module and what is below it on the CPU (with * and ?)")
-      ->delimiter(',');
+      .option("--cpu-module", options.cpuModules,
+              "Keep a module and what is below it on the CPU (with * and ?)")
+      .delimiter(',');
   addChoice<compiler::Optimize, compiler::Optimize>(
       command, "--optimize", options.optimize,
       {{"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}},
       "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe");
   command
-      .add_option("--arena-size", options.arenaLimit,
-                  "Bytes that the arena may take (256K, 1.5M, ...); layers run stripe by stripe where that "
-                  "makes it fit")
-      ->transform(byteCount());
+      .option("--arena-size", options.arenaLimit,
+              "Bytes that the arena may take (256K, 1.5M, ...); layers run stripe by stripe where that "
+              "makes it fit")
+      .transform(byteCount());
   command
-      .add_option("--dump-after", dumpStages,
-                  "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
-                  "schedule, operations")
-      ->delimiter(',')
-      ->check(oneOf(kStages));
-  command.add_flag("-v,--verbose", verbose, "Say how long each stage took");
+      .option("--dump-after", dumpStages,
+              "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
+              "schedule, operations")
+      .delimiter(',')
+      .check(oneOf(kStages));
+  command.flag("-v,--verbose", verbose, "Say how long each stage took");
 }
 
 pipeline::Options BuildOptions::finish() const {
@@ -133,15 +129,15 @@ pipeline::Options BuildOptions::finish() const {
   return result;
 }
 
-void addCpuOption(CLI::App& command, std::string& core) {
+void addCpuOption(Command& command, std::string& core) {
   std::vector<std::string> names;
   for (const cpu::CoreInfo& info : cpu::coreInfos()) names.emplace_back(info.name);
   const std::string listed = fmt::format("{}", fmt::join(names, ", "));
   command
-      .add_option("--cpu", core,
-                  "The core that runs the CPU's part, for the time of an inference: " + listed +
-                      "; default: the board's, without vector code")
-      ->check(oneOf(std::move(names)));
+      .option("--cpu", core,
+              "The core that runs the CPU's part, for the time of an inference: " + listed +
+                  "; default: the board's, without vector code")
+      .check(oneOf(std::move(names)));
 }
 
 }  // namespace carina::app

@@ -2,11 +2,11 @@
 // The options that every command shares which builds a network: compile, verify, profile, sweep.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::app {
@@ -22,12 +22,12 @@ struct BuildOptions {
 
   /// What MODEL may be, and whether one target, system configuration and memory mode are asked for.
   enum class Takes : uint8_t { Networks, NetworksAndPrograms, NetworksForManyTargets };
-  void declare(CLI::App& command, Takes takes = Takes::Networks);
+  void declare(Command& command, Takes takes = Takes::Networks);
   /// What the flags say, with progress bar and dumps to stdout.
   pipeline::Options finish() const;
 };
 
 /// --cpu: the core whose time for the CPU's part is told.
-void addCpuOption(CLI::App& command, std::string& core);
+void addCpuOption(Command& command, std::string& core);
 
 }  // namespace carina::app

@@ -42,19 +42,17 @@ int check(const Flags& flags) {
 
 }  // namespace
 
-void addCheck(CLI::App& app, Run& run) {
+void addCheck(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("check", "Say what a program needs to run, and what would fail and why");
-  command->add_option("FILE", flags->file, "Program: .pte or .bpte of any maker")
-      ->transform(inputFile())
-      ->required();
+  Command command = line.add("check", "Say what a program needs to run, and what would fail and why");
+  command.option("FILE", flags->file, "Program: .pte or .bpte of any maker")
+      .transform(inputFile())
+      .required();
   command
-      ->add_option("--tensor-data", flags->tensorData,
-                   "Files (.ptd) with data that the program refers to by name")
-      ->transform(inputFile());
-  addResultOption(*command, "--json", flags->json, "The same as JSON");
-  command->callback([flags, &run] { run = [flags] { return check(*flags); }; });
+      .option("--tensor-data", flags->tensorData, "Files (.ptd) with data that the program refers to by name")
+      .transform(inputFile());
+  addResultOption(command, "--json", flags->json, "The same as JSON");
+  command.callback([flags, &run] { run = [flags] { return check(*flags); }; });
 }
 
 }  // namespace carina::app

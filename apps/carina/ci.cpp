@@ -45,21 +45,20 @@ Result<int> execute(Flags& flags) {
 
 }  // namespace
 
-void addCi(CLI::App& app, Run& run) {
+void addCi(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("ci", "Compile and judge every network of a project file, against its gates");
-  command->add_option("PROJECT", flags->project, "Project file; default: carina.toml");
-  command->add_option("-o,--output", flags->options.output,
-                      "Folder for programs, reports, ci.json, summary.md and junit.xml");
+  Command command = line.add("ci", "Compile and judge every network of a project file, against its gates");
+  command.option("PROJECT", flags->project, "Project file; default: carina.toml");
+  command.option("-o,--output", flags->options.output,
+                 "Folder for programs, reports, ci.json, summary.md and junit.xml");
   command
-      ->add_option("--baseline", flags->options.baseline,
-                   "Folder that an earlier run wrote: the summary says what changed")
-      ->check(CLI::ExistingDirectory);
-  addResultOption(*command, "--json", flags->json, "All figures and gates as JSON");
-  addResultOption(*command, "--markdown", flags->markdown, "Tables for a job summary or a pull request");
-  addResultOption(*command, "--junit", flags->junit, "All gates as JUnit XML");
-  command->callback([flags, &run] {
+      .option("--baseline", flags->options.baseline,
+              "Folder that an earlier run wrote: the summary says what changed")
+      .check(existingFolder());
+  addResultOption(command, "--json", flags->json, "All figures and gates as JSON");
+  addResultOption(command, "--markdown", flags->markdown, "Tables for a job summary or a pull request");
+  addResultOption(command, "--junit", flags->junit, "All gates as JUnit XML");
+  command.callback([flags, &run] {
     run = [flags] {
       const auto status = execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->project);

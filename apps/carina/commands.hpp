@@ -3,31 +3,32 @@
 // status.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "command_line.hpp"
 
 namespace carina::app {
 
 using Run = std::function<int()>;
 
-void addCompile(CLI::App& app, Run& run);
-void addGenerate(CLI::App& app, Run& run);
-void addRun(CLI::App& app, Run& run);
-void addVerify(CLI::App& app, Run& run);
-void addCheck(CLI::App& app, Run& run);
-void addOps(CLI::App& app, Run& run);
-void addProfile(CLI::App& app, Run& run);
-void addSweep(CLI::App& app, Run& run);
-void addReport(CLI::App& app, Run& run);
-void addDiff(CLI::App& app, Run& run);
-void addCi(CLI::App& app, Run& run);
-void addEvaluate(CLI::App& app, Run& run);
-void addMerge(CLI::App& app, Run& run);
-void addFirmware(CLI::App& app, Run& run);
-void addInspect(CLI::App& app, Run& run);
-void addAssemble(CLI::App& app, Run& run);
-void addOpt(CLI::App& app, Run& run);
-void addTargets(CLI::App& app, Run& run);
-void addExplain(CLI::App& app, Run& run);
+void addCompile(CommandLine& line, Run& run);
+void addGenerate(CommandLine& line, Run& run);
+void addRun(CommandLine& line, Run& run);
+void addVerify(CommandLine& line, Run& run);
+void addCheck(CommandLine& line, Run& run);
+void addOps(CommandLine& line, Run& run);
+void addProfile(CommandLine& line, Run& run);
+void addSweep(CommandLine& line, Run& run);
+void addReport(CommandLine& line, Run& run);
+void addDiff(CommandLine& line, Run& run);
+void addCi(CommandLine& line, Run& run);
+void addEvaluate(CommandLine& line, Run& run);
+void addMerge(CommandLine& line, Run& run);
+void addFirmware(CommandLine& line, Run& run);
+void addInspect(CommandLine& line, Run& run);
+void addAssemble(CommandLine& line, Run& run);
+void addOpt(CommandLine& line, Run& run);
+void addTargets(CommandLine& line, Run& run);
+void addExplain(CommandLine& line, Run& run);
 
 }  // namespace carina::app

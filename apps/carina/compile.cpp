@@ -203,31 +203,30 @@ int compile(Flags& flags) {
 
 }  // namespace
 
-void addCompile(CLI::App& app, Run& run) {
+void addCompile(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("compile", "Compile a network to a program");
-  flags->build.declare(*command);
+  Command command = line.add("compile", "Compile a network to a program");
+  flags->build.declare(command);
   command
-      ->add_option("-o,--output", flags->output,
-                   "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
-                   "Ethos-N: .pte, or .encn (compiled network)")
-      ->required();
+      .option("-o,--output", flags->output,
+              "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
+              "Ethos-N: .pte, or .encn (compiled network)")
+      .required();
   addChoice<pipeline::Delivery, pipeline::Delivery>(
-      *command, "--deliver", flags->build.options.delivery,
+      command, "--deliver", flags->build.options.delivery,
       {{"compiled", pipeline::Delivery::Compiled}, {"tosa", pipeline::Delivery::Tosa}},
       "What a .pte carries of the NPU's parts: commands (default), or TOSA graphs, which are compiled where "
-      "the "
-      "program is loaded");
-  command->add_option("--report", flags->report,
-                      "Folder for the report: layers, memory, quantization (JSON and text)");
-  command->add_option("--constant-method", flags->constantMethods,
-                      "NAME=NUMBER: a further method of the program that returns the number, for instance "
-                      "get_max_context_len=128 for 'carina generate'");
-  flags->precision.declare(*command);
+      "the program is loaded");
+  command.option("--report", flags->report,
+                 "Folder for the report: layers, memory, quantization (JSON and text)");
+  command.option("--constant-method", flags->constantMethods,
+                 "NAME=NUMBER: a further method of the program that returns the number, for instance "
+                 "get_max_context_len=128 for 'carina generate'");
+  flags->precision.declare(command);
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr,
-                                  Gate::Top1, Gate::Npu});
-  command->callback([flags, &run] {
+  flags->gates.declare(
+      command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Top1, Gate::Npu});
+  command.callback([flags, &run] {
     flags->gates.checkUsage();
     flags->precision.checkUsage(flags->gates, flags->build);
     run = [flags] { return compile(*flags); };

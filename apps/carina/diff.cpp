@@ -34,41 +34,41 @@ Status execute(const Flags& flags) {
 }
 
 /// A program or JSON file, or the folder of a report.
-CLI::Validator fileOrFolder() {
-  const CLI::Validator file = inputFile();
-  return CLI::Validator(
+ValueRule fileOrFolder() {
+  const ValueRule file = inputFile();
+  return ValueRule(
       [file](std::string& path) {
         std::error_code ignored;
-        return std::filesystem::is_directory(path, ignored) ? std::string() : file(path);
+        return std::filesystem::is_directory(path, ignored) ? std::string() : file.apply(path);
       },
       "FILE|DIR");
 }
 
 }  // namespace
 
-void addDiff(CLI::App& app, Run& run) {
+void addDiff(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
+  Command command = line.add(
       "diff", "Compare two programs, reports or profiles layer by layer: cycles, bytes, SQNR, placement");
   const std::string what = "program (.pte, compiled .tflite, blob), JSON of profile, report of compile";
-  command->add_option("A", flags->a, "Before: " + what)->transform(fileOrFolder())->required();
-  command->add_option("B", flags->b, "After: the same")->transform(fileOrFolder())->required();
-  command->add_flag("--all", flags->all, "Show layers that are equal, too");
-  addResultOption(*command, "--json", flags->json, "All layers as JSON");
-  addResultOption(*command, "--markdown", flags->markdown, "Tables for a pull request");
-  addResultOption(*command, "--csv", flags->csv, "All layers as comma-separated values");
-  command->add_option("--target", flags->options.target, "NPU of bare commands, which do not say")
-      ->transform(targetName());
-  command->add_option("--system-config", flags->options.systemConfig,
-                      "Memories and clock to count the cycles of programs with; default: each program's own");
-  command->add_option("--memory-mode", flags->options.memoryMode,
-                      "What lives in which memory; default: each program's own");
+  command.option("A", flags->a, "Before: " + what).transform(fileOrFolder()).required();
+  command.option("B", flags->b, "After: the same").transform(fileOrFolder()).required();
+  command.flag("--all", flags->all, "Show layers that are equal, too");
+  addResultOption(command, "--json", flags->json, "All layers as JSON");
+  addResultOption(command, "--markdown", flags->markdown, "Tables for a pull request");
+  addResultOption(command, "--csv", flags->csv, "All layers as comma-separated values");
+  command.option("--target", flags->options.target, "NPU of bare commands, which do not say")
+      .transform(targetName());
+  command.option("--system-config", flags->options.systemConfig,
+                 "Memories and clock to count the cycles of programs with; default: each program's own");
+  command.option("--memory-mode", flags->options.memoryMode,
+                 "What lives in which memory; default: each program's own");
   command
-      ->add_option("--config", flags->options.configFile,
-                   "vela.ini with further system configurations and memory modes")
-      ->transform(inputFile())
-      ->check(CLI::ExistingFile);
-  command->callback([flags, &run] {
+      .option("--config", flags->options.configFile,
+              "vela.ini with further system configurations and memory modes")
+      .transform(inputFile())
+      .check(existingFile());
+  command.callback([flags, &run] {
     run = [flags] {
       const auto status = execute(*flags);
       return status.ok() ? 0 : report(status.error());

@@ -21,7 +21,7 @@ struct Output {
   ResultPath json, csv;
   GateOptions gates;
 
-  void declare(CLI::App& command, std::initializer_list<GateOptions::Gate> which) {
+  void declare(Command& command, std::initializer_list<GateOptions::Gate> which) {
     addResultOption(command, "--json", json, "Figures and flipped samples as JSON");
     addResultOption(command, "--csv", csv, "Figures as comma-separated values");
     gates.declare(command, which);
@@ -81,21 +81,21 @@ Result<int> executeMerge(MergeFlags& flags) {
   return flags.output.show(evaluation, "carina merge");
 }
 
-void declareData(CLI::App& command, Flags& flags) {
+void declareData(Command& command, Flags& flags) {
   evaluate::Options& options = flags.options;
   command
-      .add_option("--data", options.data,
-                  "Samples with labels: .npz, a folder of .npz shards, a folder per class, or a folder with "
-                  "labels.txt")
-      ->required();
+      .option("--data", options.data,
+              "Samples with labels: .npz, a folder of .npz shards, a folder per class, or a folder with "
+              "labels.txt")
+      .required();
   command
-      .add_option("--mean", options.preprocessing.mean,
-                  "Of pictures: what is taken off each channel, after division by 255 (default 0)")
-      ->delimiter(',');
-  command.add_option("--std", options.preprocessing.std, "And what each is divided by then (default 1)")
-      ->delimiter(',');
-  command.add_flag("--crop", options.preprocessing.crop,
-                   "Cut the middle out of pictures instead of stretching them");
+      .option("--mean", options.preprocessing.mean,
+              "Of pictures: what is taken off each channel, after division by 255 (default 0)")
+      .delimiter(',');
+  command.option("--std", options.preprocessing.std, "And what each is divided by then (default 1)")
+      .delimiter(',');
+  command.flag("--crop", options.preprocessing.crop,
+               "Cut the middle out of pictures instead of stretching them");
   using evaluate::Task;
   addChoice<std::optional<Task>, Task>(command, "--task", options.task,
                                        {{"classify", Task::Classify},
@@ -107,7 +107,7 @@ void declareData(CLI::App& command, Flags& flags) {
                                        "(against float only); default: what the labels fit");
   const std::vector<std::string> names{"float", "simulation", "tosa", "npu"};
   command
-      .add_option_function<std::vector<std::string>>(
+      .option(
           "--engines",
           [&options](const std::vector<std::string>& chosen) {
             for (const evaluate::Engine engine : evaluate::kEngines) {
@@ -117,17 +117,17 @@ void declareData(CLI::App& command, Flags& flags) {
             }
           },
           "Who computes: float, simulation, tosa, npu; default: all that can")
-      ->delimiter(',')
-      ->check(oneOf(names));
-  command.add_option("--samples", options.most, "At most so many samples, from the first on");
-  command.add_option("--box-iou", options.boxIou, "Overlap from which boxes match (default 0.5)")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--bad-layer", options.badLayer,
-                     "Decibels below which a layer of a flipped sample is bad (default 20)");
-  command.add_option("--records", options.records,
-                     "File that holds every sample's result; an evaluation that was stopped goes on from it");
-  command.add_option("--shard", flags.shard, "i/n: only the i-th of n parts of the data; needs --records")
-      ->check([&options](const std::string& text) {
+      .delimiter(',')
+      .check(oneOf(names));
+  command.option("--samples", options.most, "At most so many samples, from the first on");
+  command.option("--box-iou", options.boxIou, "Overlap from which boxes match (default 0.5)")
+      .check(range(0.0, 1.0));
+  command.option("--bad-layer", options.badLayer,
+                 "Decibels below which a layer of a flipped sample is bad (default 20)");
+  command.option("--records", options.records,
+                 "File that holds every sample's result; an evaluation that was stopped goes on from it");
+  command.option("--shard", flags.shard, "i/n: only the i-th of n parts of the data; needs --records")
+      .check([&options](const std::string& text) {
         size_t shard = 0, shards = 0;
         if (!parseShard(text, shard, shards)) return fmt::format("'{}' is not i/n with 1 <= i <= n", text);
         options.shard = shard - 1;
@@ -138,19 +138,19 @@ void declareData(CLI::App& command, Flags& flags) {
 
 }  // namespace
 
-void addEvaluate(CLI::App& app, Run& run) {
+void addEvaluate(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
-      "evaluate", "Accuracy on data with labels: float, simulation, TOSA and NPU side by side");
-  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
-  declareData(*command, *flags);
+  Command command =
+      line.add("evaluate", "Accuracy on data with labels: float, simulation, TOSA and NPU side by side");
+  flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
+  declareData(command, *flags);
   using Gate = GateOptions::Gate;
-  flags->output.declare(*command, {Gate::Top1, Gate::Sqnr, Gate::Cycles, Gate::InferenceMs, Gate::Sram,
-                                   Gate::Flash, Gate::Npu});
-  command->callback([flags, &run] {
+  flags->output.declare(
+      command, {Gate::Top1, Gate::Sqnr, Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Npu});
+  command.callback([flags, &run] {
     flags->output.gates.checkUsage();
     if (!flags->shard.empty() && flags->options.records.empty())
-      throw CLI::RequiredError("--shard needs --records: the file that is merged later; it");
+      throwMissing("--shard needs --records: the file that is merged later; it");
     run = [flags] {
       const auto status = execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
@@ -158,16 +158,15 @@ void addEvaluate(CLI::App& app, Run& run) {
   });
 }
 
-void addMerge(CLI::App& app, Run& run) {
+void addMerge(CommandLine& line, Run& run) {
   auto flags = std::make_shared<MergeFlags>();
-  CLI::App* command =
-      app.add_subcommand("merge", "The whole of an evaluation from the records of its shards");
-  command->add_option("FILES", flags->files, "Records of all shards, in any order")
-      ->transform(inputFile())
-      ->required();
+  Command command = line.add("merge", "The whole of an evaluation from the records of its shards");
+  command.option("FILES", flags->files, "Records of all shards, in any order")
+      .transform(inputFile())
+      .required();
   using Gate = GateOptions::Gate;
-  flags->output.declare(*command, {Gate::Top1, Gate::Sqnr, Gate::Cycles});
-  command->callback([flags, &run] {
+  flags->output.declare(command, {Gate::Top1, Gate::Sqnr, Gate::Cycles});
+  command.callback([flags, &run] {
     flags->output.gates.checkUsage();
     run = [flags] {
       const auto status = executeMerge(*flags);

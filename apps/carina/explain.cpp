@@ -53,12 +53,11 @@ int explain(const std::string& id) {
 
 }  // namespace
 
-void addExplain(CLI::App& app, Run& run) {
-  CLI::App* command =
-      app.add_subcommand("explain", "Explain the code of an error, such as E0104, or list all codes");
+void addExplain(CommandLine& line, Run& run) {
+  Command command = line.add("explain", "Explain the code of an error, such as E0104, or list all codes");
   auto id = std::make_shared<std::string>();
-  command->add_option("code", *id, "Code in the brackets of the message");
-  command->callback([id, &run] { run = [id] { return explain(*id); }; });
+  command.option("code", *id, "Code in the brackets of the message");
+  command.callback([id, &run] { run = [id] { return explain(*id); }; });
 }
 
 }  // namespace carina::app

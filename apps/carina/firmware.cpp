@@ -64,69 +64,62 @@ Status execute(Flags flags) {
 
 }  // namespace
 
-void addFirmware(CLI::App& app, Run& run) {
+void addFirmware(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   firmware::ImageOptions& image = flags->image;
-  CLI::App* command = app.add_subcommand("firmware", "Build a bare-metal image for one program");
-  command->add_option("FILE", image.program, "Program: .pte")->transform(inputFile())->required();
+  Command command = line.add("firmware", "Build a bare-metal image for one program");
+  command.option("FILE", image.program, "Program: .pte").transform(inputFile()).required();
   command
-      ->add_option("--platform", image.plan.platform,
-                   "corstone-300 (Ethos-U55, U65) or corstone-320 (Ethos-U85)")
-      ->required();
-  command->add_option("-o,--output", flags->output, "Where the image goes (.elf)")->required();
+      .option("--platform", image.plan.platform, "corstone-300 (Ethos-U55, U65) or corstone-320 (Ethos-U85)")
+      .required();
+  command.option("-o,--output", flags->output, "Where the image goes (.elf)").required();
   command
-      ->add_option("--npu-macs", image.plan.npuMacs,
-                   "MACs per cycle of the platform's NPU; default: the program's")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--core", image.source.core,
-                      "cortex-m33 (default; runs on M33, M55, M85 and emulators) or cortex-m55 "
-                      "(MVE)");
-  command->add_option("--method", image.plan.method, "Method of the program; default: the first");
+      .option("--npu-macs", image.plan.npuMacs,
+              "MACs per cycle of the platform's NPU; default: the program's")
+      .check(positive());
+  command.option("--core", image.source.core,
+                 "cortex-m33 (default; runs on M33, M55, M85 and emulators) or cortex-m55 "
+                 "(MVE)");
+  command.option("--method", image.plan.method, "Method of the program; default: the first");
   command
-      ->add_option("--input", flags->input,
-                   "Inputs to link in (.npz): in0, in1, ...; many samples behind one more axis")
-      ->transform(inputFile());
+      .option("--input", flags->input,
+              "Inputs to link in (.npz): in0, in1, ...; many samples behind one more axis")
+      .transform(inputFile());
   command
-      ->add_option("--expected", flags->expected,
-                   "Outputs that the image compares with (.npz): out0, out1, ...")
-      ->transform(inputFile());
+      .option("--expected", flags->expected, "Outputs that the image compares with (.npz): out0, out1, ...")
+      .transform(inputFile());
   command
-      ->add_option("--tolerance", image.source.tolerance,
-                   "Absolute, for float outputs; default 0: bytes are equal")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--print", image.source.printed,
-                      "Elements of each output that the image prints (default 1000)");
+      .option("--tolerance", image.source.tolerance,
+              "Absolute, for float outputs; default 0: bytes are equal")
+      .check(nonNegative());
+  command.option("--print", image.source.printed,
+                 "Elements of each output that the image prints (default 1000)");
   command
-      ->add_option("--io", flags->io,
-                   "linked (default), or semihosting: files named on the image's command line")
-      ->check(oneOf({"linked", "semihosting"}));
+      .option("--io", flags->io, "linked (default), or semihosting: files named on the image's command line")
+      .check(oneOf({"linked", "semihosting"}));
+  command.option("--program", flags->program, "linked (default), or semihosting: the image reads the program")
+      .check(oneOf({"linked", "semihosting"}));
+  command.option("--wait", flags->wait, "How the image waits for the NPU: interrupt (default) or poll")
+      .check(oneOf({"interrupt", "poll"}));
   command
-      ->add_option("--program", flags->program,
-                   "linked (default), or semihosting: the image reads the program")
-      ->check(oneOf({"linked", "semihosting"}));
-  command->add_option("--wait", flags->wait, "How the image waits for the NPU: interrupt (default) or poll")
-      ->check(oneOf({"interrupt", "poll"}));
+      .option("--timeout", flags->timeout,
+              "Seconds that one NPU job may take on the device (default 60; 0: for ever)")
+      .check(range(0.0, 86400.0));
+  command.flag("--validate-commands", image.source.validate,
+               "Check before each NPU job that its commands keep to their memory; always done with "
+               "--program semihosting");
   command
-      ->add_option("--timeout", flags->timeout,
-                   "Seconds that one NPU job may take on the device (default 60; 0: for ever)")
-      ->check(CLI::Range(0.0, 86400.0));
-  command->add_flag("--validate-commands", image.source.validate,
-                    "Check before each NPU job that its commands keep to their memory; always done with "
-                    "--program semihosting");
-  command
-      ->add_option(
-          "--stack", image.plan.stackBytes,
-          fmt::format("Bytes of stack (default {}; {} with CPU kernels beside quantize and dequantize)",
-                      firmware::kStack, firmware::kStackOfKernels))
-      ->transform(byteCount())
-      ->check(CLI::Range(1024, 1 << 20));
-  command->add_option("--keep", image.keep,
-                      "Folder for the generated sources, the linker script and its map");
-  addResultOption(*command, "--json", flags->json, "Sizes and placement as JSON");
-  command->add_option("--kit", image.kit,
-                      "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware beside bin");
-  command->add_option("--compiler", image.compiler, "Cross compiler (default arm-none-eabi-g++)");
-  command->callback([flags, &run] {
+      .option("--stack", image.plan.stackBytes,
+              fmt::format("Bytes of stack (default {}; {} with CPU kernels beside quantize and dequantize)",
+                          firmware::kStack, firmware::kStackOfKernels))
+      .transform(byteCount())
+      .check(range(int64_t{1024}, int64_t{1} << 20));
+  command.option("--keep", image.keep, "Folder for the generated sources, the linker script and its map");
+  addResultOption(command, "--json", flags->json, "Sizes and placement as JSON");
+  command.option("--kit", image.kit,
+                 "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware beside bin");
+  command.option("--compiler", image.compiler, "Cross compiler (default arm-none-eabi-g++)");
+  command.callback([flags, &run] {
     run = [flags] {
       auto status = execute(*flags);
       return status.ok() ? 0 : report(status.error(), flags->image.program);

@@ -58,25 +58,25 @@ Result<int> execute(const Flags& flags) {
 
 }  // namespace
 
-void addFit(CLI::App& app, Run& run) {
+void addFit(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("fit", "Say whether a network or program has room on a board, and what would help");
-  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
-  command->add_option("--board", flags->board, "The board (see 'carina boards')")
-      ->required()
-      ->check([](const std::string& name) {
+  Command command =
+      line.add("fit", "Say whether a network or program has room on a board, and what would help");
+  flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
+  command.option("--board", flags->board, "The board (see 'carina boards')")
+      .required()
+      .check([](const std::string& name) {
         const auto board = firmware::findBoardRow(name);
         if (board.ok()) return std::string();
         const Diagnostic& what = board.error().diagnostics().front();
         return what.message + "\n  " + what.remedy;
       });
-  command->add_option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels call for")
-      ->transform(byteCount());
-  command->add_option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
-  command->add_option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
-  addResultOption(*command, "--json", flags->json, "The table as JSON");
-  command->callback([flags, &run] {
+  command.option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels call for")
+      .transform(byteCount());
+  command.option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
+  command.option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
+  addResultOption(command, "--json", flags->json, "The table as JSON");
+  command.callback([flags, &run] {
     run = [flags] {
       const auto code = execute(*flags);
       return code.ok() ? *code : report(code.error(), flags->build.options.model);
@@ -84,11 +84,11 @@ void addFit(CLI::App& app, Run& run) {
   });
 }
 
-void addBoards(CLI::App& app, Run& run) {
+void addBoards(CommandLine& line, Run& run) {
   auto json = std::make_shared<ResultPath>();
-  CLI::App* command = app.add_subcommand("boards", "List boards with their NPUs and memories");
-  addResultOption(*command, "--json", *json, "The boards as JSON, with system configurations and sources");
-  command->callback([json, &run] {
+  Command command = line.add("boards", "List boards with their NPUs and memories");
+  addResultOption(command, "--json", *json, "The boards as JSON, with system configurations and sources");
+  command.callback([json, &run] {
     run = [json] {
       ResultFiles files;
       Status status = checkResults({*json});

@@ -6,7 +6,7 @@
 
 namespace carina::app {
 
-void addFit(CLI::App& app, Run& run);
-void addBoards(CLI::App& app, Run& run);
+void addFit(CommandLine& line, Run& run);
+void addBoards(CommandLine& line, Run& run);
 
 }  // namespace carina::app

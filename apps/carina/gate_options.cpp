@@ -9,42 +9,42 @@
 #include "report/gates.hpp"
 
 namespace carina::app {
-void GateOptions::declare(CLI::App& command, std::initializer_list<Gate> which) {
-  CLI::Option_group& group = *command.add_option_group("Gates", "What misses one ends with exit status 3:");
+void GateOptions::declare(Command& command, std::initializer_list<Gate> which) {
+  OptionGroup group = command.group("Gates", "What misses one ends with exit status 3:");
   for (const Gate gate : which) {
     switch (gate) {
       case Gate::Cycles:
-        group.add_option("--max-cycles", gates.maxCycles, "NPU cycles of one inference at most")
-            ->check(CLI::NonNegativeNumber);
+        group.option("--max-cycles", gates.maxCycles, "NPU cycles of one inference at most")
+            .check(nonNegative());
         break;
       case Gate::InferenceMs:
         group
-            .add_option("--max-inference-ms", gates.maxInferenceMs,
-                        "Milliseconds of one inference at most, NPU and CPU, estimated")
-            ->check(CLI::NonNegativeNumber);
+            .option("--max-inference-ms", gates.maxInferenceMs,
+                    "Milliseconds of one inference at most, NPU and CPU, estimated")
+            .check(nonNegative());
         break;
       case Gate::Sram:
         group
-            .add_option("--max-sram", gates.maxSram,
-                        "Bytes of static RAM at most (256K, 2M, ...): arena, and whatever else the memory "
-                        "mode puts there")
-            ->transform(byteCount());
+            .option("--max-sram", gates.maxSram,
+                    "Bytes of static RAM at most (256K, 2M, ...): arena, and whatever else the memory "
+                    "mode puts there")
+            .transform(byteCount());
         break;
       case Gate::Flash:
-        group.add_option("--max-flash", gates.maxFlash, "Bytes of the program at most (256K, 2M, ...)")
-            ->transform(byteCount());
+        group.option("--max-flash", gates.maxFlash, "Bytes of the program at most (256K, 2M, ...)")
+            .transform(byteCount());
         break;
       case Gate::Sqnr:
-        group.add_option("--min-sqnr", gates.minSqnr, "Decibels of the worst output against float at least");
+        group.option("--min-sqnr", gates.minSqnr, "Decibels of the worst output against float at least");
         break;
       case Gate::Top1:
         group
-            .add_option("--min-top1", gates.minTop1,
-                        "Percent of samples whose largest output is the label's at least")
-            ->check(CLI::Range(0.0, 100.0));
+            .option("--min-top1", gates.minTop1,
+                    "Percent of samples whose largest output is the label's at least")
+            .check(range(0.0, 100.0));
         break;
       case Gate::Npu:
-        group.add_flag("--require-npu", gates.requireNpu, "The whole network must run on the NPU");
+        group.flag("--require-npu", gates.requireNpu, "The whole network must run on the NPU");
         break;
     }
   }
@@ -52,7 +52,7 @@ void GateOptions::declare(CLI::App& command, std::initializer_list<Gate> which) 
 }
 
 void GateOptions::checkUsage() const {
-  if (!junit.empty() && !gates.any()) throw CLI::RequiredError("A gate (--max-cycles, ...) with --junit");
+  if (!junit.empty() && !gates.any()) throwMissing("A gate (--max-cycles, ...) with --junit");
 }
 
 void GateOptions::fail(const std::string& subject, const std::string& why) {

@@ -3,11 +3,11 @@
 // stderr and exit status 3.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
 #include "pipeline/gates.hpp"
 #include "result_files.hpp"
 
@@ -22,7 +22,7 @@ struct GateOptions {
   ResultPath junit;
 
   /// The gates that `command` can measure.
-  void declare(CLI::App& command, std::initializer_list<Gate> which);
+  void declare(Command& command, std::initializer_list<Gate> which);
 
   /// For the callback of the command: --junit without a gate is wrong usage.
   void checkUsage() const;

@@ -39,50 +39,45 @@ Result<int> execute(Flags flags) {
 
 }  // namespace
 
-void addGenerate(CLI::App& app, Run& run) {
+void addGenerate(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   pipeline::GenerateOptions& options = flags->generate;
-  CLI::App* command = app.add_subcommand("generate", "Text from a compiled language model on the NPU model");
-  command->add_option("FILE", options.program, "Program (.pte) of a language model, one token a step")
-      ->transform(inputFile())
-      ->required();
-  command->add_option("--tokenizer", options.tokenizer, "The model's tokenizer.json (byte-level BPE)")
-      ->transform(inputFile())
-      ->required();
-  command->add_option("--prompt", options.prompt, "The text to go on from")->required();
-  command->add_option("--tokens", options.tokens, "Tokens to generate at most")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
+  Command command = line.add("generate", "Text from a compiled language model on the NPU model");
+  command.option("FILE", options.program, "Program (.pte) of a language model, one token a step")
+      .transform(inputFile())
+      .required();
+  command.option("--tokenizer", options.tokenizer, "The model's tokenizer.json (byte-level BPE)")
+      .transform(inputFile())
+      .required();
+  command.option("--prompt", options.prompt, "The text to go on from").required();
+  command.option("--tokens", options.tokens, "Tokens to generate at most")
+      .check(range(int64_t{1}, int64_t{1} << 20))
+      .showDefault();
   command
-      ->add_option("--context", options.context,
-                   "Tokens that the model's state has room for; default: what the program says")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+      .option("--context", options.context,
+              "Tokens that the model's state has room for; default: what the program says")
+      .check(range(int64_t{1}, int64_t{1} << 20));
   command
-      ->add_option("--temperature", options.sampling.temperature,
-                   "0 (default): always the likeliest token; larger: more variety")
-      ->check(CLI::Range(0.0, 100.0));
+      .option("--temperature", options.sampling.temperature,
+              "0 (default): always the likeliest token; larger: more variety")
+      .check(range(0.0, 100.0));
+  command.option("--top-k", options.sampling.topK, "Choose among the K likeliest tokens; 0 (default): all")
+      .check(nonNegative());
   command
-      ->add_option("--top-k", options.sampling.topK, "Choose among the K likeliest tokens; 0 (default): all")
-      ->check(CLI::NonNegativeNumber);
+      .option("--top-p", options.sampling.topP,
+              "Choose among the likeliest tokens that make up this probability; default 1")
+      .check(range(0.0, 1.0));
+  command.option("--seed", options.sampling.seed, "Of the choice with a temperature").showDefault();
+  command.option("--target", options.target, "NPU to run on; default: the one the program was compiled for")
+      .transform(targetName());
+  command.option("--system-config", options.systemConfig, "Memories and clock; default: the program's");
+  command.option("--memory-mode", options.memoryMode, "What lives in which memory; default: the program's");
   command
-      ->add_option("--top-p", options.sampling.topP,
-                   "Choose among the likeliest tokens that make up this probability; default 1")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--seed", options.sampling.seed, "Of the choice with a temperature")
-      ->capture_default_str();
-  command
-      ->add_option("--target", options.target, "NPU to run on; default: the one the program was compiled for")
-      ->transform(targetName());
-  command->add_option("--system-config", options.systemConfig, "Memories and clock; default: the program's");
-  command->add_option("--memory-mode", options.memoryMode,
-                      "What lives in which memory; default: the program's");
-  command
-      ->add_option("--config", options.configFile,
-                   "vela.ini with further system configurations and memory modes")
-      ->transform(inputFile())
-      ->check(CLI::ExistingFile);
-  command->add_option("--json", flags->json, "Where text, tokens and cycles go");
-  command->callback([flags, &run] {
+      .option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
+      .transform(inputFile())
+      .check(existingFile());
+  command.option("--json", flags->json, "Where text, tokens and cycles go");
+  command.callback([flags, &run] {
     run = [flags] {
       auto code = execute(*flags);
       return code.ok() ? *code : report(code.error(), flags->generate.program);

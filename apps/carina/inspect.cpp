@@ -39,26 +39,25 @@ Status check(const Flags& flags) {
 
 }  // namespace
 
-void addInspect(CLI::App& app, Run& run) {
+void addInspect(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a file, and check its command streams");
+  Command command = line.add("inspect", "Show what is in a file, and check its command streams");
   command
-      ->add_option(
-          "FILE", flags->file,
-          "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn, a delegate blob, a driver payload, "
-          "bare commands")
-      ->transform(inputFile())
-      ->required();
-  auto* commands = command->add_flag("--commands", flags->options.commandsOnly,
-                                     "Only the command streams, as text for carina assemble");
+      .option("FILE", flags->file,
+              "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn, a delegate blob, a driver payload, "
+              "bare commands")
+      .transform(inputFile())
+      .required();
+  const Option commands = command.flag("--commands", flags->options.commandsOnly,
+                                       "Only the command streams, as text for carina assemble");
   command
-      ->add_flag("--check", flags->check,
-                 "Check the command streams instead of showing them; exit 1 when there are findings")
-      ->excludes(commands);
-  command->add_option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
-  command->add_option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
-      ->transform(targetName());
-  command->callback([flags, &run] {
+      .flag("--check", flags->check,
+            "Check the command streams instead of showing them; exit 1 when there are findings")
+      .excludes(commands);
+  command.option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
+  command.option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
+      .transform(targetName());
+  command.callback([flags, &run] {
     run = [flags] {
       const Status status = flags->check ? check(*flags) : show(*flags);
       return status.ok() ? 0 : report(Status(status).error(), flags->file);

@@ -48,17 +48,17 @@ int ops(const Flags& flags) {
 
 }  // namespace
 
-void addOps(CLI::App& app, Run& run) {
+void addOps(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
+  Command command = line.add(
       "ops",
       "List a network's operators: where each runs, why not on the NPU, at what cost; without a network "
       "the table of all operators");
-  flags->build.declare(*command);
-  command->get_option("MODEL")->required(false);
-  addResultOption(*command, "--json", flags->json, "The list as JSON");
-  addResultOption(*command, "--csv", flags->csv, "The list as comma-separated values");
-  command->callback([flags, &run] { run = [flags] { return ops(*flags); }; });
+  flags->build.declare(command);
+  command.find("MODEL").required(false);
+  addResultOption(command, "--json", flags->json, "The list as JSON");
+  addResultOption(command, "--csv", flags->csv, "The list as comma-separated values");
+  command.callback([flags, &run] { run = [flags] { return ops(*flags); }; });
 }
 
 }  // namespace carina::app

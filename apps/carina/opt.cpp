@@ -55,31 +55,29 @@ Status optimize(const Flags& flags) {
 
 }  // namespace
 
-void addOpt(CLI::App& app, Run& run) {
+void addOpt(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("opt", "Run passes over a graph, from text to text");
+  Command command = line.add("opt", "Run passes over a graph, from text to text");
+  command.option("FILE", flags->input, "A graph as text (.ir), or a network: .pt2, .tosa, quantized .tflite")
+      .transform(inputFile());
+  command.option("--passes", flags->passes, "Passes in the order in which they run: NAME,NAME,...")
+      .delimiter(',');
+  command.option("-o,--output", flags->output, "Where the text goes; default: standard output");
+  command.option("--target", flags->target, "NPU variant, for passes that depend on it")
+      .transform(targetName());
   command
-      ->add_option("FILE", flags->input,
-                   "A graph as text (.ir), or a network: .pt2, .tosa, quantized .tflite")
-      ->transform(inputFile());
-  command->add_option("--passes", flags->passes, "Passes in the order in which they run: NAME,NAME,...")
-      ->delimiter(',');
-  command->add_option("-o,--output", flags->output, "Where the text goes; default: standard output");
-  command->add_option("--target", flags->target, "NPU variant, for passes that depend on it")
-      ->transform(targetName());
-  command
-      ->add_option("--calibrate", flags->calibration,
-                   "Decompose and quantize the graph first, with these samples (.npz), as compile does")
-      ->transform(inputFile());
-  command->add_option("--program", flags->program,
-                      "Which program of a .pt2 that holds several (see 'carina inspect')");
-  command->add_flag("--verify-each", flags->verifyEach,
-                    "Verify the graph after each pass, not only after the last one");
-  command->add_flag("--brief", flags->brief,
-                    "Leave out large constants and source locations: to look at, it does not read back");
-  command->add_flag("--list-passes", flags->list, "List the passes, with what each takes and gives");
-  command->callback([flags, &run] {
-    if (flags->input.empty() && !flags->list) throw CLI::RequiredError("FILE");
+      .option("--calibrate", flags->calibration,
+              "Decompose and quantize the graph first, with these samples (.npz), as compile does")
+      .transform(inputFile());
+  command.option("--program", flags->program,
+                 "Which program of a .pt2 that holds several (see 'carina inspect')");
+  command.flag("--verify-each", flags->verifyEach,
+               "Verify the graph after each pass, not only after the last one");
+  command.flag("--brief", flags->brief,
+               "Leave out large constants and source locations: to look at, it does not read back");
+  command.flag("--list-passes", flags->list, "List the passes, with what each takes and gives");
+  command.callback([flags, &run] {
+    if (flags->input.empty() && !flags->list) throwMissing("FILE");
     run = [flags] {
       if (flags->list) return listPasses();
       const Status status = optimize(*flags);

@@ -84,8 +84,8 @@ std::string keepPipe(std::string& path) {
 
 }  // namespace
 
-CLI::Validator oneOf(std::vector<std::string> choices) {
-  return CLI::Validator(
+ValueRule oneOf(std::vector<std::string> choices) {
+  return ValueRule(
       [choices = std::move(choices)](std::string& text) {
         for (const std::string& choice : choices) {
           if (choice == text) return std::string();
@@ -95,8 +95,8 @@ CLI::Validator oneOf(std::vector<std::string> choices) {
       "");
 }
 
-CLI::Validator byteCount() {
-  return CLI::Validator(
+ValueRule byteCount() {
+  return ValueRule(
       [](std::string& text) {
         const auto bytes = bytesOf(text);
         if (!bytes)
@@ -107,8 +107,8 @@ CLI::Validator byteCount() {
       "");
 }
 
-CLI::Validator targetName() {
-  return CLI::Validator(
+ValueRule targetName() {
+  return ValueRule(
       [](std::string& text) {
         text = npu::canonicalTargetName(text);
         return std::string();
@@ -116,8 +116,8 @@ CLI::Validator targetName() {
       "");
 }
 
-CLI::Validator inputFile() {
-  return CLI::Validator(
+ValueRule inputFile() {
+  return ValueRule(
       [](std::string& path) {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return std::string();

@@ -3,20 +3,21 @@
 // with what would fit.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "command_line.hpp"
+
 namespace carina::app {
 
 /// One of these words.
-CLI::Validator oneOf(std::vector<std::string> choices);
+ValueRule oneOf(std::vector<std::string> choices);
 
 /// An option whose value is one of the words of `choices`, stored as what the word stands for.
 template <typename Target, typename Value>
-CLI::Option* addChoice(CLI::App& command, const std::string& flag, Target& target,
-                       std::vector<std::pair<std::string, Value>> choices, const std::string& description) {
+Option addChoice(OptionGroup& options, const std::string& flag, Target& target,
+                 std::vector<std::pair<std::string, Value>> choices, const std::string& description) {
   std::vector<std::string> words;
   for (const auto& choice : choices) words.push_back(choice.first);
   const auto store = [&target, choices = std::move(choices)](const std::string& word) {
@@ -24,18 +25,18 @@ CLI::Option* addChoice(CLI::App& command, const std::string& flag, Target& targe
       if (name == word) target = value;
     }
   };
-  return command.add_option_function<std::string>(flag, store, description)->check(oneOf(std::move(words)));
+  return options.option(flag, store, description).check(oneOf(std::move(words)));
 }
 
 /// A number of bytes, at least 1: 262144, 256K, 1.5M, 1G. K, M and G count in 1024s; B and iB may follow.
 /// Replaced by the number in digits.
-CLI::Validator byteCount();
+ValueRule byteCount();
 
 /// A target in any spelling. Replaced by the spelling of 'carina targets'.
-CLI::Validator targetName();
+ValueRule targetName();
 
 /// A file to read. What is no regular file but a pipe (`<(command)`, /dev/stdin) is read to its end and
 /// replaced by a file in memory, at most 4 GiB, which lives as long as this process.
-CLI::Validator inputFile();
+ValueRule inputFile();
 
 }  // namespace carina::app

@@ -35,11 +35,10 @@ void addIfFile(std::vector<Argument>& arguments, const std::string& option, cons
 }
 
 /// Every argument that is a regular file, and the files of a report that are there.
-void addFilesOf(const CLI::App& command, std::vector<Argument>& arguments) {
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
+void addFilesOf(const Command& command, std::vector<Argument>& arguments) {
+  for (const auto& [name, group, positional, values] : command.given()) {
     const bool isOutput = std::find(kOutputs.begin(), kOutputs.end(), name) != kOutputs.end();
-    for (const std::string& value : option->results()) {
+    for (const std::string& value : values) {
       if (name == kOutputFolder) {
         for (const std::string_view file : report::kReportFiles)
           addIfFile(arguments, name, (std::filesystem::path(value) / file).string(), true);
@@ -50,13 +49,11 @@ void addFilesOf(const CLI::App& command, std::vector<Argument>& arguments) {
       if (at != std::string::npos) addIfFile(arguments, name, value.substr(0, at), isOutput);
     }
   }
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App*) { return true; }))
-    addFilesOf(*group, arguments);
 }
 
 }  // namespace
 
-Status refuseOverwriting(const CLI::App& command) {
+Status refuseOverwriting(const Command& command) {
   std::vector<Argument> files;
   addFilesOf(command, files);
   for (const Argument& output : files) {

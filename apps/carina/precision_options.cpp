@@ -7,19 +7,19 @@
 
 namespace carina::app {
 
-void PrecisionOptions::declare(CLI::App& command) {
-  CLI::Option_group& group = *command.add_option_group(
+void PrecisionOptions::declare(Command& command) {
+  OptionGroup group = command.group(
       "Automatic precision", "Which layers compute in 16x8 to reach --min-sqnr, --min-top1 or --max-cycles:");
-  group.add_flag("--auto-precision", automatic,
-                 "Measure every layer and choose: the fewest cycles that are accurate enough, or the most "
-                 "accuracy for --max-cycles");
+  group.flag("--auto-precision", automatic,
+             "Measure every layer and choose: the fewest cycles that are accurate enough, or the most "
+             "accuracy for --max-cycles");
   group
-      .add_option("--data", data,
-                  "Samples with classes for --min-top1: .npz (in0, ..., labels), or a folder of pictures by "
-                  "class")
-      ->transform(inputFile());
-  group.add_option("--write-rules", rules,
-                   "The choice as a file for --quantize-config: the same program without the search");
+      .option("--data", data,
+              "Samples with classes for --min-top1: .npz (in0, ..., labels), or a folder of pictures by "
+              "class")
+      .transform(inputFile());
+  group.option("--write-rules", rules,
+               "The choice as a file for --quantize-config: the same program without the search");
   addResultOption(group, "--json", json, "Programs and layers that were measured, as JSON");
 }
 
@@ -27,7 +27,7 @@ void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& 
   const pipeline::Gates& asked = gates.gates;
   if (!automatic) {
     const auto alone = [](bool given, const char* option) {
-      if (given) throw CLI::RequiredError(std::string("--auto-precision with ") + option);
+      if (given) throwMissing(std::string("--auto-precision with ") + option);
     };
     alone(!data.empty(), "--data");
     alone(!rules.empty(), "--write-rules");
@@ -36,12 +36,12 @@ void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& 
     return;
   }
   if (!asked.minSqnr && !asked.minTop1 && !asked.maxCycles)
-    throw CLI::RequiredError("A goal (--min-sqnr, --min-top1 or --max-cycles) with --auto-precision");
-  if (asked.minTop1 && data.empty()) throw CLI::RequiredError("--data with --min-top1");
-  if (!asked.minTop1 && !data.empty()) throw CLI::RequiredError("--min-top1 with --data");
+    throwMissing("A goal (--min-sqnr, --min-top1 or --max-cycles) with --auto-precision");
+  if (asked.minTop1 && data.empty()) throwMissing("--data with --min-top1");
+  if (!asked.minTop1 && !data.empty()) throwMissing("--min-top1 with --data");
   const pipeline::Quantization quantization = build.options.quantization;
   if (quantization != pipeline::Quantization::Default && quantization != pipeline::Quantization::Int8)
-    throw CLI::ExcludesError("--auto-precision", "--quantize");
+    throwExcluded("--auto-precision", "--quantize");
 }
 
 precision::Goal PrecisionOptions::goal(const pipeline::Gates& gates) const {

@@ -2,9 +2,8 @@
 // carina compile --auto-precision: the options of the search, and its results.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "build_options.hpp"
+#include "command_line.hpp"
 #include "gate_options.hpp"
 #include "precision/auto_precision.hpp"
 #include "result_files.hpp"
@@ -16,7 +15,7 @@ struct PrecisionOptions {
   std::filesystem::path data, rules;
   ResultPath json;
 
-  void declare(CLI::App& command);
+  void declare(Command& command);
   /// For the callback of the command: a search without a goal, or options of the search without it.
   void checkUsage(const GateOptions& gates, const BuildOptions& build) const;
 

@@ -74,21 +74,20 @@ Result<int> executeEthosN(Flags& flags) {
 
 }  // namespace
 
-void addProfile(CLI::App& app, Run& run) {
+void addProfile(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
-      "profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
-  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
-  addResultOption(*command, "--json", flags->json, "The profile as JSON");
-  addResultOption(*command, "--csv", flags->csv, "The layers as comma-separated values");
-  addResultOption(*command, "--trace", flags->trace, "The time line for chrome://tracing or ui.perfetto.dev");
+  Command command =
+      line.add("profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
+  flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
+  addResultOption(command, "--json", flags->json, "The profile as JSON");
+  addResultOption(command, "--csv", flags->csv, "The layers as comma-separated values");
+  addResultOption(command, "--trace", flags->trace, "The time line for chrome://tracing or ui.perfetto.dev");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command,
+  flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
-  command->add_flag("--operations", flags->text.operations,
-                    "One line per NPU operation instead of per layer");
-  command->add_flag("--memory-map", flags->text.memory, "The whole memory plan, buffer by buffer");
-  command->callback([flags, &run] {
+  command.flag("--operations", flags->text.operations, "One line per NPU operation instead of per layer");
+  command.flag("--memory-map", flags->text.memory, "The whole memory plan, buffer by buffer");
+  command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
       const bool ethosN = ethosn::isEthosNName(flags->build.options.target);

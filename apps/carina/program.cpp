@@ -16,6 +16,7 @@
 #include "usage.hpp"
 #include "version.hpp"
 
+namespace carina::app {
 namespace {
 
 constexpr const char* kFirstSteps =
@@ -25,10 +26,10 @@ constexpr const char* kFirstSteps =
     "  carina ops model.pt2 --target ethos-u85-256\n";
 
 /// The file that the chosen subcommand is about.
-std::string inputOf(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) {
-    for (const CLI::Option* option : command->get_options()) {
-      if (option->get_positional() && option->count() > 0) return option->results().front();
+std::string inputOf(const std::vector<Command>& chosen) {
+  for (const Command& command : chosen) {
+    for (const GivenOption& option : command.given()) {
+      if (option.positional) return option.values.front();
     }
   }
   return {};
@@ -39,12 +40,11 @@ constexpr const char* kOutOfMemoryRemedy = "the network needs more memory than t
 
 /// --diagnostics, in front of or behind the subcommand. It is looked for beforehand, so that wrong usage is
 /// reported in that form, too.
-void addDiagnostics(CLI::App& app) {
-  app.add_option("--diagnostics",
-                 "How errors and warnings are printed on stderr: text or json (one object per line)")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORM");
-  for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
+void addDiagnostics(CommandLine& line) {
+  line.optionOfAll("--diagnostics",
+                   "How errors and warnings are printed on stderr: text or json (one object per line)")
+      .check(listedWord({"text", "json"}))
+      .valueName("FORM");
 }
 
 bool wantsJson(int argc, char** argv) {
@@ -59,62 +59,49 @@ bool wantsJson(int argc, char** argv) {
 /// Chooses and runs a subcommand. `outOfMemory` becomes what to say, with the file, when memory runs out in
 /// it.
 int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
-  using namespace carina::app;
-  CLI::App app("Carina takes PyTorch networks to Arm Ethos NPUs.", "carina");
-  app.failure_message(usageError);
-  app.require_subcommand(1);
-  app.set_version_flag("--version", versionLine());
+  CommandLine line("carina", "Carina takes PyTorch networks to Arm Ethos NPUs.", versionLine());
   if (wantsJson(argc, argv)) setDiagnosticsFormat(DiagnosticsFormat::Json);
   Run run;
-  addCompile(app, run);
-  addRun(app, run);
-  addGenerate(app, run);
-  addVerify(app, run);
-  addCheck(app, run);
-  addOps(app, run);
-  addProfile(app, run);
-  addSweep(app, run);
-  addReport(app, run);
-  addDiff(app, run);
-  addEvaluate(app, run);
-  addCi(app, run);
-  addMerge(app, run);
-  addFit(app, run);
-  addBoards(app, run);
-  addFirmware(app, run);
-  addInspect(app, run);
-  addAssemble(app, run);
-  addOpt(app, run);
-  addTargets(app, run);
-  addExplain(app, run);
-  addDiagnostics(app);
-  app.footer(kFirstSteps);  // last: subcommands would inherit it
+  addCompile(line, run);
+  addRun(line, run);
+  addGenerate(line, run);
+  addVerify(line, run);
+  addCheck(line, run);
+  addOps(line, run);
+  addProfile(line, run);
+  addSweep(line, run);
+  addReport(line, run);
+  addDiff(line, run);
+  addEvaluate(line, run);
+  addCi(line, run);
+  addMerge(line, run);
+  addFit(line, run);
+  addBoards(line, run);
+  addFirmware(line, run);
+  addInspect(line, run);
+  addAssemble(line, run);
+  addOpt(line, run);
+  addTargets(line, run);
+  addExplain(line, run);
+  addDiagnostics(line);
+  line.footer(kFirstSteps);
   if (argc < 2) {
-    std::cerr << app.help();
+    std::cerr << line.help();
     return 2;
   }
-  if (const std::string error = unknownCommand(app, argv[1]); !error.empty()) {
+  if (const std::string error = unknownCommand(line.commandNames(), argv[1]); !error.empty()) {
     std::cerr << error;
     return 2;
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  if (const auto status = line.parse(argc, argv)) return *status;
+  const std::vector<Command> chosen = line.chosen();
+  for (const Command& command : chosen) {
+    if (auto status = refuseOverwriting(command); !status.ok()) return report(status.error());
   }
-  for (const CLI::App* command : app.get_subcommands()) {
-    if (auto status = refuseOverwriting(*command); !status.ok()) return report(status.error());
-  }
-  const std::string file = inputOf(app);
-  outOfMemory =
-      diagnosticText("error", {kOutOfMemory, kOutOfMemoryRemedy, file, "", carina::Code::OutOfMemory});
+  const std::string file = inputOf(chosen);
+  outOfMemory = diagnosticText("error", {kOutOfMemory, kOutOfMemoryRemedy, file, "", Code::OutOfMemory});
   return run();
 }
-
-}  // namespace
-
-namespace carina::app {
-namespace {
 
 // What to say when memory runs out: made while there is some.
 std::string outOfMemory;  // NOLINT(cert-err58-cpp): an empty string needs none

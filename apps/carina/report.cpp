@@ -31,17 +31,17 @@ Status execute(const Flags& flags) {
 
 }  // namespace
 
-void addReport(CLI::App& app, Run& run) {
+void addReport(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
+  Command command = line.add(
       "report",
       "One page for a browser: time line, memory, layers, roofline and graph of a network or program");
-  flags->build.declare(*command, BuildOptions::Takes::NetworksAndPrograms);
-  command->add_option("-o,--output", flags->output, "Where the page goes (.html)")->required();
-  command->add_option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as other targets");
-  command->add_option("--against", flags->attachments.against,
-                      "JSON of carina profile of another build, compared layer by layer");
-  command->callback([flags, &run] {
+  flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
+  command.option("-o,--output", flags->output, "Where the page goes (.html)").required();
+  command.option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as other targets");
+  command.option("--against", flags->attachments.against,
+                 "JSON of carina profile of another build, compared layer by layer");
+  command.callback([flags, &run] {
     run = [flags] {
       auto status = execute(*flags);
       return status.ok() ? 0 : report(status.error(), flags->build.options.model);

@@ -10,11 +10,10 @@ constexpr std::string_view kStandardOutput = "-";
 
 }  // namespace
 
-CLI::Option* addResultOption(CLI::App& command, const std::string& name, ResultPath& path,
-                             const std::string& what) {
-  return command.add_option(name, path, what + ": a file, or - for standard output")
-      ->expected(0, 1)
-      ->default_str(std::string(kStandardOutput));
+Option addResultOption(OptionGroup& options, const std::string& name, ResultPath& path,
+                       const std::string& what) {
+  return options.option(name, path, what + ": a file, or - for standard output")
+      .valueOptional(std::string(kStandardOutput));
 }
 
 Status checkResults(std::initializer_list<ResultPath> paths) {

@@ -3,13 +3,13 @@
 // then holds nothing else.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "base/file.hpp"
+#include "command_line.hpp"
 
 namespace carina::app {
 
@@ -17,8 +17,8 @@ namespace carina::app {
 using ResultPath = std::filesystem::path;
 
 /// An option that names a result. Without a value it means standard output.
-CLI::Option* addResultOption(CLI::App& command, const std::string& name, ResultPath& path,
-                             const std::string& what);
+Option addResultOption(OptionGroup& options, const std::string& name, ResultPath& path,
+                       const std::string& what);
 
 /// Asked before the work: each can be written, and at most one is standard output.
 Status checkResults(std::initializer_list<ResultPath> paths);

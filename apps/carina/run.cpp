@@ -115,74 +115,71 @@ Result<int> execute(Flags flags) {
 
 }  // namespace
 
-void addRun(CLI::App& app, Run& run) {
+void addRun(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
+  Command command = line.add(
       "run",
       "Run a program on the NPU model, a .tosa graph in the interpreter, or firmware on a virtual platform");
   command
-      ->add_option("FILE", flags->run.file,
-                   "Program: .pte, .bpte, .tflite compiled for an Ethos-U, .encn for an Ethos-N78; graph: "
-                   ".tosa; firmware: .elf")
-      ->transform(inputFile())
-      ->required();
+      .option("FILE", flags->run.file,
+              "Program: .pte, .bpte, .tflite compiled for an Ethos-U, .encn for an Ethos-N78; graph: "
+              ".tosa; firmware: .elf")
+      .transform(inputFile())
+      .required();
   command
-      ->add_option("--input", flags->input,
-                   "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples")
-      ->transform(inputFile());
-  command->add_option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
-  addResultOption(*command, "--json", flags->json, "Statistics as JSON");
+      .option("--input", flags->input,
+              "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples")
+      .transform(inputFile());
+  command.option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
+  addResultOption(command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});
-  command->add_option("--etdump", flags->etdump,
-                      "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
-  command->add_option("--method", flags->run.method,
-                      "Method of the program; default: the first, or every one with test cases of a .bpte");
+  flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});
+  command.option("--etdump", flags->etdump,
+                 "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
+  command.option("--method", flags->run.method,
+                 "Method of the program; default: the first, or every one with test cases of a .bpte");
   addChoice<pipeline::ResetState, pipeline::ResetState>(
-      *command, "--reset-state", flags->run.resetState,
+      command, "--reset-state", flags->run.resetState,
       {{"each", pipeline::ResetState::Each}, {"never", pipeline::ResetState::Never}},
       "What a program keeps from call to call starts anew before each sample, or never (default)");
   command
-      ->add_option("--target", flags->run.target,
-                   "NPU to run on; default: the one the program was compiled for")
-      ->transform(targetName());
-  command->add_option("--system-config", flags->run.systemConfig,
-                      "Memories and clock to count cycles with; default: the program's, or the image's");
-  command->add_option("--memory-mode", flags->run.memoryMode,
-                      "What lives in which memory; default: the program's, or the image's");
+      .option("--target", flags->run.target, "NPU to run on; default: the one the program was compiled for")
+      .transform(targetName());
+  command.option("--system-config", flags->run.systemConfig,
+                 "Memories and clock to count cycles with; default: the program's, or the image's");
+  command.option("--memory-mode", flags->run.memoryMode,
+                 "What lives in which memory; default: the program's, or the image's");
   command
-      ->add_option("--config", flags->run.configFile,
-                   "vela.ini with further system configurations and memory modes")
-      ->transform(inputFile())
-      ->check(CLI::ExistingFile);
-  command->add_option(
-      "--cache", flags->cache,
-      "Folder that keeps NPU parts which are compiled at load, or none; default: $CARINA_CACHE, "
-      "$XDG_CACHE_HOME/carina or ~/.cache/carina");
-  addCpuOption(*command, flags->cpu);
+      .option("--config", flags->run.configFile,
+              "vela.ini with further system configurations and memory modes")
+      .transform(inputFile())
+      .check(existingFile());
+  command.option("--cache", flags->cache,
+                 "Folder that keeps NPU parts which are compiled at load, or none; default: $CARINA_CACHE, "
+                 "$XDG_CACHE_HOME/carina or ~/.cache/carina");
+  addCpuOption(command, flags->cpu);
   command
-      ->add_option("--tensor-data", flags->run.tensorData,
-                   "Files (.ptd) with data that the program refers to by name")
-      ->transform(inputFile());
-  command->add_flag("--check", flags->run.check,
-                    "Look for mistakes in the command streams while they run; exit 1 when there are any");
+      .option("--tensor-data", flags->run.tensorData,
+              "Files (.ptd) with data that the program refers to by name")
+      .transform(inputFile());
+  command.flag("--check", flags->run.check,
+               "Look for mistakes in the command streams while they run; exit 1 when there are any");
   command
-      ->add_option("--atol", flags->run.absoluteTolerance,
-                   "Absolute tolerance of floating-point outputs of a .bpte")
-      ->capture_default_str();
+      .option("--atol", flags->run.absoluteTolerance,
+              "Absolute tolerance of floating-point outputs of a .bpte")
+      .showDefault();
   command
-      ->add_option("--rtol", flags->run.relativeTolerance,
-                   "Relative tolerance of floating-point outputs of a .bpte")
-      ->capture_default_str();
+      .option("--rtol", flags->run.relativeTolerance,
+              "Relative tolerance of floating-point outputs of a .bpte")
+      .showDefault();
   command
-      ->add_option(
-          "--platform", flags->platform.platform,
-          "host (default): runtime and NPU model in this process; corstone-300, 310, 315, 320: firmware")
-      ->check(oneOf({kHostPlatform, "corstone-300", "corstone-310", "corstone-315", "corstone-320"}));
-  addPlatformOptions(*command, flags->platform);
-  command->callback([flags, command, &run] {
+      .option("--platform", flags->platform.platform,
+              "host (default): runtime and NPU model in this process; corstone-300, 310, 315, 320: firmware")
+      .check(oneOf({kHostPlatform, "corstone-300", "corstone-310", "corstone-315", "corstone-320"}));
+  addPlatformOptions(command, flags->platform);
+  command.callback([flags, command, &run] {
     flags->gates.checkUsage();
-    flags->onlyForFirmware = platformOptionGiven(*command);
+    flags->onlyForFirmware = platformOptionGiven(command);
     run = [flags] {
       auto code = execute(*flags);
       return code.ok() ? *code : report(code.error(), flags->run.file);

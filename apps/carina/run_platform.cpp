@@ -86,33 +86,32 @@ class TraceFile {
 
 }  // namespace
 
-void addPlatformOptions(CLI::App& command, PlatformFlags& flags) {
-  CLI::Option_group& group = *command.add_option_group(kGroup, "Only with firmware (.elf):");
-  group.add_option("--npu-macs", flags.macs,
-                   "MACs per cycle of the platform's NPU; default: what the image was built for");
-  group.add_flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
-  group.add_option("--semihosting-dir", flags.semihostingFolder,
-                   "The folder whose files it may read and write");
-  group.add_flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
-  group.add_option("--args", flags.arguments, "Its command line, after the program's name");
-  group.add_option("--uart-input", flags.uartInput, "What UART 0 receives: a file, or - for standard input");
-  group.add_option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
-  group.add_option("--vector-table", flags.vectorTable,
-                   "Address of the vector table; default: found in the image");
-  group.add_option("--time-limit", flags.seconds, "Stop after so many seconds");
-  group.add_option("--instruction-limit", flags.instructions, "Stop after so many instructions");
-  group.add_option("--gdb", flags.gdbPort, "Wait for GDB at this port of this machine; 0 = any free one");
-  group.add_option("--trace", flags.trace,
-                   "Write device accesses, exceptions and semihosting calls to this file");
-  group.add_option("--trace-cpu", flags.cpuTrace,
-                   "Write every instruction with the registers and memory that it changed to this file");
-  group.add_option("--coverage", flags.coverage,
-                   "Write which source lines were executed to this file, for lcov's tools");
+void addPlatformOptions(Command& command, PlatformFlags& flags) {
+  OptionGroup group = command.group(kGroup, "Only with firmware (.elf):");
+  group.option("--npu-macs", flags.macs,
+               "MACs per cycle of the platform's NPU; default: what the image was built for");
+  group.flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
+  group.option("--semihosting-dir", flags.semihostingFolder, "The folder whose files it may read and write");
+  group.flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
+  group.option("--args", flags.arguments, "Its command line, after the program's name");
+  group.option("--uart-input", flags.uartInput, "What UART 0 receives: a file, or - for standard input");
+  group.option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
+  group.option("--vector-table", flags.vectorTable,
+               "Address of the vector table; default: found in the image");
+  group.option("--time-limit", flags.seconds, "Stop after so many seconds");
+  group.option("--instruction-limit", flags.instructions, "Stop after so many instructions");
+  group.option("--gdb", flags.gdbPort, "Wait for GDB at this port of this machine; 0 = any free one");
+  group.option("--trace", flags.trace,
+               "Write device accesses, exceptions and semihosting calls to this file");
+  group.option("--trace-cpu", flags.cpuTrace,
+               "Write every instruction with the registers and memory that it changed to this file");
+  group.option("--coverage", flags.coverage,
+               "Write which source lines were executed to this file, for lcov's tools");
 }
 
-std::string platformOptionGiven(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_option_group(kGroup)->get_options()) {
-    if (option->count() > 0) return option->get_name();
+std::string platformOptionGiven(const Command& command) {
+  for (const GivenOption& option : command.given()) {
+    if (option.group == kGroup) return option.name;
   }
   return {};
 }

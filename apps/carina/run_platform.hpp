@@ -2,13 +2,13 @@
 // carina run APP.elf: firmware on a virtual platform.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "command_line.hpp"
 
 namespace carina::app {
 
@@ -27,9 +27,9 @@ struct PlatformFlags {
 };
 
 /// Options that only mean something with firmware.
-void addPlatformOptions(CLI::App& command, PlatformFlags& flags);
+void addPlatformOptions(Command& command, PlatformFlags& flags);
 /// The first of these options that was given; empty when none was.
-std::string platformOptionGiven(const CLI::App& command);
+std::string platformOptionGiven(const Command& command);
 /// Whether a file is firmware by its name.
 bool isFirmware(const std::filesystem::path& file);
 /// Runs it; the firmware's exit code.

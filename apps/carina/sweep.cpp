@@ -54,27 +54,26 @@ Result<int> execute(Flags& flags) {
 
 }  // namespace
 
-void addSweep(CLI::App& app, Run& run) {
+void addSweep(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("sweep", "Compare targets and memory modes for a network");
-  flags->build.declare(*command, BuildOptions::Takes::NetworksForManyTargets);
-  command->add_option("--targets", flags->sweep.targets, "NPU variants, separated by commas; default: all")
-      ->transform(targetName())
-      ->delimiter(',');
+  Command command = line.add("sweep", "Compare targets and memory modes for a network");
+  flags->build.declare(command, BuildOptions::Takes::NetworksForManyTargets);
+  command.option("--targets", flags->sweep.targets, "NPU variants, separated by commas; default: all")
+      .transform(targetName())
+      .delimiter(',');
   command
-      ->add_option("--system-configs", flags->sweep.systemConfigs,
-                   "System configurations; default: each target's own")
-      ->delimiter(',');
+      .option("--system-configs", flags->sweep.systemConfigs,
+              "System configurations; default: each target's own")
+      .delimiter(',');
   command
-      ->add_option("--memory-modes", flags->sweep.memoryModes,
-                   "Memory modes, or all; default: each target's own")
-      ->delimiter(',');
-  addResultOption(*command, "--json", flags->json, "The table as JSON");
-  addResultOption(*command, "--csv", flags->csv, "The table as comma-separated values");
+      .option("--memory-modes", flags->sweep.memoryModes, "Memory modes, or all; default: each target's own")
+      .delimiter(',');
+  addResultOption(command, "--json", flags->json, "The table as JSON");
+  addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command,
+  flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
-  command->callback([flags, &run] {
+  command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
       const auto status = execute(*flags);

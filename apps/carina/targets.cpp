@@ -56,9 +56,9 @@ int printTargets() {
 
 }  // namespace
 
-void addTargets(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("targets", "List targets, system configurations and memory modes");
-  command->callback([&run] { run = printTargets; });
+void addTargets(CommandLine& line, Run& run) {
+  Command command = line.add("targets", "List targets, system configurations and memory modes");
+  command.callback([&run] { run = printTargets; });
 }
 
 }  // namespace carina::app

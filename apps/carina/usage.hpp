@@ -2,16 +2,25 @@
 // What wrong usage is told: the form of all errors, with what was probably meant.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace carina::app {
 
-/// The usage error of a first argument that names no subcommand; empty when it names one or is an option.
-std::string unknownCommand(const CLI::App& app, std::string_view word);
+/// The usage error of a first argument that is none of `commands`; empty when it is one, or an option.
+std::string unknownCommand(const std::vector<std::string>& commands, std::string_view word);
 
-/// The text of a usage error that CLI11 found in the arguments of `app`'s subcommands.
-std::string usageError(const CLI::App* app, const CLI::Error& error);
+/// What the parser found.
+struct WrongUsage {
+  enum class Kind : uint8_t { Unread, Missing, Other };
+
+  Kind kind = Kind::Other;
+  std::string message;
+  std::string command;                   // as far as it is known: "carina compile"
+  std::vector<std::string> unread;       // arguments that belong to no option
+  std::vector<std::string> optionNames;  // of that command: "--calibrate", ...
+};
+std::string usageError(const WrongUsage& usage);
 
 }  // namespace carina::app

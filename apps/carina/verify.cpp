@@ -65,18 +65,11 @@ Result<int> compareProgram(const Flags& flags) {
 }
 
 /// Options of building do nothing for a program that exists.
-void refuseBuildOptions(const CLI::App& command) {
+void refuseBuildOptions(const Command& command) {
   constexpr std::string_view kAllowed[] = {"MODEL", "--against", "--input", "--samples"};
-  std::vector<const CLI::Option*> options = command.get_options();
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App*) { return true; })) {
-    for (const CLI::Option* option : group->get_options()) options.push_back(option);
-  }
-  for (const CLI::Option* option : options) {
-    const std::string name = option->get_name();
-    if (option->count() == 0 ||
-        std::find(std::begin(kAllowed), std::end(kAllowed), name) != std::end(kAllowed))
-      continue;
-    throw CLI::ValidationError(name, "has no effect on a compiled program: leave it out with --against");
+  for (const GivenOption& option : command.given()) {
+    if (std::find(std::begin(kAllowed), std::end(kAllowed), option.name) != std::end(kAllowed)) continue;
+    throwBadValue(option.name, "has no effect on a compiled program: leave it out with --against");
   }
 }
 
@@ -100,37 +93,36 @@ int verify(Flags& flags) {
 
 }  // namespace
 
-void addVerify(CLI::App& app, Run& run) {
+void addVerify(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("verify", "Run float, simulation, TOSA and NPU side by side");
-  flags->build.declare(*command);
-  command->get_option("--target")->required(false);
+  Command command = line.add("verify", "Run float, simulation, TOSA and NPU side by side");
+  flags->build.declare(command);
+  command.find("--target").required(false);
   command
-      ->add_option(
+      .option(
           "--against", flags->against,
           "MODEL is a compiled program (.pte, .bpte, blob): run it beside the TOSA graphs (.tosa) that its "
           "NPU parts were compiled from")
-      ->delimiter(',')
-      ->transform(inputFile());
+      .delimiter(',')
+      .transform(inputFile());
   command
-      ->add_option("--input", flags->input,
-                   "Samples (.npz): in0, ... or calib0, ...; default: the calibration data")
-      ->transform(inputFile());
-  command->add_option(
-      "--samples", flags->samples,
-      "At most this many samples (default 8, 0: all); with --against and without --input: so many "
-      "samples of noise (default 1)");
-  command->add_flag("--layers", flags->layers, "One line per layer, also where nothing differs");
-  addResultOption(*command, "--json", flags->json, "The comparison as JSON");
+      .option("--input", flags->input,
+              "Samples (.npz): in0, ... or calib0, ...; default: the calibration data")
+      .transform(inputFile());
+  command.option("--samples", flags->samples,
+                 "At most this many samples (default 8, 0: all); with --against and without --input: so many "
+                 "samples of noise (default 1)");
+  command.flag("--layers", flags->layers, "One line per layer, also where nothing differs");
+  addResultOption(command, "--json", flags->json, "The comparison as JSON");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(*command,
+  flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
-  command->callback([flags, command, &run] {
+  command.callback([flags, command, &run] {
     flags->gates.checkUsage();
     if (!flags->against.empty()) {
-      refuseBuildOptions(*command);
+      refuseBuildOptions(command);
     } else if (flags->build.options.target.empty()) {
-      throw CLI::RequiredError("--target");
+      throwMissing("--target");
     }
     run = [flags] { return verify(*flags); };
   });
