@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "compiler/dialect/coded_weights.hpp"
 #include "compiler/dialect/npu_ir.hpp"
 #include "compiler/dialect/wide_function.hpp"
 
@@ -144,6 +145,8 @@ class Interpreter {
         return convolution(node, true);
       case OpId::MatMul:
         return matmul(node);
+      case OpId::CodedConv:
+        return codedConvolution(node);
       case OpId::Pool:
         return pool(node);
       case OpId::Elementwise:
@@ -241,6 +244,56 @@ class Interpreter {
       for (int64_t k = 0; k < a.tensor.dim(2); ++k) {
         sum += Wide{a.at(y, x, k) - op.ifmZp()} * (b.at(0, c, k) - op.ifm2Zp());
       }
+      return output(stage, c, sum, node->result()->dtype());
+    });
+  }
+
+  /// The weights [channels][depth] of a CODED_CONV, read in the order in which the hardware takes them.
+  static std::vector<int64_t> codedWeights(const CodedOrder& order, const Tensor& codes, int64_t channels,
+                                           int64_t depth) {
+    std::vector<int64_t> weights(static_cast<size_t>(channels * depth), 0);
+    int64_t start = 0;
+    for (int64_t s = 0; s < order.streams; ++s) {
+      const int64_t rows = order.channels(channels, s), block = order.blockChannels(s);
+      int64_t bit = start * 8 + kFirstGroupBit;
+      const auto next = [&] {
+        int64_t code = 0;
+        for (int64_t i = 0; i < kCodeBits; ++i, ++bit)
+          code |= (codes.integerAt(bit / 8) >> (bit % 8) & 1) << i;
+        if (bit == start * 8 + kFirstGroupBit + kGroupWeights * kCodeBits)
+          bit = (start + kSecondGroupByte) * 8;
+        return code % 2 != 0 ? -(code / 2) : code / 2;
+      };
+      for (int64_t ob = 0; ob < rows; ob += block) {
+        for (int64_t ib = 0; ib < depth; ib += order.ifmBlock) {
+          for (int64_t ou = ob; ou < std::min(rows, ob + block); ou += order.ublockDepth) {
+            for (int64_t iu = ib; iu < ib + order.ifmBlock; iu += kGroupWeights) {
+              for (int64_t row = ou; row < ou + order.ublockDepth; ++row) {
+                for (int64_t k = iu; k < iu + kGroupWeights; ++k) {
+                  const int64_t weight = next();
+                  if (row < rows && k < depth)
+                    weights[static_cast<size_t>((row * order.streams + s) * depth + k)] = weight;
+                }
+              }
+            }
+          }
+        }
+      }
+      start += order.streamBytes(channels, depth, s);
+    }
+    return weights;
+  }
+
+  Tensor codedConvolution(const ir::Node* node) {
+    const CodedConv op(const_cast<ir::Node*>(node));
+    const OutputStage stage = outputStage(node);
+    const Map ifm{tensor(op.ifm())};
+    const int64_t depth = ifm.tensor.dim(2);
+    const auto weights = codedWeights(codedOrder(node), tensor(op.codes()), node->result()->dim(2), depth);
+    return forEachElement(node->result(), [&](int64_t y, int64_t x, int64_t c) {
+      Wide sum = 0;
+      for (int64_t k = 0; k < depth; ++k)
+        sum += Wide{ifm.at(y, x, k) - op.ifmZp()} * weights[static_cast<size_t>(c * depth + k)];
       return output(stage, c, sum, node->result()->dtype());
     });
   }

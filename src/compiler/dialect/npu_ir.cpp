@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/dialect/coded_weights.hpp"
+
 namespace carina::npu_ir {
 namespace {
 
@@ -183,6 +185,15 @@ ir::Value* createMatMul(ir::Builder& builder, ir::Value* ifm, ir::Value* ifm2, i
   append(attributes, ifmZeroPoint, ifm2ZeroPoint);
   return create(builder, MatMul::def(), {{ifm}, {ifm2}, optional(stage.table)}, std::move(attributes),
                 {type, {ifm->dim(0), ifm->dim(1), ifm2->dim(1)}});
+}
+
+ir::Value* createCodedConv(ir::Builder& builder, ir::Value* ifm, ir::Value* codes, int64_t channels,
+                           int64_t ifmZeroPoint, const CodedOrder& order, const OutputStage& stage,
+                           DType type) {
+  auto attributes = stageAttributes(stage);
+  append(attributes, ifmZeroPoint, order.streams, order.blockDepth, order.ublockDepth, order.ifmBlock);
+  return create(builder, CodedConv::def(), {{ifm}, {codes}, optional(stage.table)}, std::move(attributes),
+                {type, {ifm->dim(0), ifm->dim(1), channels}});
 }
 
 ir::Value* createCopy(ir::Builder& builder, ir::Value* ifm, int64_t ifmZeroPoint, const OutputStage& stage,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/dialect/coded_weights.hpp"
 #include "compiler/dialect/npu_ir.hpp"
 
 namespace carina::npu_ir::check {
@@ -226,6 +227,24 @@ Status matmul(const ir::Node& node) {
                 shapeText(b->shape()));
   }
   return resultShape(node, {a->dim(0), a->dim(1), b->dim(1)});
+}
+
+Status codedConv(const ir::Node& node) {
+  CARINA_RETURN_IF_ERROR(outputStageOf(node));
+  const ir::Value* ifm = node.operand(0);
+  const ir::Value* codes = node.operand(1);
+  CARINA_RETURN_IF_ERROR(featureMap(ifm, "the input"));
+  const CodedOrder order = codedOrder(&node);
+  if (order.streams < 1 || order.streams > 2 || order.blockDepth < 1 || order.blockDepth > 65536 ||
+      order.ublockDepth < 1 || order.ublockDepth > 65536 || (order.ifmBlock != 16 && order.ifmBlock != 32)) {
+    return fail(Code::InvalidGraph, "the order of the weights is not one of Ethos-U55 or U65");
+  }
+  const int64_t bytes = order.bytes(node.result()->dim(2), ifm->dim(2));
+  if (codes->rank() != 1 || codes->dim(0) != bytes || dtypeSize(codes->dtype()) != 1) {
+    return fail(Code::InvalidGraph, "the weights have type {}, expected {} bytes", ir::typeText(codes->type),
+                bytes);
+  }
+  return resultShape(node, {ifm->dim(0), ifm->dim(1), node.result()->dim(2)});
 }
 
 Status pool(const ir::Node& node) {

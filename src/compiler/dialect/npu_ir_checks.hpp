@@ -11,6 +11,7 @@ Status join(const ir::Node& node);
 Status conv(const ir::Node& node);
 Status depthwise(const ir::Node& node);
 Status matmul(const ir::Node& node);
+Status codedConv(const ir::Node& node);
 Status pool(const ir::Node& node);
 Status elementwise(const ir::Node& node);
 Status resize(const ir::Node& node);

@@ -152,7 +152,7 @@ class Emitter {
     held.ofm = place(op.ofm, pass.node->result());
     const OperationInputs inputs = operationInputs(pass.node, target_);
     if (inputs.ifm) held.ifm = place(op.ifm, inputs.ifm);
-    if (inputs.ifm2) held.ifm2 = place(*op.ifm2, inputs.ifm2);
+    if (inputs.ifm2 && op.ifm2) held.ifm2 = place(*op.ifm2, inputs.ifm2);
     if (stripe) takeRows(op, stripe->begin, stripe->end, held);
     Step step;
     addTable(pass, op, step);
@@ -163,11 +163,31 @@ class Emitter {
             fmt::format("[{}:{}]", slice->channels.offset, slice->channels.offset + slice->channels.depth);
         takeChannels(op, slice->channels);
       }
-      if (op.weights) addWeights(pass, op, *slice, sliceIndex, stripe, suffix, step);
+      if (ir::isa<npu_ir::CodedConv>(pass.node)) {
+        placeCodedWeights(pass, op, *slice);
+      } else if (op.weights) {
+        addWeights(pass, op, *slice, sliceIndex, stripe, suffix, step);
+      }
     }
     if (stripe) suffix += fmt::format("[rows {}:{}]", stripe->begin, stripe->end);
     step.main = {op, pass.node, suffix, operationKindText(op), false};
     steps_.push_back(std::move(step));
+  }
+
+  /// Weight streams that earlier operations wrote; the scales are constants.
+  void placeCodedWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice) {
+    const ir::Value* codes = npu_ir::CodedConv(const_cast<ir::Node*>(pass.node)).codes();
+    const Placement& placement = placementOf(codes);
+    const int64_t start = placement.address + schedule_.storage.access(codes).offset;
+    op.weights = slice.streams;
+    op.weights->weightRegion = regionOf(placement.area);
+    op.weights->scaleRegion = regionOf(npu::Area::Constants);
+    for (npu::AddressRange& range : op.weights->weights) {
+      if (range.length > 0) range.address += static_cast<uint64_t>(start);
+    }
+    for (npu::AddressRange& range : op.weights->scales) {
+      if (range.length > 0) range.address += static_cast<uint64_t>(slice.constant);
+    }
   }
 
   /// Weight streams of a slice, and their transfer when they are staged: once, before the first stripe.
@@ -335,7 +355,7 @@ class Emitter {
     } else {
       auto& op = std::get<npu::KernelOperation>(emitted.operation);
       op.blockDependency = blockDependency(previous_ ? &*previous_ : nullptr, op, target_);
-      if (auto operation = waits_.before(op)) wait(std::move(*operation));
+      for (npu::Operation& operation : waits_.before(op)) wait(std::move(operation));
       previous_ = op;
     }
     out_.push_back(std::move(emitted));

@@ -160,6 +160,19 @@ void addMapRanges(std::vector<MemoryRange>& ranges, npu::FeatureMap map, int64_t
   ranges.push_back(mapRange(map, height - map.height0, width, depth, write));
 }
 
+/// Weight and scale streams.
+std::vector<MemoryRange> weightRanges(const npu::KernelOperation& op) {
+  std::vector<MemoryRange> ranges;
+  if (!op.weights) return ranges;
+  for (const npu::AddressRange& r : op.weights->weights) {
+    if (r.length > 0) ranges.push_back({op.weights->weightRegion, r.address, r.address + r.length, false});
+  }
+  for (const npu::AddressRange& r : op.weights->scales) {
+    if (r.length > 0) ranges.push_back({op.weights->scaleRegion, r.address, r.address + r.length, false});
+  }
+  return ranges;
+}
+
 }  // namespace
 
 std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu::Target& target) {
@@ -199,14 +212,7 @@ std::vector<MemoryRange> memoryRanges(const npu::KernelOperation& op, const npu:
       ranges.push_back(mapRange(op.ofm, stored[0], stored[1], stored[2], true));
     }
   }
-  if (op.weights) {
-    for (const npu::AddressRange& r : op.weights->weights) {
-      if (r.length > 0) ranges.push_back({op.weights->weightRegion, r.address, r.address + r.length, false});
-    }
-    for (const npu::AddressRange& r : op.weights->scales) {
-      if (r.length > 0) ranges.push_back({op.weights->scaleRegion, r.address, r.address + r.length, false});
-    }
-  }
+  for (const MemoryRange& range : weightRanges(op)) ranges.push_back(range);
   if (npu::usesTableMemory(target, op.activation)) {
     uint64_t bytes = 256;
     switch (op.activation.table) {
@@ -336,12 +342,16 @@ void WaitTracker::push(Queue& queue, std::vector<MemoryRange> ranges, size_t lim
   if (queue.size() > limit) queue.pop_front();
 }
 
-std::optional<npu::Operation> WaitTracker::before(const npu::KernelOperation& op) {
+std::vector<npu::Operation> WaitTracker::before(const npu::KernelOperation& op) {
   auto ranges = memoryRanges(op, target_);
-  std::optional<npu::Operation> wait;
-  if (auto outstanding = conflict(transfers_, ranges)) wait = npu::DmaWait{*outstanding};
+  std::vector<npu::Operation> waits;
+  if (auto outstanding = conflict(transfers_, ranges)) waits.emplace_back(npu::DmaWait{*outstanding});
+  // BLOCKDEP orders feature maps alone: weights are read as soon as the operation is issued.
+  if (const auto streams = weightRanges(op); !streams.empty()) {
+    if (auto outstanding = conflict(kernels_, streams)) waits.emplace_back(npu::KernelWait{*outstanding});
+  }
   push(kernels_, std::move(ranges), static_cast<size_t>(target_.maxOutstandingKernels()));
-  return wait;
+  return waits;
 }
 
 std::vector<npu::Operation> WaitTracker::before(const npu::DmaOperation& op) {

@@ -40,7 +40,7 @@ class WaitTracker {
  public:
   explicit WaitTracker(const npu::Target& target) : target_(target) {}
 
-  std::optional<npu::Operation> before(const npu::KernelOperation& op);
+  std::vector<npu::Operation> before(const npu::KernelOperation& op);
   std::vector<npu::Operation> before(const npu::DmaOperation& op);
 
  private:

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/dialect/coded_weights.hpp"
 #include "compiler/dialect/npu_ir.hpp"
 #include "compiler/legalize/wide_functions.hpp"
 #include "compiler/storage/strided_copy.hpp"
@@ -263,6 +264,29 @@ class Legalizer {
   /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d], minus their zero points, by operations of
   /// Ethos-U55 and U65. `type`: of the products and the sums.
   Result<ir::Value*> rowProducts(const Operand& x, const Operand& y, DType type);
+  /// The right matrix of a product, int8, as it lies in memory: element (k, n) is element
+  /// offset + k * depthStride + n * columnStride of `value`; one of the strides is 1.
+  struct RightMatrix {
+    ir::Value* value = nullptr;
+    int64_t offset = 0, depthStride = 1, columnStride = 1, zeroPoint = 0;
+  };
+  /// Whether the product of [rows, depth] and [depth, columns] takes fewer cycles as a convolution whose
+  /// weights operations write than row by row (coded_product.cpp).
+  bool prefersCodes(int64_t rows, int64_t depth, int64_t columns) const;
+  /// A MATMUL of 8-bit matrices by such convolutions.
+  Status codedProducts(ir::Node* node);
+  /// The product of [1, rows, depth] and [depth, columns] as [1, rows, columns], by convolutions whose
+  /// weights operations of Ethos-U55 and U65 write. `operations` receives those that compute the result.
+  Result<ir::Value*> codedProduct(const Operand& x, const RightMatrix& y, int64_t columns, DType type,
+                                  std::vector<ir::Node*>& operations);
+  /// The weight streams of `count` columns from `first` on.
+  Result<ir::Value*> codedColumns(const RightMatrix& y, int64_t depth, int64_t first, int64_t count,
+                                  const npu_ir::CodedOrder& order);
+  /// The groups of one stream, 8 bytes each, in its order: weights before their zero point is taken away.
+  ir::Value* groupedWeights(const RightMatrix& y, int64_t depth, int64_t columns, int64_t stream,
+                            const npu_ir::CodedOrder& order);
+  /// A stream from its groups.
+  ir::Value* codedStream(ir::Value* groups, int64_t zeroPoint, int64_t bytes);
   /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
   /// consumes it, by operations of Ethos-U55 and U65.
   Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MATMUL. A constant matrix is the kernel of a convolution, and Ethos-U85 reads a computed one in its place.
-// Ethos-U55 and U65 multiply by one row of it at a time and sum up; where 16-bit operands need sums of 48
-// bits, in halves that are put together behind the multiplier of the RESCALE that follows.
+// Ethos-U55 and U65 write it as the weights of a convolution (coded_product.cpp), or multiply by one row of
+// it at a time and sum up; where 16-bit operands need sums of 48 bits, in halves that are put together behind
+// the multiplier of the RESCALE that follows.
 #include <algorithm>
 
 #include "compiler/legalize/legalizer.hpp"
+#include "compiler/storage/storage.hpp"
 
 namespace carina::compiler {
 
@@ -23,6 +25,34 @@ int64_t largest(DType type, int64_t zeroPoint) {
   return std::max(zeroPoint - integerMin(type), integerMax(type) - zeroPoint);
 }
 
+/// A value as elements of another one: what RESHAPE and TRANSPOSE make of that are strides.
+struct Origin {
+  const ir::Value* value = nullptr;
+  Access access;  // in elements
+};
+
+/// The farthest value whose elements `value` has at strides that `readable` takes.
+Origin originOf(const ir::Value* value, const std::function<bool(const ir::Ints& strides)>& readable) {
+  Origin farthest{value, {0, 0, value->shape(), rowMajorStrides(value->shape())}};
+  Origin at = farthest;
+  while (true) {
+    if (const auto reshape = ir::producerAs<tosa::Reshape>(at.value)) {
+      at.value = reshape.input1();
+    } else if (const auto transpose = ir::producerAs<tosa::Transpose>(at.value)) {
+      const Shape strides = rowMajorStrides(transpose.input1()->shape());
+      Access moved{0, 0, at.value->shape(), {}};
+      for (const int64_t axis : transpose.perms())
+        moved.strides.push_back(strides[static_cast<size_t>(axis)]);
+      const auto access = composeView(moved, 1, at.access.offset, at.access.strides, value->shape());
+      if (!access) return farthest;
+      at = {transpose.input1(), *access};
+    } else {
+      return farthest;
+    }
+    if (readable(at.access.strides)) farthest = at;
+  }
+}
+
 }  // namespace
 
 Status Legalizer::lowerMatmul(ir::Node* node) {
@@ -30,8 +60,11 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   const int64_t batch = first->dim(0), rows = first->dim(1), depth = first->dim(2), columns = second->dim(2);
   const int64_t zeroA = constantValue(node->operand(2)), zeroB = constantValue(node->operand(3));
   const DType type = node->result()->dtype();
-  CARINA_TRY(ir::Value * a, get(first));
   const bool weights = second->isConstant() && second->dtype() == DType::Int8;
+  if (!weights && !npu().computedWeights && first->dtype() == DType::Int8 &&
+      prefersCodes(rows, depth, columns))
+    return codedProducts(node);
+  CARINA_TRY(ir::Value * a, get(first));
   ir::Value* b = nullptr;
   if (!weights) {
     CARINA_TRY(ir::Value * raw, get(second));
@@ -84,6 +117,36 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   define(node->result(),
          pieces.size() == 1 ? pieces[0].value
                             : npu_ir::createJoin(builder_, pieces, {type, node->result()->shape()}),
+         std::move(operations));
+  return {};
+}
+
+Status Legalizer::codedProducts(ir::Node* node) {
+  const ir::Value *first = node->operand(0), *second = node->operand(1);
+  const int64_t batch = first->dim(0), rows = first->dim(1), depth = first->dim(2), columns = second->dim(2);
+  const Origin a = originOf(first, [](const ir::Ints& strides) { return strides[2] == 1; });
+  const Origin b =
+      originOf(second, [](const ir::Ints& strides) { return strides[1] == 1 || strides[2] == 1; });
+  CARINA_TRY(ir::Value * left, get(a.value));
+  RightMatrix right;
+  CARINA_TRY(right.value, get(b.value));
+  right.depthStride = b.access.strides[1];
+  right.columnStride = b.access.strides[2];
+  right.zeroPoint = constantValue(node->operand(3));
+  std::vector<Piece> pieces;
+  std::vector<ir::Node*> operations;
+  for (int64_t n = 0; n < batch; ++n) {
+    ir::Value* map = npu_ir::createView(builder_, left, left->dtype(), {1, rows, depth},
+                                        a.access.offset + n * a.access.strides[0],
+                                        {rows * a.access.strides[1], a.access.strides[1], 1});
+    right.offset = b.access.offset + n * b.access.strides[0];
+    CARINA_TRY(ir::Value * result, codedProduct({map, constantValue(node->operand(2))}, right, columns,
+                                                DType::Int32, operations));
+    pieces.push_back({result, n * rows * columns, {rows * columns, columns, 1}});
+  }
+  define(node->result(),
+         pieces.size() == 1 ? pieces[0].value
+                            : npu_ir::createJoin(builder_, pieces, {DType::Int32, node->result()->shape()}),
          std::move(operations));
   return {};
 }

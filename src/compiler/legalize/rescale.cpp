@@ -134,6 +134,7 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
       return true;
     }
     case npu_ir::OpId::MatMul:
+    case npu_ir::OpId::CodedConv:
       return !numbers.perChannel();
     case npu_ir::OpId::Pool: {
       const npu_ir::Pool pool(const_cast<ir::Node*>(operation));

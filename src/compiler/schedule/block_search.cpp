@@ -100,7 +100,10 @@ void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& 
   const bool elementwise = op.kind == npu::OperationKind::Elementwise;
   const auto heights = candidates(op.ofm.height, granule.h, std::max(limit.h, granule.h));
   const auto widths = candidates(op.ofm.width, granule.w, std::max(limit.w, granule.w));
-  const auto depths = depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
+  // Streams that exist already are for one block depth.
+  const bool coded = op.weights && op.weights->weights[0].length > 0;
+  const auto depths = coded ? std::vector<int32_t>{op.block.c}
+                            : depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
   for (const int32_t depth : depths) {
     for (const int32_t height : heights) {
       int taken = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/dialect/coded_weights.hpp"
 #include "npu/weights/weight_codec.hpp"
 
 namespace carina::compiler {
@@ -290,6 +291,23 @@ void buildMatMul(npu::KernelOperation& op, const ir::Node* node, const Storage& 
   if (npu::elementBytes(op.ifm.type) == 2) op.accumulator = npu::AccumulatorFormat::Int48;
 }
 
+void buildCodedConv(npu::KernelOperation& op, const ir::Node* node) {
+  const npu_ir::CodedConv conv(const_cast<ir::Node*>(node));
+  op.kind = npu::OperationKind::Conv;
+  op.ifm.zeroPoint = static_cast<int32_t>(conv.ifmZp());
+  if (npu::elementBytes(op.ifm.type) == 2) op.accumulator = npu::AccumulatorFormat::Int40;
+  // Block depth and streams are given: the weights were written for them.
+  op.block.c = static_cast<int32_t>(conv.blockDepth());
+  op.weights.emplace();
+  const npu_ir::CodedOrder order = npu_ir::codedOrder(node);
+  uint64_t start = 0;
+  for (int64_t s = 0; s < order.streams; ++s) {
+    const auto bytes = static_cast<uint64_t>(order.streamBytes(op.ofm.depth, op.ifm.depth, s));
+    op.weights->weights[static_cast<size_t>(s)] = {start, bytes};
+    start += bytes;
+  }
+}
+
 void buildResize(npu::KernelOperation& op, const ir::Node* node) {
   const npu_ir::Resize resize(const_cast<ir::Node*>(node));
   op.kind = npu::OperationKind::Resize;
@@ -313,7 +331,8 @@ void buildResize(npu::KernelOperation& op, const ir::Node* node) {
 }  // namespace
 
 OperationInputs operationInputs(const ir::Node* node, const npu::Target& target) {
-  if (ir::isa<npu_ir::MatMul>(node)) return {node->operand(0), node->operand(1)};
+  if (ir::isa<npu_ir::MatMul>(node) || ir::isa<npu_ir::CodedConv>(node))
+    return {node->operand(0), node->operand(1)};
   if (!ir::isa<npu_ir::Elementwise>(node)) return {node->operand(0), nullptr};
   const npu_ir::Elementwise ew(const_cast<ir::Node*>(node));
   OperationInputs inputs{ew.ifm(), ew.ifm2()};
@@ -344,6 +363,9 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
       break;
     case npu_ir::OpId::MatMul:
       buildMatMul(op, node, storage);
+      break;
+    case npu_ir::OpId::CodedConv:
+      buildCodedConv(op, node);
       break;
     case npu_ir::OpId::Resize:
       buildResize(op, node);

@@ -12,7 +12,8 @@
 namespace carina::compiler {
 
 /// Feature map bases are relative to the start of their buffers, regions are 0. On U85 the microblock is left
-/// unset. Convolutions get weights with no streams and the usual traversal.
+/// unset. Convolutions get weights with no streams and the usual traversal, CODED_CONV the place of each
+/// stream relative to the first and its block depth.
 npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage, const npu::Target& target);
 
 /// A 1x1 average or sum, the copy of pooling, as a product with 1: the same results from the elementwise
@@ -24,7 +25,7 @@ std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, co
 /// second broadcasts. ifm2 null when there is none in memory.
 struct OperationInputs {
   const ir::Value* ifm = nullptr;
-  const ir::Value* ifm2 = nullptr;
+  const ir::Value* ifm2 = nullptr;  // of CODED_CONV the weight streams, which are no feature map
 };
 OperationInputs operationInputs(const ir::Node* node, const npu::Target& target);
 

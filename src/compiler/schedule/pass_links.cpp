@@ -169,7 +169,8 @@ CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRang
     const auto index = static_cast<int32_t>(p);
     CascadePass facts;
     facts.startsUnit = !pass.follows;
-    if (!pass.isDma && canStripe(pass.operation)) facts.operation = &pass.operation;
+    const bool coded = ir::isa<npu_ir::CodedConv>(pass.node);
+    if (!pass.isDma && !coded && canStripe(pass.operation)) facts.operation = &pass.operation;
     const auto producer = [&](const ir::Value* value) {
       if (!value || !value->producer()) return -1;
       const auto found = passOf.find(value->producer());

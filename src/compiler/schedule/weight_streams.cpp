@@ -35,6 +35,31 @@ std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu
   return {multiplier, shift};
 }
 
+/// The records of some output channels, a stream per core.
+Result<std::vector<std::vector<uint8_t>>> scaleStreams(const ir::Node* node, const Tensor& bias,
+                                                       const npu::KernelOperation& op,
+                                                       npu::DepthSlice channels, const npu::Target& target) {
+  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
+  const npu::ScaleFormat format = npu::scaleFormat(target, op.accumulator);
+  std::vector<npu::ScaleRecord> records;
+  for (int32_t c = 0; c < channels.depth; ++c) {
+    const auto channel = static_cast<size_t>(channels.offset + c);
+    const size_t s = stage.perChannel() ? channel : 0;
+    const auto [multiplier, shift] = hardwareScale(stage.multipliers[s], stage.shifts[s], format);
+    records.push_back({bias.integerAt(static_cast<int64_t>(channel)), static_cast<uint32_t>(multiplier),
+                       static_cast<uint8_t>(shift)});
+  }
+  return npu::encodeScales(records, target, format, op.microblock.c);
+}
+
+/// Adds a stream behind what the slice has; where it lies.
+npu::AddressRange append(EncodedSlice& slice, const std::vector<uint8_t>& stream) {
+  const npu::AddressRange range{slice.bytes.size(), stream.size()};
+  for (const uint8_t byte : stream) slice.bytes.push_back(static_cast<std::byte>(byte));
+  alignTo16(slice.bytes);
+  return range;
+}
+
 }  // namespace
 
 bool canBeSparse(const ir::Node* node) {
@@ -59,7 +84,6 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   const bool depthwise = op.kind == npu::OperationKind::Depthwise;
   const Tensor& weight = node->operand(1)->constant();
   const Tensor& bias = node->operand(2)->constant();
-  const npu_ir::OutputStage stage = npu_ir::outputStage(node);
   std::vector<int32_t> zeroPoints;
   for (const int64_t z : node->attributeAs<ir::Ints>(node->def().attributes.size() - 1)) {
     zeroPoints.push_back(static_cast<int32_t>(z));
@@ -73,31 +97,27 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   const npu::WeightOrder order = npu::weightOrder(target, op);
   CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
 
-  const npu::ScaleFormat format = npu::scaleFormat(target, op.accumulator);
-  std::vector<npu::ScaleRecord> records;
-  for (int32_t c = 0; c < channels.depth; ++c) {
-    const auto channel = static_cast<size_t>(channels.offset + c);
-    const size_t s = stage.perChannel() ? channel : 0;
-    const auto [multiplier, shift] = hardwareScale(stage.multipliers[s], stage.shifts[s], format);
-    records.push_back({bias.integerAt(static_cast<int64_t>(channel)), static_cast<uint32_t>(multiplier),
-                       static_cast<uint8_t>(shift)});
-  }
-  CARINA_TRY(const auto scales, npu::encodeScales(records, target, format, op.microblock.c));
+  CARINA_TRY(const auto scales, scaleStreams(node, bias, op, channels, target));
 
   EncodedSlice slice;
   slice.channels = channels;
   slice.streams = *op.weights;
-  const auto append = [&slice](const std::vector<uint8_t>& stream) {
-    const npu::AddressRange range{slice.bytes.size(), stream.size()};
-    for (const uint8_t byte : stream) slice.bytes.push_back(static_cast<std::byte>(byte));
-    alignTo16(slice.bytes);
-    return range;
-  };
   // Each core's records lie before its weights; the decoders of U85 share one set of records.
   for (size_t s = 0; s < std::max(scales.size(), encoded.streams.size()); ++s) {
-    if (s < scales.size()) slice.streams.scales[s] = append(scales[s]);
-    if (s < encoded.streams.size()) slice.streams.weights[s] = append(encoded.streams[s]);
+    if (s < scales.size()) slice.streams.scales[s] = append(slice, scales[s]);
+    if (s < encoded.streams.size()) slice.streams.weights[s] = append(slice, encoded.streams[s]);
   }
+  return slice;
+}
+
+Result<EncodedSlice> encodeScales(const ir::Node* node, const npu::KernelOperation& op,
+                                  const npu::Target& target) {
+  const Tensor bias = Tensor::zeros(DType::Int32, {op.ofm.depth});
+  EncodedSlice slice;
+  slice.channels = {0, op.ofm.depth};
+  slice.streams = *op.weights;
+  CARINA_TRY(const auto scales, scaleStreams(node, bias, op, slice.channels, target));
+  for (size_t s = 0; s < scales.size(); ++s) slice.streams.scales[s] = append(slice, scales[s]);
   return slice;
 }
 

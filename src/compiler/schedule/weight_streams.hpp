@@ -28,6 +28,10 @@ bool canBeSparse(const ir::Node* node);
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
                                  npu::DepthSlice channels, const npu::Target& target);
 
+/// The scales of a CODED_CONV node, whose weights are no constants: the streams of `op` stay as they are.
+Result<EncodedSlice> encodeScales(const ir::Node* node, const npu::KernelOperation& op,
+                                  const npu::Target& target);
+
 /// Numbers CONV and DEPTHWISE nodes alike whose weights, biases, scales and zero points are equal.
 class WeightContents {
  public:

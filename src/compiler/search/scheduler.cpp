@@ -57,6 +57,7 @@ Status Scheduler::choose(const Limits& limits) {
 
 Result<npu::Cycles> Scheduler::expectedCycles() {
   for (Pass& pass : result_.passes) expectSlices(pass);
+  CARINA_RETURN_IF_ERROR(encodeCodedScales());
   addConstants();
   CARINA_RETURN_IF_ERROR(allocate(true));
   npu::Timeline timeline(result_.machine);

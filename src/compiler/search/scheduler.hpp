@@ -93,7 +93,11 @@ class Scheduler {
   /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
   npu::Cycles estimatedCycles(int32_t p, int32_t rows) const;
 
-  bool isConvolution(const Pass& pass) const { return !pass.isDma && pass.operation.weights.has_value(); }
+  bool isConvolution(const Pass& pass) const {
+    return !pass.isDma && pass.operation.weights.has_value() && !isCoded(pass);
+  }
+  /// A convolution whose weights other operations write: only its scales are constants.
+  bool isCoded(const Pass& pass) const { return ir::isa<npu_ir::CodedConv>(pass.node); }
 
   /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps live in
   /// it.
@@ -158,6 +162,9 @@ class Scheduler {
   Status forEachPass(const std::function<Status(Pass&)>& body);
 
   Status encodeWeights();
+
+  /// The scales of convolutions whose weights other operations write.
+  Status encodeCodedScales();
 
   void addConstants();
 

@@ -98,6 +98,9 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32
     context.weightBytes =
         contents_->expectedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
         npu::kScaleRecordBytes * depth;
+  } else if (isCoded(pass)) {
+    context.weights = areaOf(inputs.ifm2);
+    context.scaleBytes = npu::kScaleRecordBytes * roundUp(pass.operation.ofm.depth, 16);
   }
   return context;
 }
@@ -255,6 +258,16 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
   }
 }
 
+Status Scheduler::encodeCodedScales() {
+  for (Pass& pass : result_.passes) {
+    if (!isCoded(pass)) continue;
+    CARINA_TRY(const EncodedSlice slice, encodeScales(pass.node, pass.operation, target_));
+    pass.slices = {{slice.channels, result_.constants.add(slice.bytes),
+                    static_cast<int64_t>(slice.bytes.size()), slice.streams}};
+  }
+  return {};
+}
+
 void Scheduler::expectSlices(Pass& pass) {
   if (!isConvolution(pass)) return;
   pass.slices.clear();
@@ -343,7 +356,7 @@ Status Scheduler::encodeWeights() {
     if (pass.weights.copyOf >= 0)
       pass.slices = result_.passes[static_cast<size_t>(pass.weights.copyOf)].slices;
   }
-  return {};
+  return encodeCodedScales();
 }
 
 void Scheduler::addStaging() {

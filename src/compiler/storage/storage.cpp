@@ -264,7 +264,9 @@ ir::Value* behindViews(ir::Value* value) {
 /// Operands that an operation reads from memory element by element.
 size_t memoryOperands(const ir::Node* node) {
   if (!npu_ir::hasOutputStage(node)) return node->operands().size();
-  return ir::isa<npu_ir::Elementwise>(node) || ir::isa<npu_ir::MatMul>(node) ? 2 : 1;
+  const bool two =
+      ir::isa<npu_ir::Elementwise>(node) || ir::isa<npu_ir::MatMul>(node) || ir::isa<npu_ir::CodedConv>(node);
+  return two ? 2 : 1;
 }
 
 int addBuffer(Accesses& accesses, const ir::Value* value, BufferKind kind) {
@@ -558,13 +560,12 @@ Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
       }
       continue;
     }
-    const size_t maps = ir::isa<npu_ir::Elementwise>(node) || ir::isa<npu_ir::MatMul>(node) ? 2 : 1;
-    for (size_t i = 0; i < maps; ++i) {
+    for (size_t i = 0; i < memoryOperands(node); ++i) {
       if (const ir::Value* operand = node->operand(i)) use(operand);
     }
     use(node->result());
-    // Weights that a matrix product reads from memory are rows of plain elements.
-    if (ir::isa<npu_ir::MatMul>(node))
+    // Weights that a matrix product reads from memory are rows of plain elements, coded ones a stream.
+    if (ir::isa<npu_ir::MatMul>(node) || ir::isa<npu_ir::CodedConv>(node))
       possible[static_cast<size_t>(storage.access(node->operand(1)).buffer)] = false;
   }
   for (size_t b = 0; b < possible.size(); ++b) {

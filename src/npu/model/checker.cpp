@@ -391,6 +391,13 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     const auto uses = memoryUses(target_, *kernel);
     reportConflicts(uses, dmas_, offset, "DMA", "a DMA_WAIT is missing before it");
     checkBlockDependency(*kernel, offset);
+    // Weights are read as soon as the operation is issued, whatever BLOCKDEP says.
+    std::vector<MemoryUse> streams;
+    for (const MemoryUse& use : uses) {
+      if (use.what == std::string_view("weights") || use.what == std::string_view("scales"))
+        streams.push_back(use);
+    }
+    reportConflicts(streams, kernels_, offset, "operation", "a KERNEL_WAIT is missing before it");
     checkAlignment(*kernel, offset);
     checkBlock(*kernel, offset);
     checkRegions(uses, offset);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of computed matrices on Ethos-U55 and U65: convolutions whose weight streams operations write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+#include "npu/isa/assembler.hpp"
+#include "npu/isa/disassembler.hpp"
+#include "npu/model/check_stream.hpp"
+
+namespace carina::test {
+namespace {
+
+using testing::Contains;
+using testing::Not;
+
+const std::vector<std::string> kTargets = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                                           "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+
+ir::Value* product(TosaBuilder& b, ir::Value* x, ir::Value* y, int64_t zeroX, int64_t zeroY) {
+  return tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, zeroX), b.scalar(DType::Int8, zeroY))
+      .output();
+}
+
+/// [batch, rows, depth] times [batch, depth, columns] as int32; `transposed`: the second matrix is given by
+/// its columns.
+ir::Graph productOf(int64_t batch, int64_t rows, int64_t depth, int64_t columns, int64_t zeroX, int64_t zeroY,
+                    bool transposed) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {batch, rows, depth});
+  ir::Value* y =
+      b.input(DType::Int8, transposed ? Shape{batch, columns, depth} : Shape{batch, depth, columns});
+  if (transposed) y = b.transpose(y, {0, 2, 1});
+  return b.finish({product(b, x, y, zeroX, zeroY)});
+}
+
+void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets = kTargets) {
+  const auto inputs = randomInputs(graph, 7);
+  for (const std::string& target : targets) {
+    EXPECT_THAT(operations(graph, target.c_str()), Contains("npu.CODED_CONV"));
+    EXPECT_EQ(differences(graph, target, "", inputs), "") << target;
+  }
+}
+
+// Columns that fill microblocks, blocks and streams or not, depths that fill blocks of 32 and groups of 8 or
+// not, the matrix lying either way.
+struct Case {
+  int64_t batch, rows, depth, columns, zeroX, zeroY;
+};
+class CodedProduct : public testing::TestWithParam<Case> {};
+
+TEST_P(CodedProduct, IsExact) {
+  const Case c = GetParam();
+  for (const bool transposed : {false, true})
+    expectExact(productOf(c.batch, c.rows, c.depth, c.columns, c.zeroX, c.zeroY, transposed));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CodedProduct,
+                         testing::Values(Case{1, 64, 32, 16, 0, 0}, Case{1, 40, 64, 64, 3, -4},
+                                         Case{2, 50, 37, 50, -128, 127}, Case{1, 65, 200, 129, 127, -128},
+                                         Case{1, 33, 8, 71, 5, 1}, Case{3, 40, 45, 33, -1, -128}));
+
+TEST(CodedProducts, OfMoreColumnsThanASliceCounts) {
+  // 1,056 channels leave room for 24 columns: convolutions side by side.
+  expectExact(productOf(1, 40, 1050, 61, 2, -3, false), {"ethos-u55-128", "ethos-u65-512"});
+  expectExact(productOf(1, 40, 1050, 61, 2, -3, true), {"ethos-u55-128", "ethos-u65-512"});
+}
+
+TEST(CodedProducts, OfAttention) {
+  // Heads side by side in one map: what reshapes and transposes take apart is read where it lies.
+  TosaBuilder b;
+  constexpr int64_t kRows = 49, kHeads = 3, kDepth = 16;
+  const auto heads = [&](ir::Value* x) {
+    return b.transpose(b.reshape(x, {kRows, kHeads, kDepth}), {1, 0, 2});
+  };
+  ir::Value* q = heads(b.input(DType::Int8, {kRows, kHeads * kDepth}));
+  ir::Value* keys = b.transpose(b.input(DType::Int8, {kRows, kHeads * kDepth}), {1, 0});
+  ir::Value* v = heads(b.input(DType::Int8, {kRows, kHeads * kDepth}));
+  ir::Value* scores = b.rescale(product(b, q, b.reshape(keys, {kHeads, kDepth, kRows}), 4, -7), DType::Int8,
+                                1518500250, 42, 0, -128);
+  ir::Value* result = b.rescale(product(b, scores, v, -128, 9), DType::Int8, 1518500250, 43, 0, 5);
+  const ir::Graph graph = b.finish({result});
+  expectExact(graph);
+  const auto names = operations(graph, "ethos-u55-128");
+  EXPECT_EQ(std::count(names.begin(), names.end(), "npu.CODED_CONV"), 2 * kHeads);
+}
+
+TEST(CodedProducts, AreNotWorthAFewRows) {
+  EXPECT_THAT(operations(productOf(1, 1, 64, 64, 0, 0, false), "ethos-u55-128"),
+              Not(Contains("npu.CODED_CONV")));
+}
+
+TEST(CodedProducts, WaitForTheirWeights) {
+  const ir::Graph graph = productOf(1, 64, 32, 16, 0, 0, true);
+  for (const char* name : {"ethos-u55-128", "ethos-u65-512"}) {
+    const npu::Target& target = **npu::findTarget(name);
+    const auto machine = npu::makeMachine(name, "", "");
+    ASSERT_TRUE(machine.ok());
+    const auto program = compiler::compile(graph, *machine);
+    ASSERT_TRUE(program.ok()) << program.error().str();
+    const std::string text = npu::disassembleStream(program->commands, target.family, {false});
+    npu::StreamMemory memory;
+    memory.regions[0] = {{program->constants.size(), false}};
+    memory.regions[1] = {{static_cast<size_t>(program->arenaBytes), true}};
+    if (program->cacheBytes > 0) memory.regions[2] = {{static_cast<size_t>(program->cacheBytes), true}};
+    for (const compiler::IoTensor& input : program->inputs)
+      memory.initialized.push_back(
+          {1, static_cast<uint64_t>(input.offset), static_cast<uint64_t>(input.bytes)});
+    const auto findings = [&](const std::string& edited) {
+      const auto assembly = npu::assemble(edited);
+      EXPECT_TRUE(assembly.ok());
+      return npu::checkStream(assembly->stream, target, memory);
+    };
+    EXPECT_TRUE(findings(text).empty());
+    const auto hurried =
+        findings(std::regex_replace(text, std::regex(" *NPU_OP_KERNEL_WAIT n=[0-9]+\n"), ""));
+    ASSERT_FALSE(hurried.empty());
+    EXPECT_EQ(hurried[0].kind, npu::Finding::Kind::Hazard);
+    EXPECT_THAT(hurried[0].message, testing::HasSubstr("weights"));
+  }
+}
+
+}  // namespace
+}  // namespace carina::test
