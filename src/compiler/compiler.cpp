@@ -7,6 +7,7 @@
 #include "compiler/emit/emit.hpp"
 #include "compiler/legalize/legalize.hpp"
 #include "compiler/schedule/block_search.hpp"
+#include "compiler/schedule/constant_operands.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/schedule/split_weights.hpp"
 #include "compiler/search/search.hpp"
@@ -159,6 +160,8 @@ Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine
   // In a small cache, parts get in each other's way.
   if (machine.memory.slowConstants() && !machine.memory.spilling()) splitWeights(graph);
   if (ir::verifiesEachPass()) ir::checkVerified(graph, "split-weights");
+  settleConstantOperands(graph, machine);
+  if (ir::verifiesEachPass()) ir::checkVerified(graph, "settle-constant-operands");
   CARINA_RETURN_IF_ERROR(makeAddressable(graph));
   ir::checkVerified(graph, "make-addressable");
   return graph;

@@ -54,6 +54,32 @@ compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& m
   return std::move(*program);
 }
 
+TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
+  // A number and a row of numbers of 32 bits, and one of 8 bits that comes reshaped.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 40, 64});
+  ir::Value* wide = b.rescale(x, DType::Int32, 1 << 30, 30, 5);
+  ir::Value* scaled = b.mul(wide, b.constant(Tensor::from<int32_t>({1, 1, 1}, std::vector<int32_t>{100000})));
+  ir::Value* shifted = b.binary<tosa::Add>(scaled, b.random(DType::Int32, {1, 1, 64}));
+  ir::Value* seven = b.reshape(b.constant(Tensor::from<int8_t>({1}, std::vector<int8_t>{7})), {1, 1, 1});
+  const ir::Graph graph = b.finish({shifted, b.mul(x, seven)});
+  const auto inputs = randomInputs(graph, 4);
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"})
+    EXPECT_EQ(differences(graph, target, "Shared_Sram", inputs), "");
+  const auto program = compiled(graph, *npu::makeMachine("ethos-u55-128", "", "Shared_Sram"));
+  int large = 0;
+  for (const compiler::OperationRecord& record : program.operations) {
+    const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
+    if (!op || op->kind != npu::OperationKind::Elementwise ||
+        op->ofm.height * op->ofm.width * op->ofm.depth < 1024)
+      continue;
+    ++large;
+    if (!op->ifm2 || op->elementwise.ifm2Broadcast.scalar) continue;
+    EXPECT_EQ(op->ifm2->region, 1) << record.name;
+  }
+  EXPECT_GE(large, 3);
+}
+
 TEST(MemoryModes, ExactAndWithoutHazards) {
   for (const ir::Graph& graph : {network(), recurrence()}) {
     const auto inputs = randomInputs(graph, 9);

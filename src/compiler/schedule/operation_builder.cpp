@@ -186,12 +186,6 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
   }
 }
 
-/// A constant operand that fits the scalar register.
-bool isScalar(const ir::Value* value, const npu::Target& target) {
-  if (!value->isConstant() || value->numElements() != 1) return false;
-  return dtypeSize(value->dtype()) <= target.architecture().scalarBytes;
-}
-
 bool swapsOperands(const ir::Node* node, const npu::Target& target) {
   const npu_ir::Elementwise op(const_cast<ir::Node*>(node));
   if (target.architecture().broadcastsBothOperands || !op.ifm2()) return false;
@@ -329,6 +323,11 @@ void buildResize(npu::KernelOperation& op, const ir::Node* node) {
 }
 
 }  // namespace
+
+bool isScalar(const ir::Value* value, const npu::Target& target) {
+  if (!value->isConstant() || value->numElements() != 1) return false;
+  return dtypeSize(value->dtype()) <= target.architecture().scalarBytes;
+}
 
 OperationInputs operationInputs(const ir::Node* node, const npu::Target& target) {
   if (ir::isa<npu_ir::MatMul>(node) || ir::isa<npu_ir::CodedConv>(node))

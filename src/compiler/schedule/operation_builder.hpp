@@ -21,6 +21,9 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
 /// it.
 std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target);
 
+/// A constant operand that fits the scalar register.
+bool isScalar(const ir::Value* value, const npu::Target& target);
+
 /// Which operand of the node each feature map of the operation is: U55 and U65 swap inputs so that only the
 /// second broadcasts. ifm2 null when there is none in memory.
 struct OperationInputs {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/schedule/constant_operands.hpp"
+
+#include "compiler/schedule/operation_builder.hpp"
+#include "compiler/storage/strided_copy.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// How many times each element is fetched, and how many elements the result has, for a copy to pay.
+constexpr int64_t kFetches = 16, kElements = 1024;
+
+/// The view shows all elements of a constant in their order.
+bool reshapesConstant(const npu_ir::View& view) {
+  const ir::Value *input = view.input(), *output = view->result();
+  return input->isConstant() && view.offset() == 0 && input->dtype() == output->dtype() &&
+         input->numElements() == output->numElements() && view.strides() == rowMajorStrides(output->shape());
+}
+
+/// Lets operand `i` of `node` be a copy that lies in a feature map.
+void readCopy(ir::Node* node, size_t i) {
+  ir::Value* value = node->operand(i);
+  auto builder = ir::Builder::beforeNode(node);
+  const ir::Ints strides = rowMajorStrides(value->shape());
+  const auto pieces = emitCopies(builder, {value, value->shape(), 0, strides, 0, strides});
+  node->setOperand(i, npu_ir::createJoin(builder, pieces, value->type));
+}
+
+}  // namespace
+
+void settleConstantOperands(ir::Graph& graph, const npu::Machine& machine) {
+  for (ir::Node* node : graph.nodes()) {
+    const auto view = ir::dynCast<npu_ir::View>(node);
+    if (!view || !reshapesConstant(view) || node->result()->isGraphOutput()) continue;
+    auto builder = ir::Builder::beforeNode(node);
+    Tensor tensor = view.input()->constant();
+    graph.replaceAllUses(node->result(), builder.constant(tensor.reshaped(node->result()->shape())));
+  }
+  graph.eraseDeadNodes();
+  if (machine.target->architecture().broadcastsBothOperands || !machine.memory.slowConstants()) return;
+  std::vector<std::pair<ir::Node*, size_t>> slow;
+  for (ir::Node* node : graph.nodes()) {
+    if (!ir::isa<npu_ir::Elementwise>(node)) continue;
+    const int64_t elements = node->result()->numElements();
+    for (size_t i = 0; i < 2; ++i) {
+      const ir::Value* value = node->operand(i);
+      if (!value || !value->isConstant() || elements < kElements) continue;
+      if (!isScalar(value, *machine.target) && elements >= kFetches * value->numElements())
+        slow.emplace_back(node, i);
+    }
+  }
+  for (const auto& [node, i] : slow) readCopy(node, i);
+}
+
+}  // namespace carina::compiler
