@@ -210,6 +210,8 @@ class Fitting {
     best_ = std::move(schedule);
     cycles_ = cycles;
   }
+  bool found() const { return best_.has_value(); }
+  npu::Cycles cycles() const { return cycles_; }
   std::optional<Schedule> take() { return std::move(best_); }
 
  private:
@@ -218,20 +220,60 @@ class Fitting {
   npu::Cycles cycles_ = 0;
 };
 
+/// Schedules with cascades to try for an arena of so many bytes: what the maps leave is for weights, so that
+/// cascades may be chosen for less.
+std::vector<Limits> aimsFor(const npu::Machine& machine, int64_t limit) {
+  std::vector<Limits> aims;
+  for (const Limits& limits : smallArenas(machine, limit)) {
+    aims.push_back(limits);
+    for (const int64_t parts : {31, 30, 28, 24, 20}) {
+      if (!limits.ahead) continue;
+      aims.push_back(limits);
+      aims.back().cascades = limit * parts / 32;
+    }
+  }
+  return aims;
+}
+
 /// The fastest schedule with cascades in an arena of so many bytes, if there is one.
 Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const npu::Machine& machine,
                                                int64_t limit) {
   constexpr int kAttempts = 4;
+  struct Aim {
+    Limits limits;
+    std::optional<Error> error;
+    npu::Cycles cycles = 0;  // expected
+  };
+  std::vector<Aim> aims;
+  for (Limits& limits : aimsFor(machine, limit)) aims.push_back({limits, std::nullopt, 0});
+  oneapi::tbb::parallel_for(size_t{0}, aims.size(), [&](size_t i) {
+    Scheduler scheduler = prepared;
+    Status status = scheduler.choose(aims[i].limits);
+    if (status.ok()) {
+      if (auto cycles = scheduler.expectedCycles(); cycles.ok()) {
+        aims[i].cycles = *cycles;
+      } else {
+        status = std::move(cycles).error();
+      }
+    }
+    if (!status.ok()) aims[i].error = std::move(status).error();
+  });
+  for (Aim& aim : aims) {
+    if (aim.error) return std::move(*aim.error);
+  }
+  std::stable_sort(aims.begin(), aims.end(), [](const Aim& a, const Aim& b) { return a.cycles < b.cycles; });
   Fitting fitting(limit);
-  for (Limits limits : smallArenas(machine, limit)) {
+  for (Aim& aim : aims) {
+    // Slower by more than expectations err: what fits already stays.
+    if (fitting.found() && aim.cycles > fitting.cycles() + fitting.cycles() / 50) break;
     // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      CARINA_TRY(Schedule found, scheduleWithin(prepared, limits));
+      CARINA_TRY(Schedule found, scheduleWithin(prepared, aim.limits));
       const int64_t beyond = found.arenaBytes - limit;
       fitting.offer(std::move(found));
       if (beyond <= 0) break;
-      limits.cascades = std::max<int64_t>(*limits.cascades - beyond, 1);
-      if (limits.ahead) limits.fast = *limits.cascades;
+      aim.limits.cascades = std::max<int64_t>(*aim.limits.cascades - beyond, 1);
+      if (aim.limits.ahead) aim.limits.fast = std::max<int64_t>(aim.limits.fast - beyond, 1);
     }
   }
   return fitting.take();
