@@ -28,6 +28,11 @@ Result<int> execute(Flags& flags) {
   options.cpuCore = flags.build.cpu;
   options.progress = progressBar("sweeping");
   options.base.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  if (options.pareto && (options.base.arenaLimit > 0 || options.base.optimize == compiler::Optimize::Size)) {
+    return fail(Code::OptionDoesNotApply, "a frontier goes from the smallest arena to the fewest cycles")
+        .at("--pareto")
+        .withRemedy("leave --arena-size and --optimize out");
+  }
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   CARINA_TRY(const pipeline::Sweep sweep, pipeline::sweep(options));
   warn(sweep.warnings);
@@ -68,6 +73,9 @@ void addSweep(CommandLine& line, Run& run) {
   command
       .option("--memory-modes", flags->sweep.memoryModes, "Memory modes, or all; default: each target's own")
       .delimiter(',');
+  command.flag(
+      "--pareto", flags->sweep.pareto,
+      "Of each configuration the arenas that are worth their cycles, and the options that give them");
   addResultOption(command, "--json", flags->json, "The table as JSON");
   addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   using Gate = GateOptions::Gate;

@@ -4,8 +4,10 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/ethosn_partition.hpp"
@@ -119,6 +121,7 @@ SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
     row.arenaBytes = std::max(row.arenaBytes, part.arenaBytes);
     row.cacheBytes = std::max(row.cacheBytes, part.cacheBytes);
     row.constantBytes += static_cast<int64_t>(part.constants.size() + part.commands.size() * 4);
+    row.arenaBound = std::max(row.arenaBound, part.arenaBound);
   }
   const auto add = [&](npu::Area area, int64_t bytes) {
     if (bytes > 0) row.bytes[machine.timing(area).kind] += bytes;
@@ -164,6 +167,50 @@ SweepRow rowOf(const Options& base, const Front& front, const ethosn::Target& ta
   return row;
 }
 
+/// Limits on the arena between those of --optimize size and performance.
+constexpr int kLimits = 10;
+
+/// The frontier of one configuration; one row where it cannot be compiled, or both ends are the same.
+std::vector<SweepRow> frontierOf(const Options& base, const std::string& core, const Front& front,
+                                 const npu::Machine& machine) {
+  const auto compiled = [&](const Options& options, std::string reproduce) {
+    SweepRow row = rowOf(options, core, front, machine);
+    row.reproduce = std::move(reproduce);
+    return row;
+  };
+  Options size = base;
+  size.optimize = compiler::Optimize::Size;
+  std::vector<SweepRow> rows{compiled(size, "--optimize size"), compiled(base, "--optimize performance")};
+  if (!rows[0].problem.empty() || !rows[1].problem.empty()) return {rows[rows[0].problem.empty() ? 1 : 0]};
+  const int64_t least = rows[0].arenaBytes, most = rows[1].arenaBytes, bound = rows[0].arenaBound;
+  // Steps of equal ratio; arenas are multiples of 16.
+  std::vector<int64_t> limits;
+  for (int i = 1; i <= kLimits; ++i) {
+    const double ratio = static_cast<double>(most) / static_cast<double>(std::max<int64_t>(least, 1));
+    const auto limit =
+        static_cast<int64_t>(static_cast<double>(least) * std::pow(ratio, i / (kLimits + 1.0)));
+    if (limit / 16 * 16 > least && (limits.empty() || limit / 16 * 16 > limits.back()))
+      limits.push_back(limit / 16 * 16);
+  }
+  std::vector<SweepRow> between(limits.size());
+  oneapi::tbb::parallel_for(size_t{0}, limits.size(), [&](size_t i) {
+    Options options = base;
+    options.arenaLimit = limits[i];
+    between[i] = compiled(options, fmt::format("--arena-size {}", limits[i]));
+  });
+  std::move(between.begin(), between.end(), std::back_inserter(rows));
+  std::stable_sort(rows.begin(), rows.end(), [](const SweepRow& a, const SweepRow& b) {
+    return std::tuple(a.arenaBytes, a.cycles) < std::tuple(b.arenaBytes, b.cycles);
+  });
+  std::vector<SweepRow> frontier;
+  for (SweepRow& row : rows) {
+    if (!row.problem.empty() || (!frontier.empty() && row.cycles >= frontier.back().cycles)) continue;
+    row.arenaBound = bound;
+    frontier.push_back(std::move(row));
+  }
+  return frontier;
+}
+
 }  // namespace
 
 Result<Sweep> sweep(const SweepOptions& options) {
@@ -181,21 +228,27 @@ Result<Sweep> sweep(const SweepOptions& options) {
   Sweep result;
   CARINA_TRY(const Front front, runFront(reading, result.times));
   result.warnings = front.warnings;
-  std::vector<SweepRow>& rows = result.rows;
-  rows.resize(count);
+  std::vector<std::vector<SweepRow>> rows(count);
   std::mutex mutex;
   size_t done = 0;
   if (options.progress) options.progress(0, count);
   {
     Stopwatch watch(result.times, "compile");
     oneapi::tbb::parallel_for(size_t{0}, count, [&](size_t i) {
-      rows[i] = i < machines.size() ? rowOf(options.base, options.cpuCore, front, machines[i])
-                                    : rowOf(options.base, front, ethosN[i - machines.size()]);
+      if (i >= machines.size()) {
+        rows[i] = {rowOf(options.base, front, ethosN[i - machines.size()])};
+      } else if (options.pareto) {
+        rows[i] = frontierOf(options.base, options.cpuCore, front, machines[i]);
+      } else {
+        rows[i] = {rowOf(options.base, options.cpuCore, front, machines[i])};
+      }
       const std::lock_guard<std::mutex> lock(mutex);
       ++done;
       if (options.progress) options.progress(done, count);
     });
   }
+  for (std::vector<SweepRow>& found : rows)
+    std::move(found.begin(), found.end(), std::back_inserter(result.rows));
   return result;
 }
 

@@ -16,6 +16,7 @@ namespace carina::pipeline {
 
 struct SweepOptions {
   Options base;                            // target, system configuration and memory mode are not used
+  bool pareto = false;                     // of each configuration the arenas that are worth their cycles
   std::vector<std::string> targets;        // empty: all NPUs
   std::string cpuCore;                     // of the CPU's part; empty: the usual one
   std::vector<std::string> systemConfigs;  // empty: each target's default
@@ -33,6 +34,8 @@ struct SweepRow {
   int64_t macs = 0;
   double macUse = 0;  // 0..1
   int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0;
+  std::string reproduce;   // of a frontier: the options of `carina compile` that give this row
+  int64_t arenaBound = 0;  // of a frontier: no choice of cascades takes less; 0: not known
   std::map<npu::MemoryKind, int64_t> bytes;  // of each physical memory, commands included with the constants
   bool wholly = false;                       // the whole network runs on the NPU
   std::string problem;                       // why there is no result, "" when there is one
@@ -46,9 +49,10 @@ struct Sweep {
   std::vector<StageTime> times;      // of reading it, and of all configurations together
 };
 
-/// One row per configuration that exists, in the order of the lists, those of an Ethos-N last. Fails when the
-/// network cannot be read or quantized, or a name is unknown; what fails for one configuration only is its
-/// row's problem.
+/// One row per configuration that exists, in the order of the lists, those of an Ethos-N last. `pareto`: of
+/// an Ethos-U configuration one for each arena that has fewer cycles than all smaller ones, smallest first,
+/// from that of --optimize size to that of --optimize performance. Fails when the network cannot be read or
+/// quantized, or a name is unknown; what fails for one configuration only is its row's problem.
 Result<Sweep> sweep(const SweepOptions& options);
 
 }  // namespace carina::pipeline

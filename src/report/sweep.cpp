@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/sweep.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "report/document.hpp"
 #include "report/inference_time.hpp"
@@ -26,6 +28,38 @@ int64_t bytesIn(const pipeline::SweepRow& row, npu::MemoryKind kind) {
   return it == row.bytes.end() ? 0 : it->second;
 }
 
+bool sameConfiguration(const pipeline::SweepRow& a, const pipeline::SweepRow& b) {
+  return std::tie(a.target, a.systemConfig, a.memoryMode) == std::tie(b.target, b.systemConfig, b.memoryMode);
+}
+
+/// Whether rows are points of a frontier of arena and cycles.
+bool isFrontier(const std::vector<pipeline::SweepRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.reproduce.empty(); });
+}
+
+/// Of the frontier of a configuration the smallest arena that costs at most 2 % more cycles than the largest.
+bool isPick(const std::vector<pipeline::SweepRow>& rows, const pipeline::SweepRow& row) {
+  const pipeline::SweepRow *last = nullptr, *pick = nullptr;
+  for (const pipeline::SweepRow& other : rows) {
+    if (sameConfiguration(row, other)) last = &other;
+  }
+  for (const pipeline::SweepRow& other : rows) {
+    if (!pick && sameConfiguration(row, other) && other.cycles * 100 <= last->cycles * 102) pick = &other;
+  }
+  return pick == &row;
+}
+
+/// What no choice of cascades goes below, a line per configuration.
+std::string boundsText(const std::vector<pipeline::SweepRow>& rows) {
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].arenaBound == 0 || (i > 0 && sameConfiguration(rows[i - 1], rows[i]))) continue;
+    text += fmt::format("{} {} {}: no cascades take an arena below {} bytes\n", rows[i].target,
+                        rows[i].systemConfig, rows[i].memoryMode, countText(rows[i].arenaBound));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
@@ -42,6 +76,8 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
   std::vector<std::string> header{"target", "system", "memory mode",  "",       "cycles",
                                   "MHz",    "NPU ms", "inference ms", "MAC use"};
   for (const npu::MemoryKind kind : kinds) header.emplace_back(npu::memoryKindName(kind));
+  const bool frontier = isFrontier(rows);
+  if (frontier) header.insert(header.end(), {"arena", "options"});
   TextTable table(header, 4);
   std::string problems;
   for (const pipeline::SweepRow& row : rows) {
@@ -51,6 +87,7 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
     }
     std::string mark = &row == fastest ? "fastest" : "";
     if (&row == smallest) mark += mark.empty() ? "least SRAM" : ", least SRAM";
+    if (frontier && isPick(rows, row)) mark += mark.empty() ? "pick" : ", pick";
     if (!row.wholly) mark += mark.empty() ? "part on CPU" : ", part on CPU";
     std::vector<std::string> cells{row.target,
                                    row.systemConfig,
@@ -65,8 +102,10 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
       const int64_t bytes = bytesIn(row, kind);
       cells.push_back(bytes > 0 ? bytesText(bytes) : "-");
     }
+    if (frontier) cells.insert(cells.end(), {countText(row.arenaBytes), row.reproduce});
     table.add(std::move(cells));
   }
+  if (frontier) problems = boundsText(rows) + problems;
   std::string text;
   if (fastest != nullptr && fastest->inference) {
     const std::string line = inferenceLine(*fastest->inference);
@@ -90,6 +129,11 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
       entry["wholly_on_npu"] = row.wholly;
       entry["bytes"] = {
           {"arena", row.arenaBytes}, {"cache", row.cacheBytes}, {"constants", row.constantBytes}};
+      if (isFrontier(rows)) {
+        entry["options"] = row.reproduce;
+        entry["pick"] = isPick(rows, row);
+        if (row.arenaBound > 0) entry["arena_bound"] = row.arenaBound;
+      }
       entry["memories"] = nlohmann::ordered_json::object();
       for (const auto& [kind, bytes] : row.bytes)
         entry["memories"][std::string(npu::memoryKindName(kind))] = bytes;

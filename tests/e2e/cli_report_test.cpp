@@ -3,6 +3,8 @@
 // it looks is tested in a browser (tests/browser).
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
@@ -24,6 +26,52 @@ class CliReport : public test::Cli {
     return nlohmann::json::parse(page.substr(at, page.find(end, at) - at));
   }
 };
+
+/// Estimated cycles of a program, from the summary of compile.
+int64_t cyclesIn(const std::string& summary) {
+  const size_t at = summary.find("\n  cycles  ") + 11;
+  std::string number = summary.substr(at, summary.find(' ', at) - at);
+  number.erase(std::remove(number.begin(), number.end(), ','), number.end());
+  return std::stoll(number);
+}
+
+TEST_F(CliReport, ArenaAgainstCycles) {
+  const std::string network = test::model("digits8.pt2") + calibrate("digits8");
+  const std::string sweep = "sweep " + network + " --targets ethos-u55-128,ethos-u85-256 --pareto";
+  const Outcome result = run(sweep + " --json " + path("frontier.json"));
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("no cascades take an arena below"));
+  const nlohmann::json rows = nlohmann::json::parse(test::contents(path("frontier.json")))["rows"];
+  // Each row has a larger arena and fewer cycles than the one above, and its options give it again.
+  std::map<std::string, int> picks;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const nlohmann::json& row = rows[i];
+    picks[row["target"]] += row["pick"].get<bool>() ? 1 : 0;
+    EXPECT_GE(row["bytes"]["arena"], row["arena_bound"]);
+    if (i > 0 && rows[i - 1]["target"] == row["target"]) {
+      EXPECT_GT(row["bytes"]["arena"], rows[i - 1]["bytes"]["arena"]);
+      EXPECT_LT(row["cycles"], rows[i - 1]["cycles"]);
+    }
+    const Outcome again = run("compile " + network + " --target " + row["target"].get<std::string>() + " " +
+                              row["options"].get<std::string>() + " -o " + path("again.pte"));
+    EXPECT_EQ(cyclesIn(again.out), row["cycles"].get<int64_t>()) << row["options"];
+  }
+  EXPECT_GE(rows.size(), 6u);
+  EXPECT_EQ(picks, (std::map<std::string, int>{{"ethos-u55-128", 1}, {"ethos-u85-256", 1}}));
+  EXPECT_EQ(run(sweep + " --arena-size 4K").status, 1);
+}
+
+TEST_F(CliReport, MoreArenaDoesNotCostCycles) {
+  const std::string compile = "compile " + test::model("digits8.pt2") + calibrate("digits8") +
+                              " --target ethos-u55-128 -o " + path("p.pte") + " --arena-size ";
+  int64_t best = 1000000;
+  for (int arena = 1792; arena <= 3584; arena += 112) {
+    const Outcome result = run(compile + std::to_string(arena));
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_LE(cyclesIn(result.out), best / 100 * 102) << arena;
+    best = std::min(best, cyclesIn(result.out));
+  }
+}
 
 TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
   ASSERT_EQ(run("profile " + network("--json " + path("profile.json"))).status, 0);
