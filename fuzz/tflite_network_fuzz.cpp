@@ -1,16 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a quantized network in a .tflite file: what is read and lowers is a valid TOSA graph.
+// Any bytes as a quantized network in a .tflite file: what is read and lowers is a valid TOSA graph; what is
+// read in part is partitioned, and what is written again can be read.
 #include <cstdint>
 
 #include "base/check.hpp"
 #include "lower_tfl/lower.hpp"
-#include "tflite/graph_builder.hpp"
+#include "partition/partition.hpp"
+#include "pipeline/tflite_network.hpp"
+#include "tflite/rewriter.hpp"
 #include "tosa/tosa.hpp"
 
+namespace {
+
+using namespace carina;
+
+void placeParts(const tflite::Model& model) {
+  pipeline::TfliteSource source;
+  source.model = model;
+  auto network = tflite::buildPartialNetwork(model, nullptr);
+  if (!network.ok()) return;
+  source.network = std::move(*network);
+  partition::Options options;
+  options.dialect = pipeline::tfliteDialect(source);
+  const auto parts = partition::partition(source.network.graph.clone(), options);
+  if (!parts.ok()) return;
+  for (const partition::Delegate& delegate : parts->delegates)
+    CARINA_CHECK(tosa::verify(delegate.tosa).ok(), "a part is valid TOSA");
+}
+
+void writeAgain(ByteSpan file, const tflite::Model& model) {
+  tflite::Rewrite rewrite;
+  rewrite.source = file;
+  const tflite::Subgraph& subgraph = model.subgraphs.front();
+  for (size_t i = 0; i < subgraph.operators.size(); ++i) rewrite.operators.push_back(tflite::KeptOperator{i});
+  rewrite.offsets.assign(subgraph.tensors.size(), tflite::kNotPlanned);
+  const auto bytes = tflite::rewriteModel(rewrite);
+  if (!bytes.ok()) return;
+  const auto again = tflite::readModel(asBytes(*bytes));
+  CARINA_CHECK(again.ok(), "what is written can be read");
+  CARINA_CHECK(again->subgraphs.front().operators.size() == subgraph.operators.size(), "operators stay");
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
-  const auto model = tflite::readModel({reinterpret_cast<const std::byte*>(data), size});
+  const ByteSpan file(reinterpret_cast<const std::byte*>(data), size);
+  const auto model = tflite::readModel(file);
   if (!model.ok()) return 0;
+  writeAgain(file, *model);
   // Sizes that a network may well have take longer than a fuzzer waits.
   int64_t elements = 0;
   for (const tflite::Tensor& tensor : model->subgraphs.front().tensors) {
@@ -19,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     elements += *count;
   }
   if (elements > (1 << 22)) return 0;
+  placeParts(*model);
   const auto graph = tflite::buildGraph(*model, nullptr);
   if (!graph.ok()) return 0;
   const auto tosa = lower_tfl::lowerToTosa(*graph);

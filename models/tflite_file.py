@@ -16,24 +16,25 @@ import numpy as np
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "tflite" / "tflite_schema.fbs"
 
 # Numbers of TensorFlow Lite's format that the schema has no names for.
-TENSOR_TYPES = {"i32": 2, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
+TENSOR_TYPES = {"f32": 0, "i32": 2, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
 # fmt: off
 OPERATORS = {
     "ADD": 0, "AVERAGE_POOL_2D": 1, "CONCATENATION": 2, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "DEPTH_TO_SPACE": 5,
-    "FULLY_CONNECTED": 9, "LOGISTIC": 14, "MAX_POOL_2D": 17, "MUL": 18, "RELU": 19, "RELU6": 21, "RESHAPE": 22,
-    "RESIZE_BILINEAR": 23, "SOFTMAX": 25, "SPACE_TO_DEPTH": 26, "TANH": 28, "PAD": 34, "GATHER": 36,
-    "BATCH_TO_SPACE_ND": 37, "SPACE_TO_BATCH_ND": 38, "TRANSPOSE": 39, "MEAN": 40, "SUB": 41, "SQUEEZE": 43,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": 44, "STRIDED_SLICE": 45, "SPLIT": 49, "PRELU": 54, "MAXIMUM": 55, "ARG_MAX": 56,
+    "DEQUANTIZE": 6, "FULLY_CONNECTED": 9, "LOGISTIC": 14, "MAX_POOL_2D": 17, "MUL": 18, "RELU": 19, "RELU6": 21, "RESHAPE": 22,
+    "RESIZE_BILINEAR": 23, "SOFTMAX": 25, "SPACE_TO_DEPTH": 26, "SVDF": 27, "TANH": 28, "PAD": 34, "GATHER": 36,
+    "BATCH_TO_SPACE_ND": 37, "SPACE_TO_BATCH_ND": 38, "TRANSPOSE": 39, "MEAN": 40, "SUB": 41, "DIV": 42, "SQUEEZE": 43,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": 44, "STRIDED_SLICE": 45, "SPLIT": 49, "LOG_SOFTMAX": 50, "PRELU": 54, "MAXIMUM": 55, "ARG_MAX": 56,
     "MINIMUM": 57, "LESS": 58, "PADV2": 60, "GREATER": 61, "GREATER_EQUAL": 62, "LESS_EQUAL": 63, "SLICE": 65,
     "TRANSPOSE_CONV": 67, "EXPAND_DIMS": 70, "EQUAL": 71, "NOT_EQUAL": 72, "SUM": 74, "RSQRT": 76, "REDUCE_MAX": 82,
     "PACK": 83, "LOGICAL_OR": 84, "LOGICAL_AND": 86, "UNPACK": 88, "REDUCE_MIN": 89, "RESIZE_NEAREST_NEIGHBOR": 97,
     "LEAKY_RELU": 98, "SQUARED_DIFFERENCE": 99, "MIRROR_PAD": 100, "ABS": 101, "SPLIT_V": 102, "ELU": 111,
-    "QUANTIZE": 114, "HARD_SWISH": 117, "SELECT_V2": 123, "BATCH_MATMUL": 126, "BROADCAST_TO": 130,
+    "QUANTIZE": 114, "HARD_SWISH": 117, "IF": 118, "SELECT_V2": 123, "BATCH_MATMUL": 126, "BROADCAST_TO": 130,
 }
 # fmt: on
 WIDEST_SHORT_CODE = 127
+CUSTOM_CODE = 32  # of all operators that OPERATORS does not name
 
-NUMPY_TYPES = {"i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
+NUMPY_TYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
 
 
 class Quantization(NamedTuple):
@@ -57,6 +58,7 @@ class Operator(NamedTuple):
     outputs: list
     options: str
     fields: dict
+    custom_options: bytes = b""
 
 
 class Network:
@@ -68,6 +70,9 @@ class Network:
         self.inputs = []
         self.outputs = []
         self.variables = set()
+        self.subgraphs = []  # networks that operators call: they have the numbers 1, 2, ...
+        self.metadata = {}  # bytes by name
+        self.signature = None  # a name; its tensors are called x0, ... and y0, ...
 
     def tensor(self, type_, shape, quantization=None, data=None):
         self.tensors.append(Tensor(type_, [int(size) for size in shape], quantization, data))
@@ -92,9 +97,10 @@ class Network:
         self.variables.add(index)
         return index
 
-    def operator(self, name, inputs, outputs, options="", **fields):
-        """options: a table of the schema without the "Options" at its end; fields: those of this table."""
-        self.operators.append(Operator(name, inputs, outputs, options, fields))
+    def operator(self, name, inputs, outputs, options="", custom_options=b"", **fields):
+        """options: a table of the schema without the "Options" at its end; fields: those of this table. A name that
+        OPERATORS does not have is the code of a custom operator."""
+        self.operators.append(Operator(name, inputs, outputs, options, fields, custom_options))
 
 
 class Writer:
@@ -137,8 +143,11 @@ class Writer:
         return entry
 
     def operator_code(self, operator):
-        code = OPERATORS[operator.name]
-        return self.table("OperatorCode", short_builtin_code=min(code, WIDEST_SHORT_CODE), builtin_code=code, version=1)
+        code = OPERATORS.get(operator.name, CUSTOM_CODE)
+        entry = self.table("OperatorCode", short_builtin_code=min(code, WIDEST_SHORT_CODE), builtin_code=code, version=1)
+        if code == CUSTOM_CODE:
+            entry.customCode = operator.name
+        return entry
 
     def operator(self, operator, code):
         entry = self.table("OperatorEntry", code=code, inputs=operator.inputs, outputs=operator.outputs)
@@ -146,17 +155,44 @@ class Writer:
             options = operator.options + "Options"
             entry.builtinOptions = self.table(options, **operator.fields)
             entry.builtinOptionsType = getattr(self.option_numbers, options)
+        if operator.custom_options:
+            entry.customOptions = list(operator.custom_options)
+        return entry
+
+    def subgraph(self, network, name, buffers, codes):
+        subgraph = self.table("SubgraphEntry", name=name, inputs=network.inputs, outputs=network.outputs)
+        subgraph.tensors = [self.tensor(network, index, buffers) for index in range(len(network.tensors))]
+        subgraph.operators = []
+        for operator in network.operators:
+            subgraph.operators.append(self.operator(operator, len(codes)))
+            codes.append(self.operator_code(operator))
+        return subgraph
+
+    def signature(self, network):
+        def tensors(prefix, indices):
+            return [self.table("SignatureTensor", name=f"{prefix}{i}", tensor_index=t) for i, t in enumerate(indices)]
+
+        entry = self.table("Signature", key=network.signature)
+        entry.inputs = tensors("x", network.inputs)
+        entry.outputs = tensors("y", network.outputs)
         return entry
 
     def write(self, network, path):
         buffers = [self.table("BufferEntry")]  # the first is the one of tensors without data
-        subgraph = self.table("SubgraphEntry", name="main", inputs=network.inputs, outputs=network.outputs)
-        subgraph.tensors = [self.tensor(network, index, buffers) for index in range(len(network.tensors))]
-        subgraph.operators = [self.operator(operator, code) for code, operator in enumerate(network.operators)]
+        codes = []
+        subgraphs = [self.subgraph(network, "main", buffers, codes)]
+        for number, called in enumerate(network.subgraphs, 1):
+            subgraphs.append(self.subgraph(called, f"subgraph{number}", buffers, codes))
+        metadata = []
+        for name, data in network.metadata.items():
+            metadata.append(self.table("MetadataEntry", name=name, buffer=len(buffers)))
+            buffers.append(self.table("BufferEntry", data=list(data)))
         root = self.table(
-            "Root", version=3, description="generated", subgraphs=[subgraph], buffers=buffers, metadata=[]
+            "Root", version=3, description="generated", subgraphs=subgraphs, buffers=buffers, metadata=metadata
         )
-        root.operatorCodes = [self.operator_code(operator) for operator in network.operators]
+        root.operatorCodes = codes
+        if network.signature:
+            root.signatures = [self.signature(network)]
         builder = flatbuffers.Builder(1024)
         builder.Finish(root.Pack(builder), b"TFL3")
         path.write_bytes(builder.Output())

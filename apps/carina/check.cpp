@@ -10,6 +10,7 @@
 #include "console.hpp"
 #include "option_values.hpp"
 #include "result_files.hpp"
+#include "tflite/model.hpp"
 
 namespace carina::app {
 namespace {
@@ -20,12 +21,32 @@ struct Flags {
   ResultPath json;
 };
 
-Result<pipeline::Check> checkFile(const Flags& flags) {
-  CARINA_TRY(auto file, MappedFile::open(flags.file));
+/// What was found, for people and as JSON.
+struct Found {
+  bool ok = false;
+  std::string text, json;
+};
+
+template <typename Check>
+Found foundIn(const Check& check) {
+  return {check.ok(), report::checkText(check), report::checkJson(check)};
+}
+
+Result<Found> checkBytes(ByteSpan file, const Flags& flags) {
+  if (tflite::isTflite(file)) {
+    CARINA_TRY(const pipeline::TfliteCheck check, pipeline::checkTflite(file));
+    return foundIn(check);
+  }
   CARINA_TRY(const auto tensorData, pte::readTensorDataFiles(flags.tensorData));
-  auto check = pipeline::checkProgram(file->bytes(), tensorData);
-  if (!check) return std::move(check).error().inFile(flags.file.string()).withRemedy(kDamagedRemedy);
-  return check;
+  CARINA_TRY(const pipeline::Check check, pipeline::checkProgram(file, tensorData));
+  return foundIn(check);
+}
+
+Result<Found> checkFile(const Flags& flags) {
+  CARINA_TRY(auto file, MappedFile::open(flags.file));
+  auto found = checkBytes(file->bytes(), flags);
+  if (!found) return std::move(found).error().inFile(flags.file.string()).withRemedy(kDamagedRemedy);
+  return found;
 }
 
 int check(const Flags& flags) {
@@ -33,11 +54,11 @@ int check(const Flags& flags) {
   auto result = checkFile(flags);
   if (!result) return report(result.error(), flags.file);
   ResultFiles files;
-  Status status = files.add(flags.json, report::checkJson(*result));
+  Status status = files.add(flags.json, result->json);
   if (status.ok()) status = files.commit();
   if (!status.ok()) return report(status.error());
-  files.print(report::checkText(*result));
-  return result->ok() ? 0 : 1;
+  files.print(result->text);
+  return result->ok ? 0 : 1;
 }
 
 }  // namespace
@@ -45,7 +66,7 @@ int check(const Flags& flags) {
 void addCheck(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   Command command = line.add("check", "Say what a program needs to run, and what would fail and why");
-  command.option("FILE", flags->file, "Program: .pte or .bpte of any maker")
+  command.option("FILE", flags->file, "Program: .pte, .bpte or .tflite of any maker")
       .transform(inputFile())
       .required();
   command

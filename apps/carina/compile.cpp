@@ -34,8 +34,8 @@ struct Flags {
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
 /// `found`: the search that chose it, if any.
 Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPrecision* found = nullptr) {
-  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  CARINA_TRY(const int64_t bytes, pipeline::programBytes(build));
+  pipeline::Measured measured = pipeline::measuredOf(build, bytes);
   const auto time = pipeline::inferenceOf(build, flags.build.cpu);
   if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
   if (found) measured.top1 = found->measured.top1;
@@ -181,6 +181,7 @@ int compile(Flags& flags) {
   if (network && ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
+  options.tflite = flags.output.extension() == ".tflite";
   options.measureSqnr = !flags.report.empty();
   options.keepSources = false;
   options.estimateAccuracy = true;

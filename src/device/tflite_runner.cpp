@@ -6,6 +6,7 @@
 #include <map>
 
 #include "device/npu_host.hpp"
+#include "device/tflite_operator.hpp"
 #include "npu/isa/payload.hpp"
 #include "tflite/vela.hpp"
 
@@ -43,6 +44,8 @@ struct TfliteRunner::State {
     std::vector<npu::InitializedRange> initialized;
   };
   std::vector<Call> calls;
+  tflite::Model model;
+  std::map<size_t, TfliteOperator> operators;  // of the CPU, by their index
   std::vector<Runner::Io> inputs, outputs;
 
   const tflite::Tensor& tensor(int32_t index) const { return program.tensors[static_cast<size_t>(index)]; }
@@ -89,6 +92,37 @@ struct TfliteRunner::State {
     return call;
   }
 
+  /// An operator of the CPU with memory for what it takes and gives.
+  Status prepareCpu(size_t index) {
+    CARINA_TRY(TfliteOperator op, prepareOperator(model, index));
+    for (const auto* tensors : {&op.inputs, &op.outputs}) {
+      for (const int32_t tensor : *tensors) placeUnplanned(tensor);
+    }
+    operators.emplace(index, std::move(op));
+    return {};
+  }
+
+  Status executeCpu(size_t index, RunStats& stats) {
+    const TfliteOperator& op = operators.at(index);
+    std::vector<Tensor> operands;
+    for (const int32_t input : op.inputs) {
+      const rt::Region from = region(input);
+      Tensor& operand = operands.emplace_back(
+          Tensor::uninitialized(*tflite::toDType(tensor(input).type), tensor(input).shape));
+      if (from.bytes > 0) std::memcpy(operand.mutableBytes().data(), from.data, from.bytes);
+    }
+    auto results = op.run(operands);
+    if (!results) return std::move(results).error().at(fmt::format("operator {} ({})", index, op.name));
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const rt::Region to = region(op.outputs[i]);
+      const ByteSpan bytes = (*results)[i].bytes();
+      CARINA_CHECK(bytes.size() == to.bytes, "an operator gives results of the size that the file says");
+      if (!bytes.empty()) std::memcpy(to.data, bytes.data(), bytes.size());
+    }
+    stats.kernels.push_back("tfl." + op.name);
+    return {};
+  }
+
   Status execute(size_t index, RunStats& stats) {
     const tflite::NpuCall& from = program.calls[index];
     const Call& call = calls[index];
@@ -127,8 +161,8 @@ TfliteRunner& TfliteRunner::operator=(TfliteRunner&&) noexcept = default;
 Result<TfliteRunner> TfliteRunner::open(ByteSpan file, const RunOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
-  CARINA_TRY(const tflite::Model model, tflite::readModel(file));
-  CARINA_TRY(state->program, tflite::npuProgram(model));
+  CARINA_TRY(state->model, tflite::readModel(file));
+  CARINA_TRY(state->program, tflite::npuProgram(state->model));
   const tflite::NpuProgram& program = state->program;
   auto payload = npu::readPayload(program.calls.front().payload);
   if (!payload) return std::move(payload).error().at(program.calls.front().name);
@@ -148,6 +182,13 @@ Result<TfliteRunner> TfliteRunner::open(ByteSpan file, const RunOptions& options
     state->outputs.push_back(std::move(io));
   }
   for (const tflite::NpuCall& call : program.calls) state->calls.push_back(state->prepare(call));
+  std::vector<Diagnostic> missing;
+  for (const tflite::NpuProgram::Step& step : program.steps) {
+    if (step.isCall) continue;
+    if (const Status status = state->prepareCpu(step.index); !status.ok())
+      missing.push_back(status.error().diagnostics().front());
+  }
+  if (!missing.empty()) return Error(std::move(missing));
   return TfliteRunner(std::move(state));
 }
 
@@ -172,10 +213,14 @@ Result<RunOutcome> TfliteRunner::run(std::span<const Tensor> inputs) {
   outcome.stats.systemConfig = state.npu.machine.system.name;
   outcome.stats.memoryMode = state.npu.machine.memory.name;
   outcome.stats.temporaryBytes = static_cast<int64_t>(state.arena.size());
-  for (size_t i = 0; i < state.calls.size(); ++i) {
-    outcome.stats.fastScratchBytes =
-        std::max(outcome.stats.fastScratchBytes, static_cast<int64_t>(state.calls[i].fastScratch.size()));
-    CARINA_RETURN_IF_ERROR(state.execute(i, outcome.stats));
+  for (const tflite::NpuProgram::Step& step : state.program.steps) {
+    if (!step.isCall) {
+      CARINA_RETURN_IF_ERROR(state.executeCpu(step.index, outcome.stats));
+      continue;
+    }
+    outcome.stats.fastScratchBytes = std::max(
+        outcome.stats.fastScratchBytes, static_cast<int64_t>(state.calls[step.index].fastScratch.size()));
+    CARINA_RETURN_IF_ERROR(state.execute(step.index, outcome.stats));
   }
   for (size_t i = 0; i < state.outputs.size(); ++i) {
     Tensor output = Tensor::uninitialized(state.outputs[i].dtype, state.outputs[i].shape);

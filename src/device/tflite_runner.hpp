@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a TFLite file that a compiler for Ethos-U made: its `ethos-u` operators on the NPU model, through our
-// driver, with the memory laid out as TensorFlow Lite for Microcontrollers lays it out.
+// driver, and those around them here, with the memory laid out as TensorFlow Lite for Microcontrollers lays
+// it out.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@ namespace carina::device {
 /// without options the target's defaults count.
 class TfliteRunner {
  public:
-  /// Errors: not a TFLite file, not compiled, other operators in it, an NPU that does not fit.
+  /// `file` outlives the runner. Errors: not a TFLite file, not compiled, operators that are not computed
+  /// here, an NPU that does not fit.
   static Result<TfliteRunner> open(ByteSpan file, const RunOptions& options = {});
   ~TfliteRunner();
   TfliteRunner(TfliteRunner&&) noexcept;
@@ -23,8 +25,8 @@ class TfliteRunner {
   const std::vector<Runner::Io>& inputs() const;
   const std::vector<Runner::Io>& outputs() const;
 
-  /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, the
-  /// arena is the temporary memory.
+  /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, every
+  /// other one a kernel; the arena is the temporary memory.
   Result<RunOutcome> run(std::span<const Tensor> inputs);
 
  private:

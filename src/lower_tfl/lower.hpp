@@ -23,6 +23,9 @@ struct Lowered {
 /// change.
 Result<Lowered> lowerToTosa(const ir::Graph& network);
 
+/// The place that errors name for a node: "operator 3 (CONV_2D) 'features'".
+std::string placeOf(const ir::Node& node);
+
 /// Whether an operator may stand in a network, for lists of operators.
 bool hasRule(const ir::OpDef& def);
 

@@ -55,11 +55,6 @@ Result<DType> tosaType(const ir::Value& value) {
   }
 }
 
-std::string placeOf(const ir::Node& node) {
-  if (!node.location()) return std::string(node.opName());
-  return fmt::format("{} '{}'", node.location()->source, node.location()->name);
-}
-
 /// TFLite's shift as TOSA's, with its multiplier. Errors: beyond what RESCALE holds.
 Result<lower::RescaleFactor> tosaFactor(const Multiplier& factor, int bits) {
   if (factor.value == 0) return lower::RescaleFactor{0, 62};  // the shift that takes any number
@@ -78,6 +73,11 @@ Result<lower::RescaleFactor> tosaFactor(const Multiplier& factor, int bits) {
 }
 
 }  // namespace
+
+std::string placeOf(const ir::Node& node) {
+  if (!node.location()) return std::string(node.opName());
+  return fmt::format("{} '{}'", node.location()->source, node.location()->name);
+}
 
 bool hasRule(const ir::OpDef& def) {
   // DEQUANTIZE has none: it is taken off the network's end.

@@ -30,9 +30,13 @@ class Partitioner {
     units_ = findUnits(graph_);
     onNpu_.assign(units_.units.size(), true);
     for (size_t u = 0; u < units_.units.size(); ++u) {
-      const Unit& unit = units_.units[u];
+      Unit& unit = units_.units[u];
+      if (options_.dialect && options_.dialect->converts)
+        unit.boundary = unit.nodes.size() == 1 && options_.dialect->converts(*unit.nodes[0]);
       if (unit.boundary)
         onNpu_[u] = false;
+      else if (auto other = isOther(unit))
+        refuse(u, std::move(*other));
       else if (auto reason = keptOff(unit))
         refuse(u, std::move(*reason));
       else if (auto leaves = leavesInFloat(unit))
@@ -85,6 +89,15 @@ class Partitioner {
     return found;
   }
 
+  std::optional<Reason> isOther(const Unit& unit) const {
+    if (!options_.dialect || !options_.dialect->whyOther) return std::nullopt;
+    for (const ir::Node* node : unit.nodes) {
+      if (auto why = options_.dialect->whyOther(*node))
+        return Reason{node->where(), why->message, why->remedy, why->code};
+    }
+    return std::nullopt;
+  }
+
   std::optional<Reason> keptOff(const Unit& unit) {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
@@ -99,14 +112,14 @@ class Partitioner {
   }
 
   /// A float result of the program that no dequantize node makes: no lowering needs to be tried.
-  static std::optional<Reason> leavesInFloat(const Unit& unit) {
+  std::optional<Reason> leavesInFloat(const Unit& unit) const {
     const auto leaves = [](const ir::Value* result) {
       return isFloat(result->dtype()) && result->isGraphOutput();
     };
     for (const ir::Node* node : unit.nodes) {
       if (isDequantize(*node) || std::none_of(node->results().begin(), node->results().end(), leaves))
         continue;
-      const auto part = extract(unit.nodes, "part");
+      const auto part = partOf(unit.nodes, "part");
       if (part.ok()) continue;
       const Diagnostic& why = part.error().diagnostics().front();
       return Reason{node->where(), why.message, why.remedy, why.code};
@@ -133,9 +146,11 @@ class Partitioner {
     cpuDepth_.clear();
     for (bool changed = true; changed;) {
       changed = false;
+      int effects = -1;  // depth of the last node with effects
       for (const ir::Node* node : graph_.nodes()) {
         const size_t unit = units_.unitOf.at(node);
-        int depth = onNpu_[unit] ? 0 : -1;
+        const bool ordered = !onNpu_[unit] && !node->def().has(ir::kPure);
+        int depth = onNpu_[unit] ? 0 : ordered ? effects : -1;
         for (const ir::Value* operand : node->operands()) {
           const ir::Node* producer = operand ? operand->producer() : nullptr;
           if (!producer) continue;
@@ -150,6 +165,7 @@ class Partitioner {
           known = depth;
           changed = true;
         }
+        if (ordered) effects = known;
         if (known > limit) {
           refuse(unit, {node->where(), "its NPU part would depend on itself through the CPU", ""});
           return false;
@@ -181,9 +197,14 @@ class Partitioner {
     return true;
   }
 
+  Result<Part> partOf(const std::vector<ir::Node*>& nodes, const std::string& name) const {
+    return extract(nodes, name, !options_.dialect);
+  }
+
   Result<Placed> tryPlace(const std::vector<ir::Node*>& nodes, const std::string& name) const {
-    CARINA_TRY(Part part, extract(nodes, name));
-    CARINA_TRY(ir::Graph tosa, lower::lowerToTosa(part.graph));
+    CARINA_TRY(Part part, partOf(nodes, name));
+    CARINA_TRY(ir::Graph tosa,
+               options_.dialect ? options_.dialect->lower(part.graph) : lower::lowerToTosa(part.graph));
     Placed placed;
     for (const ir::Value* input : part.graph.inputs()) placed.inputs.push_back(input->type);
     for (const ir::Value* output : part.graph.outputs()) {
@@ -246,6 +267,7 @@ class Partitioner {
     }
     for (const auto& constant : graph_.constants()) {
       mapping[constant.get()] = result.graph.addConstant(constant->constant(), constant->name);
+      mapping[constant.get()]->quantization = constant->quantization;
     }
     std::map<int, std::vector<const ir::Node*>> cpuNodes;
     int last = -1;
@@ -294,6 +316,7 @@ class Partitioner {
     CARINA_TRY(ir::Node* const call, graph.create(std::move(spec)));
     for (size_t i = 0; i < placed.outputNames.size(); ++i) {
       call->result(i)->name = placed.outputNames[i];
+      call->result(i)->quantization = placed.part.outputs[i]->quantization;
       mapping[placed.part.outputs[i]] = cast(call->result(i), placed.part.outputs[i]->dtype());
     }
     call->setRegion(0, std::move(placed.part.graph));

@@ -31,7 +31,21 @@ using Supports = std::function<std::optional<Diagnostic>(const ir::Node& tosaOp)
 /// What the target makes of a whole part at once, nothing when some of it cannot be placed there.
 using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
 
+/// What a part (a graph of the network's dialect) becomes. Errors name the nodes that do not lower.
+using Lower = std::function<Result<ir::Graph>(const ir::Graph& part)>;
+
+/// How graphs of another dialect than aten are partitioned: value by value, with no conversions at the
+/// border.
+struct Dialect {
+  Lower lower;
+  Supports whyOther;  // why a node can be in no part whatever the target is, asked first
+  /// Whether a node by itself is a conversion between numbers and codes, which is expected at the network's
+  /// ends and stays outside of the NPU.
+  std::function<bool(const ir::Node&)> converts;
+};
+
 struct Options {
+  std::optional<Dialect> dialect;  // none: aten
   /// Asked first; only where it fails is every operator of the part asked by itself. None: always the latter.
   Place placeWhole;
   Supports supports;      // none: everything that lowers is taken
@@ -63,6 +77,7 @@ struct Partitioned {
 
 /// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and
 /// dequantize of float program outputs stay outside.
+/// Of nodes with effects, those that stay on the CPU keep their order.
 Result<Partitioned> partition(ir::Graph graph, const Options& options);
 
 /// What is left on the CPU of an operator that became several (a layer norm, a softmax) computes in float

@@ -11,8 +11,8 @@
 namespace carina::partition {
 namespace {
 
-DType crossing(DType dtype) {
-  return dtype == DType::Int64 ? DType::Int32 : dtype;
+DType crossing(DType dtype, bool casts) {
+  return casts && dtype == DType::Int64 ? DType::Int32 : dtype;
 }
 
 class Joiner {
@@ -100,7 +100,7 @@ Units findUnits(const ir::Graph& graph) {
   return units;
 }
 
-Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name) {
+Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name, bool casts) {
   Part part{ir::Graph(name), {}, {}};
   const std::unordered_set<const ir::Node*> inside(nodes.begin(), nodes.end());
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
@@ -108,6 +108,7 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
     if (!value || mapping.count(value) != 0) return {};
     if (value->isConstant()) {
       mapping[value] = part.graph.addConstant(value->constant(), value->name);
+      mapping[value]->quantization = value->quantization;
       return {};
     }
     if (isFloat(value->dtype())) {
@@ -115,7 +116,8 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
                   value->name.empty() ? "from outside" : value->name)
           .withRemedy("quantize the network with this operator included");
     }
-    ir::Value* input = part.graph.addInput({crossing(value->dtype()), value->shape()}, value->name);
+    ir::Value* input = part.graph.addInput({crossing(value->dtype(), casts), value->shape()}, value->name);
+    input->quantization = value->quantization;
     part.inputs.push_back(value);
     ir::Builder builder(part.graph);
     mapping[value] = input->dtype() == value->dtype() ? input : converted(builder, input, value->dtype());
@@ -139,8 +141,8 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
       part.outputs.push_back(result);
       ir::Value* output = mapping.at(result);
       ir::Builder builder(part.graph);
-      if (output->dtype() != crossing(output->dtype())) {
-        output = converted(builder, output, crossing(output->dtype()));
+      if (output->dtype() != crossing(output->dtype(), casts)) {
+        output = converted(builder, output, crossing(output->dtype(), casts));
         output->name = result->name;
         mapping.at(result)->name.clear();
       }

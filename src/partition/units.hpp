@@ -34,11 +34,12 @@ Units findUnits(const ir::Graph& graph);
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);
 
 /// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside
-/// become outputs. int64 values cross as int32. Fails when a float value would cross, with the value's name.
+/// become outputs, with their quantization. int64 values cross as int32 (in aten graphs: `casts`). Fails when
+/// a float value would cross, with the value's name.
 struct Part {
   ir::Graph graph;
   std::vector<ir::Value*> inputs, outputs;  // the values of the original graph, in the order of the part's
 };
-Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name);
+Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& name, bool casts = true);
 
 }  // namespace carina::partition

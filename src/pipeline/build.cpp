@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way: front, partition, compile, assemble; and the files it ends in.
+#include <algorithm>
 #include <utility>
 
 #include "aten/ops.hpp"
@@ -9,6 +10,7 @@
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
+#include "lower_tfl/to_aten.hpp"
 #include "npu/isa/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
@@ -18,6 +20,7 @@
 #include "pipeline/memory_needs.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/tflite_network.hpp"
 #include "tflite/vela_writer.hpp"
 #include "tosa_io/tosa_writer.hpp"
 
@@ -37,9 +40,10 @@ struct CodesOf {
   DType dtype;
 };
 
-/// A tosa graph as a program graph of one delegate call. `floatInputs` and `floatOutputs`: see Front.
+/// A tosa graph as a program graph of one delegate call. `floatInputs` and `floatOutputs`: see Front,
+/// `placed`: see partition::Delegate.
 partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatInputs,
-                                const std::vector<bool>& floatOutputs) {
+                                const std::vector<bool>& floatOutputs, std::optional<ir::Graph> placed) {
   partition::Partitioned result;
   result.graph = ir::Graph(tosa.name);
   ir::Builder builder(result.graph);
@@ -77,7 +81,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
   }
   result.graph.setOutputs(std::move(outputs));
   (*call)->setRegion(0, ir::Graph(tosa.name));
-  result.delegates.push_back({*call, std::move(tosa), std::nullopt});
+  result.delegates.push_back({*call, std::move(tosa), std::move(placed)});
   result.wholly = true;
   return result;
 }
@@ -229,6 +233,23 @@ Status checkWholly(const Build& build) {
   return Error(std::move(problems));
 }
 
+/// Operators that have no place in a .pte: `formless` names them.
+Error leftToTflite(const Build& build, const Error& formless) {
+  std::vector<Diagnostic> problems;
+  for (const partition::Refusal& refusal : build.partitioned.refusals) {
+    const auto& places = formless.diagnostics();
+    const bool named = std::any_of(places.begin(), places.end(), [&](const Diagnostic& one) {
+      return one.place.ends_with("'" + refusal.node + "'");
+    });
+    if (!named) continue;
+    problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason),
+                        "write a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow Lite" +
+                            (refusal.remedy.empty() ? "" : "; or " + refusal.remedy),
+                        build.options.model.string(), refusal.node, refusal.code});
+  }
+  return problems.empty() ? Error(formless).inFile(build.options.model.string()) : Error(std::move(problems));
+}
+
 }  // namespace
 
 namespace {
@@ -294,8 +315,18 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
 
+  std::optional<ir::Graph> placed;
+  if (build.machine) {
+    Stopwatch watch(build.times, "lower");
+    placed = placeTflite(options, *build.machine, front);
+  }
   if (front.isTosa) {
-    build.partitioned = wrapTosa(std::move(front.quantized), front.floatInputs, front.floatOutputs);
+    build.partitioned =
+        wrapTosa(std::move(front.quantized), front.floatInputs, front.floatOutputs, std::move(placed));
+  } else if (front.isTfl) {
+    Stopwatch watch(build.times, "lower");
+    const NpuPlaces places = placesOf(*build.machine);
+    CARINA_TRY(build.partitioned, partitionFor(options, &places, front, false));
   } else {
     if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
         !status.ok())
@@ -321,6 +352,14 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
+  if (build.machine && front.tflite) {
+    build.tflite = TfliteRest{front.tflite, build.graph().clone()};
+    if (front.isTfl && options.tflite) return build;
+    if (front.isTfl) {
+      if (const Status status = lower_tfl::toAten(build.partitioned.graph); !status.ok())
+        return leftToTflite(build, status.error());
+    }
+  }
   {
     Stopwatch watch(build.times, "assemble");
     build.state = std::move(front.state);
@@ -362,8 +401,15 @@ Status checkOutput(const std::filesystem::path& output) {
   return fail(Code::BadOption, "cannot tell from '{}' what to write", output.filename().string())
       .inFile(output.string())
       .withRemedy(
-          "outputs are .pte (program), .tflite (model with an ethos-u operator), .tosa (TOSA graph) and .bin "
+          "outputs are .pte (program), .tflite (model with ethos-u operators), .tosa (TOSA graph) and .bin "
           "(raw delegate blob)");
+}
+
+Result<int64_t> programBytes(const Build& build) {
+  CARINA_TRY(const std::string program, build.program.methods.empty() && build.tflite
+                                            ? rewrittenTflite(build)
+                                            : pte::writeProgram(build.program));
+  return static_cast<int64_t>(program.size());
 }
 
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
@@ -378,6 +424,11 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
     }
     CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
     return files.add(output, bytes);
+  }
+  if (extension == ".tflite" && build.tflite) {
+    auto bytes = rewrittenTflite(build);
+    if (!bytes) return std::move(bytes).error().inFile(output.string());
+    return files.add(output, *bytes);
   }
   if (build.partitioned.delegates.size() != 1) {
     return fail(Code::NeedsWholeNpu, "the network has {} NPU parts, a {} file holds one",

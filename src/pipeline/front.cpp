@@ -16,18 +16,17 @@
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
 #include "lower/single_precision.hpp"
-#include "lower_tfl/lower.hpp"
 #include "partition/unlowered.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/float_network.hpp"
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/tflite_network.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/carried.hpp"
 #include "quantize/fold_batch_norm.hpp"
 #include "quantize/inside.hpp"
 #include "quantize/sample_doubts.hpp"
-#include "tflite/graph_builder.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
@@ -134,47 +133,6 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
         .withRemedy("export an integer TOSA graph, or compile the .pt2 with --quantize int8");
   }
   dump(options, "read", front.quantized);
-  return front;
-}
-
-/// Every operator of a tfl graph as the file names it.
-std::vector<SourceNode> tfliteNodes(const ir::Graph& network) {
-  std::vector<SourceNode> nodes;
-  for (const ir::Node* node : network.nodes())
-    nodes.push_back({node->location()->name, std::string(node->opName()), "", node->location()->source});
-  return nodes;
-}
-
-Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) {
-  Front front;
-  front.isTosa = true;
-  ir::Graph network;
-  {
-    Stopwatch watch(times, "read");
-    CARINA_TRY(network, tflite::readNetwork(options.model));
-  }
-  dump(options, "read", network);
-  front.nodes = tfliteNodes(network);
-  Stopwatch watch(times, "lower");
-  auto lowered = lower_tfl::lowerToTosa(network);
-  if (!lowered) return std::move(lowered).error().inFile(options.model.string());
-  const bool floatEdges = lowered->floatEdges();
-  front.quantized = std::move(lowered->tosa);
-  if (options.inputs == ProgramIo::Float) front.floatInputs = std::move(lowered->floatInputs);
-  if (options.outputs == ProgramIo::Float) front.floatOutputs = std::move(lowered->floatOutputs);
-  const bool asked =
-      (options.quantization != Quantization::Default && options.quantization != Quantization::None) ||
-      !options.quantizeConfig.empty() || !options.calibration.empty();
-  if (asked) {
-    front.warnings.push_back(
-        {"the network comes quantized: --quantize, --quantize-config and --calibrate change "
-         "nothing in it",
-         "", options.model.string(), ""});
-  }
-  if (!floatEdges && (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float)) {
-    front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
-                              options.model.string(), ""});
-  }
   return front;
 }
 

@@ -14,8 +14,8 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/tflite_network.hpp"
 #include "pt2/exported_program.hpp"
-#include "tflite/graph_builder.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::pipeline {
@@ -111,6 +111,11 @@ class Lister {
     if (at != index_.end()) list_.operators[at->second].refusals.push_back(refusal);
   }
 
+  /// A node that stays an operator of TensorFlow Lite.
+  void addTfliteNode(const ir::Node& node) {
+    if (const auto at = find(node)) cpu_[*at] = true;
+  }
+
   void addUnservable(const ir::Node& node, const Diagnostic& why) {
     const auto at = find(node);
     if (!at) return;
@@ -179,9 +184,7 @@ Result<std::vector<SourceNode>> nodesInFile(const Options& options) {
       nodes.push_back({node.location->name, node.op, node.location->modulePath, node.location->source});
     }
   } else if (extension == ".tflite") {
-    CARINA_TRY(const ir::Graph network, tflite::readNetwork(options.model));
-    for (const ir::Node* node : network.nodes())
-      nodes.push_back({node->location()->name, std::string(node->opName()), "", node->location()->source});
+    CARINA_TRY(nodes, tfliteNodes(options.model));
   }
   return nodes;
 }
@@ -240,6 +243,7 @@ Result<partition::Partitioned> partitionOf(const Options& options, const ChosenN
 
 /// Fills in the list of a network that is read and quantized.
 Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
+  if (npu.machine) placeTflite(options, *npu.machine, front);
   Lister lister(front.nodes, usualCore(npu.machine ? &*npu.machine : nullptr), list);
   const partition::Supports supports =
       front.isTosa ? npu.supportsFor(front.quantized) : partition::Supports();
@@ -266,10 +270,12 @@ Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front
     }
     return {};
   }
-  if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
-      !status.ok())
-    return std::move(status).error().inFile(options.model.string());
-  exposeIntegerState(front.quantized, front.state.size());
+  if (!front.isTfl) {
+    if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
+        !status.ok())
+      return std::move(status).error().inFile(options.model.string());
+    exposeIntegerState(front.quantized, front.state.size());
+  }
   CARINA_TRY(partition::Partitioned partitioned, partitionOf(options, npu, front));
   for (const partition::Delegate& delegate : partitioned.delegates) {
     lister.addPart(delegate.call->region(0));
@@ -279,6 +285,13 @@ Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front
   list.parts = partitioned.delegates.size();
   list.wholly = partitioned.wholly;
   ir::Graph graph = std::move(partitioned.graph);
+  if (front.isTfl) {
+    for (const ir::Node* node : graph.nodes()) {
+      if (!node->is(partition::delegateCallDef())) lister.addTfliteNode(*node);
+    }
+    lister.finish();
+    return {};
+  }
   if (auto status = cpu::toKernelForm(graph); !status.ok())
     return std::move(status).error().inFile(options.model.string());
   aten::forEachNode(graph, [&](const ir::Node& node) {

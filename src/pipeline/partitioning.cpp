@@ -5,6 +5,7 @@
 #include <set>
 
 #include "aten/control_flow.hpp"
+#include "pipeline/tflite_network.hpp"
 #include "quantize/annotate.hpp"
 
 namespace carina::pipeline {
@@ -107,7 +108,8 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
   partitioning.keepOffNames.insert(partitioning.keepOffNames.end(), front.keptFloat.begin(),
                                    front.keptFloat.end());
   for (const SourceNode& node : front.nodes) partitioning.sourceOps.emplace(node.name, node.op);
-  const Names floats = leftInFloat(front.quantized);
+  if (front.isTfl) partitioning.dialect = tfliteDialect(*front.tflite);
+  const Names floats = front.isTfl ? Names() : leftInFloat(front.quantized);
   const Names joined = front.quantization ? joinedInFloat(front.quantized) : Names();
   auto partitioned = partition::partition(std::move(front.quantized), partitioning);
   if (!partitioned) return std::move(partitioned).error().inFile(options.model.string());
@@ -118,6 +120,10 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
         .inFile(options.model.string())
         .withRemedy(fmt::format("'carina ops --target {} {}' lists operators, names and modules",
                                 options.target, options.model.filename().string()));
+  }
+  if (front.isTfl) {
+    nameOperators(front, *partitioned);
+    return partitioned;
   }
   explainFloat(*partitioned, floats, joined);
   explainRequests(*partitioned, front.keptFloat, options);

@@ -41,7 +41,9 @@ enum class Delivery : uint8_t { Compiled, Tosa };
 using DumpListener = std::function<void(std::string_view stage, const std::function<std::string()>& text)>;
 
 struct Options {
-  std::filesystem::path model;       // .pt2, .tflite or .tosa
+  std::filesystem::path model;  // .pt2, .tflite or .tosa
+  /// The build is for a .tflite: of a network that came as one, what is left to the CPU stays its operators.
+  bool tflite = false;
   std::string program;               // which program of a .pt2 with several; empty: the only one, or "model"
   std::string target;                // "ethos-u55-128", ... or "cpu"
   std::string systemConfig;          // empty: the target's default
@@ -105,6 +107,17 @@ struct EthosNPart {
   std::vector<ethosn::CompiledPass> passes;
 };
 
+struct TfliteSource;  // pipeline/tflite_network.hpp
+
+/// What is left of a network that came as .tflite: its operators around delegate calls.
+struct TfliteRest {
+  std::shared_ptr<const TfliteSource> source;
+  ir::Graph graph;  // of the tfl dialect; delegate calls in the order of Build::compiled
+};
+
+/// What the file calls the operator of a node of such a graph: "SVDF".
+std::string tfliteName(const ir::Node& node);
+
 /// Everything that one compilation made.
 struct Build {
   Options options;
@@ -119,8 +132,9 @@ struct Build {
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`, for an Ethos-U
   std::vector<EthosNPart> ethosNParts;              // the same for an Ethos-N
   bool integerIo = false;                           // the program takes codes where the network takes numbers
-  ir::State state;  // of `source`, `simulation`, `partitioned.graph` and `computed.graph`
-  pte::Program program;
+  ir::State state;                   // of `source`, `simulation`, `partitioned.graph` and `computed.graph`
+  std::optional<TfliteRest> tflite;  // of a .tflite for an Ethos-U
+  pte::Program program;              // no methods: only a .tflite can hold what is left to the CPU
   ProgramGraph computed;             // what `program` computes, node by node
   std::vector<Diagnostic> warnings;  // what a person should know, though the program is made
   std::vector<StageTime> times;
@@ -151,6 +165,8 @@ struct Front {
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
   std::vector<Diagnostic> warnings;
   bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
+  bool isTfl = false;   // `quantized` is a graph of the tfl dialect: a .tflite with parts for the CPU
+  std::shared_ptr<const TfliteSource> tflite;  // of a .tflite
   /// Of such a graph: inputs and outputs that the program has as float. Empty: none.
   std::vector<bool> floatInputs, floatOutputs;
 };
@@ -168,12 +184,15 @@ Result<Build> build(const Options& options);
 /// From a quantized network to a program. `times`: of the stages before.
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times);
 
-/// The program as a file of the kind that the extension of `output` names: .pte, .tflite (a model with one
-/// `ethos-u` operator), .tosa (the one delegate's graph), .bin (the one delegate's blob). Errors: unknown
-/// extension, more or less than one delegate for the latter three, or something beside it for .tflite.
+/// The program as a file of the kind that the extension of `output` names: .pte, .tflite (a model with
+/// `ethos-u` operators), .tosa (the one delegate's graph), .bin (the one delegate's blob). Errors: unknown
+/// extension, more or less than one delegate for the latter two; for .tflite, of networks that did not come
+/// as one, the same and something beside it.
 Status writeOutput(const Build& build, const std::filesystem::path& output);
 /// The same, to appear with other files.
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files);
+/// Bytes of the program: as a .pte, or as the .tflite that alone can hold it.
+Result<int64_t> programBytes(const Build& build);
 /// Asked before anything is compiled: whether writeOutput could write there, as far as the name tells.
 Status checkOutput(const std::filesystem::path& output);
 

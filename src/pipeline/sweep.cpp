@@ -79,6 +79,8 @@ Front cloneOf(const Front& front) {
   copy.state = front.state;
   copy.quantized = front.quantized.clone();
   copy.isTosa = front.isTosa;
+  copy.isTfl = front.isTfl;
+  copy.tflite = front.tflite;
   copy.floatInputs = front.floatInputs;
   copy.floatOutputs = front.floatOutputs;
   copy.keptFloat = front.keptFloat;

@@ -120,4 +120,62 @@ std::string checkJson(const pipeline::Check& check) {
   return documentText(json);
 }
 
+std::string checkText(const pipeline::TfliteCheck& check) {
+  std::string text = fmt::format("TensorFlow Lite model of {} bytes, to lie at an address aligned to 16\n",
+                                 countText(check.fileBytes));
+  std::string calls;
+  size_t registered = 0;
+  for (const pipeline::CheckedTfliteOperator& op : check.operators) {
+    text += fmt::format("  {:<10} {} x{}\n", op.method ? "operator" : "NO KERNEL", op.name, op.count);
+    if (!op.method) continue;
+    calls += fmt::format(" resolver.{};", *op.method);
+    ++registered;
+  }
+  if (check.calls > 0) {
+    text += fmt::format("  {:<10} {}, {} call{} per inference\n", "NPU", check.target, check.calls,
+                        check.calls == 1 ? "" : "s");
+  }
+  const bool planned = check.plannedBytes > 0;
+  if (planned)
+    text += fmt::format("  {:<10} {} bytes by the memory plan\n", "arena", countText(check.plannedBytes));
+  if (check.unplanned > 0) {
+    text += fmt::format("  {:<10} at most {} bytes for {} tensor{} that the interpreter places\n",
+                        planned ? "" : "arena", countText(check.unplannedBytes), check.unplanned,
+                        check.unplanned == 1 ? "" : "s");
+  }
+  if (check.variableBytes > 0)
+    text += fmt::format("  {:<10} {} bytes for variables\n", "", countText(check.variableBytes));
+  text += fmt::format(
+      "  {:<10} and what the interpreter keeps of {} tensors and {} operators, and kernels ask for\n", "",
+      check.tensors, check.nodes);
+  if (check.fastScratchBytes > 0) {
+    text += fmt::format("  {:<10} {} bytes, which the driver puts into on-chip memory\n", "scratch",
+                        countText(check.fastScratchBytes));
+  }
+  if (registered > 0) text += fmt::format("MicroMutableOpResolver<{}> resolver;{}\n", registered, calls);
+  for (const std::string& problem : check.problems) text += "FAILS: " + problem + "\n";
+  return text;
+}
+
+std::string checkJson(const pipeline::TfliteCheck& check) {
+  using Json = nlohmann::ordered_json;
+  Json json = document("check");
+  json["ok"] = check.ok();
+  json["file_bytes"] = check.fileBytes;
+  json["problems"] = check.problems;
+  json["command_streams"] = check.calls;
+  json["methods"] = Json::array();
+  Json& tflite = json["tflite"] = {{"target", check.target}, {"npu_calls", check.calls}};
+  tflite["arena_bytes"] = {{"planned", check.plannedBytes},
+                           {"unplanned", check.unplannedBytes},
+                           {"variables", check.variableBytes},
+                           {"fast_scratch", check.fastScratchBytes}};
+  tflite["operators"] = Json::array();
+  for (const pipeline::CheckedTfliteOperator& op : check.operators) {
+    tflite["operators"].push_back(
+        {{"name", op.name}, {"count", op.count}, {"method", op.method ? Json(*op.method) : Json(nullptr)}});
+  }
+  return documentText(json);
+}
+
 }  // namespace carina::report

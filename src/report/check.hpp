@@ -5,10 +5,13 @@
 #include <string>
 
 #include "pipeline/check.hpp"
+#include "pipeline/tflite_check.hpp"
 
 namespace carina::report {
 
 std::string checkText(const pipeline::Check& check);
 std::string checkJson(const pipeline::Check& check);
+std::string checkText(const pipeline::TfliteCheck& check);
+std::string checkJson(const pipeline::TfliteCheck& check);
 
 }  // namespace carina::report

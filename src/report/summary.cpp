@@ -76,6 +76,11 @@ std::string ethosNLines(const pipeline::Build& build) {
 /// Kernels outside the delegates with how often each is called.
 std::string cpuLine(const pipeline::Build& build) {
   std::map<std::string, int> calls;
+  if (build.program.methods.empty() && build.tflite) {
+    for (const ir::Node* node : build.tflite->graph.nodes()) {
+      if (!node->is(partition::delegateCallDef())) ++calls[pipeline::tfliteName(*node)];
+    }
+  }
   for (const pte::Method& method : build.program.methods) {
     for (const pte::Chain& chain : method.chains) {
       for (const pte::Instruction& instruction : chain.instructions) {
@@ -239,8 +244,8 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
 }
 
 Result<std::string> reportJson(const pipeline::Build& build, const std::string& core) {
-  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-  return documentText(toJson(build, static_cast<int64_t>(program.size()), core));
+  CARINA_TRY(const int64_t bytes, pipeline::programBytes(build));
+  return documentText(toJson(build, bytes, core));
 }
 
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,

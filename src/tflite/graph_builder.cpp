@@ -67,11 +67,23 @@ Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& opt
 
 class Builder {
  public:
-  Builder(const Subgraph& source, std::shared_ptr<const void> owner)
+  /// `partial`: operators that cannot be taken become tfl.OTHER, and `others` says why.
+  Builder(const Subgraph& source, std::shared_ptr<const void> owner, bool partial = false)
       : source_(source),
         owner_(std::move(owner)),
+        partial_(partial),
         graph_(source.name.empty() ? "main" : source.name),
-        values_(source.tensors.size()) {}
+        values_(source.tensors.size()),
+        hidden_(source.tensors.size()) {}
+
+  Result<PartialNetwork> buildPartial() {
+    PartialNetwork network;
+    CARINA_TRY(network.graph, build());
+    for (const ir::Value* value : values_) network.names.push_back(value ? value->name : std::string());
+    network.operators = std::move(locations_);
+    network.others = std::move(others_);
+    return network;
+  }
 
   Result<ir::Graph> build() {
     for (const Operator& op : source_.operators) {
@@ -79,7 +91,13 @@ class Builder {
         if (output >= 0) results_.insert(firstName(tensor(output).name));
       }
     }
-    for (const int32_t input : source_.inputs) note(addInput(input), "");
+    for (const int32_t input : source_.inputs) {
+      if (partial_ && !slot(input) && !canHold(input)) {
+        hidden_[static_cast<size_t>(input)] = true;
+        continue;
+      }
+      note(addInput(input), "");
+    }
     for (size_t i = 0; i < source_.operators.size() && errors_.size() < kMostErrors; ++i) {
       const Operator& op = source_.operators[i];
       const bool named = !op.outputs.empty() && op.outputs[0] >= 0 && !tensor(op.outputs[0]).name.empty();
@@ -90,11 +108,13 @@ class Builder {
     if (!errors_.empty()) return Error(std::move(errors_));
     std::vector<ir::Value*> outputs;
     for (const int32_t output : source_.outputs) {
+      if (partial_ && (hidden_[static_cast<size_t>(output)] || tensor(output).isVariable)) continue;
       CARINA_TRY(ir::Value * value, valueOf(output));
       CARINA_RETURN_IF_ERROR(hasElements(value->shape(), "output", output));
       outputs.push_back(value);
     }
-    if (outputs.empty()) return fail(Code::InvalidGraph, "the network has no output");
+    if (outputs.empty() && !(partial_ && !source_.outputs.empty()))
+      return fail(Code::InvalidGraph, "the network has no output");
     graph_.setOutputs(std::move(outputs));
     return std::move(graph_);
   }
@@ -201,10 +221,84 @@ class Builder {
     return value;
   }
 
+  /// Whether a graph can have a value in place of the tensor.
+  bool canHold(int32_t index) const {
+    const Tensor& from = tensor(index);
+    return !from.isVariable && typeOf(index).ok() && checkedNumElements(from.shape).value_or(0) > 0;
+  }
+
+  /// An operator as one that is left as it is. Error: its operands or results contradict the file.
+  Status addOther(const Operator& op, size_t index) {
+    ir::NodeSpec spec;
+    spec.def = &tfl::Other::def();
+    spec.attributes = {op.name};
+    spec.operands.emplace_back();
+    for (const int32_t input : op.inputs) {
+      if (input < 0 || hidden_[static_cast<size_t>(input)] || tensor(input).isVariable) continue;
+      if (slot(input)) {
+        if (!slot(input)->isConstant()) spec.operands[0].push_back(slot(input));
+      } else if (tensor(input).data.empty() && tensorBytes(tensor(input)).value_or(1) > 0) {
+        return fail(Code::InvalidGraph, "tensor '{}' is used, but nothing makes it before",
+                    tensor(input).name);
+      }
+    }
+    std::vector<int32_t> shown;
+    for (const int32_t output : op.outputs) {
+      if (output < 0) continue;
+      const auto at = static_cast<size_t>(output);
+      if (slot(output) || hidden_[at] || !tensor(output).data.empty())
+        return fail(Code::InvalidGraph, "tensor '{}' is made twice", tensor(output).name);
+      hidden_[at] = !canHold(output);
+      if (hidden_[at]) continue;
+      shown.push_back(output);
+      spec.types.push_back(*typeOf(output));
+    }
+    CARINA_TRY(ir::Node* const node, graph_.create(std::move(spec)));
+    for (size_t i = 0; i < shown.size(); ++i) {
+      ir::Value* const value = node->result(i);
+      value->name = uniqueName(shown[i], false);
+      // What cannot be computed with is no quantization for those behind it.
+      if (auto quantization = quantizationOf(tensor(shown[i])); quantization.ok())
+        value->quantization = std::move(*quantization);
+      if (slot(shown[i])) return fail(Code::InvalidGraph, "tensor '{}' is made twice", tensor(shown[i]).name);
+      slot(shown[i]) = value;
+    }
+    locate(*node, op, index);
+    return {};
+  }
+
+  void locate(ir::Node& node, const Operator& op, size_t index) {
+    const std::string source = fmt::format("operator {} ({})", index, op.name);
+    const bool named = !node.results().empty() && !node.result()->name.empty();
+    node.setLocation(
+        std::make_shared<ir::Location>(ir::Location{named ? node.result()->name : source, "", source}));
+    locations_.resize(source_.operators.size());
+    locations_[index] = node.location();
+  }
+
+  /// What makeNode() left of an operator that failed.
+  void forget(const Operator& op, const ir::Node* before) {
+    ir::Node* const made = graph_.lastNode();
+    if (made == before) return;
+    for (const int32_t output : op.outputs) {
+      if (output < 0 || !slot(output) || slot(output)->producer() != made) continue;
+      names_.erase(slot(output)->name);
+      slot(output) = nullptr;
+    }
+    graph_.erase(made);
+  }
+
   Status addOperator(const Operator& op, size_t index) {
+    const ir::Node* const last = graph_.lastNode();
     // Whatever becomes of the operator, those behind it find its results.
     auto node = makeNode(op, index);
     if (node) return {};
+    if (partial_) {
+      forget(op, last);
+      CARINA_RETURN_IF_ERROR(addOther(op, index));
+      others_.emplace(locations_[index].get(), node.error().diagnostics().front());
+      return {};
+    }
     for (const int32_t output : op.outputs) {
       if (output < 0 || slot(output)) continue;
       auto type = typeOf(output);
@@ -234,6 +328,9 @@ class Builder {
     }
     for (const int32_t output : op.outputs) {
       if (output < 0 || slot(output)) return fail(Code::InvalidGraph, "a result is missing or made twice");
+      if (tensor(output).isVariable || !tensor(output).data.empty())
+        return fail(Code::UnsupportedForm, "it writes to tensor '{}', which keeps its values",
+                    tensor(output).name);
       CARINA_TRY(ir::Type type, typeOf(output));
       spec.types.push_back(std::move(type));
     }
@@ -241,8 +338,7 @@ class Builder {
     CARINA_TRY(ir::Node * node, graph_.create(std::move(spec)));
     for (size_t i = 0; i < op.outputs.size(); ++i)
       CARINA_RETURN_IF_ERROR(describe(op.outputs[i], node->result(i)));
-    node->setLocation(std::make_shared<ir::Location>(
-        ir::Location{node->result()->name, "", fmt::format("operator {} ({})", index, op.name)}));
+    locate(*node, op, index);
     if (def->verify) CARINA_RETURN_IF_ERROR(def->verify(*node));
     return node;
   }
@@ -275,8 +371,12 @@ class Builder {
 
   const Subgraph& source_;
   std::shared_ptr<const void> owner_;
+  bool partial_;
   ir::Graph graph_;
-  std::vector<ir::Value*> values_;  // by tensor
+  std::vector<ir::Value*> values_;          // by tensor
+  std::vector<bool> hidden_;                // by tensor: made, or an input, but no value of a partial network
+  std::vector<ir::LocationRef> locations_;  // by operator
+  std::unordered_map<const ir::Location*, Diagnostic> others_;  // of tfl.OTHER
   std::set<std::string> names_;
   std::set<std::string_view> results_;  // first names of what operators make
   std::vector<Diagnostic> errors_;
@@ -284,12 +384,24 @@ class Builder {
 
 }  // namespace
 
+namespace {
+
+Status refuseCompiled(const Model& model) {
+  if (npuCalls(model).empty()) return {};
+  return fail(Code::WrongKind, "the model is compiled for an Ethos-U already")
+      .withRemedy("compile the network that it was made of; this one runs: carina run");
+}
+
+}  // namespace
+
 Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const void>& owner) {
-  if (!npuCalls(model).empty()) {
-    return fail(Code::WrongKind, "the model is compiled for an Ethos-U already")
-        .withRemedy("compile the network that it was made of; this one runs: carina run");
-  }
+  CARINA_RETURN_IF_ERROR(refuseCompiled(model));
   return Builder(model.subgraphs.front(), owner).build();
+}
+
+Result<PartialNetwork> buildPartialNetwork(const Model& model, const std::shared_ptr<const void>& owner) {
+  CARINA_RETURN_IF_ERROR(refuseCompiled(model));
+  return Builder(model.subgraphs.front(), owner, true).buildPartial();
 }
 
 Result<ir::Graph> readNetwork(const std::filesystem::path& path) {

@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "ir/graph.hpp"
 #include "tflite/model.hpp"
@@ -18,5 +21,19 @@ Result<ir::Graph> readNetwork(const std::filesystem::path& path);
 
 /// The same of a model that is read; `owner` keeps its bytes alive.
 Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const void>& owner);
+
+/// A network of which some operators need not be known: what has no place in the dialect, or not in that
+/// form, is a tfl.OTHER. These stand in the file's order and have effects of their own (variables,
+/// resources). Constants, variables and tensors that no graph can hold (strings, open shapes) are none of
+/// their operands and results, and not all inputs and outputs of the file need be in the graph.
+struct PartialNetwork {
+  ir::Graph graph;
+  std::vector<std::string> names;          // by tensor of the main subgraph: of its value; "" without one
+  std::vector<ir::LocationRef> operators;  // by operator of the main subgraph: of its node
+  std::unordered_map<const ir::Location*, Diagnostic> others;  // why an operator is a tfl.OTHER
+};
+
+/// Errors: what contradicts itself (a tensor that nothing makes, or two operators make).
+Result<PartialNetwork> buildPartialNetwork(const Model& model, const std::shared_ptr<const void>& owner);
 
 }  // namespace carina::tflite

@@ -79,6 +79,9 @@ Named read(const fb::ReducerOptions& o) {
 Named read(const fb::SubOptions& o) {
   return {number("fused_activation_function", o.fused_activation_function())};
 }
+Named read(const fb::DivOptions& o) {
+  return {number("fused_activation_function", o.fused_activation_function())};
+}
 Named read(const fb::SqueezeOptions& o) {
   return {list("squeeze_dims", o.squeeze_dims())};
 }
@@ -166,6 +169,8 @@ std::vector<Option> optionsOf(const fb::OperatorEntry& entry) {
       return readOptions<fb::GatherOptions>(entry);
     case fb::OperatorOptions::ReducerOptions:
       return readOptions<fb::ReducerOptions>(entry);
+    case fb::OperatorOptions::DivOptions:
+      return readOptions<fb::DivOptions>(entry);
     case fb::OperatorOptions::SubOptions:
       return readOptions<fb::SubOptions>(entry);
     case fb::OperatorOptions::SqueezeOptions:

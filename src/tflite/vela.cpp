@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace carina::tflite {
 namespace {
@@ -40,32 +41,16 @@ std::string operatorCounts(const Model& model) {
   return text;
 }
 
-Status refuseOtherOperators(const Model& model) {
-  bool compiled = false;
-  std::vector<Diagnostic> others;
-  for (const Subgraph& subgraph : model.subgraphs) {
-    for (size_t i = 0; i < subgraph.operators.size(); ++i) {
-      const Operator& op = subgraph.operators[i];
-      compiled = compiled || isEthosU(op);
-      if (isEthosU(op)) continue;
-      others.push_back({fmt::format("{} is left to the CPU; only ethos-u operators can be run", op.name),
-                        "give Vela a network whose operators the NPU supports, or cut the others off", "",
-                        fmt::format("operator {}", i)});
-    }
-  }
-  if (!compiled) {
-    return Error(fail(Code::UnsupportedProgram, "the model is not compiled for an Ethos-U: it holds {}",
-                      others.empty() ? "no operator" : operatorCounts(model)))
-        .withRemedy(
-            "compile it with Vela first (the result has ethos-u operators), or export the network as .pt2 "
-            "and use "
-            "carina compile");
-  }
-  if (!others.empty()) return Error(std::move(others));
-  if (model.subgraphs.size() > 1)
-    return fail(Code::UnsupportedProgram, "the model has {} subgraphs; only one can be run",
-                model.subgraphs.size());
-  return {};
+Status refuseUncompiled(const Model& model) {
+  const auto& operators = model.subgraphs.front().operators;
+  if (std::any_of(operators.begin(), operators.end(), isEthosU)) return {};
+  const std::string counts = operatorCounts(model);
+  return Error(fail(Code::UnsupportedProgram, "the model is not compiled for an Ethos-U: it holds {}",
+                    counts.empty() ? "no operator" : counts))
+      .withRemedy(
+          "compile it with Vela first (the result has ethos-u operators), or export the network as .pt2 "
+          "and use "
+          "carina compile");
 }
 
 /// Offsets by tensor of the first subgraph; all empty without a plan.
@@ -74,7 +59,7 @@ Result<std::vector<std::optional<uint64_t>>> readPlan(const Model& model, size_t
   const Metadata* plan = model.findMetadata(kPlan);
   if (plan == nullptr) return offsets;
   // int32 words: version, subgraphs (or the subgraph meant: writers differ, readers ignore it), count, then
-  // an offset per tensor of the first subgraph (-1: not planned).
+  // an offset per tensor (-1: not planned), subgraph by subgraph. Some writers leave out further subgraphs.
   const auto word = [&](size_t i) {
     int32_t value = 0;
     std::memcpy(&value, plan->data.data() + 4 * i, 4);
@@ -83,7 +68,11 @@ Result<std::vector<std::optional<uint64_t>>> readPlan(const Model& model, size_t
   const size_t words = plan->data.size() / 4;
   if (words < 3)
     return fail(Code::Damaged, "the offline memory plan of {} bytes is cut off", plan->data.size()).at(kPlan);
-  if (word(2) < 0 || static_cast<size_t>(word(2)) != tensors || words - 3 < tensors) {
+  size_t all = 0;
+  for (const Subgraph& subgraph : model.subgraphs) all += subgraph.tensors.size();
+  const bool counts =
+      word(2) >= 0 && (static_cast<size_t>(word(2)) == tensors || static_cast<size_t>(word(2)) == all);
+  if (!counts || words - 3 < tensors) {
     return fail(Code::Damaged, "the offline memory plan has {} entries in {} bytes, the model {} tensors",
                 word(2), plan->data.size(), tensors)
         .at(kPlan);
@@ -143,7 +132,7 @@ std::vector<NpuCall> npuCalls(const Model& model) {
 }
 
 Result<NpuProgram> npuProgram(const Model& model) {
-  CARINA_RETURN_IF_ERROR(refuseOtherOperators(model));
+  CARINA_RETURN_IF_ERROR(refuseUncompiled(model));
   const Subgraph& subgraph = model.subgraphs.front();
   NpuProgram program;
   program.tensors = subgraph.tensors;
@@ -153,8 +142,14 @@ Result<NpuProgram> npuProgram(const Model& model) {
   std::vector<int32_t> used = program.inputs;
   used.insert(used.end(), program.outputs.begin(), program.outputs.end());
   for (size_t i = 0; i < subgraph.operators.size(); ++i) {
+    const Operator& op = subgraph.operators[i];
+    if (!isEthosU(op)) {
+      program.steps.push_back({false, i});
+      continue;
+    }
     auto call = readCall(subgraph, i);
     if (!call) return std::move(call).error().at(fmt::format("operator {}", i));
+    program.steps.push_back({true, program.calls.size()});
     used.insert(used.end(), {call->scratch, call->fastScratch});
     // More tensors than regions can only be reached through the arena, as they all can be.
     used.insert(used.end(), call->inputs.begin(), call->inputs.end());
@@ -162,7 +157,20 @@ Result<NpuProgram> npuProgram(const Model& model) {
     program.calls.push_back(std::move(*call));
   }
   uint64_t unplanned = 0;
-  for (const int32_t index : used) {
+  // What nothing but operators of the CPU use needs memory where it has a place, or a size that is known.
+  std::set<int32_t> needed(used.begin(), used.end());
+  for (const NpuProgram::Step& step : program.steps) {
+    if (step.isCall) continue;
+    const Operator& op = subgraph.operators[step.index];
+    for (const auto* tensors : {&op.inputs, &op.outputs}) {
+      for (const int32_t index : *tensors) {
+        if (index >= 0 && (program.offsets[static_cast<size_t>(index)] ||
+                           tensorBytes(program.tensors[static_cast<size_t>(index)])))
+          needed.insert(index);
+      }
+    }
+  }
+  for (const int32_t index : needed) {
     const Tensor& tensor = program.tensors[static_cast<size_t>(index)];
     const auto bytes = tensorBytes(tensor);
     const uint64_t offset = program.offsets[static_cast<size_t>(index)].value_or(0);

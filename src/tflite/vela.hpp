@@ -24,13 +24,18 @@ struct NpuCall {
   std::vector<int32_t> inputs, outputs;   // tensor indices
 };
 
-/// A file that the NPU can run alone.
+/// What a compiled file computes: `ethos-u` operators, and others that its compiler left to the CPU.
 struct NpuProgram {
+  struct Step {
+    bool isCall = false;  // on the NPU
+    size_t index = 0;     // in `calls`, or among the operators of the main subgraph
+  };
   std::vector<Tensor> tensors;                   // of the main subgraph
   std::vector<std::optional<uint64_t>> offsets;  // per tensor: its place in the arena, by the plan
   uint64_t arenaBytes = 0;                       // up to the end of the last planned tensor
   std::vector<int32_t> inputs, outputs;          // tensor indices
   std::vector<NpuCall> calls;                    // in execution order
+  std::vector<Step> steps;                       // all operators in execution order
 
   /// Fast scratch that is no memory of its own: the same place and size as scratch.
   bool sharesScratch(const NpuCall& call) const;
@@ -39,8 +44,8 @@ struct NpuProgram {
 /// The `ethos-u` operators of all subgraphs, whatever stands beside them; for looking at, not for running.
 std::vector<NpuCall> npuCalls(const Model& model);
 
-/// Fails on a model that is not compiled for an NPU (naming its operators), that leaves operators to the CPU
-/// (naming them), that has several subgraphs, or whose plan contradicts its tensors.
+/// Of the main subgraph. Fails on a model that is not compiled for an NPU (naming its operators), or whose
+/// plan contradicts its tensors.
 Result<NpuProgram> npuProgram(const Model& model);
 
 }  // namespace carina::tflite

@@ -29,7 +29,8 @@ std::string TfliteFile::bytes() const {
     const auto shape = builder.CreateVector(tensor.shape);
     const auto scale = builder.CreateVector(tensor.scales);
     const auto zero = builder.CreateVector(tensor.zeroPoints);
-    const auto quantization = fb::CreateQuantization(builder, 0, 0, scale, zero, tensor.quantizedDimension);
+    const auto quantization =
+        fb::CreateQuantization(builder, 0, 0, scale, zero, 0, 0, tensor.quantizedDimension);
     tensorTable.push_back(
         fb::CreateTensorEntry(builder, shape, static_cast<int8_t>(tensor.type), buffer, name, quantization));
   }

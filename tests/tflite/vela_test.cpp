@@ -61,15 +61,27 @@ TEST(TfliteVela, FastScratchOfAnotherSizeIsMemoryOfItsOwn) {
   EXPECT_FALSE(program->sharesScratch(program->calls[0]));
 }
 
-TEST(TfliteVela, RefusesUncompiledAndPartlyCompiledModels) {
+TEST(TfliteVela, OtherOperatorsAreStepsBesideTheCalls) {
+  TfliteFile file = compiled();
+  file.tensors.push_back({"z", TensorType::Int8, {1, 8}, "", 96});
+  file.operators.push_back({"", 25, {5}, {6}});
+  file.outputs = {6};
+  const Opened opened = open(file);
+  const auto program = npuProgram(opened.model);
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  ASSERT_EQ(program->steps.size(), 2u);
+  EXPECT_TRUE(program->steps[0].isCall);
+  EXPECT_FALSE(program->steps[1].isCall);
+  EXPECT_EQ(program->steps[1].index, 1u);
+  EXPECT_EQ(program->calls.size(), 1u);
+  EXPECT_EQ(program->offsets[6], 96u);
+}
+
+TEST(TfliteVela, RefusesUncompiledModels) {
   TfliteFile file = compiled();
   file.operators = {{"", 3, {4}, {5}}, {"", 3, {5}, {5}}, {"", 25, {5}, {5}}};
   expectRefused(file, "not compiled for an Ethos-U: it holds CONV_2D x2, SOFTMAX");
   EXPECT_TRUE(npuCalls(open(file).model).empty());
-  file = compiled();
-  file.operators.push_back({"", 25, {5}, {5}});
-  expectRefused(file, "operator 1: SOFTMAX is left to the CPU");
-  EXPECT_EQ(npuCalls(open(file).model).size(), 1u);
   file.operators = {};
   expectRefused(file, "it holds no operator");
 }

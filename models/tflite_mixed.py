@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the TensorFlow Lite networks in tests/data/tflite_mixed, of which an NPU computes some parts only.
+
+usage: tflite_mixed.py OUT_DIR [--inputs]
+
+Writes a .tflite for each network of NETWORKS. --inputs also writes an .npz with random inputs in0, ... beside each. The
+results out0, ... in tests/data/tflite_mixed are not made here: they are what TensorFlow Lite for Microcontrollers gives
+for these inputs and the network as it is here.
+
+Needs NumPy, FlatBuffers and its compiler (Debian: python3-numpy, python3-flatbuffers, flatbuffers-compiler).
+"""
+import argparse
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from tflite_file import NUMPY_TYPES, Network, Quantization, Writer
+
+SAME_PADDING = 0
+RELU = 1
+
+
+class Maker:
+    """A network in the making, with the random numbers of its own."""
+
+    def __init__(self, name):
+        self.net = Network()
+        self.rng = np.random.default_rng(zlib.crc32(name.encode()))
+
+    def codes(self):
+        """Some quantization of int8 activations."""
+        return Quantization(float(np.float32(self.rng.uniform(0.02, 0.06))), int(self.rng.integers(-20, 20)))
+
+    def tensor(self, shape):
+        return self.net.tensor("i8", shape, self.codes())
+
+    def constant(self, type_, low, high, shape, quantization=None):
+        return self.net.constant(type_, self.rng.integers(low, high, shape), quantization)
+
+    def convolution(self, x, filters, result=None):
+        """3x3, of a map [1, h, w, c]."""
+        _, height, width, channels = self.net.tensors[x].shape
+        scale = self.net.tensors[x].quantization.scale
+        scales = self.rng.uniform(0.004, 0.008, filters).astype(np.float32)
+        weights = self.constant("i8", -127, 128, (filters, 3, 3, channels), Quantization(scales))
+        biases = self.constant("i32", -500, 500, filters, Quantization(scales * np.float32(scale)))
+        y = self.tensor([1, height, width, filters]) if result is None else result
+        fields = {"padding": SAME_PADDING, "stride_w": 1, "stride_h": 1, "fused_activation_function": RELU}
+        self.net.operator("CONV_2D", [x, weights, biases], [y], "Conv2D", **fields)
+        return y
+
+    def connected(self, x, count, result=None):
+        """Fully, of [1, n]."""
+        scale = self.net.tensors[x].quantization.scale
+        weights = self.constant("i8", -127, 128, (count, self.net.tensors[x].shape[1]), Quantization(0.01))
+        biases = self.constant("i32", -500, 500, count, Quantization(0.01 * scale))
+        y = self.tensor([1, count]) if result is None else result
+        self.net.operator("FULLY_CONNECTED", [x, weights, biases], [y], "FullyConnected")
+        return y
+
+    def add(self, a, b, result=None):
+        y = self.tensor(self.net.tensors[a].shape) if result is None else result
+        self.net.operator("ADD", [a, b], [y], "Add")
+        return y
+
+    def dequantized(self, x):
+        y = self.net.tensor("f32", self.net.tensors[x].shape)
+        self.net.operator("DEQUANTIZE", [x], [y])
+        return y
+
+    def quantized(self, x, codes=None):
+        y = self.net.tensor("i8", self.net.tensors[x].shape, codes or self.codes())
+        self.net.operator("QUANTIZE", [x], [y])
+        return y
+
+
+def svdf(make):
+    """A streaming layer with a state between fully connected ones."""
+    net = make.net
+    x = net.input("i8", [1, 16], make.codes())
+    h = make.connected(x, 12)
+    filters, memory = 8, 6
+    state_scale = 0.002
+    feature = make.constant("i8", -127, 128, (filters, 12), Quantization(0.008))
+    time = make.constant("i16", -3000, 3000, (filters, memory), Quantization(2**-13))
+    biases = make.constant("i32", -200, 200, filters, Quantization(state_scale * 2**-13))
+    state = net.variable("i16", [1, memory * filters], Quantization(state_scale))
+    y = make.tensor([1, filters])
+    net.operator("SVDF", [h, feature, time, biases, state], [y], "Svdf", rank=1, fused_activation_function=RELU)
+    z = make.connected(y, 5)
+    net.outputs.append(z)
+
+
+def float_island(make):
+    """Floats in between, and a tensor that goes from one NPU part to the next beside them."""
+    net = make.net
+    x = net.input("i8", [1, 6, 6, 4], make.codes())
+    a = make.convolution(x, 8)
+    floats = make.dequantized(a)
+    divisor = net.constant("f32", make.rng.uniform(0.5, 2, [1, 1, 1, 8]))
+    quotient = net.tensor("f32", net.tensors[a].shape)
+    net.operator("DIV", [floats, divisor], [quotient], "Div")
+    b = make.quantized(quotient)
+    c = make.convolution(b, 8)
+    net.outputs.append(make.add(a, c))
+
+
+def float_ends(make):
+    """Float inputs and outputs, and a float softmax at the end."""
+    net = make.net
+    x = net.input("f32", [1, 20])
+    codes = make.quantized(x, Quantization(1 / 64))
+    h = make.connected(make.connected(codes, 12), 10)
+    y = net.output("f32", [1, 10])
+    net.operator("SOFTMAX", [make.dequantized(h)], [y], "Softmax", beta=1.0)
+    net.signature = "serving_default"
+    net.metadata = {"min_runtime_version": b"1.5.0\0\0\0\0\0\0\0\0\0\0\0", "notes": bytes(range(40))}
+
+
+def two_tensors(make):
+    """Two tensors from one NPU part to the next around an operator of the CPU."""
+    net = make.net
+    x = net.input("i8", [1, 24], make.codes())
+    a = make.connected(x, 20)
+    b = make.connected(a, 20)
+    c = make.connected(a, 20)
+    floats = make.dequantized(make.connected(b, 20))
+    quotient = net.tensor("f32", [1, 20])
+    net.operator("DIV", [floats, net.constant("f32", make.rng.uniform(0.5, 2, [1, 20]))], [quotient], "Div")
+    d = make.quantized(quotient)
+    e = make.add(make.connected(d, 20), c)
+    net.outputs += [make.add(e, b), make.add(e, a)]
+
+
+def input_again(make):
+    """An input of the first NPU part that the second one reads, too."""
+    net = make.net
+    x = net.input("i8", [1, 8, 8, 8], make.codes())
+    h = x
+    for _ in range(3):
+        h = make.convolution(h, 8)
+    floats = make.dequantized(h)
+    quotient = net.tensor("f32", net.tensors[h].shape)
+    net.operator("DIV", [floats, net.constant("f32", make.rng.uniform(0.5, 2, [1, 1, 1, 8]))], [quotient], "Div")
+    net.outputs.append(make.add(make.convolution(make.quantized(quotient), 8), x))
+
+
+def branches(make):
+    """An IF with subgraphs of its own."""
+    net = make.net
+    condition = net.input("bool", [1])
+    x = net.input("i8", [1, 16], make.codes())
+    h = make.connected(x, 16)
+    codes = net.tensors[h].quantization
+    for operator, options in (("ADD", "Add"), ("MUL", "Mul")):
+        side = Network()
+        a = side.input("i8", [1, 16], codes)
+        number = side.constant("i8", make.rng.integers(-100, 100, [1, 16]), Quantization(0.03, 3))
+        side.operator(operator, [a, number], [side.output("i8", [1, 16], codes)], options)
+        net.subgraphs.append(side)
+    y = net.tensor("i8", [1, 16], codes)
+    net.operator("IF", [condition, h], [y], "If", then_subgraph_index=1, else_subgraph_index=2)
+    net.outputs.append(make.connected(y, 6))
+
+
+def custom(make):
+    """An operator that nobody here knows."""
+    net = make.net
+    h = make.connected(net.input("i8", [1, 16], make.codes()), 16)
+    y = make.tensor([1, 16])
+    net.operator("acme.mystery", [h], [y], custom_options=b"options of acme")
+    net.outputs.append(make.connected(y, 6))
+
+
+def nothing(make):
+    """Nothing for an NPU."""
+    net = make.net
+    x = net.input("f32", [2, 9])
+    quotient = net.tensor("f32", [2, 9])
+    net.operator("DIV", [x, net.constant("f32", make.rng.uniform(0.5, 2, [1, 9]))], [quotient], "Div")
+    net.operator("LOG_SOFTMAX", [quotient], [net.output("f32", [2, 9])])
+    net.signature = "serving_default"
+    net.metadata = {"notes": b"kept"}
+
+
+NETWORKS = (svdf, float_island, float_ends, two_tensors, input_again, branches, custom, nothing)
+
+
+def random_input(rng, tensor):
+    if tensor.type == "f32":
+        return rng.uniform(-2, 2, tensor.shape).astype(np.float32)
+    if tensor.type == "bool":
+        return rng.integers(0, 2, tensor.shape).astype(np.bool_)
+    limits = np.iinfo(NUMPY_TYPES[tensor.type])
+    return rng.integers(limits.min, limits.max + 1, tensor.shape).astype(NUMPY_TYPES[tensor.type])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("out_dir", type=Path)
+    parser.add_argument("--inputs", action="store_true", help="also write .npz files with random inputs")
+    arguments = parser.parse_args()
+    arguments.out_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        writer = Writer(folder)
+        for fill in NETWORKS:
+            make = Maker(fill.__name__)
+            fill(make)
+            writer.write(make.net, arguments.out_dir / f"{fill.__name__}.tflite")
+            if arguments.inputs:
+                rng = np.random.default_rng(7)
+                arrays = {f"in{i}": random_input(rng, make.net.tensors[t]) for i, t in enumerate(make.net.inputs)}
+                np.savez_compressed(arguments.out_dir / f"{fill.__name__}.npz", **arrays)
+
+
+if __name__ == "__main__":
+    main()

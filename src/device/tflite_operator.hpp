@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of TensorFlow Lite that a compiled model leaves to the CPU, computed here as its reference
+// kernels for microcontrollers compute them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "tflite/model.hpp"
+
+namespace carina::device {
+
+struct TfliteOperator {
+  std::string name;                      // "SOFTMAX"
+  std::vector<int32_t> inputs, outputs;  // tensors of the main subgraph, without constants
+  std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)> run;
+};
+
+/// An operator of the main subgraph. Integer operators give the numbers of the reference kernels, float ones
+/// may differ from them in the last bits. Error: an operator that is not computed here, with the reason.
+/// `model` outlives it.
+Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index);
+
+}  // namespace carina::device

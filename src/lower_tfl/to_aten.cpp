@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower_tfl/to_aten.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include "aten/ops.hpp"
+#include "ir/invalid_node.hpp"
+#include "lower_tfl/lower.hpp"
+#include "tfl/geometry.hpp"
+
+namespace carina::lower_tfl {
+namespace {
+
+using ToAten = Result<ir::Value*> (*)(ir::Builder&, const ir::Node&);
+
+Result<ir::Value*> activated(ir::Builder& builder, ir::Value* value, tfl::Activation activation) {
+  switch (activation) {
+    case tfl::Activation::NONE:
+      return value;
+    case tfl::Activation::RELU:
+      return aten::Relu::create(builder, value).output();
+    case tfl::Activation::RELU6:
+      return aten::Clamp::create(builder, value, 0.0, 6.0).output();
+    case tfl::Activation::RELU_N1_TO_1:
+      return aten::Clamp::create(builder, value, -1.0, 1.0).output();
+    case tfl::Activation::TANH:
+      return aten::Tanh::create(builder, value).output();
+    case tfl::Activation::SIGN_BIT:
+      break;
+  }
+  return fail(Code::NoIntegerForm, "its fused activation has no form here");
+}
+
+template <typename Op>
+Result<ir::Value*> unary(ir::Builder& builder, const ir::Node& node) {
+  return Op::create(builder, node.operand(0)).output();
+}
+template <typename Op>
+Result<ir::Value*> binary(ir::Builder& builder, const ir::Node& node) {
+  return Op::create(builder, node.operand(0), node.operand(1)).output();
+}
+/// With a fused activation, which is the first attribute.
+template <typename Op>
+Result<ir::Value*> arithmetic(ir::Builder& builder, const ir::Node& node) {
+  ir::Value* result = nullptr;
+  if constexpr (std::is_same_v<Op, aten::AddTensor> || std::is_same_v<Op, aten::SubTensor>) {
+    result = Op::create(builder, node.operand(0), node.operand(1), int64_t{1}).output();
+  } else {
+    result = Op::create(builder, node.operand(0), node.operand(1)).output();
+  }
+  return activated(builder, result, static_cast<tfl::Activation>(node.attributeAs<int64_t>(0)));
+}
+template <int64_t kLow, int64_t kHigh>
+Result<ir::Value*> clamp(ir::Builder& builder, const ir::Node& node) {
+  return aten::Clamp::create(builder, node.operand(0), static_cast<double>(kLow), static_cast<double>(kHigh))
+      .output();
+}
+
+Result<ir::Value*> view(ir::Builder& builder, const ir::Node& node) {
+  return aten::View::create(builder, node.operand(0), node.result()->shape()).output();
+}
+
+Result<ir::Value*> softmax(ir::Builder& builder, const ir::Node& node) {
+  ir::Value* input = node.operand(0);
+  const auto beta = ir::dynCast<tfl::Softmax>(&node).beta();
+  if (beta != 1)
+    input = aten::MulTensor::create(
+                builder, input,
+                builder.graph().addConstant(Tensor::from({1}, std::vector<float>{static_cast<float>(beta)})))
+                .output();
+  return aten::PrivateSoftmax::create(builder, input, -1, false).output();
+}
+
+Result<ir::Value*> logSoftmax(ir::Builder& builder, const ir::Node& node) {
+  return aten::PrivateLogSoftmax::create(builder, node.operand(0), -1, false).output();
+}
+
+Result<ir::Value*> fullyConnected(ir::Builder& builder, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::FullyConnected>(&node);
+  if (op.weightsFormat() != 0) return fail(Code::UnsupportedForm, "its weights are shuffled");
+  const int64_t depth = op.filter()->dim(1);
+  ir::Value* rows =
+      aten::View::create(builder, op.input(), {op.input()->numElements() / depth, depth}).output();
+  ir::Value* sums = aten::Linear::create(builder, rows, op.filter(), op.bias()).output();
+  CARINA_TRY(ir::Value * result, activated(builder, sums, op.fusedActivationFunction()));
+  return aten::View::create(builder, result, node.result()->shape()).output();
+}
+
+/// A convolution over a map [n, h, w, c] with a filter [outputs, h, w, depth].
+template <typename Op>
+Result<ir::Value*> convolved(ir::Builder& builder, const Op& op, ir::Value* filter, int64_t groups) {
+  const ir::Value* input = op.input();
+  CARINA_TRY(const tfl::WindowAxis rows, tfl::windowAxis(op.padding(), input->dim(1), filter->dim(2),
+                                                         op.strideH(), op.dilationHFactor()));
+  CARINA_TRY(const tfl::WindowAxis columns, tfl::windowAxis(op.padding(), input->dim(2), filter->dim(3),
+                                                            op.strideW(), op.dilationWFactor()));
+  ir::Value* map = aten::Permute::create(builder, op.input(), {0, 3, 1, 2}).output();
+  map = aten::ConstantPadNd::create(builder, map,
+                                    {columns.before, std::max<int64_t>(columns.after, 0), rows.before,
+                                     std::max<int64_t>(rows.after, 0)},
+                                    0.0)
+            .output();
+  ir::Value* sums =
+      aten::Convolution::create(builder, map, filter, op.bias(), {op.strideH(), op.strideW()}, {0, 0},
+                                {op.dilationHFactor(), op.dilationWFactor()}, false, {0, 0}, groups)
+          .output();
+  ir::Value* result = aten::Permute::create(builder, sums, {0, 2, 3, 1}).output();
+  return activated(builder, result, op.fusedActivationFunction());
+}
+
+Result<ir::Value*> conv2d(ir::Builder& builder, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::Conv2d>(&node);
+  ir::Value* filter = aten::Permute::create(builder, op.filter(), {0, 3, 1, 2}).output();
+  return convolved(builder, op, filter, op.input()->dim(3) / op.filter()->dim(3));
+}
+
+Result<ir::Value*> depthwiseConv2d(ir::Builder& builder, const ir::Node& node) {
+  const auto op = ir::dynCast<tfl::DepthwiseConv2d>(&node);
+  ir::Value* filter = aten::Permute::create(builder, op.filter(), {3, 0, 1, 2}).output();
+  return convolved(builder, op, filter, op.input()->dim(3));
+}
+
+Result<ir::Value*> quantize(ir::Builder& builder, const ir::Node& node) {
+  const bool to = isFloat(node.operand(0)->dtype());
+  ir::Value* codes = to ? node.result() : node.operand(0);
+  if (isFloat(codes->dtype()) || !isFloat((to ? node.operand(0) : node.result())->dtype()))
+    return fail(Code::NoIntegerForm, "it converts {} to {}", ir::typeText(node.operand(0)->type),
+                ir::typeText(node.result()->type));
+  if (!codes->quantization || codes->quantization->perChannel())
+    return fail(Code::UnusableQuantization, "'{}' has no scale of its own", codes->name);
+  const double scale = codes->quantization->scales[0];
+  const int64_t zero = codes->quantization->zeroPoints[0];
+  const DType dtype = codes->dtype();
+  if (to) {
+    return aten::QuantizePerTensor::create(builder, node.operand(0), scale, zero, integerMin(dtype),
+                                           integerMax(dtype), dtype)
+        .output();
+  }
+  return aten::DequantizePerTensor::create(builder, node.operand(0), scale, zero, integerMin(dtype),
+                                           integerMax(dtype), dtype, std::nullopt)
+      .output();
+}
+
+const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
+  static const std::unordered_map<const ir::OpDef*, ToAten> kForms = {
+      {&tfl::Add::def(), arithmetic<aten::AddTensor>},
+      {&tfl::Sub::def(), arithmetic<aten::SubTensor>},
+      {&tfl::Mul::def(), arithmetic<aten::MulTensor>},
+      {&tfl::Div::def(), arithmetic<aten::DivTensor>},
+      {&tfl::Maximum::def(), binary<aten::Maximum>},
+      {&tfl::Minimum::def(), binary<aten::Minimum>},
+      {&tfl::Relu::def(), unary<aten::Relu>},
+      {&tfl::Relu6::def(), clamp<0, 6>},
+      {&tfl::ReluN1To1::def(), clamp<-1, 1>},
+      {&tfl::Relu0To1::def(), clamp<0, 1>},
+      {&tfl::Logistic::def(), unary<aten::Sigmoid>},
+      {&tfl::Tanh::def(), unary<aten::Tanh>},
+      {&tfl::Exp::def(), unary<aten::Exp>},
+      {&tfl::Log::def(), unary<aten::Log>},
+      {&tfl::Sqrt::def(), unary<aten::Sqrt>},
+      {&tfl::Rsqrt::def(), unary<aten::Rsqrt>},
+      {&tfl::Neg::def(), unary<aten::Neg>},
+      {&tfl::Abs::def(), unary<aten::Abs>},
+      {&tfl::HardSwish::def(), unary<aten::Hardswish>},
+      {&tfl::Softmax::def(), softmax},
+      {&tfl::LogSoftmax::def(), logSoftmax},
+      {&tfl::FullyConnected::def(), fullyConnected},
+      {&tfl::Conv2d::def(), conv2d},
+      {&tfl::DepthwiseConv2d::def(), depthwiseConv2d},
+      {&tfl::Quantize::def(), quantize},
+      {&tfl::Dequantize::def(), quantize},
+  };
+  return kForms;
+}
+
+bool isFloatOnly(const ir::Node& node) {
+  const auto is = [](const ir::Value* value) { return value->dtype() == DType::Float32; };
+  const auto& operands = node.operands();
+  return is(node.result()) && std::all_of(operands.begin(), operands.end(), is);
+}
+
+Status replace(ir::Graph& graph, ir::Node& node) {
+  const bool converts = ir::isa<tfl::Quantize>(&node) || ir::isa<tfl::Dequantize>(&node);
+  const bool views =
+      ir::isa<tfl::Reshape>(&node) || ir::isa<tfl::Squeeze>(&node) || ir::isa<tfl::ExpandDims>(&node);
+  const auto known = floatForms().find(&node.def());
+  if (!views && (known == floatForms().end() || (!converts && !isFloatOnly(node)))) {
+    return fail(Code::NoIntegerForm, "{} has no form for the CPU here", node.opName().substr(4));
+  }
+  ir::Builder builder(graph, &node, node.location());
+  CARINA_TRY(ir::Value * value, views ? view(builder, node) : known->second(builder, node));
+  if (value->type != node.result()->type)
+    return fail(Code::InvalidOperator, "the file gives its result the type {}, the operator makes {}",
+                ir::typeText(node.result()->type), ir::typeText(value->type));
+  const std::string name = std::exchange(node.result()->name, "");
+  value->quantization = node.result()->quantization;
+  graph.replaceAllUses(node.result(), value);
+  value->name = name;
+  graph.erase(&node);
+  return {};
+}
+
+}  // namespace
+
+Status toAten(ir::Graph& graph) {
+  std::vector<Diagnostic> problems;
+  for (ir::Node* node : graph.nodes()) {
+    if (!node->opName().starts_with("tfl.")) continue;
+    const std::string place = placeOf(*node);
+    const Status status = ir::rejectInvalidNodes(place, [&] { return replace(graph, *node); });
+    if (status.ok()) continue;
+    const Error error = Error(status.error()).at(place);
+    problems.insert(problems.end(), error.diagnostics().begin(), error.diagnostics().end());
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  return {};
+}
+
+}  // namespace carina::lower_tfl

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/tflite_network.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/damaged.hpp"
+#include "base/file.hpp"
+#include "ir/printer.hpp"
+#include "lower_tfl/lower.hpp"
+#include "pipeline/partitioning.hpp"
+#include "pipeline/stopwatch.hpp"
+#include "tfl/ops.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+void dump(const Options& options, std::string_view stage, const ir::Graph& graph) {
+  if (options.dump) options.dump(stage, [&] { return ir::print(graph); });
+}
+
+bool isForEthosU(const Options& options) {
+  return options.target != "cpu" && !ethosn::isEthosNName(options.target);
+}
+
+Result<std::shared_ptr<const TfliteSource>> readSource(const std::filesystem::path& path) {
+  auto source = std::make_shared<TfliteSource>();
+  CARINA_TRY(source->file, MappedFile::open(path));
+  const auto read = [&]() -> Status {
+    CARINA_TRY(source->model, tflite::readModel(source->file->bytes()));
+    CARINA_TRY(source->network, tflite::buildPartialNetwork(source->model, source->file));
+    return {};
+  };
+  if (Status status = read(); !status.ok())
+    return std::move(status).error().inFile(path.string()).withRemedy(kDamagedRemedy);
+  return std::shared_ptr<const TfliteSource>(std::move(source));
+}
+
+/// Every operator as the file names it.
+std::vector<SourceNode> nodesOf(const TfliteSource& source) {
+  std::vector<SourceNode> nodes;
+  const auto& operators = source.model.subgraphs.front().operators;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const ir::Location& location = *source.network.operators[i];
+    nodes.push_back({location.name, "tfl." + operators[i].name, "", location.source});
+  }
+  return nodes;
+}
+
+void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
+  const bool asked =
+      (options.quantization != Quantization::Default && options.quantization != Quantization::None) ||
+      !options.quantizeConfig.empty() || !options.calibration.empty();
+  if (asked) {
+    front.warnings.push_back(
+        {"the network comes quantized: --quantize, --quantize-config and --calibrate change "
+         "nothing in it",
+         "", options.model.string(), ""});
+  }
+  if (!floatEdges && (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float)) {
+    front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
+                              options.model.string(), ""});
+  }
+}
+
+/// The graph of the tfl dialect in place of what the front has.
+void takeParts(Front& front) {
+  front.quantized = front.tflite->network.graph.clone();
+  front.isTosa = false;
+  front.isTfl = true;
+  front.floatInputs.clear();
+  front.floatOutputs.clear();
+}
+
+/// Why a network is no whole: errors name operators and what would help.
+Error wholeError(const TfliteSource& source, const Options& options) {
+  const std::string file = options.model.string();
+  auto graph = tflite::buildGraph(source.model, source.file);
+  if (!graph) return std::move(graph).error().inFile(file);
+  auto lowered = lower_tfl::lowerToTosa(*graph);
+  if (!lowered) return std::move(lowered).error().inFile(file);
+  std::vector<Diagnostic> problems;
+  for (const auto& [location, why] : source.network.others) {
+    problems.push_back(why);
+    problems.back().place = location->name;
+  }
+  return Error(std::move(problems)).inFile(file);
+}
+
+Result<ir::Graph> lowerPart(const ir::Graph& part) {
+  const auto fromTo = [&](const ir::Node* node) -> Result<ir::Graph> {
+    return fail(Code::NotQuantized, "it converts between codes and floats; the NPU computes in integers")
+        .at(node->where());
+  };
+  auto lowered = lower_tfl::lowerToTosa(part);
+  if (lowered && !lowered->floatEdges()) return std::move(lowered->tosa);
+  if (lowered) {
+    for (const ir::Node* node : part.nodes()) {
+      if (isFloat(node->operand(0)->dtype()) || isFloat(node->result()->dtype())) return fromTo(node);
+    }
+  }
+  // The partitioner knows nodes by where they are.
+  std::vector<Diagnostic> problems = lowered.error().diagnostics();
+  for (Diagnostic& problem : problems) {
+    for (const ir::Node* node : part.nodes()) {
+      if (lower_tfl::placeOf(*node) != problem.place) continue;
+      problem.place = node->where();
+      break;
+    }
+  }
+  return Error(std::move(problems));
+}
+
+bool convertsFloats(const ir::Node& node) {
+  return (ir::isa<tfl::Quantize>(&node) && isFloat(node.operand(0)->dtype())) ||
+         (ir::isa<tfl::Dequantize>(&node) && isFloat(node.result()->dtype()));
+}
+
+}  // namespace
+
+std::string tfliteName(const ir::Node& node) {
+  const auto other = ir::dynCast<tfl::Other>(&node);
+  return other ? std::string(other.code()) : std::string(node.opName().substr(4));
+}
+
+Result<std::vector<SourceNode>> tfliteNodes(const std::filesystem::path& file) {
+  CARINA_TRY(const auto source, readSource(file));
+  return nodesOf(*source);
+}
+
+Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) {
+  Front front;
+  {
+    Stopwatch watch(times, "read");
+    CARINA_TRY(front.tflite, readSource(options.model));
+  }
+  const tflite::PartialNetwork& network = front.tflite->network;
+  dump(options, "read", network.graph);
+  front.nodes = nodesOf(*front.tflite);
+  Stopwatch watch(times, "lower");
+  bool floatEdges = false;
+  auto lowered = network.others.empty() ? std::optional(lower_tfl::lowerToTosa(network.graph)) : std::nullopt;
+  if (lowered && lowered->ok()) {
+    lower_tfl::Lowered& whole = **lowered;
+    floatEdges = whole.floatEdges();
+    front.isTosa = true;
+    front.quantized = std::move(whole.tosa);
+    if (options.inputs == ProgramIo::Float) front.floatInputs = std::move(whole.floatInputs);
+    if (options.outputs == ProgramIo::Float) front.floatOutputs = std::move(whole.floatOutputs);
+  } else if (isForEthosU(options)) {
+    takeParts(front);
+  } else {
+    return wholeError(*front.tflite, options);
+  }
+  warnOfIdleOptions(options, floatEdges, front);
+  return front;
+}
+
+std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine& machine, Front& front) {
+  if (!front.isTosa || !front.tflite) return std::nullopt;
+  const auto any = [](const std::vector<bool>& which) {
+    return std::find(which.begin(), which.end(), true) != which.end();
+  };
+  const bool staysFloat = options.tflite && (any(front.floatInputs) || any(front.floatOutputs));
+  std::optional<ir::Graph> whole;
+  if (!staysFloat) whole = placesOf(machine).placeWhole(front.quantized);
+  if (!whole) takeParts(front);
+  return whole;
+}
+
+partition::Dialect tfliteDialect(const TfliteSource& source) {
+  partition::Dialect dialect;
+  dialect.lower = lowerPart;
+  dialect.converts = convertsFloats;
+  dialect.whyOther = [&source](const ir::Node& node) -> std::optional<Diagnostic> {
+    const auto why = source.network.others.find(node.location().get());
+    return why == source.network.others.end() ? std::nullopt : std::optional(why->second);
+  };
+  return dialect;
+}
+
+void nameOperators(const Front& front, partition::Partitioned& partitioned) {
+  std::map<std::string_view, std::string_view> operators;
+  for (const SourceNode& node : front.nodes) operators.emplace(node.name, node.op);
+  for (partition::Refusal& refusal : partitioned.refusals) {
+    if (const auto known = operators.find(refusal.node); known != operators.end())
+      refusal.op = std::string(known->second);
+  }
+}
+
+}  // namespace carina::pipeline
