@@ -87,6 +87,14 @@ def main():
         checker.json("sweep", *digits, "--targets", "ethos-u55-128,ethos-u85-256")
         checker.json("ops", *digits, *u55, "--cpu-op", "add")
         checker.json("verify", *digits, *u55, "--samples", "1")
+        methods = os.path.join(ROOT, "tests", "data", "methods")
+        several = [text for name in ("write", "read") for text in (
+            "--method", f"{name}={methods}/{name}.pt2", "--calibrate", f"{name}={methods}/{name}.npz")]
+        checker.json("verify", *several, *u55, "--samples", "1")
+        checker.run("compile", *several, "--method", f"reset={methods}/reset.pt2", *u55, "-o", "m.pte", "--report", "m")
+        checker.json("run", "m.pte", "--input", "reset=")
+        checker.json("check", "m.pte")
+        checker.json("profile", "m.pte")
         checker.json("check", "b.pte")
         for program in ("a.pte", "b.pte", "c.pte"):
             checker.json("run", program, "--input", held_out)

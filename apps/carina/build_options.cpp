@@ -63,8 +63,12 @@ void BuildOptions::declare(Command& command, Takes takes) {
               "Mixed precision: rules by operator, node or module (JSON)")
       .transform(inputFile())
       .check(existingFile());
-  command.option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...")
-      .transform(inputFile());
+  if (takes == Takes::Methods) {
+    declareMethods(command);
+  } else {
+    command.option("--calibrate", options.calibration, "Calibration samples (.npz): calib0, calib1, ...")
+        .transform(inputFile());
+  }
   addSwitch(command, "--per-channel", "--per-tensor", options.perChannel,
             "Weights get one scale per output channel (default)", "Weights get one scale per tensor");
   command
@@ -112,6 +116,43 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .delimiter(',')
       .check(oneOf(kStages));
   command.flag("-v,--verbose", verbose, "Say how long each stage took");
+}
+
+void BuildOptions::declareMethods(Command& command) {
+  addNamedFiles(command, "--calibrate", calibrations,
+                "Calibration samples (.npz): calib0, calib1, ...; METHOD=FILE for those of a method");
+  addNamedFiles(command, "--method", methodFiles,
+                "METHOD=FILE: a method of the program, made from this .pt2, as often as there are methods. "
+                "MODEL, if given, is the first, 'forward'. Buffers of the same name are shared");
+  command.find("MODEL").required(false);
+}
+
+void BuildOptions::resolveMethods() {
+  if (methodFiles.empty() && options.model.empty()) throwMissing("MODEL");
+  if (!methodFiles.empty()) {
+    if (!options.model.empty()) methods.push_back({"forward", options.model, {}});
+    for (const NamedFile& file : methodFiles) {
+      if (file.name.empty())
+        throwBadValue("--method", fmt::format("'{}' is not METHOD=FILE", file.file.string()));
+      methods.push_back({file.name, file.file, {}});
+    }
+    if (options.model.empty()) options.model = methods.front().model;
+  }
+  for (const NamedFile& file : calibrations) {
+    std::filesystem::path* to = file.name.empty() ? &options.calibration : nullptr;
+    for (pipeline::MethodSource& method : methods) {
+      if (method.name == (file.name.empty() ? "forward" : file.name)) to = &method.calibration;
+    }
+    if (to == nullptr) {
+      throwBadValue("--calibrate",
+                    fmt::format("there is no method '{}'\n  name the methods with --method", file.name));
+    }
+    if (!to->empty()) throwBadValue("--calibrate", "is given twice for one method");
+    *to = file.file;
+  }
+  if (!methods.empty() && !options.calibration.empty()) {
+    throwBadValue("--calibrate", "the samples belong to none of the methods\n  give them as METHOD=FILE");
+  }
 }
 
 pipeline::Options BuildOptions::finish() const {

@@ -116,6 +116,11 @@ Option& Option::delimiter(char between) {
   return *this;
 }
 
+Option& Option::oneValueEach() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::excludes(const Option& other) {
   option_->excludes(other.option_);
   return *this;

@@ -49,6 +49,8 @@ class Option {
   Option& transform(const ValueRule& rule);
   /// One argument may hold several values.
   Option& delimiter(char between);
+  /// What follows a value belongs to others: several values are given by several options.
+  Option& oneValueEach();
   Option& excludes(const Option& other);
   /// --help tells the value that the variable has now.
   Option& showDefault();

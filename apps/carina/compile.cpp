@@ -11,6 +11,7 @@
 #include "console.hpp"
 #include "gate_options.hpp"
 #include "option_values.hpp"
+#include "pipeline/delivered.hpp"
 #include "pipeline/ethosn_build.hpp"
 #include "pipeline/inference_time.hpp"
 #include "pipeline/loaded_program.hpp"
@@ -55,6 +56,24 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
   const std::string table = found ? report::precisionText(*found) : "";
   results.print(
       table + report::summary(build, flags.gates.missed() ? "(not written)" : flags.output, flags.build.cpu));
+  return {};
+}
+
+/// The same of a program of several methods.
+Status writeMethods(const pipeline::MethodsBuild& build, Flags& flags) {
+  CARINA_TRY(const pte::Program delivered, pipeline::deliveredProgram(build));
+  CARINA_TRY(const std::string program, pte::writeProgram(delivered));
+  CARINA_RETURN_IF_ERROR(
+      flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
+  ResultFiles results;
+  const bool missed = flags.gates.missed();
+  if (!missed) CARINA_RETURN_IF_ERROR(results.files().add(flags.output, program));
+  if (!flags.report.empty())
+    CARINA_RETURN_IF_ERROR(
+        report::addReport(build, flags.output, flags.report, results.files(), flags.build.cpu));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
+  CARINA_RETURN_IF_ERROR(results.commit());
+  results.print(report::summary(build, missed ? "(not written)" : flags.output, flags.build.cpu));
   return {};
 }
 
@@ -165,10 +184,40 @@ Result<int> compileLoaded(const Flags& flags) {
   return 0;
 }
 
+/// What does not go with --method.
+Status checkMethods(const Flags& flags) {
+  if (flags.precision.automatic) {
+    return fail(Code::OptionDoesNotApply, "chooses the precision of one network")
+        .at("--auto-precision")
+        .withRemedy(
+            "let it write rules for each network (--write-rules), and give them as --quantize-config");
+  }
+  if (flags.output.extension() == ".pte") return {};
+  return fail(Code::NotRepresentable, "a {} file holds one network, and --method names several",
+              flags.output.extension().string())
+      .inFile(flags.output.string())
+      .withRemedy("write a .pte");
+}
+
+Result<int> compileMethods(const pipeline::Options& options, Flags& flags) {
+  CARINA_TRY(const pipeline::MethodsBuild build, pipeline::buildMethods(options, flags.build.methods));
+  for (const pipeline::Build& method : build.methods) warn(method.warnings);
+  warn(build.warnings);
+  CARINA_RETURN_IF_ERROR(writeMethods(build, flags));
+  if (flags.build.verbose) {
+    for (const pipeline::Build& method : build.methods)
+      fmt::print(stderr, "{}", report::stageTimes(method.times));
+  }
+  return flags.gates.finish(0);
+}
+
 int compile(Flags& flags) {
   if (flags.build.options.model.extension() == ".pte") {
     auto code = compileLoaded(flags);
     return code.ok() ? *code : report(code.error(), flags.build.options.model);
+  }
+  if (!flags.build.methods.empty()) {
+    if (const auto status = checkMethods(flags); !status.ok()) return report(status.error());
   }
   if (flags.precision.automatic &&
       (ethosn::isEthosNName(flags.build.options.target) || flags.build.options.target == "cpu")) {
@@ -190,8 +239,9 @@ int compile(Flags& flags) {
     if (!method) return report(method.error());
     options.constantMethods.push_back(std::move(*method));
   }
-  if (flags.precision.automatic) {
-    const auto status = compileChosen(options, flags);
+  if (flags.precision.automatic || !flags.build.methods.empty()) {
+    const auto status =
+        flags.precision.automatic ? compileChosen(options, flags) : compileMethods(options, flags);
     return status.ok() ? *status : report(status.error(), options.model);
   }
   auto build = pipeline::build(options);
@@ -207,7 +257,7 @@ int compile(Flags& flags) {
 void addCompile(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   Command command = line.add("compile", "Compile a network to a program");
-  flags->build.declare(command);
+  flags->build.declare(command, BuildOptions::Takes::Methods);
   command
       .option("-o,--output", flags->output,
               "Result: .pte (program), .tflite (ethos-u operator), .tosa, .bin (delegate blob); for an "
@@ -228,6 +278,7 @@ void addCompile(CommandLine& line, Run& run) {
   flags->gates.declare(
       command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Top1, Gate::Npu});
   command.callback([flags, &run] {
+    flags->build.resolveMethods();
     flags->gates.checkUsage();
     flags->precision.checkUsage(flags->gates, flags->build);
     run = [flags] { return compile(*flags); };

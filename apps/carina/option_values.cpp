@@ -116,6 +116,22 @@ ValueRule targetName() {
       "");
 }
 
+Option addNamedFiles(Command& command, const std::string& flag, std::vector<NamedFile>& files,
+                     const std::string& description) {
+  const auto store = [flag, &files](const std::vector<std::string>& texts) {
+    files.clear();
+    for (const std::string& text : texts) {
+      const size_t equals = text.find('=');
+      struct stat info {};
+      const bool isFile = equals == std::string::npos || ::stat(text.c_str(), &info) == 0;
+      std::string path = isFile ? text : text.substr(equals + 1);
+      if (const std::string problem = inputFile().apply(path); !problem.empty()) throwBadValue(flag, problem);
+      files.push_back({isFile ? "" : text.substr(0, equals), std::move(path)});
+    }
+  };
+  return command.option(flag, store, description).oneValueEach();
+}
+
 ValueRule inputFile() {
   return ValueRule(
       [](std::string& path) {

@@ -3,6 +3,7 @@
 // with what would fit.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,5 +39,16 @@ ValueRule targetName();
 /// A file to read. What is no regular file but a pipe (`<(command)`, /dev/stdin) is read to its end and
 /// replaced by a file in memory, at most 4 GiB, which lives as long as this process.
 ValueRule inputFile();
+
+/// NAME=FILE, or a file alone: then the name is empty. A file that is there counts as one, whatever its name
+/// holds.
+struct NamedFile {
+  std::string name;
+  std::filesystem::path file;
+};
+
+/// An option that takes such values, as often as it is given; files are read as by inputFile().
+Option addNamedFiles(Command& command, const std::string& flag, std::vector<NamedFile>& files,
+                     const std::string& description);
 
 }  // namespace carina::app

@@ -22,7 +22,8 @@ namespace {
 
 struct Flags {
   pipeline::RunOptions run;
-  std::filesystem::path input, output, etdump;
+  std::vector<NamedFile> inputs;  // of one method, or METHOD=FILE of several
+  std::filesystem::path output, etdump;
   std::string cpu, cache;
   ResultPath json;
   GateOptions gates;
@@ -31,9 +32,9 @@ struct Flags {
 };
 
 Result<int> executeFirmware(Flags& flags) {
-  if (!flags.input.empty() || !flags.output.empty()) {
+  if (!flags.inputs.empty() || !flags.output.empty()) {
     return fail(Code::OptionDoesNotApply, "firmware brings its own inputs and outputs")
-        .at(flags.input.empty() ? "--output" : "--input")
+        .at(flags.inputs.empty() ? "--output" : "--input")
         .withRemedy("files in --semihosting-dir, or arrays linked into the image");
   }
   for (const auto& [given, option] : {std::pair(!flags.run.tensorData.empty(), "--tensor-data"),
@@ -59,10 +60,47 @@ Result<int> executeFirmware(Flags& flags) {
 Result<std::optional<pipeline::InferenceTime>> inferenceOf(const Flags& flags,
                                                            const pipeline::RunResult& result) {
   std::optional<pipeline::InferenceTime> none;
-  if (!result.program) return none;
+  if (!result.program || !result.methods.empty()) return none;
   CARINA_TRY(const auto file, MappedFile::open(flags.run.file));
   if (pipeline::fileKind(file->bytes(), flags.run.file) != pipeline::FileKind::Program) return none;
   return pipeline::inferenceOfRun(file->bytes(), flags.run, *result.program, flags.cpu);
+}
+
+/// The methods that --input names, one after the other.
+Result<pipeline::RunResult> runSequence(const Flags& flags) {
+  for (const auto& [given, option] :
+       {std::pair(!flags.run.method.empty(), "--method"), {flags.gates.gates.any(), "a gate"}}) {
+    if (given)
+      return fail(Code::OptionDoesNotApply, "is for one method, and --input names several")
+          .at(option)
+          .withRemedy("leave it out, or run the method with --method NAME --input FILE");
+  }
+  std::vector<pipeline::MethodInputs> methods;
+  for (const NamedFile& input : flags.inputs) {
+    if (input.name.empty()) {
+      return fail(Code::BadOption, "'{}' names no method, and others do", input.file.string())
+          .at("--input")
+          .withRemedy("give every one as METHOD=FILE");
+    }
+    NamedTensors arrays;  // METHOD= for one that takes nothing
+    if (!input.file.empty()) {
+      CARINA_TRY(arrays, readArrays(input.file));
+    }
+    methods.push_back({input.name, input.file, std::move(arrays)});
+  }
+  return pipeline::runMethods(flags.run, methods);
+}
+
+/// Of one method, or of several in turn.
+Result<pipeline::RunResult> runAll(Flags& flags) {
+  if (flags.inputs.size() > 1 || (!flags.inputs.empty() && !flags.inputs[0].name.empty()))
+    return runSequence(flags);
+  NamedTensors arrays;
+  if (!flags.inputs.empty()) {
+    CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
+    flags.run.arraysFile = flags.inputs[0].file;
+  }
+  return pipeline::runFile(flags.run, arrays);
 }
 
 Result<int> execute(Flags flags) {
@@ -78,12 +116,7 @@ Result<int> execute(Flags flags) {
   if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(pipeline::checkArraysOutput(flags.output));
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.etdump}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
-  NamedTensors arrays;
-  if (!flags.input.empty()) {
-    CARINA_TRY(arrays, readArrays(flags.input));
-    flags.run.arraysFile = flags.input;
-  }
-  CARINA_TRY(const pipeline::RunResult result, pipeline::runFile(flags.run, arrays));
+  CARINA_TRY(const pipeline::RunResult result, runAll(flags));
   CARINA_TRY(const auto time, inferenceOf(flags, result));
   const pipeline::InferenceTime* inference = time ? &*time : nullptr;
   CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
@@ -126,11 +159,12 @@ void addRun(CommandLine& line, Run& run) {
               ".tosa; firmware: .elf")
       .transform(inputFile())
       .required();
-  command
-      .option("--input", flags->input,
-              "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples")
-      .transform(inputFile());
-  command.option("--output", flags->output, "Where outputs go (.npz): out0, out1, ...");
+  addNamedFiles(
+      command, "--input", flags->inputs,
+      "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples. As METHOD=FILE, any "
+      "number of times: methods run in this order on one state");
+  command.option("--output", flags->output,
+                 "Where outputs go (.npz): out0, out1, ...; of several methods METHOD.out0, ...");
   addResultOption(command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});

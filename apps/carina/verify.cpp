@@ -22,7 +22,7 @@ namespace {
 
 struct Flags {
   BuildOptions build;
-  std::filesystem::path input;
+  std::vector<NamedFile> inputs;  // of the network, or METHOD=FILE
   std::optional<size_t> samples;
   std::vector<std::filesystem::path> against;
   bool layers = false;
@@ -30,12 +30,14 @@ struct Flags {
   GateOptions gates;
 };
 
-Result<pipeline::Verification> runVerification(Flags& flags) {
-  CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
-  warn(build.warnings);
-  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
+/// The samples of a network: those of --input for it, else its calibration data.
+Result<std::vector<quantize::Sample>> samplesFor(const Flags& flags, const std::string& method,
+                                                 const pipeline::Build& build) {
   NamedTensors arrays;
-  const std::filesystem::path& file = flags.input.empty() ? flags.build.options.calibration : flags.input;
+  std::filesystem::path file = build.options.calibration;
+  for (const NamedFile& input : flags.inputs) {
+    if (input.name == method) file = input.file;
+  }
   if (!file.empty()) {
     CARINA_TRY(arrays, readArrays(file));
   }
@@ -43,7 +45,15 @@ Result<pipeline::Verification> runVerification(Flags& flags) {
   if (!samples) return std::move(samples).error().inFile(file.string());
   const size_t most = flags.samples.value_or(8);
   if (most > 0 && samples->size() > most) samples->resize(most);
-  CARINA_TRY(pipeline::Verification result, pipeline::verify(build, *samples, progressBar("verifying")));
+  return samples;
+}
+
+Result<pipeline::Verification> runVerification(Flags& flags) {
+  CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
+  warn(build.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
+  CARINA_TRY(const std::vector<quantize::Sample> samples, samplesFor(flags, "", build));
+  CARINA_TRY(pipeline::Verification result, pipeline::verify(build, samples, progressBar("verifying")));
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
   pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
   measured.sqnr = result.worstDecibels();
@@ -51,10 +61,63 @@ Result<pipeline::Verification> runVerification(Flags& flags) {
   return result;
 }
 
+/// All methods of --method, with state that goes from one to the next.
+Result<int> verifyMethods(Flags& flags) {
+  CARINA_TRY(const pipeline::MethodsBuild build,
+             pipeline::buildMethods(flags.build.finish(), flags.build.methods));
+  std::vector<std::vector<quantize::Sample>> samples;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    const pipeline::Build& method = build.methods[m];
+    warn(method.warnings);
+    if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(method.times));
+    CARINA_TRY(std::vector<quantize::Sample> own, samplesFor(flags, build.names[m], method));
+    samples.push_back(std::move(own));
+  }
+  warn(build.warnings);
+  CARINA_TRY(const std::vector<pipeline::Verification> results,
+             pipeline::verifyMethods(build, samples, progressBar("verifying")));
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  measured.sqnr.reset();
+  for (const pipeline::Verification& result : results) {
+    const auto worst = result.worstDecibels();
+    if (worst) measured.sqnr = std::min(measured.sqnr.value_or(*worst), *worst);
+  }
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::verificationJson(build.names, results)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  bool ok = true;
+  for (size_t m = 0; m < results.size(); ++m) {
+    files.print(fmt::format("method {}\n", build.names[m]) +
+                report::verificationText(results[m], flags.layers));
+    ok = ok && results[m].ok();
+  }
+  return flags.gates.finish(ok ? 0 : 1);
+}
+
+/// Every --input belongs to a method of --method, or to the one network.
+void checkInputs(Flags& flags) {
+  const auto& methods = flags.build.methods;
+  for (NamedFile& input : flags.inputs) {
+    if (input.name.empty() && !methods.empty()) input.name = "forward";
+    const std::string& name = input.name;
+    const bool known = methods.empty() ? name.empty()
+                                       : std::any_of(methods.begin(), methods.end(),
+                                                     [&](const auto& method) { return method.name == name; });
+    if (!known) {
+      throwBadValue("--input",
+                    fmt::format("there is no method '{}'\n  name the methods with --method", name));
+    }
+  }
+  if (methods.empty() && flags.inputs.size() > 1) throwBadValue("--input", "is given twice for one network");
+}
+
 Result<int> compareProgram(const Flags& flags) {
   NamedTensors arrays;
-  if (!flags.input.empty()) {
-    CARINA_TRY(arrays, readArrays(flags.input));
+  if (!flags.inputs.empty()) {
+    CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
   }
   const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1)};
   CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
@@ -80,6 +143,10 @@ int verify(Flags& flags) {
   }
   if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
     return report(status.error());
+  if (!flags.build.methods.empty()) {
+    const auto status = verifyMethods(flags);
+    return status.ok() ? *status : report(status.error());
+  }
   auto result = runVerification(flags);
   if (!result) return report(result.error(), flags.build.options.model);
   ResultFiles files;
@@ -96,7 +163,7 @@ int verify(Flags& flags) {
 void addVerify(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   Command command = line.add("verify", "Run float, simulation, TOSA and NPU side by side");
-  flags->build.declare(command);
+  flags->build.declare(command, BuildOptions::Takes::Methods);
   command.find("--target").required(false);
   command
       .option(
@@ -105,10 +172,10 @@ void addVerify(CommandLine& line, Run& run) {
           "NPU parts were compiled from")
       .delimiter(',')
       .transform(inputFile());
-  command
-      .option("--input", flags->input,
-              "Samples (.npz): in0, ... or calib0, ...; default: the calibration data")
-      .transform(inputFile());
+  addNamedFiles(
+      command, "--input", flags->inputs,
+      "Samples (.npz): in0, ... or calib0, ...; default: the calibration data. METHOD=FILE for those "
+      "of a method");
   command.option("--samples", flags->samples,
                  "At most this many samples (default 8, 0: all); with --against and without --input: so many "
                  "samples of noise (default 1)");
@@ -118,7 +185,9 @@ void addVerify(CommandLine& line, Run& run) {
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, command, &run] {
+    flags->build.resolveMethods();
     flags->gates.checkUsage();
+    checkInputs(*flags);
     if (!flags->against.empty()) {
       refuseBuildOptions(command);
     } else if (flags->build.options.target.empty()) {

@@ -33,9 +33,12 @@ std::optional<Tensor> numberOf(const rt::Value& value) {
 
 }  // namespace
 
+/// Where the state of methods lies, counted from 0.
+constexpr size_t kStatePool = 1;
+
 struct Runner::State {
   RunOptions options;
-  AlignedBuffer file;
+  std::shared_ptr<AlignedBuffer> file;
   ExternalData external;
   rt::Program program;
   uint32_t methodIndex = 0;
@@ -47,7 +50,9 @@ struct Runner::State {
   std::vector<rt::Backend*> backends;
   rt::Environment environment;
   AlignedBuffer methodMemory, temporary;
-  std::vector<AlignedBuffer> pools;
+  std::vector<std::shared_ptr<AlignedBuffer>> pools;
+  std::shared_ptr<AlignedBuffer> statePool;  // of the method that this one is opened beside; may be null
+  size_t statePoolBytes = 0;                 // the most that a method of the program wants
   std::vector<std::pair<uint32_t, AlignedBuffer>> inputMemory,
       outputMemory;  // of those without planned memory
   std::vector<rt::MutableBytes> poolSpans;
@@ -131,9 +136,10 @@ Status Runner::State::load() {
     size_t bytes = 0;
     if (const rt::Status status = rt::Method::poolBytes(program, methodIndex, i, &bytes); !status.ok())
       return asError(status);
+    if (i == kStatePool) bytes = std::max(bytes, statePoolBytes);
     CARINA_RETURN_IF_ERROR(take(bytes));
-    pools.emplace_back(bytes);
-    poolSpans.push_back(pools.back().span());
+    pools.push_back(i == kStatePool && statePool ? statePool : std::make_shared<AlignedBuffer>(bytes));
+    poolSpans.push_back(pools.back()->span());
   }
   CARINA_RETURN_IF_ERROR(loadMethod());
   return describeIo();
@@ -148,14 +154,14 @@ Status Runner::State::loadMethod() {
 }
 
 Status Runner::State::take(size_t bytes) {
-  const auto most = static_cast<size_t>(mostMemory(file.size()));
+  const auto most = static_cast<size_t>(mostMemory(file->size()));
   if (bytes <= most - taken) {
     taken += bytes;
     return {};
   }
   return fail(Code::Excessive,
               "the program asks for more than {} bytes of memory, the limit for a program of {} bytes", most,
-              file.size())
+              file->size())
       .withRemedy("no network needs as much for its size: export it again");
 }
 
@@ -208,9 +214,24 @@ Runner& Runner::operator=(Runner&&) noexcept = default;
 Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
-  state->file = AlignedBuffer(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(state->file.data()));
-  if (const rt::Status status = rt::Program::load(state->file.span(), &state->program); !status.ok())
+  state->file = std::make_shared<AlignedBuffer>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(state->file->data()));
+  return open(std::move(state));
+}
+
+Result<Runner> Runner::openBeside(const std::string& method) const {
+  auto state = std::make_unique<State>();
+  state->options = state_->options;
+  state->options.method = method;
+  state->file = state_->file;
+  if (state_->pools.size() > kStatePool) state->statePool = state_->pools[kStatePool];
+  return open(std::move(state));
+}
+
+Result<Runner> Runner::open(std::unique_ptr<State> state) {
+  const RunOptions& options = state->options;
+  const ByteSpan bytes(reinterpret_cast<const std::byte*>(state->file->data()), state->file->size());
+  if (const rt::Status status = rt::Program::load(state->file->span(), &state->program); !status.ok())
     return asError(status);
   if (!options.method.empty()) {
     if (const rt::Status status = state->program.findMethod(options.method.c_str(), &state->methodIndex);
@@ -220,6 +241,12 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   for (const pte::TensorData& data : options.tensorData) CARINA_RETURN_IF_ERROR(state->external.add(data));
   CARINA_RETURN_IF_ERROR(checkLayouts(program, options.tensorData));
+  for (const pte::Method& method : program.methods) {
+    const auto& pools = method.pools;
+    if (pools.size() > kStatePool + 1)
+      state->statePoolBytes =
+          std::max(state->statePoolBytes, static_cast<size_t>(std::max<int64_t>(0, pools[kStatePool + 1])));
+  }
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
   CARINA_RETURN_IF_ERROR(state->openEthosN(ethosNTarget(program)));
@@ -240,7 +267,11 @@ const std::vector<Runner::Io>& Runner::outputs() const {
 
 Status Runner::reset() {
   State& state = *state_;
-  for (rt::MutableBytes pool : state.poolSpans) std::fill_n(pool.data, pool.size, uint8_t{0});
+  for (size_t i = 0; i < state.poolSpans.size(); ++i) {
+    // Loading writes the state of this method; what only others keep stays.
+    const rt::MutableBytes pool = state.poolSpans[i];
+    if (state.pools[i].use_count() == 1) std::fill_n(pool.data, pool.size, uint8_t{0});
+  }
   CARINA_RETURN_IF_ERROR(state.loadMethod());
   return state.bindMemory();
 }
@@ -298,7 +329,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
   stats.methodBytes = static_cast<int64_t>(state.methodMemory.size());
   stats.temporaryBytes = static_cast<int64_t>(state.temporary.size());
   stats.fastScratchBytes = static_cast<int64_t>(state.npu ? state.npu->fastScratch.size() : 0);
-  for (const AlignedBuffer& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool.size()));
+  for (const auto& pool : state.pools) stats.poolBytes.push_back(static_cast<int64_t>(pool->size()));
   stats.kernels = state.recorder.kernels;
   stats.kernelResults = std::move(state.recorder.results);
   stats.events = std::move(state.recorder.events);

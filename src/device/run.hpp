@@ -85,6 +85,10 @@ struct RunOutcome {
 class Runner {
  public:
   static Result<Runner> open(ByteSpan program, const RunOptions& options = {});
+  /// Another method of the same program, with the same options. What methods keep from call to call lies in
+  /// the same memory (pool 2, where ExecuTorch's shared mutable buffers are). Opening a method writes the
+  /// initial contents of its state: open all before the first run.
+  Result<Runner> openBeside(const std::string& method) const;
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
@@ -110,6 +114,7 @@ class Runner {
  private:
   struct State;
   explicit Runner(std::unique_ptr<State> state);
+  static Result<Runner> open(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

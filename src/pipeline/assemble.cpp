@@ -294,4 +294,18 @@ Result<ProgramGraph> assembleMethod(const MethodParts& parts, const std::string&
   return Assembler(parts, method, program, pool).run();
 }
 
+Status addConstantMethods(const Options& options, pte::Program& program) {
+  for (const auto& [name, value] : options.constantMethods) {
+    if (name.empty() || program.findMethod(name)) {
+      return fail(Code::BadOption, "'{}' is the name of another method", name)
+          .at("--constant-method")
+          .withRemedy("give each method a name of its own");
+    }
+    pte::MethodBuilder builder(program, name);
+    builder.output(builder.integer(value));
+    CARINA_RETURN_IF_ERROR(builder.finish());
+  }
+  return {};
+}
+
 }  // namespace carina::pipeline

@@ -27,4 +27,7 @@ struct MethodParts {
 Result<ProgramGraph> assembleMethod(const MethodParts& parts, const std::string& method,
                                     pte::Program& program, pte::StatePool& pool);
 
+/// Appends options.constantMethods. Fails where another method has the name.
+Status addConstantMethods(const Options& options, pte::Program& program);
+
 }  // namespace carina::pipeline

@@ -14,6 +14,7 @@
 #include "npu/isa/payload.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
+#include "pipeline/delivered.hpp"
 #include "pipeline/ethosn_build.hpp"
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
@@ -252,48 +253,8 @@ Error leftToTflite(const Build& build, const Error& formless) {
 
 }  // namespace
 
-namespace {
-
-Status addConstantMethods(const Options& options, pte::Program& program) {
-  for (const auto& [name, value] : options.constantMethods) {
-    if (name.empty() || program.findMethod(name)) {
-      return fail(Code::BadOption, "'{}' is the name of another method", name)
-          .at("--constant-method")
-          .withRemedy("give each method a name of its own");
-    }
-    pte::MethodBuilder builder(program, name);
-    builder.output(builder.integer(value));
-    CARINA_RETURN_IF_ERROR(builder.finish());
-  }
-  return {};
-}
-
-}  // namespace
-
-namespace {
-
-Status checkDelivery(const Options& options) {
-  if (options.delivery == Delivery::Compiled) return {};
-  if (options.target == "cpu" || ethosn::isEthosNName(options.target)) {
-    return fail(Code::OptionDoesNotApply, "TOSA graphs are compiled at load for an Ethos-U, the target is {}",
-                options.target)
-        .at("--deliver tosa")
-        .withRemedy("name an Ethos-U with --target, or leave --deliver out");
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<Build> build(const Options& options) {
-  CARINA_RETURN_IF_ERROR(checkDelivery(options));
-  // A wrong name is said before the network is read.
-  if (ethosn::isEthosNName(options.target)) {
-    if (auto target = chosenEthosN(options); !target) return std::move(target).error();
-    CARINA_RETURN_IF_ERROR(checkEthosNOptions(options));
-  } else if (options.target != "cpu") {
-    if (auto machine = chosenMachine(options); !machine) return std::move(machine).error();
-  }
+  CARINA_RETURN_IF_ERROR(checkTarget(options));  // a wrong name is said before the network is read
   std::vector<StageTime> times;
   CARINA_TRY(Front front, runFront(options, times));
   return buildFrom(std::move(front), options, std::move(times));
@@ -376,18 +337,6 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   return build;
 }
 
-/// The program with its NPU parts as TOSA graphs, to be compiled where it is loaded.
-Result<pte::Program> withTosaParts(const Build& build) {
-  pte::Program program = build.program;
-  std::vector<pte::Delegate>& delegates = program.methods.front().delegates;
-  CARINA_CHECK(delegates.size() == build.partitioned.delegates.size(), "a delegate per NPU part");
-  for (size_t i = 0; i < delegates.size(); ++i) {
-    const pte::EthosUSettings settings = delivery::settingsOf(*build.machine, build.integerIo);
-    CARINA_TRY(delegates[i], delivery::tosaDelegate(build.partitioned.delegates[i].tosa, settings));
-  }
-  return program;
-}
-
 }  // namespace
 
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
@@ -415,14 +364,9 @@ Result<int64_t> programBytes(const Build& build) {
 Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
   CARINA_RETURN_IF_ERROR(checkOutput(output));
   const std::string extension = output.extension().string();
-  const bool asTosa = build.options.delivery == Delivery::Tosa;
   if (extension == ".pte") {
-    if (asTosa) {
-      CARINA_TRY(const pte::Program program, withTosaParts(build));
-      CARINA_TRY(const std::string bytes, pte::writeProgram(program));
-      return files.add(output, bytes);
-    }
-    CARINA_TRY(const std::string bytes, pte::writeProgram(build.program));
+    CARINA_TRY(const pte::Program program, deliveredProgram(build));
+    CARINA_TRY(const std::string bytes, pte::writeProgram(program));
     return files.add(output, bytes);
   }
   if (extension == ".tflite" && build.tflite) {

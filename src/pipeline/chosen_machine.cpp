@@ -2,6 +2,8 @@
 #include "pipeline/chosen_machine.hpp"
 
 #include "ethosn/targets/variant.hpp"
+#include "pipeline/ethosn_build.hpp"
+#include "pipeline/ethosn_partition.hpp"
 
 namespace carina::pipeline {
 
@@ -20,6 +22,33 @@ Result<npu::Machine> chosenMachine(const Options& options) {
     if (diagnostic.file.empty() && diagnostic.place.empty()) diagnostic.place = "--target";
   }
   return Error(std::move(diagnostics));
+}
+
+namespace {
+
+/// Only an Ethos-U has parts that can be compiled where a program is loaded.
+Status checkDelivery(const Options& options) {
+  if (options.delivery == Delivery::Compiled) return {};
+  if (options.target == "cpu" || ethosn::isEthosNName(options.target)) {
+    return fail(Code::OptionDoesNotApply, "TOSA graphs are compiled at load for an Ethos-U, the target is {}",
+                options.target)
+        .at("--deliver tosa")
+        .withRemedy("name an Ethos-U with --target, or leave --deliver out");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status checkTarget(const Options& options) {
+  CARINA_RETURN_IF_ERROR(checkDelivery(options));
+  if (ethosn::isEthosNName(options.target)) {
+    if (auto target = chosenEthosN(options); !target) return std::move(target).error();
+    return checkEthosNOptions(options);
+  }
+  if (options.target == "cpu") return {};
+  auto machine = chosenMachine(options);
+  return machine ? Status() : Status(std::move(machine).error());
 }
 
 }  // namespace carina::pipeline

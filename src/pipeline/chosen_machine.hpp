@@ -11,4 +11,7 @@ namespace carina::pipeline {
 /// "--target", what is wrong with --config's file of the file.
 Result<npu::Machine> chosenMachine(const Options& options);
 
+/// Whether the target, of any kind, and its memories are known and go together.
+Status checkTarget(const Options& options);
+
 }  // namespace carina::pipeline

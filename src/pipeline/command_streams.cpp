@@ -78,6 +78,7 @@ Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
                                      method.delegates[i].blob, &program, streams));
       if (streams.size() == before) continue;
       const pte::EthosUSettings settings = pte::ethosUSettings(method.delegates[i].specs);
+      streams.back().method = method.name;
       streams.back().systemConfig = settings.systemConfig;
       streams.back().memoryMode = settings.memoryMode;
       streams.back().memories = settings.memories;

@@ -18,7 +18,8 @@
 namespace carina::pipeline {
 
 struct CommandStream {
-  std::string name;  // "delegate 0 of forward", "operator 0"; empty when the file is nothing else
+  std::string name;    // "delegate 0 of forward", "operator 0"; empty when the file is nothing else
+  std::string method;  // of a program, that calls it
   std::vector<std::byte> payload;  // the driver payload; empty for bare commands
   std::vector<uint32_t> words;     // the commands
   const npu::Target* target = nullptr;

@@ -16,8 +16,22 @@ struct FloatNetwork {
   std::vector<quantize::Sample> samples;
 };
 
-/// Of a .pt2. Errors: those of runFront up to the quantizer.
-Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times);
+/// The state that methods of one program have in common.
+struct CommonState {
+  std::vector<std::string> names;          // of the buffers that several of them use and one writes
+  std::map<std::string, Tensor> contents;  // what the calibration samples of the methods so far left
+};
+
+/// Of a .pt2. Errors: those of runFront up to the quantizer. `common`: of the program that it becomes a
+/// method of; its samples are the calls behind those of the methods so far.
+Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times,
+                                      CommonState* common = nullptr);
+
+/// Networks of one program, each by its own options, quantized so that common state has one range
+/// (quantize/together.hpp). Those that are not to be quantized are complete as they are.
+Result<std::vector<Front>> quantizeNetworks(std::span<const Options> options,
+                                            std::vector<FloatNetwork> networks,
+                                            std::vector<StageTime>& times);
 
 /// The network quantized by the options and these rules.
 Result<Front> quantizeNetwork(const Options& options, const FloatNetwork& network,

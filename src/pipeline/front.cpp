@@ -27,6 +27,7 @@
 #include "quantize/fold_batch_norm.hpp"
 #include "quantize/inside.hpp"
 #include "quantize/sample_doubts.hpp"
+#include "quantize/together.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
@@ -96,6 +97,7 @@ std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
 Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph,
                                                   const ir::State& state) {
   if (options.calibration.empty() && options.madeUpSamples) return madeUpSamples(graph);
+  if (ir::callerInputs(graph, state) == 0) return std::vector<quantize::Sample>{quantize::Sample{}};
   if (options.calibration.empty()) {
     return fail(Code::BadCalibration, "the network is to be quantized, but there is no calibration data")
         .inFile(options.model.string())
@@ -159,6 +161,26 @@ std::vector<Tensor> initialState(const ir::Graph& graph, const ir::State& state)
   return initial;
 }
 
+/// Samples of the caller's inputs as the calls of one sequence. `common`: it goes on from what the methods
+/// before this one left, and leaves its own end there.
+Result<std::vector<quantize::Sample>> callsOf(const Options& options, const ir::Graph& graph,
+                                              const ir::State& state, std::vector<quantize::Sample> samples,
+                                              CommonState* common) {
+  const size_t callers = ir::callerInputs(graph, state);
+  if (state.empty() || samples.front().size() != callers) return samples;  // made-up ones have it all
+  std::vector<Tensor> start = initialState(graph, state);
+  for (size_t i = 0; common && i < state.size(); ++i) {
+    const auto left = common->contents.find(state[i].name);
+    if (left != common->contents.end() && left->second.shape() == start[i].shape())
+      start[i] = convert(left->second, start[i].dtype());
+  }
+  ir::StateHolder holder(std::move(start));
+  auto calls = quantize::withState(graph, holder, samples);
+  if (!calls) return std::move(calls).error().inFile(options.model.string());
+  for (size_t i = 0; common && i < state.size(); ++i) common->contents[state[i].name] = holder.now()[i];
+  return calls;
+}
+
 /// What the program leaves out of the network's results, for those who count its outputs.
 void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
                    std::vector<Diagnostic>& warnings) {
@@ -182,12 +204,14 @@ struct Exported {
   ir::State state;
 };
 
-Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times) {
+Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times,
+                         std::vector<std::string> sharedState = {}) {
   Exported exported;
   {
     Stopwatch watch(times, "read");
     pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
     reading.examples = !options.calibration.empty();
+    reading.sharedState = std::move(sharedState);
     CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
     exported.examples = std::move(program.examples);
     exported.state = stateOf(program);
@@ -295,7 +319,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
 
 Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                                       ModuleClasses classes, std::span<const Tensor> examples,
-                                      ir::State state) {
+                                      ir::State state, CommonState* common = nullptr) {
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
@@ -361,15 +385,33 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   }
   CARINA_TRY(network.samples, readSamples(options, graph, front.state));
   warnOfSamples(options, graph, network.samples, examples, front.warnings);
-  if (!front.state.empty() && !options.calibration.empty()) {
-    auto calls = quantize::withState(graph, initialState(graph, front.state), network.samples);
-    if (!calls) return std::move(calls).error().inFile(options.model.string());
-    network.samples = std::move(*calls);
-  }
+  CARINA_TRY(network.samples, callsOf(options, graph, front.state, std::move(network.samples), common));
   network.quantizes = true;
   network.graph = std::move(graph);
   network.quantizer = std::move(quantizer.options);
   return network;
+}
+
+constexpr const char* kQuantizeRemedy = "the float network cannot compute this: check the calibration data";
+
+/// `front`: what is known before.
+Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Quantized quantized,
+                               std::span<const quantize::Sample> samples) {
+  if (options.measureSqnr) {
+    CARINA_RETURN_IF_ERROR(quantize::measureSqnr(quantized, samples, quantized.report));
+  }
+  if (options.estimateAccuracy) {
+    constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
+    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kSamples));
+  }
+  front.source = std::move(quantized.reference);
+  front.quantized = std::move(quantized.graph);
+  front.quantization = std::move(quantized.report);
+  front.keptFloat = std::move(quantized.keptFloat);
+  front.warnings.insert(front.warnings.end(), quantized.warnings.begin(), quantized.warnings.end());
+  ir::checkVerified(front.quantized, "quantize");
+  dump(options, "quantize", front.quantized);
+  return front;
 }
 
 /// `front`: what is known before. The samples are those of the network.
@@ -378,27 +420,37 @@ Result<Front> quantizeGraph(const Options& options, Front front, ir::Graph graph
                             std::vector<StageTime>& times) {
   Stopwatch watch(times, "quantize");
   auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
-  if (!quantized) {
-    return std::move(quantized)
-        .error()
-        .inFile(options.model.string())
-        .withRemedy("the float network cannot compute this: check the calibration data");
+  if (!quantized)
+    return std::move(quantized).error().inFile(options.model.string()).withRemedy(kQuantizeRemedy);
+  return frontOfQuantized(options, std::move(front), std::move(*quantized), samples);
+}
+
+Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vector<FloatNetwork> networks,
+                                      std::vector<StageTime>& times) {
+  Stopwatch watch(times, "quantize");
+  std::vector<quantize::Job> jobs;
+  std::vector<size_t> methods;  // of the jobs
+  for (size_t i = 0; i < networks.size(); ++i) {
+    FloatNetwork& network = networks[i];
+    if (!network.quantizes) continue;
+    std::vector<std::string> states;
+    for (const ir::StateVariable& variable : network.front.state) states.push_back(variable.name);
+    jobs.push_back({std::move(network.graph), network.quantizer, network.samples, std::move(states),
+                    options[i].model.string()});
+    methods.push_back(i);
   }
-  if (options.measureSqnr) {
-    CARINA_RETURN_IF_ERROR(quantize::measureSqnr(*quantized, samples, quantized->report));
+  auto quantized = quantize::quantizeTogether(std::move(jobs), options.front().progress);
+  if (!quantized) return std::move(quantized).error().withRemedy(kQuantizeRemedy);
+  std::vector<Front> fronts;
+  for (FloatNetwork& network : networks) fronts.push_back(std::move(network.front));
+  for (size_t k = 0; k < methods.size(); ++k) {
+    const size_t i = methods[k];
+    auto front =
+        frontOfQuantized(options[i], std::move(fronts[i]), std::move((*quantized)[k]), networks[i].samples);
+    if (!front) return std::move(front).error().inFile(options[i].model.string());
+    fronts[i] = std::move(*front);
   }
-  if (options.estimateAccuracy) {
-    constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
-    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(*quantized, samples, kSamples));
-  }
-  front.source = std::move(quantized->reference);
-  front.quantized = std::move(quantized->graph);
-  front.quantization = std::move(quantized->report);
-  front.keptFloat = std::move(quantized->keptFloat);
-  front.warnings.insert(front.warnings.end(), quantized->warnings.begin(), quantized->warnings.end());
-  ir::checkVerified(front.quantized, "quantize");
-  dump(options, "quantize", front.quantized);
-  return front;
+  return fronts;
 }
 
 Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
@@ -457,15 +509,22 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
       .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
 }
 
-Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times) {
-  CARINA_TRY(Exported exported, readPt2(options, times));
+Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times,
+                                      CommonState* common) {
+  CARINA_TRY(Exported exported, readPt2(options, times, common ? common->names : std::vector<std::string>()));
   auto network = ir::rejectInvalidNodes("", [&] {
     return makeFloatNetwork(options, std::move(exported.graph), times, std::move(exported.classes),
-                            exported.examples, std::move(exported.state));
+                            exported.examples, std::move(exported.state), common);
   });
   if (!network) return std::move(network).error().inFile(options.model.string());
   addFirst(network->front.warnings, exported.warnings);
   return network;
+}
+
+Result<std::vector<Front>> quantizeNetworks(std::span<const Options> options,
+                                            std::vector<FloatNetwork> networks,
+                                            std::vector<StageTime>& times) {
+  return ir::rejectInvalidNodes("", [&] { return makeFronts(options, std::move(networks), times); });
 }
 
 quantize::Options quantizerOf(const Options& options, const FloatNetwork& network,

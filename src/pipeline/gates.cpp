@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "pipeline/inference_time.hpp"
 #include "pipeline/memory_needs.hpp"
@@ -114,17 +115,18 @@ Measured measuredOf(const Profile& profile) {
   measured.wholly = profile.wholly;
   measured.onCpu = profile.onCpu;
   SramNeeds needs;
-  int64_t cycles = 0;
+  std::map<std::string, int64_t> cycles;  // of each method
   const auto inSram = [&](npu::Area area) {
     return profile.machine.timing(area).kind == npu::MemoryKind::Sram;
   };
   for (const ProfiledPart& part : profile.parts) {
-    cycles += part.cycles;
+    cycles[part.method] += part.cycles;
     if (inSram(npu::Area::Arena)) needs.arena = std::max(needs.arena, part.arenaBytes);
     if (inSram(npu::Area::Cache)) needs.cache = std::max(needs.cache, part.cacheBytes);
     if (inSram(npu::Area::Constants)) needs.constants += part.constantBytes + part.commandBytes;
   }
-  measured.cycles = cycles;
+  measured.cycles = 0;
+  for (const auto& [method, sum] : cycles) measured.cycles = std::max(*measured.cycles, sum);
   measured.sram = needs.total();
   measured.sramParts = needs.str();
   return measured;

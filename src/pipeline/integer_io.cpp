@@ -41,10 +41,15 @@ Status checkType(const std::string& what, DType found, ProgramIo asked) {
       .withRemedy(fmt::format("use --io {} or --io float", dtypeName(found)));
 }
 
+/// The input holds codes.
+void useCodesOf(ir::Value& input, const Quantizer& quantizer) {
+  input.type.dtype = quantizer.dtype;
+  input.quantization = ir::Quantization{{quantizer.scale}, {quantizer.zeroPoint}, -1};
+}
+
 /// The input becomes what the quantize nodes that read it make of it.
 void useCodes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
-  input->type.dtype = quantizer.dtype;
-  input->quantization = ir::Quantization{{quantizer.scale}, {quantizer.zeroPoint}, -1};
+  useCodesOf(*input, quantizer);
   const std::vector<ir::Use> uses = input->uses();
   for (const ir::Use& use : uses) {
     graph.replaceAllUses(use.node->result(), input);
@@ -121,6 +126,70 @@ void exposeIntegerState(ir::Graph& graph, size_t states) {
     graph.setOutput(outputs + i, codesOf(after));
   }
   graph.eraseDeadNodes();
+}
+
+std::optional<quantize::QParams> stateCodes(const ir::Graph& graph, size_t states, size_t index) {
+  const ir::Value* before = graph.inputs()[graph.inputs().size() - states + index];
+  const ir::Value* after = graph.outputs()[graph.outputs().size() - states + index];
+  if (!isFloat(before->dtype())) return std::nullopt;
+  std::optional<quantize::QParams> codes;
+  if (!before->uses().empty()) {
+    if (!commonQuantizer(*before)) return std::nullopt;
+    const auto q = ir::dynCast<aten::QuantizePerTensor>(before->uses().front().node);
+    codes = quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
+  }
+  if (after == before) return codes;
+  const auto q = ir::producerAs<aten::DequantizePerTensor>(after);
+  if (!q) return std::nullopt;
+  const quantize::QParams written{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
+  return !codes || *codes == written ? std::optional(written) : std::nullopt;
+}
+
+bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::QParams& codes) {
+  ir::Value* input = graph.inputs()[graph.inputs().size() - states + index];
+  const size_t own = graph.outputs().size() - states + index;
+  ir::Value* after = graph.outputs()[own];
+  if (!isFloat(input->dtype())) return false;
+  const Quantizer wanted{codes.scale, codes.zeroPoint, codes.codes.dtype};
+  const auto dequantized = [&](ir::Builder builder) {
+    return aten::DequantizePerTensor::create(builder, input, codes.scale, codes.zeroPoint, codes.codes.min,
+                                             codes.codes.max, codes.codes.dtype, std::nullopt)
+        .output();
+  };
+  const std::vector<ir::Use> uses = input->uses();
+  std::vector<size_t> returned;  // outputs that show what the variable held before the call
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    if (graph.outputs()[i] == input && i != own) returned.push_back(i);
+  }
+  useCodesOf(*input, wanted);
+  bool converts = false;
+  for (const ir::Use& use : uses) {
+    const auto q = ir::dynCast<aten::QuantizePerTensor>(use.node);
+    if (q && Quantizer{q.scale(), q.zeroPoint(), q.dtype()} == wanted) {
+      graph.replaceAllUses(q.output(), input);
+      graph.erase(use.node);
+      continue;
+    }
+    use.node->setOperand(use.operand, dequantized(ir::Builder::beforeNode(use.node)));
+    converts = true;
+  }
+  for (const size_t i : returned) {
+    graph.setOutput(i, dequantized(ir::Builder(graph)));
+    converts = true;
+  }
+  if (after == input) return converts;
+  const auto q = ir::producerAs<aten::DequantizePerTensor>(after);
+  if (q && Quantizer{q.scale(), q.zeroPoint(), q.input()->dtype()} == wanted) {
+    graph.setOutput(own, codesOf(q));
+  } else {
+    ir::Builder builder(graph);
+    graph.setOutput(own, aten::QuantizePerTensor::create(builder, after, codes.scale, codes.zeroPoint,
+                                                         codes.codes.min, codes.codes.max, codes.codes.dtype)
+                             .output());
+    converts = true;
+  }
+  graph.eraseDeadNodes();
+  return converts;
 }
 
 Tensor asInput(const Tensor& tensor, const ir::Value& input) {

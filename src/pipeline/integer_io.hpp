@@ -17,6 +17,13 @@ Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs, siz
 /// Other state stays as it is.
 void exposeIntegerState(ir::Graph& graph, size_t states);
 
+/// The codes in which the graph reads, writes, or reads and writes variable `index` of its state; nothing
+/// where these are no codes, or not the same.
+std::optional<quantize::QParams> stateCodes(const ir::Graph& graph, size_t states, size_t index);
+/// Keeps a float variable in these codes, which other methods of the program keep it in: what reads or writes
+/// it otherwise gets a conversion. Returns whether that was necessary.
+bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::QParams& codes);
+
 /// A tensor as an input of a graph takes it: numbers for an input that is quantized become its codes.
 Tensor asInput(const Tensor& tensor, const ir::Value& input);
 

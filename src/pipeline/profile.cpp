@@ -142,6 +142,9 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
 /// Every stream of a finished program on the time line of its machine.
 Status addStreams(std::span<const CommandStream> streams, const Options& options, Profile& profile) {
   Stopwatch watch(profile.times, "time");
+  const bool several = std::any_of(streams.begin(), streams.end(), [&](const CommandStream& stream) {
+    return stream.method != streams.front().method;
+  });
   for (const CommandStream& stream : streams) {
     if (!options.target.empty() && options.target != stream.target->name) {
       return fail(Code::OtherNpu, "the program was compiled for {}", stream.target->name)
@@ -158,6 +161,7 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
     };
     auto part = read();
     if (!part) return std::move(part).error().inFile(profile.file.string()).withRemedy(kDamagedRemedy);
+    if (several) part->method = stream.method;
     profile.parts.push_back(std::move(*part));
   }
   return {};
@@ -266,7 +270,9 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
       timed.profile.programBytes = static_cast<int64_t>(mapped->bytes().size());
       int64_t cycles = 0;
       for (const ProfiledPart& part : timed.profile.parts) cycles += part.cycles;
-      if (fileKind(mapped->bytes(), options.model) == FileKind::Program) {
+      // An inference is one of one method.
+      const bool one = timed.profile.parts.front().method.empty();
+      if (one && fileKind(mapped->bytes(), options.model) == FileKind::Program) {
         CARINA_TRY(timed.inference, inferenceOf(mapped->bytes(), "", cycles, &timed.profile.machine, core));
         timed.profile.inferenceMs =
             timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;

@@ -39,6 +39,7 @@ struct Layer {
 
 /// One delegate.
 struct ProfiledPart {
+  std::string method;  // of a program in which several methods have NPU parts; else empty
   std::vector<ProfiledOperation> operations;
   std::vector<Layer> layers;  // in the order in which they first run
   npu::Cycles cycles = 0;

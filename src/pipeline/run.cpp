@@ -2,6 +2,7 @@
 #include "pipeline/run.hpp"
 
 #include <chrono>
+#include <map>
 #include <type_traits>
 
 #include "base/damaged.hpp"
@@ -87,15 +88,20 @@ Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   return result;
 }
 
+std::vector<Port> portsOf(const std::vector<device::Runner::Io>& inputs) {
+  std::vector<Port> ports;
+  for (const device::Runner::Io& input : inputs)
+    ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
+  return ports;
+}
+
 /// `Runner` is one of device's: of ExecuTorch programs, or of TFLite models.
 template <typename Runner>
 Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   CARINA_TRY(const device::RunOptions runOptions, deviceOptions(options));
   auto runner = Runner::open(bytes, runOptions);
   if (!runner) return std::move(runner).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
-  std::vector<Port> ports;
-  for (const auto& input : runner->inputs())
-    ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
+  const std::vector<Port> ports = portsOf(runner->inputs());
   device::RunStats stats;
   std::vector<pte::ProfiledRun> profile;
   auto result =
@@ -112,6 +118,70 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
   result->findings = findingsOf(stats);
   result->profile = std::move(profile);
   result->program = std::move(stats);
+  return result;
+}
+
+/// The methods of a sequence, each loaded once, all before the first runs.
+Result<std::map<std::string, device::Runner>> openMethods(const RunOptions& options, ByteSpan bytes,
+                                                          std::span<const MethodInputs> methods) {
+  CARINA_TRY(device::RunOptions runOptions, deviceOptions(options));
+  std::map<std::string, device::Runner> runners;
+  for (const MethodInputs& entry : methods) {
+    if (runners.count(entry.method) != 0) continue;
+    runOptions.method = entry.method;
+    auto runner = runners.empty() ? device::Runner::open(bytes, runOptions)
+                                  : runners.begin()->second.openBeside(entry.method);
+    if (!runner) {
+      return std::move(runner)
+          .error()
+          .at(fmt::format("method {}", entry.method))
+          .withRemedy(fmt::format("'carina inspect {}' lists the methods", options.file.string()));
+    }
+    runners.emplace(entry.method, std::move(*runner));
+  }
+  return runners;
+}
+
+/// Adds what one entry of a sequence gave. `calls`: how often each method came so far.
+void addEntry(RunResult one, const std::string& method, int64_t cycles, std::map<std::string, int>& calls,
+              RunResult& result) {
+  const int call = ++calls[method];
+  for (auto& [name, tensor] : one.outputs) {
+    result.outputs.emplace_back(
+        call == 1 ? fmt::format("{}.{}", method, name) : fmt::format("{}.{}.{}", method, call, name),
+        std::move(tensor));
+  }
+  result.methods.push_back({method, one.samples, cycles});
+  result.samples += one.samples;
+  result.seconds += one.seconds;
+}
+
+Result<RunResult> runSequence(const RunOptions& options, ByteSpan bytes,
+                              std::span<const MethodInputs> methods) {
+  CARINA_TRY(auto runners, openMethods(options, bytes, methods));
+  RunResult result;
+  result.file = options.file;
+  std::map<std::string, int> calls;
+  device::RunStats stats;
+  for (const MethodInputs& entry : methods) {
+    device::Runner& runner = runners.at(entry.method);
+    RunOptions own = options;
+    own.arraysFile = entry.file;
+    int64_t cycles = 0;
+    CARINA_TRY(RunResult one, runAll(own, entry.arrays, portsOf(runner.inputs()),
+                                     [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+                                       CARINA_TRY(device::RunOutcome outcome, runner.run(inputs));
+                                       stats = std::move(outcome.stats);
+                                       cycles += stats.npuCycles;
+                                       if (options.profile)
+                                         result.profile.push_back({"Execute", -1, std::move(stats.events)});
+                                       return std::move(outcome.outputs);
+                                     }));
+    for (std::string& finding : findingsOf(stats))
+      result.findings.push_back(fmt::format("method {}: {}", entry.method, finding));
+    addEntry(std::move(one), entry.method, cycles, calls, result);
+  }
+  result.program = std::move(stats);
   return result;
 }
 
@@ -135,12 +205,16 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
   return result;
 }
 
+Result<LoadedProgram> loadProgram(const RunOptions& options, ByteSpan bytes) {
+  return LoadedProgram::from(
+      bytes, {options.target, options.systemConfig, options.memoryMode, options.configFile, options.cache});
+}
+
 /// A program or a bundled one, its TOSA parts compiled first.
 Result<RunResult> runExecuTorchFile(const RunOptions& options, ByteSpan bytes, FileKind kind,
                                     const NamedTensors& arrays) {
   if (kind == FileKind::Bundle) return runBundle(options, bytes, arrays);
-  auto program = LoadedProgram::from(
-      bytes, {options.target, options.systemConfig, options.memoryMode, options.configFile, options.cache});
+  auto program = loadProgram(options, bytes);
   if (!program) return std::move(program).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
   CARINA_TRY(RunResult result, runProgram<device::Runner>(options, program->bytes(), arrays));
   result.atLoad = program->atLoad();
@@ -241,6 +315,26 @@ std::vector<std::string> findingsOf(const device::RunStats& stats) {
       texts.push_back(fmt::format("NPU call {}: {}", call, finding.str()));
   }
   return texts;
+}
+
+Result<RunResult> runMethods(const RunOptions& options, std::span<const MethodInputs> methods) {
+  CARINA_TRY(const auto file, MappedFile::open(options.file));
+  if (fileKind(file->bytes(), options.file) != FileKind::Program || methods.empty()) {
+    return fail(Code::OptionDoesNotApply, "METHOD=FILE is for .pte programs only")
+        .at("--input")
+        .withRemedy("give the inputs as --input FILE");
+  }
+  if (options.resetState != ResetState::Never) {
+    return fail(Code::OptionDoesNotApply, "state goes from method to method where several run")
+        .at("--reset-state")
+        .withRemedy("leave it out, or run one method with --method");
+  }
+  auto program = loadProgram(options, file->bytes());
+  if (!program) return std::move(program).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
+  auto result = runSequence(options, program->bytes(), methods);
+  if (!result) return std::move(result).error().inFile(options.file.string());
+  result->atLoad = program->atLoad();
+  return result;
 }
 
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays) {

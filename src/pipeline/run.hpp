@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
@@ -45,6 +46,20 @@ struct CaseResult {
   std::string mismatch;  // the first output that is wrong, and how
 };
 
+/// Samples for one method of a program.
+struct MethodInputs {
+  std::string method;
+  std::filesystem::path file;  // where the arrays come from, for messages
+  NamedTensors arrays;
+};
+
+/// What became of one entry of a sequence of methods.
+struct MethodResult {
+  std::string method;
+  size_t samples = 0;
+  int64_t npuCycles = 0;  // of all samples
+};
+
 struct RunResult {
   std::filesystem::path file;
   NamedTensors outputs;  // out0, out1, ...; stacked when the inputs were
@@ -62,7 +77,8 @@ struct RunResult {
   /// Samples whose largest element of out0 is at the index that the array `labels` gives; none without such
   /// an array.
   std::optional<size_t> correct;
-  std::vector<CaseResult> cases;  // of a bundled program that was run on its own test cases
+  std::vector<CaseResult> cases;      // of a bundled program that was run on its own test cases
+  std::vector<MethodResult> methods;  // of runMethods()
   std::vector<std::string>
       findings;  // of the checker, each with the offset of its command; of the last sample
 
@@ -84,5 +100,9 @@ std::vector<std::string> findingsOf(const device::RunStats& stats);
 /// Errors name the array or the place that does not fit. A bundled program runs on its test cases when
 /// `arrays` is empty.
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays);
+
+/// Methods of a .pte one after the other, each on all its samples; what one leaves in the program's state the
+/// next one finds. Outputs are named METHOD.out0, ..., those of a method that comes again METHOD.2.out0.
+Result<RunResult> runMethods(const RunOptions& options, std::span<const MethodInputs> methods);
 
 }  // namespace carina::pipeline

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "pipeline/ethosn_profile.hpp"
 #include "pipeline/ethosn_verify.hpp"
 #include "pipeline/integer_io.hpp"
+#include "pipeline/methods.hpp"
 #include "pipeline/npu_probe.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/simulated_values.hpp"
@@ -132,45 +134,54 @@ int64_t countDifferences(const Tensor& a, const Tensor& b) {
   return count;
 }
 
+/// What variables hold, by name, in each execution of a network.
+struct Contents {
+  std::map<std::string, Tensor> real, simulated;
+};
+
+/// The state with what `contents` say of it.
+ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
+                          const std::map<std::string, Tensor>& contents) {
+  std::vector<Tensor> now = holder.now();
+  for (size_t i = 0; i < now.size(); ++i) {
+    const auto found = contents.find(state[i].name);
+    if (found != contents.end() && found->second.shape() == now[i].shape() &&
+        found->second.dtype() == now[i].dtype())
+      now[i] = found->second;
+  }
+  return ir::StateHolder(std::move(now));
+}
+
 class Verifier {
  public:
   explicit Verifier(const Build& build) : build_(build), ethosN_(build) {}
 
+  /// Of the build's own program.
   Status prepare() {
-    if (build_.source) {
-      CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
-      float_.emplace(std::move(executor));
-      floatState_ = initialState(*build_.source, build_.state);
-    }
-    if (build_.simulation) {
-      CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
-      simulation_.emplace(std::move(executor));
-      simulationState_ = initialState(*build_.simulation, build_.state);
-    }
-    CARINA_TRY(program_, pte::writeProgram(build_.program));
-    device::RunOptions options;
-    options.configFile = build_.options.configFile;
-    options.model.check = true;
-    options.keepDelegateIo = true;
-    options.keepKernelResults = true;
-    CARINA_TRY(auto runner, device::Runner::open(asBytes(program_), options));
-    runner_.emplace(std::move(runner));
-    CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
-    cpu_.emplace(std::move(cpu));
-    result_.wholly = build_.partitioned.wholly;
-    result_.delegates = build_.compiled.size() + build_.ethosNParts.size();
-    if (build_.ethosN) {
-      CARINA_TRY(const EthosNProfile profile, profileEthosN(build_));
-      ethosNCycles_ = static_cast<int64_t>(profile.cycles());
-    }
-    for (size_t i = 0; i < ir::callerOutputs(build_.graph(), build_.state); ++i) {
-      const ir::Value* output = build_.graph().outputs()[i];
-      const ir::Value* source = quantizedSource(*output);
-      result_.outputs.emplace_back().name = !output->name.empty() ? output->name
-                                            : source              ? source->name
-                                                     : fmt::format("out{}", result_.outputs.size());
-    }
-    return {};
+    CARINA_TRY(const std::string program, pte::writeProgram(build_.program));
+    CARINA_TRY(auto runner, device::Runner::open(asBytes(program), runOptions()));
+    return prepare(std::move(runner));
+  }
+
+  /// As a method of a program of several. `beside`: another one of them, which shares its state; may be null.
+  Status prepare(ByteSpan program, const std::string& method, const Verifier* beside) {
+    device::RunOptions options = runOptions();
+    options.method = method;
+    CARINA_TRY(auto runner,
+               beside ? beside->runner_->openBeside(method) : device::Runner::open(program, options));
+    return prepare(std::move(runner));
+  }
+
+  /// State goes from method to method.
+  void takeState(const Contents& contents) {
+    floatState_ = continued(floatState_, build_.state, contents.real);
+    simulationState_ = continued(simulationState_, build_.state, contents.simulated);
+  }
+  void leaveState(Contents& contents) const {
+    for (size_t i = 0; i < floatState_.now().size(); ++i)
+      contents.real.insert_or_assign(build_.state[i].name, floatState_.now()[i]);
+    for (size_t i = 0; i < simulationState_.now().size(); ++i)
+      contents.simulated.insert_or_assign(build_.state[i].name, simulationState_.now()[i]);
   }
 
   Status add(const quantize::Sample& sample) {
@@ -235,6 +246,45 @@ class Verifier {
   }
 
  private:
+  device::RunOptions runOptions() const {
+    device::RunOptions options;
+    options.configFile = build_.options.configFile;
+    options.model.check = true;
+    options.keepDelegateIo = true;
+    options.keepKernelResults = true;
+    return options;
+  }
+
+  Status prepare(device::Runner runner) {
+    runner_.emplace(std::move(runner));
+    if (build_.source) {
+      CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
+      float_.emplace(std::move(executor));
+      floatState_ = initialState(*build_.source, build_.state);
+    }
+    if (build_.simulation) {
+      CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
+      simulation_.emplace(std::move(executor));
+      simulationState_ = initialState(*build_.simulation, build_.state);
+    }
+    CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
+    cpu_.emplace(std::move(cpu));
+    result_.wholly = build_.partitioned.wholly;
+    result_.delegates = build_.compiled.size() + build_.ethosNParts.size();
+    if (build_.ethosN) {
+      CARINA_TRY(const EthosNProfile profile, profileEthosN(build_));
+      ethosNCycles_ = static_cast<int64_t>(profile.cycles());
+    }
+    for (size_t i = 0; i < ir::callerOutputs(build_.graph(), build_.state); ++i) {
+      const ir::Value* output = build_.graph().outputs()[i];
+      const ir::Value* source = quantizedSource(*output);
+      result_.outputs.emplace_back().name = !output->name.empty() ? output->name
+                                            : source              ? source->name
+                                                     : fmt::format("out{}", result_.outputs.size());
+    }
+    return {};
+  }
+
   /// What the program's state holds now.
   Result<quantize::Sample> stateOfProgram() {
     const ir::Graph& graph = build_.computed.graph;
@@ -389,7 +439,6 @@ class Verifier {
   const Build& build_;
   std::optional<aten::Executor> float_, simulation_;
   ir::StateHolder floatState_, simulationState_;  // each goes its own way
-  std::string program_;
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
@@ -427,6 +476,33 @@ Result<Verification> verify(const Build& build, std::span<const quantize::Sample
     if (progress) progress(i + 1, samples.size());
   }
   return verifier.take();
+}
+
+Result<std::vector<Verification>> verifyMethods(const MethodsBuild& build,
+                                                std::span<const std::vector<quantize::Sample>> samples,
+                                                const quantize::Progress& progress) {
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  std::vector<std::unique_ptr<Verifier>> verifiers;
+  size_t total = 0, done = 0;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    auto verifier = std::make_unique<Verifier>(build.methods[m]);
+    const Verifier* beside = verifiers.empty() ? nullptr : verifiers.front().get();
+    CARINA_RETURN_IF_ERROR(verifier->prepare(asBytes(program), build.names[m], beside));
+    verifiers.push_back(std::move(verifier));
+    total += samples[m].size();
+  }
+  std::vector<Verification> results;
+  Contents contents;
+  for (size_t m = 0; m < verifiers.size(); ++m) {
+    verifiers[m]->takeState(contents);
+    for (const quantize::Sample& sample : samples[m]) {
+      CARINA_RETURN_IF_ERROR(verifiers[m]->add(sample));
+      if (progress) progress(++done, total);
+    }
+    verifiers[m]->leaveState(contents);
+    results.push_back(verifiers[m]->take());
+  }
+  return results;
 }
 
 Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays) {

@@ -93,9 +93,8 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
   eraseUnusedNodes(document.graph);
   CARINA_RETURN_IF_ERROR(checkServable(document));
   CARINA_TRY(BuiltProgram built, buildGraph(document, archive, program.model));
-  CARINA_RETURN_IF_ERROR(ir::rejectInvalidNodes(program.model, [&] {
-    return resolveWrites(built, options.state, program.exposedBuffers, program.warnings);
-  }));
+  CARINA_RETURN_IF_ERROR(
+      ir::rejectInvalidNodes(program.model, [&] { return resolveWrites(built, options, program); }));
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(built.graph, [](ir::Graph& graph) -> Status {
     graph.eraseDeadNodes();
     return {};

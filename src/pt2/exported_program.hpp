@@ -26,6 +26,9 @@ struct ReadOptions {
   std::string model;  // which program of an archive with several; empty: the only one, or "model"
   StatePolicy state = StatePolicy::Refuse;
   bool examples = false;  // fill in ExportedProgram::examples
+  /// Buffers that other methods of the same program read or write, too: under StatePolicy::Expose they are
+  /// state, also where no result depends on what is written, or this one only reads them.
+  std::vector<std::string> sharedState = {};
 };
 
 enum class Container : uint8_t {
@@ -79,6 +82,7 @@ struct ExportedProgram {
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
   std::vector<ExposedBuffer> exposedBuffers;
+  std::vector<std::string> written;  // every buffer that it writes, whether a result depends on it or not
   /// With ReadOptions::examples: what the program was exported with, a tensor per argument. Empty when the
   /// archive keeps none, or none that can be read and fits: nothing but messages depends on them.
   std::vector<Tensor> examples;

@@ -86,21 +86,23 @@ bool dependsOn(const ir::Value* value, const ir::Value* source) {
 
 class Resolver {
  public:
-  Resolver(BuiltProgram& program, std::vector<Diagnostic>& warnings)
-      : program_(program), warnings_(warnings) {
+  Resolver(BuiltProgram& program, const ReadOptions& options, std::vector<Diagnostic>& warnings)
+      : program_(program), options_(options), warnings_(warnings) {
     userOutputs_ = program.graph.outputs();
   }
 
-  Status run(StatePolicy policy, std::vector<ExposedBuffer>& exposed) {
+  Status run(ExportedProgram& exported) {
     CARINA_RETURN_IF_ERROR(collect());
+    for (const Written& written : written_) exported.written.push_back(written.name);
+    CARINA_RETURN_IF_ERROR(collectShared());
     carryNewContents();
     CARINA_RETURN_IF_ERROR(decompose::replaceAliases(program_.graph, decompose::Copies::Keep));
     CARINA_RETURN_IF_ERROR(decompose::functionalize(program_.graph, program_.copies));
     CARINA_RETURN_IF_ERROR(verifyPass());
     const size_t results = userOutputs_.size();
     const std::vector<size_t> state = observable(results);
-    if (!state.empty() && policy == StatePolicy::Refuse) return refusal(state);
-    settle(results, state, exposed);
+    if (!state.empty() && options_.state == StatePolicy::Refuse) return refusal(state);
+    settle(results, state, exported.exposedBuffers);
     CARINA_RETURN_IF_ERROR(decompose::replaceAliases(program_.graph, decompose::Copies::Replace));
     CARINA_RETURN_IF_ERROR(verifyPass());
     return decompose::replaceComposites(program_.graph);
@@ -124,6 +126,21 @@ class Resolver {
     }
     for (const SignatureWrite& write : program_.writes) {
       CARINA_RETURN_IF_ERROR(add(write.target, "the program's signature"));
+    }
+    return {};
+  }
+
+  bool isShared(const std::string& name) const {
+    const auto& shared = options_.sharedState;
+    return options_.state == StatePolicy::Expose &&
+           std::find(shared.begin(), shared.end(), name) != shared.end();
+  }
+
+  /// What only other programs write.
+  Status collectShared() {
+    for (const auto& constant : program_.graph.constants()) {
+      if (isShared(nameOf(constant.get())))
+        CARINA_RETURN_IF_ERROR(add(constant.get(), "another method of the program"));
     }
     return {};
   }
@@ -174,7 +191,8 @@ class Resolver {
     program_.graph.eraseUnusedConstants();
   }
 
-  /// Written tensors that a result of this call or, through another one, of a later call depends on.
+  /// Written tensors that a result of this call or, through another one, of a later call depends on, and
+  /// those that other programs read.
   std::vector<size_t> observable(size_t results) const {
     const auto& outputs = program_.graph.outputs();
     std::vector<const ir::Value*> seen(outputs.begin(),
@@ -184,8 +202,9 @@ class Resolver {
       changed = false;
       for (size_t i = 0; i < written_.size(); ++i) {
         if (is[i]) continue;
-        is[i] = std::any_of(seen.begin(), seen.end(),
-                            [&](const ir::Value* v) { return dependsOn(v, written_[i].target); });
+        is[i] = isShared(written_[i].name) || std::any_of(seen.begin(), seen.end(), [&](const ir::Value* v) {
+                  return dependsOn(v, written_[i].target);
+                });
         if (!is[i]) continue;
         changed = true;
         seen.push_back(outputs[written_[i].output]);
@@ -242,6 +261,7 @@ class Resolver {
   }
 
   BuiltProgram& program_;
+  const ReadOptions& options_;
   std::vector<Diagnostic>& warnings_;
   std::vector<ir::Value*> userOutputs_;
   std::vector<Written> written_;
@@ -249,9 +269,8 @@ class Resolver {
 
 }  // namespace
 
-Status resolveWrites(BuiltProgram& program, StatePolicy policy, std::vector<ExposedBuffer>& exposed,
-                     std::vector<Diagnostic>& warnings) {
-  return Resolver(program, warnings).run(policy, exposed);
+Status resolveWrites(BuiltProgram& program, const ReadOptions& options, ExportedProgram& exported) {
+  return Resolver(program, options, exported.warnings).run(exported);
 }
 
 }  // namespace carina::pt2

@@ -10,8 +10,8 @@ namespace carina::pt2 {
 
 /// Makes the graph functional. A written buffer that no result depends on (a counter of batches) loses its
 /// write, as does a write to a program input: results stay the same, `warnings` says so. A written buffer
-/// that results depend on is state: an error, or an extra input and output, as `policy` wants.
-Status resolveWrites(BuiltProgram& program, StatePolicy policy, std::vector<ExposedBuffer>& exposed,
-                     std::vector<Diagnostic>& warnings);
+/// that results depend on, or that other programs share, is state: an error, or an extra input and output, as
+/// `options` want. Fills in buffers and warnings of `exported`.
+Status resolveWrites(BuiltProgram& program, const ReadOptions& options, ExportedProgram& exported);
 
 }  // namespace carina::pt2

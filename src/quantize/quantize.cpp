@@ -12,7 +12,7 @@
 #include "quantize/fit_weights.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
-#include "quantize/plan.hpp"
+#include "quantize/planned.hpp"
 #include "quantize/regions.hpp"
 #include "quantize/weight_codes.hpp"
 
@@ -75,21 +75,28 @@ bool carriesQuantization(const ir::Graph& graph) {
   return carries;
 }
 
-Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<const Sample> samples,
-                           const Progress& progress) {
-  if (carriesQuantization(graph)) {
-    Report report = carriedReport(graph);
-    return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
-  }
+Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::span<const Sample> samples,
+                                 const Progress& progress) {
+  if (carriesQuantization(graph)) return Planned{};
   if (samples.empty()) {
     return fail(Code::BadCalibration, "quantization needs calibration samples")
         .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
   CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples));
-  ir::Graph reference = graph.clone();
-  CARINA_TRY(Plan plan,
+  Planned planned;
+  planned.reference = graph.clone();
+  CARINA_TRY(planned.plan,
              makePlan(graph, options, samples, {options.fitWeights, options.correctBiases}, progress));
-  const auto& [assignment, annotation, joins, inputs, ranges, params] = plan;
+  return planned;
+}
+
+Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
+                                Planned planned) {
+  if (!planned.plan) {
+    Report report = carriedReport(graph);
+    return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
+  }
+  const auto& [assignment, annotation, joins, inputs, ranges, params] = *planned.plan;
   std::vector<Diagnostic> warnings = assignment.warnings;
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
   warnings.insert(warnings.end(), scarce.begin(), scarce.end());
@@ -98,10 +105,16 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   if (options.correctBiases) correctBiases(graph, inputs, codes);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
-  Quantized quantized{std::move(graph), std::move(reference), std::move(report), std::move(warnings),
+  Quantized quantized{std::move(graph), std::move(planned.reference), std::move(report), std::move(warnings),
                       assignment.keptFloat};
   CARINA_RETURN_IF_ERROR(quantizeRegions(quantized, options, samples));
   return quantized;
+}
+
+Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<const Sample> samples,
+                           const Progress& progress) {
+  CARINA_TRY(Planned planned, planQuantization(graph, options, samples, progress));
+  return insertPlanned(std::move(graph), options, samples, std::move(planned));
 }
 
 Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report) {

@@ -6,7 +6,7 @@
 #include "aten/executor.hpp"
 #include "base/array_fit.hpp"
 #include "ir/state.hpp"
-#include "quantize/quantize.hpp"
+#include "quantize/together.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -143,8 +143,13 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
 
 Result<std::vector<Sample>> withState(const ir::Graph& graph, std::vector<Tensor> initial,
                                       std::span<const Sample> samples) {
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
   ir::StateHolder state(std::move(initial));
+  return withState(graph, state, samples);
+}
+
+Result<std::vector<Sample>> withState(const ir::Graph& graph, ir::StateHolder& state,
+                                      std::span<const Sample> samples) {
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
   std::vector<Sample> result;
   for (const Sample& sample : samples) {
     result.push_back(state.inputs(sample));

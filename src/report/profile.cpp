@@ -188,6 +188,7 @@ Json costJson(const npu::OperationCost& cost) {
 
 Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   Json json = Json::object();
+  if (!part.method.empty()) json["method"] = part.method;
   json["cycles"] = part.cycles;
   json["cycles_by_rules"] = Json::object();
   for (size_t i = 0; i < part.cyclesByRules.size(); ++i)
@@ -219,6 +220,10 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
   return json;
 }
 
+std::string ofMethod(const pipeline::ProfiledPart& part) {
+  return part.method.empty() ? "" : " of method " + part.method;
+}
+
 }  // namespace
 
 std::string profileText(const pipeline::Profile& profile, const ProfileText& options,
@@ -230,8 +235,8 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
   for (size_t i = 0; i < profile.parts.size(); ++i) {
     const pipeline::ProfiledPart& part = profile.parts[i];
     text += fmt::format("{}{}: {}, {}, {}\n", profile.file.filename().string(),
-                        profile.parts.size() > 1 ? fmt::format(", NPU part {}", i) : "", machine.target->name,
-                        machine.system.name, machine.memory.name);
+                        profile.parts.size() > 1 ? fmt::format(", NPU part {}{}", i, ofMethod(part)) : "",
+                        machine.target->name, machine.system.name, machine.memory.name);
     text += fmt::format("{} cycles, {:.3f} ms at {:.0f} MHz; {} MACs, {} of the multipliers used\n",
                         countText(part.cycles), 1e3 * asDouble(part.cycles) / clock, clock / 1e6,
                         countText(part.macs),

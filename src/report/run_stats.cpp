@@ -65,6 +65,20 @@ std::string casesText(const std::vector<pipeline::CaseResult>& cases) {
   return text;
 }
 
+std::string methodsText(const std::vector<pipeline::MethodResult>& methods) {
+  std::string text;
+  for (const pipeline::MethodResult& method : methods) {
+    text += fmt::format("  method  {}: {} sample{}", method.method, method.samples,
+                        method.samples == 1 ? "" : "s");
+    if (method.npuCycles > 0) {
+      text += fmt::format(", {} NPU cycles per inference",
+                          countText(method.npuCycles / static_cast<int64_t>(method.samples)));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string findingsText(const std::vector<std::string>& findings) {
   std::string text;
   for (const std::string& finding : findings) text += fmt::format("  {}\n", finding);
@@ -138,7 +152,8 @@ std::string runStatsText(const pipeline::RunResult& result, const pipeline::Infe
                     percentText(static_cast<double>(*result.correct), static_cast<double>(result.samples)),
                     *result.correct, result.samples);
   }
-  text += casesText(result.cases) + findingsText(result.findings);
+  text += casesText(result.cases) + methodsText(result.methods) + findingsText(result.findings);
+  if (!result.methods.empty()) return text;
   if (const auto& run = result.ethosN) {
     text += ethosNText(run->variant != nullptr ? run->variant->name : "any Ethos-N78", run->stats,
                        run->assumptions);
@@ -167,6 +182,10 @@ std::string runStatsJson(const pipeline::RunResult& result, const pipeline::Infe
                              {"passed", entry.passed},
                              {"max_error", entry.maxError},
                              {"mismatch", entry.mismatch}});
+  }
+  for (const pipeline::MethodResult& method : result.methods) {
+    json["methods"].push_back(
+        {{"method", method.method}, {"samples", method.samples}, {"npu_cycles", method.npuCycles}});
   }
   if (!result.findings.empty()) json["findings"] = result.findings;
   if (result.atLoad) json["at_load"] = atLoadJson(*result.atLoad);

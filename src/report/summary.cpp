@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -53,7 +55,7 @@ std::string memoryLine(const Footprint& sum, const npu::Machine& machine, bool e
   return text + fmt::format(", commands {}", bytesText(sum.commands));
 }
 
-/// Target, operations and memory of a build for an Ethos-N.
+/// Operations and memory of a build for an Ethos-N.
 std::string ethosNLines(const pipeline::Build& build) {
   size_t operations = 0;
   uint64_t constants = 0, intermediates = 0, commands = 0;
@@ -65,9 +67,7 @@ std::string ethosNLines(const pipeline::Build& build) {
   }
   const size_t parts = build.ethosNParts.size();
   const auto bytes = [](uint64_t count) { return bytesText(static_cast<int64_t>(count)); };
-  return fmt::format("  target  {}, {} of SRAM\n", build.ethosN->variant->name,
-                     bytesText(build.ethosN->sramBytes)) +
-         fmt::format("  NPU     {} operation{} in {} part{}\n", operations, operations == 1 ? "" : "s", parts,
+  return fmt::format("  NPU     {} operation{} in {} part{}\n", operations, operations == 1 ? "" : "s", parts,
                      parts == 1 ? "" : "s") +
          fmt::format("  memory  constants {}, intermediates {}, commands {}\n", bytes(constants),
                      bytes(intermediates), bytes(commands));
@@ -196,19 +196,24 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
   return json;
 }
 
-}  // namespace
+std::string targetLine(const pipeline::Build& build) {
+  if (build.ethosN) {
+    return fmt::format("  target  {}, {} of SRAM\n", build.ethosN->variant->name,
+                       bytesText(build.ethosN->sramBytes));
+  }
+  if (!build.machine) return "  target  cpu\n";
+  const npu::Machine& machine = *build.machine;
+  return fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name,
+                     machine.memory.name);
+}
 
-std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
-                    const std::string& core) {
+/// What runs where, at what cost, and how near to float it comes.
+std::string workLines(const pipeline::Build& build, const std::optional<pipeline::InferenceTime>& time) {
   const Footprint sum = footprintOf(build);
-  const auto time = pipeline::inferenceOf(build, core);
-  std::string text = time ? inferenceLine(*time) : "";
-  text += fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string());
+  std::string text;
   if (build.machine) {
     const npu::Machine& machine = *build.machine;
     const double clock = machine.system.clockHz;
-    text +=
-        fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name, machine.memory.name);
     text += fmt::format("  NPU     {} in {} part{}, {} MACs\n",
                         sum.operations == 1 ? "1 operation" : fmt::format("{} operations", sum.operations),
                         build.compiled.size(), build.compiled.size() == 1 ? "" : "s", countText(sum.macs));
@@ -220,8 +225,6 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
                         memoryLine(sum, machine, build.options.optimize == compiler::Optimize::Size));
   } else if (build.ethosN) {
     text += ethosNLines(build);
-  } else {
-    text += "  target  cpu\n";
   }
   text += fmt::format("  CPU     {}\n", cpuLine(build));
   if (time) text += inferenceAdvice(*time, "  faster  ");
@@ -230,6 +233,46 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
     text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,
                         refusal.remedy.empty() ? "" : " -> ", refusal.remedy);
   }
+  return text;
+}
+
+}  // namespace
+
+std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
+                    const std::string& core) {
+  const auto time = pipeline::inferenceOf(build, core);
+  return (time ? inferenceLine(*time) : "") +
+         fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string()) +
+         targetLine(build) + workLines(build, time);
+}
+
+std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
+                    const std::string& core) {
+  std::string models, methods;
+  int64_t constants = 0;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    const pipeline::Build& method = build.methods[m];
+    const std::string model = method.options.model.filename().string();
+    models += (m == 0 ? "" : ", ") + model;
+    const auto time = pipeline::inferenceOf(method, core);
+    methods +=
+        fmt::format("method {} ({}){}", build.names[m], model, time ? ": " + inferenceLine(*time) : "\n") +
+        workLines(method, time);
+    constants += footprintOf(method).constants;
+  }
+  std::string text =
+      fmt::format("{} -> {}\n", models, output.string()) + targetLine(build.methods.front()) + methods;
+  text += "shared by methods\n";
+  for (const pipeline::SharedVariable& variable : build.shared) {
+    text += fmt::format("  state   {}: {} ({})\n", variable.name, variable.type,
+                        fmt::join(variable.methods, ", "));
+  }
+  int64_t shared = 0;
+  for (const pte::ByteVector& bytes : build.program.constants) shared += static_cast<int64_t>(bytes.size());
+  text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
+  if (constants > 0)
+    text +=
+        fmt::format("  NPU     nothing: the parts have constants of their own, {}\n", bytesText(constants));
   return text;
 }
 
@@ -259,6 +302,14 @@ Status addReport(const pipeline::Build& build, const std::filesystem::path& outp
   }
   CARINA_TRY(const std::string json, reportJson(build, core));
   return files.add(folder / kReportFiles[3], json);
+}
+
+Status addReport(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
+                 const std::filesystem::path& folder, OutputFiles& files, const std::string& core) {
+  CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output, core), true));
+  for (size_t m = 0; m < build.methods.size(); ++m)
+    CARINA_RETURN_IF_ERROR(addReport(build.methods[m], output, folder / build.names[m], files, core));
+  return {};
 }
 
 }  // namespace carina::report

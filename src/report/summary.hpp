@@ -8,13 +8,16 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/pipeline.hpp"
+#include "pipeline/methods.hpp"
 
 namespace carina::report {
 
 /// Target, operations, cycles, memory by area, what stays on the CPU and why, how near to float it comes.
 /// `core`: of the CPU's part, for the time of an inference (cpu::findCore; empty: the usual one).
 std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
+                    const std::string& core = "");
+/// The same of each method, and what they share.
+std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
                     const std::string& core = "");
 /// One line per pipeline stage with its wall time.
 std::string stageTimes(std::span<const pipeline::StageTime> times);
@@ -29,6 +32,9 @@ Result<std::string> reportJson(const pipeline::Build& build, const std::string& 
 /// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
 /// the program that they are of.
 Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
+                 const std::filesystem::path& folder, OutputFiles& files, const std::string& core = "");
+/// The summary of all methods in `folder`, and the files of each one in a folder of its name there.
+Status addReport(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
                  const std::filesystem::path& folder, OutputFiles& files, const std::string& core = "");
 
 }  // namespace carina::report

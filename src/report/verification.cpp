@@ -133,9 +133,11 @@ std::string verificationText(const pipeline::Verification& verification, bool al
   return text;
 }
 
-std::string verificationJson(const pipeline::Verification& verification) {
-  using Json = nlohmann::ordered_json;
-  Json json = document("verify");
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void fill(Json& json, const pipeline::Verification& verification) {
   json["ok"] = verification.ok();
   json["samples"] = verification.samples;
   json["npu_cycles"] = verification.cycles;
@@ -178,6 +180,27 @@ std::string verificationJson(const pipeline::Verification& verification) {
                            {"differs_from_executor", node.mismatches}});
   }
   json["findings"] = verification.findings;
+}
+
+}  // namespace
+
+std::string verificationJson(const pipeline::Verification& verification) {
+  Json json = document("verify");
+  fill(json, verification);
+  return documentText(json);
+}
+
+std::string verificationJson(std::span<const std::string> names,
+                             std::span<const pipeline::Verification> verifications) {
+  Json json = document("verify");
+  json["ok"] = std::all_of(verifications.begin(), verifications.end(),
+                           [](const pipeline::Verification& one) { return one.ok(); });
+  json["methods"] = Json::array();
+  for (size_t m = 0; m < names.size(); ++m) {
+    Json method = {{"method", names[m]}};
+    fill(method, verifications[m]);
+    json["methods"].push_back(std::move(method));
+  }
   return documentText(json);
 }
 

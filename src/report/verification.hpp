@@ -14,5 +14,8 @@ std::string verificationText(const pipeline::Verification& verification, bool al
 
 /// Stable JSON (docs/schema/verify.json).
 std::string verificationJson(const pipeline::Verification& verification);
+/// The same of several methods, one of `names` each.
+std::string verificationJson(std::span<const std::string> names,
+                             std::span<const pipeline::Verification> verifications);
 
 }  // namespace carina::report

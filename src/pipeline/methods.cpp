@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/methods.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "pipeline/assemble.hpp"
+#include "pipeline/chosen_machine.hpp"
+#include "pipeline/file_kind.hpp"
+#include "pipeline/float_network.hpp"
+#include "pipeline/integer_io.hpp"
+#include "pipeline/memory_needs.hpp"
+#include "pt2/exported_program.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+Status checkSources(std::span<const MethodSource> sources) {
+  std::set<std::string> names;
+  for (const MethodSource& source : sources) {
+    if (source.name.empty() || !names.insert(source.name).second) {
+      return fail(Code::BadOption, "'{}' is the name of another method", source.name)
+          .at("--method")
+          .withRemedy("give each method a name of its own; MODEL without one is 'forward'");
+    }
+    CARINA_TRY(const auto file, MappedFile::open(source.model));
+    const FileKind kind = fileKind(file->bytes(), source.model);
+    if (kind == FileKind::Archive) continue;
+    return fail(Code::WrongKind, "methods are made from .pt2 archives, and this is a {}", fileKindName(kind))
+        .inFile(source.model.string())
+        .withRemedy("export it with torch.export.save, or compile it as a program of its own");
+  }
+  return {};
+}
+
+std::vector<Options> optionsOf(const Options& options, std::span<const MethodSource> sources) {
+  std::vector<Options> all;
+  for (const MethodSource& source : sources) {
+    Options own = options;
+    own.model = source.model;
+    own.calibration = source.calibration;
+    own.constantMethods.clear();  // of the program of all methods
+    all.push_back(std::move(own));
+  }
+  return all;
+}
+
+/// Buffers that one method writes and another one reads or writes.
+Result<std::vector<std::string>> commonState(std::span<const Options> methods) {
+  std::set<std::string> written;
+  std::vector<std::set<std::string>> used;  // by each method
+  for (const Options& options : methods) {
+    const pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
+    CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
+    written.insert(program.written.begin(), program.written.end());
+    std::set<std::string>& names = used.emplace_back(program.written.begin(), program.written.end());
+    for (const pt2::StateTensor& tensor : program.state) {
+      if (tensor.value) names.insert(tensor.name);
+    }
+  }
+  std::vector<std::string> common;
+  for (const std::string& name : written) {
+    const auto users =
+        std::count_if(used.begin(), used.end(), [&](const auto& names) { return names.count(name) != 0; });
+    if (users > 1) common.push_back(name);
+  }
+  return common;
+}
+
+/// The index of a variable in a state.
+std::optional<size_t> indexOf(const ir::State& state, const std::string& name) {
+  for (size_t i = 0; i < state.size(); ++i) {
+    if (state[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+/// Common variables are kept in the same codes by all methods, those that the first one of them has.
+void keepCommonCodes(std::span<const MethodSource> sources, const std::vector<std::string>& common,
+                     std::vector<Front>& fronts) {
+  for (const std::string& name : common) {
+    std::optional<quantize::QParams> codes;
+    for (const Front& front : fronts) {
+      const auto index = indexOf(front.state, name);
+      if (index && !codes) codes = stateCodes(front.quantized, front.state.size(), *index);
+    }
+    if (!codes) continue;
+    for (size_t m = 0; m < fronts.size(); ++m) {
+      Front& front = fronts[m];
+      const auto index = indexOf(front.state, name);
+      if (!index || !keepStateAs(front.quantized, front.state.size(), *index, *codes)) continue;
+      front.warnings.push_back(
+          {fmt::format(
+               "method {} has other codes for it than the methods before: it is converted in every call",
+               sources[m].name),
+           "", sources[m].model.string(), "'" + name + "'"});
+    }
+  }
+}
+
+std::vector<SharedVariable> sharedVariables(const MethodsBuild& build) {
+  std::vector<SharedVariable> shared;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    const Build& method = build.methods[m];
+    const size_t first = ir::callerInputs(method.graph(), method.state);
+    for (size_t i = 0; i < method.state.size(); ++i) {
+      const std::string& name = method.state[i].name;
+      const auto known = std::find_if(shared.begin(), shared.end(),
+                                      [&](const SharedVariable& variable) { return variable.name == name; });
+      if (known != shared.end()) {
+        known->methods.push_back(build.names[m]);
+        continue;
+      }
+      shared.push_back({name, ir::typeText(method.graph().inputs()[first + i]->type), {build.names[m]}});
+    }
+  }
+  shared.erase(std::remove_if(shared.begin(), shared.end(),
+                              [](const SharedVariable& variable) { return variable.methods.size() == 1; }),
+               shared.end());
+  return shared;
+}
+
+/// State of several methods that have none of it in common is likely to be meant as the same.
+void warnOfSeparateState(MethodsBuild& build) {
+  std::vector<std::string> methods;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    if (!build.methods[m].state.empty())
+      methods.push_back(fmt::format("{} ('{}', ...)", build.names[m], build.methods[m].state[0].name));
+  }
+  if (methods.size() < 2 || !build.shared.empty()) return;
+  build.warnings.push_back(
+      {fmt::format("{} and {} keep state, and no buffer of one has the name of another's: they share none",
+                   methods[0], methods[1]),
+       "register the buffers under the same names in the modules that are exported", "", "--method"});
+}
+
+Status assembleAll(const Options& options, MethodsBuild& build) {
+  pte::StatePool pool(build.program);
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    Build& method = build.methods[m];
+    const pte::Method& alone = method.program.methods.front();
+    auto computed = assembleMethod({method.partitioned, alone.delegates, method.state}, build.names[m],
+                                   build.program, pool);
+    if (!computed) return std::move(computed).error().inFile(method.options.model.string());
+    method.computed = std::move(*computed);
+  }
+  CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
+  pool.finish();
+  return {};
+}
+
+}  // namespace
+
+Result<MethodsBuild> buildMethods(const Options& options, std::span<const MethodSource> sources) {
+  CARINA_RETURN_IF_ERROR(checkTarget(options));
+  CARINA_RETURN_IF_ERROR(checkSources(sources));
+  const std::vector<Options> all = optionsOf(options, sources);
+  CommonState common;
+  CARINA_TRY(common.names, commonState(all));
+  std::vector<std::vector<StageTime>> times(all.size());
+  std::vector<FloatNetwork> networks;
+  for (size_t m = 0; m < all.size(); ++m) {
+    CARINA_TRY(FloatNetwork network, readFloatNetwork(all[m], times[m], &common));
+    networks.push_back(std::move(network));
+  }
+  CARINA_TRY(std::vector<Front> fronts, quantizeNetworks(all, std::move(networks), times.front()));
+  keepCommonCodes(sources, common.names, fronts);
+  MethodsBuild build;
+  for (size_t m = 0; m < all.size(); ++m) {
+    CARINA_TRY(Build method, buildFrom(std::move(fronts[m]), all[m], std::move(times[m])));
+    build.names.push_back(sources[m].name);
+    build.methods.push_back(std::move(method));
+  }
+  CARINA_RETURN_IF_ERROR(assembleAll(options, build));
+  build.shared = sharedVariables(build);
+  warnOfSeparateState(build);
+  return build;
+}
+
+Measured measuredOf(const MethodsBuild& build, std::optional<int64_t> programBytes) {
+  Measured all;
+  SramNeeds needs;
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    const Measured one = measuredOf(build.methods[m], programBytes);
+    const auto most = [](auto& to, const auto& from) {
+      to = to && from ? std::max(to, from) : to ? to : from;
+    };
+    most(all.cycles, one.cycles);
+    most(all.inferenceMs, one.inferenceMs);
+    if (one.sqnr) all.sqnr = std::min(all.sqnr.value_or(*one.sqnr), *one.sqnr);
+    all.wholly = all.wholly.value_or(true) && one.wholly.value_or(false);
+    if (all.onCpu.empty() && !one.onCpu.empty())
+      all.onCpu = fmt::format("method {}: {}", build.names[m], one.onCpu);
+    all.subject += (m == 0 ? "" : ", ") + one.subject;
+    const SramNeeds own = sramNeeds(build.methods[m]);
+    needs.arena = std::max(needs.arena, own.arena);
+    needs.cache = std::max(needs.cache, own.cache);
+    needs.constants += own.constants;
+  }
+  all.flash = programBytes;
+  if (build.methods.front().machine) {
+    all.sram = needs.total();
+    all.sramParts = needs.str();
+  }
+  return all;
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several networks that share state, as methods of one program do: a variable has one range in all of them,
+// the union of what each of them shows, so that one reads the codes that another one wrote.
+#pragma once
+
+#include "ir/state.hpp"
+#include "quantize/quantize.hpp"
+
+namespace carina::quantize {
+
+struct Job {
+  ir::Graph graph;
+  Options options;
+  std::span<const Sample> samples;
+  std::vector<std::string> states;  // names of its state variables, options.states of them
+  std::string file;                 // for messages
+};
+
+/// quantize() of each, in order. Variables of one name have one range where they are quantized alike. A
+/// network that carries its quantization keeps it.
+Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Progress& progress = nullptr);
+
+/// withState() that starts with what `state` holds and leaves there what the last sample did.
+Result<std::vector<Sample>> withState(const ir::Graph& graph, ir::StateHolder& state,
+                                      std::span<const Sample> samples);
+
+}  // namespace carina::quantize

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of several methods: on one buffer (models/method_networks.py), against PyTorch; and a decoder with
+// a method that reads many tokens (models/language.py tiny).
+#include "pipeline/methods.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/npy.hpp"
+#include "pipeline/run.hpp"
+#include "quantize/sqnr.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+std::filesystem::path fileOf(const std::string& name) {
+  return test::dataDir() / "methods" / name;
+}
+
+NamedTensors arraysOf(const std::string& name) {
+  auto arrays = readArrays(fileOf(name));
+  EXPECT_TRUE(arrays.ok());
+  return arrays.ok() ? *arrays : NamedTensors{};
+}
+
+MethodSource sourceOf(const std::string& name, const std::string& target) {
+  MethodSource source{name, fileOf(name + ".pt2"), {}};
+  if (target != "cpu" && name != "reset") source.calibration = fileOf(name + ".npz");
+  return source;
+}
+
+Result<MethodsBuild> buildBuffer(const std::string& target) {
+  Options options;
+  options.target = target;
+  return buildMethods(
+      options, std::vector{sourceOf("write", target), sourceOf("read", target), sourceOf("reset", target)});
+}
+
+Result<MethodsBuild> buildLanguage(const std::string& target, bool prefill = true) {
+  const auto folder = test::dataDir() / "language";
+  const auto samples = [&](const char* name) {
+    return target == "cpu" ? std::filesystem::path() : folder / name;
+  };
+  Options options;
+  options.target = target;
+  options.constantMethods = {{"get_max_context_len", 16}};
+  std::vector<MethodSource> sources{{"decode", folder / "language.pt2", samples("language.npz")}};
+  if (prefill) {
+    sources.insert(sources.begin(),
+                   {"prefill", folder / "language_prefill.pt2", samples("language_prefill.npz")});
+  }
+  return buildMethods(options, sources);
+}
+
+/// The tensors of pool 2 with names, method by method.
+std::vector<std::vector<pte::Tensor>> stateOf(const pte::Program& program) {
+  std::vector<std::vector<pte::Tensor>> all;
+  for (const pte::Method& method : program.methods) {
+    std::vector<pte::Tensor>& own = all.emplace_back();
+    for (const pte::Value& value : method.values) {
+      const auto* tensor = std::get_if<pte::Tensor>(&value);
+      if (tensor && tensor->extra && tensor->allocation->memoryId == pte::StatePool::kMemoryId)
+        own.push_back(*tensor);
+    }
+  }
+  return all;
+}
+
+class Methods : public testing::TestWithParam<std::string> {
+ protected:
+  std::filesystem::path write(const MethodsBuild& built, const std::string& name = "program.pte") {
+    const auto bytes = pte::writeProgram(built.program);
+    EXPECT_TRUE(bytes.ok());
+    OutputFiles files;
+    EXPECT_TRUE(files.add(folder_ / name, *bytes).ok());
+    EXPECT_TRUE(files.commit().ok());
+    return folder_ / name;
+  }
+
+  const test::TempDir folder_;
+};
+
+/// write and read in turns, then reset and read once more: what one leaves in the buffer the other one finds.
+TEST_P(Methods, WhatOneWritesAnotherOneReads) {
+  const auto built = buildBuffer(GetParam());
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  ASSERT_EQ(built->shared.size(), 1u);
+  EXPECT_EQ(built->shared[0].name, "m.memory");
+  EXPECT_EQ(built->shared[0].methods, (std::vector<std::string>{"write", "read", "reset"}));
+  const auto state = stateOf(built->program);
+  ASSERT_EQ(state.size(), 3u);
+  for (const auto& own : state) {
+    ASSERT_EQ(own.size(), 1u);
+    EXPECT_EQ(own[0], state[0][0]);
+  }
+
+  const NamedTensors writes = arraysOf("write.npz"), reads = arraysOf("read.npz");
+  const auto call = [](const char* method, const NamedTensors& arrays, int64_t n) {
+    return MethodInputs{method, "", {{"in0", slice(*findTensor(arrays, "calib0"), n)}}};
+  };
+  std::vector<MethodInputs> calls;
+  const int64_t turns = findTensor(writes, "calib0")->dim(0);
+  for (int64_t n = 0; n < turns; ++n) {
+    calls.push_back(call("write", writes, n));
+    calls.push_back(call("read", reads, n));
+  }
+  calls.push_back({"reset", "", {}});
+  calls.push_back(call("read", reads, turns));
+  RunOptions options;
+  options.file = write(*built);
+  const auto result = runMethods(options, calls);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  const Tensor& expected = *findTensor(reads, "out0");
+  quantize::Sqnr sqnr;
+  for (int64_t n = 0; n <= turns; ++n) {
+    const std::string name = n == 0 ? "read.out0" : fmt::format("read.{}.out0", n + 1);
+    const Tensor* found = findTensor(result->outputs, name);
+    ASSERT_TRUE(found) << name;
+    sqnr.add(slice(expected, n), *found);
+  }
+  EXPECT_GT(sqnr.decibels(), GetParam() == "cpu" ? 100 : 25);
+  EXPECT_EQ(result->methods.size(), calls.size());
+  EXPECT_EQ(result->samples, calls.size());
+}
+
+TEST_P(Methods, AreExactOneAfterTheOther) {
+  for (const bool language : {false, true}) {
+    const auto built = language ? buildLanguage(GetParam()) : buildBuffer(GetParam());
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    std::vector<std::vector<quantize::Sample>> samples;
+    for (size_t m = 0; m < built->methods.size(); ++m) {
+      NamedTensors arrays;
+      const auto folder = test::dataDir() / (language ? "language" : "methods");
+      const std::string file = language ? (m == 0 ? "language_prefill.npz" : "language.npz")
+                                        : fmt::format("{}.npz", built->names[m]);
+      if (std::filesystem::exists(folder / file)) arrays = *readArrays(folder / file);
+      auto own = verificationSamples(built->methods[m], arrays);
+      ASSERT_TRUE(own.ok()) << own.error().str();
+      if (own->size() > 8) own->resize(8);
+      samples.push_back(std::move(*own));
+    }
+    const auto verified = verifyMethods(*built, samples);
+    ASSERT_TRUE(verified.ok()) << verified.error().str();
+    for (size_t m = 0; m < verified->size(); ++m) {
+      EXPECT_TRUE((*verified)[m].ok()) << built->names[m];
+      EXPECT_EQ((*verified)[m].samples, samples[m].size());
+    }
+    if (language) {
+      // The decoder reads what the other method wrote, in the float network and in the program.
+      EXPECT_GT((*verified)[1].worstDecibels().value_or(100), 15);
+    }
+  }
+}
+
+TEST_P(Methods, ShareStateAndConstantsOfTheCpu) {
+  const auto both = buildLanguage(GetParam()), one = buildLanguage(GetParam(), false);
+  ASSERT_TRUE(both.ok()) << both.error().str();
+  ASSERT_TRUE(one.ok()) << one.error().str();
+  EXPECT_EQ(both->shared.size(), 4u);
+  EXPECT_TRUE(both->warnings.empty());
+  for (const SharedVariable& variable : both->shared)
+    EXPECT_TRUE(variable.type.starts_with(GetParam() == "cpu" ? "float32[" : "int8[")) << variable.type;
+  for (const Build& method : both->methods) {
+    for (const Diagnostic& warning : method.warnings)
+      EXPECT_EQ(warning.message.find("other codes"), std::string::npos) << warning.message;
+  }
+  const auto state = stateOf(both->program);
+  EXPECT_EQ(state[0], state[1]);
+  EXPECT_EQ(state[0].size(), 4u);
+  EXPECT_EQ(both->program.methods[0].pools[2], one->program.methods[0].pools[2]);
+  if (GetParam() != "cpu") return;
+  const auto large = pte::writeProgram(both->program), small = pte::writeProgram(one->program);
+  EXPECT_LT(large->size(), small->size() * 5 / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Methods, testing::Values("cpu", "ethos-u85-256", "ethos-u55-128"),
+                         [](const auto& target) {
+                           std::string name = target.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class MethodErrors : public testing::Test {
+ protected:
+  static void expect(const std::vector<MethodSource>& sources, const std::string& target,
+                     std::string_view says, std::string_view of = "") {
+    Options options;
+    options.target = target;
+    options.constantMethods = {{"size", 3}};
+    const auto built = buildMethods(options, sources);
+    ASSERT_FALSE(built.ok());
+    EXPECT_NE(built.error().str().find(says), std::string::npos) << built.error().str();
+    EXPECT_NE(built.error().str().find(of), std::string::npos) << built.error().str();
+  }
+};
+
+TEST_F(MethodErrors, AreSaidWithTheMethod) {
+  MethodSource narrow{"narrow", fileOf("narrow.pt2"), {}};
+  expect({sourceOf("read", "cpu"), narrow}, "cpu", "the state 'm.memory' is float32[1,16] in one method",
+         "narrow.pt2");
+  expect({sourceOf("read", "cpu"), sourceOf("read", "cpu")}, "cpu", "'read' is the name of another method");
+  expect({{"", fileOf("read.pt2"), {}}}, "cpu", "'' is the name of another method");
+  expect({{"size", fileOf("read.pt2"), {}}}, "cpu", "'size' is the name of another method");
+  expect({{"read", fileOf("nothing.pt2"), {}}}, "cpu", "nothing.pt2");
+  expect({{"read", fileOf("read.npz"), {}}}, "cpu", "methods are made from .pt2 archives", "read.npz");
+  expect({sourceOf("write", "ethos-u55-128"), {"read", fileOf("read.pt2"), {}}}, "ethos-u55-128",
+         "there is no calibration data", "read.pt2");
+  expect({sourceOf("write", "cpu")}, "ethos-u99", "--target");
+}
+
+TEST_F(MethodErrors, SequencesOfMethodsThatAreNotThere) {
+  const auto built = buildBuffer("cpu");
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const test::TempDir folder;
+  OutputFiles files;
+  ASSERT_TRUE(files.add(folder / "program.pte", *pte::writeProgram(built->program)).ok());
+  ASSERT_TRUE(files.commit().ok());
+  RunOptions options;
+  options.file = folder / "program.pte";
+  const auto says = [&](const std::vector<MethodInputs>& calls, std::string_view text) {
+    const auto result = runMethods(options, calls);
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.error().str().find(text), std::string::npos) << result.error().str();
+  };
+  says({{"forward", "", {}}}, "method forward");
+  says({{"read", "read.npz", {}}}, "in0");
+  options.resetState = ResetState::Each;
+  says({{"reset", "", {}}}, "--reset-state");
+  options.resetState = ResetState::Never;
+  options.file = fileOf("read.pt2");
+  says({{"reset", "", {}}}, "is for .pte programs only");
+}
+
+TEST_F(MethodErrors, SeparateStateIsDoubted) {
+  Options options;
+  options.target = "cpu";
+  const auto folder = test::dataDir();
+  const auto built =
+      buildMethods(options, std::vector<MethodSource>{{"a", folder / "state" / "recurrent.pt2", {}},
+                                                      {"b", folder / "state" / "blocks.pt2", {}}});
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_TRUE(built->shared.empty());
+  ASSERT_EQ(built->warnings.size(), 1u);
+  EXPECT_NE(built->warnings[0].message.find("they share none"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carina::pipeline
