@@ -287,6 +287,9 @@ class Legalizer {
                             const npu_ir::CodedOrder& order);
   /// A stream from its groups.
   ir::Value* codedStream(ir::Value* groups, int64_t zeroPoint, int64_t bytes);
+  /// The product of x [N, rows, depth], 16 bits, and y [N, columns, depth], the bytes of such numbers, over
+  /// `count` elements of the depth, as int32: by weight streams where y is int8, else row by row.
+  Result<ir::Value*> productOfBytes(ir::Value* x, const Operand& y, int64_t start, int64_t count);
   /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
   /// consumes it, by operations of Ethos-U55 and U65.
   Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);

@@ -218,6 +218,23 @@ Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DT
   return npu_ir::createJoin(builder_, pieces, {type, shape});
 }
 
+Result<ir::Value*> Legalizer::productOfBytes(ir::Value* x, const Operand& y, int64_t start, int64_t count) {
+  const int64_t batch = x->dim(0), rows = x->dim(1), columns = y.value->dim(1), depth = x->dim(2);
+  const auto part = [&](ir::Value* value, int64_t first, int64_t size) {
+    return npu_ir::createSlice(builder_, value, {first, 0, start}, {size, value->dim(1), count});
+  };
+  if (y.value->dtype() != DType::Int8)
+    return rowProducts({part(x, 0, batch)}, {part(y.value, 0, batch), y.zeroPoint}, DType::Int32);
+  std::vector<ir::Node*> operations;
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < batch; ++n) {
+    const RightMatrix right{y.value, n * columns * depth + start, 1, depth, y.zeroPoint};
+    CARINA_TRY(ir::Value * result, codedProduct({part(x, n, 1)}, right, columns, DType::Int32, operations));
+    pieces.push_back({result, n * rows * columns, {rows * columns, columns, 1}});
+  }
+  return npu_ir::createJoin(builder_, pieces, {DType::Int32, {batch, rows, columns}});
+}
+
 Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   const auto rescale = consumingRescale(node->result());
   if (!rescale || rescale->perChannel() || rescale->inputZeroPoint != 0 ||
@@ -230,7 +247,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   if (constantValue(node->operand(2)) != 0 || constantValue(node->operand(3)) != 0)
     return fail(Code::NoIntegerForm, "the product of 16-bit matrices has zero points")
         .withRemedy("quantize 16 bits symmetrically");
-  const int64_t depth = a->dim(2), columns = b->dim(1), batch = b->dim(0);
+  const int64_t depth = a->dim(2), columns = b->dim(1);
   const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
   // The chunk whose sums of 15 by 8 bits fit 31, and the depth up to which the upper word below fits 16.
   constexpr int64_t kChunk = 256, kExactDepth = 512;
@@ -264,19 +281,24 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     CARINA_TRY(sum, wide(ElementwiseMode::ADD, sum, x));
     return {};
   };
-  // b = 256 * high + low, both within 16 bits, low from 0 to 255.
+  // b = 256 * high + low, both within 16 bits, low from 0 to 255; as bytes, low is lower by 128.
   CARINA_TRY(ir::Value * high, above(b, 8, DType::Int16));
-  CARINA_TRY(ir::Value * low,
-             elementwise(ElementwiseMode::SUB, Operand{b}, Operand{high, 0, 256, 0}, {}, DType::Int16));
+  const auto lowPart = [&](DType type, int64_t zeroPoint) {
+    OutputStage stage;
+    stage.zeroPoint = zeroPoint;
+    return elementwise(ElementwiseMode::SUB, Operand{b}, Operand{high, 0, 256, 0}, stage, type);
+  };
+  const bool coded = prefersCodes(a->dim(1), std::min(depth, kChunk), columns);
+  CARINA_TRY(ir::Value * low, lowPart(coded ? DType::Int8 : DType::Int16, coded ? -128 : 0));
+  if (coded) {
+    CARINA_TRY(high, above(b, 8, DType::Int8));
+  }
   // The sum is 2^23 * top + 2^8 * middle + bottom, middle and bottom not negative.
   ir::Value *top = nullptr, *middle = nullptr, *bottom = nullptr;
   for (int64_t start = 0; start < depth; start += kChunk) {
     const int64_t count = std::min(kChunk, depth - start);
-    const auto part = [&](ir::Value* value) {
-      return Operand{npu_ir::createSlice(builder_, value, {0, 0, start}, {batch, value->dim(1), count})};
-    };
-    CARINA_TRY(ir::Value * upper, rowProducts(part(a), part(high), DType::Int32));
-    CARINA_TRY(ir::Value * lower, rowProducts(part(a), part(low), DType::Int32));
+    CARINA_TRY(ir::Value * upper, productOfBytes(a, {high}, start, count));
+    CARINA_TRY(ir::Value * lower, productOfBytes(a, {low, coded ? -128 : 0}, start, count));
     CARINA_TRY(ir::Value * carry, above(lower, 8));
     CARINA_TRY(ir::Value * rest, below(lower, carry, 8));
     CARINA_TRY(upper, wide(ElementwiseMode::ADD, upper, carry));

@@ -88,6 +88,17 @@ TEST(CodedProducts, OfAttention) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "npu.CODED_CONV"), 2 * kHeads);
 }
 
+TEST(CodedProducts, Of16Bits) {
+  for (const auto& [rows, depth, columns] : {std::array<int64_t, 3>{40, 37, 50}, {33, 300, 70}}) {
+    TosaBuilder b;
+    ir::Value* x = b.input(DType::Int16, {2, rows, depth});
+    ir::Value* y = b.input(DType::Int16, {2, depth, columns});
+    ir::Value* zero = b.scalar(DType::Int16, 0);
+    ir::Value* sums = tosa::Matmul::create(b.builder(), x, y, zero, zero).output();
+    expectExact(b.finish({b.rescale48(sums, DType::Int16, 20000, 32)}));
+  }
+}
+
 TEST(CodedProducts, AreNotWorthAFewRows) {
   EXPECT_THAT(operations(productOf(1, 1, 64, 64, 0, 0, false), "ethos-u55-128"),
               Not(Contains("npu.CODED_CONV")));
