@@ -12,6 +12,7 @@
 
 #include "compiler/legalize/legalizer.hpp"
 #include "npu/isa/blockconfig.hpp"
+#include "npu/timing/output_rate.hpp"
 
 namespace carina::compiler {
 
@@ -48,16 +49,33 @@ std::array<int64_t, kChannels> fieldBits(bool first) {
 
 }  // namespace
 
-bool Legalizer::prefersCodes(int64_t rows, int64_t depth, int64_t columns) const {
+bool Legalizer::prefersCodes(int64_t batch, int64_t rows, int64_t depth, int64_t columns) const {
   if (depth > kMaxDepth || rows > kMaxAxis) return false;
-  // Cycles, roughly: per product and per operation.
-  constexpr double kElementwise = 1.3, kCodes = 5, kOperation = 200;
+  // Cycles per element of the elementwise unit, of other operations, and of those with a table.
+  npu::KernelOperation multiplication, other;
+  multiplication.kind = npu::OperationKind::Elementwise;
+  multiplication.elementwise.mode = npu::ElementwiseMode::Mul;
+  multiplication.ofm.type = npu::ElementType::Int16;
+  multiplication.activation.min = integerMin(DType::Int16);
+  multiplication.activation.max = integerMax(DType::Int16);
+  other.kind = npu::OperationKind::Conv;
+  other.ofm.type = npu::ElementType::Int32;
+  const double multiply = npu::timing::outputCyclesPerElement(target_, multiplication);
+  const double output = npu::timing::outputCyclesPerElement(target_, other);
+  other.activation.table = npu::Table::Lut8;
+  const double table = npu::timing::outputCyclesPerElement(target_, other);
+  // Start and end of an operation, and what it reads of constants. One by rows takes all of the batch.
+  constexpr double kRowOperation = 70, kStreamOperation = 220, kOperations = 10;
   const auto products = static_cast<double>(rows) * static_cast<double>(depth) * static_cast<double>(columns);
-  const double rowByRow =
-      products * kElementwise + 2 * kOperation * static_cast<double>(std::min(rows, columns));
+  const auto matrices = static_cast<double>(batch);
+  // A product and its share of the sum, in blocks of whole microblocks and bursts.
+  const double rowByRow = matrices * products * std::max(1.15, 0.6 * multiply) +
+                          2 * kRowOperation * static_cast<double>(std::min(rows, columns));
   const auto copies = static_cast<double>(ceilDiv(columns, kBlockDepth) * ceilDiv(depth, kGroupWeights));
-  const double coded = kCodes * static_cast<double>(depth * columns) +
-                       1.5 * products / static_cast<double>(target_.macs) + kOperation * (12 + copies);
+  const double coded =
+      matrices * ((multiply + table + 4 * output) * static_cast<double>(depth * columns) +
+                  1.5 * products / static_cast<double>(target_.macs) +
+                  kStreamOperation * (1 + static_cast<double>(target_.cores) * (kOperations + copies / 2)));
   return coded < rowByRow;
 }
 

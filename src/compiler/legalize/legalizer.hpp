@@ -270,9 +270,9 @@ class Legalizer {
     ir::Value* value = nullptr;
     int64_t offset = 0, depthStride = 1, columnStride = 1, zeroPoint = 0;
   };
-  /// Whether the product of [rows, depth] and [depth, columns] takes fewer cycles as a convolution whose
-  /// weights operations write than row by row (coded_product.cpp).
-  bool prefersCodes(int64_t rows, int64_t depth, int64_t columns) const;
+  /// Whether products of [rows, depth] and [depth, columns] take fewer cycles as convolutions whose weights
+  /// operations write than row by row (coded_product.cpp).
+  bool prefersCodes(int64_t batch, int64_t rows, int64_t depth, int64_t columns) const;
   /// A MATMUL of 8-bit matrices by such convolutions.
   Status codedProducts(ir::Node* node);
   /// The product of [1, rows, depth] and [depth, columns] as [1, rows, columns], by convolutions whose

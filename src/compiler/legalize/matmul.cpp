@@ -62,7 +62,7 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   const DType type = node->result()->dtype();
   const bool weights = second->isConstant() && second->dtype() == DType::Int8;
   if (!weights && !npu().computedWeights && first->dtype() == DType::Int8 &&
-      prefersCodes(rows, depth, columns))
+      prefersCodes(batch, rows, depth, columns))
     return codedProducts(node);
   CARINA_TRY(ir::Value * a, get(first));
   ir::Value* b = nullptr;
@@ -288,7 +288,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     stage.zeroPoint = zeroPoint;
     return elementwise(ElementwiseMode::SUB, Operand{b}, Operand{high, 0, 256, 0}, stage, type);
   };
-  const bool coded = prefersCodes(a->dim(1), std::min(depth, kChunk), columns);
+  const bool coded = prefersCodes(a->dim(0), a->dim(1), std::min(depth, kChunk), columns);
   CARINA_TRY(ir::Value * low, lowPart(coded ? DType::Int8 : DType::Int16, coded ? -128 : 0));
   if (coded) {
     CARINA_TRY(high, above(b, 8, DType::Int8));

@@ -100,6 +100,10 @@ TEST(CodedProducts, Of16Bits) {
 }
 
 TEST(CodedProducts, AreNotWorthAFewRows) {
+  for (const std::string& target : kTargets) {
+    EXPECT_THAT(operations(productOf(3, 6, 8, 9, 0, 0, false), target.c_str()),
+                Not(Contains("npu.CODED_CONV")));
+  }
   EXPECT_THAT(operations(productOf(1, 1, 64, 64, 0, 0, false), "ethos-u55-128"),
               Not(Contains("npu.CODED_CONV")));
 }
