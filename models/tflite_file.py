@@ -16,7 +16,7 @@ import numpy as np
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "tflite" / "tflite_schema.fbs"
 
 # Numbers of TensorFlow Lite's format that the schema has no names for.
-TENSOR_TYPES = {"f32": 0, "i32": 2, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
+TENSOR_TYPES = {"f32": 0, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
 # fmt: off
 OPERATORS = {
     "ADD": 0, "AVERAGE_POOL_2D": 1, "CONCATENATION": 2, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "DEPTH_TO_SPACE": 5,
@@ -34,7 +34,7 @@ OPERATORS = {
 WIDEST_SHORT_CODE = 127
 CUSTOM_CODE = 32  # of all operators that OPERATORS does not name
 
-NUMPY_TYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
+NUMPY_TYPES = {"f32": np.float32, "u8": np.uint8, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
 
 
 class Quantization(NamedTuple):

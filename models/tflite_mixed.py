@@ -120,6 +120,18 @@ def float_ends(make):
     net.metadata = {"min_runtime_version": b"1.5.0\0\0\0\0\0\0\0\0\0\0\0", "notes": bytes(range(40))}
 
 
+def byte_ends(make):
+    """Inputs and outputs of uint8."""
+    net = make.net
+    x = net.input("u8", [1, 20], Quantization(0.03, 120))
+    codes = make.tensor([1, 20])
+    net.operator("QUANTIZE", [x], [codes])
+    h = make.connected(make.connected(codes, 12), 10)
+    codes = net.tensors[h].quantization
+    y = net.output("u8", [1, 10], codes._replace(zero_point=codes.zero_point + 128))
+    net.operator("QUANTIZE", [h], [y])
+
+
 def two_tensors(make):
     """Two tensors from one NPU part to the next around an operator of the CPU."""
     net = make.net
@@ -186,7 +198,7 @@ def nothing(make):
     net.metadata = {"notes": b"kept"}
 
 
-NETWORKS = (svdf, float_island, float_ends, two_tensors, input_again, branches, custom, nothing)
+NETWORKS = (svdf, float_island, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
 
 
 def random_input(rng, tensor):

@@ -3,20 +3,18 @@
 // kernels for microcontrollers compute them.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <string>
 #include <vector>
 
-#include "base/result.hpp"
-#include "base/tensor.hpp"
-#include "tflite/model.hpp"
+#include "device/tflite_kernels.hpp"
 
 namespace carina::device {
 
 struct TfliteOperator {
   std::string name;                      // "SOFTMAX"
   std::vector<int32_t> inputs, outputs;  // tensors of the main subgraph, without constants
-  std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)> run;
+  std::vector<int32_t> variables;        // that it reads and writes
+  TfliteKernel run;
 };
 
 /// An operator of the main subgraph. Integer operators give the numbers of the reference kernels, float ones

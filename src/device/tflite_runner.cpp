@@ -95,7 +95,7 @@ struct TfliteRunner::State {
   /// An operator of the CPU with memory for what it takes and gives.
   Status prepareCpu(size_t index) {
     CARINA_TRY(TfliteOperator op, prepareOperator(model, index));
-    for (const auto* tensors : {&op.inputs, &op.outputs}) {
+    for (const auto* tensors : {&op.inputs, &op.outputs, &op.variables}) {
       for (const int32_t tensor : *tensors) placeUnplanned(tensor);
     }
     operators.emplace(index, std::move(op));
@@ -105,19 +105,22 @@ struct TfliteRunner::State {
   Status executeCpu(size_t index, RunStats& stats) {
     const TfliteOperator& op = operators.at(index);
     std::vector<Tensor> operands;
-    for (const int32_t input : op.inputs) {
-      const rt::Region from = region(input);
+    std::vector<int32_t> from = op.inputs, to = op.outputs;
+    from.insert(from.end(), op.variables.begin(), op.variables.end());
+    to.insert(to.end(), op.variables.begin(), op.variables.end());
+    for (const int32_t input : from) {
+      const rt::Region memory = region(input);
       Tensor& operand = operands.emplace_back(
           Tensor::uninitialized(*tflite::toDType(tensor(input).type), tensor(input).shape));
-      if (from.bytes > 0) std::memcpy(operand.mutableBytes().data(), from.data, from.bytes);
+      if (memory.bytes > 0) std::memcpy(operand.mutableBytes().data(), memory.data, memory.bytes);
     }
     auto results = op.run(operands);
     if (!results) return std::move(results).error().at(fmt::format("operator {} ({})", index, op.name));
-    for (size_t i = 0; i < op.outputs.size(); ++i) {
-      const rt::Region to = region(op.outputs[i]);
+    for (size_t i = 0; i < to.size(); ++i) {
+      const rt::Region memory = region(to[i]);
       const ByteSpan bytes = (*results)[i].bytes();
-      CARINA_CHECK(bytes.size() == to.bytes, "an operator gives results of the size that the file says");
-      if (!bytes.empty()) std::memcpy(to.data, bytes.data(), bytes.size());
+      CARINA_CHECK(bytes.size() == memory.bytes, "an operator gives results of the size that the file says");
+      if (!bytes.empty()) std::memcpy(memory.data, bytes.data(), bytes.size());
     }
     stats.kernels.push_back("tfl." + op.name);
     return {};
@@ -197,6 +200,15 @@ const std::vector<Runner::Io>& TfliteRunner::inputs() const {
 }
 const std::vector<Runner::Io>& TfliteRunner::outputs() const {
   return state_->outputs;
+}
+
+void TfliteRunner::reset() {
+  for (const auto& [index, op] : state_->operators) {
+    for (const int32_t variable : op.variables) {
+      const rt::Region memory = state_->region(variable);
+      if (memory.bytes > 0) std::memset(memory.data, 0, memory.bytes);
+    }
+  }
 }
 
 Result<RunOutcome> TfliteRunner::run(std::span<const Tensor> inputs) {

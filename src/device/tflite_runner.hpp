@@ -25,6 +25,9 @@ class TfliteRunner {
   const std::vector<Runner::Io>& inputs() const;
   const std::vector<Runner::Io>& outputs() const;
 
+  /// Variables as they were when the file was opened: zeros.
+  void reset();
+
   /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, every
   /// other one a kernel; the arena is the temporary memory.
   Result<RunOutcome> run(std::span<const Tensor> inputs);

@@ -106,8 +106,12 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
   std::vector<pte::ProfiledRun> profile;
   auto result =
       runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
-        if constexpr (std::is_same_v<Runner, device::Runner>) {
-          if (options.resetState == ResetState::Each) CARINA_RETURN_IF_ERROR(runner->reset());
+        if (options.resetState == ResetState::Each) {
+          if constexpr (std::is_same_v<Runner, device::Runner>) {
+            CARINA_RETURN_IF_ERROR(runner->reset());
+          } else {
+            runner->reset();
+          }
         }
         CARINA_TRY(device::RunOutcome outcome, runner->run(inputs));
         stats = std::move(outcome.stats);
@@ -342,11 +346,12 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   const ByteSpan bytes = file->bytes();
   const FileKind kind = fileKind(bytes, options.file);
   if (kind != FileKind::Program && kind != FileKind::Bundle) {
-    const char* given = !options.tensorData.empty()               ? "--tensor-data"
-                        : !options.method.empty()                 ? "--method"
-                        : options.profile                         ? "--etdump"
-                        : options.resetState != ResetState::Never ? "--reset-state"
-                                                                  : nullptr;
+    const char* given = !options.tensorData.empty() ? "--tensor-data"
+                        : !options.method.empty()   ? "--method"
+                        : options.profile           ? "--etdump"
+                        : options.resetState != ResetState::Never && kind != FileKind::Tflite
+                            ? "--reset-state"
+                            : nullptr;
     if (given != nullptr)
       return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
           .at(given)

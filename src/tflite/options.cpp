@@ -76,6 +76,9 @@ Named read(const fb::GatherOptions& o) {
 Named read(const fb::ReducerOptions& o) {
   return {number("keep_dims", o.keep_dims())};
 }
+Named read(const fb::SvdfOptions& o) {
+  return {number("rank", o.rank()), number("fused_activation_function", o.fused_activation_function())};
+}
 Named read(const fb::SubOptions& o) {
   return {number("fused_activation_function", o.fused_activation_function())};
 }
@@ -171,6 +174,8 @@ std::vector<Option> optionsOf(const fb::OperatorEntry& entry) {
       return readOptions<fb::ReducerOptions>(entry);
     case fb::OperatorOptions::DivOptions:
       return readOptions<fb::DivOptions>(entry);
+    case fb::OperatorOptions::SvdfOptions:
+      return readOptions<fb::SvdfOptions>(entry);
     case fb::OperatorOptions::SubOptions:
       return readOptions<fb::SubOptions>(entry);
     case fb::OperatorOptions::SqueezeOptions:

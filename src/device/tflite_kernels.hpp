@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of TensorFlow Lite whose arithmetic neither a TOSA graph nor a float graph has, as its reference
+// kernels for microcontrollers compute them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "tflite/model.hpp"
+
+namespace carina::device {
+
+/// Operands and results in the operator's order without constants, variables behind them on both sides.
+using TfliteKernel = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
+
+/// QUANTIZE from float or uint8, or to uint8; DEQUANTIZE; RESHAPE, SQUEEZE and EXPAND_DIMS of any type; SVDF
+/// of int8 with a state of int16. Nothing for others.
+std::optional<TfliteKernel> kernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
+
+}  // namespace carina::device
