@@ -77,21 +77,29 @@ class Maker:
         return y
 
 
-def svdf(make):
+def svdf(make, state_type="i16"):
     """A streaming layer with a state between fully connected ones."""
     net = make.net
     x = net.input("i8", [1, 16], make.codes())
     h = make.connected(x, 12)
     filters, memory = 8, 6
-    state_scale = 0.002
+    wide = state_type == "i16"
+    state_codes = Quantization(0.002) if wide else Quantization(0.1, -20)
+    time_codes = Quantization(2**-13) if wide else Quantization(2**-7)
     feature = make.constant("i8", -127, 128, (filters, 12), Quantization(0.008))
-    time = make.constant("i16", -3000, 3000, (filters, memory), Quantization(2**-13))
-    biases = make.constant("i32", -200, 200, filters, Quantization(state_scale * 2**-13))
-    state = net.variable("i16", [1, memory * filters], Quantization(state_scale))
+    limit = 3000 if wide else 100
+    time = make.constant(state_type, -limit, limit, (filters, memory), time_codes)
+    biases = make.constant("i32", -200, 200, filters, Quantization(state_codes.scale * time_codes.scale))
+    state = net.variable(state_type, [1, memory * filters], state_codes)
     y = make.tensor([1, filters])
     net.operator("SVDF", [h, feature, time, biases, state], [y], "Svdf", rank=1, fused_activation_function=RELU)
     z = make.connected(y, 5)
     net.outputs.append(z)
+
+
+def svdf_bytes(make):
+    """The same with a state of 8 bits that has a zero point."""
+    svdf(make, "i8")
 
 
 def float_island(make):
@@ -193,12 +201,14 @@ def nothing(make):
     x = net.input("f32", [2, 9])
     quotient = net.tensor("f32", [2, 9])
     net.operator("DIV", [x, net.constant("f32", make.rng.uniform(0.5, 2, [1, 9]))], [quotient], "Div")
-    net.operator("LOG_SOFTMAX", [quotient], [net.output("f32", [2, 9])])
+    shaped = net.tensor("f32", [3, 6])
+    net.operator("RESHAPE", [quotient], [shaped], "Reshape", new_shape=[3, 6])
+    net.operator("LOG_SOFTMAX", [shaped], [net.output("f32", [3, 6])])
     net.signature = "serving_default"
     net.metadata = {"notes": b"kept"}
 
 
-NETWORKS = (svdf, float_island, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
+NETWORKS = (svdf, svdf_bytes, float_island, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
 
 
 def random_input(rng, tensor):

@@ -90,18 +90,20 @@ int64_t zeroPointOf(const tflite::Tensor& tensor) {
   return tensor.zeroPoints.empty() ? 0 : tensor.zeroPoints[0];
 }
 
-/// A QUANTIZE between codes of 8 bits, one side or both unsigned.
+/// A QUANTIZE between codes of 8 or 16 bits.
 std::optional<Kernel> requantizationOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   if (op.name != "QUANTIZE" || op.custom || op.inputs.size() != 1 || op.outputs.size() != 1 ||
       op.inputs[0] < 0 || op.outputs[0] < 0)
     return std::nullopt;
   const tflite::Tensor& from = graph.tensors[static_cast<size_t>(op.inputs[0])];
   const tflite::Tensor& to = graph.tensors[static_cast<size_t>(op.outputs[0])];
-  const auto isByte = [](const tflite::Tensor& tensor) {
-    return (tensor.type == Types::Int8 || tensor.type == Types::UInt8) && tensor.scales.size() == 1 &&
-           tensor.scales[0] > 0 && std::isfinite(tensor.scales[0]) && std::abs(zeroPointOf(tensor)) <= 255;
+  const auto isCode = [](const tflite::Tensor& tensor) {
+    const bool fits =
+        tensor.type == Types::Int8 || tensor.type == Types::UInt8 || tensor.type == Types::Int16;
+    return fits && tensor.scales.size() == 1 && tensor.scales[0] > 0 && std::isfinite(tensor.scales[0]) &&
+           std::abs(zeroPointOf(tensor)) <= 32768;
   };
-  if (!isByte(from) || !isByte(to) || from.shape != to.shape) return std::nullopt;
+  if (!isCode(from) || !isCode(to) || from.shape != to.shape) return std::nullopt;
   const auto factor = lower_tfl::quantizeMultiplier(static_cast<double>(from.scales[0]) / to.scales[0]);
   if (factor.shift > 20) return std::nullopt;
   return [factor, zeroIn = zeroPointOf(from), zeroOut = zeroPointOf(to),
@@ -126,7 +128,8 @@ std::vector<T> stored(const tflite::Tensor& tensor) {
 /// A layer of filters over features and then over time: the state holds what each filter gave of the last
 /// `memory` inputs.
 struct Svdf {
-  int64_t batches = 0, inputs = 0, filters = 0, memory = 0, rank = 0, zeroIn = 0, zeroOut = 0;
+  int64_t batches = 0, inputs = 0, filters = 0, memory = 0, rank = 0, zeroIn = 0, zeroState = 0, zeroOut = 0;
+  DType stateType = DType::Int16;
   std::vector<int8_t> features;
   std::vector<int16_t> times;
   std::vector<int32_t> bias;  // may be empty
@@ -134,10 +137,9 @@ struct Svdf {
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> operands) const {
     const auto input = operands[0].as<int8_t>();
-    Tensor state = Tensor::zeros(DType::Int16, operands[1].shape());
-    const auto old = operands[1].as<int16_t>();
-    const auto now = state.mutableAs<int16_t>();
-    std::copy(old.begin() + 1, old.end(), now.begin());
+    const int64_t elements = operands[1].numElements();
+    Tensor state = Tensor::zeros(stateType, operands[1].shape());
+    for (int64_t i = 0; i + 1 < elements; ++i) state.setIntegerAt(i, operands[1].integerAt(i + 1));
     const int64_t units = filters / rank;
     Tensor output = Tensor::uninitialized(DType::Int8, {batches, units});
     for (int64_t b = 0; b < batches; ++b) {
@@ -151,10 +153,14 @@ struct Svdf {
                      (input[static_cast<size_t>(b * inputs + i)] - zeroIn);
         const int64_t row = (b * filters + f) * memory;
         const int32_t code = multiply(static_cast<int32_t>(product), toState);
-        now[static_cast<size_t>(row + memory - 1)] = static_cast<int16_t>(std::clamp(code, -32768, 32767));
+        const int64_t limited = std::clamp<int64_t>(code, integerMin(stateType), integerMax(stateType));
+        // The kernel stores the sum as it is: what does not fit wraps.
+        const int64_t sum = limited + zeroState;
+        state.setIntegerAt(row + memory - 1,
+                           stateType == DType::Int8 ? static_cast<int8_t>(sum) : static_cast<int16_t>(sum));
         for (int64_t t = 0; t < memory; ++t)
           sums[static_cast<size_t>(f / rank)] +=
-              times[static_cast<size_t>(f * memory + t)] * int64_t{now[static_cast<size_t>(row + t)]};
+              times[static_cast<size_t>(f * memory + t)] * (state.integerAt(row + t) - zeroState);
       }
       for (int64_t u = 0; u < units; ++u) {
         const int64_t code = multiply(static_cast<int32_t>(sums[static_cast<size_t>(u)]), toOutput) + zeroOut;
@@ -180,8 +186,10 @@ std::optional<Kernel> svdfOf(const tflite::Subgraph& graph, const tflite::Operat
            constant != tensor->data.empty();
   };
   const bool biased = tensors[3] != nullptr;
-  if (!fits(0, Types::Int8, 2, false) || !fits(1, Types::Int8, 2, true) || !fits(2, Types::Int16, 2, true) ||
-      (biased && !fits(3, Types::Int32, 1, true)) || !fits(4, Types::Int16, 2, false) ||
+  const Types stateType = tensors[4] ? tensors[4]->type : Types::Int16;
+  if (stateType != Types::Int8 && stateType != Types::Int16) return std::nullopt;
+  if (!fits(0, Types::Int8, 2, false) || !fits(1, Types::Int8, 2, true) || !fits(2, stateType, 2, true) ||
+      (biased && !fits(3, Types::Int32, 1, true)) || !fits(4, stateType, 2, false) ||
       !fits(5, Types::Int8, 2, false) || !tensors[4]->isVariable || tensors[0]->isVariable)
     return std::nullopt;
   Svdf layer;
@@ -199,6 +207,8 @@ std::optional<Kernel> svdfOf(const tflite::Subgraph& graph, const tflite::Operat
       tensors[5]->shape != Shape{layer.batches, layer.filters / layer.rank})
     return std::nullopt;
   layer.zeroIn = zeroPointOf(*tensors[0]);
+  layer.stateType = *tflite::toDType(stateType);
+  layer.zeroState = zeroPointOf(*tensors[4]);
   layer.zeroOut = zeroPointOf(*tensors[5]);
   const auto factor = [&](size_t a, size_t b, size_t c) {
     return lower_tfl::quantizeMultiplier(
@@ -207,10 +217,15 @@ std::optional<Kernel> svdfOf(const tflite::Subgraph& graph, const tflite::Operat
   layer.toState = factor(0, 1, 4);
   layer.toOutput = factor(4, 2, 5);
   if (layer.toState.shift > 20 || layer.toOutput.shift > 20 || std::abs(layer.zeroIn) > 128 ||
-      std::abs(layer.zeroOut) > 128)
+      std::abs(layer.zeroState) > 128 || std::abs(layer.zeroOut) > 128)
     return std::nullopt;
   layer.features = stored<int8_t>(*tensors[1]);
-  layer.times = stored<int16_t>(*tensors[2]);
+  if (stateType == Types::Int16) {
+    layer.times = stored<int16_t>(*tensors[2]);
+  } else {
+    const std::vector<int8_t> times = stored<int8_t>(*tensors[2]);
+    layer.times.assign(times.begin(), times.end());
+  }
   if (biased) layer.bias = stored<int32_t>(*tensors[3]);
   return [layer = std::make_shared<const Svdf>(std::move(layer))](std::span<const Tensor> operands) {
     return layer->run(operands);

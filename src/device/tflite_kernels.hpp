@@ -17,8 +17,8 @@ namespace carina::device {
 /// Operands and results in the operator's order without constants, variables behind them on both sides.
 using TfliteKernel = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
 
-/// QUANTIZE from float or uint8, or to uint8; DEQUANTIZE; RESHAPE, SQUEEZE and EXPAND_DIMS of any type; SVDF
-/// of int8 with a state of int16. Nothing for others.
+/// QUANTIZE from float, and between codes of 8 and 16 bits; DEQUANTIZE; RESHAPE, SQUEEZE and EXPAND_DIMS of
+/// any type; SVDF of int8 with a state of int16. Nothing for others.
 std::optional<TfliteKernel> kernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
 
 }  // namespace carina::device

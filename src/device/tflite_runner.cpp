@@ -192,7 +192,9 @@ Result<TfliteRunner> TfliteRunner::open(ByteSpan file, const RunOptions& options
       missing.push_back(status.error().diagnostics().front());
   }
   if (!missing.empty()) return Error(std::move(missing));
-  return TfliteRunner(std::move(state));
+  TfliteRunner runner(std::move(state));
+  runner.reset();
+  return runner;
 }
 
 const std::vector<Runner::Io>& TfliteRunner::inputs() const {
@@ -206,7 +208,10 @@ void TfliteRunner::reset() {
   for (const auto& [index, op] : state_->operators) {
     for (const int32_t variable : op.variables) {
       const rt::Region memory = state_->region(variable);
-      if (memory.bytes > 0) std::memset(memory.data, 0, memory.bytes);
+      const tflite::Tensor& described = state_->tensor(variable);
+      const bool isByte = described.type == tflite::TensorType::Int8 && described.zeroPoints.size() == 1;
+      if (memory.bytes > 0)
+        std::memset(memory.data, isByte ? static_cast<int>(described.zeroPoints[0] & 0xff) : 0, memory.bytes);
     }
   }
 }

@@ -25,7 +25,7 @@ class TfliteRunner {
   const std::vector<Runner::Io>& inputs() const;
   const std::vector<Runner::Io>& outputs() const;
 
-  /// Variables as they were when the file was opened: zeros.
+  /// Variables as they were when the file was opened: zeros, in int8 as their zero point says them.
   void reset();
 
   /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, every

@@ -77,7 +77,9 @@ class Partitioner {
       }
     };
     each(options_.keepOffOps, [&](const std::string& op) {
-      return aten::matchesOperator(op, node.opName()) ||
+      const std::string_view name = node.opName();
+      return aten::matchesOperator(op, name) ||
+             (options_.dialect && aten::matchesGlob(op, std::string(name.substr(name.find('.') + 1)))) ||
              (source != options_.sourceOps.end() && aten::matchesOperator(op, source->second));
     });
     each(options_.keepOffNames,

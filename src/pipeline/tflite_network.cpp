@@ -162,8 +162,9 @@ std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine&
     return std::find(which.begin(), which.end(), true) != which.end();
   };
   const bool staysFloat = options.tflite && (any(front.floatInputs) || any(front.floatOutputs));
+  const bool asked = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   std::optional<ir::Graph> whole;
-  if (!staysFloat) whole = placesOf(machine).placeWhole(front.quantized);
+  if (!staysFloat && !asked) whole = placesOf(machine).placeWhole(front.quantized);
   if (!whole) takeParts(front);
   return whole;
 }

@@ -22,9 +22,9 @@ Result<std::vector<SourceNode>> tfliteNodes(const std::filesystem::path& file);
 /// other targets, operators that do not lower are errors, all of them at once.
 Result<Front> readTflite(const Options& options, std::vector<StageTime>& times);
 
-/// Settles whether a network that lowers to TOSA is one part of an Ethos-U: otherwise, and where conversions
-/// at its ends are to stay operators, the front's graph becomes that of the tfl dialect. Returns the npu
-/// graph of a whole network.
+/// Settles whether a network that lowers to TOSA is one part of an Ethos-U: otherwise, where some of it is to
+/// stay on the CPU, and where conversions at its ends are to stay operators, the front's graph becomes that
+/// of the tfl dialect. Returns the npu graph of a whole network.
 std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine& machine, Front& front);
 
 /// How the graph of such a front is partitioned. `source` outlives it.

@@ -11,6 +11,7 @@
 #include "pipeline/tflite_network.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
+#include "tflite/file_builder.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina {
@@ -131,7 +132,7 @@ TEST(TfliteMixed, OperatorsThatAreLeftStandAroundNpuParts) {
               ElementsAre("QUANTIZE", "ethos-u", "DEQUANTIZE", "SOFTMAX"));
   EXPECT_THAT(operatorsOf(written("branches")), ElementsAre("ethos-u", "IF", "ethos-u"));
   EXPECT_THAT(operatorsOf(written("custom")), ElementsAre("ethos-u", "acme.mystery", "ethos-u"));
-  EXPECT_THAT(operatorsOf(written("nothing")), ElementsAre("DIV", "LOG_SOFTMAX"));
+  EXPECT_THAT(operatorsOf(written("nothing")), ElementsAre("DIV", "RESHAPE", "LOG_SOFTMAX"));
 }
 
 TEST(TfliteMixed, PlansHaveRoomForEverything) {
@@ -195,7 +196,13 @@ TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
     EXPECT_EQ(after.operators[i].version, before.operators[i].version);
     EXPECT_EQ(after.operators[i].inputs, before.operators[i].inputs);
     ASSERT_EQ(after.operators[i].options.size(), before.operators[i].options.size());
+    for (size_t k = 0; k < before.operators[i].options.size(); ++k) {
+      EXPECT_EQ(after.operators[i].options[k].value, before.operators[i].options[k].value);
+      EXPECT_EQ(after.operators[i].options[k].list, before.operators[i].options[k].list);
+    }
   }
+  ASSERT_EQ(after.operators[1].options.size(), 1u);
+  EXPECT_THAT(after.operators[1].options[0].list, ElementsAre(3, 6));
   EXPECT_EQ(after.inputs, before.inputs);
   EXPECT_EQ(after.outputs, before.outputs);
 }
@@ -205,6 +212,50 @@ TEST(TfliteMixed, APteHasNoPlaceForThem) {
   ASSERT_FALSE(build.ok());
   EXPECT_THAT(build.error().str(), HasSubstr("SVDF is left to the CPU"));
   EXPECT_THAT(build.error().str(), HasSubstr("-o OUT.tflite"));
+}
+
+TEST(TfliteMixed, OperatorsStayOnTheCpuOnRequest) {
+  pipeline::Options options;
+  options.model = networkFile("float_island");
+  options.target = "ethos-u55-128";
+  options.tflite = true;
+  options.cpuOps = {"ADD"};
+  const auto build = pipeline::build(options);
+  ASSERT_TRUE(build.ok()) << build.error().str();
+  ASSERT_EQ(build->partitioned.refusals.size(), 4u);
+  EXPECT_EQ(build->partitioned.refusals.back().op, "tfl.ADD");
+  options.cpuOps = {"SVDF"};
+  const auto none = pipeline::build(options);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().str(), HasSubstr("no operator of the network matches 'SVDF'"));
+}
+
+/// Tensors that nothing makes, or two operators make.
+TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
+  constexpr int32_t kSvdf = 27;
+  test::TfliteFile file;
+  file.tensors = {{"x", tflite::TensorType::Int8, {1, 4}},
+                  {"y", tflite::TensorType::Int8, {1, 4}},
+                  {"z", tflite::TensorType::Int8, {1, 4}}};
+  file.inputs = {0};
+  file.outputs = {1};
+  const auto problem = [&] {
+    const std::string bytes = file.bytes();
+    const auto model = tflite::readModel(asBytes(bytes));
+    EXPECT_TRUE(model.ok());
+    const auto network = tflite::buildPartialNetwork(*model, nullptr);
+    return network.ok() ? std::string() : network.error().str();
+  };
+  file.operators = {{"", kSvdf, {0}, {1}}};
+  EXPECT_EQ(problem(), "");
+  file.operators = {{"", kSvdf, {2}, {1}}, {"", kSvdf, {1}, {2}}};
+  EXPECT_THAT(problem(), HasSubstr("'z' is used, but nothing makes it before"));
+  file.operators = {{"", kSvdf, {0}, {1}}, {"", kSvdf, {0}, {1}}};
+  EXPECT_THAT(problem(), HasSubstr("'y' is made twice"));
+  file.operators = {{"", kSvdf, {0}, {1, 1}}};
+  EXPECT_THAT(problem(), HasSubstr("'y' is made twice"));
+  file.operators = {{"", kSvdf, {0}, {0}}};
+  EXPECT_THAT(problem(), HasSubstr("'x' is made twice"));
 }
 
 TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {
@@ -217,11 +268,12 @@ TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {
   EXPECT_THAT(build.error().str(), HasSubstr("acme.mystery is left to the CPU"));
 }
 
-/// Outputs as TensorFlow Lite for Microcontrollers gave them for the original network; of svdf, for three
-/// invocations one after the other.
+/// Outputs as TensorFlow Lite for Microcontrollers gave them for the original network; of svdf and
+/// svdf_bytes, for three invocations one after the other.
 TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
   size_t count = 0;
-  for (const char* name : {"svdf", "float_island", "float_ends", "byte_ends", "two_tensors", "input_again"}) {
+  for (const char* name :
+       {"svdf", "svdf_bytes", "float_island", "float_ends", "byte_ends", "two_tensors", "input_again"}) {
     for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
       SCOPED_TRACE(fmt::format("{} {}", name, target));
       const auto build = built(name, target);
@@ -254,7 +306,7 @@ TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
       }
     }
   }
-  EXPECT_EQ(count, 14u);
+  EXPECT_EQ(count, 16u);
 }
 
 }  // namespace
