@@ -20,6 +20,7 @@ import numpy as np
 from tflite_file import NUMPY_TYPES, Network, Quantization, Writer
 
 SAME_PADDING = 0
+VALID_PADDING = 1
 RELU = 1
 
 
@@ -116,6 +117,28 @@ def float_island(make):
     net.outputs.append(make.add(a, c))
 
 
+def float_layers(make):
+    """Float layers behind an NPU part."""
+    net = make.net
+
+    def reals(*shape):
+        return net.constant("f32", make.rng.uniform(-0.5, 0.5, shape))
+
+    x = net.input("i8", [1, 6, 6, 4], make.codes())
+    a = make.dequantized(make.convolution(x, 8))
+    b = net.tensor("f32", [1, 3, 3, 6])
+    fields = {"padding": SAME_PADDING, "stride_w": 2, "stride_h": 2, "fused_activation_function": RELU}
+    net.operator("CONV_2D", [a, reals(6, 3, 3, 8), reals(6)], [b], "Conv2D", **fields)
+    c = net.tensor("f32", [1, 2, 3, 12])
+    fields = {"padding": VALID_PADDING, "stride_w": 1, "stride_h": 1, "depth_multiplier": 2}
+    net.operator("DEPTHWISE_CONV_2D", [b, reals(1, 2, 1, 12), reals(12)], [c], "DepthwiseConv2D", **fields)
+    d = net.tensor("f32", [1, 72])
+    net.operator("RESHAPE", [c], [d], "Reshape", new_shape=[1, 72])
+    e = net.tensor("f32", [1, 7])
+    net.operator("FULLY_CONNECTED", [d, reals(7, 72), reals(7)], [e], "FullyConnected", fused_activation_function=RELU)
+    net.operator("SOFTMAX", [e], [net.output("f32", [1, 7])], "Softmax", beta=0.5)
+
+
 def float_ends(make):
     """Float inputs and outputs, and a float softmax at the end."""
     net = make.net
@@ -208,7 +231,7 @@ def nothing(make):
     net.metadata = {"notes": b"kept"}
 
 
-NETWORKS = (svdf, svdf_bytes, float_island, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
+NETWORKS = (svdf, svdf_bytes, float_island, float_layers, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
 
 
 def random_input(rng, tensor):

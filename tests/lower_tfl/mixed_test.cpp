@@ -207,7 +207,32 @@ TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
   EXPECT_EQ(after.outputs, before.outputs);
 }
 
-TEST(TfliteMixed, APteHasNoPlaceForThem) {
+/// Float operators become kernels of a .pte, whose conversions round halves to even.
+TEST(TfliteMixed, APteComputesFloatOperators) {
+  for (const char* name : {"float_island", "float_layers", "two_tensors"}) {
+    SCOPED_TRACE(name);
+    const auto build = built(name, "ethos-u55-128", false);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    const test::TempDir folder;
+    pipeline::RunOptions run;
+    run.file = folder.path() / "program.pte";
+    const Status status = pipeline::writeOutput(*build, run.file);
+    ASSERT_TRUE(status.ok()) << status.error().str();
+    const auto data = readArrays(networkFile(name).replace_extension(".npz"));
+    ASSERT_TRUE(data.ok());
+    const auto result = pipeline::runFile(run, {{"in0", *findTensor(*data, "in0")}});
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    for (const auto& [key, tensor] : result->outputs) {
+      const Tensor* expected = findTensor(*data, key);
+      ASSERT_NE(expected, nullptr);
+      const double tolerance = tensor.dtype() == DType::Float32 ? 1e-6 : 1;
+      for (int64_t i = 0; i < tensor.numElements(); ++i)
+        EXPECT_NEAR(tensor.realAt(i), expected->realAt(i), tolerance) << key << " " << i;
+    }
+  }
+}
+
+TEST(TfliteMixed, APteHasNoPlaceForOthers) {
   const auto build = built("svdf", "ethos-u55-128", false);
   ASSERT_FALSE(build.ok());
   EXPECT_THAT(build.error().str(), HasSubstr("SVDF is left to the CPU"));
@@ -272,8 +297,8 @@ TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {
 /// svdf_bytes, for three invocations one after the other.
 TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
   size_t count = 0;
-  for (const char* name :
-       {"svdf", "svdf_bytes", "float_island", "float_ends", "byte_ends", "two_tensors", "input_again"}) {
+  for (const char* name : {"svdf", "svdf_bytes", "float_island", "float_layers", "float_ends", "byte_ends",
+                           "two_tensors", "input_again"}) {
     for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
       SCOPED_TRACE(fmt::format("{} {}", name, target));
       const auto build = built(name, target);
@@ -306,7 +331,7 @@ TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
       }
     }
   }
-  EXPECT_EQ(count, 16u);
+  EXPECT_EQ(count, 18u);
 }
 
 }  // namespace
