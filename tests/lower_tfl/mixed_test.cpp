@@ -259,9 +259,9 @@ TEST(TfliteMixed, OperatorsStayOnTheCpuOnRequest) {
 TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
   constexpr int32_t kSvdf = 27;
   test::TfliteFile file;
-  file.tensors = {{"x", tflite::TensorType::Int8, {1, 4}},
-                  {"y", tflite::TensorType::Int8, {1, 4}},
-                  {"z", tflite::TensorType::Int8, {1, 4}}};
+  file.tensors = {{"x", tflite::TensorType::Int8, {1, 4}, ""},
+                  {"y", tflite::TensorType::Int8, {1, 4}, ""},
+                  {"z", tflite::TensorType::Int8, {1, 4}, ""}};
   file.inputs = {0};
   file.outputs = {1};
   const auto problem = [&] {
