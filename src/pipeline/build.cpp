@@ -170,6 +170,14 @@ Result<std::vector<pte::Delegate>> delegatesOf(const Build& build) {
   return delegates;
 }
 
+/// Whether two graphs have inputs and outputs of the same types: with --io int8, a program takes codes where
+/// its network takes floats.
+bool hasTypesOf(const ir::Graph& a, const ir::Graph& b) {
+  const auto same = [](const ir::Value* x, const ir::Value* y) { return x->type == y->type; };
+  return std::equal(a.inputs().begin(), a.inputs().end(), b.inputs().begin(), b.inputs().end(), same) &&
+         std::equal(a.outputs().begin(), a.outputs().end(), b.outputs().begin(), b.outputs().end(), same);
+}
+
 /// What is asked for and means nothing for target cpu.
 void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings) {
   const auto idle = [&](bool given, const char* option) {
@@ -313,7 +321,10 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
-  if (build.machine && front.tflite) {
+  // Conversions that a program does itself are no operators of the file.
+  const bool operatorsAlone = front.isTfl || build.graph().numNodes() == 1;
+  if (build.machine && front.tflite && operatorsAlone &&
+      hasTypesOf(build.graph(), front.tflite->network.graph)) {
     build.tflite = TfliteRest{front.tflite, build.graph().clone()};
     if (front.isTfl && options.tflite) return build;
     if (front.isTfl) {

@@ -165,7 +165,12 @@ std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine&
   const bool asked = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   std::optional<ir::Graph> whole;
   if (!staysFloat && !asked) whole = placesOf(machine).placeWhole(front.quantized);
-  if (!whole) takeParts(front);
+  if (whole) return whole;
+  takeParts(front);
+  if (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float) {
+    front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
+                              options.model.string(), ""});
+  }
   return whole;
 }
 

@@ -41,6 +41,7 @@ Result<NamedTensors> ran(const std::filesystem::path& model, pipeline::ProgramIo
   options.model = model;
   options.target = "ethos-u55-128";
   options.inputs = options.outputs = io;
+  options.tflite = program.extension() == ".tflite";
   CARINA_TRY(const pipeline::Build build, pipeline::build(options));
   CARINA_RETURN_IF_ERROR(pipeline::writeOutput(build, program));
   pipeline::RunOptions run;
@@ -69,10 +70,17 @@ TEST(TfliteEdges, TheIntegersThemselves) {
     ASSERT_TRUE(result.ok()) << result.error().str();
     EXPECT_EQ(result->front().second, Tensor::from<int8_t>({1, 4}, std::vector<int8_t>{0, 2, -7, 127}));
   }
-  const auto refused = ran(model, pipeline::ProgramIo::Float, Tensor::zeros(DType::Float32, {1, 4}),
-                           folder.path() / "q.tflite");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().str(), testing::HasSubstr("give --io int8"));
+}
+
+TEST(TfliteEdges, ConversionsStayOperatorsInATflite) {
+  const test::TempDir folder;
+  const auto model = floatNetwork(folder);
+  const Tensor input = Tensor::from<float>({1, 4}, std::vector<float>{0, 1, -3.5F, 63.5F});
+  const auto program = ran(model, pipeline::ProgramIo::Float, input, folder.path() / "p.pte");
+  const auto file = ran(model, pipeline::ProgramIo::Float, input, folder.path() / "p.tflite");
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  EXPECT_EQ(file->front().second, program->front().second);
 }
 
 TEST(TfliteEdges, OperatorsAreListed) {
