@@ -89,7 +89,13 @@ void keepCommonCodes(std::span<const MethodSource> sources, const std::vector<st
     for (size_t m = 0; m < fronts.size(); ++m) {
       Front& front = fronts[m];
       const auto index = indexOf(front.state, name);
-      if (!index || !keepStateAs(front.quantized, front.state.size(), *index, *codes)) continue;
+      if (!index) continue;
+      const size_t states = front.state.size();
+      const auto own = stateCodes(front.quantized, states, *index);
+      const size_t input = ir::callerInputs(front.quantized, front.state) + *index;
+      const bool reads = !front.quantized.inputs()[input]->unused();
+      const bool converts = keepStateAs(front.quantized, states, *index, *codes);
+      if (!converts || (!own && !reads)) continue;  // what only sets it has no codes that could differ
       front.warnings.push_back(
           {fmt::format(
                "method {} has other codes for it than the methods before: it is converted in every call",
@@ -102,17 +108,17 @@ void keepCommonCodes(std::span<const MethodSource> sources, const std::vector<st
 std::vector<SharedVariable> sharedVariables(const MethodsBuild& build) {
   std::vector<SharedVariable> shared;
   for (size_t m = 0; m < build.methods.size(); ++m) {
-    const Build& method = build.methods[m];
-    const size_t first = ir::callerInputs(method.graph(), method.state);
-    for (size_t i = 0; i < method.state.size(); ++i) {
-      const std::string& name = method.state[i].name;
+    for (const pte::Value& value : build.program.methods[m].values) {
+      const auto* tensor = std::get_if<pte::Tensor>(&value);
+      if (!tensor || !tensor->extra || tensor->extra->name.empty()) continue;
+      const std::string& name = tensor->extra->name;
       const auto known = std::find_if(shared.begin(), shared.end(),
                                       [&](const SharedVariable& variable) { return variable.name == name; });
       if (known != shared.end()) {
         known->methods.push_back(build.names[m]);
         continue;
       }
-      shared.push_back({name, ir::typeText(method.graph().inputs()[first + i]->type), {build.names[m]}});
+      shared.push_back({name, tensor->str(), {build.names[m]}});
     }
   }
   shared.erase(std::remove_if(shared.begin(), shared.end(),

@@ -269,7 +269,7 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   }
   int64_t shared = 0;
   for (const pte::ByteVector& bytes : build.program.constants) shared += static_cast<int64_t>(bytes.size());
-  text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
+  if (shared > 0) text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
   if (constants > 0)
     text +=
         fmt::format("  NPU     nothing: the parts have constants of their own, {}\n", bytesText(constants));

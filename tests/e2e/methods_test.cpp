@@ -87,6 +87,10 @@ class Methods : public testing::TestWithParam<std::string> {
 TEST_P(Methods, WhatOneWritesAnotherOneReads) {
   const auto built = buildBuffer(GetParam());
   ASSERT_TRUE(built.ok()) << built.error().str();
+  for (const Build& method : built->methods) {
+    for (const Diagnostic& warning : method.warnings)
+      EXPECT_EQ(warning.message.find("other codes"), std::string::npos) << warning.message;
+  }
   ASSERT_EQ(built->shared.size(), 1u);
   EXPECT_EQ(built->shared[0].name, "m.memory");
   EXPECT_EQ(built->shared[0].methods, (std::vector<std::string>{"write", "read", "reset"}));
