@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.hpp"
+#include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
 #include "option_values.hpp"
@@ -43,7 +44,9 @@ void addGenerate(CommandLine& line, Run& run) {
   auto flags = std::make_shared<Flags>();
   pipeline::GenerateOptions& options = flags->generate;
   Command command = line.add("generate", "Text from a compiled language model on the NPU model");
-  command.option("FILE", options.program, "Program (.pte) of a language model, one token a step")
+  command
+      .option("FILE", options.program,
+              "Program (.pte) of a language model: a method that takes one token, maybe one that takes many")
       .transform(inputFile())
       .required();
   command.option("--tokenizer", options.tokenizer, "The model's tokenizer.json (byte-level BPE)")
@@ -76,6 +79,7 @@ void addGenerate(CommandLine& line, Run& run) {
       .option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
       .transform(inputFile())
       .check(existingFile());
+  addCpuOption(command, options.cpu);
   command.option("--json", flags->json, "Where text, tokens and cycles go");
   command.callback([flags, &run] {
     run = [flags] {

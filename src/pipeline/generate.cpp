@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "delivery/compile_cache.hpp"
 #include "device/run.hpp"
-#include "pipeline/chosen_machine.hpp"
+#include "pipeline/inference_of_run.hpp"
 #include "pipeline/loaded_program.hpp"
 #include "pte/program.hpp"
 #include "tokenizer/tokenizer.hpp"
@@ -47,87 +47,126 @@ Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const dev
       .withRemedy("give --context N, or compile it with --constant-method get_max_context_len=N");
 }
 
-/// "decode", or the only method with inputs.
+constexpr const char* kPrefill = "prefill";
+
+/// "decode", or the only other method than "prefill" with inputs.
 Result<std::string> decoderOf(const pte::Program& program) {
   std::vector<std::string> names;
   for (const pte::Method& method : program.methods) {
     if (method.name == "decode") return method.name;
-    if (!method.inputs.empty()) names.push_back(method.name);
+    if (!method.inputs.empty() && method.name != kPrefill) names.push_back(method.name);
   }
   if (names.size() == 1) return names[0];
   return fail(Code::InputMismatch, "has {} methods that take inputs and none called 'decode'", names.size())
       .withRemedy("compile the network that takes one token at a time");
 }
 
-/// The step from one token to the logits of the next.
-class Decoder {
- public:
-  static Result<Decoder> open(ByteSpan bytes, const pte::Program& program, const device::RunOptions& options,
-                              int64_t vocabulary) {
-    device::RunOptions running = options;
-    CARINA_TRY(running.method, decoderOf(program));
-    CARINA_TRY(device::Runner runner, device::Runner::open(bytes, running));
-    const auto describe = [&] {
-      std::string text;
-      for (const device::Runner::Io& io : runner.inputs())
-        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", dtypeName(io.dtype), shapeText(io.shape));
-      return text;
-    };
-    const auto isOne = [](const device::Runner::Io& io) {
-      return isInteger(io.dtype) && numElements(io.shape) == 1;
-    };
-    if (runner.inputs().size() != 2 || !std::all_of(runner.inputs().begin(), runner.inputs().end(), isOne)) {
-      return fail(Code::InputMismatch, "takes {}, not one token and its position", describe())
-          .at(running.method)
-          .withRemedy(
-              "export a step of the model: integers tokens [1, 1] and positions [1], the cache as state");
-    }
-    const auto& outputs = runner.outputs();
-    if (outputs.empty() || !isFloat(outputs[0].dtype) || numElements(outputs[0].shape) != vocabulary) {
-      return fail(Code::InputMismatch, "returns {} numbers first, the tokenizer has {} tokens",
-                  outputs.empty() ? 0 : numElements(outputs[0].shape), vocabulary)
-          .at(running.method)
-          .withRemedy(
-              "give the tokenizer.json that the network was trained with, and compile with float outputs");
-    }
-    return Decoder(std::move(runner));
-  }
-
-  /// Logits behind `token` at `position`; cycles of the NPU are added to `cycles`.
-  Result<Tensor> step(int64_t token, int64_t position, int64_t& cycles) {
-    std::vector<Tensor> inputs;
-    for (const device::Runner::Io& io : runner_.inputs()) {
-      Tensor input = Tensor::zeros(io.dtype, io.shape);
-      input.setIntegerAt(0, inputs.empty() ? token : position);
-      inputs.push_back(std::move(input));
-    }
-    CARINA_TRY(device::RunOutcome outcome, runner_.run(inputs));
-    stats_ = std::move(outcome.stats);
-    cycles += stats_.npuCycles;
-    return convert(outcome.outputs[0], DType::Float32);
-  }
-  const device::RunStats& stats() const { return stats_; }
-
- private:
-  explicit Decoder(device::Runner runner) : runner_(std::move(runner)) {}
-  device::Runner runner_;
-  device::RunStats stats_;  // of the last step
-};
+std::string inputsText(const device::Runner& runner) {
+  std::string text;
+  for (const device::Runner::Io& io : runner.inputs())
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", dtypeName(io.dtype), shapeText(io.shape));
+  return text;
+}
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Clock of the machine that ran, where its names say it.
-std::optional<double> clockOf(const GenerateOptions& options, const Generated& result) {
-  if (result.target.empty()) return std::nullopt;
-  Options machine;
-  machine.target = result.target;
-  machine.systemConfig = result.systemConfig;
-  machine.memoryMode = result.memoryMode;
-  machine.configFile = options.configFile;
-  const auto chosen = chosenMachine(machine);
-  return chosen.ok() ? std::optional(chosen->system.clockHz) : std::nullopt;
+/// The step from some tokens to the logits of the next one.
+class Step {
+ public:
+  /// A method that takes one token a call.
+  static Result<Step> decoder(device::Runner runner, const std::string& method, int64_t vocabulary) {
+    Step step(std::move(runner), method);
+    if (step.tokens_ != 1) {
+      return fail(Code::InputMismatch, "takes {}, not one token and its position", inputsText(step.runner_))
+          .at(method)
+          .withRemedy(
+              "export a step of the model: integers tokens [1, 1] and positions [1], the cache as state");
+    }
+    CARINA_RETURN_IF_ERROR(step.checkLogits(vocabulary));
+    return step;
+  }
+
+  /// One that takes any number.
+  static Result<Step> prefiller(device::Runner runner, int64_t vocabulary) {
+    Step step(std::move(runner), kPrefill);
+    if (step.tokens_ < 1) {
+      return fail(Code::InputMismatch, "takes {}, not tokens and their positions", inputsText(step.runner_))
+          .at(kPrefill)
+          .withRemedy("export a step of the model over N tokens: integers tokens [1, N] and positions [N]");
+    }
+    CARINA_RETURN_IF_ERROR(step.checkLogits(vocabulary));
+    return step;
+  }
+
+  int64_t tokens() const { return tokens_; }
+  /// One that reads the same state, which holds its initial contents again.
+  Result<device::Runner> beside(const std::string& method) const { return runner_.openBeside(method); }
+
+  /// Logits behind the last of `tokens`, the first of which is at `position`.
+  Result<Tensor> run(std::span<const int64_t> tokens, int64_t position, MethodCalls& calls) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<Tensor> inputs;
+    for (const device::Runner::Io& io : runner_.inputs()) {
+      Tensor input = Tensor::zeros(io.dtype, io.shape);
+      for (int64_t i = 0; i < tokens_; ++i)
+        input.setIntegerAt(i, inputs.empty() ? tokens[static_cast<size_t>(i)] : position + i);
+      inputs.push_back(std::move(input));
+    }
+    CARINA_TRY(device::RunOutcome outcome, runner_.run(inputs));
+    stats_ = std::move(outcome.stats);
+    calls.method = method_;
+    calls.tokens = tokens_;
+    ++calls.calls;
+    calls.npuCycles += stats_.npuCycles;
+    calls.kernels = stats_.kernels.size();
+    const Tensor logits = convert(outcome.outputs[0], DType::Float32);
+    Tensor last = Tensor::uninitialized(DType::Float32, {vocabulary_});
+    const auto all = logits.as<float>();
+    std::copy(all.end() - vocabulary_, all.end(), last.mutableAs<float>().begin());
+    calls.seconds += secondsSince(start);
+    return last;
+  }
+  const device::RunStats& stats() const { return stats_; }
+
+ private:
+  Step(device::Runner runner, std::string method) : runner_(std::move(runner)), method_(std::move(method)) {
+    const auto& inputs = runner_.inputs();
+    const bool integers = inputs.size() == 2 && isInteger(inputs[0].dtype) && isInteger(inputs[1].dtype);
+    if (integers && numElements(inputs[0].shape) == numElements(inputs[1].shape))
+      tokens_ = numElements(inputs[0].shape);
+  }
+
+  /// Logits of the last token, or of all of them.
+  Status checkLogits(int64_t vocabulary) {
+    const auto& outputs = runner_.outputs();
+    const int64_t count = outputs.empty() ? 0 : numElements(outputs[0].shape);
+    if (count == 0 || !isFloat(outputs[0].dtype) || (count != vocabulary && count != tokens_ * vocabulary)) {
+      return fail(Code::InputMismatch, "returns {} numbers first, the tokenizer has {} tokens", count,
+                  vocabulary)
+          .at(method_)
+          .withRemedy(
+              "give the tokenizer.json that the network was trained with, and compile with float outputs");
+    }
+    vocabulary_ = vocabulary;
+    return {};
+  }
+
+  device::Runner runner_;
+  std::string method_;
+  int64_t tokens_ = 0, vocabulary_ = 0;
+  device::RunStats stats_;  // of the last call
+};
+
+/// The time of a call on the machine that ran it.
+void addTime(ByteSpan bytes, const GenerateOptions& options, const Step& step, MethodCalls& calls) {
+  if (calls.calls == 0) return;
+  RunOptions running;
+  running.method = calls.method;
+  running.configFile = options.configFile;
+  auto time = inferenceOfRun(bytes, running, step.stats(), options.cpu);
+  if (time) calls.time = std::move(*time);
 }
 
 Status checkPrompt(const Generated& result) {
@@ -153,17 +192,30 @@ Result<Generated> run(const GenerateOptions& options, ByteSpan bytes, const toke
   CARINA_TRY(result.context, contextOf(bytes, program, running, options.context));
   CARINA_TRY(result.promptTokens, tokenizer.encode(options.prompt));
   CARINA_RETURN_IF_ERROR(checkPrompt(result));
-  CARINA_TRY(Decoder decoder, Decoder::open(bytes, program, running, tokenizer.size()));
+  CARINA_TRY(running.method, decoderOf(program));
+  CARINA_TRY(device::Runner runner, device::Runner::open(bytes, running));
+  CARINA_TRY(Step decoder, Step::decoder(std::move(runner), running.method, tokenizer.size()));
+  std::optional<Step> prefiller;
+  if (program.findMethod(kPrefill)) {
+    CARINA_TRY(device::Runner beside, decoder.beside(kPrefill));
+    CARINA_TRY(prefiller, Step::prefiller(std::move(beside), tokenizer.size()));
+    result.prefill.emplace().method = kPrefill;
+    result.prefill->tokens = prefiller->tokens();
+  }
   if (options.write) options.write(options.prompt);
 
-  auto start = std::chrono::steady_clock::now();
-  int64_t position = 0;
+  size_t position = 0;
   Tensor logits;
-  for (const int64_t token : result.promptTokens) {
-    CARINA_TRY(logits, decoder.step(token, position++, result.promptCycles));
-  }
-  result.promptSeconds = secondsSince(start);
-  start = std::chrono::steady_clock::now();
+  const std::span<const int64_t> prompt(result.promptTokens);
+  const auto next = [&](Step& step, MethodCalls& calls) -> Status {
+    const auto count = static_cast<size_t>(step.tokens());
+    CARINA_TRY(logits, step.run(prompt.subspan(position, count), static_cast<int64_t>(position), calls));
+    position += count;
+    return {};
+  };
+  while (prefiller && prompt.size() - position >= static_cast<size_t>(prefiller->tokens()))
+    CARINA_RETURN_IF_ERROR(next(*prefiller, *result.prefill));
+  while (position < prompt.size()) CARINA_RETURN_IF_ERROR(next(decoder, result.prompting));
   Sampler sampler(options.sampling);
   while (static_cast<int64_t>(result.tokens.size()) < options.tokens) {
     const int64_t token = sampler.choose(logits.as<float>());
@@ -172,18 +224,19 @@ Result<Generated> run(const GenerateOptions& options, ByteSpan bytes, const toke
     result.tokens.push_back(token);
     result.text += piece;
     if (options.write) options.write(piece);
-    if ((result.full = position == result.context)) break;
+    if ((result.full = static_cast<int64_t>(position) == result.context)) break;
     if (static_cast<int64_t>(result.tokens.size()) == options.tokens) break;
-    CARINA_TRY(logits, decoder.step(token, position++, result.cycles));
+    CARINA_TRY(logits, decoder.run(std::span(&token, 1), static_cast<int64_t>(position++), result.writing));
   }
-  result.seconds = secondsSince(start);
-  const device::RunStats& stats = decoder.stats();
+  addTime(bytes, options, decoder, result.prompting);
+  addTime(bytes, options, decoder, result.writing);
+  if (prefiller) addTime(bytes, options, *prefiller, *result.prefill);
+  const bool decoded = result.prompting.calls + result.writing.calls > 0;
+  const device::RunStats& stats = decoded ? decoder.stats() : prefiller->stats();
   result.target = stats.target;
   result.systemConfig = stats.systemConfig;
   result.memoryMode = stats.memoryMode;
-  result.kernels = stats.kernels.size();
   result.warnings = stats.warnings;
-  result.clockHz = clockOf(options, result);
   return result;
 }
 

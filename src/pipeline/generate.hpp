@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "pipeline/inference_time.hpp"
 
 namespace carina::pipeline {
 
@@ -44,8 +45,20 @@ struct GenerateOptions {
   Sampling sampling;
   std::string target, systemConfig, memoryMode;  // empty: the program's
   std::filesystem::path configFile;
+  std::string cpu;  // core of the CPU's part, for its time; empty: the usual one
   /// Each piece of the text as soon as it is there, that of the prompt first.
   std::function<void(const std::string& piece)> write;
+};
+
+/// Calls of one method.
+struct MethodCalls {
+  std::string method;
+  int64_t tokens = 1;  // a call
+  size_t calls = 0;
+  int64_t npuCycles = 0;
+  double seconds = 0;                 // of this machine
+  std::optional<InferenceTime> time;  // of one call, of the last NPU cycles; none with an Ethos-N
+  size_t kernels = 0;                 // CPU kernels called per call
 };
 
 struct Generated {
@@ -54,18 +67,20 @@ struct Generated {
   bool ended = false;  // by a token that ends texts
   bool full = false;   // by the end of the context
   int64_t context = 0;
-  int64_t promptCycles = 0, cycles = 0;          // of the NPU
-  double promptSeconds = 0, seconds = 0;         // of this machine
+  /// What read the prompt many tokens a call (none without such a method), what read the rest of it token by
+  /// token, and what wrote the text.
+  std::optional<MethodCalls> prefill;
+  MethodCalls prompting, writing;
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without one
-  std::optional<double> clockHz;
-  size_t kernels = 0;  // CPU kernels called per token
   std::vector<Diagnostic> warnings;
 };
 
-/// Runs the method "decode", or the program's only one that takes inputs: token [1, 1] and position [1] as
-/// integers in, logits with the tokenizer's vocabulary as last axis out; what it keeps of earlier tokens is
-/// its state. Errors: another method, a tokenizer of another vocabulary, a prompt that is empty or leaves no
-/// room in the context.
+/// Runs the method "decode", or the program's only other one than "prefill" that takes inputs: token [1, 1]
+/// and position [1] as integers in, logits with the tokenizer's vocabulary as last axis out; what it keeps of
+/// earlier tokens is its state. A method "prefill" takes tokens [1, N] and their positions [N], gives logits
+/// behind the last or behind each of them, and has the state of the other: as much of the prompt as it takes
+/// whole goes through it. Errors: another method, a tokenizer of another vocabulary, a prompt that is empty
+/// or leaves no room in the context.
 Result<Generated> generate(const GenerateOptions& options);
 
 }  // namespace carina::pipeline

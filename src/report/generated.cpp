@@ -3,46 +3,69 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/inference_time.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
 namespace {
 
-/// Steps: runs of the network.
-std::string lineOf(const pipeline::Generated& result, const char* what, size_t tokens, size_t steps,
-                   int64_t cycles, double seconds) {
-  std::string text = fmt::format("  {:<9} {} token{}", what, tokens, tokens == 1 ? "" : "s");
-  if (steps == 0) return text + "\n";
-  const auto runs = static_cast<double>(steps);
-  if (cycles > 0) {
-    text += fmt::format(", {} NPU cycles each", countText(cycles / static_cast<int64_t>(steps)));
-    if (result.clockHz) {
-      text += fmt::format(" ({:.1f} tokens/s at {:.0f} MHz)",
-                          runs * *result.clockHz / static_cast<double>(cycles), *result.clockHz / 1e6);
-    }
-  }
-  return text + fmt::format(", {:.1f} tokens/s here\n", runs / seconds);
+/// Tokens per second of so many cycles a call; nothing without a clock.
+std::optional<double> tokensPerSecond(const pipeline::MethodCalls& calls, int64_t cycles) {
+  if (!calls.time || calls.time->clockHz <= 0 || cycles <= 0) return std::nullopt;
+  return static_cast<double>(calls.tokens) * calls.time->clockHz / static_cast<double>(cycles);
 }
 
-size_t stepsOf(const pipeline::Generated& result) {
-  // The last token is not run, unless another one could have followed.
-  const size_t count = result.tokens.size();
-  return result.ended || count == 0 ? count : count - 1;
+int64_t npuCyclesPerCall(const pipeline::MethodCalls& calls) {
+  return calls.calls == 0 ? 0 : calls.npuCycles / static_cast<int64_t>(calls.calls);
+}
+
+/// "  prefill   16 tokens in 4 calls, 9,000 NPU cycles each (1777.8 tokens/s at 1000 MHz), ..."
+std::string linesOf(const char* what, const pipeline::MethodCalls& calls) {
+  if (calls.calls == 0) return "";
+  const size_t tokens = calls.calls * static_cast<size_t>(calls.tokens);
+  std::string text = fmt::format("  {:<9} {} token{}", what, tokens, tokens == 1 ? "" : "s");
+  if (calls.tokens > 1) text += fmt::format(" in {} call{}", calls.calls, calls.calls == 1 ? "" : "s");
+  if (calls.npuCycles > 0) {
+    text += fmt::format(", {} NPU cycles each", countText(npuCyclesPerCall(calls)));
+    if (const auto speed = tokensPerSecond(calls, npuCyclesPerCall(calls)))
+      text += fmt::format(" ({:.1f} tokens/s at {:.0f} MHz)", *speed, calls.time->clockHz / 1e6);
+  }
+  text += fmt::format(", {:.1f} tokens/s here\n", static_cast<double>(tokens) / calls.seconds);
+  if (!calls.time) return text;
+  text += fmt::format("            {}", inferenceLine(*calls.time));
+  if (const auto speed = tokensPerSecond(calls, calls.time->cycles()))
+    text.insert(text.size() - 1, fmt::format(": {:.1f} tokens/s", *speed));
+  return text;
+}
+
+nlohmann::ordered_json callsJson(const pipeline::MethodCalls& calls) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  json["method"] = calls.method;
+  json["tokens_per_call"] = calls.tokens;
+  json["calls"] = calls.calls;
+  json["npu_cycles"] = calls.npuCycles;
+  json["kernels"] = calls.kernels;
+  if (const auto speed = tokensPerSecond(calls, npuCyclesPerCall(calls)))
+    json["npu_tokens_per_second"] = *speed;
+  if (!calls.time) return json;
+  json["inference"] = inferenceJson(*calls.time);
+  if (const auto speed = tokensPerSecond(calls, calls.time->cycles())) json["tokens_per_second"] = *speed;
+  return json;
 }
 
 }  // namespace
 
 std::string generatedText(const pipeline::Generated& result) {
-  const size_t prompt = result.promptTokens.size();
-  std::string text = lineOf(result, "prompt", prompt, prompt, result.promptCycles, result.promptSeconds);
-  text += lineOf(result, "generated", result.tokens.size(), stepsOf(result), result.cycles, result.seconds);
+  const size_t prompt = result.promptTokens.size(), count = result.tokens.size();
+  std::string text = fmt::format("  tokens    {} of the prompt, {} generated\n", prompt, count);
+  if (result.prefill) text += linesOf("prefill", *result.prefill);
+  text += linesOf("prompt", result.prompting);
+  text += linesOf("generated", result.writing);
   if (result.target.empty()) {
     text += "  NPU       none\n";
   } else {
     text += fmt::format("  NPU       {} ({}, {})\n", result.target, result.systemConfig, result.memoryMode);
   }
-  text += fmt::format("  CPU       {} kernel{} a token, whose time is not counted\n", result.kernels,
-                      result.kernels == 1 ? "" : "s");
   if (result.full) text += fmt::format("  ended     the context of {} tokens is full\n", result.context);
   return text;
 }
@@ -58,13 +81,9 @@ std::string generatedJson(const pipeline::Generated& result) {
   json["target"] = result.target;
   json["system_config"] = result.systemConfig;
   json["memory_mode"] = result.memoryMode;
-  json["prompt_cycles"] = result.promptCycles;
-  json["cycles"] = result.cycles;
-  json["steps"] = stepsOf(result);
-  if (result.clockHz && result.cycles > 0)
-    json["tokens_per_second"] =
-        static_cast<double>(stepsOf(result)) * *result.clockHz / static_cast<double>(result.cycles);
-  json["kernels"] = result.kernels;
+  if (result.prefill) json["prefill"] = callsJson(*result.prefill);
+  if (result.prompting.calls > 0) json["prompting"] = callsJson(result.prompting);
+  if (result.writing.calls > 0) json["writing"] = callsJson(result.writing);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

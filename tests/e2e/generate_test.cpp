@@ -89,9 +89,13 @@ TEST_F(Generate, NpuProgramStreamsItsTextAndCountsCycles) {
   EXPECT_EQ(streamed, "GNU" + generated->text);
   EXPECT_EQ(generated->tokens.size(), 8u);
   EXPECT_EQ(generated->target, "ethos-u85-256");
-  EXPECT_GT(generated->cycles, 0);
-  EXPECT_EQ(generated->cycles / 7, generated->promptCycles / 4);
-  EXPECT_TRUE(generated->clockHz.has_value());
+  EXPECT_FALSE(generated->prefill.has_value());
+  EXPECT_EQ(generated->prompting.calls, 4u);
+  EXPECT_EQ(generated->writing.calls, 7u);
+  EXPECT_GT(generated->writing.npuCycles, 0);
+  EXPECT_EQ(generated->writing.npuCycles / 7, generated->prompting.npuCycles / 4);
+  ASSERT_TRUE(generated->writing.time.has_value());
+  EXPECT_GT(generated->writing.time->clockHz, 0);
   const auto again = generate(asked);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->tokens, generated->tokens);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/npy.hpp"
+#include "pipeline/generate.hpp"
 #include "pipeline/run.hpp"
 #include "quantize/sqnr.hpp"
 #include "support/fixtures.hpp"
@@ -78,6 +79,15 @@ class Methods : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(files.add(folder_ / name, *bytes).ok());
     EXPECT_TRUE(files.commit().ok());
     return folder_ / name;
+  }
+
+  Result<Generated> generateFrom(const MethodsBuild& built, const std::string& prompt) {
+    GenerateOptions options;
+    options.program = write(built);
+    options.tokenizer = test::dataDir() / "language" / "tokenizer.json";
+    options.prompt = prompt;
+    options.tokens = 6;
+    return generate(options);
   }
 
   const test::TempDir folder_;
@@ -178,6 +188,38 @@ TEST_P(Methods, ShareStateAndConstantsOfTheCpu) {
   if (GetParam() != "cpu") return;
   const auto large = pte::writeProgram(both->program), small = pte::writeProgram(one->program);
   EXPECT_LT(large->size(), small->size() * 5 / 4);
+}
+
+TEST_P(Methods, PromptGoesThroughPrefill) {
+  const auto both = buildLanguage(GetParam()), one = buildLanguage(GetParam(), false);
+  ASSERT_TRUE(both.ok() && one.ok());
+  for (const char* prompt : {"GN", "GNU", "GNU GEN", "The GNU "}) {
+    SCOPED_TRACE(prompt);
+    const auto fast = generateFrom(*both, prompt), slow = generateFrom(*one, prompt);
+    ASSERT_TRUE(fast.ok()) << fast.error().str();
+    ASSERT_TRUE(slow.ok()) << slow.error().str();
+    const size_t tokens = fast->promptTokens.size();
+    ASSERT_TRUE(fast->prefill.has_value());
+    EXPECT_EQ(fast->prefill->tokens, 4);
+    EXPECT_EQ(fast->prefill->calls, tokens / 4);
+    EXPECT_EQ(fast->prompting.calls, tokens % 4);
+    EXPECT_FALSE(slow->prefill.has_value());
+    EXPECT_EQ(slow->prompting.calls, tokens);
+    EXPECT_EQ(fast->tokens.size(), slow->tokens.size());
+    // Scales of activations differ between the methods: only the float network is the same.
+    if (GetParam() == "cpu") {
+      EXPECT_EQ(fast->tokens, slow->tokens);
+    }
+    if (GetParam() != "cpu" && fast->prefill->calls > 0) {
+      EXPECT_GT(fast->prefill->npuCycles, 0);
+      EXPECT_TRUE(fast->prefill->time.has_value());
+      EXPECT_LT(fast->prefill->npuCycles / static_cast<int64_t>(fast->prefill->calls),
+                4 * fast->writing.npuCycles / static_cast<int64_t>(fast->writing.calls));
+    }
+  }
+  const auto full = generateFrom(*both, "sixteen letters.");
+  ASSERT_FALSE(full.ok());
+  EXPECT_NE(full.error().str().find("has 17 tokens, the context 16"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Methods, testing::Values("cpu", "ethos-u85-256", "ethos-u55-128"),
