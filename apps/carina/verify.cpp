@@ -89,11 +89,12 @@ Result<int> verifyMethods(Flags& flags) {
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   bool ok = true;
+  std::string text;
   for (size_t m = 0; m < results.size(); ++m) {
-    files.print(fmt::format("method {}\n", build.names[m]) +
-                report::verificationText(results[m], flags.layers));
+    text += fmt::format("method {}\n", build.names[m]) + report::verificationText(results[m], flags.layers);
     ok = ok && results[m].ok();
   }
+  files.print(text);
   return flags.gates.finish(ok ? 0 : 1);
 }
 
