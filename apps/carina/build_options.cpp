@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <tuple>
 
 #include "console.hpp"
 #include "cpu/cost.hpp"
@@ -14,6 +16,61 @@ namespace {
 
 const std::vector<std::string> kStages{"read", "decompose", "quantize",  "tosa",
                                        "npu",  "schedule",  "operations"};
+
+using pipeline::ProgramIo;
+
+std::optional<ProgramIo> parseType(std::string_view text) {
+  for (const ProgramIo type : {ProgramIo::Float, ProgramIo::Int8, ProgramIo::Int16, ProgramIo::UInt8}) {
+    if (text == pipeline::programIoName(type)) return type;
+  }
+  return std::nullopt;
+}
+
+/// TYPE, or NAME=TYPE.
+std::pair<std::string, std::optional<ProgramIo>> parsePortType(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos) return {"", parseType(text)};
+  return {text.substr(0, equals), parseType(std::string_view(text).substr(equals + 1))};
+}
+
+std::string checkPortType(const std::string& text, bool inputs) {
+  const auto [name, type] = parsePortType(text);
+  const bool named = text.find('=') == std::string::npos || !name.empty();
+  if (named && type && (inputs || type != ProgramIo::UInt8)) return "";
+  return fmt::format("'{}' is not TYPE or NAME=TYPE, with float, int8{} int16{}", text, inputs ? "," : " or",
+                     inputs ? " or uint8" : "");
+}
+
+/// The last type without a name is that of all others.
+void takePortTypes(const std::vector<std::string>& texts, ProgramIo& all,
+                   std::vector<std::pair<std::string, ProgramIo>>& named) {
+  for (const std::string& text : texts) {
+    auto [name, type] = parsePortType(text);
+    if (name.empty()) {
+      all = *type;
+    } else {
+      named.emplace_back(std::move(name), *type);
+    }
+  }
+}
+
+constexpr const char* kFinishForms = "expected softmax, argmax, or one of them with a dimension: softmax:1";
+
+std::optional<std::pair<pipeline::Finish, std::optional<int64_t>>> parseFinish(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  std::optional<int64_t> dim;
+  if (colon != std::string::npos) {
+    int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data() + colon + 1, end, number);
+    if (error != std::errc() || last != end) return std::nullopt;
+    dim = number;
+  }
+  if (name == "softmax") return std::pair(pipeline::Finish::Softmax, dim);
+  if (name == "argmax") return std::pair(pipeline::Finish::Argmax, dim);
+  return std::nullopt;
+}
 
 /// Two flags that exclude each other and set or clear `value`.
 void addSwitch(Command& command, const std::string& on, const std::string& off, bool& value,
@@ -85,13 +142,8 @@ void BuildOptions::declare(Command& command, Takes takes) {
   addSwitch(command, "--bias-correction", "--no-bias-correction", options.correctBiases,
             "Take the mean error of rounded weights off the biases (default)",
             "Leave the biases as they are");
-  const std::vector<std::pair<std::string, ProgramIo>> kIo{
-      {"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}};
-  addChoice(command, "--io", io, kIo, "Program inputs and outputs: float (default), int8 or int16");
-  addChoice(command, "--io-inputs", inputs, kIo, "The same for inputs only");
-  addChoice(command, "--io-outputs", outputs, kIo, "The same for outputs only");
+  declareEnds(command);
   addCpuOption(command, cpu);
-  command.flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
   command.option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
       .delimiter(',');
   command.option("--cpu-name", options.cpuNames, "Keep operators of this name on the CPU (with * and ?)")
@@ -155,11 +207,45 @@ void BuildOptions::resolveMethods() {
   }
 }
 
+void BuildOptions::declareEnds(Command& command) {
+  using pipeline::Finish;
+  using pipeline::ProgramIo;
+  addChoice<ProgramIo, ProgramIo>(
+      command, "--io", io,
+      {{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}},
+      "Program inputs and outputs: float (default), int8 or int16");
+  command
+      .option("--io-inputs", inputs,
+              "The same for inputs only, or uint8; for one input NAME=TYPE (in0, in1, ... are names, too)")
+      .delimiter(',')
+      .check([](const std::string& text) { return checkPortType(text, true); });
+  command.option("--io-outputs", outputs, "The same for outputs only, without uint8")
+      .delimiter(',')
+      .check([](const std::string& text) { return checkPortType(text, false); });
+  command.flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
+  addChoice<bool, bool>(command, "--io-layout", options.ends.channelsLast, {{"nchw", false}, {"nhwc", true}},
+                        "Inputs and outputs of four dimensions: nchw (default), as networks have them, or "
+                        "nhwc, as cameras give and displays take them");
+  command
+      .option("--mean", options.ends.mean,
+              "The network is given (pixel / 255 - mean) / std of uint8 inputs (evaluate: of pictures "
+              "for float inputs, too); one value, or one per channel (default 0)")
+      .delimiter(',');
+  command.option("--std", options.ends.deviation, "Of --mean (default 1)").delimiter(',');
+  command
+      .option("--finish", finishing,
+              "What the program does to float outputs of the network: softmax or argmax, over dimension "
+              "1 or over DIM of softmax:DIM")
+      .check([](const std::string& text) { return parseFinish(text) ? "" : kFinishForms; });
+}
+
 pipeline::Options BuildOptions::finish() const {
   pipeline::Options result = options;
   result.observer = *quantize::parseObserver(observer);
-  result.inputs = inputs.value_or(io);
-  result.outputs = outputs.value_or(io);
+  result.inputs = result.outputs = io;
+  takePortTypes(inputs, result.inputs, result.ends.inputTypes);
+  takePortTypes(outputs, result.outputs, result.ends.outputTypes);
+  if (!finishing.empty()) std::tie(result.ends.finish, result.ends.finishDim) = *parseFinish(finishing);
   result.progress = progressBar("calibrating");
   if (!dumpStages.empty()) {
     result.dump = [stages = dumpStages](std::string_view stage, const std::function<std::string()>& text) {

@@ -15,8 +15,9 @@ namespace carina::app {
 
 struct BuildOptions {
   pipeline::Options options;
-  std::optional<pipeline::ProgramIo> inputs, outputs;  // where they differ from `io`
+  std::vector<std::string> inputs, outputs;  // TYPE, or NAME=TYPE: where they differ from `io`
   pipeline::ProgramIo io = pipeline::ProgramIo::Float;
+  std::string finishing;  // softmax, argmax:1, ...
   std::string observer = "histogram";
   std::string cpu;  // the core whose time for the CPU's part is told; empty: the usual one
   std::vector<std::string> dumpStages;
@@ -36,6 +37,7 @@ struct BuildOptions {
 
  private:
   void declareMethods(Command& command);
+  void declareEnds(Command& command);
 };
 
 /// --cpu: the core whose time for the CPU's part is told.

@@ -18,6 +18,7 @@
 #include "precision_options.hpp"
 #include "report/at_load.hpp"
 #include "report/precision.hpp"
+#include "report/program_io.hpp"
 #include "report/summary.hpp"
 
 namespace carina::app {
@@ -30,6 +31,7 @@ struct Flags {
   GateOptions gates;
   PrecisionOptions precision;
   std::vector<std::string> constantMethods;  // NAME=NUMBER
+  std::filesystem::path ioHeader;            // empty: none
 };
 
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
@@ -48,6 +50,10 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
   }
   if (!flags.gates.missed())
     CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
+  if (!flags.ioHeader.empty() && !flags.gates.missed()) {
+    CARINA_RETURN_IF_ERROR(results.files().add(
+        flags.ioHeader, report::programIoHeader(build, flags.output.filename().string())));
+  }
   if (!flags.report.empty())
     CARINA_RETURN_IF_ERROR(
         report::addReport(build, flags.output, flags.report, results.files(), flags.build.cpu));
@@ -109,6 +115,11 @@ int compileEthosN(Flags& flags) {
                       .at("--report")
                       .withRemedy("leave it out"));
   }
+  if (!flags.ioHeader.empty()) {
+    return report(fail(Code::OptionDoesNotApply, "is written for programs, not for compiled networks")
+                      .at("--io-header")
+                      .withRemedy("write a .pte"));
+  }
   const pipeline::Options options = flags.build.finish();
   const auto build = pipeline::buildEthosN(options);
   if (!build) return report(build.error(), options.model);
@@ -139,7 +150,7 @@ int compileEthosN(Flags& flags) {
 /// What the names of the outputs tell is said before anything is compiled.
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
-  CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules}));
+  CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.precision.json}));
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
@@ -270,6 +281,8 @@ void addCompile(CommandLine& line, Run& run) {
       "the program is loaded");
   command.option("--report", flags->report,
                  "Folder for the report: layers, memory, quantization (JSON and text)");
+  command.option("--io-header", flags->ioHeader,
+                 "Types, scales and zero points of inputs and outputs as a C header");
   command.option("--constant-method", flags->constantMethods,
                  "NAME=NUMBER: a further method of the program that returns the number, for instance "
                  "get_max_context_len=128 for 'carina generate'");

@@ -3,6 +3,7 @@
 // evaluation from its shards.
 #include "evaluate/evaluate.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
@@ -66,9 +67,24 @@ bool parseShard(const std::string& text, size_t& shard, size_t& shards) {
   return second == std::errc{} && rest == end && shard >= 1 && shard <= shards && shards <= 1'000'000;
 }
 
+/// --mean and --std are said once: a program with inputs of pixels normalises them itself, for others that
+/// is done as pictures are read.
+void takePreprocessing(evaluate::Options& options) {
+  pipeline::EndOptions& ends = options.build.ends;
+  const bool single = std::any_of(ends.inputTypes.begin(), ends.inputTypes.end(), [](const auto& entry) {
+    return entry.second == pipeline::ProgramIo::UInt8;
+  });
+  if (single || options.build.inputs == pipeline::ProgramIo::UInt8) return;
+  options.preprocessing.mean.assign(ends.mean.begin(), ends.mean.end());
+  options.preprocessing.std.assign(ends.deviation.begin(), ends.deviation.end());
+  ends.mean.clear();
+  ends.deviation.clear();
+}
+
 Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
   flags.options.build = flags.build.finish();
+  takePreprocessing(flags.options);
   flags.options.progress = progressBar("evaluating");
   CARINA_TRY(const evaluate::Evaluation evaluation, evaluate::evaluate(flags.options));
   warn(evaluation.warnings);
@@ -88,12 +104,6 @@ void declareData(Command& command, Flags& flags) {
               "Samples with labels: .npz, a folder of .npz shards, a folder per class, or a folder with "
               "labels.txt")
       .required();
-  command
-      .option("--mean", options.preprocessing.mean,
-              "Of pictures: what is taken off each channel, after division by 255 (default 0)")
-      .delimiter(',');
-  command.option("--std", options.preprocessing.std, "And what each is divided by then (default 1)")
-      .delimiter(',');
   command.flag("--crop", options.preprocessing.crop,
                "Cut the middle out of pictures instead of stretching them");
   using evaluate::Task;

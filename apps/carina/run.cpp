@@ -42,6 +42,8 @@ Result<int> executeFirmware(Flags& flags) {
                                       {!flags.run.method.empty(), "--method"},
                                       {flags.run.resetState != pipeline::ResetState::Never, "--reset-state"},
                                       {!flags.etdump.empty(), "--etdump"},
+                                      {flags.run.raw, "--raw"},
+                                      {flags.run.dequantize, "--dequantize"},
                                       {flags.gates.gates.any(), "a gate"}}) {
     if (given)
       return fail(Code::OptionDoesNotApply, "is for .pte and .bpte programs only")
@@ -165,6 +167,10 @@ void addRun(CommandLine& line, Run& run) {
       "number of times: methods run in this order on one state");
   command.option("--output", flags->output,
                  "Where outputs go (.npz): out0, out1, ...; of several methods METHOD.out0, ...");
+  command.flag("--raw", flags->run.raw,
+               "Inputs are what the program takes: floats for integers are refused, not quantized");
+  command.flag("--dequantize", flags->run.dequantize,
+               "Outputs of 8 and 16 bits are written as the float numbers that they stand for");
   addResultOption(command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});

@@ -43,8 +43,9 @@ namespace {
 
 /// Arithmetic of uint8 numbers wraps; what only reads them as numbers of another type can read int8 codes.
 bool isOnlyConverted(const ir::Value& value) {
-  return std::all_of(value.uses().begin(), value.uses().end(),
-                     [](const ir::Use& use) { return decompose::isConversion(*use.node); });
+  return std::all_of(value.uses().begin(), value.uses().end(), [](const ir::Use& use) {
+    return decompose::isConversion(*use.node) || ir::isa<aten::DequantizePerTensor>(use.node);
+  });
 }
 
 }  // namespace

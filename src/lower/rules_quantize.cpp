@@ -60,6 +60,11 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
 
 Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
   const aten::DequantizePerTensor op = ir::dynCast<aten::DequantizePerTensor>(&node);
+  if (auto codes = lowering.lessHalf(op.input())) {
+    lowering.define(op.output(),
+                    Real{std::move(*codes), {op.scale()}, op.zeroPoint() - 128, false, {}, {}, {}, {}});
+    return {};
+  }
   CARINA_TRY(Stored data, lowering.integers(op.input()));
   Real real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}};
   const Codes codes{op.scale(), op.zeroPoint(), op.quantMin(), op.quantMax(), op.input()->dtype()};

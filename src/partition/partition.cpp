@@ -294,7 +294,10 @@ class Partitioner {
       }
     }
     std::vector<ir::Value*> outputs;
-    for (const ir::Value* output : graph_.outputs()) outputs.push_back(mapping.at(output));
+    for (const ir::Value* output : graph_.outputs()) {
+      outputs.push_back(mapping.at(output));
+      if (output->quantization) outputs.back()->quantization = output->quantization;
+    }
     result.graph.setOutputs(std::move(outputs));
     result.graph.eraseUnusedConstants();
     explain(result);

@@ -20,6 +20,7 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/memory_needs.hpp"
 #include "pipeline/partitioning.hpp"
+#include "pipeline/port_codes.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "tflite/vela_writer.hpp"
@@ -62,6 +63,8 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
       value = aten::QuantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low, codes.high,
                                               codes.dtype)
                   .output();
+    } else {
+      value->quantization = input->quantization;
     }
     spec.operands.back().push_back(value);
   }
@@ -76,6 +79,8 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
       value = aten::DequantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low,
                                                 codes.high, codes.dtype, std::nullopt)
                   .output();
+    } else {
+      value->quantization = tosa.outputs()[i]->quantization;
     }
     value->name = tosa.outputs()[i]->name;
     outputs.push_back(value);
@@ -137,13 +142,30 @@ Result<std::string> tfliteModel(const Build& build) {
   model.constants = compiled.constants;
   model.arenaBytes = compiled.arenaBytes;
   model.fastScratchBytes = compiled.cacheBytes;
-  const auto place = [](const compiler::IoTensor& io, const ir::Value& value) {
-    return tflite::PlacedTensor{io.name, {io.dtype, io.shape}, value.quantization, io.offset};
+  // TOSA's tensors have neither signs nor scales: `value` is the program's.
+  const auto place = [](const compiler::IoTensor& io, const ir::Value& value, const PortCodes& codes) {
+    const bool bytes = value.dtype() == DType::UInt8;
+    std::optional<ir::Quantization> quantization;
+    if (codes.scale) quantization = ir::Quantization{{*codes.scale}, {codes.zeroPoint}, -1};
+    return tflite::PlacedTensor{
+        io.name, {bytes ? DType::UInt8 : io.dtype, io.shape}, std::move(quantization), io.offset};
   };
-  for (size_t i = 0; i < compiled.inputs.size(); ++i)
-    model.inputs.push_back(place(compiled.inputs[i], *tosa.inputs()[i]));
-  for (size_t i = 0; i < compiled.outputs.size(); ++i)
-    model.outputs.push_back(place(compiled.outputs[i], *tosa.outputs()[i]));
+  const ProgramCodes codes = codesOf(build);
+  const ir::Node& call = *graph.firstNode();
+  const auto codesAt = [](const std::vector<PortCodes>& all, const std::vector<ir::Value*>& values,
+                          const ir::Value* value) {
+    const auto found = static_cast<size_t>(std::find(values.begin(), values.end(), value) - values.begin());
+    return found < all.size() ? all[found] : PortCodes();
+  };
+  for (size_t i = 0; i < compiled.inputs.size(); ++i) {
+    const ir::Value* value = call.operands()[i];
+    model.inputs.push_back(place(compiled.inputs[i], *value, codesAt(codes.inputs, graph.inputs(), value)));
+  }
+  for (size_t i = 0; i < compiled.outputs.size(); ++i) {
+    const ir::Value* value = call.result(i);
+    model.outputs.push_back(
+        place(compiled.outputs[i], *value, codesAt(codes.outputs, graph.outputs(), value)));
+  }
   return tflite::writeNpuModel(model);
 }
 
@@ -312,6 +334,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
       CARINA_TRY(build.partitioned, partitionFor(options, build.machine ? &places : nullptr, front, false));
     }
   }
+  build.ends = std::move(front.ends);
   build.quantization = std::move(front.quantization);
   build.accuracy = front.accuracy;
   if (options.requireNpu) CARINA_RETURN_IF_ERROR(checkWholly(build));
@@ -335,13 +358,14 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   {
     Stopwatch watch(build.times, "assemble");
     build.state = std::move(front.state);
-    build.integerIo = front.inputs != ProgramIo::Float;
+    build.integerIo = front.inputs.anyInteger();
     pte::StatePool pool(build.program);
     CARINA_TRY(const std::vector<pte::Delegate> delegates, delegatesOf(build));
     auto computed =
         assembleMethod({build.partitioned, delegates, build.state}, "forward", build.program, pool);
     if (!computed) return std::move(computed).error().inFile(file);
     CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
+    CARINA_RETURN_IF_ERROR(addCodeMethods(codesOf(build), build.program));
     pool.finish();
     build.computed = std::move(*computed);
   }

@@ -42,6 +42,7 @@ class Checker {
     if (const auto status = pte::verifyProgram(program_); !status.ok())
       problem("the program contradicts itself: {}", firstOf(status.error()));
     for (const pte::Method& method : program_.methods) describe(method);
+    describeCodes();
     checkLoading();
     checkStreams();
   }
@@ -54,9 +55,20 @@ class Checker {
 
   static std::string firstOf(const Error& error) { return error.diagnostics().front().str(); }
 
+  void describeCodes() {
+    if (check_.methods.empty()) return;
+    const ProgramCodes codes = codesOf(program_);
+    const auto give = [](const std::vector<PortCodes>& from, std::vector<CheckedTensor>& to) {
+      for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) to[i].codes = from[i];
+    };
+    give(codes.inputs, check_.methods.front().inputs);
+    give(codes.outputs, check_.methods.front().outputs);
+  }
+
   void describe(const pte::Method& method) {
     CheckedMethod& checked = check_.methods.emplace_back();
     checked.name = method.name;
+    checked.tellsCodes = isCodeMethod(method);
     for (size_t i = 1; i < method.pools.size(); ++i) checked.pools.push_back(method.pools[i]);
     describe(method, method.inputs, checked.inputs);
     describe(method, method.outputs, checked.outputs);

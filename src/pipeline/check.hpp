@@ -13,6 +13,7 @@
 #include "base/tensor.hpp"
 #include "delivery/at_load.hpp"
 #include "npu/targets/target.hpp"
+#include "pipeline/port_codes.hpp"
 #include "pte/tensor_data.hpp"
 
 namespace carina::pipeline {
@@ -27,6 +28,7 @@ struct CheckedTensor {
   std::string type;  // "float32[1,3,8,8]"; "number 3" where the program holds one, not a tensor
   int64_t bytes = 0;
   bool planned = false;  // lies in a pool of the program; otherwise the caller brings memory
+  PortCodes codes;       // of the first method, as far as the program tells them
 };
 
 struct CheckedDelegate {
@@ -40,6 +42,7 @@ struct CheckedDelegate {
 
 struct CheckedMethod {
   std::string name;
+  bool tellsCodes = false;     // computes nothing: tells what the integers of another method mean
   std::vector<int64_t> pools;  // bytes by memory id, the first is id 1
   int64_t methodBytes =
       0;  // tables of the runtime, with this machine's pointers (a 32-bit device needs about half)

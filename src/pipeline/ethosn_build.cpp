@@ -136,6 +136,12 @@ Status checkEthosNOptions(const Options& options) {
                                 "an Ethos-N has no 16-bit activations: quantize to int8"));
   CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::Int16 || options.outputs == ProgramIo::Int16,
                                 "--io", "inputs and outputs of an Ethos-N are int8"));
+  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::UInt8 || !options.ends.inputTypes.empty() ||
+                                    !options.ends.outputTypes.empty(),
+                                "--io-inputs",
+                                "inputs and outputs of an Ethos-N are of one type, int8 or float"));
+  CARINA_RETURN_IF_ERROR(refuse(options.ends.rewrites(), "--mean, --std, --io-layout, --finish",
+                                "an Ethos-N takes and gives what the network does"));
   const char* memories = "an Ethos-N has no memory modes: its SRAM follows from the variant";
   CARINA_RETURN_IF_ERROR(refuse(!options.memoryMode.empty(), "--memory-mode", memories));
   CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));

@@ -49,7 +49,8 @@ bool hasFloatArithmetic(const ir::Graph& graph) {
   return false;
 }
 
-/// One sample that hardly any operator has trouble with: reals between 0.1 and 0.9, whole numbers 0.
+/// One sample that hardly any operator has trouble with: reals between 0.1 and 0.9, bytes 255 times that,
+/// other whole numbers 0.
 std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> reals(0.1f, 0.9f);
@@ -58,6 +59,8 @@ std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
     Tensor tensor = Tensor::zeros(input->dtype(), input->shape());
     if (input->dtype() == DType::Float32) {
       for (float& value : tensor.mutableAs<float>()) value = reals(random);
+    } else if (input->dtype() == DType::UInt8) {
+      for (uint8_t& value : tensor.mutableAs<uint8_t>()) value = static_cast<uint8_t>(255 * reals(random));
     }
     sample.push_back(std::move(tensor));
   }
@@ -94,8 +97,9 @@ std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {
   return nodes;
 }
 
+/// `ends`: of `graph`.
 Result<std::vector<quantize::Sample>> readSamples(const Options& options, const ir::Graph& graph,
-                                                  const ir::State& state) {
+                                                  const ir::State& state, const ProgramEnds& ends) {
   if (options.calibration.empty() && options.madeUpSamples) return madeUpSamples(graph);
   if (ir::callerInputs(graph, state) == 0) return std::vector<quantize::Sample>{quantize::Sample{}};
   if (options.calibration.empty()) {
@@ -108,7 +112,9 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
   }
   CARINA_TRY(NamedTensors arrays, readArrays(options.calibration));
   if (arrays.size() == 1 && arrays[0].first.empty()) arrays[0].first = "calib0";  // a bare .npy
-  auto samples = quantize::samplesFromArrays(graph, arrays, ir::callerInputs(graph, state));
+  auto given = ends.asProgram(std::move(arrays));
+  if (!given) return std::move(given).error().inFile(options.calibration.string());
+  auto samples = quantize::samplesFromArrays(graph, *given, ir::callerInputs(graph, state));
   if (!samples) return std::move(samples).error().inFile(options.calibration.string());
   return samples;
 }
@@ -123,11 +129,27 @@ void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<con
   }
 }
 
+/// Graphs of integers keep their ends.
+Status refuseEnds(const Options& options, const char* kind) {
+  const EndOptions& ends = options.ends;
+  const char* given = ends.channelsLast                                       ? "--io-layout"
+                      : ends.pixels()                                         ? "--mean and --std"
+                      : ends.finish != Finish::None                           ? "--finish"
+                      : PortTypes(options.inputs).contains(ProgramIo::UInt8)  ? "--io-inputs uint8"
+                      : !ends.inputTypes.empty() || !ends.outputTypes.empty() ? "a type by NAME=TYPE"
+                                                                              : nullptr;
+  if (given == nullptr) return {};
+  return fail(Code::OptionDoesNotApply, "a {} keeps the inputs and outputs that it has", kind)
+      .at(given)
+      .withRemedy("leave it out, or compile the network as .pt2");
+}
+
 Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   Stopwatch watch(times, "read");
   Front front;
   front.isTosa = true;
   CARINA_TRY(front.quantized, tosa_io::readTosa(options.model));
+  CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph"));
   if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
     return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",
                 options.target)
@@ -265,7 +287,8 @@ std::vector<partition::Unit> unitsToQuantize(const ir::Graph& graph) {
 /// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
 /// warning. `read`: whether calibration samples were of use.
 Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Settings& settings,
-                                  const ir::State& state, std::vector<Diagnostic>& warnings, bool& read) {
+                                  const ir::State& state, const ProgramEnds& ends,
+                                  std::vector<Diagnostic>& warnings, bool& read) {
   CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
   std::unordered_set<const ir::Node*> closed;
   for (const partition::Unit& unit : partition::findUnits(graph).units) {
@@ -276,7 +299,7 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   std::vector<partition::Unit> units = unitsToQuantize(graph);
   std::vector<quantize::Sample> samples;
   if (!units.empty() && !options.calibration.empty()) {
-    CARINA_TRY(samples, readSamples(options, graph, state));
+    CARINA_TRY(samples, readSamples(options, graph, state, ends));
     if (!state.empty()) {
       CARINA_TRY(samples, quantize::withState(graph, initialState(graph, state), samples));
     }
@@ -317,6 +340,37 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   return graph;
 }
 
+quantize::Precision precisionOf(ProgramIo io) {
+  switch (io) {
+    case ProgramIo::Float:
+      return quantize::Precision::Float;
+    case ProgramIo::Int8:
+    case ProgramIo::UInt8:
+      return quantize::Precision::Int8;
+    case ProgramIo::Int16:
+      return quantize::Precision::Int16x8;
+  }
+  CARINA_UNREACHABLE("program input or output type");
+}
+
+/// Types of the program's inputs and outputs, those of single ones on top.
+Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
+                   QuantizerOptions& quantizer) {
+  const auto callers = [](const std::vector<ir::Value*>& values, size_t count) {
+    return std::span<ir::Value* const>(values).first(count);
+  };
+  CARINA_TRY(front.inputs, portTypes(quantizer.inputs, options.ends.inputTypes,
+                                     callers(graph.inputs(), ir::callerInputs(graph, front.state)), "in"));
+  CARINA_TRY(front.outputs,
+             portTypes(quantizer.outputs, options.ends.outputTypes,
+                       callers(graph.outputs(), ir::callerOutputs(graph, front.state)), "out"));
+  for (const auto& [index, type] : front.inputs.single)
+    quantizer.options.inputPrecisions[index] = precisionOf(type);
+  for (const auto& [index, type] : front.outputs.single)
+    quantizer.options.outputPrecisions[index] = precisionOf(type);
+  return {};
+}
+
 Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                                       ModuleClasses classes, std::span<const Tensor> examples,
                                       ir::State state, CommonState* common = nullptr) {
@@ -336,8 +390,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   verifyPass(graph, "to-single-precision");
   front.nodes = sourceNodes(graph);
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
-  front.inputs = quantizer.inputs;
-  front.outputs = quantizer.outputs;
+  CARINA_RETURN_IF_ERROR(settleTypes(options, graph, front, quantizer));
   quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
   quantizer.options.moduleClasses = std::move(classes);
   quantizer.options.states = front.state.size();
@@ -351,6 +404,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, carried, false, front.warnings);
     CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::settleParameters));
+    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), carried));
     ir::checkVerified(graph, "settle-parameters");
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
@@ -362,6 +416,8 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     Stopwatch watch(times, "decompose");
     if (carried) CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::normalizeCarried));
     verifyPass(graph, "normalize-prequantized");
+    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), carried));
+    verifyPass(graph, "adapt-ends");
     if (auto status = decompose::forNpu(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
@@ -373,7 +429,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   if (carried && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
-    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.state,
+    CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.state, front.ends,
                                       front.warnings, read));
     ir::checkVerified(graph, "quantizedInside");
     dump(options, "quantize", graph);
@@ -383,8 +439,9 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     front.quantized = std::move(graph);
     return network;
   }
-  CARINA_TRY(network.samples, readSamples(options, graph, front.state));
-  warnOfSamples(options, graph, network.samples, examples, front.warnings);
+  CARINA_TRY(network.samples, readSamples(options, graph, front.state, front.ends));
+  // The examples are of the network's ends.
+  if (front.ends.inputs.empty()) warnOfSamples(options, graph, network.samples, examples, front.warnings);
   CARINA_TRY(network.samples, callsOf(options, graph, front.state, std::move(network.samples), common));
   network.quantizes = true;
   network.graph = std::move(graph);
@@ -502,7 +559,10 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
     return front;
   }
   if (kind == FileKind::Tosa) return readTosa(options, times);
-  if (kind == FileKind::Tflite) return readTflite(options, times);
+  if (kind == FileKind::Tflite) {
+    CARINA_RETURN_IF_ERROR(refuseEnds(options, "quantized .tflite"));
+    return readTflite(options, times);
+  }
   return (kind == FileKind::Unknown ? fail(Code::WrongKind, "cannot tell what kind of network this is")
                                     : fail(Code::WrongKind, "is a {} and no network", fileKindName(kind)))
       .inFile(options.model.string())
@@ -533,6 +593,8 @@ quantize::Options quantizerOf(const Options& options, const FloatNetwork& networ
   quantizer.sourceOps = network.quantizer.sourceOps;
   quantizer.moduleClasses = network.quantizer.moduleClasses;
   quantizer.states = network.quantizer.states;
+  quantizer.inputPrecisions = network.quantizer.inputPrecisions;
+  quantizer.outputPrecisions = network.quantizer.outputPrecisions;
   return quantizer;
 }
 
@@ -541,6 +603,7 @@ Result<Front> quantizeNetwork(const Options& options, const FloatNetwork& networ
   Front front;
   front.nodes = network.front.nodes;
   front.state = network.front.state;
+  front.ends = network.front.ends;
   front.inputs = network.front.inputs;
   front.outputs = network.front.outputs;
   front.warnings = network.front.warnings;

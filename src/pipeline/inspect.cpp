@@ -8,6 +8,7 @@
 #include "pipeline/command_streams.hpp"
 #include "pipeline/ethosn.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/port_codes.hpp"
 #include "platform/elf.hpp"
 #include "platform/image_note.hpp"
 #include "pt2/exported_program.hpp"
@@ -40,10 +41,24 @@ Result<std::string> blobText(ByteSpan bytes) {
   return text + ioText("input", blob.inputs) + ioText("output", blob.outputs);
 }
 
+/// What the program tells of its inputs and outputs.
+std::string codesLines(const pte::Program& program) {
+  std::string text;
+  const auto add = [&](const char* kind, const std::vector<PortCodes>& ports) {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      if (!ports[i].empty()) text += fmt::format("{} {}: {}\n", kind, i, codesText(ports[i]));
+    }
+  };
+  const ProgramCodes codes = codesOf(program);
+  add("input", codes.inputs);
+  add("output", codes.outputs);
+  return text;
+}
+
 Result<std::string> programText(ByteSpan bytes) {
   pte::FileLayout layout;
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes, &layout));
-  return pte::printProgram(program, &layout);
+  return pte::printProgram(program, &layout) + codesLines(program);
 }
 
 Result<std::string> bundleText(ByteSpan bytes) {

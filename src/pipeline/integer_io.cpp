@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "aten/ops.hpp"
+#include "pipeline/port_codes.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -35,6 +36,12 @@ DType typeOf(ProgramIo io) {
 
 /// The network's own quantization decides what integers there are.
 Status checkType(const std::string& what, DType found, ProgramIo asked) {
+  if (asked == ProgramIo::UInt8) {
+    if (found == DType::Int8) return {};
+    return fail(Code::UnusableQuantization, "{} is quantized to {}: it has no codes of 8 bits", what,
+                dtypeName(found))
+        .withRemedy(fmt::format("use --io {}, or --mean and --std if it takes pixels", dtypeName(found)));
+  }
   if (found == typeOf(asked)) return {};
   return fail(Code::UnusableQuantization, "{} is quantized to {}, not {}", what, dtypeName(found),
               dtypeName(typeOf(asked)))
@@ -57,6 +64,22 @@ void useCodes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
   }
 }
 
+constexpr int64_t kHalf = 128;  // from the codes of int8 to those of uint8
+
+/// The input becomes those codes plus 128.
+void useBytes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
+  const int64_t zero = quantizer.zeroPoint + kHalf;
+  const std::vector<ir::Use> uses = input->uses();
+  input->type.dtype = DType::UInt8;
+  input->quantization = ir::Quantization{{quantizer.scale}, {zero}, -1};
+  ir::Builder builder(graph, graph.firstNode());
+  ir::Value* number =
+      aten::DequantizePerTensor::create(builder, input, quantizer.scale, zero, integerMin(DType::UInt8),
+                                        integerMax(DType::UInt8), DType::UInt8, std::nullopt)
+          .output();
+  for (const ir::Use& use : uses) use.node->setOperand(use.operand, number);
+}
+
 /// What the node dequantizes.
 ir::Value* codesOf(const aten::DequantizePerTensor& dequantize) {
   ir::Value* integer = dequantize.input();
@@ -75,7 +98,11 @@ Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
         .withRemedy("use --io float");
   }
   CARINA_RETURN_IF_ERROR(checkType(fmt::format("program input '{}'", input->name), quantizer->dtype, asked));
-  useCodes(graph, input, *quantizer);
+  if (asked == ProgramIo::UInt8) {
+    useBytes(graph, input, *quantizer);
+  } else {
+    useCodes(graph, input, *quantizer);
+  }
   return {};
 }
 
@@ -95,19 +122,16 @@ Status exposeOutput(ir::Graph& graph, size_t index, ProgramIo asked) {
 
 }  // namespace
 
-Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs, size_t states) {
-  if (inputs != ProgramIo::Float) {
-    for (size_t i = 0; i + states < graph.inputs().size(); ++i) {
-      ir::Value* input = graph.inputs()[i];
-      if (isFloat(input->dtype()) && !input->unused())
-        CARINA_RETURN_IF_ERROR(exposeInput(graph, input, inputs));
-    }
+Status exposeIntegers(ir::Graph& graph, const PortTypes& inputs, const PortTypes& outputs, size_t states) {
+  for (size_t i = 0; i + states < graph.inputs().size(); ++i) {
+    ir::Value* input = graph.inputs()[i];
+    if (inputs.of(i) != ProgramIo::Float && isFloat(input->dtype()) && !input->unused())
+      CARINA_RETURN_IF_ERROR(exposeInput(graph, input, inputs.of(i)));
   }
-  if (outputs != ProgramIo::Float) {
-    for (size_t i = 0; i + states < graph.outputs().size(); ++i) {
-      ir::Value* output = graph.outputs()[i];
-      if (isFloat(output->dtype())) CARINA_RETURN_IF_ERROR(exposeOutput(graph, i, outputs));
-    }
+  for (size_t i = 0; i + states < graph.outputs().size(); ++i) {
+    const ir::Value* output = graph.outputs()[i];
+    if (outputs.of(i) != ProgramIo::Float && isFloat(output->dtype()))
+      CARINA_RETURN_IF_ERROR(exposeOutput(graph, i, outputs.of(i)));
   }
   graph.eraseDeadNodes();
   return {};
@@ -194,16 +218,8 @@ bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::
 
 Tensor asInput(const Tensor& tensor, const ir::Value& input) {
   if (!isFloat(tensor.dtype()) || isFloat(input.dtype()) || !input.quantization) return tensor;
-  const auto inverse = static_cast<float>(1.0 / input.quantization->scales.front());
-  const auto zero = static_cast<float>(input.quantization->zeroPoints.front());
-  Tensor integers = Tensor::uninitialized(input.dtype(), input.shape());
-  const auto low = static_cast<float>(integerMin(input.dtype())),
-             high = static_cast<float>(integerMax(input.dtype()));
-  for (int64_t k = 0; k < integers.numElements(); ++k) {
-    const float q = std::nearbyint(static_cast<float>(tensor.realAt(k)) * inverse) + zero;
-    integers.setIntegerAt(k, static_cast<int64_t>(std::clamp(q, low, high)));
-  }
-  return integers;
+  return quantizeTensor(tensor, input.dtype(), input.quantization->scales.front(),
+                        input.quantization->zeroPoints.front());
 }
 
 }  // namespace carina::pipeline

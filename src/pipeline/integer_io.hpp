@@ -9,9 +9,10 @@ namespace carina::pipeline {
 /// Of the caller's inputs and outputs (`states` others stand behind them): removes the quantize nodes on
 /// float graph inputs, and the dequantize nodes in front of float graph outputs, of the sides that are not to
 /// be Float: the integer tensors become inputs and outputs, with their scale and zero point as the value's
-/// quantization. Fails where an input is also used in float, an output is not the result of a dequantize, or
-/// the network is quantized to another type there.
-Status exposeIntegers(ir::Graph& graph, ProgramIo inputs, ProgramIo outputs, size_t states);
+/// quantization. A uint8 input has the codes of int8 plus 128, and a dequantize node stays behind it. Fails
+/// where an input is also used in float, an output is not the result of a dequantize, or the network is
+/// quantized to another type there.
+Status exposeIntegers(ir::Graph& graph, const PortTypes& inputs, const PortTypes& outputs, size_t states);
 
 /// The same for state, where what is read and what is written have the same codes: it is kept as integers.
 /// Other state stays as it is.

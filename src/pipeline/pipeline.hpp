@@ -21,6 +21,7 @@
 #include "npu/targets/target.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/batch.hpp"
+#include "pipeline/program_ends.hpp"
 #include "pte/method_builder.hpp"
 #include "quantize/accuracy.hpp"
 #include "quantize/quantize.hpp"
@@ -30,8 +31,6 @@ namespace carina::pipeline {
 /// How a float network becomes an integer one. Default: Int8 for an NPU, None for the CPU alone. None: the
 /// network carries its quantization (q/dq nodes or TOSA integers), or stays float.
 enum class Quantization : uint8_t { Default, None, Int8, Int16x8 };
-/// Element type of program inputs or outputs that are float in the network.
-enum class ProgramIo : uint8_t { Float, Int8, Int16 };
 
 /// What of an NPU part a .pte carries: commands for the target, or the TOSA graph, which whoever loads the
 /// program compiles for the NPU that is there (delivery/at_load.hpp).
@@ -61,6 +60,7 @@ struct Options {
   /// Further methods of the program, which return a number: what applications ask it (get_max_context_len).
   std::vector<std::pair<std::string, int64_t>> constantMethods;
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
+  EndOptions ends;                // what departs from that, and pixels, layout and finish
   bool symmetricIo = false;       // codes of program inputs and outputs have zero point 0
   bool measureSqnr = false;       // fill in the SQNR of every tensor: runs the calibration samples once more
   bool estimateAccuracy = false;  // fill in Build::accuracy: runs some of the calibration samples once more
@@ -132,6 +132,7 @@ struct Build {
   std::vector<compiler::CompiledProgram> compiled;  // per delegate of `partitioned`, for an Ethos-U
   std::vector<EthosNPart> ethosNParts;              // the same for an Ethos-N
   bool integerIo = false;                           // the program takes codes where the network takes numbers
+  ProgramEnds ends;                                 // where they are not the network's
   ir::State state;                   // of `source`, `simulation`, `partitioned.graph` and `computed.graph`
   std::optional<TfliteRest> tflite;  // of a .tflite for an Ethos-U
   pte::Program program;              // no methods: only a .tflite can hold what is left to the CPU
@@ -162,7 +163,8 @@ struct Front {
   std::optional<quantize::Report> quantization;
   std::optional<quantize::Accuracy> accuracy;  // with Options::estimateAccuracy, when the quantizer ran
   std::vector<std::string> keptFloat;          // source nodes that rules keep off the NPU
-  ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // as options and rules say
+  PortTypes inputs, outputs;                   // as options and rules say
+  ProgramEnds ends;                            // of `source` and `quantized`
   std::vector<Diagnostic> warnings;
   bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
   bool isTfl = false;   // `quantized` is a graph of the tfl dialect: a .tflite with parts for the CPU

@@ -23,7 +23,7 @@ std::optional<quantize::BoundarySettings> boundaryOf(ProgramIo asked, bool symme
   quantize::BoundarySettings settings = rules.value_or(quantize::BoundarySettings{});
   io = settings.precision ? programIoOf(*settings.precision) : asked;
   settings.precision.reset();
-  if (io == ProgramIo::Int8) settings.precision = quantize::Precision::Int8;
+  if (io == ProgramIo::Int8 || io == ProgramIo::UInt8) settings.precision = quantize::Precision::Int8;
   if (io == ProgramIo::Int16) settings.precision = quantize::Precision::Int16x8;
   if (symmetric && !settings.scheme) settings.scheme = quantize::Scheme::Symmetric;
   if (!settings.precision && !settings.scheme && !settings.observer) return std::nullopt;

@@ -9,7 +9,7 @@ namespace carina::pipeline {
 
 struct QuantizerOptions {
   quantize::Options options;
-  ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;
+  ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // but for single ones
 };
 
 /// The options of a build with its rules file on top. Errors: those of the file.

@@ -18,6 +18,7 @@
 #include "pipeline/file_kind.hpp"
 #include "pipeline/loaded_program.hpp"
 #include "pipeline/pipeline.hpp"
+#include "pipeline/port_codes.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tflite/vela.hpp"
 #include "tosa/interpreter.hpp"
@@ -28,7 +29,8 @@ namespace {
 
 using RunOne = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
 
-/// Index of the largest element of each sample's first output against the labels.
+/// Index of the largest element of each sample's first output, or that output where it is one integer,
+/// against the labels.
 Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t samples) {
   if (labels.numElements() != static_cast<int64_t>(samples) || isFloat(labels.dtype()) || samples == 0) {
     return fail(Code::InputMismatch, "holds {} {} values for {} samples", labels.numElements(),
@@ -38,6 +40,11 @@ Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t s
   }
   const int64_t classes = output.numElements() / static_cast<int64_t>(samples);
   size_t correct = 0;
+  if (classes == 1 && !isFloat(output.dtype())) {  // the class itself
+    for (int64_t n = 0; n < static_cast<int64_t>(samples); ++n)
+      correct += output.integerAt(n) == labels.integerAt(n);
+    return correct;
+  }
   for (int64_t n = 0; n < static_cast<int64_t>(samples); ++n) {
     int64_t best = 0;
     for (int64_t i = 1; i < classes; ++i) {
@@ -48,10 +55,13 @@ Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t s
   return correct;
 }
 
+/// `codes`: what integers of the program mean, as far as that is known.
 Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, std::span<const Port> ports,
-                         const RunOne& runOne) {
+                         const RunOne& runOne, const ProgramCodes& codes = {}) {
   const std::filesystem::path& source = options.arraysFile.empty() ? options.file : options.arraysFile;
-  auto batch = makeBatch(arrays, ports);
+  auto taken = options.raw ? Result<NamedTensors>(arrays) : quantizeInputs(arrays, ports, codes);
+  if (!taken) return std::move(taken).error().inFile(source.string());
+  auto batch = makeBatch(*taken, ports);
   if (!batch) return std::move(batch).error().inFile(source.string());
   RunResult result;
   result.file = options.file;
@@ -71,6 +81,9 @@ Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, 
     auto correct = countCorrect(result.outputs.front().second, *labels, result.samples);
     if (!correct) return std::move(correct).error().inFile(source.string());
     result.correct = *correct;
+  }
+  if (options.dequantize) {
+    CARINA_TRY(result.outputs, dequantizeOutputs(std::move(result.outputs), codes));
   }
   return result;
 }
@@ -104,8 +117,15 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
   const std::vector<Port> ports = portsOf(runner->inputs());
   device::RunStats stats;
   std::vector<pte::ProfiledRun> profile;
-  auto result =
-      runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+  ProgramCodes codes;
+  if constexpr (std::is_same_v<Runner, device::TfliteRunner>) {
+    codes = codesOfTflite(bytes);
+  } else if (const auto program = pte::readProgram(bytes); program && !program->methods.empty()) {
+    if (options.method.empty() || options.method == program->methods.front().name) codes = codesOf(*program);
+  }
+  auto result = runAll(
+      options, arrays, ports,
+      [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
         if (options.resetState == ResetState::Each) {
           if constexpr (std::is_same_v<Runner, device::Runner>) {
             CARINA_RETURN_IF_ERROR(runner->reset());
@@ -117,7 +137,8 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
         stats = std::move(outcome.stats);
         if (options.profile) profile.push_back({"Execute", -1, std::move(stats.events)});
         return std::move(outcome.outputs);
-      });
+      },
+      codes);
   if (!result) return result;
   result->findings = findingsOf(stats);
   result->profile = std::move(profile);

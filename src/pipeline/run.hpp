@@ -31,8 +31,10 @@ struct RunOptions {
   std::filesystem::path arraysFile;               // where the arrays come from, for messages; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
   ResetState resetState = ResetState::Never;
-  bool profile = false;  // keep when everything of a program began and ended
-  bool check = false;    // look for mistakes in the command streams while they run
+  bool raw = false;         // arrays are what the program takes; else floats for integers are quantized
+  bool dequantize = false;  // outputs of 8 and 16 bits become floats
+  bool profile = false;     // keep when everything of a program began and ended
+  bool check = false;       // look for mistakes in the command streams while they run
   double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
 };

@@ -84,6 +84,7 @@ Front cloneOf(const Front& front) {
   copy.floatInputs = front.floatInputs;
   copy.floatOutputs = front.floatOutputs;
   copy.keptFloat = front.keptFloat;
+  copy.ends = front.ends;
   copy.inputs = front.inputs;
   copy.outputs = front.outputs;
   copy.accuracy = front.accuracy;

@@ -505,7 +505,8 @@ Result<std::vector<Verification>> verifyMethods(const MethodsBuild& build,
   return results;
 }
 
-Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& arrays) {
+Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, const NamedTensors& named) {
+  CARINA_TRY(const NamedTensors arrays, build.ends.asProgram(named));
   const ir::Graph& graph = build.source ? *build.source : build.graph();
   const size_t inputs = ir::callerInputs(graph, build.state);
   const bool given = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {

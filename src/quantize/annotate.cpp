@@ -57,11 +57,13 @@ class Annotator {
       : assignment_(assignment), options_(options), apart_(apart) {
     const size_t inputs = graph.inputs().size() - options.states;
     const size_t outputs = graph.outputs().size() - options.states;
-    for (size_t i = 0; i < inputs; ++i) visitInput(graph.inputs()[i]);
+    for (size_t i = 0; i < inputs; ++i)
+      visitInput(graph.inputs()[i], boundaryOf(options.inputs, options.inputPrecisions, i));
     for (size_t i = 0; i < options.states; ++i)
       visitState(graph.inputs()[inputs + i], *graph.outputs()[outputs + i]);
     for (ir::Node* node : graph.nodes()) visit(*node);
-    for (size_t i = 0; i < outputs; ++i) visitOutput(graph.outputs()[i]);
+    for (size_t i = 0; i < outputs; ++i)
+      visitOutput(graph.outputs()[i], boundaryOf(options.outputs, options.outputPrecisions, i));
     for (size_t i = 0; i < options.states; ++i)
       joinState(graph.inputs()[inputs + i], graph.outputs()[outputs + i]);
     shareSteps(graph);
@@ -220,20 +222,31 @@ class Annotator {
     return std::nullopt;
   }
 
-  void visitInput(ir::Value* input) {
-    if (!options_.inputs || input->dtype() != DType::Float32) return;
+  /// What is asked for of input or output `index`.
+  static std::optional<BoundarySettings> boundaryOf(const std::optional<BoundarySettings>& all,
+                                                    const std::map<size_t, Precision>& single, size_t index) {
+    const auto found = single.find(index);
+    if (found == single.end()) return all;
+    BoundarySettings settings = all.value_or(BoundarySettings{});
+    settings.precision.reset();
+    if (found->second != Precision::Float) settings.precision = found->second;
+    return settings;
+  }
+
+  void visitInput(ir::Value* input, const std::optional<BoundarySettings>& boundary) {
+    if (!boundary || input->dtype() != DType::Float32) return;
     if (const auto settings = readerSettings(*input)) {
-      makeSlot(input, boundarySettings(*settings, *options_.inputs), kBoundary);
+      makeSlot(input, boundarySettings(*settings, *boundary), kBoundary);
     }
   }
 
-  void visitOutput(ir::Value* output) {
-    if (!options_.outputs || output->dtype() != DType::Float32 || !output->producer()) return;
+  void visitOutput(ir::Value* output, const std::optional<BoundarySettings>& boundary) {
+    if (!boundary || output->dtype() != DType::Float32 || !output->producer()) return;
     const auto made = made_.find(output);
-    if (made == made_.end() && !options_.outputs->precision) return;  // float, and nothing else was asked for
+    if (made == made_.end() && !boundary->precision) return;  // float, and nothing else was asked for
     Settings base = made == made_.end() ? Settings(options_) : slots_[made->second].settings;
-    const Settings settings = boundarySettings(base, *options_.outputs);
-    const bool wide = made != made_.end() && slots_[made->second].wide && !options_.outputs->precision;
+    const Settings settings = boundarySettings(base, *boundary);
+    const bool wide = made != made_.end() && slots_[made->second].wide && !boundary->precision;
     const size_t slot = readSlot(output, settings, kBoundary, wide);
     if (slots_[slot].form.made) {
       slots_[slot].settings = settings;

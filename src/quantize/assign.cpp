@@ -173,7 +173,7 @@ class Assigner {
   /// A comparison cannot tell numbers of one code apart. Program inputs that are read for nothing else, and
   /// come as float, have codes of 16 bits for it.
   void widenComparisons() {
-    if (options_.inputs && options_.inputs->precision) return;
+    if ((options_.inputs && options_.inputs->precision) || !options_.inputPrecisions.empty()) return;
     const auto compares = [&](const ir::Node& node) {
       const NodeSettings& entry = result_.nodes.at(&node);
       return isComparison(node) && !entry.named && entry.settings.precision == Precision::Int8;

@@ -27,7 +27,9 @@ SourceOps sourceOpsOf(const ir::Graph& graph);
 struct Options : Settings {
   std::vector<Rule> rules;
   std::optional<BoundarySettings> inputs, outputs;  // program inputs and outputs; absent: like any tensor
-  bool equalize = false;                            // cross-layer equalisation before anything is observed
+  /// Of single inputs and outputs, by index: over what `inputs` and `outputs` say. Float: like any tensor.
+  std::map<size_t, Precision> inputPrecisions, outputPrecisions;
+  bool equalize = false;       // cross-layer equalisation before anything is observed
   bool roomForOthers = false;  // histogram ranges leave room for what other samples may hold
   bool fitWeights = false;     // round weights so that layers keep their results (else to nearest)
   bool correctBiases = false;  // take the mean error of rounded weights off the biases

@@ -114,6 +114,8 @@ class Regions {
       : quantized_(quantized), options_(options), watcher_(watcher) {
     options_.inputs.reset();
     options_.outputs.reset();
+    options_.inputPrecisions.clear();
+    options_.outputPrecisions.clear();
     options_.states = 0;
   }
 

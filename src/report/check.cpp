@@ -8,6 +8,7 @@
 
 #include "report/at_load.hpp"
 #include "report/document.hpp"
+#include "report/program_io.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -26,6 +27,7 @@ std::string tensorsText(std::string_view what, const std::vector<CheckedTensor>&
     if (tensor.type.find('[') != std::string::npos)  // numbers take no memory
       text += fmt::format(", {} bytes, {}", countText(tensor.bytes),
                           tensor.planned ? "in a pool" : "memory of the caller");
+    if (!tensor.codes.empty()) text += ", " + pipeline::codesText(tensor.codes);
     text += '\n';
   }
   return text;
@@ -67,7 +69,9 @@ std::string checkText(const pipeline::Check& check) {
   std::string text =
       fmt::format("program of {} bytes, to lie at an address aligned to 16\n", countText(check.fileBytes));
   if (check.atLoad) text += fmt::format("  {}\n", atLoadText(*check.atLoad));
-  for (const CheckedMethod& method : check.methods) text += methodText(method);
+  for (const CheckedMethod& method : check.methods) {
+    if (!method.tellsCodes) text += methodText(method);  // others are told with the tensors
+  }
   if (check.commandStreams > 0)
     text += fmt::format("{} command stream{} read by the NPU checker\n", check.commandStreams,
                         check.commandStreams == 1 ? "" : "s");
@@ -87,8 +91,11 @@ std::string checkJson(const pipeline::Check& check) {
   json["methods"] = Json::array();
   const auto tensors = [](const std::vector<CheckedTensor>& all) {
     Json list = Json::array();
-    for (const CheckedTensor& tensor : all)
-      list.push_back({{"type", tensor.type}, {"bytes", tensor.bytes}, {"planned", tensor.planned}});
+    for (const CheckedTensor& tensor : all) {
+      Json entry = {{"type", tensor.type}, {"bytes", tensor.bytes}, {"planned", tensor.planned}};
+      addCodes(tensor.codes, entry);
+      list.push_back(std::move(entry));
+    }
     return list;
   };
   for (const CheckedMethod& method : check.methods) {

@@ -13,6 +13,7 @@
 #include "report/document.hpp"
 #include "report/inference_time.hpp"
 #include "report/profile.hpp"
+#include "report/program_io.hpp"
 #include "report/quantization.hpp"
 #include "report/text.hpp"
 
@@ -182,6 +183,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
                              {"layers", layersWithSqnr(profile, index, part, sqnr)},
                              {"operations", std::move(operations)}});
   }
+  json["io"] = programIoJson(build);
   if (build.accuracy && std::isfinite(build.accuracy->decibels))
     json["output_sqnr_db"] = build.accuracy->decibels;
   if (build.quantization) json["quantization"] = quantizationJson(*build.quantization);
@@ -227,6 +229,7 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
     text += ethosNLines(build);
   }
   text += fmt::format("  CPU     {}\n", cpuLine(build));
+  text += programIoText(build);
   if (time) text += inferenceAdvice(*time, "  faster  ");
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
