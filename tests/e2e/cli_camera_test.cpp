@@ -80,7 +80,7 @@ TEST_F(CliCamera, RawArraysAreNotQuantized) {
   EXPECT_EQ(run("run " + path("i.pte") + input).status, 0);
   const Outcome raw = run("run " + path("i.pte") + input + " --raw");
   EXPECT_EQ(raw.status, 1);
-  EXPECT_THAT(raw.err, HasSubstr("holds float32, the program takes int8"));
+  EXPECT_THAT(raw.err, HasSubstr("holds f32, the program takes i8"));
 }
 
 TEST_F(CliCamera, WhatDoesNotGoTogetherIsRefused) {
@@ -88,8 +88,7 @@ TEST_F(CliCamera, WhatDoesNotGoTogetherIsRefused) {
   expectRefused(model("digits8.pt2"), digits + " --mean 0.5", "no input of the program is uint8");
   expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 127.5 --std 127.5",
                 "means are those of pixel / 255");
-  expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 0.9 --std 0.1",
-                "which would be pixel");
+  expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 0 --std 1", "which would be pixel");
   expectRefused(model("digits8.pt2"), digits + " --io-inputs picture=uint8",
                 "the program has no input 'picture'");
   expectRefused(model("digits8.pt2"), digits + " --finish softmax:4", "has no dimension 4");
