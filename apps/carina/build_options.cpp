@@ -142,6 +142,10 @@ void BuildOptions::declare(Command& command, Takes takes) {
   addSwitch(command, "--bias-correction", "--no-bias-correction", options.correctBiases,
             "Take the mean error of rounded weights off the biases (default)",
             "Leave the biases as they are");
+  command
+      .option("--unroll", options.unroll,
+              "Recurrent layers over up to N steps become straight code, longer ones loops (default 99)")
+      .check(nonNegative());
   declareEnds(command);
   addCpuOption(command, cpu);
   command.option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")

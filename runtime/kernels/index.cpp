@@ -40,6 +40,8 @@ Status copyAll(const Tensor& self, const Tensor& output) {
   size_t from[kMaxRank], to[kMaxRank];
   strides(self, from);
   strides(output, to);
+  // What is written in place is there already.
+  if (self.data == output.data && memcmp(from, to, self.rank * sizeof(from[0])) == 0) return Status{};
   Region region;
   region.addAll(output, from, to);
   region.copy(self, 0, output, 0);

@@ -154,12 +154,29 @@ Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& obs
                           "check its condition: no input may keep it true", "", "", Code::NoResult});
 }
 
+Values runScan(const Step& step, std::span<const Tensor> operands, const Observer& observer) {
+  const Scan scan(*step.node);
+  std::vector<Tensor> values(operands.begin(), operands.end());  // as the body takes them
+  std::vector<Tensor> results;
+  for (const ir::Type& type : step.types) results.push_back(Tensor::uninitialized(type.dtype, type.shape));
+  for (int64_t turn = 0; turn < scan.turns; ++turn) {
+    for (size_t i = scan.carried; i < scan.carried + scan.sliced; ++i)
+      values[i] = sliceOf(operands[i], scan, turn);
+    CARINA_TRY(std::vector<Tensor> given, step.regions[0].run(values, observer));
+    for (size_t i = scan.carried; i < given.size(); ++i) putSlice(results[i], scan, turn, given[i]);
+    std::move(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(scan.carried), values.begin());
+  }
+  std::move(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(scan.carried), results.begin());
+  return results;
+}
+
 /// Runs what a control flow node decides on.
 Status runControlFlow(const Step& step, std::vector<Tensor>& slots, const Observer& observer) {
   std::vector<Tensor> operands;
   for (int slot : step.operands) operands.push_back(slots[static_cast<size_t>(slot)]);
   const auto run = [&]() -> Values {
     if (step.node->is(whileLoopDef())) return runLoop(step, std::move(operands), observer);
+    if (step.node->is(scanDef())) return runScan(step, operands, observer);
     const size_t branch = operands[0].integerAt(0) != 0 ? 0 : 1;
     return step.regions[branch].run(std::span(operands).subspan(1), observer);
   };

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "cpu/known_turns.hpp"
+
 namespace carina::cpu {
 namespace {
 
@@ -122,6 +124,10 @@ class Reader {
     const int64_t at = *dim < 0 ? *dim + size : *dim;
     if (at < 0 || at >= size) return std::nullopt;
     return static_cast<size_t>(at);
+  }
+  /// Whether two arguments are one value.
+  bool isSame(size_t i, size_t j) const {
+    return std::max(i, j) < call_.arguments.size() && call_.arguments[i] == call_.arguments[j];
   }
   std::vector<const pte::Tensor*> outputs() const {
     return call_.arguments.empty() ? std::vector<const pte::Tensor*>{} : tensors(call_.arguments.size() - 1);
@@ -243,6 +249,7 @@ class Counter {
         {"aten::upsample_bilinear2d.vec_out", &Counter::upsampling},
         {"aten::embedding.out", &Counter::rows},
         {"aten::index_select.out", &Counter::rows},
+        {"aten::index_put.out", &Counter::put},
         {"aten::view_copy.out", &Counter::copy},
         {"executorch_prim::et_view.default", &Counter::copy},
         {"aten::_to_copy.out", &Counter::copy},
@@ -627,6 +634,15 @@ class Counter {
         lies ? elements * static_cast<double>(pte::scalarTypeSize(out_->type)) : elements;
     return true;
   }
+  /// What is written, element by element; the rest is copied unless it is there already.
+  bool put() {
+    const pte::Tensor* values = reader_.tensor(2);
+    if (values == nullptr) return false;
+    work_[Work::Element] = elementsOf(*values);
+    if (!reader_.isSame(0, 4))
+      work_[Work::Byte] = elementsOf(*out_) * static_cast<double>(pte::scalarTypeSize(out_->type));
+    return true;
+  }
   bool copy() {
     const pte::Tensor* input = reader_.tensor(0);
     if (input == nullptr) return false;
@@ -682,16 +698,18 @@ CallWork callingWork(const pte::Method& method) {
   work.kernel = "(calls)";
   work[Work::Call] = 1;
   for (const pte::Chain& chain : method.chains) {
-    work[Work::Run] += static_cast<double>(chain.instructions.size());
-    for (const pte::Instruction& instruction : chain.instructions) {
-      const auto* call = std::get_if<pte::DelegateCall>(&instruction);
+    const std::vector<double> turns = knownTurns(method, chain);
+    for (size_t i = 0; i < chain.instructions.size(); ++i) {
+      work[Work::Run] += turns[i];
+      const auto* call = std::get_if<pte::DelegateCall>(&chain.instructions[i]);
       if (call == nullptr) continue;
-      work[Work::Output] += 1;
-      work[Work::Piece] += static_cast<double>(call->arguments.size());
+      work[Work::Output] += turns[i];
+      work[Work::Piece] += turns[i] * static_cast<double>(call->arguments.size());
       for (const int32_t argument : call->arguments) {
         if (argument < 0 || static_cast<size_t>(argument) >= method.values.size()) continue;
         const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(argument)]);
-        if (tensor != nullptr) work[Work::Byte] += static_cast<double>(pte::tensorBytes(*tensor).value_or(0));
+        if (tensor != nullptr)
+          work[Work::Byte] += turns[i] * static_cast<double>(pte::tensorBytes(*tensor).value_or(0));
       }
     }
   }

@@ -43,7 +43,8 @@ struct CallWork {
 CallWork workOf(const pte::Method& method, const pte::KernelCall& call);
 
 /// What the runtime itself does between the kernels of one execution: the call, instructions (Run), delegate
-/// calls (Output), their arguments (Piece) and the bytes that these copy (Byte). Loops count once. The kernel
+/// calls (Output), their arguments (Piece) and the bytes that these copy (Byte). Loops count as often as
+/// knownTurns() knows. The kernel
 /// is "(calls)".
 CallWork callingWork(const pte::Method& method);
 

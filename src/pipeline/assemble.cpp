@@ -2,6 +2,7 @@
 #include "pipeline/assemble.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "aten/control_flow.hpp"
@@ -126,6 +127,7 @@ class Assembler {
   Status place(const ir::Node* node) {
     if (node->is(aten::condDef())) return placeCond(*node);
     if (node->is(aten::whileLoopDef())) return placeLoop(*node);
+    if (node->is(aten::scanDef())) return placeScan(*node);
     const int32_t first = builder_.position();
     CARINA_RETURN_IF_ERROR(node->is(partition::delegateCallDef()) ? placeDelegate(node) : placeCall(node));
     computed_.instructions[node] = {first, builder_.position()};
@@ -180,14 +182,20 @@ class Assembler {
     return {};
   }
 
-  /// What the loop carries has memory of its own; each turn ends with copies of the new values into it.
-  Status placeLoop(const ir::Node& node) {
+  /// Memory of its own for each value that a loop carries, which begins with the value.
+  std::vector<pte::ValueId> carriedMemory(const ir::Node& node) {
     std::vector<pte::ValueId> values;
     for (const ir::Value* carried : node.operandGroup(0)) {
       const pte::ValueId state = memoryFor(*carried);
       builder_.copyInto(state, valueOf(carried));
       values.push_back(state);
     }
+    return values;
+  }
+
+  /// Each turn ends with copies of the new values into those that the loop carries.
+  Status placeLoop(const ir::Node& node) {
+    std::vector<pte::ValueId> values = carriedMemory(node);
     const size_t count = values.size();
     for (const ir::Value* additional : node.operandGroup(1)) values.push_back(valueOf(additional));
     const int32_t turn = builder_.position();
@@ -199,6 +207,77 @@ class Assembler {
     builder_.land(done);
     for (size_t i = 0; i < count; ++i) define(node.result(i), values[i]);
     return {};
+  }
+
+  /// One counter says which slices a turn reads and writes, another one how many turns there were.
+  Status placeScan(const ir::Node& node) {
+    const aten::Scan scan(node);
+    std::vector<pte::ValueId> values = carriedMemory(node);
+    const std::vector<pte::ValueId> wholes = valuesOf(node.operandGroup(1));
+    const std::vector<pte::ValueId> additional = valuesOf(node.operandGroup(2));
+    std::vector<pte::ValueId> results;
+    for (size_t i = scan.carried; i < node.results().size(); ++i)
+      results.push_back(memoryFor(*node.result(i)));
+    const pte::ValueId turns = counterFrom(0);
+    const pte::ValueId at = scan.reverse ? counterFrom(scan.sliceOf(0)) : turns;
+    const int32_t turn = builder_.position();
+    for (size_t i = 0; i < wholes.size(); ++i) values.push_back(sliceAt(at, wholes[i], scan));
+    values.insert(values.end(), additional.begin(), additional.end());
+    CARINA_RETURN_IF_ERROR(placeRegion(node.region(0), values));
+    std::vector<pte::ValueId> news = valuesOf(node.region(0).outputs());
+    for (size_t i = 0; i < results.size(); ++i) putAt(at, results[i], news[scan.carried + i], scan);
+    news.resize(scan.carried);
+    handOver(std::move(news), std::span(values).first(scan.carried));
+    if (scan.reverse) count(at, -1);
+    count(turns, 1);
+    const pte::ValueId done = builder_.activation(pte::ScalarType::Bool, {});
+    const pte::ValueId end = builder_.integer(scan.turns);
+    builder_.kernel("aten::eq.Scalar_out", {turns, end, done});
+    builder_.jumpBack(turn, done);
+    for (size_t i = 0; i < scan.carried; ++i) define(node.result(i), values[i]);
+    for (size_t i = 0; i < results.size(); ++i) define(node.result(scan.carried + i), results[i]);
+    return {};
+  }
+
+  pte::ValueId counterFrom(int64_t first) {
+    const pte::ValueId counter = builder_.activation(pte::ScalarType::Int64, {});
+    builder_.copyInto(counter,
+                      builder_.constant(pte::ScalarType::Int64, {}, std::as_bytes(std::span(&first, 1))));
+    return counter;
+  }
+
+  void count(pte::ValueId counter, int64_t by) {
+    const pte::ValueId step = builder_.integer(by), alpha = builder_.integer(1);
+    builder_.kernel("aten::add.Scalar_out", {counter, step, alpha, counter});
+  }
+
+  /// A tensor with its slices along a dimension of their own.
+  pte::ValueId slicesOf(pte::ValueId whole, const aten::Scan& scan) {
+    std::vector<int32_t> sizes = builder_.tensor(whole).sizes;
+    const auto dim = sizes.begin() + scan.dim;
+    *dim = static_cast<int32_t>(scan.chunk);
+    sizes.insert(dim, static_cast<int32_t>(scan.turns));
+    return builder_.view(whole, std::move(sizes));
+  }
+
+  /// The slice that `counter` says.
+  pte::ValueId sliceAt(pte::ValueId counter, pte::ValueId whole, const aten::Scan& scan) {
+    const pte::ValueId slices = slicesOf(whole, scan), dim = builder_.integer(scan.dim);
+    std::vector<int32_t> one = builder_.tensor(slices).sizes, sizes = builder_.tensor(whole).sizes;
+    one[static_cast<size_t>(scan.dim)] = 1;
+    sizes[static_cast<size_t>(scan.dim)] = static_cast<int32_t>(scan.chunk);
+    const pte::ValueId slice = builder_.activation(builder_.tensor(whole).type, std::move(one));
+    builder_.kernel("aten::index_select.out", {slices, dim, counter, slice});
+    return builder_.view(slice, std::move(sizes));
+  }
+
+  /// Writes a slice there. What the kernel gives is what it takes, so the other slices stay where they are.
+  void putAt(pte::ValueId counter, pte::ValueId whole, pte::ValueId slice, const aten::Scan& scan) {
+    const pte::ValueId slices = slicesOf(whole, scan);
+    std::vector<pte::ValueId> indices(static_cast<size_t>(scan.dim), -1);
+    indices.push_back(counter);
+    const pte::ValueId at = builder_.optionalTensors(indices), adds = builder_.boolean(false);
+    builder_.kernel("aten::index_put.out", {slices, at, slice, adds, slices});
   }
 
   /// Copies the new values of a loop into the old ones. What is an old one itself is saved first: values may

@@ -84,6 +84,8 @@ Status CpuCheck::follow(const ir::Graph& graph, Trace& trace) {
       CARINA_RETURN_IF_ERROR(followCond(*node, trace));
     } else if (node->is(aten::whileLoopDef())) {
       CARINA_RETURN_IF_ERROR(followLoop(*node, trace));
+    } else if (node->is(aten::scanDef())) {
+      CARINA_RETURN_IF_ERROR(followScan(*node, trace));
     } else if (node->is(partition::delegateCallDef())) {
       const std::vector<Tensor>* outputs = trace.stats.delegateOutputs(trace.nextDelegate++);
       if (outputs == nullptr)
@@ -129,6 +131,28 @@ Status CpuCheck::followLoop(const ir::Node& node, Trace& trace) {
       return fail(Code::UnsupportedProgram, "the program left the loop earlier").at(node.where());
   }
   for (size_t i = 0; i < node.results().size(); ++i) place(*node.result(i), values[i], trace);
+  return {};
+}
+
+Status CpuCheck::followScan(const ir::Node& node, Trace& trace) {
+  const aten::Scan scan(node);
+  CARINA_TRY(const std::vector<Tensor> operands, actual(node.operands(), trace));
+  std::vector<Tensor> values = operands, results;
+  for (const ir::Value* result : node.results())
+    results.push_back(Tensor::uninitialized(result->dtype(), result->shape()));
+  for (int64_t turn = 0; turn < scan.turns; ++turn) {
+    for (size_t i = scan.carried; i < scan.carried + scan.sliced; ++i)
+      values[i] = aten::sliceOf(operands[i], scan, turn);
+    std::vector<Tensor> next;
+    CARINA_RETURN_IF_ERROR(followRegion(node.region(0), values, trace, next));
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (i < scan.carried)
+        values[i] = results[i] = std::move(next[i]);
+      else
+        aten::putSlice(results[i], scan, turn, next[i]);
+    }
+  }
+  for (size_t i = 0; i < results.size(); ++i) place(*node.result(i), results[i], trace);
   return {};
 }
 

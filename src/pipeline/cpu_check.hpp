@@ -49,6 +49,7 @@ class CpuCheck {
   Status follow(const ir::Graph& graph, Trace& trace);
   Status followCond(const ir::Node& node, Trace& trace);
   Status followLoop(const ir::Node& node, Trace& trace);
+  Status followScan(const ir::Node& node, Trace& trace);
   Status followRegion(const ir::Graph& region, std::span<const Tensor> inputs, Trace& trace,
                       std::vector<Tensor>& outputs);
   Status followCall(const ir::Node& node, Trace& trace);

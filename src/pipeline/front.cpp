@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and quantizing a network.
+#include <limits>
 #include <random>
 #include <set>
 #include <unordered_map>
@@ -10,7 +11,9 @@
 #include "base/npy.hpp"
 #include "decompose/decompose.hpp"
 #include "decompose/empty_tensors.hpp"
+#include "decompose/recurrence_loops.hpp"
 #include "decompose/regions.hpp"
+#include "ethosn/targets/variant.hpp"
 #include "ir/footprint.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/printer.hpp"
@@ -371,6 +374,15 @@ Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
   return {};
 }
 
+/// Parts for an Ethos-N are not called from loops.
+decompose::LoopOptions loopsFor(const Options& options, bool quantizes) {
+  decompose::LoopOptions loops;
+  loops.unrollLater = quantizes;
+  if (options.unroll) loops.mostUnrolled = *options.unroll;
+  if (ethosn::isEthosNName(options.target)) loops = {std::numeric_limits<int64_t>::max(), false};
+  return loops;
+}
+
 Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                                       ModuleClasses classes, std::span<const Tensor> examples,
                                       ir::State state, CommonState* common = nullptr) {
@@ -401,6 +413,8 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
   const bool carried = quantize::carriesQuantization(graph);
+  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes)));
+  verifyPass(graph, "loop-recurrences");
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, carried, false, front.warnings);
     CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::settleParameters));

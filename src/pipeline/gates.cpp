@@ -7,6 +7,7 @@
 
 #include "pipeline/inference_time.hpp"
 #include "pipeline/memory_needs.hpp"
+#include "pipeline/part_turns.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -96,9 +97,7 @@ Measured measuredOf(const Build& build, std::optional<int64_t> programBytes) {
   measured.onCpu = build.hasNpu() ? refusalsText(build) : "target cpu has no NPU";
   if (build.accuracy) measured.sqnr = build.accuracy->decibels;
   if (!build.machine) return measured;
-  int64_t cycles = 0;
-  for (const compiler::CompiledProgram& part : build.compiled) cycles += part.cycles;
-  measured.cycles = cycles;
+  measured.cycles = npuCycles(build);
   measured.inferenceMs = inferenceMilliseconds(build);
   const SramNeeds needs = sramNeeds(build);
   measured.sram = needs.total();

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "cpu/known_turns.hpp"
 #include "ethosn/stream/program_blob.hpp"
+#include "pipeline/part_turns.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -56,9 +58,13 @@ struct KernelSum {
   KernelSum(const pte::Method& method, cpu::Core core) {
     std::map<std::pair<std::string, std::string>, KernelTime> byKernel;
     for (const pte::Chain& chain : method.chains) {
-      for (const pte::Instruction& instruction : chain.instructions) {
-        branches = branches || std::holds_alternative<pte::JumpFalseCall>(instruction);
-        if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) add(method, *call, core, byKernel);
+      const std::vector<double> turns = cpu::knownTurns(method, chain);
+      for (size_t i = 0; i < chain.instructions.size(); ++i) {
+        const pte::Instruction& instruction = chain.instructions[i];
+        const bool known = turns[i] > 1;
+        branches = branches || (std::holds_alternative<pte::JumpFalseCall>(instruction) && !known);
+        if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
+          add(method, *call, core, turns[i], byKernel);
       }
     }
     for (auto& [key, time] : byKernel) kernels.push_back(std::move(time));
@@ -67,10 +73,11 @@ struct KernelSum {
   }
 
  private:
-  void add(const pte::Method& method, const pte::KernelCall& call, cpu::Core core,
+  void add(const pte::Method& method, const pte::KernelCall& call, cpu::Core core, double times,
            std::map<std::pair<std::string, std::string>, KernelTime>& byKernel) {
     const cpu::CallWork work = cpu::workOf(method, call);
-    const cpu::Cost cost = cpu::costOf(work, core);
+    cpu::Cost cost = cpu::costOf(work, core);
+    cost.cycles *= times;
     cycles += cost.cycles;
     doubt += cost.cycles * cost.error;
     if (const std::string type = convertedAtBorder(method, call, work); !type.empty()) {
@@ -81,7 +88,7 @@ struct KernelSum {
     KernelTime& time = byKernel[{work.kernel, work.types}];
     time.kernel = work.kernel;
     time.types = work.types;
-    ++time.calls;
+    time.calls += static_cast<size_t>(std::llround(times));
     time.cycles += cost.cycles;
     time.error = std::max(time.error, cost.error);
     time.measured = time.measured && cost.measured;
@@ -142,8 +149,7 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
 
 std::optional<InferenceTime> inferenceOf(const Build& build, const std::string& core) {
   if (build.program.methods.empty() || runsOnEthosN(build.program.methods.front())) return std::nullopt;
-  int64_t cycles = 0;
-  for (const compiler::CompiledProgram& part : build.compiled) cycles += part.cycles;
+  const int64_t cycles = npuCycles(build);
   const npu::Machine* machine = build.machine ? &*build.machine : nullptr;
   const auto chosen = coreOf(core, machine);
   return inferenceTime(build.program.methods.front(), cycles, machine, chosen ? *chosen : usualCore(machine));

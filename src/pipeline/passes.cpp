@@ -13,6 +13,7 @@
 #include "decompose/decompose.hpp"
 #include "decompose/empty_tensors.hpp"
 #include "decompose/functionalize.hpp"
+#include "decompose/recurrence_loops.hpp"
 #include "decompose/regions.hpp"
 #include "decompose/rewrites.hpp"
 #include "ir/invalid_node.hpp"
@@ -107,6 +108,10 @@ Status integerIo(ir::Graph& graph, const PassSettings&) {
   return exposeIntegers(graph, ProgramIo::Int8, ProgramIo::Int8, 0);
 }
 
+Status loopRecurrences(ir::Graph& graph, const PassSettings&) {
+  return decompose::loopRecurrences(graph, {});
+}
+
 Status splitWeights(ir::Graph& graph, const PassSettings&) {
   compiler::splitWeights(graph);
   return {};
@@ -179,6 +184,8 @@ constexpr NamedPass kPasses[] = {
      rewrites<decompose::addScanRewrites>},
     {"decompose-rank", kAten, kAten, false, "dimensions beyond the six of TOSA",
      rewrites<decompose::addRankRewrites>},
+    {"loop-recurrences", kAten, kAten, false, "recurrent layers over 100 steps and more as loops",
+     loopRecurrences},
     {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
      plain<decompose::forNpu>},
     {"fold-batch-norms", kAten, kAten, false, "folds batch norms into the layers in front",
@@ -286,7 +293,8 @@ const ir::OperatorSet& allOperators() {
       },
       [] {
         std::vector<std::string> names;
-        for (const ir::OpDef* def : {&partition::delegateCallDef(), &aten::condDef(), &aten::whileLoopDef()})
+        for (const ir::OpDef* def :
+             {&partition::delegateCallDef(), &aten::condDef(), &aten::whileLoopDef(), &aten::scanDef()})
           names.emplace_back(def->name);
         for (const auto operators : {aten::operators, tosa::operators, tfl::operators, npu_ir::operators}) {
           for (const ir::OpDef& def : operators()) names.emplace_back(def.name);

@@ -54,6 +54,8 @@ struct Options {
       quantizeConfig;  // rules (docs/quantization.md); what it says holds over the options here
   quantize::ObserverSettings observer;
   bool equalize = false, fitWeights = true, correctBiases = true;
+  /// Recurrent layers over more steps than that are loops (decompose/recurrence_loops.hpp).
+  std::optional<int64_t> unroll;
   std::filesystem::path calibration;  // .npz
   /// Without calibration data: quantize by noise, for questions that ranges do not decide.
   bool madeUpSamples = false;

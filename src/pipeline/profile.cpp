@@ -167,7 +167,8 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
   return {};
 }
 
-/// Cycles of the longest way through the branches of a graph, with one turn of each loop. `next`: the part of
+/// Cycles of the longest way through the branches of a graph, with all turns of the loops whose turns are
+/// known and one of each other. `next`: the part of
 /// the delegate call that comes next.
 npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::CompiledProgram> parts,
                        size_t& next) {
@@ -176,6 +177,10 @@ npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::Compile
     if (node->is(partition::delegateCallDef())) total += parts[next++].cycles;
     if (!aten::isControlFlow(*node)) continue;
     const npu::Cycles first = longestWay(node->region(0), parts, next);
+    if (node->is(aten::scanDef())) {
+      total += first * aten::Scan(*node).turns;
+      continue;
+    }
     const npu::Cycles second = longestWay(node->region(1), parts, next);
     total += node->is(aten::condDef()) ? std::max(first, second) : first + second;
   }

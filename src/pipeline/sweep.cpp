@@ -12,6 +12,7 @@
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/ethosn_profile.hpp"
+#include "pipeline/part_turns.hpp"
 #include "pipeline/stopwatch.hpp"
 
 namespace carina::pipeline {
@@ -118,9 +119,9 @@ SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
   row.measured = measuredOf(*build, static_cast<int64_t>(program->size()));
   row.inference = inferenceOf(*build, core);
   if (row.inference) row.measured.inferenceMs = row.inference->milliseconds();
+  row.cycles = npuCycles(*build);
+  row.macs = npuMacs(*build);
   for (const compiler::CompiledProgram& part : build->compiled) {
-    row.cycles += part.cycles;
-    row.macs += part.macs;
     row.arenaBytes = std::max(row.arenaBytes, part.arenaBytes);
     row.cacheBytes = std::max(row.cacheBytes, part.cacheBytes);
     row.constantBytes += static_cast<int64_t>(part.constants.size() + part.commands.size() * 4);

@@ -242,7 +242,11 @@ void MethodBuilder::land(int32_t jump) {
 }
 
 void MethodBuilder::jumpBack(int32_t first) {
-  const int32_t jump = jumpIfFalse(boolean(false));
+  jumpBack(first, boolean(false));
+}
+
+void MethodBuilder::jumpBack(int32_t first, ValueId done) {
+  const int32_t jump = jumpIfFalse(done);
   auto& instruction = method_.chains.back().instructions[static_cast<size_t>(jump)];
   std::get<JumpFalseCall>(instruction).destination = first;
 }

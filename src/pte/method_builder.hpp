@@ -100,6 +100,8 @@ class MethodBuilder {
   /// Goes back to the instruction `first`. Values made since then are local to a turn of this loop: they must
   /// be written before they are read.
   void jumpBack(int32_t first);
+  /// The same while `done`, a bool tensor, is false.
+  void jumpBack(int32_t first, ValueId done);
   /// `value`, an activation with as many bytes that nothing else shows, lies where `at` does.
   void placeAt(ValueId value, ValueId at);
   /// Whether the value is memory that finish() plans: no constant, no input, no state, no view.

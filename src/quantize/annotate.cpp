@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "aten/control_flow.hpp"
 #include "aten/conv_op.hpp"
 #include "aten/geometry.hpp"
 #include "aten/operator_facts.hpp"
@@ -61,7 +62,7 @@ class Annotator {
       visitInput(graph.inputs()[i], boundaryOf(options.inputs, options.inputPrecisions, i));
     for (size_t i = 0; i < options.states; ++i)
       visitState(graph.inputs()[inputs + i], *graph.outputs()[outputs + i]);
-    for (ir::Node* node : graph.nodes()) visit(*node);
+    visitNodes(graph);
     for (size_t i = 0; i < outputs; ++i)
       visitOutput(graph.outputs()[i], boundaryOf(options.outputs, options.outputPrecisions, i));
     for (size_t i = 0; i < options.states; ++i)
@@ -275,6 +276,48 @@ class Annotator {
     sets_.join(made->second, slot);
   }
 
+  void visitNodes(const ir::Graph& graph) {
+    for (ir::Node* node : graph.nodes()) {
+      if (node->is(aten::scanDef()))
+        visitLoop(*node);
+      else
+        visit(*node);
+    }
+  }
+
+  /// What a loop takes and gives has one range on both sides of its border, and from turn to turn.
+  void visitLoop(ir::Node& node) {
+    const aten::Scan scan(node);
+    const ir::Graph& body = node.region(0);
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      ir::Value *outside = node.operands()[i], *inside = body.inputs()[i];
+      if (i < scan.carried) {
+        visitState(inside, *body.outputs()[i]);
+      } else if (const auto settings = readerSettings(*inside);
+                 settings && inside->dtype() == DType::Float32) {
+        makeSlot(inside, *settings, kDefault);
+      }
+      const auto made = made_.find(inside);
+      if (made == made_.end()) continue;
+      const size_t own = made->second;
+      slots_[own].form.taken = true;
+      const size_t read = readSlot(outside, slots_[own].settings, kDefault, slots_[own].wide);
+      if (!slots_[read].form.made) slots_[read].form.readers.push_back({&node, static_cast<uint32_t>(i)});
+      reads_[{&node, i}] = read;
+      sets_.join(own, read);
+    }
+    visitNodes(body);
+    shareSteps(body);
+    for (size_t i = 0; i < body.outputs().size(); ++i) {
+      ir::Value* inside = body.outputs()[i];
+      if (i < scan.carried) joinState(body.inputs()[i], inside);
+      const auto made = made_.find(inside);
+      if (made == made_.end() || inside->isInput()) continue;
+      const size_t own = made->second;
+      sets_.join(own, makeSlot(node.result(i), slots_[own].settings, kDefault, slots_[own].wide));
+    }
+  }
+
   void visit(ir::Node& node) {
     const Role role = effectiveRole(node);
     if (role == Role::Float) return;
@@ -439,6 +482,7 @@ bool isProduct(const ir::Node& node) {
 }
 
 Role roleOf(const ir::Node& node) {
+  if (node.is(aten::scanDef())) return Role::Shared;
   switch (aten::factsOf(node).quantize) {
     case QuantizeRule::Float:
       return Role::Float;

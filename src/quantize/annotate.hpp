@@ -44,6 +44,7 @@ struct Form {
   bool made = true;
   std::vector<ir::Use> readers;  // of a form that is not made
   bool leaves = false;           // a form that is not made: it is what the program returns
+  bool taken = false;            // what the body of a loop takes: others make it
 };
 
 /// Forms with one scale and zero point.

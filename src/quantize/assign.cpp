@@ -7,6 +7,7 @@
 
 #include "aten/op_pattern.hpp"
 #include "quantize/annotate.hpp"
+#include "quantize/loops.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -42,10 +43,11 @@ bool isComparison(const ir::Node& node) {
 
 class Assigner {
  public:
-  Assigner(const ir::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  Assigner(const ir::Graph& graph, const Options& options)
+      : nodes_(nodesWithLoops(graph)), options_(options) {}
 
   Assignment run() {
-    for (const ir::Node* node : graph_.nodes()) applyRules(*node);
+    for (const ir::Node* node : nodes_) applyRules(*node);
     keepWholeSourcesFloat();
     followInputs();
     followReaders();
@@ -109,14 +111,14 @@ class Assigner {
 
   void keepWholeSourcesFloat() {
     std::set<const ir::Location*> kept;
-    for (const ir::Node* node : graph_.nodes()) {
+    for (const ir::Node* node : nodes_) {
       if (result_.nodes[node].settings.precision == Precision::Float && roleOf(*node) != Role::Float &&
           node->location()) {
         kept.insert(node->location().get());
       }
     }
     std::set<std::string> names;
-    for (const ir::Node* node : graph_.nodes()) {
+    for (const ir::Node* node : nodes_) {
       if (kept.count(node->location().get()) == 0) continue;
       NodeSettings& entry = result_.nodes[node];
       entry.settings.precision = Precision::Float;
@@ -142,7 +144,7 @@ class Assigner {
   }
 
   void followInputs() {
-    for (const ir::Node* node : graph_.nodes()) {
+    for (const ir::Node* node : nodes_) {
       if (result_.nodes[node].named || !followsItsInput(*node)) {
         settled_.insert(node);
         continue;
@@ -161,7 +163,8 @@ class Assigner {
 
   /// Chains that begin at a program input: from the end.
   void followReaders() {
-    for (const ir::Node* node = graph_.lastNode(); node; node = node->previous()) {
+    for (size_t i = nodes_.size(); i-- > 0;) {
+      const ir::Node* node = nodes_[i];
       if (settled_.count(node) != 0) continue;
       for (const ir::Value* result : node->results()) {
         if (result->uses().empty() || settled_.count(node) != 0) continue;
@@ -185,7 +188,7 @@ class Assigner {
               std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) { return compares(*use.node); }));
     };
     std::vector<const ir::Node*> widened;
-    for (const ir::Node* node : graph_.nodes()) {
+    for (const ir::Node* node : nodes_) {
       const auto& operands = node->operands();
       if (compares(*node) && std::all_of(operands.begin(), operands.end(), isOnlyCompared))
         widened.push_back(node);
@@ -220,7 +223,7 @@ class Assigner {
     std::set<std::string> nodes;
   };
 
-  const ir::Graph& graph_;
+  const std::vector<ir::Node*> nodes_;
   const Options& options_;
   Assignment result_;
   std::map<size_t, size_t> matchCount_;

@@ -70,7 +70,7 @@ void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes
     }
   });
   for (size_t i = 0; i < alike.size(); ++i) {
-    ir::Value* constant = graph.addConstant(std::move(biases[i]));
+    ir::Value* constant = alike[i].front()->op.node->graph().addConstant(std::move(biases[i]));
     for (const LayerInputs::Layer* layer : alike[i])
       layer->op.node->setOperandGroup(WeightedOp::kBiasOperand, std::array{constant});
   }

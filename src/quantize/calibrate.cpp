@@ -95,7 +95,8 @@ Range possibleValues(const Group& group) {
   Range range;
   for (const Form& form : group.forms) {
     const ir::Node* node = form.value->producer();
-    if (form.value->isConstant() || (form.made && node && roleOf(*node) == Role::Shared)) continue;
+    if (form.value->isConstant() || form.taken || (form.made && node && roleOf(*node) == Role::Shared))
+      continue;
     range = unite(range, possibleResults(*form.value));
   }
   if (range.empty()) range = possibleResults(*group.forms[0].value);
@@ -210,7 +211,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       seen[i].groups.resize(groups);
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
-        if (inputs.wants(value)) seen[i].inputs.emplace(&value, tensor);
+        if (inputs.wants(value)) seen[i].inputs[&value].push_back(tensor);
         const auto found = observing.find(&value);
         if (found == observing.end() || value.isConstant()) return;
         for (size_t g : found->second) seen[i].groups[g].push_back(tensor);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "quantize/fit_kernels.hpp"
+#include "quantize/loops.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -102,7 +103,7 @@ bool alike(const WeightCodes& a, const WeightCodes& b) {
 LayerCodes roundWeights(const ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
                         const std::vector<QParams>& params) {
   LayerCodes codes;
-  for (const ir::Node* node : graph.nodes()) {
+  for (const ir::Node* node : nodesWithLoops(graph)) {
     const auto op = asWeighted(*node);
     const auto scales = op ? layerScales(*node, annotation, params) : std::nullopt;
     if (scales) codes.emplace(node, quantizeWeight(*op, *scales, assignment.of(*node).settings));

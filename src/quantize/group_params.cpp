@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "aten/ops.hpp"
+#include "quantize/loops.hpp"
 #include "quantize/settings.hpp"
 
 namespace carina::quantize {
@@ -54,7 +55,7 @@ double fractionOfOne(int64_t count) {
 /// infinite: its codes get a power of two as scale, -1 is a code of its own, and the last one stays below 1.
 /// So do those of 16 bits, whose tables have an entry at -1 and 1.
 void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
-  for (const ir::Node* node : graph.nodes()) {
+  for (const ir::Node* node : nodesWithLoops(graph)) {
     if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
     const auto group = annotation.groupOfOperand(*node, 0);
     if (!group || annotation.groups[*group].widened || annotation.groups[*group].carriedScale) continue;
@@ -137,7 +138,7 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges) {
   std::vector<QParams> params = paramsOf(annotation, ranges);
-  for (const ir::Node* node : graph.nodes()) {
+  for (const ir::Node* node : nodesWithLoops(graph)) {
     if (isProduct(*node)) shortenProduct(*node, annotation, params);
     if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);
   }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
+#include "quantize/loops.hpp"
 #include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
@@ -36,6 +38,9 @@ class Inserter {
         }
       }
     }
+    for (ir::Node* node : nodesWithLoops(graph_)) {
+      if (node->is(aten::scanDef())) node->region(0).eraseUnusedConstants();
+    }
     graph_.eraseUnusedConstants();
     return std::move(report_);
   }
@@ -50,20 +55,21 @@ class Inserter {
       return;
     }
     report(*value, group);
+    ir::Graph& graph = graphOf(*value, graph_);
     if (form.made) {
-      const auto [quantized, real] = insertPair(graph_, value, value->producer(), q);
-      graph_.replaceAllUses(value, real);
+      const auto [quantized, real] = insertPair(graph, value, value->producer(), q);
+      graph.replaceAllUses(value, real);
       quantized->setOperand(0, value);
       madeAs_[value] = real;
       return;
     }
     const auto made = madeAs_.find(value);
     ir::Value* from = made == madeAs_.end() ? value : made->second;
-    ir::Value* real = insertPair(graph_, from, from->producer(), q).second;
+    ir::Value* real = insertPair(graph, from, from->producer(), q).second;
     for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, real);
     if (!form.leaves) return;
-    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      if (graph_.outputs()[i] == from) graph_.setOutput(i, real);
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      if (graph.outputs()[i] == from) graph.setOutput(i, real);
     }
   }
 
@@ -82,7 +88,8 @@ class Inserter {
     report(*form.value, group);
     report_.tensors.back().isConstant = true;
     report_.tensors.back().sqnr.add(constant, rounded);
-    ir::Builder builder(graph_, graph_.firstNode());
+    ir::Graph& graph = graphOf(*form.value, graph_);
+    ir::Builder builder(graph, graph.firstNode());
     ir::Value* result = dequantized(builder, builder.constant(std::move(codes)), q);
     for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, result);
   }
@@ -103,7 +110,7 @@ class Inserter {
 
   void quantizeLayers() {
     std::vector<std::pair<WeightedOp, double>> layers;  // and input scales
-    for (ir::Node* node : graph_.nodes()) {
+    for (ir::Node* node : nodesWithLoops(graph_)) {
       const auto op = asWeighted(*node);
       const auto scales = op ? layerScales(*node, annotation_, params_) : std::nullopt;
       if (scales) layers.emplace_back(*op, scales->input);

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "quantize/fit_kernels.hpp"
+#include "quantize/loops.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -68,7 +69,7 @@ LayerInputs::LayerInputs(const ir::Graph& graph, const Annotation& annotation, W
     : samples_(samples), means_(wanted.means), isLookedAt_(samples) {
   if (!wanted.covariances && !wanted.means) return;
   std::map<std::pair<const ir::Value*, int64_t>, size_t> byWeight;  // and groups
-  for (const ir::Node* node : graph.nodes()) {
+  for (const ir::Node* node : nodesWithLoops(graph)) {
     const auto op = asWeighted(*node);
     if (!op || !annotation.groupOfOperand(*node, 0)) continue;
     const LayerGeometry geometry = geometryOf(*op);
@@ -102,13 +103,17 @@ void LayerInputs::add(size_t sample, const Values& values) {
     for (size_t l : weights_[w].layers) {
       Layer& layer = layers_[l];
       const bool isConstant = layer.op.input->isConstant();
-      const Tensor& tensor = isConstant ? layer.op.input->constant() : values.at(layer.op.input);
-      if (means_) {
-        const std::vector<float> means = columnMeans(layer.geometry, tensor.as<float>());
-        for (size_t c = 0; c < means.size(); ++c) layer.means[c * samples_ + sample] = means[c];
+      const std::vector<Tensor> tensors =
+          isConstant ? std::vector{layer.op.input->constant()} : values.at(layer.op.input);
+      for (const Tensor& tensor : tensors) {
+        if (means_) {
+          const std::vector<float> means = columnMeans(layer.geometry, tensor.as<float>());
+          const auto share = 1 / static_cast<float>(tensors.size());
+          for (size_t c = 0; c < means.size(); ++c) layer.means[c * samples_ + sample] += means[c] * share;
+        }
+        if (isLookedAt_[sample] && !weights_[w].blocks.empty() && !isConstant)
+          addRows(weights_[w], layer.geometry, tensor);
       }
-      if (isLookedAt_[sample] && !weights_[w].blocks.empty() && !isConstant)
-        addRows(weights_[w], layer.geometry, tensor);
     }
   });
 }

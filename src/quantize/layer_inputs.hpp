@@ -38,7 +38,8 @@ class LayerInputs {
     size_t rows = 0;                  // seen by every block, over all layers and samples
     size_t rowsPerLayer = 0;          // looked at in one sample, at most
   };
-  using Values = std::unordered_map<const ir::Value*, Tensor>;
+  /// In a loop, one tensor for each turn.
+  using Values = std::unordered_map<const ir::Value*, std::vector<Tensor>>;
 
   /// For the layers whose inputs are quantized. `samples`: how many will be shown.
   LayerInputs(const ir::Graph& graph, const Annotation& annotation, Wanted wanted, size_t samples);

@@ -8,6 +8,7 @@
 #include "quantize/calibrate.hpp"
 #include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
+#include "quantize/loops.hpp"
 #include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
@@ -19,10 +20,11 @@ void nameValues(ir::Graph& graph) {
   std::set<std::string, std::less<>> taken;
   std::map<std::string, int> numbered;  // the number that the next value of a name gets
   for (const ir::Value* input : graph.inputs()) taken.insert(input->name);
-  for (ir::Node* node : graph.nodes()) {
+  const std::vector<ir::Node*> nodes = nodesWithLoops(graph);
+  for (ir::Node* node : nodes) {
     for (const ir::Value* result : node->results()) taken.insert(result->name);
   }
-  for (ir::Node* node : graph.nodes()) {
+  for (ir::Node* node : nodes) {
     for (ir::Value* result : node->results()) {
       if (!result->name.empty() || result->dtype() != DType::Float32) continue;
       std::string op(node->opName());

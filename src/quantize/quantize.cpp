@@ -12,6 +12,7 @@
 #include "quantize/fit_weights.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/joins.hpp"
+#include "quantize/loops.hpp"
 #include "quantize/planned.hpp"
 #include "quantize/regions.hpp"
 #include "quantize/weight_codes.hpp"
@@ -104,6 +105,8 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
   if (options.correctBiases) correctBiases(graph, inputs, codes);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
+  carryCodes(graph);
+  CARINA_RETURN_IF_ERROR(unrollLoops(graph));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
   Quantized quantized{std::move(graph), std::move(planned.reference), std::move(report), std::move(warnings),
                       assignment.keptFloat};

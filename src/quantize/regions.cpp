@@ -88,7 +88,8 @@ class Watcher {
 std::vector<ir::Node*> controlFlowOf(const ir::Graph& graph) {
   std::vector<ir::Node*> nodes;
   for (ir::Node* node : graph.nodes()) {
-    if (aten::isControlFlow(*node)) nodes.push_back(node);
+    // Bodies of loops over slices are quantized with the network around them.
+    if (aten::isControlFlow(*node) && !node->is(aten::scanDef())) nodes.push_back(node);
   }
   return nodes;
 }

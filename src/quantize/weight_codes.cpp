@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "aten/conv_op.hpp"
+#include "quantize/loops.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -46,7 +47,7 @@ float withShortProduct(float scale, double factor) {
 
 Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
   std::vector<Diagnostic> problems;
-  for (ir::Node* node : graph.nodes()) {
+  for (ir::Node* node : nodesWithLoops(graph)) {
     const auto op = wanted && !wanted(*node) ? std::nullopt : asWeighted(*node);
     if (!op) continue;
     for (const ir::Value* value : {op->weight, op->bias}) {

@@ -10,6 +10,7 @@
 
 #include "base/file.hpp"
 #include "pipeline/inference_time.hpp"
+#include "pipeline/part_turns.hpp"
 #include "report/document.hpp"
 #include "report/inference_time.hpp"
 #include "report/profile.hpp"
@@ -30,14 +31,14 @@ struct Footprint {
 
 Footprint footprintOf(const pipeline::Build& build) {
   Footprint sum;
+  sum.cycles = pipeline::npuCycles(build);
+  sum.macs = pipeline::npuMacs(build);
   for (const compiler::CompiledProgram& part : build.compiled) {
     sum.constants += static_cast<int64_t>(part.constants.size());
     sum.commands += static_cast<int64_t>(part.commands.size() * 4);
     sum.arena = std::max(sum.arena, part.arenaBytes);
     sum.bound = std::max(sum.bound, part.arenaBound);
     sum.cache = std::max(sum.cache, part.cacheBytes);
-    sum.cycles += part.cycles;
-    sum.macs += part.macs;
     sum.operations += part.operations.size();
   }
   return sum;

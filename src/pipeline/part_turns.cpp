@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/part_turns.hpp"
+
+#include "aten/control_flow.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+void collect(const ir::Graph& graph, int64_t turns, std::vector<int64_t>& result) {
+  for (const ir::Node* node : graph.nodes()) {
+    if (node->is(partition::delegateCallDef())) result.push_back(turns);
+    if (!aten::isControlFlow(*node)) continue;
+    const int64_t times = node->is(aten::scanDef()) ? aten::Scan(*node).turns : 1;
+    for (const auto& region : node->regions()) collect(*region, turns * times, result);
+  }
+}
+
+template <typename Number>
+int64_t sumOf(const Build& build, Number number) {
+  const std::vector<int64_t> turns = turnsOfParts(build.graph());
+  int64_t sum = 0;
+  for (size_t i = 0; i < build.compiled.size(); ++i) sum += number(build.compiled[i]) * turns[i];
+  return sum;
+}
+
+}  // namespace
+
+std::vector<int64_t> turnsOfParts(const ir::Graph& graph) {
+  std::vector<int64_t> turns;
+  collect(graph, 1, turns);
+  return turns;
+}
+
+npu::Cycles npuCycles(const Build& build) {
+  return sumOf(build, [](const compiler::CompiledProgram& part) { return part.cycles; });
+}
+
+int64_t npuMacs(const Build& build) {
+  return sumOf(build, [](const compiler::CompiledProgram& part) { return part.macs; });
+}
+
+}  // namespace carina::pipeline

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often NPU parts run in one inference.
+#pragma once
+
+#include <vector>
+
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// For each NPU part in order: the turns of the loops over slices around it. Branches count as taken, other
+/// loops as one turn.
+std::vector<int64_t> turnsOfParts(const ir::Graph& graph);
+
+/// Cycles and multiply-accumulates of the Ethos-U in one inference, parts in loops as often as they run.
+npu::Cycles npuCycles(const Build& build);
+int64_t npuMacs(const Build& build);
+
+}  // namespace carina::pipeline

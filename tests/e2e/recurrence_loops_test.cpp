@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers over many steps (models/recurrences.py) as loops: the program says the same as torch, and
+// bit for bit the same as the unrolled one; what it takes does not grow with the steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "aten/control_flow.hpp"
+#include "aten/ops.hpp"
+#include "base/npy.hpp"
+#include "pipeline/inference_time.hpp"
+#include "pipeline/part_turns.hpp"
+#include "pipeline/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+std::filesystem::path dataFile(const std::string& file) {
+  return test::dataDir() / "recurrences" / file;
+}
+
+Options optionsFor(const std::string& network, const std::string& target) {
+  Options options;
+  options.model = dataFile(network + ".pt2");
+  options.target = target;
+  if (target != "cpu") options.calibration = dataFile(network + ".npz");
+  return options;
+}
+
+NamedTensors arraysOf(const std::string& network) {
+  auto arrays = readNpz(dataFile(network + ".npz"));
+  CARINA_CHECK(arrays.ok(), "the arrays are there");
+  return std::move(*arrays);
+}
+
+NamedTensors inputsOf(const NamedTensors& arrays) {
+  return {{"in0", *findTensor(arrays, "calib0")}};
+}
+
+NamedTensors outputsOf(const Build& built, const NamedTensors& arrays) {
+  test::TempDir folder;
+  RunOptions options;
+  options.file = folder / "program.pte";
+  CARINA_CHECK(writeOutput(built, options.file).ok(), "a program is written");
+  auto ran = runFile(options, inputsOf(arrays));
+  EXPECT_TRUE(ran.ok()) << ran.error().str();
+  return ran.ok() ? ran->outputs : NamedTensors();
+}
+
+/// Signal to noise of an output against torch's, in dB.
+double signalToNoise(const Tensor& found, const Tensor& expected) {
+  CARINA_CHECK(found.numElements() == expected.numElements(), "torch computed this output");
+  double error = 0, signal = 0;
+  for (int64_t k = 0; k < expected.numElements(); ++k) {
+    error += std::pow(expected.realAt(k) - found.realAt(k), 2);
+    signal += std::pow(expected.realAt(k), 2);
+  }
+  return 10 * std::log10(signal / std::max(error, 1e-30));
+}
+
+int loopsIn(const ir::Graph& graph) {
+  int loops = 0;
+  aten::forEachNode(graph, [&](const ir::Node& node) { loops += node.is(aten::scanDef()); });
+  return loops;
+}
+
+class RecurrenceLoops : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
+  const auto& [network, target] = GetParam();
+  const NamedTensors arrays = arraysOf(network);
+  Options options = optionsFor(network, target);
+  const auto looped = build(options);
+  ASSERT_TRUE(looped.ok()) << looped.error().str();
+  EXPECT_GE(loopsIn(looped->graph()), 1);
+  const NamedTensors outputs = outputsOf(*looped, arrays);
+  const bool cpu = options.target == "cpu";
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_GT(signalToNoise(outputs[i].second, *findTensor(arrays, fmt::format("expected{}", i))),
+              cpu ? 100 : 28)
+        << outputs[i].first;
+
+  const auto samples = verificationSamples(*looped, inputsOf(arrays));
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto verified = verify(*looped, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+  EXPECT_EQ(verified->delegateMismatches, 0);
+
+  if (cpu) return;
+  options.unroll = 1000;
+  const auto unrolled = build(options);
+  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
+  EXPECT_EQ(loopsIn(unrolled->graph()), 0);
+  const NamedTensors same = outputsOf(*unrolled, arrays);
+  ASSERT_EQ(same.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, RecurrenceLoops,
+    testing::Combine(testing::Values("gru", "lstm_deep", "lstm_projected", "gru_both_ways", "rnn_batch_first",
+                                     "relu_batch_first"),
+                     testing::Values("cpu", "ethos-u55-128", "ethos-u65-512", "ethos-u85-256")),
+    [](const auto& instance) {
+      std::string name = fmt::format("{}_{}", std::get<0>(instance.param), std::get<1>(instance.param));
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST(RecurrenceLoopsOf16Bits, AreTheUnrolledProgram) {
+  const NamedTensors arrays = arraysOf("gru");
+  Options options = optionsFor("gru", "ethos-u85-256");
+  options.quantization = Quantization::Int16x8;
+  const auto looped = build(options);
+  ASSERT_TRUE(looped.ok()) << looped.error().str();
+  options.unroll = 120;
+  const auto unrolled = build(options);
+  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
+  EXPECT_EQ(loopsIn(unrolled->graph()), 0);
+  const NamedTensors outputs = outputsOf(*looped, arrays), same = outputsOf(*unrolled, arrays);
+  EXPECT_GT(signalToNoise(outputs[0].second, *findTensor(arrays, "expected0")), 50);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
+}
+
+TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
+  const auto few = build(optionsFor("short", "ethos-u55-128"));
+  ASSERT_TRUE(few.ok()) << few.error().str();
+  EXPECT_EQ(loopsIn(few->graph()), 0);
+  Options options = optionsFor("short", "ethos-u55-128");
+  options.unroll = 0;
+  const auto asked = build(options);
+  ASSERT_TRUE(asked.ok()) << asked.error().str();
+  EXPECT_EQ(loopsIn(asked->graph()), 1);
+  const NamedTensors arrays = arraysOf("short");
+  EXPECT_GT(signalToNoise(outputsOf(*asked, arrays)[0].second, *findTensor(arrays, "expected0")), 28);
+}
+
+/// A GRU over so many steps, compiled with samples of noise.
+Result<Build> gruOver(int64_t steps) {
+  const auto filled = [](Shape shape) {
+    Tensor tensor = Tensor::zeros(DType::Float32, shape);
+    for (int64_t i = 0; i < tensor.numElements(); ++i)
+      tensor.mutableAs<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 7 - 3) / 4;
+    return tensor;
+  };
+  ir::Graph graph;
+  ir::Value* x = graph.addInput({DType::Float32, {steps, 1, 4}}, "x");
+  ir::Builder b(graph);
+  std::vector<ir::Value*> weights;
+  for (const Shape& shape : {Shape{12, 4}, Shape{12, 4}, Shape{12}, Shape{12}})
+    weights.push_back(b.constant(filled(shape)));
+  ir::Value* state = b.constant(Tensor::zeros(DType::Float32, {1, 1, 4}));
+  graph.setOutputs(
+      {aten::GruInput::create(b, x, state, weights, true, int64_t{1}, 0.0, false, false, false).output0()});
+  Options options;
+  options.target = "ethos-u55-128";
+  options.madeUpSamples = true;
+  std::vector<StageTime> times;
+  CARINA_TRY(Front front, frontOf(options, std::move(graph), times));
+  return buildFrom(std::move(front), options, std::move(times));
+}
+
+TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
+  const auto some = gruOver(200), many = gruOver(2000);
+  ASSERT_TRUE(some.ok()) << some.error().str();
+  ASSERT_TRUE(many.ok()) << many.error().str();
+  ASSERT_EQ(some->compiled.size(), 1u);
+  ASSERT_EQ(many->compiled.size(), 1u);
+  // Other samples make other scales: a register more or less is set again.
+  const auto one = static_cast<double>(some->compiled[0].commands.size()),
+             other = static_cast<double>(many->compiled[0].commands.size());
+  EXPECT_NEAR(one, other, 0.05 * one);
+  EXPECT_EQ(some->compiled[0].constants.size(), many->compiled[0].constants.size());
+  EXPECT_EQ(some->compiled[0].arenaBytes, many->compiled[0].arenaBytes);
+  EXPECT_EQ(turnsOfParts(some->graph()), (std::vector<int64_t>{8}));
+  EXPECT_EQ(turnsOfParts(many->graph()), (std::vector<int64_t>{80}));
+}
+
+TEST(RecurrenceLoopsTime, CountsTheTurns) {
+  const auto looped = build(optionsFor("gru", "ethos-u55-128"));
+  ASSERT_TRUE(looped.ok()) << looped.error().str();
+  EXPECT_EQ(turnsOfParts(looped->graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
+  EXPECT_EQ(npuCycles(*looped), 5 * looped->compiled[0].cycles + looped->compiled[1].cycles);
+  const auto time = inferenceOf(*looped, "");
+  ASSERT_TRUE(time.has_value());
+  EXPECT_EQ(time->npuCycles, npuCycles(*looped));
+  EXPECT_FALSE(time->branches) << "the turns are known";
+  const auto reads = std::find_if(time->kernels.begin(), time->kernels.end(), [](const KernelTime& kernel) {
+    return kernel.kernel == "aten::index_select.out";
+  });
+  ASSERT_NE(reads, time->kernels.end());
+  EXPECT_EQ(reads->calls, 5u);
+}
+
+}  // namespace
+}  // namespace carina::pipeline
