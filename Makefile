@@ -2,7 +2,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure deps demo test operators docs matrix bench fuzz format format-check asan clean
+.PHONY: all configure deps demo test check sanitize tidy operators docs matrix bench fuzz format format-check asan clean
 
 all: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
@@ -22,6 +22,20 @@ demo: all
 test: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+# What decides whether a change lands (.ci/run).
+check: format-check
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory sanitize
+
+# What reads untrusted bytes, under clang's ASan and UBSan: unit tests and fuzz corpora. scripts/sanitize.sh --all takes more.
+sanitize: deps
+	@JOBS=$(JOBS) scripts/sanitize.sh
+
+# clang-tidy over the whole tree, hours of CPU; scripts/tidy.sh takes files, or --changed COMMIT.
+tidy: configure
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@CARINA_BUILD=$(BUILD) JOBS=$(JOBS) scripts/tidy.sh
 
 # docs/operators.md, which the tests compare with what the code does.
 operators: all

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds with clang, AddressSanitizer and UBSan what reads untrusted bytes, and runs its unit tests and fuzz corpora.
+# usage: sanitize.sh [--all]   --all: also what stands on larger floors (PyTorch archives, programs through the whole runtime, boards)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tests=(base_test ir_test tflite_test test_pte tokenizer_test npu_stream_test npu_weights_test ethosn_stream_test)
+corpora=(zip npy ir_parser tosa_reader tflite pte_reader pte_containers tokenizer config_ini npu_stream npu_disassembler npu_weights
+         ethosn_text ethosn_network runtime_kernels cpu)
+if [ "${1:-}" = --all ]; then
+  tests+=(pt2_test cpu_m_test test_platform test_runtime test_runtime_kernels)
+  corpora=($(ls fuzz/corpus))
+elif [ $# -gt 0 ]; then
+  echo "usage: scripts/sanitize.sh [--all]" >&2
+  exit 2
+fi
+
+build=build-sanitize
+cmake --preset sanitize >/dev/null
+cmake --build $build --parallel "${JOBS:-$(nproc)}" --target "${tests[@]}" "${corpora[@]/%/_fuzz_replay}"
+
+export CARINA_VERIFY_EACH_PASS=1
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed=()
+check() {  # NAME COMMAND...: what it prints is shown when it fails
+  local name=$1
+  shift
+  if "$@" >"$log" 2>&1; then
+    echo "ok      $name"
+  else
+    tail -n 60 "$log"
+    echo "FAILED  $name"
+    failed+=("$name")
+  fi
+}
+for name in "${tests[@]}"; do check "$name" "$build/bin/$name" --gtest_brief=1; done
+for name in "${corpora[@]}"; do check "${name}_fuzz" "$build/bin/${name}_fuzz_replay" "fuzz/corpus/$name"; done
+[ ${#failed[@]} -eq 0 ] || { echo "sanitize.sh: ${#failed[@]} of $((${#tests[@]} + ${#corpora[@]})) failed: ${failed[*]}" >&2; exit 1; }
