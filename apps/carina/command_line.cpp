@@ -200,7 +200,7 @@ Option OptionGroup::option(const std::string& names, std::vector<std::filesystem
   return declare(*app_, names, values, description);
 }
 
-Option OptionGroup::option(const std::string& names, std::vector<float>& values,
+Option OptionGroup::option(const std::string& names, std::vector<double>& values,
                            const std::string& description) {
   return declare(*app_, names, values, description);
 }

@@ -84,7 +84,7 @@ class OptionGroup {
   Option option(const std::string& names, std::vector<std::string>& values, const std::string& description);
   Option option(const std::string& names, std::vector<std::filesystem::path>& values,
                 const std::string& description);
-  Option option(const std::string& names, std::vector<float>& values, const std::string& description);
+  Option option(const std::string& names, std::vector<double>& values, const std::string& description);
   /// For values of other kinds: `store` gets the text.
   Option option(const std::string& names, const std::function<void(const std::string&)>& store,
                 const std::string& description);

@@ -22,8 +22,10 @@ struct CommonState {
   std::map<std::string, Tensor> contents;  // what the calibration samples of the methods so far left
 };
 
-/// Of a .pt2. Errors: those of runFront up to the quantizer. `common`: of the program that it becomes a
-/// method of; its samples are the calls behind those of the methods so far.
+/// Of a .pt2; its recurrences are unrolled: what simulates a network with some of its layers in other
+/// precisions, or shares state between networks, does not look into loops. Errors: those of runFront up to
+/// the quantizer. `common`: of the program that it becomes a method of; its samples are the calls behind
+/// those of the methods so far.
 Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times,
                                       CommonState* common = nullptr);
 

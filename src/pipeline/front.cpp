@@ -374,18 +374,23 @@ Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
   return {};
 }
 
+/// Whether long recurrences may be loops.
+enum class Recurrences : uint8_t { MayLoop, Unrolled };
+
 /// Parts for an Ethos-N are not called from loops.
-decompose::LoopOptions loopsFor(const Options& options, bool quantizes) {
+decompose::LoopOptions loopsFor(const Options& options, bool quantizes, Recurrences recurrences) {
   decompose::LoopOptions loops;
   loops.unrollLater = quantizes;
   if (options.unroll) loops.mostUnrolled = *options.unroll;
-  if (ethosn::isEthosNName(options.target)) loops = {std::numeric_limits<int64_t>::max(), false};
+  if (recurrences == Recurrences::Unrolled || ethosn::isEthosNName(options.target))
+    loops = {std::numeric_limits<int64_t>::max(), false};
   return loops;
 }
 
 Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                                       ModuleClasses classes, std::span<const Tensor> examples,
-                                      ir::State state, CommonState* common = nullptr) {
+                                      ir::State state, Recurrences recurrences,
+                                      CommonState* common = nullptr) {
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
@@ -413,7 +418,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
   const bool carried = quantize::carriesQuantization(graph);
-  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes)));
+  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes, recurrences)));
   verifyPass(graph, "loop-recurrences");
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, carried, false, front.warnings);
@@ -527,7 +532,7 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
 Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
                         ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
   CARINA_TRY(FloatNetwork network, makeFloatNetwork(options, std::move(graph), times, std::move(classes),
-                                                    examples, std::move(state)));
+                                                    examples, std::move(state), Recurrences::MayLoop));
   if (!network.quantizes) return std::move(network.front);
   return quantizeGraph(options, std::move(network.front), std::move(network.graph), network.quantizer,
                        network.samples, times);
@@ -588,7 +593,7 @@ Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageT
   CARINA_TRY(Exported exported, readPt2(options, times, common ? common->names : std::vector<std::string>()));
   auto network = ir::rejectInvalidNodes("", [&] {
     return makeFloatNetwork(options, std::move(exported.graph), times, std::move(exported.classes),
-                            exported.examples, std::move(exported.state), common);
+                            exported.examples, std::move(exported.state), Recurrences::Unrolled, common);
   });
   if (!network) return std::move(network).error().inFile(options.model.string());
   addFirst(network->front.warnings, exported.warnings);

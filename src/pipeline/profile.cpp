@@ -189,14 +189,21 @@ npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::Compile
 
 /// What the sum over all parts means for a network with control flow; nothing for others.
 std::optional<Diagnostic> aboutBranches(const Build& build) {
-  bool branches = false;
-  aten::forEachNode(build.graph(), [&](const ir::Node& node) { branches |= aten::isControlFlow(node); });
-  if (!branches) return std::nullopt;
+  bool branches = false, slices = false;
+  aten::forEachNode(build.graph(), [&](const ir::Node& node) {
+    (node.is(aten::scanDef()) ? slices : branches) |= aten::isControlFlow(node);
+  });
+  if (!branches && !slices) return std::nullopt;
   size_t next = 0;
   const npu::Cycles longest = longestWay(build.graph(), build.compiled, next);
+  if (!branches) {
+    return Diagnostic{fmt::format("loops call NPU parts again: all turns of the {} together take {} cycles",
+                                  build.compiled.size(), longest),
+                      "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
+  }
   return Diagnostic{
       fmt::format("branches and loops decide which of the {} NPU parts run: the longest way, with "
-                  "one turn of each loop, takes {} cycles",
+                  "one turn of each loop whose turns are not known, takes {} cycles",
                   build.compiled.size(), longest),
       "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
 }
