@@ -288,7 +288,7 @@ TEST_F(Cli, WrongUsageSaysWhatIsRight) {
   EXPECT_EQ(
       run("inspect x.pte --mode fast").err,
       "carina: error[E0201]: unexpected arguments: --mode fast\n  carina inspect --help lists the options\n");
-  EXPECT_EQ(run("compile").err,
+  EXPECT_EQ(run("compile --target ethos-u55-128 -o x.pte").err,
             "carina: error[E0201]: MODEL is required\n  carina compile --help lists the options\n");
 }
 

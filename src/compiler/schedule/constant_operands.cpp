@@ -17,6 +17,16 @@ bool reshapesConstant(const npu_ir::View& view) {
          input->numElements() == output->numElements() && view.strides() == rowMajorStrides(output->shape());
 }
 
+/// An operation takes one scalar from its register: where both operands are one, one stays in memory.
+bool besideScalar(const ir::Value* value, const npu::Target& target) {
+  for (const ir::Use& use : value->uses()) {
+    if (!ir::isa<npu_ir::Elementwise>(use.node)) continue;
+    const ir::Value *first = use.node->operand(0), *second = use.node->operand(1);
+    if (first == second || (second && isScalar(first == value ? second : first, target))) return true;
+  }
+  return false;
+}
+
 /// Lets operand `i` of `node` be a copy that lies in a feature map.
 void readCopy(ir::Node* node, size_t i) {
   ir::Value* value = node->operand(i);
@@ -32,6 +42,7 @@ void settleConstantOperands(ir::Graph& graph, const npu::Machine& machine) {
   for (ir::Node* node : graph.nodes()) {
     const auto view = ir::dynCast<npu_ir::View>(node);
     if (!view || !reshapesConstant(view) || node->result()->isGraphOutput()) continue;
+    if (node->result()->numElements() == 1 && besideScalar(node->result(), *machine.target)) continue;
     auto builder = ir::Builder::beforeNode(node);
     Tensor tensor = view.input()->constant();
     graph.replaceAllUses(node->result(), builder.constant(tensor.reshaped(node->result()->shape())));
