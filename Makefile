@@ -23,7 +23,7 @@ test: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
-# What decides whether a change lands (.ci/run).
+# What `.ci/run` demands, and the sanitizers.
 check: format-check
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory sanitize
