@@ -113,7 +113,7 @@ Status Lowering::addInputs() {
     }
     CARINA_TRY(const DType dtype, boundaryType(*input));
     ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
-    stored_[input] = {value, Layout::rowMajor(input->shape())};
+    storedTensors_[input] = {value, Layout::rowMajor(input->shape())};
   }
   return {};
 }
@@ -122,7 +122,7 @@ Status Lowering::addOutputs() {
   std::vector<ir::Value*> outputs;
   for (const ir::Value* output : source_.outputs()) {
     CARINA_RETURN_IF_ERROR(boundaryType(*output));
-    CARINA_TRY(const Stored data, integers(output));
+    CARINA_TRY(const StoredTensor data, integers(output));
     ir::Value* value = rowMajor(data);
     if (value->isInput() || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
       value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
@@ -160,23 +160,23 @@ const QuantizedConstant* Lowering::quantizedConstant(const ir::Value* value) con
   return it == constants_.end() ? nullptr : &it->second;
 }
 
-Result<Real> Lowering::real(const ir::Value* value) {
-  if (const auto it = reals_.find(value); it != reals_.end()) return it->second;
+Result<QuantizedValue> Lowering::quantizedValue(const ir::Value* value) {
+  if (const auto it = quantizedValues_.find(value); it != quantizedValues_.end()) return it->second;
   if (const QuantizedConstant* constant = quantizedConstant(value)) {
     if (constant->axis >= 0) {
       return fail(Code::UnusableQuantization,
                   "a constant with a scale per channel is used where one scale is needed")
           .withRemedy("quantize it per tensor");
     }
-    Real real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())},
-              constant->scales,
-              constant->zeroPoints[0],
-              false,
-              {},
-              {},
-              {},
-              {}};
-    reals_[value] = real;
+    QuantizedValue real{{emitter_.constant(constant->codes), Layout::rowMajor(constant->codes.shape())},
+                        constant->scales,
+                        constant->zeroPoints[0],
+                        false,
+                        {},
+                        {},
+                        {},
+                        {}};
+    quantizedValues_[value] = real;
     return real;
   }
   const std::string what = value->name.empty() ? "an operand" : "operand " + value->name;
@@ -184,13 +184,13 @@ Result<Real> Lowering::real(const ir::Value* value) {
       .withRemedy("quantize the network with this operator included");
 }
 
-const Real* Lowering::known(const ir::Value* value) const {
-  const auto it = reals_.find(value);
-  return it == reals_.end() ? nullptr : &it->second;
+const QuantizedValue* Lowering::known(const ir::Value* value) const {
+  const auto it = quantizedValues_.find(value);
+  return it == quantizedValues_.end() ? nullptr : &it->second;
 }
 
-Result<Real> Lowering::plainReal(const ir::Value* value) {
-  CARINA_TRY(Real found, real(value));
+Result<QuantizedValue> Lowering::plainValue(const ir::Value* value) {
+  CARINA_TRY(QuantizedValue found, quantizedValue(value));
   if (!found.plain()) {
     return fail(Code::NotQuantized, "operand {} of an unfused operator is not quantized between the two",
                 value->name)
@@ -199,30 +199,30 @@ Result<Real> Lowering::plainReal(const ir::Value* value) {
   return found;
 }
 
-std::optional<Stored> Lowering::lessHalf(const ir::Value* value) {
+std::optional<StoredTensor> Lowering::lessHalf(const ir::Value* value) {
   const auto bytes = bytes_.find(value);
   if (bytes == bytes_.end()) return std::nullopt;
-  Stored& codes = stored_[value];
+  StoredTensor& codes = storedTensors_[value];
   if (!codes.value) codes = {emitter_.lessHalf(bytes->second), Layout::rowMajor(value->shape())};
   return codes;
 }
 
-Result<Stored> Lowering::integers(const ir::Value* value) {
-  if (const auto it = stored_.find(value); it != stored_.end()) return it->second;
+Result<StoredTensor> Lowering::integers(const ir::Value* value) {
+  if (const auto it = storedTensors_.find(value); it != storedTensors_.end()) return it->second;
   if (value->isConstant() && !isFloat(value->dtype())) {
     Tensor tensor = value->constant();
     if (tensor.dtype() == DType::Int64) tensor = convert(tensor, DType::Int32);
-    Stored data{emitter_.constant(std::move(tensor)), Layout::rowMajor(value->shape())};
-    stored_[value] = data;
+    StoredTensor data{emitter_.constant(std::move(tensor)), Layout::rowMajor(value->shape())};
+    storedTensors_[value] = data;
     return data;
   }
   return fail(Code::NotQuantized, "value {} is float where integers are needed", value->name)
       .withRemedy("quantize the network with this operator included");
 }
 
-Result<Stored> Lowering::movable(const ir::Value* value) {
-  if (!isReal(value)) return integers(value);
-  CARINA_TRY(Real found, real(value));
+Result<StoredTensor> Lowering::movable(const ir::Value* value) {
+  if (!isFloatValue(value)) return integers(value);
+  CARINA_TRY(QuantizedValue found, quantizedValue(value));
   if (found.accumulator) {
     return fail(Code::NotQuantized, "operand {} is not quantized before its elements are moved", value->name)
         .withRemedy("insert quantize/dequantize nodes there (the quantizer does)");
@@ -230,12 +230,12 @@ Result<Stored> Lowering::movable(const ir::Value* value) {
   return found.data;
 }
 
-Status Lowering::defineMoved(const ir::Value* result, const ir::Value* source, Stored data) {
-  if (!isReal(source)) {
+Status Lowering::defineMoved(const ir::Value* result, const ir::Value* source, StoredTensor data) {
+  if (!isFloatValue(source)) {
     define(result, std::move(data));
     return {};
   }
-  CARINA_TRY(Real moved, real(source));
+  CARINA_TRY(QuantizedValue moved, quantizedValue(source));
   moved.data = std::move(data);
   define(result, std::move(moved));
   return {};
@@ -355,7 +355,7 @@ ir::Value* permuted(Emitter& emit, ir::Value* value, Shape from, std::vector<int
 }
 
 /// Leading dimensions of size 1 up to `rank`.
-Stored withRank(Stored data, size_t rank) {
+StoredTensor withRank(StoredTensor data, size_t rank) {
   while (data.layout.dims.size() < rank)
     data.layout.dims.insert(data.layout.dims.begin(), std::vector<int>{});
   return data;
@@ -363,7 +363,7 @@ Stored withRank(Stored data, size_t rank) {
 
 }  // namespace
 
-ir::Value* Lowering::ordered(const Stored& data, const std::vector<int>& order) {
+ir::Value* Lowering::ordered(const StoredTensor& data, const std::vector<int>& order) {
   const std::vector<int> sequence = data.layout.axesOf(order);
   const Shape target = shapeInOrder(data.shape(), order);
   std::vector<int64_t> key(sequence.begin(), sequence.end());
@@ -385,16 +385,16 @@ ir::Value* Lowering::ordered(const Stored& data, const std::vector<int>& order) 
   return known = value;
 }
 
-ir::Value* Lowering::rowMajor(const Stored& data) {
+ir::Value* Lowering::rowMajor(const StoredTensor& data) {
   return ordered(data, identityOrder(data.layout.dims.size()));
 }
 
-Stored Lowering::viewed(const Stored& data, const Shape& shape) {
+StoredTensor Lowering::viewed(const StoredTensor& data, const Shape& shape) {
   if (const auto layout = data.layout.viewed(shape)) return {data.value, *layout};
   return {rowMajor(data), Layout::rowMajor(shape)};
 }
 
-std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
+std::vector<int> Lowering::commonOrder(const std::vector<StoredTensor>& data) const {
   const size_t rank = data.front().layout.dims.size();
   // Many values share few layouts.
   std::vector<std::vector<int>> candidates;
@@ -403,7 +403,7 @@ std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
   };
   std::map<const Layout*, int64_t, decltype(before)> layouts(before);  // with the elements that lie so
   std::set<std::vector<int>> seen;
-  for (const Stored& d : data) {
+  for (const StoredTensor& d : data) {
     if (d.value->isConstant()) continue;
     const auto [known, isNew] = layouts.try_emplace(&d.layout, 0);
     known->second += d.value->numElements();
@@ -431,16 +431,16 @@ std::vector<int> Lowering::commonOrder(const std::vector<Stored>& data) const {
   return best;
 }
 
-Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& shape) {
+Lowering::Aligned Lowering::align(std::vector<StoredTensor> operands, const Shape& shape) {
   const int64_t count = numElements(shape);
-  const Stored* first = nullptr;  // a full operand
+  const StoredTensor* first = nullptr;  // a full operand
   bool oneLayout = true;
-  for (Stored& operand : operands) {
+  for (StoredTensor& operand : operands) {
     operand = withRank(std::move(operand), shape.size());
     const bool full = operand.shape() == shape;
     if (full && (!first || first->value->isConstant())) first = &operand;
   }
-  for (const Stored& operand : operands) {
+  for (const StoredTensor& operand : operands) {
     const bool full = operand.shape() == shape;
     oneLayout =
         oneLayout && first && (full ? operand.layout == first->layout : operand.value->numElements() == 1);
@@ -450,7 +450,7 @@ Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& sha
     // A conventional shape is kept; others take the first full operand's.
     aligned.shape = first->value->shape();
     aligned.layout = first->layout;
-    for (const Stored& operand : operands) {
+    for (const StoredTensor& operand : operands) {
       const bool full = operand.value->numElements() == count;
       aligned.values.push_back(
           emitter_.reshape(operand.value, full ? aligned.shape : Shape(aligned.shape.size(), 1)));
@@ -458,7 +458,7 @@ Lowering::Aligned Lowering::align(std::vector<Stored> operands, const Shape& sha
     return aligned;
   }
   const std::vector<int> order = commonOrder(operands);
-  for (const Stored& operand : operands) aligned.values.push_back(ordered(operand, order));
+  for (const StoredTensor& operand : operands) aligned.values.push_back(ordered(operand, order));
   aligned.layout = Layout::ordered(shape, order);
   aligned.shape = shapeInOrder(shape, order);
   return aligned;

@@ -19,7 +19,7 @@ namespace carina::lower {
 
 /// A TOSA value and how the elements of the aten tensor lie in it. The value's own shape is any row-major
 /// regrouping of the layout's axes.
-struct Stored {
+struct StoredTensor {
   ir::Value* value = nullptr;
   Layout layout;
 
@@ -73,8 +73,8 @@ struct Interval {
 
 /// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions,
 /// then the limits. It becomes a tensor of its own only where a quantize node fixes its codes.
-struct Real {
-  Stored data;                 // the codes
+struct QuantizedValue {
+  StoredTensor data;           // the codes
   std::vector<double> scales;  // one, or one per index of the data's last dimension
   int64_t zeroPoint = 0;
   /// Results of arithmetic in 32 or 48 bits: a quantize node must follow.
@@ -121,26 +121,26 @@ class Lowering {
   Emitter& emit() { return emitter_; }
 
   /// The value as codes of one scale, made from constants when it is one. Errors: it is not quantized here.
-  Result<Real> real(const ir::Value* value);
+  Result<QuantizedValue> quantizedValue(const ir::Value* value);
   /// The same, without pending functions, limits or accumulators.
-  Result<Real> plainReal(const ir::Value* value);
+  Result<QuantizedValue> plainValue(const ir::Value* value);
   /// An integer or bool value. int64 is carried as int32.
-  Result<Stored> integers(const ir::Value* value);
+  Result<StoredTensor> integers(const ir::Value* value);
   /// The numbers of a uint8 input less 128, as int8; nothing for other values.
-  std::optional<Stored> lessHalf(const ir::Value* value);
+  std::optional<StoredTensor> lessHalf(const ir::Value* value);
   /// The quantized constant behind a dequantize node; null when it is something else.
   const QuantizedConstant* quantizedConstant(const ir::Value* value) const;
-  bool isReal(const ir::Value* value) const { return value->dtype() == DType::Float32; }
+  bool isFloatValue(const ir::Value* value) const { return value->dtype() == DType::Float32; }
   /// What a float value that is no constant has become; null when it is none, or nothing yet.
-  const Real* known(const ir::Value* value) const;
+  const QuantizedValue* known(const ir::Value* value) const;
 
-  void define(const ir::Value* value, Real real) { reals_[value] = std::move(real); }
-  void define(const ir::Value* value, Stored stored) { stored_[value] = std::move(stored); }
+  void define(const ir::Value* value, QuantizedValue real) { quantizedValues_[value] = std::move(real); }
+  void define(const ir::Value* value, StoredTensor stored) { storedTensors_[value] = std::move(stored); }
 
   /// Data of any kind: codes of a plain real or integers. For operators that only move elements.
-  Result<Stored> movable(const ir::Value* value);
+  Result<StoredTensor> movable(const ir::Value* value);
   /// Defines `result` as moved data of `source`: same scale, functions and limits.
-  Status defineMoved(const ir::Value* result, const ir::Value* source, Stored data);
+  Status defineMoved(const ir::Value* result, const ir::Value* source, StoredTensor data);
 
   /// The codes that the one quantize node after `value` (behind clamps) asks for, if there is one.
   std::optional<Codes> codesAfter(const ir::Value* value) const;
@@ -148,13 +148,13 @@ class Lowering {
   // Layouts
   // ---------------------------------------------------------------------------------------------------------
   /// A TOSA value whose shape is the aten shape in the given dimension order, row-major.
-  ir::Value* ordered(const Stored& data, const std::vector<int>& order);
-  ir::Value* rowMajor(const Stored& data);
+  ir::Value* ordered(const StoredTensor& data, const std::vector<int>& order);
+  ir::Value* rowMajor(const StoredTensor& data);
   /// The same elements under another aten shape; moves data only when the layout cannot express it.
-  Stored viewed(const Stored& data, const Shape& shape);
+  StoredTensor viewed(const StoredTensor& data, const Shape& shape);
   /// The dimension order that moves the fewest elements to give all of them the same one. Shapes have equal
   /// rank.
-  std::vector<int> commonOrder(const std::vector<Stored>& data) const;
+  std::vector<int> commonOrder(const std::vector<StoredTensor>& data) const;
 
   struct Aligned {
     std::vector<ir::Value*> values;  // broadcastable against each other, equal rank
@@ -162,7 +162,7 @@ class Lowering {
     std::vector<int64_t> shape;      // TOSA shape of the result
   };
   /// Brings operands of a broadcasting operator with result `shape` into one layout.
-  Aligned align(std::vector<Stored> operands, const Shape& shape);
+  Aligned align(std::vector<StoredTensor> operands, const Shape& shape);
 
   /// [N, C, H, W] (or any rank >= 3) with C innermost.
   static std::vector<int> channelLast(size_t rank);
@@ -172,20 +172,21 @@ class Lowering {
   void nameAfter(const ir::Value& source, ir::Value& codes);
 
   /// Brings a real to the codes of a quantize node.
-  Result<Stored> quantized(const Real& real, const Codes& codes);
+  Result<StoredTensor> quantized(const QuantizedValue& real, const Codes& codes);
 
  private:
   Status lowerNode(const ir::Node& node);
   Status addInputs();
   Status addOutputs();
-  Result<ir::Value*> rescaledPart(const Real& real, ir::Value* part, size_t firstChannel, const Codes& codes);
-  Result<Stored> tabled(const Real& real, const Codes& codes);
+  Result<ir::Value*> rescaledPart(const QuantizedValue& real, ir::Value* part, size_t firstChannel,
+                                  const Codes& codes);
+  Result<StoredTensor> tabled(const QuantizedValue& real, const Codes& codes);
 
   const ir::Graph& source_;
   ir::Graph target_;
   Emitter emitter_;
-  std::unordered_map<const ir::Value*, Real> reals_;
-  std::unordered_map<const ir::Value*, Stored> stored_;
+  std::unordered_map<const ir::Value*, QuantizedValue> quantizedValues_;
+  std::unordered_map<const ir::Value*, StoredTensor> storedTensors_;
   std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
   std::unordered_map<const ir::Value*, int> named_;  // how many values are named after this one

@@ -13,7 +13,7 @@ struct Matrices {
 };
 
 /// Operands of aten.matmul, with their batches broadcast.
-Result<Matrices> matricesOf(Lowering& lowering, const Stored& a, const Stored& b);
+Result<Matrices> matricesOf(Lowering& lowering, const StoredTensor& a, const StoredTensor& b);
 
 /// The rows of a linear layer as an image [1, 1, rows, features], and the columns of its weight [O, features]
 /// in the order in which features lie there.
@@ -22,6 +22,6 @@ struct LinearOperands {
   Tensor weight;  // [O, 1, 1, features]
 };
 
-LinearOperands linearOperands(Lowering& lowering, const Stored& input, const Tensor& weight);
+LinearOperands linearOperands(Lowering& lowering, const StoredTensor& input, const Tensor& weight);
 
 }  // namespace carina::lower

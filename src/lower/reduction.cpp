@@ -15,7 +15,7 @@ constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels 
 
 }  // namespace
 
-Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<int>& dims) {
+Reduction reductionOf(Lowering& lowering, const StoredTensor& data, const std::vector<int>& dims) {
   const std::vector<int> order = lowering.commonOrder({data});
   const auto isReduced = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
   // Kept dimensions in front of the first reduced one of size > 1 stay in front, the others follow.

@@ -20,7 +20,7 @@ struct Reduction {
 };
 
 /// Brings the reduced dimensions next to each other. In channel-last storage H and W already are.
-Reduction reductionOf(Lowering& lowering, const Stored& data, const std::vector<int>& dims);
+Reduction reductionOf(Lowering& lowering, const StoredTensor& data, const std::vector<int>& dims);
 
 /// The layout of a result without (or with size 1 for) the reduced dimensions.
 Layout resultLayout(const Reduction& reduction, const Shape& input, const Shape& result);

@@ -33,28 +33,28 @@ Rule findRule(const ir::OpDef& def) {
 
 Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
                             const ir::Value* result) {
-  std::vector<Real> reals;
+  std::vector<QuantizedValue> reals;
   for (const ir::Value* operand : operands) {
-    CARINA_TRY(Real real, lowering.real(operand));
+    CARINA_TRY(QuantizedValue real, lowering.quantizedValue(operand));
     reals.push_back(std::move(real));
   }
-  const auto codesOf = [](const Real& real) {
+  const auto codesOf = [](const QuantizedValue& real) {
     const DType dtype = real.data.dtype();
     return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype};
   };
-  const auto differs = [&](const Real& real, const Codes& codes) {
+  const auto differs = [&](const QuantizedValue& real, const Codes& codes) {
     return !real.plain() || real.scale() != codes.scale || real.zeroPoint != codes.zeroPoint ||
            real.data.dtype() != codes.dtype;
   };
   SameCodes same;
   same.codes = codesOf(reals.front());
-  const bool equal =
-      std::none_of(reals.begin(), reals.end(), [&](const Real& r) { return differs(r, same.codes); });
+  const bool equal = std::none_of(reals.begin(), reals.end(),
+                                  [&](const QuantizedValue& r) { return differs(r, same.codes); });
   if (!equal) {
     if (const auto asked = lowering.codesAfter(result)) {
       same.codes = *asked;
     } else {
-      for (const Real& real : reals) {
+      for (const QuantizedValue& real : reals) {
         if (!real.plain())
           return fail(Code::NotQuantized, "an operand of {} is not quantized", result->producer()->opName())
               .withRemedy("quantize the network with this operator included");
@@ -62,12 +62,12 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
       }
     }
   }
-  for (const Real& real : reals) {
+  for (const QuantizedValue& real : reals) {
     if (!differs(real, same.codes)) {
       same.data.push_back(real.data);
       continue;
     }
-    CARINA_TRY(Stored data, lowering.quantized(real, same.codes));
+    CARINA_TRY(StoredTensor data, lowering.quantized(real, same.codes));
     same.data.push_back(std::move(data));
   }
   return same;
@@ -76,7 +76,7 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
 Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
   Pair pair;
   for (size_t i = 0; i < 2; ++i) {
-    CARINA_TRY(pair.reals[i], lowering.plainReal(node.operands()[i]));
+    CARINA_TRY(pair.reals[i], lowering.plainValue(node.operands()[i]));
   }
   if (pair.reals[0].data.dtype() != pair.reals[1].data.dtype()) {
     return fail(Code::UnusableQuantization, "the operands are quantized to {} and {}, expected one type",
@@ -91,15 +91,15 @@ Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
 Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit) {
   std::array<ir::Value*, 2> values{};
   for (size_t i = 0; i < 2; ++i) {
-    const Real& real = pair.reals[i];
+    const QuantizedValue& real = pair.reals[i];
     CARINA_TRY(values[i], lowering.emit().rescale(pair.aligned.values[i], DType::Int32, real.zeroPoint, 0,
                                                   std::array{real.scale() / unit}));
   }
   return values;
 }
 
-void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale) {
-  lowering.define(result, Real{std::move(data), {scale}, 0, true, {}, {}, {}, {}});
+void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale) {
+  lowering.define(result, QuantizedValue{std::move(data), {scale}, 0, true, {}, {}, {}, {}});
 }
 
 }  // namespace carina::lower

@@ -31,7 +31,7 @@ void addResizeRules(Rules& rules);
 /// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else
 /// the coarsest of the operands'. Operands that have them already stay untouched.
 struct SameCodes {
-  std::vector<Stored> data;
+  std::vector<StoredTensor> data;
   Codes codes;
 };
 Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
@@ -39,7 +39,7 @@ Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> oper
 
 /// Two quantized operands of one type, aligned, ready to be brought to int32.
 struct Pair {
-  std::array<Real, 2> reals;
+  std::array<QuantizedValue, 2> reals;
   Lowering::Aligned aligned;
 };
 Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node);
@@ -51,7 +51,7 @@ Status lowerWholeQuotient(Lowering& lowering, const ir::Node& node, bool cut);
 
 /// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring
 /// back.
-void defineAccumulator(Lowering& lowering, const ir::Value* result, Stored data, double scale);
+void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale);
 
 /// A function of one float value, evaluated in double at every code.
 Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function);

@@ -14,7 +14,7 @@ namespace {
 
 /// A convolution with a batch dimension and at least two spatial dimensions.
 struct Geometry {
-  Stored input;  // aten [N, C, spatial...]
+  StoredTensor input;  // aten [N, C, spatial...]
   Tensor weight;
   ir::Ints stride, dilation, padBefore, padAfter, outputPadding;
 };
@@ -24,7 +24,7 @@ size_t spatialRank(const Geometry& g) {
 }
 
 /// conv1d becomes a conv2d of height 1; a missing batch becomes 1.
-Geometry geometryOf(Lowering& lowering, const aten::ConvOp& conv, const Stored& input, Tensor weight) {
+Geometry geometryOf(Lowering& lowering, const aten::ConvOp& conv, const StoredTensor& input, Tensor weight) {
   Geometry g{input,          std::move(weight), conv.stride,       conv.dilation,
              conv.padBefore, conv.padAfter,     conv.outputPadding};
   Shape shape = input.shape();
@@ -159,7 +159,7 @@ Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Va
 
 Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   const aten::ConvOp conv = *aten::asConvolution(&node);
-  CARINA_TRY(const Real input, lowering.plainReal(conv.input));
+  CARINA_TRY(const QuantizedValue input, lowering.plainValue(conv.input));
   CARINA_TRY(const Weight weight, weightOf(lowering, conv.weight, conv.weightChannelAxis()));
   const int64_t channels = conv.outputChannels();
   std::vector<double> weightScales = weight.scales;
@@ -210,9 +210,9 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   Shape full(rank);
   for (size_t i = 0; i < rank; ++i) full[static_cast<size_t>(order[i])] = shape[i];
   full[1] = channels;
-  Stored result{parts[0], Layout::ordered(full, order)};
+  StoredTensor result{parts[0], Layout::ordered(full, order)};
   result.layout = *result.layout.viewed(node.result()->shape());
-  Real real{std::move(result), {}, 0, true, {}, {}, {}, {}};
+  QuantizedValue real{std::move(result), {}, 0, true, {}, {}, {}, {}};
   for (double scale : weightScales) real.scales.push_back(input.scale() * scale);
   real.within = within;
   if (parts.size() > 1) real.parts = parts;
@@ -249,7 +249,7 @@ Tensor reorderedColumns(const Tensor& weight, const Layout& layout, const std::v
 
 }  // namespace
 
-LinearOperands linearOperands(Lowering& lowering, const Stored& input, const Tensor& weight) {
+LinearOperands linearOperands(Lowering& lowering, const StoredTensor& input, const Tensor& weight) {
   const int64_t channels = weight.dim(0), features = weight.dim(1);
   const int64_t rows = numElements(input.shape()) / features;
   const auto axes = featureAxes(input.layout);
@@ -263,7 +263,7 @@ namespace {
 /// x W^T + b over the last dimension: a 1x1 convolution over [1, 1, rows, features].
 Status lowerLinear(Lowering& lowering, const ir::Node& node) {
   const aten::Linear op = ir::dynCast<aten::Linear>(&node);
-  CARINA_TRY(const Real input, lowering.plainReal(op.input()));
+  CARINA_TRY(const QuantizedValue input, lowering.plainValue(op.input()));
   CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));
   CARINA_TRY(Tensor bias, biasOf(lowering, op.bias(), weight.codes.dim(0), input.scale(), weight.scales,
                                  input.data.dtype()));
@@ -273,7 +273,7 @@ Status lowerLinear(Lowering& lowering, const ir::Node& node) {
   ir::Value* kernel = emit.constant(operands.weight);
   ir::Value* result = emit.conv2d(operands.image, kernel, emit.constant(std::move(bias)), input.zeroPoint,
                                   weight.zeroPoint, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-  Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
+  QuantizedValue real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
   real.within = within;
   for (double scale : weight.scales) real.scales.push_back(input.scale() * scale);
   lowering.define(node.result(), std::move(real));

@@ -19,7 +19,7 @@ constexpr double kNudge =
     0x1p-8;  // of a code: what rounding to common units may have taken off a whole number
 
 /// kOne / |divisor in codes|, int32.
-Result<ir::Value*> reciprocal(Lowering& lowering, Real divisor, ir::Value* value) {
+Result<ir::Value*> reciprocal(Lowering& lowering, QuantizedValue divisor, ir::Value* value) {
   Emitter& emit = lowering.emit();
   if (value->dtype() == DType::Int8) {
     // An int16 table has an entry for each difference of two int8 codes.
@@ -33,12 +33,12 @@ Result<ir::Value*> reciprocal(Lowering& lowering, Real divisor, ir::Value* value
   divisor.functions.append([scale = divisor.scale()](double y) {
     return static_cast<double>(kOne) * std::min(1.0, scale / std::max(std::abs(y), 0.5 * scale));
   });
-  CARINA_TRY(const Stored codes, lowering.quantized(divisor, {1.0, 0, -kOne, kOne, DType::Int16}));
+  CARINA_TRY(const StoredTensor codes, lowering.quantized(divisor, {1.0, 0, -kOne, kOne, DType::Int16}));
   return emit.rescale(codes.value, DType::Int32, 0, 0, std::array{1.0});
 }
 
 /// The largest magnitude that codes stand for.
-double reach(const Real& real) {
+double reach(const QuantizedValue& real) {
   const DType dtype = real.data.dtype();
   const int64_t most = std::max(integerMax(dtype) - real.zeroPoint, real.zeroPoint - integerMin(dtype));
   return static_cast<double>(most) * real.scale();
@@ -47,7 +47,7 @@ double reach(const Real& real) {
 /// x / y rounded down (`cut`: towards zero), or what is left of x then.
 Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool remainder) {
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
-  const Real &x = pair.reals[0], &y = pair.reals[1];
+  const QuantizedValue &x = pair.reals[0], &y = pair.reals[1];
   const DType dtype = y.data.dtype();
   if (dtype != DType::Int8 && dtype != DType::Int16)
     return fail(Code::NoIntegerForm, "{} has no integer form for {} codes", node.opName(), dtypeName(dtype))

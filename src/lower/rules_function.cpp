@@ -135,7 +135,7 @@ Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
 /// x + alpha * c and its relatives with a number as second operand.
 template <typename Op, int kSelf, int kOther>
 Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
-  if (!lowering.isReal(node.operands()[0]))
+  if (!lowering.isFloatValue(node.operands()[0]))
     return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
                 node.opName())
         .withRemedy("convert the tensor to float before");
@@ -148,11 +148,11 @@ Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
 
 /// A positive factor changes the scale only.
 Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
-  if (!lowering.isReal(node.operands()[0]))
+  if (!lowering.isFloatValue(node.operands()[0]))
     return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
                 node.opName())
         .withRemedy("convert the tensor to float before");
-  CARINA_TRY(Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (factor > 0 && std::isfinite(factor) && real.plain()) {
     real.scales[0] *= factor;
     lowering.define(node.result(), std::move(real));
@@ -240,7 +240,7 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
 /// floor, ceil and round of 16-bit codes, whose steps a table would blur: as int32 with fraction bits that
 /// are shifted out. `addend`: in units of the last fraction bit, of how many there are.
 Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
-  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   // No more bits than float32 has: what it rounds to a whole number is one here too.
   const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale()));
   if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1) return lowerFunction(lowering, node);
@@ -259,7 +259,7 @@ Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*adde
 /// x - floor(x / divisor) * divisor: the fraction bits of x / divisor. A table would blur its jumps.
 Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
   const double divisor = scalar(ir::dynCast<aten::RemainderScalar>(&node).other());
-  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale() / std::abs(divisor)));
   if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1 || !std::isfinite(1 / divisor)) {
     return defineFunction(lowering, node, [divisor](double x) {
@@ -284,7 +284,7 @@ Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
 
 /// Whether arithmetic may take the place of a table whose lines would round the corners of a function: for
 /// 16-bit codes that are quantized again right behind it.
-bool takesArithmetic(const Real& real, const ir::Node& node) {
+bool takesArithmetic(const QuantizedValue& real, const ir::Node& node) {
   const auto& uses = node.result()->uses();
   return real.plain() && real.data.dtype() == DType::Int16 && real.zeroPoint == 0 && !uses.empty() &&
          !node.result()->isGraphOutput() && std::all_of(uses.begin(), uses.end(), [](const ir::Use& use) {
@@ -301,7 +301,7 @@ struct PlusThree {
   ir::Value* value = nullptr;
   double scale = 1;
 };
-Result<PlusThree> plusThree(Lowering& lowering, const Real& real) {
+Result<PlusThree> plusThree(Lowering& lowering, const QuantizedValue& real) {
   constexpr int64_t kThree = 16384;  // in gate codes
   Emitter& emit = lowering.emit();
   const double unit = std::ldexp(std::max(real.scale(), kGateScale), -14);
@@ -313,17 +313,17 @@ Result<PlusThree> plusThree(Lowering& lowering, const Real& real) {
 }
 
 Status lowerHardsigmoid(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
   CARINA_TRY(const PlusThree sum, plusThree(lowering, real));
   lowering.define(node.result(),
-                  Real{{sum.value, real.data.layout}, {sum.scale / 6}, 0, true, {}, {}, 0.0, 1.0});
+                  QuantizedValue{{sum.value, real.data.layout}, {sum.scale / 6}, 0, true, {}, {}, 0.0, 1.0});
   return {};
 }
 
 /// x * clamp(x + 3, 0, 6) / 6.
 Status lowerHardswish(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (!takesArithmetic(real, node)) return lowerFunction(lowering, node);
   Emitter& emit = lowering.emit();
   CARINA_TRY(const PlusThree sum, plusThree(lowering, real));

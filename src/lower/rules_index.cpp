@@ -47,7 +47,7 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
 }
 
 /// GATHER and SCATTER take no bool: codes of 8 bits in its place.
-Stored asBytes(Lowering& lowering, Stored data) {
+StoredTensor asBytes(Lowering& lowering, StoredTensor data) {
   if (data.dtype() == DType::Bool) data.value = lowering.emit().cast(data.value, DType::Int8);
   return data;
 }
@@ -58,7 +58,7 @@ ir::Value* asBool(Lowering& lowering, const ir::Value* source, ir::Value* result
 /// Indices [W] of rows along `dim`: values [outer, K, inner], the same W rows for every outer one.
 Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
                 int64_t dim) {
-  CARINA_TRY(const Stored data, lowering.movable(values));
+  CARINA_TRY(const StoredTensor data, lowering.movable(values));
   Emitter& emit = lowering.emit();
   if (const auto runs = constantRuns(index, values->dim(dim))) {
     const std::vector<int> order = lowering.commonOrder({data});
@@ -73,12 +73,12 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     }
     Shape shape = values->shape();
     shape[static_cast<size_t>(dim)] = index->numElements();
-    Stored result{emit.concat(pieces, axis), Layout::ordered(shape, order)};
+    StoredTensor result{emit.concat(pieces, axis), Layout::ordered(shape, order)};
     return lowering.defineMoved(node.result(), values, lowering.viewed(result, node.result()->shape()));
   }
   const Shape& s = values->shape();
   const int64_t outer = numElements(Shape(s.begin(), s.begin() + dim)), rows = s[static_cast<size_t>(dim)];
-  CARINA_TRY(Stored indices, lowering.integers(index));
+  CARINA_TRY(StoredTensor indices, lowering.integers(index));
   if (index->isConstant()) {  // GATHER counts from the front
     Tensor counted = convert(index->constant(), DType::Int32);
     for (int64_t i = 0; i < counted.numElements(); ++i)
@@ -126,8 +126,8 @@ Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
   const aten::Gather op = ir::dynCast<aten::Gather>(&node);
   const int64_t rank = op.self()->rank(), dim = wrapped(op.dim(), rank);
-  CARINA_TRY(const Stored data, lowering.movable(op.self()));
-  CARINA_TRY(const Stored indices, lowering.integers(op.index()));
+  CARINA_TRY(const StoredTensor data, lowering.movable(op.self()));
+  CARINA_TRY(const StoredTensor indices, lowering.integers(op.index()));
   Emitter& emit = lowering.emit();
   const std::vector<int> order = movedLast(rank, dim);
   ir::Value* values = lowering.ordered(asBytes(lowering, data), order);
@@ -218,17 +218,17 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
         .withRemedy("index the first dimension only");
   }
   const ir::Value* index = op.indices()[0];
-  CARINA_TRY(const Stored indices, lowering.integers(index));
-  std::vector<Stored> data;
+  CARINA_TRY(const StoredTensor indices, lowering.integers(index));
+  std::vector<StoredTensor> data;
   std::optional<Codes> codes;
   const std::array<ir::Value*, 2> sources{op.self(), op.values()};
-  if (lowering.isReal(op.self())) {
+  if (lowering.isFloatValue(op.self())) {
     CARINA_TRY(SameCodes same, sameCodes(lowering, sources, node.result()));
     data = std::move(same.data);
     codes = same.codes;
   } else {
     for (const ir::Value* source : sources) {
-      CARINA_TRY(Stored integers, lowering.integers(source));
+      CARINA_TRY(StoredTensor integers, lowering.integers(source));
       data.push_back(std::move(integers));
     }
   }
@@ -254,7 +254,7 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
                   replaced, rows)
           .withRemedy("write one row at a time, or at constant indices");
     }
-    for (Stored& operand : data) operand = asBytes(lowering, operand);
+    for (StoredTensor& operand : data) operand = asBytes(lowering, operand);
     ir::Value* which = emit.reshape(lowering.rowMajor(indices), {1, replaced});
     ir::Value* table = emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner});
     ir::Value* put = emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner});
@@ -266,10 +266,11 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
     }
     result = asBool(lowering, op.self(), result);
   }
-  Stored stored{result, Layout::rowMajor(s)};
+  StoredTensor stored{result, Layout::rowMajor(s)};
   if (codes)
-    lowering.define(node.result(),
-                    Real{std::move(stored), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+    lowering.define(
+        node.result(),
+        QuantizedValue{std::move(stored), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
   else
     lowering.define(node.result(), std::move(stored));
   return {};

@@ -21,7 +21,7 @@ int64_t batchOf(const Shape& shape) {
 }
 
 /// [batch, rows, columns] with the batch repeated to `full` where it is 1 or a broadcast of it.
-Result<ir::Value*> batched(Lowering& lowering, const Stored& data, const Shape& matrix,
+Result<ir::Value*> batched(Lowering& lowering, const StoredTensor& data, const Shape& matrix,
                            const Shape& fullBatch) {
   Emitter& emit = lowering.emit();
   const int64_t rows = matrix[matrix.size() - 2], columns = matrix.back();
@@ -37,7 +37,7 @@ Result<ir::Value*> batched(Lowering& lowering, const Stored& data, const Shape& 
 
 }  // namespace
 
-Result<Matrices> matricesOf(Lowering& lowering, const Stored& a, const Stored& b) {
+Result<Matrices> matricesOf(Lowering& lowering, const StoredTensor& a, const StoredTensor& b) {
   const Shape left = matrixShape(a.shape(), true), right = matrixShape(b.shape(), false);
   const auto batch =
       broadcastShapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
@@ -58,8 +58,8 @@ Result<Matrices> matricesOf(Lowering& lowering, const Stored& a, const Stored& b
 namespace {
 
 Status lowerMatmul(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real a, lowering.plainReal(node.operands()[0]));
-  CARINA_TRY(const Real b, lowering.plainReal(node.operands()[1]));
+  CARINA_TRY(const QuantizedValue a, lowering.plainValue(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue b, lowering.plainValue(node.operands()[1]));
   if (a.data.dtype() != b.data.dtype()) {
     return fail(Code::NoIntegerForm, "products of {} and {} matrices are not supported on the NPU",
                 dtypeName(a.data.dtype()), dtypeName(b.data.dtype()))

@@ -22,10 +22,10 @@ struct LayoutView {
     for (size_t i = 0; i < order.size(); ++i) shape[static_cast<size_t>(order[i])] = value->shape()[i];
     return shape;
   }
-  Stored stored() const { return {value, Layout::ordered(atenShape(), order)}; }
+  StoredTensor stored() const { return {value, Layout::ordered(atenShape(), order)}; }
 };
 
-LayoutView layoutView(Lowering& lowering, const Stored& data) {
+LayoutView layoutView(Lowering& lowering, const StoredTensor& data) {
   const std::vector<int> order = lowering.commonOrder({data});
   return {lowering.ordered(data, order), order};
 }
@@ -39,7 +39,7 @@ LayoutView sliced(Lowering& lowering, const LayoutView& data, int64_t dim, int64
 Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* result, int64_t dim,
                    int64_t start, int64_t count, int64_t step = 1) {
   const ir::Value* input = node.operands()[0];
-  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const StoredTensor data, lowering.movable(input));
   const LayoutView piece = sliced(lowering, layoutView(lowering, data), dim, start, count, step);
   return lowering.defineMoved(result, input, lowering.viewed(piece.stored(), result->shape()));
 }
@@ -95,20 +95,20 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
     if (stack || tensor->rank() != 1 || tensor->dim(0) != 0)
       operands.push_back(tensor);  // legacy: [0] is skipped
   }
-  std::vector<Stored> data;
+  std::vector<StoredTensor> data;
   std::optional<Codes> codes;
-  if (lowering.isReal(node.result())) {
+  if (lowering.isFloatValue(node.result())) {
     CARINA_TRY(SameCodes same, sameCodes(lowering, operands, node.result()));
     data = std::move(same.data);
     codes = same.codes;
   } else {
     for (const ir::Value* operand : operands) {
-      CARINA_TRY(Stored integers, lowering.integers(operand));
+      CARINA_TRY(StoredTensor integers, lowering.integers(operand));
       data.push_back(std::move(integers));
     }
   }
   if (stack) {
-    for (Stored& piece : data) {
+    for (StoredTensor& piece : data) {
       Shape shape = piece.shape();
       shape.insert(shape.begin() + dim, 1);
       piece = lowering.viewed(piece, shape);
@@ -116,11 +116,11 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
   }
   const std::vector<int> order = lowering.commonOrder(data);
   std::vector<ir::Value*> pieces;
-  for (const Stored& piece : data) pieces.push_back(lowering.ordered(piece, order));
+  for (const StoredTensor& piece : data) pieces.push_back(lowering.ordered(piece, order));
   const LayoutView result{lowering.emit().concat(pieces, LayoutView{nullptr, order}.axisOf(dim)), order};
   if (codes)
     lowering.define(node.result(),
-                    Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+                    QuantizedValue{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
   else
     lowering.define(node.result(), result.stored());
   return {};
@@ -135,8 +135,8 @@ Status lowerCat(Lowering& lowering, const ir::Node& node) {
 
 /// The code that stands for a real number in moved data; integers stand for themselves.
 Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number) {
-  if (!lowering.isReal(value)) return static_cast<int64_t>(number);
-  CARINA_TRY(const Real real, lowering.plainReal(value));
+  if (!lowering.isFloatValue(value)) return static_cast<int64_t>(number);
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(value));
   const DType dtype = real.data.dtype();
   return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype}.quantize(number);
 }
@@ -144,7 +144,7 @@ Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number
 /// pad: before and after, the last dimension first; negative entries crop.
 Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, double number) {
   const ir::Value* input = node.operands()[0];
-  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const StoredTensor data, lowering.movable(input));
   CARINA_TRY(const int64_t code, codeOf(lowering, input, number));
   LayoutView result = layoutView(lowering, data);
   const int64_t rank = input->rank();
@@ -169,7 +169,7 @@ Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, do
 /// Mirrored or repeated edges, put together from slices. Reflection leaves the edge itself out.
 Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, bool reflect) {
   const ir::Value* input = node.operands()[0];
-  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const StoredTensor data, lowering.movable(input));
   Emitter& emit = lowering.emit();
   LayoutView result = layoutView(lowering, data);
   const int64_t rank = input->rank();
@@ -215,7 +215,7 @@ Status lowerEdgePad(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerFlip(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
+  CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
   LayoutView result = layoutView(lowering, data);
   const int64_t rank = node.operands()[0]->rank();
   for (int64_t d : ir::dynCast<aten::Flip>(&node).dims()) {
@@ -228,7 +228,7 @@ Status lowerFlip(Lowering& lowering, const ir::Node& node) {
 /// rolls.
 Status lowerRoll(Lowering& lowering, const ir::Node& node) {
   const aten::Roll op = ir::dynCast<aten::Roll>(&node);
-  CARINA_TRY(Stored data, lowering.movable(op.self()));
+  CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
   const bool flat = op.dims().empty();
   if (flat) data = lowering.viewed(data, {op.self()->numElements()});
   LayoutView result = layoutView(lowering, data);
@@ -250,7 +250,7 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
 /// Each element n times in a row: a new dimension behind, repeated, then merged.
 Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
   const aten::RepeatInterleaveSelfInt op = ir::dynCast<aten::RepeatInterleaveSelfInt>(&node);
-  CARINA_TRY(Stored data, lowering.movable(op.self()));
+  CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
   if (!op.dim()) data = lowering.viewed(data, {op.self()->numElements()});
   Shape shape = data.shape();
   const int64_t dim = op.dim() ? wrapped(*op.dim(), op.self()->rank()) : 0;
@@ -266,8 +266,8 @@ Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
 /// View, permute, view: nothing moves until somebody asks for another order.
 Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& split,
                        const std::vector<int>& permutation) {
-  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
-  Stored moved = lowering.viewed(data, split);
+  CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
+  StoredTensor moved = lowering.viewed(data, split);
   moved.layout = moved.layout.permuted(permutation);
   return lowering.defineMoved(node.result(), node.operands()[0],
                               lowering.viewed(moved, node.result()->shape()));
@@ -302,15 +302,15 @@ Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
 /// sides.
 Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64_t start, int64_t count) {
   const ir::Value* self = node.operands()[0];
-  std::vector<Stored> data;
+  std::vector<StoredTensor> data;
   std::optional<Codes> codes;
-  if (lowering.isReal(self)) {
+  if (lowering.isFloatValue(self)) {
     CARINA_TRY(SameCodes same, sameCodes(lowering, std::span(node.operands()).subspan(0, 2), node.result()));
     data = std::move(same.data);
     codes = same.codes;
   } else {
     for (size_t i = 0; i < 2; ++i) {
-      CARINA_TRY(Stored integers, lowering.integers(node.operands()[i]));
+      CARINA_TRY(StoredTensor integers, lowering.integers(node.operands()[i]));
       data.push_back(std::move(integers));
     }
   }
@@ -329,7 +329,7 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
   const LayoutView result{lowering.emit().concat(pieces, axis), order};
   if (codes)
     lowering.define(node.result(),
-                    Real{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+                    QuantizedValue{result.stored(), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
   else
     lowering.define(node.result(), result.stored());
   return {};

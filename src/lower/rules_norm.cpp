@@ -61,7 +61,8 @@ Result<ir::Value*> times(Emitter& emit, const Rows& rows) {
   return emit.binary(Binary::Mul, wide, number);
 }
 
-Result<Rows> rowsOf(Lowering& lowering, const Real& real, const Norm& norm, const Reduction& reduction) {
+Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& norm,
+                    const Reduction& reduction) {
   Emitter& emit = lowering.emit();
   const bool wide = real.data.dtype() == DType::Int16;
   Rows rows;
@@ -150,7 +151,7 @@ Gain gainOf(double gain, int bits, int centredBits) {
 
 Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   const ir::Value* input = node.operands()[0];
-  CARINA_TRY(const Real real, lowering.plainReal(input));
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(input));
   const bool wide = real.data.dtype() == DType::Int16;
   const std::optional<Codes> to = lowering.codesAfter(node.result());
   if ((!wide && real.data.dtype() != DType::Int8) || !to ||
@@ -217,14 +218,14 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   ir::Value* product = emit.product(c, factor, gain.outerShift);
   CARINA_TRY(ir::Value* const codes,
              emit.rescale(product, to->dtype, 0, to->zeroPoint, std::array{std::ldexp(1.0, gain.extra)}));
-  lowering.define(node.result(), Real{{codes, Layout::ordered(input->shape(), reduction.order)},
-                                      {to->scale},
-                                      to->zeroPoint,
-                                      false,
-                                      {},
-                                      {},
-                                      {},
-                                      {}});
+  lowering.define(node.result(), QuantizedValue{{codes, Layout::ordered(input->shape(), reduction.order)},
+                                                {to->scale},
+                                                to->zeroPoint,
+                                                false,
+                                                {},
+                                                {},
+                                                {},
+                                                {}});
   return {};
 }
 

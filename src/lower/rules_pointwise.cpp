@@ -11,9 +11,9 @@ namespace {
 
 /// Both operands of an integer operator in one type and layout.
 Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) {
-  std::vector<Stored> data;
+  std::vector<StoredTensor> data;
   for (size_t i = 0; i < 2; ++i) {
-    CARINA_TRY(Stored operand, lowering.integers(node.operands()[i]));
+    CARINA_TRY(StoredTensor operand, lowering.integers(node.operands()[i]));
     data.push_back(std::move(operand));
   }
   return lowering.align(std::move(data), node.result()->shape());
@@ -39,7 +39,7 @@ Status integerArithmetic(Lowering& lowering, const ir::Node& node, Binary op, bo
   if (swapped) std::swap(pair.values[0], pair.values[1]);
   ir::Value* result = lowering.emit().binary(op, pair.values[0], pair.values[1]);
   if (result->dtype() != dtype) result = lowering.emit().cast(result, dtype);
-  lowering.define(node.result(), Stored{result, pair.layout});
+  lowering.define(node.result(), StoredTensor{result, pair.layout});
   return {};
 }
 
@@ -52,7 +52,7 @@ double alphaOf(const ir::Node& node) {
 Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool swapped) {
   const double alpha = alphaOf(node);
   const bool minus = subtract != (alpha < 0);
-  if (!lowering.isReal(node.result())) {
+  if (!lowering.isFloatValue(node.result())) {
     if (alpha != 1)
       return fail(Code::NoIntegerForm, "integer {} with alpha {} is not supported on the NPU", node.opName(),
                   alpha)
@@ -94,14 +94,14 @@ std::optional<double> positiveConstant(const Lowering& lowering, const ir::Value
 }
 
 Status lowerMul(Lowering& lowering, const ir::Node& node) {
-  if (!lowering.isReal(node.result())) {
+  if (!lowering.isFloatValue(node.result())) {
     return integerArithmetic(lowering, node, Binary::Mul);
   }
   for (size_t i = 0; i < 2; ++i) {
     const auto factor = positiveConstant(lowering, node.operands()[i]);
     const ir::Value* other = node.operands()[1 - i];
     if (!factor || other->shape() != node.result()->shape()) continue;
-    CARINA_TRY(Real real, lowering.plainReal(other));
+    CARINA_TRY(QuantizedValue real, lowering.plainValue(other));
     real.scales[0] *= *factor;
     lowering.define(node.result(), std::move(real));
     return {};
@@ -119,7 +119,7 @@ Status lowerMul(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerExtreme(Lowering& lowering, const ir::Node& node, Binary op) {
-  if (!lowering.isReal(node.result())) {
+  if (!lowering.isFloatValue(node.result())) {
     return integerArithmetic(lowering, node, op);
   }
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
@@ -150,7 +150,7 @@ double unitToCompare(const Pair& pair) {
 Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool swapped, bool inverted) {
   std::array<ir::Value*, 2> values{};
   Layout layout;
-  if (lowering.isReal(node.operands()[0]) || lowering.isReal(node.operands()[1])) {
+  if (lowering.isFloatValue(node.operands()[0]) || lowering.isFloatValue(node.operands()[1])) {
     CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
     CARINA_TRY(values, inUnits(lowering, pair, unitToCompare(pair)));
     layout = pair.aligned.layout;
@@ -166,36 +166,37 @@ Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool sw
   if (swapped) std::swap(values[0], values[1]);
   ir::Value* result = lowering.emit().binary(op, values[0], values[1]);
   if (inverted) result = lowering.emit().unary(Unary::LogicalNot, result);
-  lowering.define(node.result(), Stored{result, layout});
+  lowering.define(node.result(), StoredTensor{result, layout});
   return {};
 }
 
 /// Codes are neither NaN nor infinite: each equals itself.
 Status lowerIsCode(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
-  ir::Value* code = real.data.value;
-  if (code->dtype() != DType::Int32) code = lowering.emit().cast(code, DType::Int32);
-  lowering.define(node.result(), Stored{lowering.emit().binary(Binary::Equal, code, code), real.data.layout});
-  return {};
-}
-Status lowerIsNoCode(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(node.operands()[0]));
   ir::Value* code = real.data.value;
   if (code->dtype() != DType::Int32) code = lowering.emit().cast(code, DType::Int32);
   lowering.define(node.result(),
-                  Stored{lowering.emit().binary(Binary::Greater, code, code), real.data.layout});
+                  StoredTensor{lowering.emit().binary(Binary::Equal, code, code), real.data.layout});
+  return {};
+}
+Status lowerIsNoCode(Lowering& lowering, const ir::Node& node) {
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(node.operands()[0]));
+  ir::Value* code = real.data.value;
+  if (code->dtype() != DType::Int32) code = lowering.emit().cast(code, DType::Int32);
+  lowering.define(node.result(),
+                  StoredTensor{lowering.emit().binary(Binary::Greater, code, code), real.data.layout});
   return {};
 }
 
 /// There is no negative zero among codes.
 Status lowerSignbit(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Real real, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(node.operands()[0]));
   CARINA_TRY(ir::Value * value,
              lowering.emit().rescale(real.data.value, DType::Int32, real.zeroPoint, 0, std::array{1.0}));
   ir::Value* zero =
       lowering.emit().reshape(lowering.emit().scalar(DType::Int32, 0), Shape(value->shape().size(), 1));
   lowering.define(node.result(),
-                  Stored{lowering.emit().binary(Binary::Greater, zero, value), real.data.layout});
+                  StoredTensor{lowering.emit().binary(Binary::Greater, zero, value), real.data.layout});
   return {};
 }
 
@@ -222,8 +223,9 @@ Status lowerLe(Lowering& l, const ir::Node& n) {
 Status lowerBits(Lowering& lowering, const ir::Node& node, Binary onBool, Binary onIntegers) {
   CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
   const Binary op = aligned.values[0]->dtype() == DType::Bool ? onBool : onIntegers;
-  lowering.define(node.result(),
-                  Stored{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
+  lowering.define(
+      node.result(),
+      StoredTensor{lowering.emit().binary(op, aligned.values[0], aligned.values[1]), aligned.layout});
   return {};
 }
 
@@ -238,29 +240,29 @@ Status lowerXor(Lowering& l, const ir::Node& n) {
 }
 
 Status lowerNot(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
+  CARINA_TRY(const StoredTensor data, lowering.integers(node.operands()[0]));
   const Unary op = data.dtype() == DType::Bool ? Unary::LogicalNot : Unary::BitwiseNot;
-  lowering.define(node.result(), Stored{lowering.emit().unary(op, data.value), data.layout});
+  lowering.define(node.result(), StoredTensor{lowering.emit().unary(op, data.value), data.layout});
   return {};
 }
 
 /// Shifts of integers by a number.
 Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
-  CARINA_TRY(const Stored data, lowering.integers(node.operands()[0]));
+  CARINA_TRY(const StoredTensor data, lowering.integers(node.operands()[0]));
   const int64_t amount = ir::scalarInt(node.attribute(0));
   if (amount < 0 || amount >= 8 * dtypeSize(data.dtype()))
     return fail(Code::NoIntegerForm, "the shift count {} is outside of the type's bits", amount)
         .withRemedy("shift by less than the width");
   ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount),
                                           Shape(data.value->shape().size(), 1));
-  lowering.define(node.result(), Stored{lowering.emit().binary(op, data.value, by), data.layout});
+  lowering.define(node.result(), StoredTensor{lowering.emit().binary(op, data.value, by), data.layout});
   return {};
 }
 
 /// Quotients of integers cut off towards zero; other modes are made of them.
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
-  if (lowering.isReal(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
+  if (lowering.isFloatValue(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
   if (mode != "trunc")
     return fail(Code::NoIntegerForm, "{} is not supported on the NPU for these operands", node.opName())
         .withRemedy("divide with rounding_mode='trunc', or real numbers");
@@ -275,7 +277,7 @@ Status lowerShift(Lowering& lowering, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "the shift count has another type than the shifted value")
         .withRemedy("convert the amounts to the type of the numbers");
   lowering.define(node.result(),
-                  Stored{lowering.emit().binary(kOp, pair.values[0], pair.values[1]), pair.layout});
+                  StoredTensor{lowering.emit().binary(kOp, pair.values[0], pair.values[1]), pair.layout});
   return {};
 }
 
@@ -287,30 +289,31 @@ Status lowerShiftRight(Lowering& l, const ir::Node& n) {
 }
 
 Status lowerWhere(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Stored condition, lowering.integers(node.operands()[0]));
+  CARINA_TRY(const StoredTensor condition, lowering.integers(node.operands()[0]));
   if (condition.dtype() != DType::Bool)
     return fail(Code::NoIntegerForm, "the condition of where has type {}, expected bool",
                 dtypeName(condition.dtype()))
         .withRemedy("convert it to bool before");
   const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
-  std::vector<Stored> data{condition};
+  std::vector<StoredTensor> data{condition};
   std::optional<Codes> codes;
-  if (lowering.isReal(node.result())) {
+  if (lowering.isFloatValue(node.result())) {
     CARINA_TRY(SameCodes same, sameCodes(lowering, choices, node.result()));
     data.insert(data.end(), same.data.begin(), same.data.end());
     codes = same.codes;
   } else {
     for (const ir::Value* choice : choices) {
-      CARINA_TRY(Stored operand, lowering.integers(choice));
+      CARINA_TRY(StoredTensor operand, lowering.integers(choice));
       data.push_back(std::move(operand));
     }
   }
   const Lowering::Aligned aligned = lowering.align(std::move(data), node.result()->shape());
-  Stored result{lowering.emit().select(aligned.values[0], aligned.values[1], aligned.values[2]),
-                aligned.layout};
+  StoredTensor result{lowering.emit().select(aligned.values[0], aligned.values[1], aligned.values[2]),
+                      aligned.layout};
   if (codes)
-    lowering.define(node.result(),
-                    Real{std::move(result), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
+    lowering.define(
+        node.result(),
+        QuantizedValue{std::move(result), {codes->scale}, codes->zeroPoint, false, {}, {}, {}, {}});
   else
     lowering.define(node.result(), std::move(result));
   return {};

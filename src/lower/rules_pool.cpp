@@ -39,7 +39,7 @@ Pool poolOf(Op op, size_t rank) {
 }
 
 /// The input as [N, C, H, W].
-Stored fourDims(Lowering& lowering, const Stored& data, size_t spatialRank) {
+StoredTensor fourDims(Lowering& lowering, const StoredTensor& data, size_t spatialRank) {
   Shape shape = data.shape();
   if (shape.size() == spatialRank + 1) shape.insert(shape.begin(), 1);
   if (spatialRank == 1) shape.insert(shape.begin() + 2, 1);
@@ -47,12 +47,12 @@ Stored fourDims(Lowering& lowering, const Stored& data, size_t spatialRank) {
 }
 
 /// A channel-last pooling result, defined in the node's shape.
-Status definePooled(Lowering& lowering, const ir::Node& node, const Real& input, ir::Value* pooled,
+Status definePooled(Lowering& lowering, const ir::Node& node, const QuantizedValue& input, ir::Value* pooled,
                     double factor = 1) {
   const Shape& s = pooled->shape();
-  Stored data{pooled, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
+  StoredTensor data{pooled, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
   data.layout = *data.layout.viewed(node.result()->shape());
-  Real real = input;
+  QuantizedValue real = input;
   real.data = std::move(data);
   real.scales[0] *= factor;
   lowering.define(node.result(), std::move(real));
@@ -115,7 +115,7 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "the indices of {} are used", node.opName())
         .withRemedy("use the values only");
   }
-  CARINA_TRY(const Real input, lowering.real(op.self()));
+  CARINA_TRY(const QuantizedValue input, lowering.quantizedValue(op.self()));
   if (input.accumulator || !input.functions.empty())
     return fail(Code::NotQuantized, "the input of {} is not quantized", node.opName())
         .withRemedy("quantize the network with this operator included");
@@ -130,15 +130,15 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
 }
 
 /// Whether the result gets other codes than the input has.
-bool changesCodes(const Lowering& lowering, const ir::Node& node, const Real& input) {
+bool changesCodes(const Lowering& lowering, const ir::Node& node, const QuantizedValue& input) {
   const auto asked = lowering.codesAfter(node.result());
   return asked && (asked->scale != input.scale() || asked->zeroPoint != input.zeroPoint);
 }
 
 /// Sums of the windows by a depthwise convolution with ones, which fills what lies beyond the edges with
 /// zeros.
-Status sumPool(Lowering& lowering, const ir::Node& node, const Real& input, const Pool& pool, ir::Value* data,
-               Emitter::Window window) {
+Status sumPool(Lowering& lowering, const ir::Node& node, const QuantizedValue& input, const Pool& pool,
+               ir::Value* data, Emitter::Window window) {
   Emitter& emit = lowering.emit();
   const int64_t channels = data->dim(3), count = pool.kernel[0] * pool.kernel[1];
   Tensor ones = Tensor::uninitialized(DType::Int8, {pool.kernel[0], pool.kernel[1], channels, 1});
@@ -150,7 +150,7 @@ Status sumPool(Lowering& lowering, const ir::Node& node, const Real& input, cons
                                          input.zeroPoint, 0, window);
   const double divisor = static_cast<double>(pool.divisor.value_or(count));
   const Shape& s = sums->shape();
-  Stored result{sums, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
+  StoredTensor result{sums, Layout::ordered({s[0], s[3], s[1], s[2]}, {0, 2, 3, 1})};
   result.layout = *result.layout.viewed(node.result()->shape());
   defineAccumulator(lowering, node.result(), std::move(result), input.scale() / divisor);
   return {};
@@ -160,7 +160,7 @@ Status sumPool(Lowering& lowering, const ir::Node& node, const Real& input, cons
 /// divisor, which is what ceil_mode asks for beyond the padded image. It rounds to the input's codes: where
 /// the result has finer ones, sums keep what the average needs.
 Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
-  CARINA_TRY(const Real input, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(const QuantizedValue input, lowering.plainValue(node.operands()[0]));
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
   const Shape outputs = outputsOf(node, spatialRank);
   CARINA_TRY(const aten::PoolGeometry geometry, aten::poolGeometry(node));

@@ -51,8 +51,8 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   if (!(codes.scale > 0) || !std::isfinite(codes.scale))
     return fail(Code::UnusableQuantization, "a quantize node has scale {}", codes.scale)
         .withRemedy("scales are positive and finite: quantize the network again");
-  CARINA_TRY(const Real real, lowering.real(op.input()));
-  CARINA_TRY(Stored data, lowering.quantized(real, codes));
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(op.input()));
+  CARINA_TRY(StoredTensor data, lowering.quantized(real, codes));
   lowering.nameAfter(*op.input(), *data.value);
   lowering.define(op.output(), std::move(data));
   return {};
@@ -61,12 +61,13 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
 Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
   const aten::DequantizePerTensor op = ir::dynCast<aten::DequantizePerTensor>(&node);
   if (auto codes = lowering.lessHalf(op.input())) {
-    lowering.define(op.output(),
-                    Real{std::move(*codes), {op.scale()}, op.zeroPoint() - 128, false, {}, {}, {}, {}});
+    lowering.define(
+        op.output(),
+        QuantizedValue{std::move(*codes), {op.scale()}, op.zeroPoint() - 128, false, {}, {}, {}, {}});
     return {};
   }
-  CARINA_TRY(Stored data, lowering.integers(op.input()));
-  Real real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}};
+  CARINA_TRY(StoredTensor data, lowering.integers(op.input()));
+  QuantizedValue real{std::move(data), {op.scale()}, op.zeroPoint(), false, {}, {}, {}, {}};
   const Codes codes{op.scale(), op.zeroPoint(), op.quantMin(), op.quantMax(), op.input()->dtype()};
   if (isWide(codes)) {
     const auto maker = ir::producerAs<aten::QuantizePerTensor>(op.input());
@@ -78,7 +79,7 @@ Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
 }
 
 /// CLAMP takes no int32: maximum and minimum with one number.
-Status clampNumbers(Lowering& lowering, const ir::Node& node, Stored data, const Limits& limits) {
+Status clampNumbers(Lowering& lowering, const ir::Node& node, StoredTensor data, const Limits& limits) {
   Emitter& emit = lowering.emit();
   const auto limited = [&](Binary op, double limit) {
     const auto low = static_cast<double>(integerMin(DType::Int32)),
@@ -95,8 +96,8 @@ Status clampNumbers(Lowering& lowering, const ir::Node& node, Stored data, const
 Status lowerClamp(Lowering& lowering, const ir::Node& node) {
   const Limits limits = *clampLimits(node);
   const ir::Value* input = node.operands()[0];
-  if (!lowering.isReal(input)) {
-    CARINA_TRY(const Stored data, lowering.integers(input));
+  if (!lowering.isFloatValue(input)) {
+    CARINA_TRY(const StoredTensor data, lowering.integers(input));
     if (data.dtype() == DType::Int32) return clampNumbers(lowering, node, data, limits);
     if (data.dtype() != DType::Int8 && data.dtype() != DType::Int16) {
       return fail(Code::NoIntegerForm, "clamp is not supported on the NPU for {}", dtypeName(data.dtype()))
@@ -107,10 +108,10 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
     ir::Value* value =
         lowering.emit().clamp(data.value, static_cast<int64_t>(std::clamp(limits.low, low, high)),
                               static_cast<int64_t>(std::clamp(limits.high, low, high)));
-    lowering.define(node.result(), Stored{value, data.layout});
+    lowering.define(node.result(), StoredTensor{value, data.layout});
     return {};
   }
-  CARINA_TRY(Real real, lowering.real(input));
+  CARINA_TRY(QuantizedValue real, lowering.quantizedValue(input));
   // min(max(x, lo), hi) over what is already limited.
   const auto limit = [&](double x) { return std::min(std::max(x, limits.low), limits.high); };
   const double low = limit(real.low.value_or(-kInfinity)), high = limit(real.high.value_or(kInfinity));
@@ -177,7 +178,7 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
 }
 
 Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function) {
-  CARINA_TRY(Real real, lowering.real(node.operands()[0]));
+  CARINA_TRY(QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (real.accumulator) {
     return fail(Code::NotQuantized, "the input of {} is not quantized", node.opName())
         .withRemedy("insert quantize/dequantize nodes in front of it (the quantizer does)");
@@ -194,7 +195,7 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
 }
 
 /// One piece of a value with its share of the per-channel scales.
-Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, size_t firstChannel,
+Result<ir::Value*> Lowering::rescaledPart(const QuantizedValue& real, ir::Value* part, size_t firstChannel,
                                           const Codes& codes) {
   // Scales that differ by rounding alone change no code of 16 bits.
   const bool same = !real.accumulator && part->dtype() == codes.dtype && real.scales.size() == 1 &&
@@ -224,12 +225,12 @@ Result<ir::Value*> Lowering::rescaledPart(const Real& real, ir::Value* part, siz
   return emitter_.clamp(part, low <= natural ? integerMin(codes.dtype) : low, high);
 }
 
-Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
+Result<StoredTensor> Lowering::quantized(const QuantizedValue& real, const Codes& codes) {
   if (isWide(codes)) return wideCodes(*this, real, codes);
   if (!real.functions.empty()) return tabled(real, codes);
   if (real.parts.empty()) {
     CARINA_TRY(ir::Value* const value, rescaledPart(real, real.data.value, 0, codes));
-    return Stored{value, real.data.layout};
+    return StoredTensor{value, real.data.layout};
   }
   std::vector<ir::Value*> pieces;
   size_t channel = 0;
@@ -239,12 +240,12 @@ Result<Stored> Lowering::quantized(const Real& real, const Codes& codes) {
     channel += static_cast<size_t>(part->shape().back());
   }
   const auto axis = static_cast<int64_t>(pieces[0]->shape().size()) - 1;
-  return Stored{emitter_.concat(pieces, axis), real.data.layout};
+  return StoredTensor{emitter_.concat(pieces, axis), real.data.layout};
 }
 
 /// The function at every code (int8), or at every 128th with interpolation between (int16), more finely where
 /// that would be far off.
-Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
+Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& codes) {
   const DType from = real.data.dtype();
   if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {
     return fail(Code::NoIntegerForm, "a function from {} to {} codes is not supported on the NPU",
@@ -268,21 +269,21 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
   if (from == DType::Int8) {
     Tensor table = Tensor::uninitialized(DType::Int8, {256});
     for (int64_t i = 0; i < 256; ++i) table.setIntegerAt(i, value(i - 128));
-    return Stored{emitter_.table(real.data.value, std::move(table)), real.data.layout};
+    return StoredTensor{emitter_.table(real.data.value, std::move(table)), real.data.layout};
   }
   const FineTable tables = fineTable(value, kTableTolerance);
   const auto read = [&](ir::Value* at, const Tensor& table) {
     return emitter_.rescale(emitter_.table(at, table), DType::Int16, 0, 0, std::array{0x1p-7});
   };
   CARINA_TRY(ir::Value * result, read(real.data.value, tables.table));
-  if (tables.pieces.empty()) return Stored{result, real.data.layout};
+  if (tables.pieces.empty()) return StoredTensor{result, real.data.layout};
   if (real.zeroPoint == 0 && codes.zeroPoint == 0) {
     const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
     if (const auto product = productTable(unrounded, kTableTolerance)) {
       CARINA_TRY(ir::Value* const slope, read(real.data.value, product->table));
       ir::Value* scaled = emitter_.binary(Binary::Mul, real.data.value, slope);
       CARINA_TRY(result, emitter_.rescale(scaled, DType::Int16, 0, 0, std::array{product->factor}));
-      return Stored{result, real.data.layout};
+      return StoredTensor{result, real.data.layout};
     }
   }
   const auto widened = [&](ir::Value* narrow) {
@@ -301,7 +302,7 @@ Result<Stored> Lowering::tabled(const Real& real, const Codes& codes) {
     sum = emitter_.binary(Binary::Add, sum, wide);
   }
   CARINA_TRY(result, emitter_.rescale(sum, DType::Int16, 0, 0, std::array{1.0}));
-  return Stored{result, real.data.layout};
+  return StoredTensor{result, real.data.layout};
 }
 
 void addQuantizeRules(Rules& rules) {

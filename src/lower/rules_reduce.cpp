@@ -16,12 +16,12 @@ constexpr int64_t kMostSummed = 4096;
 Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims,
                       bool mean) {
   const ir::Value* input = node.operands()[0];
-  const bool isReal = lowering.isReal(input);
-  Stored data;
+  const bool isFloatValue = lowering.isFloatValue(input);
+  StoredTensor data;
   double scale = 1;
   int64_t zero = 0;
-  if (isReal) {
-    CARINA_TRY(Real real, lowering.plainReal(input));
+  if (isFloatValue) {
+    CARINA_TRY(QuantizedValue real, lowering.plainValue(input));
     data = real.data;
     scale = real.scale();
     zero = real.zeroPoint;
@@ -33,8 +33,8 @@ Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optio
   const Reduction reduction = reductionOf(lowering, data, wrapped);
   CARINA_TRY(const Sum sum, summed(lowering, reduction, zero));
   scale = std::ldexp(scale, sum.shift);
-  Stored result{sum.value, resultLayout(reduction, input->shape(), node.result()->shape())};
-  if (!isReal) {
+  StoredTensor result{sum.value, resultLayout(reduction, input->shape(), node.result()->shape())};
+  if (!isFloatValue) {
     if (sum.shift > 0) {
       return fail(Code::NoIntegerForm, "the sum of {} 8-bit numbers can exceed 32 bits", reduction.count())
           .withRemedy("sum parts of the tensor, and add the sums");
@@ -64,7 +64,7 @@ Status lowerMeanDims(Lowering& l, const ir::Node& n) {
 Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op,
                      const std::optional<ir::Ints>& dims) {
   const ir::Value* input = node.operands()[0];
-  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const StoredTensor data, lowering.movable(input));
   const Reduction r = reductionOf(lowering, data, wrappedDims(dims, input->rank()));
   ir::Value* value = lowering.emit().reshape(
       r.value, r.inner == 1 ? Shape{r.outer, r.count()} : Shape{r.outer, r.count(), r.inner});
@@ -114,7 +114,7 @@ template <typename Op>
 Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::dynCast<Op>(&node);
   const ir::Value* input = op.self();
-  CARINA_TRY(const Stored data, lowering.movable(input));
+  CARINA_TRY(const StoredTensor data, lowering.movable(input));
   std::optional<ir::Ints> dims;
   if (op.dim()) dims = ir::Ints{*op.dim()};
   // Over all elements the index counts in aten order.
@@ -131,7 +131,7 @@ Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
   value = lowering.emit().argmax(value, 1);
   const Shape& result = node.result()->shape();
   const Layout layout = dims ? resultLayout(r, input->shape(), result) : Layout::rowMajor(result);
-  lowering.define(node.result(), Stored{value, layout});
+  lowering.define(node.result(), StoredTensor{value, layout});
   return {};
 }
 
@@ -144,7 +144,7 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "the running sum is over a scalar")
         .withRemedy("leave it out: it is the number");
   const int64_t dim = wrapped(op.dim(), rank), extent = op.self()->dim(dim);
-  CARINA_TRY(const Real input, lowering.plainReal(op.self()));
+  CARINA_TRY(const QuantizedValue input, lowering.plainValue(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;
   if (!wide && input.data.dtype() != DType::Int8)
     return fail(Code::NoIntegerForm, "the running sum of {} is not supported on the NPU",

@@ -12,7 +12,7 @@ namespace {
 Status lowerUpsample(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const bool bilinear = ir::isa<aten::UpsampleBilinear2dVec>(&node);
-  CARINA_TRY(const Real real, lowering.plainReal(input));
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(input));
   CARINA_TRY(const auto axes, decompose::resizeAxes(node));
   Emitter& emit = lowering.emit();
   ir::Value* data = lowering.ordered(real.data, {0, 2, 3, 1});
@@ -35,7 +35,7 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node) {
       CARINA_TRY(data, emit.rescale(data, dtype, 0, 0, std::array{1 / weight}));
     }
   }
-  Real resized = real;
+  QuantizedValue resized = real;
   resized.data = {data, Layout::ordered(result, {0, 2, 3, 1})};
   lowering.define(node.result(), std::move(resized));
   return {};

@@ -16,13 +16,13 @@ int wrap(int64_t dim, int64_t rank) {
 
 /// Any operator that keeps the row-major order of elements: the result's shape says it all.
 Status lowerView(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Stored data, lowering.movable(node.operands()[0]));
+  CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
   return lowering.defineMoved(node.result(), node.operands()[0],
                               lowering.viewed(data, node.result()->shape()));
 }
 
 Status definePermuted(Lowering& lowering, const ir::Node& node, const std::vector<int>& permutation) {
-  CARINA_TRY(Stored data, lowering.movable(node.operands()[0]));
+  CARINA_TRY(StoredTensor data, lowering.movable(node.operands()[0]));
   data.layout = data.layout.permuted(permutation);
   return lowering.defineMoved(node.result(), node.operands()[0], std::move(data));
 }
@@ -95,7 +95,7 @@ Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
 /// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result says how
 /// often.
 Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(Stored data, lowering.movable(node.operands()[0]));
+  CARINA_TRY(StoredTensor data, lowering.movable(node.operands()[0]));
   const Shape& result = node.result()->shape();
   Shape shape = data.shape();
   shape.insert(shape.begin(), result.size() - shape.size(), 1);
@@ -114,24 +114,24 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* result = node.result();
   const auto inside = [](DType t) { return t == DType::Int64 ? DType::Int32 : t; };
   if (const auto codes = lowering.lessHalf(input)) {
-    if (lowering.isReal(result)) {
-      lowering.define(result, Real{*codes, {1.0}, -128, false, {}, {}, {}, {}});
+    if (lowering.isFloatValue(result)) {
+      lowering.define(result, QuantizedValue{*codes, {1.0}, -128, false, {}, {}, {}, {}});
       return {};
     }
     if (inside(result->dtype()) == DType::Int32) {
       CARINA_TRY(ir::Value* const numbers,
                  lowering.emit().rescale(codes->value, DType::Int32, -128, 0, std::array{1.0}));
-      lowering.define(result, Stored{numbers, codes->layout});
+      lowering.define(result, StoredTensor{numbers, codes->layout});
       return {};
     }
   }
-  if (lowering.isReal(input) && lowering.isReal(result)) {
-    CARINA_TRY(Real real, lowering.real(input));
+  if (lowering.isFloatValue(input) && lowering.isFloatValue(result)) {
+    CARINA_TRY(QuantizedValue real, lowering.quantizedValue(input));
     lowering.define(result, std::move(real));
     return {};
   }
   if (!isFloat(input->dtype()) && !isFloat(result->dtype())) {
-    CARINA_TRY(Stored data, lowering.integers(input));
+    CARINA_TRY(StoredTensor data, lowering.integers(input));
     if (data.dtype() != inside(result->dtype()))
       data.value = lowering.emit().cast(data.value, inside(result->dtype()));
     lowering.define(result, std::move(data));
@@ -139,7 +139,7 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
   }
   if (input->dtype() == DType::Bool || isInteger(input->dtype())) {
     // Integers as reals of scale 1; a quantize node brings them to its codes.
-    CARINA_TRY(Stored data, lowering.integers(input));
+    CARINA_TRY(StoredTensor data, lowering.integers(input));
     if (data.dtype() != DType::Int32) data.value = lowering.emit().cast(data.value, DType::Int32);
     defineAccumulator(lowering, result, std::move(data), 1.0);
     return {};

@@ -65,7 +65,8 @@ ir::Value* perChannel(Emitter& emit, const ir::Value* like, const std::vector<in
 }
 
 /// Codes with a scale per channel as codes of one scale, within limits.
-Stored channelsScaled(Emitter& emit, const Real& real, const Codes& codes, const Interval& limits) {
+StoredTensor channelsScaled(Emitter& emit, const QuantizedValue& real, const Codes& codes,
+                            const Interval& limits) {
   const double largest = *std::max_element(real.scales.begin(), real.scales.end());
   const Factor common = factorOf(largest / codes.scale);
   std::vector<int64_t> multipliers, low, high;
@@ -89,7 +90,7 @@ Stored channelsScaled(Emitter& emit, const Real& real, const Codes& codes, const
   return {emit.product(value, perChannel(emit, value, multipliers), common.shift), real.data.layout};
 }
 
-Wide asWide(Emitter& emit, const Real& real) {
+Wide asWide(Emitter& emit, const QuantizedValue& real) {
   const DType type = real.data.dtype();
   if (type == DType::Int32) {
     Interval within = real.within.value_or(kAll);
@@ -108,7 +109,7 @@ Wide asWide(Emitter& emit, const Real& real) {
           {integerMin(type) - real.zeroPoint, integerMax(type) - real.zeroPoint}};
 }
 
-bool hasWideForm(const Real& real) {
+bool hasWideForm(const QuantizedValue& real) {
   const DType type = real.data.dtype();
   return real.functions.empty() && real.parts.empty() &&
          (type == DType::Int8 || type == DType::Int16 || (type == DType::Int32 && real.zeroPoint == 0));
@@ -122,17 +123,17 @@ bool isWide(const Codes& codes) {
 }
 
 bool isWide(const Lowering& lowering, const ir::Node& node) {
-  if (!findWideRule(node.def()) || node.results().size() != 1 || !lowering.isReal(node.result()))
+  if (!findWideRule(node.def()) || node.results().size() != 1 || !lowering.isFloatValue(node.result()))
     return false;
   for (const ir::Value* operand : node.operands()) {
-    const Real* real = operand ? lowering.known(operand) : nullptr;
+    const QuantizedValue* real = operand ? lowering.known(operand) : nullptr;
     if (real && real->data.dtype() == DType::Int32 && !real->accumulator) return true;
   }
   const auto codes = lowering.codesAfter(node.result());
   return codes && isWide(*codes);
 }
 
-Result<Wide> wideForm(Lowering& lowering, const Real& real) {
+Result<Wide> wideForm(Lowering& lowering, const QuantizedValue& real) {
   if (!hasWideForm(real) || real.scales.size() != 1)
     return fail(Code::NoIntegerForm, "an operand has {} codes, which 32-bit arithmetic does not take",
                 dtypeName(real.data.dtype()))
@@ -141,7 +142,7 @@ Result<Wide> wideForm(Lowering& lowering, const Real& real) {
 }
 
 Result<Wide> wideOperand(Lowering& lowering, const ir::Value* value) {
-  CARINA_TRY(const Real real, lowering.plainReal(value));
+  CARINA_TRY(const QuantizedValue real, lowering.plainValue(value));
   return wideForm(lowering, real);
 }
 
@@ -161,7 +162,7 @@ Wide inUnits(Emitter& emit, const Wide& x, double unit) {
   return result;
 }
 
-void keepWithin(Emitter& emit, Real& real, const Interval& limits, bool already) {
+void keepWithin(Emitter& emit, QuantizedValue& real, const Interval& limits, bool already) {
   if (!already && real.zeroPoint == 0)
     real.data =
         limited(emit, {real.data, real.scale(), {integerMin(DType::Int32), integerMax(DType::Int32)}}, limits)
@@ -169,7 +170,7 @@ void keepWithin(Emitter& emit, Real& real, const Interval& limits, bool already)
   real.within = limits;
 }
 
-Result<Stored> wideCodes(Lowering& lowering, const Real& real, const Codes& codes) {
+Result<StoredTensor> wideCodes(Lowering& lowering, const QuantizedValue& real, const Codes& codes) {
   if (!hasWideForm(real))
     return fail(Code::NoIntegerForm, "codes of 32 bits are asked for what has no form of them")
         .withRemedy("quantize to int8 or int16");
@@ -231,7 +232,7 @@ Result<ir::Value*> rescaledExactly(Emitter& emit, ir::Value* sums, const Interva
 }
 
 void defineWide(Lowering& lowering, const ir::Value* result, Wide wide) {
-  Real real{std::move(wide.data), {wide.scale}, 0, true, {}, {}, {}, {}};
+  QuantizedValue real{std::move(wide.data), {wide.scale}, 0, true, {}, {}, {}, {}};
   real.within = wide.within;
   lowering.define(result, std::move(real));
 }

@@ -14,7 +14,7 @@ namespace carina::lower {
 
 /// real = scale * code, no zero point.
 struct Wide {
-  Stored data;  // int32
+  StoredTensor data;  // int32
   double scale = 1;
   Interval within;
 
@@ -29,12 +29,12 @@ bool isWide(const Lowering& lowering, const ir::Node& node);
 Rule findWideRule(const ir::OpDef& def);
 
 /// What has codes of 8, 16 or 32 bits, with 32.
-Result<Wide> wideForm(Lowering& lowering, const Real& real);
+Result<Wide> wideForm(Lowering& lowering, const QuantizedValue& real);
 Result<Wide> wideOperand(Lowering& lowering, const ir::Value* value);
 /// Codes that are limited from here on; `already` when whoever made them has done it.
-void keepWithin(Emitter& emit, Real& real, const Interval& limits, bool already);
+void keepWithin(Emitter& emit, QuantizedValue& real, const Interval& limits, bool already);
 /// The codes that a quantize node asks for.
-Result<Stored> wideCodes(Lowering& lowering, const Real& real, const Codes& codes);
+Result<StoredTensor> wideCodes(Lowering& lowering, const QuantizedValue& real, const Codes& codes);
 /// Sums of 48 bits as 16-bit codes, where the 15 bits of a factor would not do (and RESCALE has no more of
 /// them for such sums): first as 32-bit numbers, then by factors of 31 bits. Nothing where one RESCALE is as
 /// good.

@@ -86,9 +86,9 @@ std::vector<DigitSum> digitProducts(Emitter& emit, const Digits& a, const Digits
 
 Status lowerWideMatmul(Lowering& lowering, const ir::Node& node) {
   Emitter& emit = lowering.emit();
-  std::array<Real, 2> reals;
+  std::array<QuantizedValue, 2> reals;
   for (size_t i = 0; i < 2; ++i) {
-    CARINA_TRY(reals[i], lowering.plainReal(node.operands()[i]));
+    CARINA_TRY(reals[i], lowering.plainValue(node.operands()[i]));
   }
   const int64_t depth = reals[0].data.shape().back();
   if (depth > kMostDepth)
@@ -147,7 +147,7 @@ std::array<Part, 2> inParts(Emitter& emit, const Wide& x) {
 Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
   const aten::Linear op = ir::dynCast<aten::Linear>(&node);
   Emitter& emit = lowering.emit();
-  CARINA_TRY(Real input, lowering.plainReal(op.input()));
+  CARINA_TRY(QuantizedValue input, lowering.plainValue(op.input()));
   CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));
   const LinearOperands operands = linearOperands(lowering, input.data, weight.codes);
   input.data = {operands.image, Layout::rowMajor(operands.image->shape())};
@@ -180,7 +180,7 @@ Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
                                  std::array{std::ldexp(1.0, up + parts[i].shift - parts.back().shift)}));
     result = result ? emit.binary(Binary::Add, result, sum) : sum;
   }
-  Real real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
+  QuantizedValue real{{result, Layout::rowMajor(node.result()->shape())}, {}, 0, true, {}, {}, {}, {}};
   for (const double channel : weight.scales) real.scales.push_back(std::ldexp(last * channel, -up));
   real.within = Interval{-(int64_t{1} << kSumBits), int64_t{1} << kSumBits};
   lowering.define(node.result(), std::move(real));

@@ -110,7 +110,7 @@ Status lowerNeg(Lowering& lowering, const ir::Node& node) {
 /// A positive factor changes the scale only.
 Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
   if (!(factor > 0x1p-60 && factor < 0x1p60)) return defineLinear(lowering, node, factor, 0);
-  CARINA_TRY(Real real, lowering.plainReal(node.operands()[0]));
+  CARINA_TRY(QuantizedValue real, lowering.plainValue(node.operands()[0]));
   real.scales[0] *= factor;
   lowering.define(node.result(), std::move(real));
   return {};

@@ -26,9 +26,9 @@
 #include "pipeline/stopwatch.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "pt2/exported_program.hpp"
-#include "quantize/carried.hpp"
 #include "quantize/fold_batch_norm.hpp"
 #include "quantize/inside.hpp"
+#include "quantize/prequantized.hpp"
 #include "quantize/sample_doubts.hpp"
 #include "quantize/together.hpp"
 #include "tosa_io/tosa_reader.hpp"
@@ -250,18 +250,19 @@ Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times,
 }
 
 /// Options of the quantizer that change nothing in this network; `read`: calibration samples were.
-void warnOfIdleQuantizer(const Options& options, bool carried, bool read, std::vector<Diagnostic>& warnings) {
+void warnOfIdleQuantizer(const Options& options, bool prequantized, bool read,
+                         std::vector<Diagnostic>& warnings) {
   const auto warn = [&](const char* option, const char* why, const char* remedy) {
     warnings.push_back({fmt::format("changes nothing in the program: {}", why), remedy, "", option});
   };
   const bool asked =
       options.quantization != Quantization::Default && options.quantization != Quantization::None;
-  if (carried && asked) {
+  if (prequantized && asked) {
     warn("--quantize", "the network comes quantized and keeps its codes",
          "leave the option out, or export the network in float");
   }
   if (options.calibration.empty() || read) return;
-  if (carried) {
+  if (prequantized) {
     warn("--calibrate", "the network comes quantized, and none of its ranges is left open",
          "export the network in float to choose ranges; 'carina verify' takes samples by --input");
   } else if (quantizationOf(options) == Quantization::None) {
@@ -417,13 +418,13 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     front.warnings.push_back(
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
-  const bool carried = quantize::carriesQuantization(graph);
+  const bool prequantized = quantize::carriesQuantization(graph);
   CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes, recurrences)));
   verifyPass(graph, "loop-recurrences");
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
-    warnOfIdleQuantizer(options, carried, false, front.warnings);
+    warnOfIdleQuantizer(options, prequantized, false, front.warnings);
     CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::settleParameters));
-    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), carried));
+    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
     ir::checkVerified(graph, "settle-parameters");
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
@@ -433,9 +434,9 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   }
   {
     Stopwatch watch(times, "decompose");
-    if (carried) CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::normalizeCarried));
+    if (prequantized) CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::normalizePrequantized));
     verifyPass(graph, "normalize-prequantized");
-    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), carried));
+    CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
     verifyPass(graph, "adapt-ends");
     if (auto status = decompose::forNpu(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
@@ -445,7 +446,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   dump(options, "decompose", graph);
 
   bool read = quantizes;  // the calibration samples
-  if (carried && options.target != "cpu") {
+  if (prequantized && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
     CARINA_TRY(graph, quantizedInside(options, std::move(graph), quantizer.options, front.state, front.ends,
@@ -453,7 +454,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     ir::checkVerified(graph, "quantizedInside");
     dump(options, "quantize", graph);
   }
-  warnOfIdleQuantizer(options, carried, read, front.warnings);
+  warnOfIdleQuantizer(options, prequantized, read, front.warnings);
   if (!quantizes) {
     front.quantized = std::move(graph);
     return network;

@@ -26,7 +26,7 @@
 #include "partition/partition.hpp"
 #include "partition/units.hpp"
 #include "pipeline/integer_io.hpp"
-#include "quantize/carried.hpp"
+#include "quantize/prequantized.hpp"
 #include "quantize/quantize.hpp"
 #include "tfl/ops.hpp"
 #include "tosa/tosa.hpp"
@@ -141,7 +141,7 @@ constexpr NamedPass kPasses[] = {
      plain<quantize::settleParameters>},
     {"normalize-prequantized", kAten, kAten, false,
      "gives networks that come quantized the form that the quantizer writes",
-     plain<quantize::normalizeCarried>},
+     plain<quantize::normalizePrequantized>},
     {"erase-assertions", kAten, kAten, false, "removes checks of properties that export fixed",
      eraseAssertions},
     {"fold-constants", kAten, kAten, false, "computes what depends on constants only", foldConstants},

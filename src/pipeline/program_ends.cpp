@@ -127,12 +127,12 @@ void takePixels(ir::Graph& graph, ir::Value* input, const PixelScaling& scaling)
 }
 
 Result<InputForm> adaptInput(ir::Graph& graph, ir::Value* input, ProgramIo type, const EndOptions& options,
-                             bool carried) {
+                             bool prequantized) {
   InputForm form;
   form.network = input->shape();
   if (input->dtype() != DType::Float32) return form;
   if (options.pixels() && type == ProgramIo::UInt8) {
-    if (carried) {
+    if (prequantized) {
       return fail(Code::OptionDoesNotApply,
                   "the network comes quantized: its codes of input '{}' are those of normalised numbers",
                   input->name)
@@ -193,7 +193,7 @@ ir::Value* channelsLast(ir::Graph& graph, ir::Value* output) {
       .output();
 }
 
-Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, bool carried,
+Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, bool prequantized,
                     std::vector<bool>& moved) {
   bool any = false;
   for (size_t i = 0; i + states < graph.outputs().size(); ++i) {
@@ -202,7 +202,7 @@ Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, 
     if (!isFloat(output->dtype())) continue;
     any = true;
     if (options.finish != Finish::None) {
-      if (carried) {
+      if (prequantized) {
         return fail(Code::OptionDoesNotApply, "the network comes quantized and ends as it was exported")
             .at("--finish")
             .withRemedy("export it with its last operator, or in float");
@@ -339,11 +339,11 @@ Result<PortTypes> portTypes(ProgramIo all, std::span<const std::pair<std::string
 }
 
 Result<ProgramEnds> adaptEnds(ir::Graph& graph, const EndOptions& options, const PortTypes& inputs,
-                              size_t states, bool carried) {
+                              size_t states, bool prequantized) {
   ProgramEnds ends;
   if (!options.rewrites()) return ends;
   for (size_t i = 0; i + states < graph.inputs().size(); ++i) {
-    CARINA_TRY(InputForm form, adaptInput(graph, graph.inputs()[i], inputs.of(i), options, carried));
+    CARINA_TRY(InputForm form, adaptInput(graph, graph.inputs()[i], inputs.of(i), options, prequantized));
     ends.inputs.push_back(std::move(form));
   }
   const bool taken = std::any_of(ends.inputs.begin(), ends.inputs.end(),
@@ -353,7 +353,7 @@ Result<ProgramEnds> adaptEnds(ir::Graph& graph, const EndOptions& options, const
         .at(options.mean.empty() ? "--std" : "--mean")
         .withRemedy("give --io-inputs uint8, or --io-inputs NAME=uint8 for one input");
   }
-  CARINA_RETURN_IF_ERROR(adaptOutputs(graph, options, states, carried, ends.channelsLastOutputs));
+  CARINA_RETURN_IF_ERROR(adaptOutputs(graph, options, states, prequantized, ends.channelsLastOutputs));
   graph.eraseDeadNodes();
   return ends;
 }

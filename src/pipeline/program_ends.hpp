@@ -83,9 +83,9 @@ Result<PortTypes> portTypes(ProgramIo all, std::span<const std::pair<std::string
                             std::span<ir::Value* const> values, const std::string& prefix);
 
 /// Changes the ends of a float aten graph as exported. `states`: how many of the last inputs and outputs are
-/// state; `carried`: the network comes with its quantization. Errors: what the options ask for does not fit
-/// the network, each at its option.
+/// state; `prequantized`: the network comes with its quantization. Errors: what the options ask for does not
+/// fit the network, each at its option.
 Result<ProgramEnds> adaptEnds(ir::Graph& graph, const EndOptions& options, const PortTypes& inputs,
-                              size_t states, bool carried);
+                              size_t states, bool prequantized);
 
 }  // namespace carina::pipeline

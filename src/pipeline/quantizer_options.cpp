@@ -50,7 +50,7 @@ QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile fi
   file.global.apply(result);
   result.rules = std::move(file.rules);
   result.equalize = file.equalize.value_or(options.equalize);
-  result.roomForOthers = true;
+  result.rangeMargin = true;
   result.fitWeights = file.fitWeights.value_or(options.fitWeights);
   result.correctBiases = file.correctBiases.value_or(options.correctBiases);
   result.inputs = boundaryOf(options.inputs, options.symmetricIo, file.inputs, quantizer.inputs);

@@ -90,9 +90,9 @@ class Annotator {
     for (const auto& [use, slot] : reads_) annotation.readIn[use] = groupOfSet.at(sets_.find(slot));
     for (Group& group : annotation.groups) {
       findWidened(annotation, group);
-      group.carriedScale = carriedScaleOf(group);
+      group.prequantizedScale = prequantizedScaleOf(group);
       // The network's own codes stay as they are: what reads them takes 16 bits beside 32.
-      if (group.carriedScale) group.wide = false;
+      if (group.prequantizedScale) group.wide = false;
     }
     return annotation;
   }
@@ -176,7 +176,7 @@ class Annotator {
   }
 
   /// A result of arithmetic that only quantize nodes of the network read.
-  bool hasCarriedCodes(const ir::Value& value) const {
+  bool hasPrequantizedCodes(const ir::Value& value) const {
     const auto& uses = value.uses();
     return value.producer() && !isFunction(*value.producer()) && !uses.empty() && !value.isGraphOutput() &&
            std::all_of(uses.begin(), uses.end(),
@@ -184,7 +184,7 @@ class Annotator {
   }
 
   bool staysUnquantized(const ir::Value& value) {
-    return fusedIntoClamp(value) || fusedIntoReader(value) || hasCarriedCodes(value);
+    return fusedIntoClamp(value) || fusedIntoReader(value) || hasPrequantizedCodes(value);
   }
 
   size_t addSlot(ir::Value* value, bool made, const Settings& settings, Rank rank, bool wide = false) {
@@ -397,16 +397,17 @@ class Annotator {
     }
   }
 
-  static std::optional<double> carriedScaleOf(const Group& group) {
+  static std::optional<double> prequantizedScaleOf(const Group& group) {
     if (group.precision != Precision::Int16x8) return std::nullopt;
     double scale = 0;
     for (const Form& form : group.forms) {
       const ir::Node* node = form.value->producer();
-      if (const auto carried = ir::dynCast<aten::DequantizePerTensor>(node); carried && !form.made) {
-        const bool narrow = carried.input()->dtype() == DType::Int8;
-        if (!narrow && (carried.input()->dtype() != DType::Int16 || carried.zeroPoint() != 0))
+      if (const auto prequantized = ir::dynCast<aten::DequantizePerTensor>(node);
+          prequantized && !form.made) {
+        const bool narrow = prequantized.input()->dtype() == DType::Int8;
+        if (!narrow && (prequantized.input()->dtype() != DType::Int16 || prequantized.zeroPoint() != 0))
           return std::nullopt;
-        const double own = narrow ? carried.scale() * 0x1p-7 : carried.scale();
+        const double own = narrow ? prequantized.scale() * 0x1p-7 : prequantized.scale();
         if (group.wide && scale != 0 && own != scale) return std::nullopt;
         scale = std::max(scale, own);
       } else if (!form.made || !node || roleOf(*node) != Role::Shared) {

@@ -59,7 +59,7 @@ struct Group {
   std::optional<size_t> widened;
   /// The scale of codes that the network brings, when the group holds only int16 forms of those and what is
   /// moved or picked from them: every int8 code is one of these, 2^7 times as large.
-  std::optional<double> carriedScale;
+  std::optional<double> prequantizedScale;
 };
 
 /// Operands of nodes, by flat index.

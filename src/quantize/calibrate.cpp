@@ -129,20 +129,20 @@ class Reach {
   }
 
   /// A range that was `cut` on purpose gets no values back that lie beyond it.
-  Range withRoom(Range range, Precision precision, const Range& possible, bool cut) const {
+  Range withMargin(Range range, Precision precision, const Range& possible, bool cut) const {
     if (low_.count < 2) return range;
     const bool wide = precision == Precision::Int16x8;
-    const double room = wide ? kRoom16 : std::min(kMostRoom8, kRoom8 / std::sqrt(low_.count));
+    const double margin = wide ? kMargin16 : std::min(kMostMargin8, kMargin8 / std::sqrt(low_.count));
     if (wide && !cut) range = unite(range, seen_);
     // Where the observer has cut the range, values beyond it cost less than coarser codes. Nor need it pass
     // 0.
     const double bins = 2 * (static_cast<double>(seen_.max) - seen_.min) / HistogramObserver::kBins;
     if (range.min <= seen_.min + bins && seen_.min < 0) {
-      const double wider = std::max<double>(range.min - room * low_.deviation(), possible.min);
+      const double wider = std::max<double>(range.min - margin * low_.deviation(), possible.min);
       range.min = std::min(range.min, static_cast<float>(wider));
     }
     if (range.max >= seen_.max - bins && seen_.max > 0) {
-      const double wider = std::min<double>(range.max + room * high_.deviation(), possible.max);
+      const double wider = std::min<double>(range.max + margin * high_.deviation(), possible.max);
       range.max = std::max(range.max, static_cast<float>(wider));
     }
     return range;
@@ -161,7 +161,7 @@ class Reach {
   };
   // In standard deviations. 16 bits have codes to spare; of eight bits a wider range takes from every value,
   // and the more samples there are, the nearer are their ends to those of all.
-  static constexpr double kRoom16 = 4, kRoom8 = 4, kMostRoom8 = 2;
+  static constexpr double kMargin16 = 4, kMargin8 = 4, kMostMargin8 = 2;
 
   Range seen_;
   Series low_, high_;
@@ -170,7 +170,7 @@ class Reach {
 }  // namespace
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     std::span<const Sample> samples, bool roomForOthers, LayerInputs& inputs,
+                                     std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
@@ -240,9 +240,9 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
     ranges[g] = unite(unite(observers[g]->range(), constants[g]), certainValues(annotation.groups[g]));
     const Group& group = annotation.groups[g];
-    if (roomForOthers && group.observer.kind == ObserverKind::Histogram)
+    if (rangeMargin && group.observer.kind == ObserverKind::Histogram)
       ranges[g] =
-          reaches[g].withRoom(ranges[g], group.precision, possibleValues(group), gains[g].has_value());
+          reaches[g].withMargin(ranges[g], group.precision, possibleValues(group), gains[g].has_value());
   });
   for (size_t g = 0; g < groups; ++g) {
     if (const auto from = annotation.groups[g].widened) ranges[g] = ranges[*from];

@@ -13,11 +13,11 @@ namespace carina::quantize {
 
 /// The range of every group of the annotation. A group's observer sees all its values of the first sample, in
 /// program order, then those of the second, and so on, whatever the number of threads. Constants are observed
-/// once. `inputs` sees the samples as well. With `roomForOthers` the ranges of histograms reach beyond the
+/// once. `inputs` sees the samples as well. With `rangeMargin` the ranges of histograms reach beyond the
 /// samples, as far as these differ. The int16 form of a value that is made in int8 has the range of the
 /// latter.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
-                                     std::span<const Sample> samples, bool roomForOthers, LayerInputs& inputs,
+                                     std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress);
 
 }  // namespace carina::quantize

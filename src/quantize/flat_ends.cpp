@@ -106,7 +106,7 @@ void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges) {
   // Results before what they are computed from: finer codes tell more apart.
   for (size_t g = annotation.groups.size(); g-- > 0;) {
     const Group& group = annotation.groups[g];
-    if (group.precision != Precision::Int8 || group.widened || group.carriedScale ||
+    if (group.precision != Precision::Int8 || group.widened || group.prequantizedScale ||
         group.observer.kind != ObserverKind::Histogram || ranges[g].empty())
       continue;
     const Range range = unite(ranges[g], {0, 0});

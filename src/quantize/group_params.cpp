@@ -34,7 +34,7 @@ std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Ra
     const Group& group = annotation.groups[g];
     params.push_back(group.wide ? wideParams(ranges[g])
                                 : activationParams(ranges[g], group.precision, group.scheme));
-    if (group.carriedScale) params.back().scale = *group.carriedScale;
+    if (group.prequantizedScale) params.back().scale = *group.prequantizedScale;
   }
   // |code - zero point| of int8 is at most 255, and 255 * 2^7 fits 16 bits.
   for (size_t g = 0; g < ranges.size(); ++g) {
@@ -58,7 +58,7 @@ void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::ve
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
     const auto group = annotation.groupOfOperand(*node, 0);
-    if (!group || annotation.groups[*group].widened || annotation.groups[*group].carriedScale) continue;
+    if (!group || annotation.groups[*group].widened || annotation.groups[*group].prequantizedScale) continue;
     QParams& q = params[*group];
     const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
     const double high = static_cast<double>(q.codes.max - q.zeroPoint) * q.scale;
@@ -107,7 +107,7 @@ void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vec
   if (made == annotation.madeIn.end()) return;
   QParams& q = params[made->second];
   const Group& group = annotation.groups[made->second];
-  if (group.precision != Precision::Int16x8 || group.widened || group.wide || group.carriedScale) return;
+  if (group.precision != Precision::Int16x8 || group.widened || group.wide || group.prequantizedScale) return;
   const auto a = scaleRead(node.operands()[0], annotation, params);
   const auto b = scaleRead(node.operands()[1], annotation, params);
   if (!a || !b) return;
@@ -124,7 +124,7 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
   const auto read = annotation.groupOfOperand(node, 0);
   if (made == annotation.madeIn.end() || !read) return;
   const Group &result = annotation.groups[made->second], &source = annotation.groups[*read];
-  if (result.forms.size() != 1 || result.carriedScale || result.precision != source.precision ||
+  if (result.forms.size() != 1 || result.prequantizedScale || result.precision != source.precision ||
       result.wide != source.wide || result.scheme != source.scheme)
     return;
   const double scale = static_cast<double>(static_cast<float>(params[*read].scale * factor));
@@ -147,12 +147,12 @@ std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annot
 }
 
 void giveWideCodesRoom(const Annotation& annotation, std::vector<Range>& ranges) {
-  constexpr float kRoom = 1.5f;
+  constexpr float kMargin = 1.5f;
   for (size_t g = 0; g < ranges.size(); ++g) {
     if (!annotation.groups[g].wide) continue;
     Range& range = ranges[g];
-    range.min = range.min < 0 ? range.min * kRoom : range.min / kRoom;
-    range.max = range.max > 0 ? range.max * kRoom : range.max / kRoom;
+    range.min = range.min < 0 ? range.min * kMargin : range.min / kMargin;
+    range.max = range.max > 0 ? range.max * kMargin : range.max / kMargin;
   }
 }
 

@@ -263,7 +263,7 @@ std::optional<Range> tellingArguments(const ir::Node& function, const Range& arg
 /// The range of a group without what its readers, functions all of them, cannot tell from its ends.
 Range telling(const Annotation& annotation, size_t g, const Range& range) {
   const Group& group = annotation.groups[g];
-  if (group.carriedScale) return range;
+  if (group.prequantizedScale) return range;
   const bool wide = group.wide;
   Range needed;
   for (const Form& form : group.forms) {

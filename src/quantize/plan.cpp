@@ -66,7 +66,7 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
     annotation = annotate(graph, assignment, options, joins.apart);
   LayerInputs inputs(graph, annotation, wanted, samples.size());
   CARINA_TRY(std::vector<Range> ranges,
-             calibrate(graph, annotation, samples, options.roomForOthers, inputs, progress));
+             calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress));
   cutFlatEnds(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);

@@ -28,7 +28,7 @@ bool isQuantizationNode(const ir::Node* node) {
 }
 
 /// What a graph that came with quantize nodes says about its tensors.
-Report carriedReport(const ir::Graph& graph) {
+Report prequantizedReport(const ir::Graph& graph) {
   Report report;
   for (ir::Node* node : graph.nodes()) {
     const auto q = ir::dynCast<aten::QuantizePerTensor>(node);
@@ -94,7 +94,7 @@ Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
                                 Planned planned) {
   if (!planned.plan) {
-    Report report = carriedReport(graph);
+    Report report = prequantizedReport(graph);
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
   }
   const auto& [assignment, annotation, joins, inputs, ranges, params] = *planned.plan;

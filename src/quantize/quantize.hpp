@@ -30,7 +30,7 @@ struct Options : Settings {
   /// Of single inputs and outputs, by index: over what `inputs` and `outputs` say. Float: like any tensor.
   std::map<size_t, Precision> inputPrecisions, outputPrecisions;
   bool equalize = false;       // cross-layer equalisation before anything is observed
-  bool roomForOthers = false;  // histogram ranges leave room for what other samples may hold
+  bool rangeMargin = false;    // widen histogram ranges by what other samples may hold
   bool fitWeights = false;     // round weights so that layers keep their results (else to nearest)
   bool correctBiases = false;  // take the mean error of rounded weights off the biases
   /// How many of the last inputs are state, whose new contents are as many of the last outputs

@@ -31,8 +31,8 @@ HoldersByName holdersOf(std::span<const Job> jobs, std::span<const Planned> plan
 }
 
 bool alike(const Group& a, const Group& b) {
-  return a.precision == b.precision && a.wide == b.wide && a.scheme == b.scheme && !a.carriedScale &&
-         !b.carriedScale;
+  return a.precision == b.precision && a.wide == b.wide && a.scheme == b.scheme && !a.prequantizedScale &&
+         !b.prequantizedScale;
 }
 
 /// One range for each variable. A group may hold several variables, so that what one of them shows reaches

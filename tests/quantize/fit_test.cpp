@@ -171,7 +171,7 @@ TEST(FitWeights, TooFewRowsAndTransposedLayersAreRoundedToNearest) {
 /// Scale and zero point of the program's input.
 std::pair<double, int64_t> inputCodes(const ir::Graph& graph, std::span<const Sample> samples,
                                       Options options) {
-  options.roomForOthers = true;
+  options.rangeMargin = true;
   const auto quantized = quantize(graph.clone(), options, samples);
   const auto nodes = quantizes(quantized->graph);
   return {nodes.front().scale(), nodes.front().zeroPoint()};
@@ -207,7 +207,7 @@ TEST(Room, NoneBeyondWhatAnOperatorGives) {
   std::vector<Sample> samples;
   for (float top : {0.0f, 2.0f, 6.0f}) samples.push_back({filled({1, 3}, {-2, -1, top})});
   Options options;
-  options.roomForOthers = true;
+  options.rangeMargin = true;
   const auto quantized = quantize(n.graph.clone(), options, samples);
   const auto nodes = quantizes(quantized->graph);
   ASSERT_GE(nodes.size(), 2u);

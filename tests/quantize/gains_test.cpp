@@ -74,7 +74,7 @@ TEST(Gains, ANormKeepsTheOtherRows) {
     const ir::Graph source = n.graph.clone();
     Options options;
     options.precision = precision;
-    options.roomForOthers = true;
+    options.rangeMargin = true;
     const auto result = quantize(std::move(n.graph), options, std::vector<Sample>{{input}, {input}});
     ASSERT_TRUE(result.ok()) << result.error().str();
     const auto expected = aten::execute(source, std::array{input});

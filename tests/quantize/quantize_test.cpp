@@ -378,7 +378,7 @@ TEST(Quantize, WhatIsOnlyScaledKeepsItsCodes) {
     n.done(aten::AddTensor::create(n.b, y, x, int64_t{1}).output());
     Options options;
     options.precision = precision;
-    options.roomForOthers = true;
+    options.rangeMargin = true;
     const auto result =
         quantize(std::move(n.graph), options, {{{ramp({1, 2, 4, 4}, -1, 1)}, {ramp({1, 2, 4, 4}, -2, 1)}}});
     ASSERT_TRUE(result.ok()) << result.error().str();

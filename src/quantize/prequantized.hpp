@@ -19,6 +19,6 @@ Status settleParameters(ir::Graph& graph);
 ///  itself
 ///    takes or returns uint8, a conversion stays at its boundary.
 /// Call it before decompose::forNpu.
-Status normalizeCarried(ir::Graph& graph);
+Status normalizePrequantized(ir::Graph& graph);
 
 }  // namespace carina::quantize

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantize/carried.hpp"
+#include "quantize/prequantized.hpp"
 
 #include <algorithm>
 
@@ -268,7 +268,7 @@ Status settleParameters(ir::Graph& graph) {
   return {};
 }
 
-Status normalizeCarried(ir::Graph& graph) {
+Status normalizePrequantized(ir::Graph& graph) {
   CARINA_RETURN_IF_ERROR(settleParameters(graph));
   restoreLinears(graph);
   std::vector<aten::QuantizePerTensor> quantizes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks that come with quantize and dequantize nodes: other spellings of them mean the same codes.
-#include "quantize/carried.hpp"
+#include "quantize/prequantized.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ bool holds(const ir::Graph& graph, DType dtype) {
 void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& inputs) {
   const auto before = aten::execute(network.graph, inputs);
   ASSERT_TRUE(before.ok()) << before.error().str();
-  ASSERT_TRUE(normalizeCarried(network.graph).ok());
+  ASSERT_TRUE(normalizePrequantized(network.graph).ok());
   const auto after = aten::execute(network.graph, inputs);
   ASSERT_TRUE(after.ok()) << after.error().str();
   for (size_t o = 0; o < before->size(); ++o) {
@@ -66,7 +66,7 @@ void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& input
   }
 }
 
-TEST(Carried, UInt8BecomesInt8) {
+TEST(Prequantized, UInt8BecomesInt8) {
   QuantizedNetwork n;
   Value* x = n.both(n.input({1, 3, 6, 6}), kUInt8);
   Value* weight =
@@ -77,7 +77,7 @@ TEST(Carried, UInt8BecomesInt8) {
   EXPECT_FALSE(holds(n.graph, DType::UInt8));
 }
 
-TEST(Carried, UInt8AtTheBoundaryIsConverted) {
+TEST(Prequantized, UInt8AtTheBoundaryIsConverted) {
   QuantizedNetwork n;
   Value* input = n.graph.addInput({DType::UInt8, {1, 40}}, "x");
   n.done(n.quantize(n.relu(n.dequantize(input, kUInt8)), kUInt8));
@@ -90,7 +90,7 @@ TEST(Carried, UInt8AtTheBoundaryIsConverted) {
   EXPECT_TRUE(holds(n.graph, DType::Int8));
 }
 
-TEST(Carried, UnfoldedWeightsBecomeConstants) {
+TEST(Prequantized, UnfoldedWeightsBecomeConstants) {
   QuantizedNetwork n;
   Value* x = n.both(n.input({2, 4}), kInt8);
   Value* scales = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.01f, 0.02f, 0.03f}));
@@ -107,7 +107,7 @@ TEST(Carried, UnfoldedWeightsBecomeConstants) {
   EXPECT_EQ(count(n.graph, aten::DequantizePerChannel::def()), 1u);
 }
 
-TEST(Carried, DecomposedLinearIsRestored) {
+TEST(Prequantized, DecomposedLinearIsRestored) {
   for (const bool withBias : {false, true}) {
     QuantizedNetwork n;
     Value* x = n.both(n.input({2, 3, 4}), kInt8);
@@ -125,7 +125,7 @@ TEST(Carried, DecomposedLinearIsRestored) {
   }
 }
 
-TEST(Carried, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
+TEST(Prequantized, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
   QuantizedNetwork n;
   Value* rows = aten::View::create(n.b, n.both(n.input({2, 3, 4}), kInt8), Ints{6, 4}).output();
   Value* scales =
@@ -142,7 +142,7 @@ TEST(Carried, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
   EXPECT_EQ(count(n.graph, aten::Permute::def()), 0u);
 }
 
-TEST(Carried, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
+TEST(Prequantized, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
   QuantizedNetwork n;
   Value* scale = n.graph.addConstant(Tensor::scalar(0.02f));
   Value* half = aten::MulScalar::create(n.b, scale, 0.5).output();  // computed, as weights' scales may be
@@ -159,7 +159,7 @@ TEST(Carried, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
   EXPECT_EQ(count(n.graph, aten::MulScalar::def()), 0u);
 }
 
-TEST(Carried, ScalesThatArriveWithTheInputStayTensors) {
+TEST(Prequantized, ScalesThatArriveWithTheInputStayTensors) {
   QuantizedNetwork n;
   Value* x = n.input({1, 40});
   Value* scale = n.input({});
@@ -171,7 +171,7 @@ TEST(Carried, ScalesThatArriveWithTheInputStayTensors) {
   EXPECT_EQ(count(n.graph, aten::QuantizePerTensorByTensor::def()), 1u);
 }
 
-TEST(Carried, ProductsOfActivationsStay) {
+TEST(Prequantized, ProductsOfActivationsStay) {
   QuantizedNetwork n;
   Value* a = n.both(n.input({3, 4}), kInt8);
   Value* c = aten::Permute::create(n.b, n.both(n.input({5, 4}), kInt8), Ints{1, 0}).output();
