@@ -245,14 +245,16 @@ def cases():
     }
 
 
-def main():
-    out = sys.argv[1]
+def export_cases(out, wanted, all_cases):
+    """Writes NAME.pt2 and NAME.npz of each case (module, inputs), or of those wanted.
+
+    Samples lie on a leading axis of each input: the network sees inputs[k][i].
+    """
     os.makedirs(out, exist_ok=True)
-    for name, (module, inputs) in cases().items():
-        if len(sys.argv) > 2 and name not in sys.argv[2:]:
+    for name, (module, inputs) in all_cases.items():
+        if wanted and name not in wanted:
             continue
         module.eval()
-        # Samples lie on a leading axis of their own.
         samples = [tuple(values[i] for values in inputs) for i in range(len(inputs[0]))]
         with torch.no_grad():
             program = torch.export.export(module, tuple(t.clone() for t in samples[0]), strict=False)
@@ -267,4 +269,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    export_cases(sys.argv[1], sys.argv[2:], cases())

@@ -6,12 +6,12 @@ usage: recurrences.py FOLDER [NAME ...]        FOLDER/NAME.pt2 and NAME.npz (cal
 
 Needs torch 2.6 or newer. The results are in tests/data/recurrences.
 """
-import os
 import sys
 
-import numpy as np
 import torch
 from torch import nn
+
+from control_flow import export_cases
 
 INPUTS, HIDDEN = 6, 8
 
@@ -52,27 +52,11 @@ def cases():
         "relu_batch_first": (Recurrence(nn.RNN, nonlinearity="relu", bidirectional=True, batch_first=True),
                              waves(107, batch_first=True)),
         "short": (Recurrence(nn.GRU), waves(12)),
+        # No turn of its loop is like another one.
+        "long_noise": (Recurrence(nn.RNN), torch.rand(1, 2200, 1, INPUTS) * 2 - 1),
     }
 
 
-def main():
-    out = sys.argv[1]
-    os.makedirs(out, exist_ok=True)
-    torch.manual_seed(11)
-    for name, (module, samples) in cases().items():
-        if len(sys.argv) > 2 and name not in sys.argv[2:]:
-            continue
-        module.eval()
-        with torch.no_grad():
-            program = torch.export.export(module, (samples[0],), strict=False)
-            results = [module(sample) for sample in samples]
-        arrays = {"calib0": samples.numpy()}
-        for i in range(len(results[0])):
-            arrays[f"expected{i}"] = np.stack([result[i].numpy() for result in results])
-        torch.export.save(program, os.path.join(out, name + ".pt2"))
-        np.savez(os.path.join(out, name + ".npz"), **arrays)
-        print(name)
-
-
 if __name__ == "__main__":
-    main()
+    torch.manual_seed(11)
+    export_cases(sys.argv[1], sys.argv[2:], {name: (module, [samples]) for name, (module, samples) in cases().items()})

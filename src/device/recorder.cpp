@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/recorder.hpp"
 
+#include <algorithm>
+
 namespace carina::device {
 namespace {
 
@@ -46,7 +48,36 @@ void Recorder::keepEvents(const pte::Method& listed, double clockHz) {
   }
 }
 
+KernelResult KernelValues::record(uint32_t instruction, int32_t value, Tensor contents) {
+  KernelResult result{instruction, value, std::nullopt, 0, {}};
+  const auto [at, isFirst] = values_.try_emplace(value);
+  const ByteSpan before = at->second.bytes(), now = contents.bytes();
+  if (isFirst || before.size() != now.size()) {
+    result.contents = contents;
+  } else {
+    const auto first = std::mismatch(now.begin(), now.end(), before.begin()).first;
+    const auto last =
+        std::mismatch(now.rbegin(), std::make_reverse_iterator(first), before.rbegin()).first.base();
+    result.offset = static_cast<size_t>(first - now.begin());
+    result.changed.assign(first, last);
+  }
+  at->second = std::move(contents);
+  return result;
+}
+
+const Tensor& KernelValues::replay(const KernelResult& result) {
+  Tensor& value = values_[result.value];
+  if (result.contents) {
+    value = *result.contents;
+  } else if (!result.changed.empty()) {
+    std::copy(result.changed.begin(), result.changed.end(),
+              value.mutableBytes().begin() + static_cast<std::ptrdiff_t>(result.offset));
+  }
+  return value;
+}
+
 void Recorder::clear() {
+  values_ = {};
   kernels.clear();
   results.clear();
   events.clear();
@@ -64,7 +95,8 @@ void Recorder::keep(uint32_t instruction) {
   for (int32_t id : returned_[instruction]) {
     const rt::Value& value = method->values()[static_cast<size_t>(id)];
     if (value.kind != rt::ValueKind::Tensor || value.tensor.data == nullptr) continue;
-    if (auto copy = copyOut(value.tensor)) results.push_back({instruction, id, std::move(*copy)});
+    if (auto copy = copyOut(value.tensor))
+      results.push_back(values_.record(instruction, id, std::move(*copy)));
   }
 }
 

@@ -43,6 +43,7 @@ class Recorder final : public rt::Profiler {
   uint64_t now() const;
 
   std::vector<std::vector<int32_t>> returned_;  // by instruction; empty: nothing is kept
+  KernelValues values_;
   bool timing_ = false;
   double clockHz_ = 0;
   std::vector<std::string> calls_;  // by instruction: the kernel as ExecuTorch's profiles name it

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -46,11 +48,27 @@ struct EthosNDelegateRun {
   std::vector<Tensor> inputs, outputs;  // with keepDelegateIo, in the order of the call's arguments
 };
 
-/// One value that a kernel call gave.
+/// One value that a kernel call gave. A loop writes a slice of a long tensor in every turn: only the first
+/// call that gives a value keeps all of it, later ones keep what they changed. KernelValues puts them
+/// together.
 struct KernelResult {
   uint32_t instruction = 0;
-  int32_t value = 0;  // of the method
-  Tensor contents;
+  int32_t value = 0;               // of the method
+  std::optional<Tensor> contents;  // of the first call
+  size_t offset = 0;               // of `changed`, in row-major order
+  std::vector<std::byte> changed;
+};
+
+/// What the values of a method hold, kernel result by kernel result.
+class KernelValues {
+ public:
+  /// `contents` as a result against what the value held before, which it replaces.
+  KernelResult record(uint32_t instruction, int32_t value, Tensor contents);
+  /// What the value holds after `result`; results come in the order in which they were recorded.
+  const Tensor& replay(const KernelResult& result);
+
+ private:
+  std::unordered_map<int32_t, Tensor> values_;
 };
 
 struct RunStats {
@@ -62,7 +80,8 @@ struct RunStats {
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
   std::vector<std::string> kernels;  // CPU kernels called, in order
-  /// With keepKernelResults: what each kernel call gave, in the order of execution. Programs of one chain.
+  /// With keepKernelResults: what each kernel call gave, in the order of execution; see KernelValues.
+  /// Programs of one chain.
   std::vector<KernelResult> kernelResults;
   /// With keepEvents: kernels in time of this machine, NPU jobs in cycles of the model at the clock of the
   /// system configuration.

@@ -14,6 +14,7 @@ struct CpuCheck::Trace {
   const device::RunStats& stats;
   size_t nextKernel = 0, nextDelegate = 0;
   std::map<pte::ValueId, Tensor> memory;
+  device::KernelValues kernelValues;
 };
 
 Result<CpuCheck> CpuCheck::create(const ProgramGraph& program) {
@@ -179,7 +180,7 @@ Status CpuCheck::followCall(const ir::Node& node, Trace& trace) {
   for (; trace.nextKernel < kernels.size() && belongs(kernels[trace.nextKernel]); ++trace.nextKernel) {
     const device::KernelResult& result = kernels[trace.nextKernel];
     if (!seen.emplace(result.instruction, result.value).second) break;
-    trace.memory[result.value] = result.contents;
+    trace.memory[result.value] = trace.kernelValues.replay(result);
   }
   CARINA_TRY(const std::vector<Tensor> references, check.executor->run(operands));
   for (size_t i = 0; i < references.size(); ++i) {
@@ -191,7 +192,7 @@ Status CpuCheck::followCall(const ir::Node& node, Trace& trace) {
 }
 
 Status CpuCheck::add(std::span<const Tensor> inputs, const device::RunOutcome& outcome) {
-  Trace trace{outcome.stats, 0, 0, {}};
+  Trace trace{outcome.stats, 0, 0, {}, {}};
   const ir::Graph& graph = program_->graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) place(*graph.inputs()[i], inputs[i], trace);
   return follow(graph, trace);
@@ -199,6 +200,7 @@ Status CpuCheck::add(std::span<const Tensor> inputs, const device::RunOutcome& o
 
 void CpuCheck::compare(CpuResult& result, const Tensor& reference, const Tensor& actual) {
   result.elements += reference.numElements();
+  if (reference.dtype() == actual.dtype() && std::ranges::equal(reference.bytes(), actual.bytes())) return;
   if (!isFloat(reference.dtype())) {
     for (int64_t i = 0; i < reference.numElements(); ++i)
       result.mismatches += reference.integerAt(i) != actual.integerAt(i);

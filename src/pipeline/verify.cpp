@@ -204,6 +204,7 @@ class Verifier {
     if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
     if (float_) reference = floatState_.outputs(std::move(reference));
     codes_.clear();
+    calls_.clear();
     std::unordered_map<const ir::Value*, size_t> turns;
     if (simulation_) {
       const quantize::Sample inputs = simulationState_.inputs(integers);
@@ -211,9 +212,7 @@ class Verifier {
         if (const ir::Value* source = quantizedSource(value))
           compareAccuracy(*source, turns[&value]++, tensor, values);
         const auto quantize = ir::producerAs<aten::QuantizePerTensor>(&value);
-        if (quantize && !quantize.input()->name.empty() &&
-            codes_.count(quantize.input()->name) < kMostCompared)
-          codes_.emplace(quantize.input()->name, tensor);
+        if (quantize && !quantize.input()->name.empty()) keepCodes(value, quantize.input()->name, tensor);
       }));
       simulated = simulationState_.outputs(std::move(simulated));
     }
@@ -310,6 +309,14 @@ class Verifier {
     return {};
   }
 
+  /// What a quantize node of the simulation gave in one more turn.
+  void keepCodes(const ir::Value& codes, const std::string& name, const Tensor& tensor) {
+    std::vector<Codes>& all = codes_[name];
+    auto at = std::find_if(all.begin(), all.end(), [&](const Codes& one) { return one.codes == &codes; });
+    if (at == all.end()) at = all.insert(all.end(), {&codes, {}});
+    if (at->turns.size() < kMostCompared) at->turns.push_back(tensor);
+  }
+
   void compareAccuracy(const ir::Value& source, size_t turn, const Tensor& simulated, const Values& values) {
     const auto it = values.find(source.name);
     if (it == values.end() || turn >= it->second.size() || it->second[turn].shape() != simulated.shape())
@@ -358,11 +365,12 @@ class Verifier {
                tosa::interpret(tosa, run.inputs, [&](const ir::Value& value, const Tensor& tensor) {
                  if (!value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
                }));
+    const size_t turn = calls_[index]++;
     for (const ir::Node* node : tosa.nodes()) {
       for (const ir::Value* result : node->results()) {
         const auto it = expected.find(result->name);
         if (it != expected.end() && it->second.first == result)
-          compareDrift(index, *result, it->second.second);
+          compareDrift(index, turn, *result, it->second.second);
       }
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -385,13 +393,17 @@ class Verifier {
     return {};
   }
 
-  /// A value that the program computes against the codes that the simulation has for it.
-  void compareDrift(size_t delegate, const ir::Value& value, const Tensor& tensor) {
+  /// A value that the program computes against the codes that the simulation has for it. `turn`: which call
+  /// of the delegate in this sample.
+  void compareDrift(size_t delegate, size_t turn, const ir::Value& value, const Tensor& tensor) {
+    const auto found = codes_.find(std::string_view(value.name).substr(0, value.name.find(':')));
+    if (found == codes_.end()) return;
     std::optional<Distance> least;
-    const auto [first, last] = codes_.equal_range(value.name.substr(0, value.name.find(':')));
-    for (auto it = first; it != last; ++it) {
-      if (it->second.dtype() != tensor.dtype() || it->second.numElements() != tensor.numElements()) continue;
-      const auto distance = distanceBetween(it->second, tensor);
+    for (const Codes& codes : found->second) {
+      if (turn >= codes.turns.size()) continue;
+      const Tensor& simulated = codes.turns[turn];
+      if (simulated.dtype() != tensor.dtype() || simulated.numElements() != tensor.numElements()) continue;
+      const auto distance = distanceBetween(simulated, tensor);
       if (distance && (!least || distance->beyondOne < least->beyondOne)) least = distance;
     }
     if (!least) return;
@@ -444,8 +456,13 @@ class Verifier {
   EthosNVerifier ethosN_;
   int64_t ethosNCycles_ = 0;
   Verification result_;
-  std::multimap<std::string, Tensor, std::less<>>
-      codes_;  // of the simulation, by the value's name; one sample
+  /// One quantize node of the simulation: what it gave, turn by turn of the loop that it is in.
+  struct Codes {
+    const ir::Value* codes;
+    std::vector<Tensor> turns;
+  };
+  std::map<std::string, std::vector<Codes>, std::less<>> codes_;  // by the name of what it reads; one sample
+  std::map<size_t, size_t> calls_;                                // by NPU part: calls so far; one sample
   std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_, driftIndex_;
 };
 

@@ -28,9 +28,44 @@ Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
   return range;
 }
 
+/// Float tensors in the order in which they were added. Those of the many turns of a loop are small: they lie
+/// in one array, as each by itself takes several times the memory of its elements.
+class TensorSeries {
+ public:
+  void add(const Tensor& tensor) {
+    const std::span<const float> values = tensor.as<float>();
+    sizes_.push_back(values.size());
+    if (values.size() <= kMostSmall)
+      small_.insert(small_.end(), values.begin(), values.end());
+    else
+      large_.push_back(tensor);
+  }
+
+  /// Calls `visit(std::span<const float>)` for each tensor.
+  template <typename Visit>
+  void forEach(Visit&& visit) const {
+    std::span<const float> small = small_;
+    auto large = large_.begin();
+    for (const size_t size : sizes_) {
+      if (size > kMostSmall) {
+        visit((large++)->as<float>());
+      } else {
+        visit(small.first(size));
+        small = small.subspan(size);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kMostSmall = 256;  // elements
+  std::vector<size_t> sizes_;
+  std::vector<float> small_;
+  std::vector<Tensor> large_;
+};
+
 /// What one sample showed.
 struct Seen {
-  std::vector<std::vector<Tensor>> groups;  // per group its tensors in program order
+  std::vector<TensorSeries> groups;  // per group its tensors in program order
   LayerInputs::Values inputs;
 };
 using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
@@ -214,7 +249,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
         if (inputs.wants(value)) seen[i].inputs[&value].push_back(tensor);
         const auto found = observing.find(&value);
         if (found == observing.end() || value.isConstant()) return;
-        for (size_t g : found->second) seen[i].groups[g].push_back(tensor);
+        for (size_t g : found->second) seen[i].groups[g].add(tensor);
       };
       auto outputs = executor.run(samples[first + i], keep);
       if (!outputs.ok()) states[i] = std::move(outputs).error();
@@ -223,11 +258,10 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
       for (const Seen& sample : seen) {
         Range extent;
-        for (const Tensor& tensor : sample.groups[g]) {
-          if (!averages(g)) observers[g]->observe(tensor.as<float>());
-          extent = unite(extent,
-                         gains[g] ? rangeOfBusy(tensor.as<float>(), *gains[g]) : rangeOf(tensor.as<float>()));
-        }
+        sample.groups[g].forEach([&](std::span<const float> values) {
+          if (!averages(g)) observers[g]->observe(values);
+          extent = unite(extent, gains[g] ? rangeOfBusy(values, *gains[g]) : rangeOf(values));
+        });
         if (averages(g) && !extent.empty()) observers[g]->observe(std::array{extent.min, extent.max});
         reaches[g].add(extent);
       }

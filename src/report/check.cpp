@@ -63,6 +63,18 @@ std::string methodText(const CheckedMethod& method) {
   return text;
 }
 
+using Json = nlohmann::ordered_json;
+
+/// What the documents about programs and about TensorFlow Lite models begin with.
+Json checkDocument(const auto& check, size_t commandStreams) {
+  Json json = document("check");
+  json["ok"] = check.ok();
+  json["file_bytes"] = check.fileBytes;
+  json["problems"] = check.problems;
+  json["command_streams"] = commandStreams;
+  return json;
+}
+
 }  // namespace
 
 std::string checkText(const pipeline::Check& check) {
@@ -81,12 +93,7 @@ std::string checkText(const pipeline::Check& check) {
 }
 
 std::string checkJson(const pipeline::Check& check) {
-  using Json = nlohmann::ordered_json;
-  Json json = document("check");
-  json["ok"] = check.ok();
-  json["file_bytes"] = check.fileBytes;
-  json["problems"] = check.problems;
-  json["command_streams"] = check.commandStreams;
+  Json json = checkDocument(check, check.commandStreams);
   if (check.atLoad) json["at_load"] = atLoadJson(*check.atLoad);
   json["methods"] = Json::array();
   const auto tensors = [](const std::vector<CheckedTensor>& all) {
@@ -165,12 +172,7 @@ std::string checkText(const pipeline::TfliteCheck& check) {
 }
 
 std::string checkJson(const pipeline::TfliteCheck& check) {
-  using Json = nlohmann::ordered_json;
-  Json json = document("check");
-  json["ok"] = check.ok();
-  json["file_bytes"] = check.fileBytes;
-  json["problems"] = check.problems;
-  json["command_streams"] = check.calls;
+  Json json = checkDocument(check, check.calls);
   json["methods"] = Json::array();
   Json& tflite = json["tflite"] = {{"target", check.target}, {"npu_calls", check.calls}};
   tflite["arena_bytes"] = {{"planned", check.plannedBytes},

@@ -114,6 +114,18 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
+  const auto built = build(optionsFor("long_noise", "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto samples = verificationSamples(*built, inputsOf(arraysOf("long_noise")));
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto verified = verify(*built, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+  EXPECT_FALSE(verified->drift.empty());
+  for (const DriftResult& value : verified->drift) EXPECT_LE(value.worstLsb, 2) << value.value;
+}
+
 TEST(RecurrenceLoopsOf16Bits, AreTheUnrolledProgram) {
   const NamedTensors arrays = arraysOf("gru");
   Options options = optionsFor("gru", "ethos-u85-256");

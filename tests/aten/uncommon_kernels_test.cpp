@@ -14,7 +14,7 @@ Tensor matrix(const Shape& shape, std::vector<float> list) {
   return Tensor::from<float>(shape, list);
 }
 
-TEST(AtenMoreKernels, EinsumMultipliesTransposesAndTakesDiagonals) {
+TEST(AtenUncommonKernels, EinsumMultipliesTransposesAndTakesDiagonals) {
   const Tensor a = matrix({2, 3}, {1, 2, 3, 4, 5, 6}), b = matrix({3, 2}, {1, 0, 0, 1, 1, 1});
   const auto einsum = [](const std::string& equation, std::vector<std::optional<Tensor>> operands) {
     auto result = runGroups("aten.einsum.default", {std::move(operands)}, {{"equation", equation}});
@@ -31,7 +31,7 @@ TEST(AtenMoreKernels, EinsumMultipliesTransposesAndTakesDiagonals) {
   EXPECT_FALSE(runGroups("aten.einsum.default", {{a}}, {{"equation", "ij->iz"}}).ok());
 }
 
-TEST(AtenMoreKernels, ProductsAddTheirFirstOperand) {
+TEST(AtenUncommonKernels, ProductsAddTheirFirstOperand) {
   const Tensor m = matrix({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(run("aten.addmv.default", {floats({1, 1}), m, floats({1, 1})}, {{"beta", "2"}}), floats({5, 9}));
   EXPECT_EQ(run("aten.addr.default", {m, floats({1, 2}), floats({3, 4})}), matrix({2, 2}, {4, 6, 9, 12}));
@@ -39,7 +39,7 @@ TEST(AtenMoreKernels, ProductsAddTheirFirstOperand) {
   EXPECT_EQ(run("aten.addbmm.default", {matrix({1, 1}, {1}), batch, batch}), matrix({1, 1}, {14}));
 }
 
-TEST(AtenMoreKernels, StacksOfDifferentRanks) {
+TEST(AtenUncommonKernels, StacksOfDifferentRanks) {
   const Groups pair{{floats({1, 2}), floats({3, 4})}};
   const auto shapeOf = [&](const std::string& op) {
     auto result = runGroups(op, pair);
@@ -52,7 +52,7 @@ TEST(AtenMoreKernels, StacksOfDifferentRanks) {
   EXPECT_EQ(shapeOf("aten.dstack.default"), matrix({1, 2, 2}, {1, 3, 2, 4}));
 }
 
-TEST(AtenMoreKernels, OrderStatistics) {
+TEST(AtenUncommonKernels, OrderStatistics) {
   EXPECT_EQ(run("aten.median.default", {floats({4, 1, 3, 2})}), Tensor::scalar(2.0f));
   auto kth = runGroups("aten.kthvalue.default", {{floats({4, 1, 3})}}, {{"k", "2"}});
   ASSERT_TRUE(kth.ok()) << kth.error().str();
@@ -74,7 +74,7 @@ TEST(AtenMoreKernels, OrderStatistics) {
                     floats({0, std::log(2.0f), std::log(3.0f)})));
 }
 
-TEST(AtenMoreKernels, LookingUp) {
+TEST(AtenUncommonKernels, LookingUp) {
   EXPECT_EQ(run("aten.bucketize.Tensor", {floats({1, 2, 2.5f}), floats({1, 2, 3})}), longs({0, 1, 2}));
   EXPECT_EQ(run("aten.bucketize.Tensor", {floats({1, 2, 2.5f}), floats({1, 2, 3})}, {{"right", "True"}}),
             longs({1, 2, 2}));
@@ -88,7 +88,7 @@ TEST(AtenMoreKernels, LookingUp) {
   EXPECT_FALSE(runGroups("aten.take.default", {{floats({1})}, {longs({1})}}).ok());
 }
 
-TEST(AtenMoreKernels, WindowsUnfoldAndFoldBack) {
+TEST(AtenUncommonKernels, WindowsUnfoldAndFoldBack) {
   const Tensor image = matrix({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   const Attributes windows{
       {"kernel_size", "[2, 2]"}, {"dilation", "[1, 1]"}, {"padding", "[0, 0]"}, {"stride", "[1, 1]"}};
@@ -100,7 +100,7 @@ TEST(AtenMoreKernels, WindowsUnfoldAndFoldBack) {
             matrix({1, 1, 3, 3}, {1, 4, 3, 8, 20, 12, 7, 16, 9}));
 }
 
-TEST(AtenMoreKernels, Distances) {
+TEST(AtenUncommonKernels, Distances) {
   const Tensor rows = matrix({2, 2}, {0, 0, 3, 4});
   EXPECT_TRUE(close(run("aten.cdist.default", {rows, rows}), matrix({2, 2}, {0, 5, 5, 0})));
   EXPECT_TRUE(close(run("aten.pdist.default", {rows}, {{"p", "1.0"}}), floats({7})));
@@ -110,7 +110,7 @@ TEST(AtenMoreKernels, Distances) {
                     floats({1.999999f, 1.4142e-6f})));
 }
 
-TEST(AtenMoreKernels, SpecialFunctions) {
+TEST(AtenUncommonKernels, SpecialFunctions) {
   EXPECT_TRUE(
       close(run("aten.erfinv.default", {floats({0.5f, -0.9f, 0})}), floats({0.476936f, -1.163087f, 0})));
   EXPECT_TRUE(close(run("aten.digamma.default", {floats({1, 0.5f, -0.5f})}),
@@ -121,7 +121,7 @@ TEST(AtenMoreKernels, SpecialFunctions) {
             (std::vector<uint8_t>{1, 0}));
 }
 
-TEST(AtenMoreKernels, TurnsAndAntialiasing) {
+TEST(AtenUncommonKernels, TurnsAndAntialiasing) {
   const Tensor m = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(run("aten.rot90.default", {m}), matrix({3, 2}, {3, 6, 2, 5, 1, 4}));
   EXPECT_EQ(run("aten.rot90.default", {m}, {{"k", "-1"}}), matrix({3, 2}, {4, 1, 5, 2, 6, 3}));
@@ -132,7 +132,7 @@ TEST(AtenMoreKernels, TurnsAndAntialiasing) {
   EXPECT_TRUE(close(half, matrix({1, 1, 1, 2}, {0.7142857f, 2.2857144f})));
 }
 
-TEST(AtenMoreKernels, BatchStatisticsAndDropout) {
+TEST(AtenUncommonKernels, BatchStatisticsAndDropout) {
   auto normed = runGroups("aten._native_batch_norm_legit.no_stats", {{matrix({2, 1, 1}, {1, 3})}, {}, {}},
                           {{"training", "True"}, {"momentum", "0.1"}, {"eps", "0.0"}});
   ASSERT_TRUE(normed.ok()) << normed.error().str();

@@ -43,7 +43,7 @@ std::string fileOf(const pte::Program& program) {
 
 const std::vector<Tensor> kInput = {Tensor::from<float>({2}, std::vector<float>{1.5F, -2.0F})};
 
-TEST(Numbers, ComeOutAsArraysWithoutDimensions) {
+TEST(ScalarValues, ComeOutAsArraysWithoutDimensions) {
   const std::string file = fileOf(program());
   const auto outcome = device::runProgram(asBytes(file), kInput);
   ASSERT_TRUE(outcome.ok()) << outcome.error().str();
@@ -61,7 +61,7 @@ TEST(Numbers, ComeOutAsArraysWithoutDimensions) {
   EXPECT_EQ(check->methods[0].outputs[2].type, "number 2.5");
 }
 
-TEST(Numbers, TextAmongTheOutputsIsRefused) {
+TEST(ScalarValues, TextAmongTheOutputsIsRefused) {
   pte::Program changed = program();
   changed.methods[0].values[2] = std::string("text");
   const std::string file = fileOf(changed);
@@ -70,7 +70,7 @@ TEST(Numbers, TextAmongTheOutputsIsRefused) {
   EXPECT_THAT(outcome.error().str(), HasSubstr("output 2 is neither a tensor nor a number"));
 }
 
-TEST(Numbers, MemoryBeyondTheSizeOfTheProgramIsRefused) {
+TEST(ScalarValues, MemoryBeyondTheSizeOfTheProgramIsRefused) {
   pte::Program changed = program();
   changed.methods[0].pools = {0, 16, int64_t{3} << 30};
   const std::string file = fileOf(changed);
@@ -86,7 +86,7 @@ TEST(Numbers, MemoryBeyondTheSizeOfTheProgramIsRefused) {
   EXPECT_TRUE(device::runProgram(asBytes(fileOf(changed)), kInput).ok());
 }
 
-TEST(Numbers, MethodsAreChosenByName) {
+TEST(ScalarValues, MethodsAreChosenByName) {
   const std::string file = fileOf(program());
   device::RunOptions options;
   options.method = "once";
@@ -99,7 +99,7 @@ TEST(Numbers, MethodsAreChosenByName) {
   EXPECT_THAT(missing.error().str(), HasSubstr("twice"));
 }
 
-TEST(Numbers, BundlesCompareThem) {
+TEST(ScalarValues, BundlesCompareThem) {
   pte::Bundle bundle;
   const std::string file = fileOf(program());
   bundle.program.assign(asBytes(file).begin(), asBytes(file).end());

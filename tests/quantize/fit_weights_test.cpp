@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights rounded by what they do, and ranges with room for samples that nobody has shown.
+// Weights rounded by what they do, and ranges with a margin for samples that were not shown.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -181,7 +181,7 @@ Tensor filled(const Shape& shape, std::vector<float> values) {
   return Tensor::from(shape, values);
 }
 
-TEST(Room, OtherSamplesMayReachFurther) {
+TEST(RangeMargin, OtherSamplesMayReachFurther) {
   Network n;
   n.done(aten::Neg::create(n.b, n.input({1, 3})).output());
   // Largest values 1, 2 and 3 (deviation 1), smallest always 0.25.
@@ -200,7 +200,7 @@ TEST(Room, OtherSamplesMayReachFurther) {
   EXPECT_EQ(inputCodes(n.graph, all, options).second, -128);  // none below 0, where nothing was
 }
 
-TEST(Room, NoneBeyondWhatAnOperatorGives) {
+TEST(RangeMargin, NoneBeyondWhatAnOperatorGives) {
   Network n;
   Value* x = aten::Sigmoid::create(n.b, n.input({1, 3})).output();
   n.done(aten::View::create(n.b, x, Ints{3}).output());
@@ -214,7 +214,7 @@ TEST(Room, NoneBeyondWhatAnOperatorGives) {
   EXPECT_NEAR(nodes[1].scale(), 1.0 / 255, 1e-6);
 }
 
-TEST(Room, WhatAClampCutsOffNeedsNoCodes) {
+TEST(RangeMargin, WhatAClampCutsOffNeedsNoCodes) {
   Network n;
   Value* x = aten::View::create(n.b, n.input({1, 3}), Ints{3}).output();
   n.done(aten::ClampMin::create(n.b, x, -2.0).output());
