@@ -74,7 +74,7 @@ Status select(const ir::Node& node) {
                 ir::typeText(condition->type));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.operand(2)));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.result()));
-  // SELECT takes a list of truths for the rows of the others.
+  // SELECT takes a vector of booleans that chooses whole rows of the others.
   if (ir::isa<Select>(&node) && condition->rank() == 1 && node.operand(1)->rank() > 1) {
     if (node.operand(1)->shape() != node.operand(2)->shape() || node.operand(1)->dim(0) != condition->dim(0))
       return fail(Code::WrongElementType, "the condition has {} elements, expected one for each row of {}",

@@ -91,7 +91,7 @@ void spoil(KernelCall& call, KernelCall& donor, Random& random) {
   }
 }
 
-TEST(SpoiltCalls, StayWithinTheirTensors) {
+TEST(CorruptedCalls, StayWithinTheirTensors) {
   int refused = 0, served = 0;
   const KernelTable table = allKernels();
   for (const Kernel& kernel : table) {
