@@ -20,7 +20,7 @@ std::string modesOf(const npu::Target& target) {
 }
 
 std::string memoryText(const npu::MemoryTiming& timing, const npu::Target& target) {
-  const double bytesPerCycle = timing.clockScale * timing.ports * target.axiBytes();
+  const double bytesPerCycle = timing.clockScale * timing.ports * target.architecture().axiBytes;
   return fmt::format("{} {:.2f} B/cycle, latency {}/{}", npu::memoryKindName(timing.kind), bytesPerCycle,
                      timing.readLatency, timing.writeLatency);
 }

@@ -7,7 +7,8 @@ namespace carina::device {
 
 bool HostDevice::map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) {
   constexpr uint64_t kPage = 4096;
-  const uint64_t limit = npu_.machine().target->addressBits() == 32 ? uint64_t{1} << 32 : uint64_t{1} << 40;
+  const uint64_t limit =
+      npu_.machine().target->architecture().addressBits == 32 ? uint64_t{1} << 32 : uint64_t{1} << 40;
   if (mapped_.empty()) next_ = kBase;
   if (bytes == 0 || bytes > limit - next_) return false;
   // A page that belongs to nobody follows each buffer: running over its end is a bus fault.

@@ -190,7 +190,7 @@ std::string linkerScript(const Plan& plan) {
 TimingAdapterValues timingAdapter(const npu::Machine& machine, size_t port) {
   constexpr uint32_t kPeriod = 4000;
   const npu::MemoryTiming& timing = machine.system.ports[port];
-  const double bytesPerCycle = machine.target->axiBytes() * timing.ports * timing.clockScale;
+  const double bytesPerCycle = machine.target->architecture().axiBytes * timing.ports * timing.clockScale;
   const auto field = [](double value, double most) {
     return static_cast<uint32_t>(std::clamp(value, 0.0, most));
   };

@@ -248,7 +248,7 @@ void System::useTimingAdapters(npu::Npu& npu) {
     port.readLatency = static_cast<int32_t>(adapter.readLatency());
     port.writeLatency = static_cast<int32_t>(adapter.writeLatency());
     const uint32_t period = adapter.pulseOn() + adapter.pulseOff();
-    const double peak = static_cast<double>(machine.target->axiBytes()) * port.ports;
+    const double peak = static_cast<double>(machine.target->architecture().axiBytes) * port.ports;
     port.clockScale = 1.0;
     if (adapter.words() != 0 && period != 0)
       port.clockScale = std::min(1.0, 8.0 * adapter.words() / period / peak);

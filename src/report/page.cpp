@@ -29,8 +29,9 @@ const char* placeKey(pipeline::NodePlace place) {
 Json machineJson(const npu::Machine& machine) {
   Json json{{"macs", machine.target->macs}, {"ports", Json::array()}};
   for (const npu::MemoryTiming& port : machine.system.ports) {
-    json["ports"].push_back({{"name", npu::memoryKindName(port.kind)},
-                             {"bytes_per_cycle", port.clockScale * port.ports * machine.target->axiBytes()}});
+    json["ports"].push_back(
+        {{"name", npu::memoryKindName(port.kind)},
+         {"bytes_per_cycle", port.clockScale * port.ports * machine.target->architecture().axiBytes}});
   }
   return json;
 }

@@ -129,12 +129,12 @@ class RandomOperation {
   bool coin() { return in(0, 1) == 1; }
   uint64_t address() {
     uint64_t value = static_cast<uint64_t>(in(0, INT32_MAX)) * 2;
-    if (target_.addressBits() == 40 && coin()) value |= static_cast<uint64_t>(in(1, 255)) << 32;
+    if (target_.architecture().addressBits == 40 && coin()) value |= static_cast<uint64_t>(in(1, 255)) << 32;
     return value;
   }
   int64_t stride() {
     const int64_t value = in(INT32_MIN + 1, INT32_MAX);
-    return target_.addressBits() == 40 && coin() ? value * 200 : value;
+    return target_.architecture().addressBits == 40 && coin() ? value * 200 : value;
   }
   npu::ElementType type() { return static_cast<npu::ElementType>(in(0, 6)); }
   int32_t valueOf(npu::ElementType type) { return npu::isSigned(type) ? in(-32768, 32767) : in(0, 65535); }
@@ -328,9 +328,9 @@ class RandomOperation {
 
   void pickBlock(npu::KernelOperation& op) {
     using namespace npu;
-    const BlockShape most = target_.maxBlock();
+    const BlockShape most = target_.architecture().maxBlock;
     op.block = {in(1, most.h), in(1, most.w), in(1, most.c)};
-    op.blockDependency = in(0, target_.maxBlockDep());
+    op.blockDependency = in(0, target_.architecture().maxBlockDependency);
     if (u85_) {
       op.accumulator = coin() ? AccumulatorFormat::Int32 : AccumulatorFormat::Int48;
       const BlockShape microblocks[] = {{1, 1, 0}, {1, 2, 0}, {1, 4, 0}, {2, 2, 0}, {2, 4, 0}, {4, 4, 0}};

@@ -279,7 +279,7 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
       npu::usesTableMemory(target, previous->activation) != npu::usesTableMemory(target, op.activation)) {
     return 0;
   }
-  const int32_t most = target.maxBlockDep();
+  const int32_t most = target.architecture().maxBlockDependency;
   std::vector<MemoryRange> written;
   const npu::FeatureMap& ofm = previous->ofm;
   addMapRanges(written, ofm, ofm.height, ofm.width, ofm.depth, true);
@@ -359,7 +359,7 @@ std::vector<npu::Operation> WaitTracker::before(const npu::DmaOperation& op) {
   std::vector<npu::Operation> waits;
   if (auto outstanding = conflict(transfers_, ranges)) waits.emplace_back(npu::DmaWait{*outstanding});
   if (auto outstanding = conflict(kernels_, ranges)) waits.emplace_back(npu::KernelWait{*outstanding});
-  push(transfers_, std::move(ranges), static_cast<size_t>(target_.maxOutstandingDma()));
+  push(transfers_, std::move(ranges), static_cast<size_t>(target_.architecture().outstandingDmas));
   return waits;
 }
 

@@ -206,7 +206,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
   problem.speed.latency = transfer(0);
   problem.speed.cyclesPerByte =
       static_cast<double>(transfer(kProbe) - problem.speed.latency) / static_cast<double>(kProbe);
-  problem.speed.outstanding = target_.maxOutstandingDma();
+  problem.speed.outstanding = target_.architecture().outstandingDmas;
   npu::DmaOperation probe;
   probe.destination.region = regionOf(fastArea());
   probe.length = kProbe;

@@ -224,7 +224,7 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
   const bool partKernel = op.kind == OperationKind::Conv && op.weights.has_value() &&
                           op.weights->traversal == Traversal::PartKernelFirst;
   const bool sparse = op.weights.has_value() && op.weights->sparse;
-  const BlockShape maximum = target.maxBlock();
+  const BlockShape maximum = target.architecture().maxBlock;
   if (!target.isU85()) {
     microblock_ = microblocks(target).front();
     granule_ = microblock_;
@@ -377,7 +377,7 @@ Status BlockRules::check(BlockShape block) const {
                 "OFM block {}x{}x{} (height, width, depth) is not a multiple of {}x{}x{}", block.h, block.w,
                 block.c, unit.h, unit.w, unit.c);
   }
-  const BlockShape maximum = target_.maxBlock();
+  const BlockShape maximum = target_.architecture().maxBlock;
   if (block.h > maximum.h || block.w > maximum.w || block.c > maximum.c) {
     return fail(Code::HardwareLimit, "OFM block {}x{}x{} is larger than {}x{}x{}", block.h, block.w, block.c,
                 maximum.h, maximum.w, maximum.c);

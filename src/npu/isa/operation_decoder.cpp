@@ -92,7 +92,9 @@ class OperationDecoder {
     const uint64_t low = payload(command);
     return target_.family == Family::U55 ? low : low | uint64_t{parameter(command) & 0xffu} << 32;
   }
-  int64_t signedAddress(Cmd1 command) { return signExtend(address(command), target_.addressBits()); }
+  int64_t signedAddress(Cmd1 command) {
+    return signExtend(address(command), target_.architecture().addressBits);
+  }
   int32_t signedBy(uint32_t value, ElementType type) {
     return isSigned(type) ? static_cast<int16_t>(value) : static_cast<int32_t>(value);
   }

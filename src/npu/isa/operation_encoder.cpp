@@ -100,15 +100,15 @@ class OperationEncoder {
     out_.set(command, static_cast<uint16_t>(fit(value, 1, high, what) - 1));
   }
   void address(Cmd1 command, uint64_t value, std::string_view what) {
-    if (value >> target_.addressBits() != 0)
-      complain(fmt::format("{} = {:#x} exceeds {} bits", what, value, target_.addressBits()));
+    if (value >> target_.architecture().addressBits != 0)
+      complain(fmt::format("{} = {:#x} exceeds {} bits", what, value, target_.architecture().addressBits));
     out_.set(command, static_cast<uint16_t>(value >> 32 & 0xffu), static_cast<uint32_t>(value));
   }
   /// Two's complement of as many bits as addresses have. U55 wraps modulo 2^32.
   void signedAddress(Cmd1 command, int64_t value, std::string_view what) {
-    const int64_t limit = int64_t{1} << (target_.addressBits() - 1);
+    const int64_t limit = int64_t{1} << (target_.architecture().addressBits - 1);
     if (value < -limit || value >= limit)
-      complain(fmt::format("{} = {} exceeds {} bits", what, value, target_.addressBits()));
+      complain(fmt::format("{} = {} exceeds {} bits", what, value, target_.architecture().addressBits));
     const auto raw = static_cast<uint64_t>(value);
     out_.set(command, target_.family == Family::U55 ? uint16_t{0} : static_cast<uint16_t>(raw >> 32 & 0xffu),
              static_cast<uint32_t>(raw));
@@ -433,7 +433,7 @@ void OperationEncoder::resize(const KernelOperation& op) {
 }
 
 void OperationEncoder::block(const KernelOperation& op) {
-  const BlockShape most = target_.maxBlock();
+  const BlockShape most = target_.architecture().maxBlock;
   minusOne(Cmd0::SetOfmBlkHeightM1, op.block.h, most.h, "OFM block height");
   minusOne(Cmd0::SetOfmBlkWidthM1, op.block.w, most.w, "OFM block width");
   minusOne(Cmd0::SetOfmBlkDepthM1, op.block.c, most.c, "OFM block depth");
@@ -458,7 +458,8 @@ void OperationEncoder::block(const KernelOperation& op) {
     }
   }
   out_.set(Cmd0::SetAccFormat, static_cast<uint16_t>(format));
-  out_.set(Cmd0::SetBlockdep, fit(op.blockDependency, 0, target_.maxBlockDep(), "BLOCKDEP"));
+  out_.set(Cmd0::SetBlockdep,
+           fit(op.blockDependency, 0, target_.architecture().maxBlockDependency, "BLOCKDEP"));
 }
 
 void OperationEncoder::write(const KernelOperation& op) {

@@ -108,15 +108,17 @@ void Checker::checkAlignment(const DmaOperation& op, uint32_t offset) {
       find(Finding::Kind::Alignment, offset,
            fmt::format("DMA {} 0x{:x} is not a multiple of 16", what, value));
   };
-  if (target_.isU85()) return;
-  const bool all = target_.family == Family::U55;
-  if (all || op.source.internal) need(op.source.address, "source");
-  if (all || op.destination.internal) need(op.destination.address, "destination");
-  if (op.destination.internal) need(op.length, "length");
+  const Architecture& npu = target_.architecture();
+  const auto aligned = [&](const DmaEnd& end) {
+    return end.internal ? npu.dmaAlignsInternal : npu.dmaAlignsMemory;
+  };
+  if (aligned(op.source)) need(op.source.address, "source");
+  if (aligned(op.destination)) need(op.destination.address, "destination");
+  if (op.destination.internal && npu.dmaAlignsInternal) need(op.length, "length");
 }
 
 void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
-  if (target_.isU85() && !microblockAllowed(target_, op, op.microblock)) {
+  if (target_.architecture().choosesMicroblocks && !microblockAllowed(target_, op, op.microblock)) {
     find(Finding::Kind::BlockConfig, offset,
          fmt::format("microblock {}x{}x{} is not allowed for this operation on {}", op.microblock.h,
                      op.microblock.w, op.microblock.c, target_.name));
@@ -124,7 +126,7 @@ void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
   const BlockRules rules(target_, op);
   if (Status status = rules.check(op.block); !status.ok())
     find(Finding::Kind::BlockConfig, offset, status.error().message());
-  if (target_.isU85()) return;
+  if (!target_.hasShram()) return;
   // IFM2 may start anywhere: old compilers split the input banks in the middle.
   if (op.ifmBufferEnd % 2 != 0 || op.accumulatorStart % 2 != 0) {
     find(Finding::Kind::BlockConfig, offset, "an SHRAM buffer starts or ends at an odd bank");
@@ -353,7 +355,7 @@ void Checker::checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offs
 }
 
 void Checker::checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset) {
-  const uint64_t internalBytes = target_.isU85() ? 2048 : static_cast<uint64_t>(target_.shramKiB) * 1024;
+  const uint64_t internalBytes = target_.internalBytes();
   for (const MemoryUse& use : uses) {
     const auto known = regions_.find(static_cast<uint8_t>(use.space));
     const bool internal = use.space == kInternalSpace;
@@ -375,7 +377,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
   // Operand scales are decoded for every elementwise operation, but only additions use those of U55/U65, and
   // unary operations have no second operand.
   const auto* elementwise = std::get_if<KernelOperation>(&operation);
-  const bool noOperandScales = elementwise != nullptr && !target_.isU85() &&
+  const bool noOperandScales = elementwise != nullptr && !target_.architecture().operandScales &&
                                (elementwise->elementwise.mode != ElementwiseMode::Add &&
                                 elementwise->elementwise.mode != ElementwiseMode::Sub);
   const bool unary = elementwise != nullptr && !elementwise->ifm2;
@@ -415,7 +417,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     checkInitialized(uses, offset);
     tables_.add(*dma, offset);
     dmas_.push_back({uses, offset, {}});
-    keep(dmas_, target_.maxOutstandingDma());
+    keep(dmas_, target_.architecture().outstandingDmas);
   } else if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
     keep(kernels_, kernelWait->outstanding);
   } else if (const auto* dmaWait = std::get_if<DmaWait>(&operation)) {

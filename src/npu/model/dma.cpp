@@ -25,12 +25,13 @@ OperationFault outside(const char* side, uint64_t address, uint64_t length, cons
 Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
   if (op.length == 0) return std::nullopt;
   const bool indexed = op.source.indexed || op.destination.indexed;
-  if (indexed && (!target_.isU85() || (op.source.indexed && op.destination.indexed))) {
-    return makeFault(FaultKind::Parse, "indexed DMA {}", target_.isU85() ? "on both sides" : "on this NPU");
+  const Architecture& npu = target_.architecture();
+  if (indexed && (!npu.indexedDma || (op.source.indexed && op.destination.indexed))) {
+    return makeFault(FaultKind::Parse, "indexed DMA {}", npu.indexedDma ? "on both sides" : "on this NPU");
   }
   const int dimensions = std::max(op.dimensions, op.destinationDimensions);
-  if (dimensions > 1 && target_.family == Family::U55)
-    return makeFault(FaultKind::Parse, "{}D DMA on Ethos-U55", dimensions);
+  if (dimensions > npu.dmaDimensions)
+    return makeFault(FaultKind::Parse, "{}D DMA on {}", dimensions, familyName(target_.family));
   const int64_t inner = dimensions >= 2 || indexed ? op.size0 : 1;
   const int64_t outer = dimensions >= 3 ? op.size1 : 1;
   if (inner <= 0 || outer <= 0) return std::nullopt;
@@ -44,8 +45,9 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
     if (address > internal_.size() || op.length > internal_.size() - address) return nullptr;
     return reinterpret_cast<std::byte*>(internal_.data()) + address;
   };
-  const bool gapStrides = target_.family == Family::U65;
-  uint64_t sourceGap = op.source.address, destinationGap = op.destination.address;  // U65: advance run by run
+  const bool gapStrides = npu.dmaGapStrides;
+  uint64_t sourceGap = op.source.address,
+           destinationGap = op.destination.address;  // with gaps: advance run by run
   uint64_t indexAddress = op.indexAddress;
   for (int64_t g = 0; g < outer; ++g) {
     for (int64_t i = 0; i < inner; ++i) {

@@ -251,10 +251,10 @@ bool scalesOperandsU85(ElementwiseMode mode) {
   }
 }
 
-bool knownMode(ElementwiseMode mode, bool u85) {
+bool knownMode(ElementwiseMode mode, const Architecture& npu) {
   const auto code = static_cast<int>(mode);
   if (code <= static_cast<int>(ElementwiseMode::Shl)) return true;
-  if (!u85) return false;
+  if (!npu.bitwise) return false;
   switch (mode) {
     case ElementwiseMode::Lsr:
     case ElementwiseMode::Div:
@@ -277,15 +277,15 @@ bool knownMode(ElementwiseMode mode, bool u85) {
 
 Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const Elementwise& e = op.elementwise;
-  const bool u85 = target_.isU85();
-  if (!knownMode(e.mode, u85)) {
+  const Architecture& npu = target_.architecture();
+  if (!knownMode(e.mode, npu)) {
     return makeFault(FaultKind::Parse, "elementwise mode {} on {}", static_cast<int>(e.mode),
                      familyName(target_.family));
   }
   const bool binary = !isUnary(e.mode);
   if (binary && !op.ifm2) return makeFault(FaultKind::Parse, "binary elementwise operation without IFM2");
   const int bits = elementBytes(op.ifm.type) * 8;
-  if (!u85 && (bits == 64 || (binary && elementBytes(op.ifm2->type) == 8)))
+  if (!npu.wideElements && (bits == 64 || (binary && elementBytes(op.ifm2->type) == 8)))
     return makeFault(FaultKind::Parse, "64-bit elementwise operation on {}", familyName(target_.family));
   const int64_t width = op.ofm.width, depth = op.ofm.depth;
   if (Outcome failed = checkLimits(width * depth * op.ofm.height, 0)) return failed;
@@ -297,14 +297,14 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
     if (Outcome failed = second.bind(*op.ifm2, e.ifm2Broadcast, e.scalar, op, memory, chains_, "IFM2"))
       return failed;
   }
-  const bool swap = !u85 && binary && e.reverseOperands;
+  const bool swap = npu.reversesOperands && binary && e.reverseOperands;
 
   // Double rounding of U55/U65 operand scales: implied by the element size.
   const int preShift = bits == 16 ? 15 : 20;
   Scale scaleA = e.ifmScale, scaleB = e.ifm2Scale;
   const bool addSub = e.mode == ElementwiseMode::Add || e.mode == ElementwiseMode::Sub;
-  const bool scaledU55 = !u85 && addSub && bits <= 16;
-  scaleA.doubleRound = static_cast<uint8_t>(u85 ? scaleA.doubleRound : preShift);
+  const bool scaledU55 = !npu.operandScales && addSub && bits <= 16;
+  scaleA.doubleRound = static_cast<uint8_t>(npu.operandScales ? scaleA.doubleRound : preShift);
   // Assumption compare-all-ones: true has all bits of the output type set.
   const int64_t truth = isSigned(op.ofm.type) ? -1 : elementMax(op.ofm.type);
   const Binary kernel{e.mode, op.ofmScale.rounding, op.ifm.type, truth};
@@ -342,7 +342,7 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
             for (int64_t& v : a) v *= int64_t{1} << (preShift - 1);
             break;
         }
-      } else if (u85 && scalesOperandsU85(e.mode)) {
+      } else if (npu.operandScales && scalesOperandsU85(e.mode)) {
         scaleRow(scaleA, n, a.data());
         if (binary) scaleRow(scaleB, n, b.data());
       }
@@ -353,7 +353,7 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
           case ElementwiseMode::LRelu:
             for (int64_t i = 0; i < n; ++i) {
               const int64_t v = a[static_cast<size_t>(i)];
-              if (u85) {
+              if (npu.operandScales) {
                 acc[static_cast<size_t>(i)] = scaleExact(v, v >= 0 ? scaleA : scaleB);
               } else {
                 acc[static_cast<size_t>(i)] =

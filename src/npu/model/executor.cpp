@@ -131,7 +131,7 @@ void Sink::store(int64_t first, int64_t count, const std::byte* elements) {
 }
 
 Executor::Executor(const Target& target, const ModelOptions& options) : target_(target), options_(options) {
-  internal_.assign(target.isU85() ? 2048 : static_cast<size_t>(target.shramKiB) * 1024, 0);
+  internal_.assign(target.internalBytes(), 0);
 }
 
 void Executor::reset() {
@@ -189,7 +189,7 @@ Outcome Executor::geometryOf(const KernelOperation& op, Geometry& geometry) cons
 Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
   records_.clear();
   Scale scale = op.ofmScale;
-  if (!target_.isU85()) scale.doubleRound = 0;
+  if (!target_.architecture().wideScaling) scale.doubleRound = 0;
   bool perChannel = false;
   switch (op.kind) {
     case OperationKind::Conv:
@@ -208,7 +208,7 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
     case OperationKind::Elementwise: {
       const ElementwiseMode mode = op.elementwise.mode;
       const bool wide = elementBytes(op.ifm.type) == 4;
-      if (!target_.isU85()) {
+      if (!target_.architecture().wideScaling) {
         const bool scaled = mode == ElementwiseMode::Add || mode == ElementwiseMode::Sub ||
                             mode == ElementwiseMode::Mul || mode == ElementwiseMode::Abs;
         if (!op.globalScale || !scaled) scale = kIdentity;

@@ -89,7 +89,8 @@ std::vector<MemoryUse> memoryUses(const Target& target, const DmaOperation& op) 
   const int64_t outer = dimensions >= 3 ? std::max(op.size1, 1) : 1;
   // Compilers write shorter lengths for the Ethos-U55 as well, whose DMA is specified in units of 16: what
   // lies behind, up to the next multiple, counts as moved with the rest.
-  const uint64_t unit = target.family == Family::U55 ? 16 : 1;
+  const Architecture& npu = target.architecture();
+  const uint64_t unit = npu.dmaAlignsMemory ? 16 : 1;
   const uint64_t moved = (op.length + unit - 1) / unit * unit;
   const auto push = [&](int32_t space, const format::EthosURange& range, bool write, const char* what) {
     uses.push_back(
@@ -97,7 +98,7 @@ std::vector<MemoryUse> memoryUses(const Target& target, const DmaOperation& op) 
   };
   const auto add = [&](const DmaEnd& end, bool write, uint8_t ownDimensions, const char* what) {
     int64_t steps = inner, step = end.stride0, group = end.stride1;
-    if (target.family == Family::U65) {
+    if (npu.dmaGapStrides) {
       // Strides are gaps behind runs; a side without strides streams on.
       step = static_cast<int64_t>(op.length) + (ownDimensions >= 2 ? end.stride0 : 0);
       group = inner * step + (ownDimensions >= 3 ? end.stride1 : 0);

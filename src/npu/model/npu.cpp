@@ -32,7 +32,7 @@ uint32_t idOf(Family family) {
 
 struct Npu::State final : model::AddressMap {
   State(const Machine& machine, Memory& bus, const ModelOptions& options)
-      : memory(&bus), processor(machine, options), pmu(machine.target->family) {
+      : memory(&bus), processor(machine, options), pmu(machine.target->architecture()) {
     reset(0);
   }
 
@@ -43,7 +43,9 @@ struct Npu::State final : model::AddressMap {
     if (length == 0 || length > addressMask() - address + 1) return nullptr;
     return memory->resolve(address, length, access);
   }
-  uint64_t addressMask() const { return (uint64_t{1} << processor.machine().target->addressBits()) - 1; }
+  uint64_t addressMask() const {
+    return (uint64_t{1} << processor.machine().target->architecture().addressBits) - 1;
+  }
   bool u85() const { return processor.machine().target->isU85(); }
 
   // --- registers
@@ -275,7 +277,8 @@ void Npu::write32(uint32_t offset, uint32_t value) {
     s.pmu.write(offset - pmuBase, value);
     return;
   }
-  const uint64_t high = uint64_t{s.processor.machine().target->addressBits() > 32 ? value & 0xff : 0} << 32;
+  const uint64_t high =
+      uint64_t{s.processor.machine().target->architecture().addressBits > 32 ? value & 0xff : 0} << 32;
   if (offset >= reg::kBaseP && offset < reg::kBaseP + 64) {
     uint64_t& base = s.baseP[(offset - reg::kBaseP) / 8];
     base = offset % 8 == 0 ? (base & ~uint64_t{0xffffffff}) | value : (base & 0xffffffff) | high;

@@ -48,9 +48,8 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
   records.clear();
   if (!op.weights) return makeFault(FaultKind::Parse, "per-channel scaling without a scale stream");
   const WeightStreams& streams = *op.weights;
-  // U65 with two cores: core k holds channels k, k + 2, ...; the second stream is idle when one core works.
-  const int64_t cores =
-      target.family == Family::U65 && target.cores == 2 && streams.scales[1].length > 0 ? 2 : 1;
+  // With two cores, core k holds channels k, k + 2, ...; the second stream is idle when one core works.
+  const int64_t cores = target.cores == 2 && streams.scales[1].length > 0 ? 2 : 1;
   std::array<const std::byte*, 2> from{};
   for (int64_t core = 0; core < cores; ++core) {
     const int64_t own = (count - core + cores - 1) / cores;
@@ -87,7 +86,8 @@ Outcome readScaleRecords(const Target& target, const KernelOperation& op, int64_
 Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
                              std::span<const ScaleRecord> records, Scale global, int64_t channels,
                              const uint8_t* table) {
-  u85_ = target.isU85();
+  const Architecture& npu = target.architecture();
+  wideTables_ = npu.wideTables;
   type_ = op.ofm.type;
   outBytes_ = elementBytes(type_);
   channels_ = channels;
@@ -96,7 +96,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   perChannel_ = !records.empty();
 
   const bool usesEntries =
-      table_ != Table::None && (u85_ || (table_ != Table::Tanh && table_ != Table::Sigmoid));
+      table_ != Table::None && (wideTables_ || (table_ != Table::Tanh && table_ != Table::Sigmoid));
   if (usesEntries) {
     const int64_t offset = int64_t{op.activation.slot} * 256;
     if (offset + tableBytes(table_) > 2048) {
@@ -110,8 +110,9 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   wrap_ = false;
   // The range that the value is brought to before the table, or before it is stored.
   int64_t low = elementMin(type_), high = elementMax(type_);
-  if (!u85_) {
-    if (outBytes_ == 8) return makeFault(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
+  if (outBytes_ == 8 && !npu.wideResults)
+    return makeFault(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
+  if (npu.clampHasType) {
     switch (op.activation.clipRange) {
       case 2:
         low = 0, high = 255;
@@ -302,7 +303,7 @@ int64_t OutputStage::lookup(int64_t v) const {
     }
     case Table::Tanh:
     case Table::Sigmoid: {
-      const int64_t y = u85_ ? wideTable(v) : table_ == Table::Tanh ? tanhU55(v) : sigmoidU55(v);
+      const int64_t y = wideTables_ ? wideTable(v) : table_ == Table::Tanh ? tanhU55(v) : sigmoidU55(v);
       return std::clamp(y, elementMin(type_), elementMax(type_));
     }
   }

@@ -48,7 +48,7 @@ class OutputStage {
   int64_t sigmoidU55(int64_t v) const;
   int64_t wideTable(int64_t v) const;
 
-  bool u85_ = false, wrap_ = false, addZeroPoint_ = true;
+  bool wideTables_ = false, wrap_ = false, addZeroPoint_ = true;
   ElementType type_ = ElementType::Int8;
   Table table_ = Table::None;
   int outBytes_ = 1;

@@ -55,7 +55,7 @@ void Pmu::write(uint32_t offset, uint32_t value) {
     return;
   }
   if (offset >= reg::kPmEvTyper0 && offset < reg::kPmEvTyper0 + 4 * counters_) {
-    types_[(offset - reg::kPmEvTyper0) / 4] = value & (family_ == Family::U85 ? 0xf3ffu : kEventIdMask);
+    types_[(offset - reg::kPmEvTyper0) / 4] = value & npu_.pmuEventMask;
     return;
   }
   const uint32_t mask = enableMask();
@@ -112,7 +112,7 @@ void Pmu::advance(const PmuCounts& before, const PmuCounts& after, bool masked) 
   for (uint32_t i = 0; i < counters_; ++i) {
     if ((enabled_ & 1u << i) == 0) continue;
     const uint32_t id = types_[i] & kEventIdMask;
-    const uint64_t was = before.event(family_, id), is = after.event(family_, id);
+    const uint64_t was = before.event(npu_, id), is = after.event(npu_, id);
     if (is > was) count(i, is - was);
   }
   // Start and stop events (NPU_ACTIVE, NPU_IDLE) frame exactly what is counted here: the cycles of a run.

@@ -13,7 +13,7 @@ namespace carina::npu::model {
 
 class Pmu {
  public:
-  explicit Pmu(Family family) : family_(family), counters_(family == Family::U85 ? 8u : 4u) { reset(); }
+  explicit Pmu(const Architecture& npu) : npu_(npu), counters_(npu.pmuCounters) { reset(); }
 
   void reset();
   /// `offset` from the start of the block (PMCR). Unknown offsets read 0.
@@ -28,7 +28,7 @@ class Pmu {
   uint32_t enableMask() const { return ((1u << counters_) - 1) | 0x80000000u; }
   void count(uint32_t counter, uint64_t events);
 
-  Family family_;
+  const Architecture& npu_;
   uint32_t counters_;
   uint32_t control_ = 0, enabled_ = 0, overflow_ = 0, interruptEnable_ = 0, cycleConfig_ = 0, channel_ = 0;
   uint64_t cycles_ = 0;

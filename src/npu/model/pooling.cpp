@@ -42,8 +42,10 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
   const int64_t depth = plane.depth;
   // Assumption u55-average-division: any padding, or no global scale, makes the hardware divide by the valid
   // count.
-  const bool divide = mode == PoolMode::Average && (target_.isU85() || op.padding.any() || !op.globalScale);
-  const int bits = target_.isU85() ? 30 : 31;
+  const Architecture& npu = target_.architecture();
+  const bool divide =
+      mode == PoolMode::Average && (npu.averagesDivide || op.padding.any() || !op.globalScale);
+  const int bits = npu.averageBits;
   const int64_t grain = std::clamp<int64_t>(32768 / std::max<int64_t>(channels, 1), 1, 4096);
   forRange(geometry.positions(), grain, [&](int64_t begin, int64_t end) {
     thread_local std::vector<int64_t> acc;
@@ -160,7 +162,7 @@ Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
   if (Outcome failed = geometryOf(op, geometry)) return failed;
   const int64_t bytes = elementBytes(op.ifm.type);
   const bool reduceSum = op.pool == PoolMode::ReduceSum;
-  if (!target_.isU85() && bytes > 2 && !reduceSum) {
+  if (bytes > target_.architecture().poolElementBytes && !reduceSum) {
     return makeFault(FaultKind::Parse, "pooling of {}-bit elements on {}", bytes * 8,
                      familyName(target_.family));
   }

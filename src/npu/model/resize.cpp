@@ -26,7 +26,8 @@ Tap tapOf(int64_t index, const ResizeAxis& axis, int64_t size) {
 }  // namespace
 
 Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
-  if (!target_.isU85()) return makeFault(FaultKind::Parse, "RESIZE on {}", familyName(target_.family));
+  if (!target_.architecture().resize)
+    return makeFault(FaultKind::Parse, "RESIZE on {}", familyName(target_.family));
   if (op.resizeX.numerator < 1 || op.resizeY.numerator < 1)
     return makeFault(FaultKind::Parse, "RESIZE by n = 0");
   if (op.ifm.storage == Storage::Chained || op.ifm.storage == Storage::None) {

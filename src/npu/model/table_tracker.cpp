@@ -143,7 +143,7 @@ void TableTracker::add(const KernelOperation& op, uint32_t offset) {
     const uint64_t base = tableBase(target_);
     write({base, base + kTableMemoryBytes - 1}, std::move(accumulators));
   }
-  if (target_.isU85()) followChain(op, offset, range);
+  if (target_.architecture().chains) followChain(op, offset, range);
 }
 
 void TableTracker::use(TableRange range, const KernelOperation& op, uint32_t offset) {

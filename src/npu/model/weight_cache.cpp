@@ -54,9 +54,9 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   WeightShape shape = weightShape(op);
   shape.ofmDepth = static_cast<int32_t>(channels);
   WeightOrder order = weightOrder(target, op);
-  if (!target.isU85()) order.ofmUblockDepth = microblocks(target).front().c;
-  // U65 with an idle second core runs as if there were one.
-  if (target.family == Family::U65 && order.streams == 2 && channels > 1 && source.weights[1].length == 0)
+  if (!target.architecture().choosesMicroblocks) order.ofmUblockDepth = microblocks(target).front().c;
+  // With an idle second core the NPU runs as if there were one.
+  if (target.cores == 2 && order.streams == 2 && channels > 1 && source.weights[1].length == 0)
     order.streams = 1;
   const WeightEncoding encoding = source.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard;
   if (const Status status = checkWeightOrder(shape, order); !status.ok()) {

@@ -255,7 +255,7 @@ std::span<const MemoryMode> stockMemoryModes() {
 
 bool supportsMemoryMode(const Target& target, const MemoryMode& mode) {
   // The U55's second port only reads, so its arena cannot lie there.
-  return target.family != Family::U55 || (mode.arenaPort == 0 && mode.cachePort == 0);
+  return target.architecture().bothPortsWrite || (mode.arenaPort == 0 && mode.cachePort == 0);
 }
 
 namespace {

@@ -17,13 +17,6 @@ namespace carina::npu {
 
 std::string_view familyName(Family family);  // "Ethos-U55"
 
-/// Height, width, depth: of blocks and microblocks.
-struct BlockShape {
-  int32_t h = 1, w = 1, c = 1;
-  int64_t elements() const { return int64_t{h} * w * c; }
-  friend bool operator==(const BlockShape&, const BlockShape&) = default;
-};
-
 /// Memory for tables.
 constexpr uint64_t kTableMemoryBytes = 2048;
 
@@ -44,18 +37,17 @@ struct Target {
   bool isU85() const { return family == Family::U85; }
   /// What its generation can do.
   const Architecture& architecture() const { return architectureOf(family); }
-  /// Where tables lie in internal memory: at the end of the SHRAM, or in a memory of their own.
-  uint64_t tableMemoryStart() const {
-    return isU85() ? 0 : static_cast<uint64_t>(shramKiB) * 1024 - kTableMemoryBytes;
+  /// Inputs, accumulators and tables lie in one SHRAM of each core.
+  bool hasShram() const { return shramKiB > 0; }
+  /// What DMA reaches inside the NPU: the SHRAM, or a memory for tables.
+  uint64_t internalBytes() const {
+    return hasShram() ? static_cast<uint64_t>(shramKiB) * 1024 : kTableMemoryBytes;
   }
+  /// Where tables lie in internal memory: at its end.
+  uint64_t tableMemoryStart() const { return internalBytes() - kTableMemoryBytes; }
   /// The accumulators of operations without a table overwrite the tables.
-  bool tablesShareAccumulators() const { return !isU85() && lutReservedBanks == 0; }
-  int32_t addressBits() const { return family == Family::U55 ? 32 : 40; }
-  int32_t axiBytes() const { return family == Family::U55 ? 8 : 16; }  // data bus width per port
-  int32_t maxBlockDep() const { return isU85() ? 7 : 3; }
-  int32_t maxOutstandingDma() const { return family == Family::U55 ? 1 : family == Family::U65 ? 2 : 4; }
+  bool tablesShareAccumulators() const { return hasShram() && lutReservedBanks == 0; }
   int32_t maxOutstandingKernels() const { return 2; }
-  BlockShape maxBlock() const { return isU85() ? BlockShape{128, 128, 1024} : BlockShape{32, 64, 128}; }
 };
 
 std::span<const Target> allTargets();

@@ -27,12 +27,12 @@ std::array<int32_t, 6> readBuffers(const Target& target) {
 }  // namespace
 
 double portBandwidth(const Target& target, const MemoryTiming& memory) {
-  return std::max(target.axiBytes() * memory.ports * memory.clockScale, 1e-4);
+  return std::max(target.architecture().axiBytes * memory.ports * memory.clockScale, 1e-4);
 }
 
 double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run) {
   const double port = portBandwidth(target, memory);
-  if (!target.isU85()) return port;
+  if (!target.architecture().channelBuffers) return port;
   const bool write = channel == Channel::Write;
   const double outstanding = (write ? memory.maxWrites : memory.maxReads) * memory.ports * 0.8;
   const int64_t length = std::clamp<int64_t>(run, 1, memory.burst);
@@ -49,7 +49,7 @@ double channelBandwidth(const Target& target, const MemoryTiming& memory, Channe
 Transfer mapTransfer(const Target& target, const Rules& rules, const FeatureMap& map, int64_t width,
                      int64_t depth, int64_t elements, BlockShape block, int32_t burst, bool write) {
   const int64_t bits = elementBytes(map.type) * 8;
-  const int64_t cores = target.isU85() ? 1 : std::max(target.cores, 1);
+  const int64_t cores = target.cores;
   int64_t runBits;
   if (map.layout == Layout::NHCWB16) {
     const int64_t brickRow = width * bits * 16 / 8;
@@ -66,7 +66,7 @@ Transfer mapTransfer(const Target& target, const Rules& rules, const FeatureMap&
   }
   const int64_t run = std::clamp<int64_t>(runBits / 8, 1, burst);
   const int64_t bytes = elements * bits / 8;
-  const bool exact = rules.exactBytes && target.family != Family::U55;
+  const bool exact = rules.exactBytes && target.architecture().exactPortBytes;
   return {exact ? bytes : bytes * burst / run, run};
 }
 

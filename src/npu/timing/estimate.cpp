@@ -80,10 +80,10 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
     s.ifmWidth = std::max<int64_t>(ceilDiv(op.ifmWidth(), up), 1);
     s.ifmDepth = s.kind == Class::Conv || s.kind == Class::ReduceSum ? op.ifm.depth : op.ofm.depth;
   }
-  s.microblock = target.isU85() ? op.microblock : microblocks(target).front();
+  s.microblock = target.architecture().choosesMicroblocks ? op.microblock : microblocks(target).front();
   // One row of output: 2x2 microblocks are used as 1x4.
-  if (!target.isU85() && s.microblock.h == 2 && s.kind == Class::Conv && op.ofm.height == 1 &&
-      op.ofm.width % 2 == 0 && op.kernel.height == 1) {
+  if (!target.architecture().choosesMicroblocks && s.microblock.h == 2 && s.kind == Class::Conv &&
+      op.ofm.height == 1 && op.ofm.width % 2 == 0 && op.kernel.height == 1) {
     s.microblock = {1, 4, 8};
   }
   s.ofmBlockFull = {std::max(op.block.h, 1), std::max(op.block.w, 1), std::max(op.block.c, 1)};
@@ -224,7 +224,7 @@ class PortLoad {
       const MemoryTiming& memory = machine_.system.ports[port];
       const auto bytes = static_cast<double>(cost_.traffic[port].readBytes + cost_.traffic[port].writeBytes);
       double cycles = bytes / timing::portBandwidth(*machine_.target, memory);
-      if (machine_.target->isU85()) {
+      if (machine_.target->architecture().channelBuffers) {
         for (const double channel : channels_[port]) cycles = std::max(cycles, channel);
       }
       cost_.port[port] = static_cast<Cycles>(cycles);
@@ -260,7 +260,7 @@ int64_t storedDepth(const FeatureMap& map, int64_t depth) {
 
 /// The depth that goes through a port: bytes of a brick beyond the map's depth do not, where bytes are exact.
 int64_t movedDepth(const Target& target, const Rules& rules, const FeatureMap& map, int64_t depth) {
-  return rules.exactBytes && target.family != Family::U55 ? depth : storedDepth(map, depth);
+  return rules.exactBytes && target.architecture().exactPortBytes ? depth : storedDepth(map, depth);
 }
 
 /// How often the input is read for `outputBlocks` output depth blocks: U85 keeps its first depth steps.
@@ -436,7 +436,7 @@ OperationCost estimate(const KernelOperation& op, const TimingContext& context) 
     const auto input = [&](const FeatureMap& map, Area area, const Broadcast& b) {
       if (!inMemory(map) || b.scalar) return;
       int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
-      if (target.isU85()) {
+      if (target.architecture().broadcastsBothOperands) {
         h = b.h ? 1 : h;
         w = b.w ? 1 : w;
         c = b.c ? 1 : c;

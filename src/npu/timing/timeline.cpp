@@ -62,7 +62,7 @@ void Timeline::add(const Operation& operation, uint32_t offset) {
     add(*kernel, context, offset);
   } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
     const OperationCost cost = estimate(*dma, machine_);
-    parser_ = waitFor(dmaEnds_, machine_.target->maxOutstandingDma() - 1, parser_);
+    parser_ = waitFor(dmaEnds_, machine_.target->architecture().outstandingDmas - 1, parser_);
     ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
     entry.end = dmaEnd_ = occupyPorts(cost, entry.start);
     dmaEnds_.push_back(entry.end);
@@ -119,8 +119,9 @@ void Timeline::record(const ScheduledCost& entry) {
   counts_.outputActive += entry.cost.output;
   counts_.weightActive += entry.cost.weights;
   for (size_t port = 0; port < 2; ++port) {
-    counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->axiBytes();
-    counts_.writeBeats[port] += entry.cost.traffic[port].writeBytes / machine_.target->axiBytes();
+    counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->architecture().axiBytes;
+    counts_.writeBeats[port] +=
+        entry.cost.traffic[port].writeBytes / machine_.target->architecture().axiBytes;
     const int64_t burst = std::max(machine_.system.ports[port].burst, 1);
     counts_.readBursts[port] += (entry.cost.traffic[port].readBytes + burst - 1) / burst;
     counts_.writeBursts[port] += (entry.cost.traffic[port].writeBytes + burst - 1) / burst;
@@ -138,7 +139,7 @@ PmuCounts Timeline::pmu() const {
   return counts;
 }
 
-uint64_t PmuCounts::event(Family family, uint32_t id) const {
+uint64_t PmuCounts::event(const Architecture& npu, uint32_t id) const {
   const auto value = [](int64_t v) { return static_cast<uint64_t>(v); };
   switch (id) {
     case 17:
@@ -151,10 +152,10 @@ uint64_t PmuCounts::event(Family family, uint32_t id) const {
       return value(active);
     case 48:
       return value(macActive);
-    case 49:  // by element size: U55 and U65 only
-      return family == Family::U85 ? 0 : value(macActive - macActive16);
+    case 49:  // by element size
+      return npu.pmuElementSizes ? value(macActive - macActive16) : 0;
     case 50:
-      return family == Family::U85 ? 0 : value(macActive16);
+      return npu.pmuElementSizes ? value(macActive16) : 0;
     case 51:
       return value(macActive);
     case 64:

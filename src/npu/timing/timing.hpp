@@ -100,7 +100,7 @@ struct PmuCounts {
   Cycles macActive16 = 0;  // of macActive: with a 16-bit IFM
   std::array<int64_t, 2> readBeats{}, writeBeats{}, readBursts{}, writeBursts{};
   /// Value of one PMU event, 0 for events the model does not count.
-  uint64_t event(Family family, uint32_t id) const;
+  uint64_t event(const Architecture& npu, uint32_t id) const;
 };
 
 /// Feeds operations in stream order and keeps the time line.

@@ -100,7 +100,7 @@ ScaleRecord decodeScaleRecord(std::span<const std::byte, kScaleRecordBytes> byte
 Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleRecord> channels,
                                                        const Target& target, ScaleFormat format,
                                                        int32_t ofmMicroblockDepth) {
-  const auto cores = static_cast<size_t>(target.isU85() ? 1 : target.cores);
+  const auto cores = static_cast<size_t>(target.cores);
   std::vector<std::vector<uint8_t>> streams(cores);
   for (size_t core = 0; core < cores; ++core) {
     std::vector<uint8_t>& stream = streams[core];
@@ -122,7 +122,7 @@ Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleReco
 
 Result<std::vector<ScaleRecord>> decodeScales(std::span<const ByteSpan> streams, int32_t channels,
                                               const Target& target, ScaleFormat format) {
-  const auto cores = static_cast<size_t>(target.isU85() ? 1 : target.cores);
+  const auto cores = static_cast<size_t>(target.cores);
   std::vector<ScaleRecord> records(static_cast<size_t>(std::max(channels, 0)));
   for (size_t channel = 0; channel < records.size(); ++channel) {
     const size_t core = channel % cores, at = channel / cores * static_cast<size_t>(kScaleRecordBytes);
