@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace carina::npu::swd {
 namespace {
@@ -48,40 +49,65 @@ struct Values {
   uint64_t total = 0;
   int first = 0, last = 0;       // lowest and highest used folded value
   std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
-  int distinct = 0;
 };
+
+/// Where the values that occur end: behind the highest.
+size_t endOf(const Histogram& counts) {
+  size_t end = kFoldedValues;
+  while (end > 0 && counts[end - 1] == 0) --end;
+  return end;
+}
+
+/// How many of the first `end` values occur at least so often.
+size_t reaching(const Histogram& counts, size_t end, uint32_t least) {
+  uint32_t reached = 0;
+  for (size_t n = 0; n < end; ++n) reached += counts[n] >= least ? 1 : 0;
+  return reached;
+}
+
+/// Finds the most frequent values, of those that occur equally often the smallest first. The frequency from
+/// which on they count is found bit by bit: a selection by comparing values with each other would mostly wait
+/// for branches.
+void rank(Values& values, size_t end) {
+  const Histogram& counts = values.counts;
+  // With 31 entries direct values keep their place (the offset reaches 31); 32 are worth it only when they
+  // are all.
+  const size_t distinct = reaching(counts, end, 1);
+  const size_t keep = distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
+  uint32_t most = 0, least = 0;
+  for (size_t n = 0; n < end; ++n) most |= counts[n];
+  for (uint32_t bit = std::bit_floor(most); bit > 0; bit >>= 1) {
+    if (reaching(counts, end, least | bit) >= keep) least |= bit;
+  }
+  std::array<uint64_t, kFoldedValues> frequent;  // the frequency above, then the smaller value first
+  size_t found = 0;
+  for (size_t n = 0; n < end; ++n) {
+    frequent[found] = uint64_t{counts[n]} << 16 | (0xffff - n);
+    found += counts[n] > least ? 1 : 0;
+  }
+  std::sort(frequent.begin(), frequent.begin() + found, std::greater<>());
+  values.ranked.reserve(keep);
+  for (size_t n = 0; n < found; ++n)
+    values.ranked.push_back(static_cast<uint16_t>(0xffff - (frequent[n] & 0xffff)));
+  for (size_t n = 0; values.ranked.size() < keep; ++n) {
+    if (counts[n] == least) values.ranked.push_back(static_cast<uint16_t>(n));
+  }
+}
 
 Values valuesOf(const Statistics& statistics, bool zeroRuns) {
   Values values;
   values.counts = statistics.count;
   if (zeroRuns) values.counts[0] = 0;
-  std::array<uint16_t, kFoldedValues> used;
-  for (size_t n = 0; n < kFoldedValues; ++n) {
-    used[static_cast<size_t>(values.distinct)] = static_cast<uint16_t>(n);
-    values.distinct += values.counts[n] != 0 ? 1 : 0;
-  }
   values.total = zeroRuns ? statistics.nonZero() : statistics.total;
-  if (values.distinct > 0) {
-    values.first = used[0];
-    values.last = used[static_cast<size_t>(values.distinct) - 1];
-  } else {  // nothing but zeros: one of them is coded as a weight
+  size_t end = endOf(values.counts);
+  if (end == 0) {  // nothing but zeros: one of them is coded as a weight
     values.counts[0] = 1;
     values.total = 1;
-    values.distinct = 1;
-    used[0] = 0;
+    end = 1;
   }
-  // With 31 entries direct values keep their place (the offset reaches 31); 32 are worth it only when they
-  // are all.
-  const auto distinct = static_cast<size_t>(values.distinct);
-  const size_t keep = distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
-  const auto moreFrequent = [&](uint16_t a, uint16_t b) {
-    const uint32_t countA = values.counts[a], countB = values.counts[b];
-    return countA != countB ? countA > countB : a < b;
-  };
-  auto* const end = used.begin() + values.distinct;
-  if (distinct > keep) std::nth_element(used.begin(), used.begin() + keep, end, moreFrequent);
-  std::sort(used.begin(), used.begin() + keep, moreFrequent);
-  values.ranked.assign(used.begin(), used.begin() + keep);
+  values.last = static_cast<int>(end) - 1;
+  while (values.counts[static_cast<size_t>(values.first)] == 0) ++values.first;
+  rank(values, end);
   return values;
 }
 
@@ -241,22 +267,26 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
   std::array<uint16_t, kFoldedValues> indexOf;
   code.palette.indices(indexOf);
   const int rawBits = code.palette.rawBits();
-  std::array<uint32_t, kFoldedValues> best{};
+  const auto costOf = [&](size_t value, int n) {
+    const bool coded = indexOf[value] != kNoIndex &&
+                       (n != kIndexCodes - 1 || code.palette.rawCovers(static_cast<uint32_t>(value)));
+    return 8 * (coded ? indexBits(indexOf[value], indexCode(n), rawBits) : kUncodable);
+  };
+  const size_t end = endOf(statistics.count);
+  int cheapest = 0;
   uint64_t bestTotal = UINT64_MAX;
   for (int n = 0; n < kIndexCodes; ++n) {
-    std::array<uint32_t, kFoldedValues> costs;
     uint64_t total = 0;
-    for (size_t value = 0; value < costs.size(); ++value) {
-      const bool coded = indexOf[value] != kNoIndex &&
-                         (n != kIndexCodes - 1 || code.palette.rawCovers(static_cast<uint32_t>(value)));
-      costs[value] = 8 * (coded ? indexBits(indexOf[value], indexCode(n), rawBits) : kUncodable);
-      if (value > 0 || !code.zeroRuns) total += uint64_t{costs[value]} * statistics.count[value];
+    for (size_t value = code.zeroRuns ? 1 : 0; value < end; ++value) {
+      if (statistics.count[value] > 0) total += uint64_t{costOf(value, n)} * statistics.count[value];
     }
     if (total < bestTotal) {
       bestTotal = total;
-      best = costs;
+      cheapest = n;
     }
   }
+  std::array<uint32_t, kFoldedValues> best;
+  for (size_t value = 0; value < best.size(); ++value) best[value] = costOf(value, cheapest);
   if (code.zeroRuns) {
     int mode = 0;
     uint64_t bestRuns = UINT64_MAX;
@@ -269,15 +299,6 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
     best[0] = 8u >> mode;
   }
   return best;
-}
-
-uint32_t indexBits(uint32_t index, IndexCode code, int rawBits) {
-  if (code.divisor == 7) return index < (1u << rawBits) ? static_cast<uint32_t>(rawBits) : kUncodable;
-  const uint32_t quotient = index >> code.divisor;
-  if (code.truncated) {
-    return quotient > 2 ? kUncodable : std::min(quotient + 1, 2u) + static_cast<uint32_t>(code.divisor);
-  }
-  return quotient > kMaxQuotient ? kUncodable : quotient + 1 + static_cast<uint32_t>(code.divisor);
 }
 
 }  // namespace carina::npu::swd

@@ -76,6 +76,13 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
 
 /// Bits of index `index` under `code`, or a prohibitive number when it cannot be coded.
 constexpr uint32_t kUncodable = 2000;
-uint32_t indexBits(uint32_t index, IndexCode code, int rawBits);
+constexpr uint32_t indexBits(uint32_t index, IndexCode code, int rawBits) {
+  if (code.divisor == 7) return index < (1u << rawBits) ? static_cast<uint32_t>(rawBits) : kUncodable;
+  const uint32_t quotient = index >> code.divisor;
+  if (code.truncated) {
+    return quotient > 2 ? kUncodable : (quotient > 0 ? 2 : 1) + static_cast<uint32_t>(code.divisor);
+  }
+  return quotient > kMaxQuotient ? kUncodable : quotient + 1 + static_cast<uint32_t>(code.divisor);
+}
 
 }  // namespace carina::npu::swd

@@ -75,7 +75,11 @@ class StateSearch {
     switched_.resize(groups_);
     if (kModes > 1) {
       for (int mode = 0; mode < kModes; ++mode)
-        cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode)));
+        cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode))
+                                              << kLaneBits);
+    }
+    for (LaneCosts& cost : cost_) {
+      for (size_t lane = 0; lane < kLanes; ++lane) cost[lane] += static_cast<int32_t>(lane);
     }
     for (size_t g = 0; g < groups_; ++g) step(g);
     std::vector<uint8_t> path(groups_);
@@ -88,6 +92,12 @@ class StateSearch {
   }
 
  private:
+  /// Costs carry the number of their lane in the lowest bits: the smallest of them tells its lane, too, and
+  /// of equal costs the first lane's is the smallest.
+  static constexpr int kLaneBits = 4;
+  static constexpr int32_t kLaneMask = (1 << kLaneBits) - 1;
+  static_assert(kLanes == 1 << kLaneBits);
+
   void step(size_t g) {
     const size_t begin = g * group_, end = std::min(section_.indices.size(), begin + group_);
     IndexCosts sums{};
@@ -97,7 +107,7 @@ class StateSearch {
     // A state may be entered from the cheapest one before this group, for a slice header and the padding of a
     // chunk.
     constexpr int32_t kSwitchBits = static_cast<int32_t>(kSliceHeaderBits) + 6 + (kModes > 1 ? 5 : 0);
-    const int32_t limit = g == 0 ? INT32_MAX : low_ + kSwitchBits;
+    const int32_t limit = g == 0 ? INT32_MAX & ~kLaneMask : low_ + (kSwitchBits << kLaneBits);
     int32_t low = INT32_MAX;
     size_t cheapest = 0;
     for (size_t mode = 0; mode < kModes; ++mode) {
@@ -108,16 +118,18 @@ class StateSearch {
       }
       LaneCosts& cost = cost_[mode];
       std::array<uint8_t, kLanes>& switched = switched_[g][mode];
-      for (size_t lane = 0; lane < kLanes; ++lane) {
-        const bool enter = cost[lane] > limit;
-        switched[lane] = enter ? 1 : 0;
-        cost[lane] = (enter ? limit : cost[lane]) + sums[lane] + runs;
+      int32_t lowest = INT32_MAX;
+      for (int32_t lane = 0; lane < kLanes; ++lane) {
+        const auto at = static_cast<size_t>(lane);
+        const int32_t entered = limit | lane;
+        const bool enter = cost[at] > entered;
+        switched[at] = enter ? 1 : 0;
+        cost[at] = (enter ? entered : cost[at]) + ((sums[at] + runs) << kLaneBits);
+        lowest = std::min(lowest, cost[at]);
       }
-      for (size_t lane = 0; lane < kIndexCodes; ++lane) {
-        if (cost[lane] < low) {
-          low = cost[lane];
-          cheapest = mode * kLanes + lane;
-        }
+      if ((lowest | kLaneMask) < low) {
+        low = lowest & ~kLaneMask;
+        cheapest = mode * kLanes + static_cast<size_t>(lowest & kLaneMask);
       }
     }
     best_[g] = static_cast<uint8_t>(cheapest);
