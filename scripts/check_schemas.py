@@ -76,6 +76,7 @@ def main():
         for report in ("a", "b", "c"):
             with open(os.path.join(report, "report.json"), encoding="utf-8") as file:
                 checker.check(file.read(), "compile --report")
+        checker.json("compile", *digits, *u55, "-o", "d.pte")
         checker.json("compile", *digits, *u55, "-o", "d.pte", "--auto-precision", "--min-sqnr", "42")
         checker.json("profile", *digits, *u55)
         checker.json("profile", "a.pte")
@@ -102,6 +103,12 @@ def main():
             file.write(f'[[network]]\nmodel = "{digits[0]}"\ncalibrate = "{digits[2]}"\ntargets = ["ethos-u55-128"]\n'
                        f'data = "{held_out}"\nsamples = 5\ngates.max-sram = 1000000\n')
         checker.json("ci")
+        language = os.path.join(ROOT, "tests", "data", "language")
+        text = [text for name in ("prefill", "decode") for text in (
+            "--method", f"{name}={language}/language{'_prefill' * (name == 'prefill')}.pt2",
+            "--calibrate", f"{name}={language}/language{'_prefill' * (name == 'prefill')}.npz")]
+        checker.run("compile", *text, "--target", "ethos-u85-256", "--constant-method", "get_max_context_len=16", "-o", "l.pte")
+        checker.json("generate", "l.pte", "--tokenizer", os.path.join(language, "tokenizer.json"), "--prompt", "GNU N", "--tokens", "3")
         checker.json("fit", *digits, "--board", "himax-we2")
         checker.json("boards")
         checker.json("diff", "a", "b")

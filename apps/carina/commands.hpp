@@ -24,6 +24,8 @@ void addDiff(CommandLine& line, Run& run);
 void addCi(CommandLine& line, Run& run);
 void addEvaluate(CommandLine& line, Run& run);
 void addMerge(CommandLine& line, Run& run);
+void addFit(CommandLine& line, Run& run);
+void addBoards(CommandLine& line, Run& run);
 void addFirmware(CommandLine& line, Run& run);
 void addInspect(CommandLine& line, Run& run);
 void addAssemble(CommandLine& line, Run& run);

@@ -28,10 +28,12 @@ struct Flags {
   BuildOptions build;
   std::filesystem::path output;
   std::filesystem::path report;
+  ResultPath json;  // of the report, or of the search for precisions
   GateOptions gates;
   PrecisionOptions precision;
   std::vector<std::string> constantMethods;  // NAME=NUMBER
   std::filesystem::path ioHeader;            // empty: none
+  std::vector<GivenOption> given;
 };
 
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
@@ -46,7 +48,10 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
   ResultFiles results;
   if (found) {
     CARINA_RETURN_IF_ERROR(flags.precision.add(*found, flags.precision.goal(flags.gates.gates), build.options,
-                                               !flags.gates.missed(), results));
+                                               !flags.gates.missed(), flags.json, results));
+  } else if (!flags.json.empty()) {
+    CARINA_TRY(const std::string json, report::reportJson(build, flags.build.cpu));
+    CARINA_RETURN_IF_ERROR(results.add(flags.json, json));
   }
   if (!flags.gates.missed())
     CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
@@ -88,7 +93,7 @@ Status writeMiss(const precision::AutoPrecision& found, const pipeline::Options&
   const precision::Goal goal = flags.precision.goal(flags.gates.gates);
   CARINA_RETURN_IF_ERROR(flags.gates.check(found.measured));
   ResultFiles results;
-  CARINA_RETURN_IF_ERROR(flags.precision.add(found, goal, options, false, results));
+  CARINA_RETURN_IF_ERROR(flags.precision.add(found, goal, options, false, flags.json, results));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
   CARINA_RETURN_IF_ERROR(results.commit());
   results.print(report::precisionText(found));
@@ -110,9 +115,9 @@ void printPort(const char* kind, size_t index, const pipeline::EthosNPort& port)
 int compileEthosN(Flags& flags) {
   if (const auto status = pipeline::checkEthosNOutput(flags.output); !status.ok())
     return report(status.error());
-  if (!flags.report.empty()) {
-    return report(fail(Code::OptionDoesNotApply, "there is no report for an Ethos-N")
-                      .at("--report")
+  if (!flags.report.empty() || !flags.json.empty()) {
+    return report(fail(Code::OptionDoesNotApply, "there is no report for a compiled network of an Ethos-N")
+                      .at(flags.report.empty() ? "--json" : "--report")
                       .withRemedy("leave it out"));
   }
   if (!flags.ioHeader.empty()) {
@@ -151,7 +156,7 @@ int compileEthosN(Flags& flags) {
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
   CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
-  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.precision.json}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.json}));
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
 
@@ -186,6 +191,14 @@ Result<int> compileChosen(const pipeline::Options& options, Flags& flags) {
 
 /// A program whose NPU parts are TOSA graphs, for the NPU that is named.
 Result<int> compileLoaded(const Flags& flags) {
+  constexpr std::string_view kTaken[] = {"MODEL",         "--output", "--target", "--system-config",
+                                         "--memory-mode", "--config", "--verbose"};
+  for (const GivenOption& option : flags.given) {
+    if (std::find(std::begin(kTaken), std::end(kTaken), option.name) != std::end(kTaken)) continue;
+    return fail(Code::OptionDoesNotApply, "has no effect on a program")
+        .at(option.name)
+        .withRemedy("leave it out, or give the network");
+  }
   const pipeline::Options& options = flags.build.options;
   const delivery::LoadOptions load{options.target, options.systemConfig, options.memoryMode,
                                    options.configFile, std::nullopt};
@@ -202,6 +215,11 @@ Status checkMethods(const Flags& flags) {
         .at("--auto-precision")
         .withRemedy(
             "let it write rules for each network (--write-rules), and give them as --quantize-config");
+  }
+  if (!flags.json.empty()) {
+    return fail(Code::OptionDoesNotApply, "is the report of one network, and --method names several")
+        .at("--json")
+        .withRemedy("--report DIR writes one for each method");
   }
   if (flags.output.extension() == ".pte") return {};
   return fail(Code::NotRepresentable, "a {} file holds one network, and --method names several",
@@ -242,7 +260,7 @@ int compile(Flags& flags) {
   if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.tflite = flags.output.extension() == ".tflite";
-  options.measureSqnr = !flags.report.empty();
+  options.measureSqnr = !flags.report.empty() || !flags.json.empty();
   options.keepSources = false;
   options.estimateAccuracy = true;
   for (const std::string& text : flags.constantMethods) {
@@ -281,6 +299,9 @@ void addCompile(CommandLine& line, Run& run) {
       "the program is loaded");
   command.option("--report", flags->report,
                  "Folder for the report: layers, memory, quantization (JSON and text)");
+  addResultOption(command, "--json", flags->json,
+                  "The report as JSON, as report.json of --report; with --auto-precision the programs and "
+                  "layers that were measured");
   command.option("--io-header", flags->ioHeader,
                  "Types, scales and zero points of inputs and outputs as a C header");
   command.option("--constant-method", flags->constantMethods,
@@ -290,9 +311,10 @@ void addCompile(CommandLine& line, Run& run) {
   using Gate = GateOptions::Gate;
   flags->gates.declare(
       command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Top1, Gate::Npu});
-  command.callback([flags, &run] {
+  command.callback([flags, command, &run] {
     flags->build.resolveMethods();
     flags->gates.checkUsage();
+    flags->given = command.given();
     flags->precision.checkUsage(flags->gates, flags->build);
     run = [flags] { return compile(*flags); };
   });

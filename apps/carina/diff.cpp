@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "result_files.hpp"
 
@@ -17,20 +18,23 @@ struct Flags {
   pipeline::Options options;
   ResultPath json, markdown, csv;
   bool all = false;
+  GateOptions gates;
 };
 
-Status execute(const Flags& flags) {
-  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.csv}));
+Result<int> execute(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.csv, flags.gates.junit}));
   CARINA_TRY(pipeline::Ledger a, pipeline::readLedger(flags.a, flags.options));
   CARINA_TRY(pipeline::Ledger b, pipeline::readLedger(flags.b, flags.options));
   const pipeline::LedgerDiff diff = pipeline::diffLedgers(std::move(a), std::move(b));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(diff.b, flags.options.configFile)));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::diffJson(diff)));
   CARINA_RETURN_IF_ERROR(files.add(flags.markdown, report::diffMarkdown(diff, flags.all)));
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::diffCsv(diff)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina diff", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   files.print(report::diffText(diff, flags.all));
-  return {};
+  return flags.gates.finish(0);
 }
 
 /// A program or JSON file, or the folder of a report.
@@ -68,10 +72,14 @@ void addDiff(CommandLine& line, Run& run) {
               "vela.ini with further system configurations and memory modes")
       .transform(inputFile())
       .check(existingFile());
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
       const auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error());
+      return status.ok() ? *status : report(status.error());
     };
   });
 }

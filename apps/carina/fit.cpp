@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina fit: whether a program has room on a board. carina boards: which there are.
-#include "fit.hpp"
+#include "report/fit.hpp"
 
 #include <memory>
 
 #include "base/file.hpp"
 #include "build_options.hpp"
+#include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
-#include "report/fit.hpp"
 #include "result_files.hpp"
 
 namespace carina::app {
@@ -19,14 +20,16 @@ struct Flags {
   std::string board;
   int64_t stack = 0;
   std::filesystem::path header, linker;
-  ResultPath json;
+  ResultPath json, csv;
+  GateOptions gates;
 };
 
-Result<int> execute(const Flags& flags) {
-  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
+Result<int> execute(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.header, flags.linker}));
   firmware::FitOptions options;
   options.build = flags.build.finish();
+  options.build.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
   if (!options.build.configFile.empty() || !options.build.systemConfig.empty()) {
     return fail(Code::OptionDoesNotApply, "the board says how fast its memories are")
         .at(options.build.configFile.empty() ? "--system-config" : "--config")
@@ -37,10 +40,13 @@ Result<int> execute(const Flags& flags) {
   CARINA_TRY(options.board, firmware::findBoardRow(flags.board));
   CARINA_TRY(const firmware::Fit fit, firmware::fit(options));
   warn(fit.warnings);
+  CARINA_RETURN_IF_ERROR(flags.gates.check(fit.measured));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::fitJson(fit)));
-  // What does not fit has no places.
-  if (fit.fits()) {
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::fitCsv(fit)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina fit", files));
+  // What does not fit has no places, and what misses a gate is not linked.
+  if (fit.fits() && !flags.gates.missed()) {
     if (!flags.header.empty())
       CARINA_RETURN_IF_ERROR(files.files().add(flags.header, firmware::memoryHeader(fit)));
     if (!flags.linker.empty())
@@ -48,7 +54,8 @@ Result<int> execute(const Flags& flags) {
   }
   CARINA_RETURN_IF_ERROR(files.commit());
   files.print(report::fitText(fit));
-  if (fit.fits()) return 0;
+  const int status = flags.gates.finish(0);
+  if (fit.fits()) return status;
   return fail(Code::DoesNotFit, "{} bytes too many for {}", fit.over(), fit.board->name)
       .inFile(options.build.model.string())
       .withRemedy(fit.fixes.empty() || !fit.fixes.front().fits
@@ -76,7 +83,12 @@ void addFit(CommandLine& line, Run& run) {
   command.option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
   command.option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
   addResultOption(command, "--json", flags->json, "The table as JSON");
+  addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
       const auto code = execute(*flags);
       return code.ok() ? *code : report(code.error(), flags->build.options.model);
@@ -85,14 +97,20 @@ void addFit(CommandLine& line, Run& run) {
 }
 
 void addBoards(CommandLine& line, Run& run) {
-  auto json = std::make_shared<ResultPath>();
+  struct Results {
+    ResultPath json, csv;
+  };
+  auto results = std::make_shared<Results>();
   Command command = line.add("boards", "List boards with their NPUs and memories");
-  addResultOption(command, "--json", *json, "The boards as JSON, with system configurations and sources");
-  command.callback([json, &run] {
-    run = [json] {
+  addResultOption(command, "--json", results->json,
+                  "The boards as JSON, with system configurations and sources");
+  addResultOption(command, "--csv", results->csv, "Their memories as comma-separated values");
+  command.callback([results, &run] {
+    run = [results] {
       ResultFiles files;
-      Status status = checkResults({*json});
-      if (status.ok()) status = files.add(*json, report::boardsJson());
+      Status status = checkResults({results->json, results->csv});
+      if (status.ok()) status = files.add(results->json, report::boardsJson());
+      if (status.ok()) status = files.add(results->csv, report::boardsCsv());
       if (status.ok()) status = files.commit();
       if (!status.ok()) return report(status.error());
       files.print(report::boardsText());

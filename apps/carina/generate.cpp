@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/file.hpp"
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "report/generated.hpp"
 
@@ -17,25 +17,39 @@ namespace {
 
 struct Flags {
   pipeline::GenerateOptions generate;
-  std::filesystem::path json;
+  ResultPath json;
+  GateOptions gates;
 };
 
 Result<int> execute(Flags flags) {
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.json}));
-  flags.generate.write = [](const std::string& piece) {
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
-  };
-  CARINA_TRY(const pipeline::Generated result, pipeline::generate(flags.generate));
-  fmt::print("\n");
-  warn(result.warnings);
-  if (!flags.json.empty()) {
-    OutputFiles files;
-    CARINA_RETURN_IF_ERROR(files.add(flags.json, report::generatedJson(result)));
-    CARINA_RETURN_IF_ERROR(files.commit());
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
+  // Where a result goes to standard output, the text does not.
+  const bool writesText = flags.json != kStandardOutput && flags.gates.junit != kStandardOutput;
+  if (writesText) {
+    flags.generate.write = [](const std::string& piece) {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    };
   }
+  CARINA_TRY(const pipeline::Generated result, pipeline::generate(flags.generate));
+  if (writesText) fmt::print("\n");
+  warn(result.warnings);
+  pipeline::Measured measured = pipeline::measuredOf(result);
+  if (flags.gates.gates.maxSram) {
+    pipeline::Options timing;
+    timing.systemConfig = flags.generate.systemConfig;
+    timing.memoryMode = flags.generate.memoryMode;
+    timing.configFile = flags.generate.configFile;
+    CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.generate.program, timing, measured));
+  }
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::generatedJson(result)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina generate", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print("");
   fmt::print(stderr, "{}", report::generatedText(result));
-  return 0;
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -80,8 +94,11 @@ void addGenerate(CommandLine& line, Run& run) {
       .transform(inputFile())
       .check(existingFile());
   addCpuOption(command, options.cpu);
-  command.option("--json", flags->json, "Where text, tokens and cycles go");
+  addResultOption(command, "--json", flags->json, "Text, tokens and cycles as JSON");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Npu});
   command.callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
       auto code = execute(*flags);
       return code.ok() ? *code : report(code.error(), flags->generate.program);

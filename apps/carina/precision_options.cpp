@@ -20,7 +20,6 @@ void PrecisionOptions::declare(Command& command) {
       .transform(inputFile());
   group.option("--write-rules", rules,
                "The choice as a file for --quantize-config: the same program without the search");
-  addResultOption(group, "--json", json, "Programs and layers that were measured, as JSON");
 }
 
 void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& build) const {
@@ -31,7 +30,6 @@ void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& 
     };
     alone(!data.empty(), "--data");
     alone(!rules.empty(), "--write-rules");
-    alone(!json.empty(), "--json");
     alone(asked.minTop1.has_value(), "--min-top1");
     return;
   }
@@ -49,7 +47,8 @@ precision::Goal PrecisionOptions::goal(const pipeline::Gates& gates) const {
 }
 
 Status PrecisionOptions::add(const precision::AutoPrecision& found, const precision::Goal& goal,
-                             const pipeline::Options& options, bool reached, ResultFiles& results) const {
+                             const pipeline::Options& options, bool reached, const ResultPath& json,
+                             ResultFiles& results) const {
   if (!rules.empty() && reached) {
     CARINA_RETURN_IF_ERROR(results.files().add(
         rules, quantize::rulesText(found.rules, report::precisionComment(found, options))));

@@ -13,16 +13,16 @@ namespace carina::app {
 struct PrecisionOptions {
   bool automatic = false;
   std::filesystem::path data, rules;
-  ResultPath json;
 
   void declare(Command& command);
   /// For the callback of the command: a search without a goal, or options of the search without it.
   void checkUsage(const GateOptions& gates, const BuildOptions& build) const;
 
   precision::Goal goal(const pipeline::Gates& gates) const;
-  /// Rules file and JSON; the rules only when `reached`.
+  /// Rules file, only when `reached`, and what was measured as `json`.
   Status add(const precision::AutoPrecision& found, const precision::Goal& goal,
-             const pipeline::Options& options, bool reached, ResultFiles& results) const;
+             const pipeline::Options& options, bool reached, const ResultPath& json,
+             ResultFiles& results) const;
 };
 
 }  // namespace carina::app

@@ -11,7 +11,6 @@
 #include "base/signals.hpp"
 #include "commands.hpp"
 #include "console.hpp"
-#include "fit.hpp"
 #include "overwriting.hpp"
 #include "usage.hpp"
 #include "version.hpp"

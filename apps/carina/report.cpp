@@ -6,6 +6,8 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "report/page.hpp"
 #include "report/summary.hpp"
 
@@ -16,17 +18,26 @@ struct Flags {
   BuildOptions build;
   std::filesystem::path output;
   report::PageAttachments attachments;
+  GateOptions gates;
 };
 
-Status execute(const Flags& flags) {
+Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
-  CARINA_TRY(const pipeline::Profile profile, pipeline::profile(flags.build.finish()));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
+  pipeline::Options options = flags.build.finish();
+  options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(options, flags.build.cpu));
+  const pipeline::Profile& profile = timed.profile;
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
   CARINA_TRY(const std::string page, report::profilePage(profile, flags.attachments));
-  OutputFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.output, page));
-  return files.commit();
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.files().add(flags.output, page));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina report", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print("");
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -41,10 +52,14 @@ void addReport(CommandLine& line, Run& run) {
   command.option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as other targets");
   command.option("--against", flags->attachments.against,
                  "JSON of carina profile of another build, compared layer by layer");
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
-      auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error(), flags->build.options.model);
+      const auto status = execute(*flags);
+      return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });
 }

@@ -4,11 +4,6 @@
 #include "base/output_path.hpp"
 
 namespace carina::app {
-namespace {
-
-constexpr std::string_view kStandardOutput = "-";
-
-}  // namespace
 
 Option addResultOption(OptionGroup& options, const std::string& name, ResultPath& path,
                        const std::string& what) {

@@ -15,6 +15,8 @@ namespace carina::app {
 
 /// The value of such an option: empty when it is not given.
 using ResultPath = std::filesystem::path;
+/// The value that means standard output.
+constexpr std::string_view kStandardOutput = "-";
 
 /// An option that names a result. Without a value it means standard output.
 Option addResultOption(OptionGroup& options, const std::string& name, ResultPath& path,

@@ -123,6 +123,13 @@ Result<int> execute(Flags flags) {
   const pipeline::InferenceTime* inference = time ? &*time : nullptr;
   CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
   if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
+  if (flags.gates.gates.maxSram && result.program && !result.atLoad) {
+    pipeline::Options timing;
+    timing.systemConfig = flags.run.systemConfig;
+    timing.memoryMode = flags.run.memoryMode;
+    timing.configFile = flags.run.configFile;
+    CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.run.file, timing, measured));
+  }
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;
   if (!flags.output.empty()) {
@@ -173,7 +180,8 @@ void addRun(CommandLine& line, Run& run) {
                "Outputs of 8 and 16 bits are written as the float numbers that they stand for");
   addResultOption(command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
-  flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Flash, Gate::Top1, Gate::Npu});
+  flags->gates.declare(command,
+                       {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Top1, Gate::Npu});
   command.option("--etdump", flags->etdump,
                  "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
   command.option("--method", flags->run.method,

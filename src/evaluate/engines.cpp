@@ -17,6 +17,7 @@
 #include "pipeline/file_kind.hpp"
 #include "pipeline/loaded_program.hpp"
 #include "pipeline/simulated_values.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "quantize/sqnr.hpp"
 #include "tflite/vela.hpp"
 #include "tosa/interpreter.hpp"
@@ -185,15 +186,13 @@ Status Engines::State::openFinished(const pipeline::Options& options, const Mapp
                  : openRunner<device::TfliteRunner>(asBytes(program), run);
   };
   pipeline::Options timing;
+  timing.model = options.model;
   timing.systemConfig = options.systemConfig;
   timing.memoryMode = options.memoryMode;
   timing.configFile = options.configFile;
-  auto profile = pipeline::profileProgram(options.model, timing);
+  const auto timed = pipeline::timedProfile(timing, "");
+  if (timed) measured = pipeline::measuredOf(timed->profile);
   measured.flash = static_cast<int64_t>(program.size());
-  if (profile) {
-    profile->programBytes = measured.flash;
-    measured = pipeline::measuredOf(*profile);
-  }
   measured.subject = options.model.filename().string();
   return {};
 }

@@ -139,6 +139,12 @@ const std::string& coreName(const FitOptions& options) {
   return options.core.empty() ? options.board->cpu : options.core;
 }
 
+/// The gate is about the board's core.
+void takeTime(Fit& fit) {
+  fit.measured.inferenceMs.reset();
+  if (fit.inference && fit.inference->clockHz > 0) fit.measured.inferenceMs = fit.inference->milliseconds();
+}
+
 /// One compilation with its places.
 struct Attempt {
   Fit fit;
@@ -167,6 +173,8 @@ Result<Attempt> compileFor(const FitOptions& options) {
     fit.commandBytes += static_cast<int64_t>(4 * part.commands.size());
   }
   fit.inference = pipeline::inferenceOf(attempt.build, coreName(options));
+  fit.measured = pipeline::measuredOf(attempt.build, static_cast<int64_t>(program.size()));
+  takeTime(fit);
   fit.file = options.build.model.filename().string();
   fit.warnings = attempt.build.warnings;
   return attempt;
@@ -270,6 +278,7 @@ Result<Fit> fitProgram(const FitOptions& options, ByteSpan file) {
     pipeline::Options profiled;
     profiled.model = options.build.model;
     CARINA_TRY(const pipeline::Profile profile, pipeline::profileProgram(options.build.model, profiled));
+    result.measured = pipeline::measuredOf(profile);
     for (const pipeline::ProfiledPart& part : profile.parts) {
       result.constantBytes += part.constantBytes;
       result.commandBytes += part.commandBytes;
@@ -284,6 +293,10 @@ Result<Fit> fitProgram(const FitOptions& options, ByteSpan file) {
   }
   const npu::Machine* timed = plan.machine ? &*plan.machine : nullptr;
   CARINA_TRY(result.inference, pipeline::inferenceOf(file, "", cycles, timed, coreName(options)));
+  result.measured.subject = result.file;
+  result.measured.flash = static_cast<int64_t>(file.size());
+  pipeline::takePlace(file, result.measured);
+  takeTime(result);
   place(plan, result.machine, result);
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "firmware/boards.hpp"
+#include "pipeline/gates.hpp"
 #include "pipeline/inference_time.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -58,7 +59,8 @@ struct Fit {
   std::string peakStep;                         // where most of the arena is live; empty: not known
   std::vector<PeakTensor> peak;                 // the largest first
   std::optional<pipeline::InferenceTime> inference;
-  std::vector<FitFix> fixes;  // where it does not fit: those that make it fit first, by cycles
+  pipeline::Measured measured;  // for gates; SQNR with Options::estimateAccuracy
+  std::vector<FitFix> fixes;    // where it does not fit: those that make it fit first, by cycles
   std::vector<Diagnostic> warnings;
 
   int64_t over() const;

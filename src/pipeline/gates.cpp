@@ -5,9 +5,11 @@
 #include <cmath>
 #include <map>
 
+#include "pipeline/command_streams.hpp"
 #include "pipeline/inference_time.hpp"
 #include "pipeline/memory_needs.hpp"
 #include "pipeline/part_turns.hpp"
+#include "pte/program.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -143,15 +145,44 @@ Result<Measured> measuredOf(const RunResult& result) {
   if (result.ethosN) measured.wholly = true;
   if (!result.program) return measured;
   measured.cycles = result.program->npuCycles;
-  bool wholly = !result.program->delegates.empty() || !result.program->ethosN.empty();
-  if (!wholly) measured.onCpu = "the program calls no NPU";
-  for (const std::string& kernel : result.program->kernels) {
-    if (kernel.starts_with("quantized_decomposed::")) continue;
-    if (wholly) measured.onCpu = "kernel " + kernel;
-    wholly = false;
-  }
-  measured.wholly = wholly;
+  takePlace(result.program->kernels, !result.program->delegates.empty() || !result.program->ethosN.empty(),
+            measured);
   return measured;
+}
+
+void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured) {
+  const auto other = std::find_if(kernels.begin(), kernels.end(), [](const std::string& kernel) {
+    return !kernel.starts_with("quantized_decomposed::");
+  });
+  measured.wholly = callsNpu && other == kernels.end();
+  measured.onCpu = !callsNpu ? "the program calls no NPU" : other != kernels.end() ? "kernel " + *other : "";
+}
+
+void takePlace(ByteSpan program, Measured& measured) {
+  const auto read = pte::readProgram(program);
+  if (!read.ok() || !pte::verifyProgram(*read).ok()) return;
+  std::vector<std::string> kernels;
+  bool callsNpu = false;
+  for (const pte::Method& method : read->methods) {
+    callsNpu = callsNpu || !method.delegates.empty();
+    for (const pte::Chain& chain : method.chains) {
+      for (const pte::Instruction& instruction : chain.instructions) {
+        const auto* call = std::get_if<pte::KernelCall>(&instruction);
+        if (call != nullptr) kernels.push_back(method.operators[static_cast<size_t>(call->op)].str());
+      }
+    }
+  }
+  takePlace(kernels, callsNpu, measured);
+}
+
+Status takeSram(const std::filesystem::path& program, const Options& options, Measured& measured) {
+  CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(program, options.target));
+  if (streams.empty()) return {};
+  CARINA_TRY(const Profile profile, profileProgram(program, options));
+  const Measured found = measuredOf(profile);
+  measured.sram = found.sram;
+  measured.sramParts = found.sramParts;
+  return {};
 }
 
 }  // namespace carina::pipeline

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,15 @@ Measured measuredOf(const Profile& profile);
 
 /// What a run says: cycles, top-1 with labels, place, bytes of the file. Errors: the file is gone.
 Result<Measured> measuredOf(const RunResult& result);
+
+/// Whether kernels of these names, beside calls of the NPU, leave a network wholly on the NPU, and which does
+/// not.
+void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured);
+/// The same of all methods of a .pte (untrusted); nothing for other files.
+void takePlace(ByteSpan program, Measured& measured);
+/// The static RAM of a finished program, from its command streams; nothing where it has none. `options`: as
+/// profileProgram takes them.
+Status takeSram(const std::filesystem::path& program, const Options& options, Measured& measured);
 
 /// Milliseconds of a whole inference on the usual core (inferenceOf(build, "")), at the clock of the system
 /// configuration; 0 without one.

@@ -120,7 +120,7 @@ class Step {
     calls.tokens = tokens_;
     ++calls.calls;
     calls.npuCycles += stats_.npuCycles;
-    calls.kernels = stats_.kernels.size();
+    calls.kernels = stats_.kernels;
     const Tensor logits = convert(outcome.outputs[0], DType::Float32);
     Tensor last = Tensor::uninitialized(DType::Float32, {vocabulary_});
     const auto all = logits.as<float>();
@@ -278,7 +278,22 @@ Result<Generated> generate(const GenerateOptions& options) {
   if (!loaded) return std::move(loaded).error().inFile(options.program.string());
   auto result = run(options, loaded->bytes(), tokenizer);
   if (!result) return std::move(result).error().inFile(options.program.string());
+  result->program = options.program;
+  result->programBytes = static_cast<int64_t>(file->bytes().size());
   return result;
+}
+
+Measured measuredOf(const Generated& result) {
+  const MethodCalls& calls = result.writing.calls > 0     ? result.writing
+                             : result.prompting.calls > 0 ? result.prompting
+                                                          : *result.prefill;
+  Measured measured;
+  measured.subject = result.program.filename().string();
+  measured.cycles = calls.npuCycles / static_cast<int64_t>(calls.calls);
+  if (calls.time && calls.time->clockHz > 0) measured.inferenceMs = calls.time->milliseconds();
+  measured.flash = result.programBytes;
+  takePlace(calls.kernels, !result.target.empty(), measured);
+  return measured;
 }
 
 }  // namespace carina::pipeline

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "pipeline/gates.hpp"
 #include "pipeline/inference_time.hpp"
 
 namespace carina::pipeline {
@@ -58,10 +59,12 @@ struct MethodCalls {
   int64_t npuCycles = 0;
   double seconds = 0;                 // of this machine
   std::optional<InferenceTime> time;  // of one call, of the last NPU cycles; none with an Ethos-N
-  size_t kernels = 0;                 // CPU kernels called per call
+  std::vector<std::string> kernels;   // CPU kernels of one call, in order
 };
 
 struct Generated {
+  std::filesystem::path program;
+  int64_t programBytes = 0;
   std::string prompt, text;  // `text` without the prompt
   std::vector<int64_t> promptTokens, tokens;
   bool ended = false;  // by a token that ends texts
@@ -74,6 +77,9 @@ struct Generated {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without one
   std::vector<Diagnostic> warnings;
 };
+
+/// What gates are about: a call for one token (with none, one of the prefill method), and the program.
+Measured measuredOf(const Generated& result);
 
 /// Runs the method "decode", or the program's only other one than "prefill" that takes inputs: token [1, 1]
 /// and position [1] as integers in, logits with the tokenizer's vocabulary as last axis out; what it keeps of

@@ -10,6 +10,8 @@
 #include "base/file.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
+#include "pipeline/memory_needs.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "pte/program.hpp"
 
 namespace carina::pipeline {
@@ -157,6 +159,10 @@ Status fill(const json& root, Ledger& ledger) {
   CARINA_RETURN_IF_ERROR(read(root, "program_bytes", ledger.fileBytes));
   CARINA_RETURN_IF_ERROR(read(root, "output_sqnr_db", ledger.sqnr));
   CARINA_RETURN_IF_ERROR(readBytes(root, ledger));
+  if (const auto inference = root.find("inference"); inference != root.end()) {
+    if (!inference->is_object()) return fail(Code::Damaged, "is no object").at("inference");
+    CARINA_RETURN_IF_ERROR(read(*inference, "milliseconds", ledger.inferenceMs));
+  }
   CARINA_TRY(const json* parts, arrayOf(root, "parts"));
   for (size_t i = 0; i < parts->size(); ++i) {
     const json& part = (*parts)[i];
@@ -236,8 +242,11 @@ Result<Ledger> programLedger(const std::filesystem::path& file, const MappedFile
   Ledger ledger;
   CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(file, options.target));
   if (!streams.empty()) {
-    CARINA_TRY(const Profile profile, profileProgram(file, options));
-    ledger = ledgerOf(profile);
+    Options profiled = options;
+    profiled.model = file;
+    CARINA_TRY(const TimedProfile timed, timedProfile(profiled, ""));
+    ledger = ledgerOf(timed.profile);
+    ledger.inferenceMs = timed.profile.inferenceMs;
   }
   ledger.fileBytes = static_cast<int64_t>(mapped.bytes().size());
   if (fileKind(mapped.bytes(), file) == FileKind::Program) {
@@ -376,6 +385,33 @@ Result<Ledger> readLedger(const std::filesystem::path& given, const Options& opt
   if (!ledger) return std::move(ledger).error().inFile(file.string());
   ledger->file = given.string();
   return ledger;
+}
+
+Measured measuredOf(const Ledger& ledger, const std::filesystem::path& configFile) {
+  Measured measured;
+  measured.subject = ledger.file;
+  measured.cycles = ledger.cycles;
+  measured.inferenceMs = ledger.inferenceMs;
+  measured.flash = ledger.fileBytes;
+  measured.sqnr = ledger.sqnr;
+  measured.wholly = ledger.wholly;
+  const auto onCpu = std::find_if(ledger.layers.begin(), ledger.layers.end(), [](const LedgerLayer& layer) {
+    return !layer.onNpu && !layer.kind.starts_with("quantized_decomposed::");
+  });
+  if (onCpu != ledger.layers.end())
+    measured.onCpu = onCpu->kind + (onCpu->named() ? " (" + onCpu->name + ")" : "");
+  if (!ledger.arenaBytes || ledger.target.empty()) return measured;
+  const auto machine = npu::makeMachine(ledger.target, ledger.systemConfig, ledger.memoryMode, configFile);
+  if (!machine) return measured;
+  const auto inSram = [&](npu::Area area) { return machine->timing(area).kind == npu::MemoryKind::Sram; };
+  SramNeeds needs;
+  if (inSram(npu::Area::Arena)) needs.arena = *ledger.arenaBytes;
+  if (inSram(npu::Area::Cache)) needs.cache = ledger.cacheBytes.value_or(0);
+  if (inSram(npu::Area::Constants))
+    needs.constants = ledger.constantBytes.value_or(0) + ledger.commandBytes.value_or(0);
+  measured.sram = needs.total();
+  measured.sramParts = needs.str();
+  return measured;
 }
 
 LedgerDiff diffLedgers(Ledger a, Ledger b) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/gates.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/profile.hpp"
 
@@ -37,7 +38,8 @@ struct Ledger {
   std::optional<bool> wholly;                    // everything runs on the NPU
   std::optional<int64_t> cycles, macs;           // of the NPU, one inference
   std::optional<int64_t> arenaBytes, cacheBytes, constantBytes, commandBytes, fileBytes;
-  std::optional<double> sqnr;  // dB of the worst output against float
+  std::optional<double> inferenceMs;  // NPU and CPU, one inference
+  std::optional<double> sqnr;         // dB of the worst output against float
   std::vector<LedgerLayer> layers;
 
   /// Whether layers carry the names of the network.
@@ -51,6 +53,10 @@ struct Ledger {
 Result<Ledger> readLedger(const std::filesystem::path& file, const Options& options = {});
 /// Of JSON text. Errors have no file.
 Result<Ledger> parseLedger(std::string_view json);
+
+/// What gates ask for; static RAM where the memory mode is known. `configFile`: describes further system
+/// configurations and memory modes; may be empty.
+Measured measuredOf(const Ledger& ledger, const std::filesystem::path& configFile);
 
 /// Two ledgers with their layers side by side.
 struct LedgerDiff {

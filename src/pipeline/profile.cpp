@@ -289,6 +289,10 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
         timed.profile.inferenceMs =
             timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
       }
+      Measured place;
+      takePlace(mapped->bytes(), place);
+      timed.profile.wholly = place.wholly;
+      timed.profile.onCpu = place.onCpu;
       return timed;
     }
   }

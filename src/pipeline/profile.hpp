@@ -55,7 +55,7 @@ struct Profile {
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
   std::vector<NetworkNode> network;  // empty for a finished program
-  /// Of a network, from its compilation; a finished program tells neither.
+  /// What is not known of a finished program is nothing: none tells its SQNR, and only a .pte the others.
   std::optional<double> inferenceMs, sqnr;
   std::optional<bool> wholly;
   std::string onCpu;  // what is not on the NPU, and why

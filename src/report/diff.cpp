@@ -48,6 +48,16 @@ std::string changeText(const std::optional<T>& a, const std::optional<T>& b) {
   }
 }
 
+std::string millisecondsText(const std::optional<double>& value) {
+  return value ? fmt::format("{:.3f}", *value) : "-";
+}
+
+std::string millisecondsChange(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b || *a == *b) return "";
+  const std::string change = fmt::format("{:+.3f}", *b - *a);
+  return *a > 0 ? change + fmt::format(" ({:+.1f} %)", 100 * (*b - *a) / *a) : change;
+}
+
 struct Total {
   std::string what, a, b, change;
 };
@@ -65,6 +75,10 @@ std::vector<Total> totalsOf(const LedgerDiff& diff) {
   text("system config", a.systemConfig, b.systemConfig);
   text("memory mode", a.memoryMode, b.memoryMode);
   number("NPU cycles", a.cycles, b.cycles);
+  if (a.inferenceMs || b.inferenceMs) {
+    rows.push_back({"inference ms", millisecondsText(a.inferenceMs), millisecondsText(b.inferenceMs),
+                    millisecondsChange(a.inferenceMs, b.inferenceMs)});
+  }
   number("MACs", a.macs, b.macs);
   number("arena bytes", a.arenaBytes, b.arenaBytes);
   number("cache bytes", a.cacheBytes, b.cacheBytes);
@@ -152,6 +166,7 @@ Json sideJson(const Ledger& ledger) {
           {"memory_mode", ledger.memoryMode},
           {"wholly_on_npu", jsonOf(ledger.wholly)},
           {"cycles", jsonOf(ledger.cycles)},
+          {"inference_ms", jsonOf(ledger.inferenceMs)},
           {"macs", jsonOf(ledger.macs)},
           {"arena_bytes", jsonOf(ledger.arenaBytes)},
           {"cache_bytes", jsonOf(ledger.cacheBytes)},

@@ -115,6 +115,19 @@ std::string fitJson(const firmware::Fit& fit) {
   return documentText(json);
 }
 
+std::string fitCsv(const firmware::Fit& fit) {
+  CsvTable table({"memory", "what", "bytes", "available_bytes", "free_bytes", "over_bytes"});
+  for (const firmware::MemoryUse& use : fit.memories) {
+    const auto row = [&](const std::string& what, int64_t bytes) {
+      table.add({use.memory.name, what, fmt::format("{}", bytes), fmt::format("{}", use.memory.bytes),
+                 fmt::format("{}", use.free()), fmt::format("{}", use.over())});
+    };
+    for (const firmware::FitBlock& block : use.blocks) row(block.what, block.bytes);
+    row("all", use.used());
+  }
+  return table.str();
+}
+
 std::string boardsText() {
   TextTable table({"board", "NPU", "CPU", "memories", "what it is"}, 5);
   for (const firmware::Board& board : firmware::boards()) {
@@ -126,6 +139,22 @@ std::string boardsText() {
                             : count == 1 ? board.npus.front()
                                          : fmt::format("{} and {} more", board.npus.front(), count - 1);
     table.add({board.name, npu, board.cpu, memories.empty() ? "-" : memories, board.title});
+  }
+  return table.str();
+}
+
+std::string boardsCsv() {
+  CsvTable table({"board", "cpu", "npus", "memory", "address", "bytes", "holds", "source", "date"});
+  for (const firmware::Board& board : firmware::boards()) {
+    const std::string npus = fmt::format("{}", fmt::join(board.npus, " "));
+    const auto row = [&](const firmware::BoardMemory& memory) {
+      table.add({board.name, board.cpu, npus, memory.name, fmt::format("{:#x}", memory.address),
+                 fmt::format("{}", memory.bytes), fmt::format("{}", fmt::join(memory.holds, " ")),
+                 board.source, board.date});
+    };
+    for (const firmware::BoardMemory& memory : board.memories) row(memory);
+    if (board.memories.empty())
+      table.add({board.name, board.cpu, npus, "", "", "", "", board.source, board.date});
   }
   return table.str();
 }

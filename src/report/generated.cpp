@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/document.hpp"
 #include "report/inference_time.hpp"
 #include "report/text.hpp"
 
@@ -44,7 +45,7 @@ nlohmann::ordered_json callsJson(const pipeline::MethodCalls& calls) {
   json["tokens_per_call"] = calls.tokens;
   json["calls"] = calls.calls;
   json["npu_cycles"] = calls.npuCycles;
-  json["kernels"] = calls.kernels;
+  json["kernels"] = calls.kernels.size();
   if (const auto speed = tokensPerSecond(calls, npuCyclesPerCall(calls)))
     json["npu_tokens_per_second"] = *speed;
   if (!calls.time) return json;
@@ -71,7 +72,7 @@ std::string generatedText(const pipeline::Generated& result) {
 }
 
 std::string generatedJson(const pipeline::Generated& result) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  nlohmann::ordered_json json = document("generate");
   json["prompt"] = result.prompt;
   json["text"] = result.text;
   json["prompt_tokens"] = result.promptTokens;
@@ -84,7 +85,7 @@ std::string generatedJson(const pipeline::Generated& result) {
   if (result.prefill) json["prefill"] = callsJson(*result.prefill);
   if (result.prompting.calls > 0) json["prompting"] = callsJson(result.prompting);
   if (result.writing.calls > 0) json["writing"] = callsJson(result.writing);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return documentText(json);
 }
 
 }  // namespace carina::report

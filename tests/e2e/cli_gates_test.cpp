@@ -48,12 +48,70 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
   const std::string ran = "run " + path("d.pte") + " --input " + model("digits8_eval.npz");
   EXPECT_EQ(run(ran + " --min-top1 100").status, 3);
   EXPECT_EQ(run(ran + " --min-top1 80 --max-cycles 1000000 --require-npu").status, 0);
+  EXPECT_EQ(run(ran + " --max-sram 100").status, 3);
+  EXPECT_EQ(run("profile " + path("d.pte") + " --require-npu --max-sram 64K --max-inference-ms 1").status, 0);
+  const std::string page = "report " + network + " --target ethos-u55-128 -o " + path("r.html");
+  EXPECT_EQ(run(page + " --max-cycles 10 --junit " + path("r.xml")).status, 3);
+  EXPECT_THAT(contents(path("r.xml")), HasSubstr(R"(tests="1" failures="1")"));
+  EXPECT_THAT(contents(path("r.html")), HasSubstr("<html"));
+  EXPECT_EQ(run(page + " --max-cycles 1000000 --min-sqnr 20 --require-npu --max-flash 1M").status, 0);
+  const std::string fits = "fit " + network + " --board corstone-300 --header " + path("fit.h");
+  EXPECT_EQ(run(fits + " --max-sram 100").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(path("fit.h"))) << "what misses a gate is not linked";
+  EXPECT_EQ(run(fits + " --max-sram 64K --max-inference-ms 1 --min-sqnr 20").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("fit.h")));
+  EXPECT_EQ(run("ops " + network + " --target ethos-u55-128 --require-npu").status, 0);
+  const Outcome listed = run("ops " + network + " --target ethos-u55-128 --cpu-op add --require-npu");
+  EXPECT_EQ(listed.status, 3);
+  EXPECT_THAT(listed.err, HasSubstr("(aten.add.Tensor (add): kept off the NPU on request)"));
+  const std::string judged =
+      "evaluate " + path("d.pte") + " --data " + model("digits8_eval.npz") + " --samples 2";
+  EXPECT_EQ(run(judged + " --require-npu --max-inference-ms 1").status, 0);
+  EXPECT_EQ(run(judged + " --max-inference-ms 0.001").status, 3);
   const Outcome swept =
       run("sweep " + network + " --targets ethos-u55-32,ethos-u55-256 --max-cycles 13000 --junit " +
           path("s.xml"));
   EXPECT_EQ(swept.status, 3);
   EXPECT_THAT(swept.err, AllOf(HasSubstr("ethos-u55-32 "), Not(HasSubstr("ethos-u55-256 "))));
   EXPECT_THAT(contents(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
+}
+
+/// The gates of a comparison are about the second side.
+TEST_F(CliGates, DiffHoldsWhatComesAfterAgainstThem) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "fast.pte") + " --report " + path("fast")).status, 0);
+  ASSERT_EQ(run(compileDigits("ethos-u55-32", "slow.pte") + " --cpu-op add --report " + path("slow")).status,
+            0);
+  const std::string gates = " --max-cycles 13000 --require-npu --max-inference-ms 0.1";
+  EXPECT_EQ(run("diff " + path("slow.pte") + " " + path("fast.pte") + gates).status, 0);
+  const Outcome programs = run("diff " + path("fast.pte") + " " + path("slow.pte") + gates);
+  EXPECT_EQ(programs.status, 3);
+  EXPECT_THAT(programs.err, AllOf(HasSubstr("slow.pte: --max-cycles"), HasSubstr("slow.pte: --max-inference"),
+                                  HasSubstr("(aten::add")));
+  const std::string accurate = " --min-sqnr 20 --max-sram 64K --max-flash 64K";
+  EXPECT_EQ(run("diff " + path("slow") + " " + path("fast") + gates + accurate).status, 0);
+  EXPECT_EQ(run("diff " + path("fast") + " " + path("slow") + gates).status, 3);
+  EXPECT_EQ(run("diff " + path("slow") + " " + path("fast") + " --max-sram 100").status, 3);
+  EXPECT_EQ(run("diff " + path("fast.pte") + " " + path("slow.pte") + " --min-sqnr 1").status, 1);
+}
+
+TEST_F(CliGates, AGeneratedTokenKeepsThem) {
+  const std::string folder = (dataDir() / "language").string();
+  ASSERT_EQ(
+      run("compile " + folder + "/language.pt2 --calibrate " + folder +
+          "/language.npz --target ethos-u85-256 --constant-method get_max_context_len=16 -o " + path("l.pte"))
+          .status,
+      0);
+  const std::string generate =
+      "generate " + path("l.pte") + " --tokenizer " + folder + "/tokenizer.json --prompt GNU --tokens 4";
+  const Outcome missed =
+      run(generate + " --max-cycles 10 --max-sram 10 --max-flash 10 --max-inference-ms 0.001");
+  EXPECT_EQ(missed.status, 3);
+  EXPECT_THAT(missed.err, AllOf(HasSubstr("l.pte: --max-cycles 10 "), HasSubstr("--max-sram"),
+                                HasSubstr("--max-flash"), HasSubstr("--max-inference-ms")));
+  const Outcome kept = run(generate + " --max-cycles 1000000 --json -");
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  EXPECT_THAT(kept.out, StartsWith("{\n  \"schema\": \"carina.generate/1\","));
+  EXPECT_EQ(run(generate).out.substr(0, 3), "GNU");
 }
 
 TEST_F(CliGates, GatesThatCannotBeReachedAreSaid) {
@@ -63,6 +121,11 @@ TEST_F(CliGates, GatesThatCannotBeReachedAreSaid) {
   EXPECT_THAT(unmeasured.err, HasSubstr("--min-sqnr"));
   EXPECT_FALSE(std::filesystem::exists(path("p.json")));
   EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles -1").status, 2);
+  const Outcome loaded =
+      run("compile " + path("d.pte") + " --target ethos-u55-128 -o " + path("l.pte") + " --max-cycles 1");
+  EXPECT_EQ(loaded.status, 1);
+  EXPECT_THAT(loaded.err, HasSubstr("--max-cycles: has no effect on a program"));
+  EXPECT_EQ(run("ops --target ethos-u55-128 --require-npu").status, 2);
   EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles many").status, 2);
   EXPECT_EQ(run("profile " + path("d.pte") + " --junit " + path("j.xml")).status, 2);
   EXPECT_EQ(run("run " + path("d.pte") + " --input " + model("digits8.npz") + " --min-top1 101").status, 2);
@@ -80,6 +143,11 @@ TEST_F(CliGates, ResultsGoToStandardOutputAlone) {
   EXPECT_THAT(run("profile " + path("d.pte") + " --csv -").out, StartsWith("part,layer,module,source,kind"));
   EXPECT_THAT(run("check " + path("d.pte") + " --json " + path("c.json")).out, HasSubstr("OK: "));
   EXPECT_THAT(contents(path("c.json")), StartsWith("{\n  \"schema\": \"carina.check/1\","));
+  EXPECT_THAT(run(compileDigits("ethos-u55-128", "e.pte") + " --json").out,
+              StartsWith("{\n  \"schema\": \"carina.report/1\","));
+  EXPECT_THAT(run("boards --csv -").out, StartsWith("board,cpu,npus,memory,address"));
+  const Outcome fits = run("fit " + path("d.pte") + " --board corstone-300 --csv -");
+  EXPECT_THAT(fits.out, AllOf(StartsWith("memory,what,bytes,available_bytes"), HasSubstr("SRAM,arena,")));
   const Outcome both = run("profile " + path("d.pte") + " --json - --csv -");
   EXPECT_EQ(both.status, 1);
   EXPECT_THAT(both.err, HasSubstr("2 results would go to standard output"));
