@@ -40,7 +40,9 @@ set(CARINA_RUNTIME_SOURCES
   src/method.cpp
   src/plan_reader.cpp
   src/program.cpp
-  src/status.cpp)
+  src/status.cpp
+  src/tokenizer.cpp
+  src/words.cpp)
 
 # kernels/list.def, from the rows of operators.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

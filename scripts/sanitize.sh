@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=(base_test ir_test tflite_test test_pte tokenizer_test npu_stream_test npu_weights_test ethosn_stream_test)
-corpora=(zip npy ir_parser tosa_reader tflite pte_reader pte_containers tokenizer config_ini npu_stream npu_disassembler npu_weights
+corpora=(zip npy ir_parser tosa_reader tflite pte_reader pte_containers tokenizer tokenizer_table config_ini npu_stream npu_disassembler npu_weights
          ethosn_text ethosn_network runtime_kernels cpu)
 if [ "${1:-}" = --all ]; then
   tests+=(pt2_test cpu_m_test test_platform test_runtime test_runtime_kernels)

@@ -30,6 +30,8 @@ class Tokenizer {
   Result<std::string> decode(int64_t token) const;
   /// Whether the token ends a text: a special one with "end" or "eos" in its name.
   bool ends(int64_t token) const;
+  /// The tokenizer for rt::Tokenizer, which reads it in place: format/tokenizer_table.hpp.
+  Result<std::string> table() const;
   /// One more than the largest token.
   int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
 

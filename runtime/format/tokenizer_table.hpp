@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table that a byte pair tokenizer is on a device: little-endian words of 32 bits, then texts.
+//
+//   header     kHeaderWords, see Header
+//   bytes      256: the token of each byte
+//   tokens     each: end of its text << 2 | kEndsTexts | kKnown
+//   merges     each kMergeWords: left, right, rank, token; ordered by left, then right
+//   specials   each kSpecialWords: token, end of its text; the longest first
+//   before     tokens that come in front of every text
+//   behind     and behind it
+//   texts      those of the tokens, then those by which the special ones are written, one behind the other
+#pragma once
+
+#include <stdint.h>
+
+namespace carina::format::tokenizer_table {
+
+constexpr uint32_t kMagic = 0x314b5443;  // "CTK1"
+
+/// Words of the header.
+enum Header : uint32_t {
+  kMagicWord,
+  kRulesWord,   // how words are cut: kGpt2, kSingleDigits
+  kTokensWord,  // counts of the sections
+  kMergesWord,
+  kSpecialsWord,
+  kBeforeWord,
+  kBehindWord,
+  kTextsWord,  // bytes
+  kHeaderWords
+};
+constexpr uint32_t kGpt2 = 1, kSingleDigits = 2;
+constexpr uint32_t kKnown = 1, kEndsTexts = 2, kTextShift = 2;
+constexpr uint32_t kBytes = 256, kMergeWords = 4, kSpecialWords = 2;
+/// Of all texts together.
+constexpr uint32_t kMostTextBytes = (1u << (32 - kTextShift)) - 1;
+
+}  // namespace carina::format::tokenizer_table
