@@ -6,67 +6,17 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "delivery/compile_cache.hpp"
 #include "device/run.hpp"
 #include "pipeline/inference_of_run.hpp"
+#include "pipeline/language_program.hpp"
 #include "pipeline/loaded_program.hpp"
 #include "pte/program.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace carina::pipeline {
 namespace {
-
-/// The number that a method without inputs returns; nothing when there is no such method.
-Result<std::optional<int64_t>> constantOf(ByteSpan bytes, const pte::Program& program,
-                                          const device::RunOptions& options, const char* name) {
-  if (!program.findMethod(name)) return std::optional<int64_t>();
-  device::RunOptions asking = options;
-  asking.method = name;
-  CARINA_TRY(const device::RunOutcome outcome, device::runProgram(bytes, {}, asking));
-  if (outcome.outputs.size() != 1 || outcome.outputs[0].numElements() != 1 ||
-      isFloat(outcome.outputs[0].dtype())) {
-    return fail(Code::InputMismatch, "does not return a whole number")
-        .at(name)
-        .withRemedy("give --context N");
-  }
-  return std::optional<int64_t>(outcome.outputs[0].integerAt(0));
-}
-
-Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const device::RunOptions& options,
-                          int64_t given) {
-  if (given > 0) return given;
-  for (const char* name : {"get_max_context_len", "get_max_seq_len"}) {
-    CARINA_TRY(const auto context, constantOf(bytes, program, options, name));
-    if (!context) continue;
-    if (*context > 0) return *context;
-    return fail(Code::InputMismatch, "returns {}", *context).at(name).withRemedy("give --context N");
-  }
-  return fail(Code::InputMismatch, "does not say how many tokens its state has room for")
-      .withRemedy("give --context N, or compile it with --constant-method get_max_context_len=N");
-}
-
-constexpr const char* kPrefill = "prefill";
-
-/// "decode", or the only other method than "prefill" with inputs.
-Result<std::string> decoderOf(const pte::Program& program) {
-  std::vector<std::string> names;
-  for (const pte::Method& method : program.methods) {
-    if (method.name == "decode") return method.name;
-    if (!method.inputs.empty() && method.name != kPrefill) names.push_back(method.name);
-  }
-  if (names.size() == 1) return names[0];
-  return fail(Code::InputMismatch, "has {} methods that take inputs and none called 'decode'", names.size())
-      .withRemedy("compile the network that takes one token at a time");
-}
-
-std::string inputsText(const device::Runner& runner) {
-  std::string text;
-  for (const device::Runner::Io& io : runner.inputs())
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", dtypeName(io.dtype), shapeText(io.shape));
-  return text;
-}
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -75,33 +25,11 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
 /// The step from some tokens to the logits of the next one.
 class Step {
  public:
-  /// A method that takes one token a call.
-  static Result<Step> decoder(device::Runner runner, const std::string& method, int64_t vocabulary) {
-    Step step(std::move(runner), method);
-    if (step.tokens_ != 1) {
-      return fail(Code::InputMismatch, "takes {}, not one token and its position", inputsText(step.runner_))
-          .at(method)
-          .withRemedy(
-              "export a step of the model: integers tokens [1, 1] and positions [1], the cache as state");
-    }
-    CARINA_RETURN_IF_ERROR(step.checkLogits(vocabulary));
-    return step;
-  }
+  Step(device::Runner runner, LanguageMethod method, int64_t vocabulary)
+      : runner_(std::move(runner)), method_(std::move(method)), vocabulary_(vocabulary) {}
 
-  /// One that takes any number.
-  static Result<Step> prefiller(device::Runner runner, int64_t vocabulary) {
-    Step step(std::move(runner), kPrefill);
-    if (step.tokens_ < 1) {
-      return fail(Code::InputMismatch, "takes {}, not tokens and their positions", inputsText(step.runner_))
-          .at(kPrefill)
-          .withRemedy("export a step of the model over N tokens: integers tokens [1, N] and positions [N]");
-    }
-    CARINA_RETURN_IF_ERROR(step.checkLogits(vocabulary));
-    return step;
-  }
-
-  int64_t tokens() const { return tokens_; }
-  /// One that reads the same state, which holds its initial contents again.
+  int64_t tokens() const { return method_.tokens; }
+  /// A runner that reads the same state, which holds its initial contents again.
   Result<device::Runner> beside(const std::string& method) const { return runner_.openBeside(method); }
 
   /// Logits behind the last of `tokens`, the first of which is at `position`.
@@ -110,14 +38,14 @@ class Step {
     std::vector<Tensor> inputs;
     for (const device::Runner::Io& io : runner_.inputs()) {
       Tensor input = Tensor::zeros(io.dtype, io.shape);
-      for (int64_t i = 0; i < tokens_; ++i)
+      for (int64_t i = 0; i < method_.tokens; ++i)
         input.setIntegerAt(i, inputs.empty() ? tokens[static_cast<size_t>(i)] : position + i);
       inputs.push_back(std::move(input));
     }
     CARINA_TRY(device::RunOutcome outcome, runner_.run(inputs));
     stats_ = std::move(outcome.stats);
-    calls.method = method_;
-    calls.tokens = tokens_;
+    calls.method = method_.name;
+    calls.tokens = method_.tokens;
     ++calls.calls;
     calls.npuCycles += stats_.npuCycles;
     calls.kernels = stats_.kernels;
@@ -131,31 +59,9 @@ class Step {
   const device::RunStats& stats() const { return stats_; }
 
  private:
-  Step(device::Runner runner, std::string method) : runner_(std::move(runner)), method_(std::move(method)) {
-    const auto& inputs = runner_.inputs();
-    const bool integers = inputs.size() == 2 && isInteger(inputs[0].dtype) && isInteger(inputs[1].dtype);
-    if (integers && numElements(inputs[0].shape) == numElements(inputs[1].shape))
-      tokens_ = numElements(inputs[0].shape);
-  }
-
-  /// Logits of the last token, or of all of them.
-  Status checkLogits(int64_t vocabulary) {
-    const auto& outputs = runner_.outputs();
-    const int64_t count = outputs.empty() ? 0 : numElements(outputs[0].shape);
-    if (count == 0 || !isFloat(outputs[0].dtype) || (count != vocabulary && count != tokens_ * vocabulary)) {
-      return fail(Code::InputMismatch, "returns {} numbers first, the tokenizer has {} tokens", count,
-                  vocabulary)
-          .at(method_)
-          .withRemedy(
-              "give the tokenizer.json that the network was trained with, and compile with float outputs");
-    }
-    vocabulary_ = vocabulary;
-    return {};
-  }
-
   device::Runner runner_;
-  std::string method_;
-  int64_t tokens_ = 0, vocabulary_ = 0;
+  LanguageMethod method_;
+  int64_t vocabulary_ = 0;
   device::RunStats stats_;  // of the last call
 };
 
@@ -169,17 +75,6 @@ void addTime(ByteSpan bytes, const GenerateOptions& options, const Step& step, M
   if (time) calls.time = std::move(*time);
 }
 
-Status checkPrompt(const Generated& result) {
-  const auto count = static_cast<int64_t>(result.promptTokens.size());
-  if (count == 0)
-    return fail(Code::InputMismatch, "is empty").at("--prompt").withRemedy("give the text to go on from");
-  if (count < result.context) return {};
-  return fail(Code::InputMismatch, "has {} tokens, the context {}: no room for another one", count,
-              result.context)
-      .at("--prompt")
-      .withRemedy("give a shorter prompt, or compile a network with a larger context");
-}
-
 Result<Generated> run(const GenerateOptions& options, ByteSpan bytes, const tokenizer::Tokenizer& tokenizer) {
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   device::RunOptions running;
@@ -189,17 +84,18 @@ Result<Generated> run(const GenerateOptions& options, ByteSpan bytes, const toke
   running.configFile = options.configFile;
   Generated result;
   result.prompt = options.prompt;
-  CARINA_TRY(result.context, contextOf(bytes, program, running, options.context));
-  CARINA_TRY(result.promptTokens, tokenizer.encode(options.prompt));
-  CARINA_RETURN_IF_ERROR(checkPrompt(result));
-  CARINA_TRY(running.method, decoderOf(program));
+  CARINA_TRY(const LanguageProgram language,
+             languageProgram(bytes, program, running, tokenizer.size(), options.context));
+  result.context = language.context;
+  CARINA_TRY(result.promptTokens, promptTokens(tokenizer, options.prompt, language.context));
+  running.method = language.decode.name;
   CARINA_TRY(device::Runner runner, device::Runner::open(bytes, running));
-  CARINA_TRY(Step decoder, Step::decoder(std::move(runner), running.method, tokenizer.size()));
+  Step decoder(std::move(runner), language.decode, tokenizer.size());
   std::optional<Step> prefiller;
-  if (program.findMethod(kPrefill)) {
-    CARINA_TRY(device::Runner beside, decoder.beside(kPrefill));
-    CARINA_TRY(prefiller, Step::prefiller(std::move(beside), tokenizer.size()));
-    result.prefill.emplace().method = kPrefill;
+  if (language.prefill) {
+    CARINA_TRY(device::Runner beside, decoder.beside(language.prefill->name));
+    prefiller.emplace(std::move(beside), *language.prefill, tokenizer.size());
+    result.prefill.emplace().method = language.prefill->name;
     result.prefill->tokens = prefiller->tokens();
   }
   if (options.write) options.write(options.prompt);

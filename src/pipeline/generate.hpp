@@ -81,12 +81,9 @@ struct Generated {
 /// What gates are about: a call for one token (with none, one of the prefill method), and the program.
 Measured measuredOf(const Generated& result);
 
-/// Runs the method "decode", or the program's only other one than "prefill" that takes inputs: token [1, 1]
-/// and position [1] as integers in, logits with the tokenizer's vocabulary as last axis out; what it keeps of
-/// earlier tokens is its state. A method "prefill" takes tokens [1, N] and their positions [N], gives logits
-/// behind the last or behind each of them, and has the state of the other: as much of the prompt as it takes
-/// whole goes through it. Errors: another method, a tokenizer of another vocabulary, a prompt that is empty
-/// or leaves no room in the context.
+/// Runs a language model's methods (pipeline/language_program.hpp); what they keep of earlier tokens is their
+/// state. As much of the prompt as "prefill" takes whole goes through it. Errors: those of languageProgram()
+/// and promptTokens().
 Result<Generated> generate(const GenerateOptions& options);
 
 }  // namespace carina::pipeline
