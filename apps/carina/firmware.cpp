@@ -19,10 +19,33 @@ struct Flags {
   std::filesystem::path output, input, expected;
   ResultPath json;
   std::string io = "linked", program = "linked", wait = "interrupt";
+  firmware::TextOptions text;
+  int64_t tokens = 0;
   double timeout = 60;
 
   Flags() { image.source.core = "cortex-m33"; }
 };
+
+/// What goes together where texts are written.
+Status checkText(const Flags& flags, firmware::ImageOptions& image) {
+  if (flags.text.tokenizer.empty()) {
+    const char* given = !flags.text.prompt.empty() ? "--prompt"
+                        : flags.text.context > 0   ? "--context"
+                        : flags.tokens > 0         ? "--tokens"
+                                                   : nullptr;
+    if (given == nullptr) return {};
+    return fail(Code::OptionDoesNotApply, "{} is for images that write texts", given)
+        .withRemedy("give the language model's --tokenizer");
+  }
+  image.plan.text = flags.text;
+  if (flags.tokens > 0) image.plan.text->tokens = flags.tokens;
+  const bool other = image.plan.semihosted || image.plan.programByFile || !flags.input.empty() ||
+                     !flags.expected.empty() || !image.plan.method.empty();
+  if (!other) return {};
+  return fail(Code::OptionDoesNotApply,
+              "with --tokenizer the image takes prompts and runs the methods of a language model")
+      .withRemedy("leave out --io, --program, --input, --expected and --method");
+}
 
 Status execute(Flags flags) {
   firmware::ImageOptions& image = flags.image;
@@ -42,6 +65,7 @@ Status execute(Flags flags) {
                 "--input and --expected are linked into the image, --io semihosting reads files")
         .withRemedy("leave out one of them");
   }
+  CARINA_RETURN_IF_ERROR(checkText(flags, image));
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
   if (!flags.input.empty()) {
@@ -94,6 +118,17 @@ void addFirmware(CommandLine& line, Run& run) {
       .check(nonNegative());
   command.option("--print", image.source.printed,
                  "Elements of each output that the image prints (default 1000)");
+  command
+      .option("--tokenizer", flags->text.tokenizer,
+              "Of a language model (tokenizer.json): the image writes texts, to prompts that UART 0 receives")
+      .transform(inputFile());
+  command.option("--prompt", flags->text.prompt, "The only prompt, linked in; with --tokenizer");
+  command.option("--tokens", flags->tokens, "Tokens of a text at most (default 64); with --tokenizer")
+      .check(range(int64_t{1}, int64_t{1} << 20));
+  command
+      .option("--context", flags->text.context,
+              "Tokens that the model's state has room for; default: what the program says; with --tokenizer")
+      .check(range(int64_t{1}, int64_t{1} << 20));
   command
       .option("--io", flags->io, "linked (default), or semihosting: files named on the image's command line")
       .check(oneOf({"linked", "semihosting"}));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_platform.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -134,9 +136,10 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
     fmt::print(stderr, "waiting for GDB: target remote :{}\n", gdb->port());
   }
   // UART 0 is the firmware's standard output; what it says elsewhere must not get between.
-  options.output = [](uint32_t uart, char byte) {
+  // Somebody who looks on sees each byte when it comes.
+  options.output = [live = isatty(STDOUT_FILENO) != 0](uint32_t uart, char byte) {
     std::putc(byte, uart == 0 ? stdout : stderr);
-    if (byte == '\n') std::fflush(uart == 0 ? stdout : stderr);
+    if (byte == '\n' || live) std::fflush(uart == 0 ? stdout : stderr);
   };
   options.input = [] { return std::getchar(); };
   CARINA_TRY(const platform::Outcome outcome, platform::runElf(flags.file, options));

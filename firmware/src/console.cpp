@@ -7,9 +7,11 @@ namespace carina::firmware {
 namespace {
 
 // CMSDK APB UART.
-constexpr uintptr_t kData = 0x00, kState = 0x04, kControl = 0x08, kDivider = 0x10;
-constexpr uint32_t kTransmitFull = 1;
-constexpr uint32_t kEnable = 3;  // transmit, receive
+constexpr uintptr_t kData = 0x00, kState = 0x04, kControl = 0x08, kInterrupts = 0x0c, kDivider = 0x10;
+constexpr uint32_t kTransmitFull = 1, kReceiveFull = 2;
+constexpr uint32_t kEnable = 3;             // transmit, receive
+constexpr uint32_t kReceiveInterrupts = 8;  // in kControl
+constexpr uint32_t kReceived = 2;           // in kInterrupts
 constexpr uint32_t kBaud = 115200;
 constexpr char kEndOfTransmission = 4;
 
@@ -37,6 +39,23 @@ void openConsole(const Platform& platform) {
   uart = platform.uart;
   mmio(uart + kDivider) = platform.coreHz / kBaud;
   mmio(uart + kControl) = kEnable;
+}
+
+/// The interrupt only ends the sleep: it is enabled while interrupts are masked, and never taken.
+char receive() {
+  constexpr uintptr_t word = kUartReceiveInterrupt / 32 * 4;
+  constexpr uint32_t bit = 1u << kUartReceiveInterrupt % 32;
+  mmio(uart + kControl) = kEnable | kReceiveInterrupts;
+  while ((mmio(uart + kState) & kReceiveFull) == 0) {
+    disableInterrupts();
+    mmio(scs::kNvicEnable + word) = bit;
+    if ((mmio(uart + kState) & kReceiveFull) == 0) waitForInterrupt();
+    mmio(scs::kNvicDisable + word) = bit;
+    mmio(uart + kInterrupts) = kReceived;
+    mmio(scs::kNvicClearPending + word) = bit;
+    enableInterrupts();
+  }
+  return static_cast<char>(mmio(uart + kData));
 }
 
 void put(char character) {

@@ -10,6 +10,9 @@ namespace carina::firmware {
 /// Sets UART 0 up: 115200 baud at the platform's clock. Before the first print().
 void openConsole(const Platform& platform);
 
+/// The next byte that UART 0 receives; sleeps until it is there.
+char receive();
+
 struct Hex {
   uint32_t value;
 };

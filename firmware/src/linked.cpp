@@ -68,7 +68,7 @@ bool setInputs(Session& session, const App& app, uint32_t sample) {
   return true;
 }
 
-Session session(kApp);
+Session session(kApp, 0);
 
 }  // namespace
 

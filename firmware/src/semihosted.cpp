@@ -58,7 +58,7 @@ struct Arguments {
   }
 };
 
-Session session(kApp);
+Session session(kApp, 0);
 
 bool findProgram(const App& app, const Arguments& arguments, rt::Bytes* program) {
   *program = app.program;

@@ -95,7 +95,8 @@ bool Session::open(rt::Bytes program) {
   info("Carina on ", app_.platform.name, ", program for ", app_.target);
   info("PTE @ ", Hex{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(program.data))}, " [----", identifier,
        "] ", app_.name);
-  Status status = rt::Program::load(program, &program_);
+  file_ = program;
+  Status status = rt::Program::load(file_, &program_);
   if (status.ok() && app_.openNpu != nullptr) {
     status = app_.openNpu(app_, &npu_);
     if (status.ok()) {
@@ -104,20 +105,38 @@ bool Session::open(rt::Bytes program) {
            npu_->driver.info().macsPerCycle(), " MACs per cycle");
     }
   }
-  rt::Environment environment;
-  environment.kernels = app_.kernels;
-  environment.backends = rt::Span<rt::Backend* const>(backends_, npu_ != nullptr ? 1 : 0);
-  environment.profiler = this;
-  if (status.ok()) status = method_.load(program_, app_.method, environment, app_.memory);
   if (!status.ok()) {
     error(status);
     return false;
   }
-  return bindUnplanned();
+  return restart();
+}
+
+bool Session::openBeside(const Session& first) {
+  file_ = first.file_;
+  npu_ = first.npu_;
+  backends_[0] = first.backends_[0];
+  const Status status = rt::Program::load(file_, &program_);
+  if (!status.ok()) error(status);
+  return status.ok() && restart();
+}
+
+bool Session::restart() {
+  rt::Environment environment;
+  environment.kernels = app_.kernels;
+  environment.backends = rt::Span<rt::Backend* const>(backends_, npu_ != nullptr ? 1 : 0);
+  environment.profiler = this;
+  const Status status = method_.load(program_, setup().index, environment, setup().memory);
+  if (!status.ok()) error(status);
+  return status.ok() && bindUnplanned();
+}
+
+uint64_t Session::npuCycles() const {
+  return npu_ != nullptr ? npu_->delegate.cycles() : 0;
 }
 
 bool Session::bindUnplanned() {
-  rt::Arena arena(app_.io);
+  rt::Arena arena(setup().io);
   for (uint32_t i = 0; i < method_.inputCount() + method_.outputCount(); ++i) {
     const bool input = i < method_.inputCount();
     const uint32_t index = input ? i : i - method_.inputCount();
@@ -189,7 +208,7 @@ void Session::event(EventKind kind, uint32_t, rt::Text name) {
       break;
   }
   if (kind == EventKind::DelegateEnd) name = rt::Text("ethos-u", 7);
-  for (OperatorTime& time : app_.times) {
+  for (OperatorTime& time : setup().times) {
     if (time.name.data != nullptr && time.name.data != name.data) continue;
     time.name = name;
     time.cycles += now - operatorBegan_;
@@ -220,7 +239,7 @@ void Session::report() const {
   if (npu_ != nullptr) line("NPU delegations: ", npu_->delegate.jobs(), "", inferences_);
   info("Profiler report, CPU cycles per operator:");
   uint64_t sum = 0;
-  for (const OperatorTime& time : app_.times) {
+  for (const OperatorTime& time : setup().times) {
     if (time.name.data == nullptr) continue;
     sum += time.cycles;
     put("I [carina] ");
@@ -256,10 +275,10 @@ void Session::reportNpu() const {
 
 void Session::reportMemory() const {
   info("model_pte_program_size: ", program_.size(), " bytes");
-  info("method_allocator_loaded: ", app_.memory.method.size, " bytes");
-  for (uint32_t i = 0; i < app_.memory.pools.size; ++i)
-    info("method_allocator_planned[", i + 1, "]: ", app_.memory.pools[i].size, " bytes");
-  usage("temp_allocator: ", method_.temporaryHighest(), app_.memory.temporary.size);
+  info("method_allocator_loaded: ", setup().memory.method.size, " bytes");
+  for (uint32_t i = 0; i < setup().memory.pools.size; ++i)
+    info("method_allocator_planned[", i + 1, "]: ", setup().memory.pools[i].size, " bytes");
+  usage("temp_allocator: ", method_.temporaryHighest(), setup().memory.temporary.size);
   usage("stack_used: ", stackUsed(), stackBytes());
 }
 

@@ -8,11 +8,17 @@ namespace carina::firmware {
 
 class Session final : public rt::Profiler {
  public:
-  explicit Session(const App& app) : app_(app) {}
+  /// Of the method `index` among the app's.
+  Session(const App& app, size_t index) : app_(app), index_(index) {}
   ~Session() = default;
 
   /// Loads the program and opens the NPU. False after printing why not.
   bool open(rt::Bytes program);
+  /// Loads the same program's method and shares the NPU; says nothing of them again. Loading writes the
+  /// initial contents of the state: open all sessions before the first inference.
+  bool openBeside(const Session& first);
+  /// Loads the method again: its state is what it was at the start.
+  bool restart();
   /// One inference with the inputs as they are. False after printing why not.
   bool infer();
   /// Cycles per operator and in total, NPU counters, memory.
@@ -20,6 +26,9 @@ class Session final : public rt::Profiler {
 
   rt::Method& method() { return method_; }
   uint32_t inferences() const { return inferences_; }
+  uint64_t cycles() const { return cycles_; }  // of the CPU, in all inferences
+  /// Of the NPU, in the inferences of all sessions that share it.
+  uint64_t npuCycles() const;
 
   /// Where an input lies, to be filled in place. False after printing why not.
   bool inputMemory(uint32_t index, rt::MutableBytes* bytes);
@@ -28,14 +37,19 @@ class Session final : public rt::Profiler {
   /// Prints up to App::printed elements of each output.
   void printOutputs() const;
 
+  /// Memory of the program and stack.
+  void reportMemory() const;
+
   void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override;
 
  private:
+  const MethodSetup& setup() const { return app_.methods[index_]; }
   bool bindUnplanned();
   void reportNpu() const;
-  void reportMemory() const;
 
   const App& app_;
+  size_t index_;
+  rt::Bytes file_;
   rt::Program program_;
   rt::Method method_;
   Npu* npu_ = nullptr;

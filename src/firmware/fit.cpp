@@ -97,9 +97,7 @@ void place(const Plan& plan, const npu::Machine& machine, Fit& fit) {
   placer.put("cache", aligned(plan.fastScratchBytes), {kindOf(npu::Area::Cache)});
   placer.put("arena", aligned(plan.temporaryBytes), {arena});
   placer.put("program", aligned(plan.programBytes), {constants});
-  int64_t pools = plan.ioBytes;
-  for (const int64_t bytes : plan.poolBytes) pools += aligned(bytes);
-  placer.put("pools", pools, {"Sram", "data", "Dram"});
+  placer.put("pools", plan.poolBytes(), {"Sram", "data", "Dram"});
   placer.put("method memory", plan.methodBytes(), {"data", "Sram", "Dram"});
   placer.put("stack", plan.stackBytes, {"data", "Sram", "Dram"});
 }

@@ -7,17 +7,22 @@
 #include "base/damaged.hpp"
 #include "carina/kernels.hpp"
 #include "carina/runtime.hpp"
+#include "carina/tokenizer.hpp"
 #include "delivery/delegate.hpp"
 #include "device/aligned_buffer.hpp"
 #include "device/npu_setup.hpp"
 #include "device/recording_backend.hpp"
 #include "pipeline/batch.hpp"
+#include "pipeline/language_program.hpp"
 #include "pte/program.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 namespace carina::firmware {
 namespace {
 
 constexpr int64_t kAlignment = 16;
+/// A prompt that is typed: bytes for each token of the context, within limits.
+constexpr int64_t kLineBytesPerToken = 8, kLeastLineBytes = 256, kMostLineBytes = 4096;
 
 int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -30,7 +35,7 @@ class Planner {
   Result<Plan> run() {
     CARINA_TRY(plan_.platform, findPlatform(options_.platform));
     CARINA_RETURN_IF_ERROR(read());
-    CARINA_RETURN_IF_ERROR(chooseMethod());
+    CARINA_RETURN_IF_ERROR(chooseMethods());
     CARINA_RETURN_IF_ERROR(chooseNpu());
     CARINA_RETURN_IF_ERROR(listKernels());
     CARINA_RETURN_IF_ERROR(measure());
@@ -43,7 +48,7 @@ class Planner {
   /// Everything but places and arrays, on no platform.
   Result<Plan> measureOnly() {
     CARINA_RETURN_IF_ERROR(read());
-    CARINA_RETURN_IF_ERROR(chooseMethod());
+    CARINA_RETURN_IF_ERROR(chooseMethods());
     CARINA_RETURN_IF_ERROR(chooseNpu());
     CARINA_RETURN_IF_ERROR(listKernels());
     CARINA_RETURN_IF_ERROR(measure());
@@ -59,26 +64,86 @@ class Planner {
     return {};
   }
 
-  const pte::Method& method() const { return program_.methods[plan_.method]; }
+  const pte::Method& methodOf(const MethodPlan& plan) const { return program_.methods[plan.index]; }
 
-  Status chooseMethod() {
+  Status chooseMethods() {
     plan_.programByFile = options_.programByFile;
     plan_.semihosted = options_.semihosted;
     plan_.programBytes = static_cast<int64_t>(file_.size());
-    if (options_.method.empty()) return {};
+    if (options_.text) return chooseLanguage(*options_.text);
+    if (options_.method.empty()) {
+      plan_.methods.emplace_back();
+      return {};
+    }
+    return addMethod(options_.method);
+  }
+
+  Status addMethod(const std::string& wanted) {
     std::vector<std::string> names;
     for (const pte::Method& method : program_.methods) {
-      if (method.name == options_.method) return {};
+      if (method.name == wanted) {
+        plan_.methods.emplace_back().index = static_cast<uint32_t>(names.size());
+        return {};
+      }
       names.push_back(method.name);
-      ++plan_.method;
     }
-    return fail(Code::UnsupportedProgram, "the program has no method '{}'", options_.method)
+    return fail(Code::UnsupportedProgram, "the program has no method '{}'", wanted)
         .withRemedy(fmt::format("its methods: {}", fmt::join(names, ", ")));
   }
 
-  Status chooseNpu() {
-    plan_.target = "cpu";
-    for (const pte::Delegate& delegate : method().delegates) {
+  /// decode, and prefill where there is one, with the tokenizer as a table.
+  Status chooseLanguage(const TextOptions& options) {
+    CARINA_TRY(const auto tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
+    CARINA_TRY(const auto language,
+               pipeline::languageProgram(file_, program_, {}, tokenizer.size(), options.context));
+    std::vector<pipeline::LanguageMethod> methods = {language.decode};
+    if (language.prefill) methods.push_back(*language.prefill);
+    for (const pipeline::LanguageMethod& method : methods) {
+      CARINA_RETURN_IF_ERROR(addMethod(method.name));
+      CARINA_RETURN_IF_ERROR(checkTypes(methodOf(plan_.methods.back())));
+    }
+    TextPlan text;
+    text.prompt = options.prompt;
+    text.tokens = options.tokens;
+    text.context = language.context;
+    auto table = tokenizer.table();
+    if (!table) return std::move(table).error().inFile(options.tokenizer.string());
+    text.table = std::move(*table);
+    if (!options.prompt.empty()) {
+      CARINA_TRY(const auto tokens, pipeline::promptTokens(tokenizer, options.prompt, text.context));
+      text.lineBytes = static_cast<int64_t>(options.prompt.size());
+    } else {
+      text.lineBytes = std::clamp(kLineBytesPerToken * std::min(text.context, kMostLineBytes),
+                                  kLeastLineBytes, kMostLineBytes);
+    }
+    CARINA_TRY(const auto around, tokenizer.encode(""));
+    text.pieces = text.lineBytes + static_cast<int64_t>(around.size());
+    plan_.text = std::move(text);
+    return {};
+  }
+
+  /// What languageProgram() leaves open and firmware takes in one form only.
+  static Status checkTypes(const pte::Method& method) {
+    const auto typeOf = [&](int32_t id) {
+      return std::get<pte::Tensor>(method.values[static_cast<size_t>(id)]).type;
+    };
+    for (const int32_t id : method.inputs) {
+      const bool tensor = std::holds_alternative<pte::Tensor>(method.values[static_cast<size_t>(id)]);
+      if (!tensor || (typeOf(id) != pte::ScalarType::Int64 && typeOf(id) != pte::ScalarType::Int32))
+        return fail(Code::UnsupportedProgram,
+                    "takes something else than tokens and positions of 32 or 64 bits")
+            .at(method.name)
+            .withRemedy("export a step whose only inputs are int64 tokens and positions");
+    }
+    if (typeOf(method.outputs[0]) == pte::ScalarType::Float32) return {};
+    return fail(Code::UnsupportedProgram, "returns logits as {}, an image takes float32",
+                pte::scalarTypeName(typeOf(method.outputs[0])))
+        .at(method.name)
+        .withRemedy("compile it with float outputs");
+  }
+
+  static Status checkDelegates(const pte::Method& method) {
+    for (const pte::Delegate& delegate : method.delegates) {
       if (delegate.id == delivery::kTosaBackend) {
         return fail(Code::UnsupportedProgram,
                     "NPU parts of the program are TOSA graphs, which firmware cannot compile")
@@ -91,7 +156,17 @@ class Planner {
             .withRemedy("compile the network for an Ethos-U target");
       }
     }
-    if (method().delegates.empty()) return {};
+    return {};
+  }
+
+  Status chooseNpu() {
+    plan_.target = "cpu";
+    bool delegated = false;
+    for (const MethodPlan& plan : plan_.methods) {
+      CARINA_RETURN_IF_ERROR(checkDelegates(methodOf(plan)));
+      delegated = delegated || !methodOf(plan).delegates.empty();
+    }
+    if (!delegated) return {};
     CARINA_TRY(const device::Compiled compiled, device::compiledFor(program_));
     CARINA_TRY(plan_.machine, device::machineFor(compiled.settings));
     if (const auto other = device::substitution(compiled.settings, *plan_.machine))
@@ -118,18 +193,22 @@ class Planner {
 
   Status listKernels() {
     std::optional<Error> missing;
-    for (const pte::Operator& op : method().operators) {
-      plan_.kernels.push_back(op.str());
-      if (rt::hasKernel(rt::Text(op.name.data(), op.name.size()),
-                        rt::Text(op.overload.data(), op.overload.size())))
-        continue;
-      Error error =
-          fail(Code::MissingKernel, "the program calls {}, for which the runtime has no kernel", op.str())
-              .withRemedy("change the network so that the operator is delegated");
-      if (missing)
-        missing->append(std::move(error));
-      else
-        missing = std::move(error);
+    for (const MethodPlan& plan : plan_.methods) {
+      for (const pte::Operator& op : methodOf(plan).operators) {
+        const std::string name = op.str();
+        if (std::find(plan_.kernels.begin(), plan_.kernels.end(), name) != plan_.kernels.end()) continue;
+        plan_.kernels.push_back(name);
+        if (rt::hasKernel(rt::Text(op.name.data(), op.name.size()),
+                          rt::Text(op.overload.data(), op.overload.size())))
+          continue;
+        Error error =
+            fail(Code::MissingKernel, "the program calls {}, for which the runtime has no kernel", name)
+                .withRemedy("change the network so that the operator is delegated");
+        if (missing)
+          missing->append(std::move(error));
+        else
+          missing = std::move(error);
+      }
     }
     if (missing) return std::move(*missing);
     const bool small = std::all_of(plan_.kernels.begin(), plan_.kernels.end(), [](const std::string& name) {
@@ -150,31 +229,43 @@ class Planner {
     rt::Backend* const backends[] = {&delegate};
     rt::Environment environment;
     environment.backends = rt::Span<rt::Backend* const>(backends);
-    rt::Requirements needs;
     rt::Status status = rt::Program::load(bytes_.span(), &program);
-    if (status.ok()) status = rt::Method::require(program, plan_.method, environment, &needs);
-    if (status.ok()) {
-      plan_.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
+    for (MethodPlan& plan : plan_.methods) {
+      rt::Requirements needs;
+      if (status.ok()) status = rt::Method::require(program, plan.index, environment, &needs);
+      plan_.temporaryBytes = std::max(plan_.temporaryBytes, static_cast<int64_t>(needs.temporaryBytes));
       for (uint32_t i = 0; i < needs.poolCount && status.ok(); ++i) {
         size_t bytes = 0;
-        status = rt::Method::poolBytes(program, plan_.method, i, &bytes);
-        plan_.poolBytes.push_back(static_cast<int64_t>(bytes));
+        status = rt::Method::poolBytes(program, plan.index, i, &bytes);
+        plan.poolBytes.push_back(static_cast<int64_t>(bytes));
       }
+      plan.values = methodOf(plan).values.size();
+      plan.operators = methodOf(plan).operators.size();
+      plan.delegates = methodOf(plan).delegates.size();
     }
-    if (!status.ok()) {
-      char text[256];
-      rt::statusText(status, text, sizeof(text));
-      return fail(Code::UnsupportedProgram, "{}", text);
+    if (status.ok()) {
+      shareState();
+      return {};
     }
-    plan_.values = method().values.size();
-    plan_.operators = method().operators.size();
-    plan_.delegates = method().delegates.size();
-    return {};
+    char text[256];
+    rt::statusText(status, text, sizeof(text));
+    return fail(Code::UnsupportedProgram, "{}", text);
   }
 
-  Result<const pte::Tensor*> boundary(std::string_view kind, const std::vector<int32_t>& ids,
-                                      size_t i) const {
-    const auto* tensor = std::get_if<pte::Tensor>(&method().values[static_cast<size_t>(ids[i])]);
+  /// All methods get the largest of their state pools.
+  void shareState() {
+    int64_t most = 0;
+    for (const MethodPlan& plan : plan_.methods) {
+      if (plan.poolBytes.size() > kStatePool) most = std::max(most, plan.poolBytes[kStatePool]);
+    }
+    for (MethodPlan& plan : plan_.methods) {
+      if (plan.poolBytes.size() > kStatePool) plan.poolBytes[kStatePool] = most;
+    }
+  }
+
+  Result<const pte::Tensor*> boundary(const MethodPlan& plan, std::string_view kind,
+                                      const std::vector<int32_t>& ids, size_t i) const {
+    const auto* tensor = std::get_if<pte::Tensor>(&methodOf(plan).values[static_cast<size_t>(ids[i])]);
     if (tensor == nullptr) {
       return fail(Code::UnsupportedProgram, "{} {} is no tensor", kind, i)
           .withRemedy("scalar inputs and outputs have no place in an image");
@@ -183,13 +274,16 @@ class Planner {
   }
 
   Status countUnplanned() {
-    for (const auto& [kind, ids] :
-         {std::pair<std::string_view, const std::vector<int32_t>&>{"input", method().inputs},
-          {"output", method().outputs}}) {
-      for (size_t i = 0; i < ids.size(); ++i) {
-        CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
-        if (!tensor->allocation && tensor->dataIndex == 0)
-          plan_.ioBytes += aligned(pte::tensorBytes(*tensor).value_or(0));
+    for (MethodPlan& plan : plan_.methods) {
+      const pte::Method& method = methodOf(plan);
+      for (const auto& [kind, ids] :
+           {std::pair<std::string_view, const std::vector<int32_t>&>{"input", method.inputs},
+            {"output", method.outputs}}) {
+        for (size_t i = 0; i < ids.size(); ++i) {
+          CARINA_TRY(const pte::Tensor* tensor, boundary(plan, kind, ids, i));
+          if (!tensor->allocation && tensor->dataIndex == 0)
+            plan.ioBytes += aligned(pte::tensorBytes(*tensor).value_or(0));
+        }
       }
     }
     return {};
@@ -232,7 +326,7 @@ class Planner {
     }
     std::vector<pipeline::Port> ports;
     for (size_t i = 0; i < ids.size(); ++i) {
-      CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
+      CARINA_TRY(const pte::Tensor* tensor, boundary(plan_.methods[0], kind, ids, i));
       CARINA_TRY(pipeline::Port port, portOf(*tensor, fmt::format("{} {}", kind, i)));
       ports.push_back(std::move(port));
     }
@@ -240,7 +334,7 @@ class Planner {
     packed->resize(ids.size());
     for (const std::vector<Tensor>& sample : batch.samples) {
       for (size_t i = 0; i < ids.size(); ++i) {
-        CARINA_TRY(const pte::Tensor* tensor, boundary(kind, ids, i));
+        CARINA_TRY(const pte::Tensor* tensor, boundary(plan_.methods[0], kind, ids, i));
         appendBytes(sample[i], *tensor, &(*packed)[i]);
       }
     }
@@ -249,13 +343,14 @@ class Planner {
   }
 
   Status packArrays() {
+    const pte::Method& method = methodOf(plan_.methods[0]);
     if (!options_.inputs.empty()) {
-      auto packed = pack(options_.inputs, "in", "input", method().inputs, &plan_.inputs, &plan_.samples);
+      auto packed = pack(options_.inputs, "in", "input", method.inputs, &plan_.inputs, &plan_.samples);
       if (!packed.ok()) return std::move(packed).error().inFile(options_.inputsFile);
     }
     if (options_.expected.empty()) return {};
     uint32_t samples = 0;
-    auto packed = pack(options_.expected, "out", "output", method().outputs, &plan_.expected, &samples);
+    auto packed = pack(options_.expected, "out", "output", method.outputs, &plan_.expected, &samples);
     if (!packed.ok()) return std::move(packed).error().inFile(options_.expectedFile);
     if (samples == plan_.samples) return {};
     return fail(Code::InputMismatch, "the expected outputs hold {} samples, the inputs {}", samples,
@@ -271,9 +366,11 @@ class Planner {
     const bool slowArena = plan_.machine && plan_.machine->memory.spilling();
     const bool fastProgram =
         plan_.machine && plan_.machine->timing(npu::Area::Constants).kind == npu::MemoryKind::Sram;
-    int64_t pools = plan_.ioBytes;
-    for (int64_t bytes : plan_.poolBytes) pools += aligned(bytes);
-    pools += plan_.methodBytes();
+    const int64_t prompt =
+        plan_.text ? aligned(plan_.text->lineBytes) +
+                         aligned(plan_.text->pieces * static_cast<int64_t>(sizeof(rt::TokenPiece)))
+                   : 0;
+    const int64_t pools = plan_.poolBytes() + plan_.methodBytes() + prompt;
     int64_t arrays = 0;
     for (const auto& list : {plan_.inputs, plan_.expected}) {
       for (const std::string& bytes : list) arrays += aligned(static_cast<int64_t>(bytes.size()));
@@ -293,6 +390,9 @@ class Planner {
                                plan_.programBytes, "smaller network"));
     CARINA_RETURN_IF_ERROR(
         put("pools", free(platform.fast) >= pools ? platform.fast : platform.bulk, pools, "smaller network"));
+    if (plan_.text)
+      CARINA_RETURN_IF_ERROR(put("tokenizer", platform.bulk, static_cast<int64_t>(plan_.text->table.size()),
+                                 "tokenizer with fewer tokens"));
     return put("samples", platform.bulk, arrays, "file with fewer samples");
   }
 
@@ -323,9 +423,30 @@ class Planner {
 
 }  // namespace
 
-int64_t Plan::methodBytes() const {
+int64_t MethodPlan::methodBytes() const {
   return aligned(static_cast<int64_t>(rt::Method::memoryBytes(values, operators, delegates, 0) +
                                       delegates * rt::EthosUDelegate::kStateBytes));
+}
+
+int64_t Plan::methodBytes() const {
+  int64_t bytes = 0;
+  for (const MethodPlan& method : methods) bytes += method.methodBytes();
+  return bytes;
+}
+
+bool Plan::isShared(size_t method, size_t pool) const {
+  return method > 0 && pool == kStatePool && methods[0].poolBytes.size() > kStatePool;
+}
+
+int64_t Plan::poolBytes() const {
+  int64_t bytes = 0;
+  for (size_t m = 0; m < methods.size(); ++m) {
+    bytes += methods[m].ioBytes;
+    for (size_t i = 0; i < methods[m].poolBytes.size(); ++i) {
+      if (!isShared(m, i)) bytes += aligned(methods[m].poolBytes[i]);
+    }
+  }
+  return bytes;
 }
 
 std::string_view Plan::regionOf(std::string_view what) const {

@@ -3,6 +3,7 @@
 // program.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,18 @@ namespace carina::firmware {
 /// limit of 2).
 constexpr int64_t kStack = 4096, kStackOfKernels = 6144;
 
+/// An image that writes what a language model says.
+struct TextOptions {
+  std::filesystem::path tokenizer;  // tokenizer.json
+  std::string prompt;               // empty: lines that the UART receives
+  int64_t tokens = 64;              // of a text, at most, without those of the prompt
+  int64_t context = 0;              // tokens that the state has room for; 0: what the program says
+};
+
 struct PlanOptions {
   std::string platform;                  // "corstone-300"
   std::string method;                    // empty: the first
+  std::optional<TextOptions> text;       // the methods are then those of a language model
   int32_t npuMacs = 0;                   // of the platform's NPU; 0: what the program was compiled for
   bool programByFile = false;            // the program is not linked in but read by semihosting
   bool semihosted = false;               // inputs and outputs by files
@@ -38,24 +48,45 @@ struct Placement {
   int64_t bytes = 0;
 };
 
+/// What a method takes.
+struct MethodPlan {
+  uint32_t index = 0;  // of the program's methods
+  size_t values = 0, operators = 0, delegates = 0;
+  int64_t ioBytes = 0;
+  std::vector<int64_t> poolBytes;
+  /// Upper bound for the method's own memory, which is laid out by the cross compiler.
+  int64_t methodBytes() const;
+};
+/// The pool that methods share, counted from 0: what they keep from call to call.
+constexpr size_t kStatePool = 1;
+
+struct TextPlan {
+  std::string table;  // format/tokenizer_table.hpp
+  std::string prompt;
+  int64_t tokens = 0, context = 0;
+  int64_t lineBytes = 0, pieces = 0;  // of a prompt
+};
+
 struct Plan {
   const PlatformInfo* platform = nullptr;
   std::optional<npu::Machine> machine;  // none without delegates
   std::string target;                   // "ethos-u55-128" or "cpu"
-  uint32_t method = 0;                  // index
   bool programByFile = false, semihosted = false;
-  std::vector<std::string> kernels;
-  size_t values = 0, operators = 0, delegates = 0;  // of the method
-  int64_t programBytes = 0, temporaryBytes = 0, fastScratchBytes = 0, ioBytes = 0, stackBytes = 0;
-  std::vector<int64_t> poolBytes;
+  std::vector<std::string> kernels;  // of all methods
+  std::vector<MethodPlan> methods;   // the one that is run; of a language model decode, maybe prefill
+  std::optional<TextPlan> text;
+  int64_t programBytes = 0, temporaryBytes = 0, fastScratchBytes = 0, stackBytes = 0;
   uint32_t samples = 1;
   std::vector<std::string> inputs, expected;  // bytes as the target's memory holds them, all samples
   std::vector<Placement> placements;
   std::vector<std::string> notes;  // for people
 
   std::string_view regionOf(std::string_view what) const;
-  /// Upper bound for the method's own memory, which is laid out by the cross compiler.
-  int64_t methodBytes() const;
+  /// Pools, and inputs and outputs without planned memory; what methods share once.
+  int64_t poolBytes() const;
+  int64_t methodBytes() const;  // of all methods
+  /// Whether pool `pool` of method `method` is that of the first method.
+  bool isShared(size_t method, size_t pool) const;
 };
 
 /// Errors: the program cannot be read or needs kernels or backends that do not exist, was compiled for

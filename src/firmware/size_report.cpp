@@ -35,6 +35,7 @@ struct Member {
 constexpr Member kMembers[] = {
     {"startup.cpp", "startup and faults"},
     {"console.cpp", "UART and number texts"},
+    {"language.cpp", "texts: prompts, token loop"},
     {"linked.cpp", "runner and its report"},
     {"semihosted.cpp", "runner and its report"},
     {"semihosting.cpp", "runner and its report"},
@@ -47,6 +48,8 @@ constexpr Member kMembers[] = {
     {"method.cpp", "executor"},
     {"kernel.cpp", "executor"},
     {"status.cpp", "error texts"},
+    {"tokenizer.cpp", "tokenizer"},
+    {"words.cpp", "tokenizer"},
     {"ethosu_driver.cpp", "Ethos-U driver"},
     {"ethosu_validator.cpp", "command validation"},
     {"ethosu_delegate.cpp", "EthosU delegate"},

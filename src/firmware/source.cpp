@@ -56,6 +56,53 @@ std::string block(std::string_view name, std::string_view section, std::string_v
                      bytes);
 }
 
+/// Blocks of method `m` go to `text`; returns its row of kMethods.
+std::string methodText(const Plan& plan, size_t m, std::string_view temporary, std::string* text) {
+  const MethodPlan& method = plan.methods[m];
+  const auto own = [m](std::string_view name) {
+    return m == 0 ? std::string(name) : fmt::format("{}Of{}", name, m);
+  };
+  *text +=
+      block(own("methodMemory"), "pools",
+            fmt::format("Method::memoryBytes({}, {}, {}, {} * ((EthosUDelegate::kStateBytes + 7) / 8 * 8))",
+                        method.values, method.operators, method.delegates, method.delegates));
+  std::string pools;
+  for (size_t i = 0; i < method.poolBytes.size(); ++i) {
+    const std::string pool = fmt::format("pool{}", i + 1);
+    const std::string name = plan.isShared(m, i) ? pool : own(pool);
+    if (method.poolBytes[i] > 0 && !plan.isShared(m, i))
+      *text += block(name, "pools", fmt::format("{}", method.poolBytes[i]));
+    pools += method.poolBytes[i] > 0 ? fmt::format("    MutableBytes({}),\n", name) : "    MutableBytes(),\n";
+  }
+  if (!pools.empty()) *text += fmt::format("MutableBytes {}[] = {{\n{}}};\n", own("pools"), pools);
+  std::string io = "{}";
+  if (method.ioBytes > 0) {
+    *text += block(own("ioMemory"), "pools", fmt::format("{}", method.ioBytes));
+    io = fmt::format("MutableBytes({})", own("ioMemory"));
+  }
+  *text += fmt::format("OperatorTime {}[{}];\n", own("times"), method.operators + method.delegates + 1);
+  return fmt::format("    {{{}, {{MutableBytes({}), {}, {}}}, {}, Span<OperatorTime>({})}},\n", method.index,
+                     own("methodMemory"),
+                     pools.empty() ? "{}" : fmt::format("Span<MutableBytes>({})", own("pools")), temporary,
+                     io, own("times"));
+}
+
+/// How texts are written: `kText`.
+std::string textSetup(const TextPlan& plan) {
+  const std::string prompt =
+      plan.prompt.empty() ? "{}" : fmt::format("Text({}, {})", literal(plan.prompt), plan.prompt.size());
+  std::string text, line = "{}";
+  if (plan.prompt.empty()) {
+    text += fmt::format("[[gnu::section(\".bss.carina.pools\")]] char line[{}];\n", plan.lineBytes);
+    line = "Span<char>(line)";
+  }
+  return text + fmt::format(
+                    "[[gnu::section(\".bss.carina.pools\")]] TokenPiece pieces[{}];\n"
+                    "constexpr TextSetup kText = {{Bytes(appTokenizer, {}), {}, {}, {}, {}, "
+                    "Span<TokenPiece>(pieces)}};\n",
+                    plan.pieces, plan.table.size(), prompt, plan.context, plan.tokens, line);
+}
+
 std::string description(const Plan& plan, const SourceOptions& options) {
   std::string text = fmt::format("// Made by `carina firmware` from {} for {}.\n",
                                  literal(options.programName), plan.platform->name);
@@ -68,31 +115,22 @@ std::string description(const Plan& plan, const SourceOptions& options) {
     text += fmt::format("extern const uint8_t appInput{}[];\n", i);
   for (size_t i = 0; i < plan.expected.size(); ++i)
     text += fmt::format("extern const uint8_t appExpected{}[];\n", i);
+  if (plan.text) text += "extern const uint8_t appTokenizer[];\n";
   text += "}\n\nnamespace {\n\n";
 
-  text +=
-      block("methodMemory", "pools",
-            fmt::format("Method::memoryBytes({}, {}, {}, {} * ((EthosUDelegate::kStateBytes + 7) / 8 * 8))",
-                        plan.values, plan.operators, plan.delegates, plan.delegates));
-  std::string pools;
-  for (size_t i = 0; i < plan.poolBytes.size(); ++i) {
-    if (plan.poolBytes[i] > 0)
-      text += block(fmt::format("pool{}", i + 1), "pools", fmt::format("{}", plan.poolBytes[i]));
-    pools +=
-        plan.poolBytes[i] > 0 ? fmt::format("    MutableBytes(pool{}),\n", i + 1) : "    MutableBytes(),\n";
-  }
   const auto optional = [&](std::string_view name, std::string_view section, int64_t bytes) -> std::string {
     if (bytes == 0) return "{}";
     text += block(name, section, fmt::format("{}", bytes));
     return fmt::format("MutableBytes({})", name);
   };
   const std::string temporary = optional("temporaryMemory", "arena", plan.temporaryBytes);
-  const std::string io = optional("ioMemory", "pools", plan.ioBytes);
   const std::string fast = optional("fastScratch", "fast", plan.fastScratchBytes);
   const std::string programMemory =
       optional("programMemory", "program", plan.programByFile ? plan.programBytes : 0);
-  if (!pools.empty()) text += fmt::format("MutableBytes pools[] = {{\n{}}};\n", pools);
-  text += fmt::format("OperatorTime times[{}];\n", plan.operators + plan.delegates + 1);
+  std::string methods;
+  for (size_t m = 0; m < plan.methods.size(); ++m) methods += methodText(plan, m, temporary, &text);
+  text += fmt::format("const MethodSetup kMethods[] = {{\n{}}};\n", methods);
+  if (plan.text) text += textSetup(*plan.text);
 
   if (!plan.kernels.empty()) {
     text += "constexpr Kernel kKernels[] = {\n";
@@ -120,23 +158,19 @@ std::string description(const Plan& plan, const SourceOptions& options) {
   field(std::string(plan.platform->constant), "");
   field(literal(options.programName), "");
   field(literal(plan.target), "");
-  field(fmt::format("{}", plan.method), "method");
+  field("Span<const MethodSetup>(kMethods)", "methods");
   field(some(!plan.programByFile, fmt::format("Bytes(appProgram, {})", plan.programBytes)), "program");
   field(programMemory, "memory for a program that is read");
   field(some(!plan.kernels.empty(), "KernelTable(kKernels)"), "kernels");
   field(plan.machine ? "&kNpu" : "nullptr", "");
   field(plan.machine ? "openNpu" : "nullptr", "");
-  field(fmt::format("{{MutableBytes(methodMemory), {}, {}}}",
-                    some(!pools.empty(), "Span<MutableBytes>(pools)"), temporary),
-        "memory");
-  field(io, "unplanned inputs and outputs");
-  field("Span<OperatorTime>(times)", "");
   field(fmt::format("{}", plan.samples), "samples");
   field(some(!plan.inputs.empty(), "Span<const Bytes>(kInputs)"), "inputs");
   field(some(!plan.expected.empty(), "Span<const Bytes>(kExpected)"), "expected");
   field(fmt::format("{}f", fmt::format("{:#.9g}", options.tolerance)), "tolerance");
   field(fmt::format("{}", options.printed), "printed elements");
-  field(plan.semihosted ? "runSemihosted" : "runLinked", "");
+  field(plan.text ? "&kText" : "nullptr", "");
+  field(plan.text ? "runLanguage" : plan.semihosted ? "runSemihosted" : "runLinked", "");
   return text + "};\n";
 }
 
@@ -221,6 +255,10 @@ SourceFiles makeSources(const Plan& plan, ByteSpan program, const SourceOptions&
       data += blobText("samples", fmt::format("{}{}", symbol, i), file);
       files.emplace_back(file, (*arrays)[i]);
     }
+  }
+  if (plan.text) {
+    data += blobText("samples", "appTokenizer", "tokenizer.bin");
+    files.emplace_back("tokenizer.bin", plan.text->table);
   }
   files.emplace_back("app.cpp", description(plan, options));
   files.emplace_back("app.s", data + noteText(plan, options));

@@ -10,12 +10,10 @@
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
-#include "images.hpp"
 #include "pipeline/batch.hpp"
 #include "pipeline/verify.hpp"
-#include "platform/image_note.hpp"
-#include "platform/platform.hpp"
 #include "pte/program.hpp"
+#include "ran_images.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -23,12 +21,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-/// What the firmware printed, and how it ended.
-struct Ran {
-  platform::Outcome outcome;
-  std::string text;
-};
 
 class Firmware : public testing::Test {
  protected:
@@ -88,34 +80,13 @@ class Firmware : public testing::Test {
     return options;
   }
 
-  /// Builds the image and runs it on the platform that it was built for. `npu`: another NPU than the
-  /// program's.
+  /// Builds the image and runs it with semihosting in the folder. `npu`: another NPU than the program's.
   Ran run(const ImageOptions& options, const std::string& arguments = "", const std::string& npu = "") {
-    Ran ran;
-    const auto image = buildImage(options);
-    EXPECT_TRUE(image.ok()) << image.error().str();
-    if (!image.ok() || !writeFile(elf(), image->elf).ok()) return ran;
-    const auto note = platform::readImageNote(asBytes(image->elf));
-    EXPECT_TRUE(note.has_value());
-    if (!note) return ran;
     platform::Options platform;
-    platform.board = *platform::findBoard(note->platform);
-    auto machine = npu.empty() && note->target != "cpu"
-                       ? npu::makeMachine(note->target, note->systemConfig, note->memoryMode)
-                       : npu::makeMachine(npu.empty() ? "ethos-u55-128" : npu, "", "");
-    EXPECT_TRUE(machine.ok()) << machine.error().str();
-    platform.machine = std::move(*machine);
     platform.timingAdapters = timingAdapters_;
     platform.semihostingFolder = folder_.path();
     platform.commandLine = "x.elf" + (arguments.empty() ? "" : " " + arguments);
-    platform.secondsLimit = 300;
-    platform.output = [&ran](uint32_t, char byte) {
-      if (byte != '\r') ran.text += byte;
-    };
-    auto outcome = platform::runElf(elf(), platform);
-    EXPECT_TRUE(outcome.ok()) << outcome.error().str();
-    if (outcome.ok()) ran.outcome = std::move(*outcome);
-    return ran;
+    return runImage(options, elf(), std::move(platform), npu);
   }
 
   /// The number behind `name` in a line "I [carina] NAMEnumber ...".

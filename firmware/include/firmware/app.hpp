@@ -4,6 +4,7 @@
 #pragma once
 
 #include "carina/runtime.hpp"
+#include "carina/tokenizer.hpp"
 #include "firmware/platform.hpp"
 
 namespace carina::firmware {
@@ -33,21 +34,36 @@ struct OperatorTime {
 
 class Npu;
 
+/// A method of the program and the memory that it gets, exactly what it needs. What methods keep from call to
+/// call is the second pool of each: the same memory.
+struct MethodSetup {
+  uint32_t index;
+  rt::Memory memory;
+  rt::MutableBytes io;           // for inputs and outputs without planned memory
+  rt::Span<OperatorTime> times;  // one per operator and one for the NPU
+};
+
+/// How a language model writes texts.
+struct TextSetup {
+  rt::Bytes tokenizer;              // format/tokenizer_table.hpp
+  rt::Text prompt;                  // linked in; without one, prompts are lines that the UART receives
+  uint32_t context;                 // tokens that the model's state has room for
+  uint32_t tokens;                  // of a text, at most, without those of the prompt
+  rt::Span<char> line;              // memory for a line that is received
+  rt::Span<rt::TokenPiece> pieces;  // and for its tokens
+};
+
 struct App {
   const Platform& platform;
   const char* name;    // the program's file name
   const char* target;  // "ethos-u55-128"; "cpu" without delegates
 
-  uint32_t method;                           // index of the program's method that is run
+  rt::Span<const MethodSetup> methods;       // the one that is run; of language models decode, maybe prefill
   rt::Bytes program;                         // linked in; empty when it comes by semihosting
   rt::MutableBytes programMemory;            // where it is read to then
   rt::KernelTable kernels;                   // those that the program calls
   const NpuSetup* npu;                       // null without delegates
   rt::Status (*openNpu)(const App&, Npu**);  // null without delegates: nothing of the NPU is linked
-
-  rt::Memory memory;             // of the method, exactly what it needs
-  rt::MutableBytes io;           // for inputs and outputs without planned memory
-  rt::Span<OperatorTime> times;  // one per operator and one for the NPU
 
   uint32_t samples;                    // inferences with the linked arrays
   rt::Span<const rt::Bytes> inputs;    // per input, all samples one after another; empty: every element is 1
@@ -55,7 +71,8 @@ struct App {
   float tolerance;                     // absolute, for float outputs; 0: bytes must be equal
   uint32_t printed;                    // elements of each output that are printed
 
-  int (*run)(const App&);  // runLinked or runSemihosted
+  const TextSetup* text;   // null unless texts are written
+  int (*run)(const App&);  // runLinked, runSemihosted or runLanguage
 };
 
 /// Defined by the generated source.
@@ -67,6 +84,10 @@ int runLinked(const App& app);
 ///   NAME [-m PROGRAM] [-i INPUT]... [-o OUTPUT]
 /// Inputs are raw bytes in program order; outputs go to OUTPUT-0.bin, OUTPUT-1.bin, ... Never returns.
 int runSemihosted(const App& app);
+/// Texts: each prompt, then what the model says to it, token by token; always the likeliest one. Without a
+/// linked prompt ends at an empty line or an end of transmission. Returns the exit code: 1 also when a prompt
+/// could not be taken.
+int runLanguage(const App& app);
 
 /// Programs the timing adapters, opens driver and delegate.
 rt::Status openNpu(const App& app, Npu** npu);

@@ -24,6 +24,9 @@ constexpr Platform kCorstone300 = {"Corstone-300", 0x59303000u, 0x48102000u, 56,
 constexpr Platform kCorstone320 = {"Corstone-320", 0x58203000u, 0x50004000u, 16, {0x50006000u, 0x50006800u},
                                    25000000,       false};
 
+/// UART 0 has received a byte; the same on both.
+constexpr uint32_t kUartReceiveInterrupt = 33;
+
 /// Whether the NPU can reach memory at this address: everything but the tightly coupled memories.
 constexpr bool npuReaches(uintptr_t address) {
   const uintptr_t secureBit = 1u << 28;

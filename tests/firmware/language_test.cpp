@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model as firmware: on the virtual platform it says what `carina generate` says, token for token.
+#include <gmock/gmock.h>
+
+#include "pipeline/generate.hpp"
+#include "pipeline/methods.hpp"
+#include "pte/program.hpp"
+#include "ran_images.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::firmware {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::filesystem::path tinyFile(const std::string& name) {
+  return test::dataDir() / "language" / name;
+}
+
+class Language : public testing::Test {
+ protected:
+  /// Compiles the step of a model, and its prefill beside it, to program(). `folder` holds both.
+  void compile(const std::filesystem::path& folder, const std::string& target, int64_t context,
+               bool prefill = true) {
+    pipeline::Options options;
+    options.target = target;
+    options.constantMethods = {{"get_max_context_len", context}};
+    const auto sourceOf = [&](const char* method, const std::string& name) {
+      return pipeline::MethodSource{method, folder / (name + ".pt2"),
+                                    target == "cpu" ? std::filesystem::path() : folder / (name + ".npz")};
+    };
+    std::vector<pipeline::MethodSource> sources = {sourceOf("decode", "language")};
+    if (prefill) sources.push_back(sourceOf("prefill", "language_prefill"));
+    const auto built = pipeline::buildMethods(options, sources);
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    const auto bytes = pte::writeProgram(built->program);
+    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
+    ASSERT_TRUE(writeFile(program(), *bytes).ok());
+  }
+
+  pipeline::Generated generate(const std::filesystem::path& tokenizer, const std::string& prompt,
+                               int64_t tokens) {
+    pipeline::GenerateOptions options;
+    options.program = program();
+    options.tokenizer = tokenizer;
+    options.prompt = prompt;
+    options.tokens = tokens;
+    auto generated = pipeline::generate(options);
+    EXPECT_TRUE(generated.ok()) << generated.error().str();
+    return generated.ok() ? *generated : pipeline::Generated{};
+  }
+
+  ImageOptions image(const std::string& platform, const std::filesystem::path& tokenizer,
+                     int64_t tokens) const {
+    ImageOptions options = imageOptions(program(), platform);
+    options.plan.text.emplace();
+    options.plan.text->tokenizer = tokenizer;
+    options.plan.text->tokens = tokens;
+    return options;
+  }
+
+  /// What the image prints when the UART receives `typed`.
+  Ran run(const ImageOptions& options, const std::string& typed) {
+    platform::Options platform;
+    platform.uartInput = [typed, at = size_t{0}]() mutable {
+      return at < typed.size() ? static_cast<int>(static_cast<uint8_t>(typed[at++])) : -1;
+    };
+    return runImage(options, folder_ / "x.elf", std::move(platform));
+  }
+
+  static std::string lineOf(const char* name, int64_t tokens, const pipeline::MethodCalls& calls) {
+    return fmt::format("I [carina] {}: {} tokens in {} call{}, {} NPU cycles", name, tokens, calls.calls,
+                       calls.calls == 1 ? "" : "s", calls.npuCycles);
+  }
+
+  std::filesystem::path program() const { return folder_ / "x.pte"; }
+
+  const test::TempDir folder_;
+};
+
+TEST_F(Language, SaysTheSameAsOnTheHost) {
+  CARINA_NEED_CROSS_COMPILER();
+  compile(test::modelFile(""), "ethos-u85-256", 128);
+  const auto tokenizer = test::modelFile("language_tokenizer.json");
+  const std::vector<std::string> prompts = {
+      "This is free software: you are free to change and redistribute it.", "NAME", "The options are"};
+  std::string typed;
+  for (const std::string& prompt : prompts) typed += prompt + "\r\n";
+  const Ran ran = run(image("corstone-320", tokenizer, 24), typed + "\r\n");
+  EXPECT_EQ(ran.outcome.reason, platform::EndReason::Exit) << ran.outcome.explanation;
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  for (const std::string& prompt : prompts) {
+    const auto said = generate(tokenizer, prompt, 24);
+    EXPECT_THAT(ran.text, HasSubstr("> " + prompt + said.text + "\nI [carina] prompt: "));
+    // The same tokens took the same calls, each of them the same cycles of the NPU.
+    EXPECT_THAT(ran.text, HasSubstr(lineOf("text", static_cast<int64_t>(said.tokens.size()), said.writing)));
+  }
+}
+
+TEST_F(Language, EveryTargetAnswersLinkedAndTypedPromptsTheSame) {
+  CARINA_NEED_CROSS_COMPILER();
+  struct Case {
+    const char *target, *platform;
+    bool prefill;
+  };
+  const auto tokenizer = tinyFile("tokenizer.json");
+  for (const Case& c : {Case{"ethos-u55-128", "corstone-300", true},
+                        {"ethos-u65-256", "corstone-300", false},
+                        {"ethos-u85-256", "corstone-320", false},
+                        {"cpu", "corstone-320", true}}) {
+    SCOPED_TRACE(c.target);
+    compile(tinyFile(""), c.target, 16, c.prefill);
+    if (HasFatalFailure()) return;
+    ImageOptions typed = image(c.platform, tokenizer, 8), linked = typed;
+    linked.plan.text->prompt = "GNU";
+    const Ran one = run(typed, "GNX\x08U\n\x04"), two = run(linked, "");
+    EXPECT_EQ(one.outcome.exitCode, 0) << one.text;
+    EXPECT_EQ(two.outcome.exitCode, 0) << two.text;
+    const auto said = generate(tokenizer, "GNU", 8);
+    ASSERT_EQ(said.tokens.size(), 8u);
+    const auto textOf = [](const std::string& text, const std::string& begin) {
+      const size_t at = text.find(begin);
+      return at == std::string::npos
+                 ? text
+                 : text.substr(at + begin.size(), text.find("\nI [carina] prompt", at) - at - begin.size());
+    };
+    std::string shown;  // as a terminal gets it
+    for (const char character : said.text) {
+      const auto byte = static_cast<uint8_t>(character);
+      shown += byte < ' ' && character != '\n' && character != '\t' ? fmt::format("\\x{:02x}", byte)
+                                                                    : std::string(1, character);
+    }
+    EXPECT_EQ(textOf(one.text, "> GNX\b \bU"), shown) << one.text;
+    EXPECT_EQ(textOf(two.text, "\nGNU"), shown) << two.text;
+    EXPECT_THAT(two.text, HasSubstr(lineOf("text", 8, said.writing)));
+  }
+}
+
+TEST_F(Language, PromptsThatCannotBeTakenAreNamedAndTheNextOneIsAnswered) {
+  CARINA_NEED_CROSS_COMPILER();
+  compile(tinyFile(""), "ethos-u85-256", 16);
+  const Ran ran = run(image("corstone-320", tinyFile("tokenizer.json"), 4),
+                      "sixteen letters.\n" + std::string(300, 'x') + "\nGNU\n\n");
+  EXPECT_EQ(ran.outcome.exitCode, 1);
+  EXPECT_THAT(ran.text,
+              HasSubstr("E [carina] the prompt has 17 tokens, the context 16: no room for another one"));
+  EXPECT_THAT(ran.text, HasSubstr("E [carina] the prompt has more than 256 bytes"));
+  EXPECT_THAT(ran.text, HasSubstr("I [carina] text: 4 tokens in 3 calls"));
+  EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));
+}
+
+TEST_F(Language, EndOfInputIsNoEndlessWait) {
+  CARINA_NEED_CROSS_COMPILER();
+  compile(tinyFile(""), "ethos-u85-256", 16, false);
+  const Ran ran = run(image("corstone-320", tinyFile("tokenizer.json"), 4), "GNU\n");
+  EXPECT_EQ(ran.outcome.reason, platform::EndReason::Deadlock) << ran.outcome.explanation;
+  EXPECT_THAT(ran.text, HasSubstr("I [carina] text: 4 tokens"));
+}
+
+TEST_F(Language, WhatIsNoLanguageModelIsRefusedBeforeAnythingIsBuilt) {
+  compile(tinyFile(""), "ethos-u85-256", 16);
+  const auto expectError = [&](const ImageOptions& options, const char* says) {
+    const auto built = buildImage(options);
+    ASSERT_FALSE(built.ok());
+    EXPECT_THAT(built.error().str(), HasSubstr(says));
+  };
+  ImageOptions options = image("corstone-320", tinyFile("language.npz"), 8);
+  expectError(options, "language.npz: is no JSON");
+  options.plan.text->tokenizer = test::modelFile("language_tokenizer.json");
+  expectError(options, "the tokenizer has 1024 tokens");
+  options.plan.text->tokenizer = tinyFile("tokenizer.json");
+  options.plan.text->prompt = "sixteen letters.";
+  expectError(options, "has 17 tokens, the context 16");
+  options = image("corstone-300", tinyFile("tokenizer.json"), 8);
+  expectError(options, "corstone-300 carries");
+  ASSERT_TRUE(compileNetwork("digits8", "ethos-u55-128", "", program()).ok());
+  expectError(options, "not one token and its position");
+}
+
+}  // namespace
+}  // namespace carina::firmware
