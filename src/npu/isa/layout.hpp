@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/shape.hpp"
 #include "npu/isa/operation.hpp"
 
 namespace carina::npu {
 
 constexpr int32_t kBrickDepth = 16;      // channels of one brick of NHCWB16
 constexpr int64_t kBrickAlignment = 16;  // bytes: base and strides of NHCWB16
-
-constexpr int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 struct Strides {
   int64_t x = 0, y = 0, c = 0;  // bytes, as the stride registers take them
