@@ -202,7 +202,7 @@ class Tracer {
       }
     }
     const int64_t channels =
-        op.ofm.layout == npu::Layout::NHWC ? axes.c : npu::roundUp(axes.c, npu::kBrickDepth);
+        op.ofm.layout == npu::Layout::NHWC ? axes.c : roundUp(axes.c, npu::kBrickDepth);
     return high - low <= static_cast<uint64_t>(axes.h * axes.w * channels) * size;
   }
 
