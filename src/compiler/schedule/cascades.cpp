@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "base/check.hpp"
@@ -32,6 +33,16 @@ class Chooser {
       units_.push_back({p, last, 0});
       p = last + 1;
     }
+    starts_.assign(static_cast<size_t>(count_) + 1, 0);
+    ends_ = starts_;
+    for (const LiveRange& range : problem.buffers) {
+      const auto at = [this](int32_t p) { return static_cast<size_t>(std::clamp(p, 0, count_)); };
+      if (range.last < 0) continue;  // an input that nothing reads
+      starts_[at(range.first)] += roundUp(range.bytes, 16);
+      ends_[at(range.last)] += roundUp(range.bytes, 16);
+    }
+    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+    std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
     for (const Group& unit : units_) {
       alone_.push_back(liveBytes(unit, nullptr));
       npu::Cycles cycles = 0;
@@ -132,10 +143,8 @@ class Chooser {
 
   /// Bytes alive while the group runs.
   int64_t liveBytes(const Group& group, const StripePlan* plan) const {
-    int64_t sum = 0;
-    for (const LiveRange& range : problem_.buffers) {
-      if (range.first <= group.last && group.first <= range.last) sum += roundUp(range.bytes, 16);
-    }
+    int64_t sum = starts_[static_cast<size_t>(group.last)];
+    if (group.first > 0) sum -= ends_[static_cast<size_t>(group.first) - 1];
     for (int32_t p = group.first; p <= group.last; ++p) {
       const CascadePass& member = pass(p);
       if (plan == nullptr) {
@@ -174,6 +183,8 @@ class Chooser {
   int32_t count_;
   std::vector<Group> units_;    // single passes and chains
   std::vector<int64_t> alone_;  // live bytes of each
+  // Bytes of the buffers whose first or last pass is at most this one.
+  std::vector<int64_t> starts_, ends_;
   std::vector<npu::Cycles> aloneCycles_;
   std::map<std::array<int32_t, 3>, Candidate> candidates_;
   std::map<std::pair<int32_t, int32_t>, npu::Cycles> stripes_;
