@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMaxCommandBytes = size_t{16} << 20;
 
 IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir::Value* tosaValue) {
-  const Access& access = schedule.storage.access(npuValue);
+  const Access& access = schedule.storage->access(npuValue);
   IoTensor io;
   io.name = tosaValue->name;
   io.dtype = tosaValue->dtype();
@@ -49,7 +49,7 @@ std::string operationName(const EmittedOperation& emitted) {
 
 /// All elements of the value are in memory once its node has run.
 bool holdsWhole(const Schedule& schedule, const ir::Value* value) {
-  return schedule.buffers[static_cast<size_t>(schedule.storage.access(value).buffer)].heldRows == 0;
+  return schedule.buffers[static_cast<size_t>(schedule.storage->access(value).buffer)].heldRows == 0;
 }
 
 Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule,
@@ -71,7 +71,8 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
     OperationRecord record;
     record.location = emitted.node->location();
     record.name = operationName(emitted);
-    record.kind = emitted.kind;
+    const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation);
+    record.kind = op ? operationKindText(*op) : std::string(emitted.kind);
     record.wordOffset = offset / 4;
     record.operation = emitted.operation;
     if (cost) {
@@ -79,7 +80,7 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
       record.macs = cost->macs;
       record.timing = timeline.operations().back();
     }
-    if (const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation)) {
+    if (op) {
       record.block = op->block;
       const int64_t rows = op->ofm.strideY * (op->ofm.height - 1);
       record.ofm = {op->ofm.base[0],
@@ -89,9 +90,9 @@ Status writeStream(const std::vector<EmittedOperation>& operations, const Schedu
           op->ofm.storage != npu::Storage::Chained && holdsWhole(schedule, emitted.node->result());
       if (emitted.last && inMemory) record.value = emitted.node->result()->name;
       if (emitted.last && !record.value.empty() && op->transpose == npu::Transpose::HWC) {
-        npu::FeatureMap map = featureMap(schedule.storage, emitted.node->result());
+        npu::FeatureMap map = featureMap(*schedule.storage, emitted.node->result());
         const Placement& place =
-            schedule.buffers[static_cast<size_t>(schedule.storage.access(emitted.node->result()).buffer)];
+            schedule.buffers[static_cast<size_t>(schedule.storage->access(emitted.node->result()).buffer)];
         map.region = regionOf(place.area);
         map.base[0] += static_cast<uint64_t>(place.address);
         program.values.push_back({record.value, program.operations.size(), map});
@@ -119,7 +120,7 @@ std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
         {std::move(name), what, place.area, place.address, place.bytes, place.live.first, place.live.last});
   };
   for (size_t b = 0; b < schedule.buffers.size(); ++b) {
-    const Buffer& buffer = schedule.storage.buffers[b];
+    const Buffer& buffer = schedule.storage->buffers[b];
     const auto named = names.find(b);
     std::string name = named != names.end() ? named->second : buffer.root->name;
     if (name.empty() && buffer.root->producer()) name = sourceName(buffer.root->producer());
@@ -185,7 +186,8 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const np
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
   CARINA_TRY(Schedule plan, schedule(graph, machine, options));
   if (options.dump) options.dump("schedule", [&] { return print(plan); });
-  const std::vector<EmittedOperation> operations = emit(plan);
+  std::vector<EmittedOperation> operations;
+  emit(plan, [&](EmittedOperation&& operation) { operations.push_back(std::move(operation)); });
 
   CompiledProgram program;
   program.machine = machine;
@@ -202,7 +204,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const np
   if (options.records) {
     std::unordered_map<size_t, std::string> names;
     const auto name = [&](const ir::Value* npuValue, const ir::Value* tosaValue) {
-      names.emplace(static_cast<size_t>(plan.storage.access(npuValue).buffer), tosaValue->name);
+      names.emplace(static_cast<size_t>(plan.storage->access(npuValue).buffer), tosaValue->name);
     };
     for (size_t i = 0; i < tosa.inputs().size(); ++i) name(graph.inputs()[i], tosa.inputs()[i]);
     for (size_t i = 0; i < tosa.outputs().size(); ++i) name(graph.outputs()[i], tosa.outputs()[i]);

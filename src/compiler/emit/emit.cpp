@@ -76,12 +76,12 @@ struct Step {
 
 class Emitter {
  public:
-  explicit Emitter(const Schedule& schedule)
-      : schedule_(schedule), target_(*schedule.machine.target), waits_(target_) {}
+  Emitter(const Schedule& schedule, const OperationSink& out)
+      : schedule_(schedule), target_(*schedule.machine.target), waits_(target_), out_(out) {}
 
-  std::vector<EmittedOperation> run() {
-    fetches_.resize(schedule_.groups.size() + 1);
-    std::vector<size_t> lastStep;  // per group
+  void run() {
+    planFetches();
+    copyInputs();
     for (size_t g = 0; g < schedule_.groups.size(); ++g) {
       const Group& group = schedule_.groups[g];
       if (group.rows == 0) {
@@ -92,29 +92,21 @@ class Emitter {
           if (!passAt(stripe.pass).follows) addUnit(stripe.pass, &stripe);
         }
       }
-      lastStep.push_back(steps_.size() - 1);
+      ++finishedGroups_;
     }
-    copyInputs();
-    if (!steps_.empty()) issueTransfers(steps_.front().transfers);
-    issueTransfers(fetches_.front());
-    for (size_t i = 0, g = 0; i < steps_.size(); ++i) {
-      issue(std::move(steps_[i].main));
-      if (i + 1 < steps_.size()) issueTransfers(steps_[i + 1].transfers);
-      if (g < lastStep.size() && lastStep[g] == i) issueTransfers(fetches_[++g]);
-    }
-    out_.push_back({npu::Stop{}, nullptr, "", "STOP", false});
-    return std::move(out_);
+    issueFetches();
+    out_({npu::Stop{}, nullptr, "", "STOP", false});
   }
 
  private:
   const Pass& passAt(int32_t p) const { return schedule_.passes[static_cast<size_t>(p)]; }
 
-  const Placement& placementOf(const ir::Value* value) const {
-    return schedule_.buffers[static_cast<size_t>(schedule_.storage.access(value).buffer)];
+  const Placement& placementOf(const PassValue& value) const {
+    return schedule_.buffers[static_cast<size_t>(value.buffer)];
   }
 
   /// Region and address; how many rows the buffer holds when it is a rolling one.
-  int32_t place(npu::FeatureMap& map, const ir::Value* value) const {
+  int32_t place(npu::FeatureMap& map, const PassValue& value) const {
     if (map.storage == npu::Storage::Chained) return 0;
     const Placement& placement = placementOf(value);
     map.region = regionOf(placement.area);
@@ -131,17 +123,17 @@ class Emitter {
     const size_t slices = std::max<size_t>(head.slices.size(), 1);
     for (size_t s = 0; s < slices; ++s) {
       const WeightSlice* slice = head.slices.empty() ? nullptr : &head.slices[s];
-      const size_t start = steps_.size();
       for (int32_t p = first; p <= last; ++p) {
         addOperation(passAt(p), slice, s, stripe);
         // Nothing may come between the members of a chain: their transfers go in front of it.
         if (p == first) continue;
-        Step &before = steps_[start], &step = steps_.back();
+        Step &before = steps_.front(), &step = steps_.back();
         std::move(step.transfers.begin(), step.transfers.end(), std::back_inserter(before.transfers));
         step.transfers.clear();
       }
       const bool complete = s + 1 == slices && (!stripe || stripe->end == head.operation.ofm.height);
-      for (size_t i = start; complete && i < steps_.size(); ++i) steps_[i].main.last = true;
+      for (Step& step : steps_) step.main.last |= complete;
+      issueSteps();
     }
   }
 
@@ -149,36 +141,31 @@ class Emitter {
   void addOperation(const Pass& pass, const WeightSlice* slice, size_t sliceIndex, const Stripe* stripe) {
     npu::KernelOperation op = pass.operation;
     HeldRows held;
-    held.ofm = place(op.ofm, pass.node->result());
-    const OperationInputs inputs = operationInputs(pass.node, target_);
-    if (inputs.ifm) held.ifm = place(op.ifm, inputs.ifm);
-    if (inputs.ifm2 && op.ifm2) held.ifm2 = place(*op.ifm2, inputs.ifm2);
+    held.ofm = place(op.ofm, pass.result);
+    if (pass.ifm.value) held.ifm = place(op.ifm, pass.ifm);
+    if (pass.ifm2.value && op.ifm2) held.ifm2 = place(*op.ifm2, pass.ifm2);
     if (stripe) takeRows(op, stripe->begin, stripe->end, held);
     Step step;
     addTable(pass, op, step);
     std::string suffix;
     if (slice) {
-      if (slice->channels.depth < op.ofm.depth) {
-        suffix =
-            fmt::format("[{}:{}]", slice->channels.offset, slice->channels.offset + slice->channels.depth);
-        takeChannels(op, slice->channels);
-      }
+      suffix = sliceSuffix(pass, *slice);
+      if (slice->channels.depth < op.ofm.depth) takeChannels(op, slice->channels);
       if (ir::isa<npu_ir::CodedConv>(pass.node)) {
         placeCodedWeights(pass, op, *slice);
       } else if (op.weights) {
-        addWeights(pass, op, *slice, sliceIndex, stripe, suffix, step);
+        addWeights(pass, op, *slice, sliceIndex, stripe, step);
       }
     }
     if (stripe) suffix += fmt::format("[rows {}:{}]", stripe->begin, stripe->end);
-    step.main = {op, pass.node, suffix, operationKindText(op), false};
+    step.main = {op, pass.node, suffix, "", false};
     steps_.push_back(std::move(step));
   }
 
   /// Weight streams that earlier operations wrote; the scales are constants.
   void placeCodedWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice) {
-    const ir::Value* codes = npu_ir::CodedConv(const_cast<ir::Node*>(pass.node)).codes();
-    const Placement& placement = placementOf(codes);
-    const int64_t start = placement.address + schedule_.storage.access(codes).offset;
+    const Placement& placement = placementOf(pass.ifm2);
+    const int64_t start = placement.address + schedule_.storage->access(pass.ifm2.value).offset;
     op.weights = slice.streams;
     op.weights->weightRegion = regionOf(placement.area);
     op.weights->scaleRegion = regionOf(npu::Area::Constants);
@@ -190,37 +177,62 @@ class Emitter {
     }
   }
 
+  static std::string sliceSuffix(const Pass& pass, const WeightSlice& slice) {
+    if (slice.channels.depth >= pass.operation.ofm.depth) return {};
+    return fmt::format("[{}:{}]", slice.channels.offset, slice.channels.offset + slice.channels.depth);
+  }
+
+  const Placement& stagingOf(const Pass& pass, size_t sliceIndex) const {
+    return schedule_.staging[static_cast<size_t>(pass.staging[sliceIndex % 2])];
+  }
+
+  /// The transfer of a part of a slice to where it is staged.
+  EmittedOperation transferOf(const Pass& pass, size_t sliceIndex, int64_t begin, int64_t end) const {
+    const WeightSlice& slice = pass.slices[sliceIndex];
+    const Placement& staging = stagingOf(pass, sliceIndex);
+    npu::DmaOperation dma;
+    dma.source.region = regionOf(npu::Area::Constants);
+    dma.source.address = static_cast<uint64_t>(slice.constant + begin);
+    dma.destination.region = regionOf(staging.area);
+    dma.destination.address = static_cast<uint64_t>(staging.address + begin);
+    dma.length = static_cast<uint64_t>(end - begin);
+    return {dma, pass.node, sliceSuffix(pass, slice), "DMA weights", false};
+  }
+
+  /// The transfers of weights that the plan makes during earlier groups.
+  void planFetches() {
+    fetches_.resize(schedule_.groups.size() + 1);
+    for (const Pass& pass : schedule_.passes) {
+      const std::vector<Fetch>& fetches = pass.weights.fetches;
+      if (!pass.staged || fetches.empty()) continue;
+      // The pieces were planned for the bytes that were to be expected: the same shares of what came out.
+      const int64_t planned = fetches.back().offset + fetches.back().bytes;
+      for (size_t s = 0; s < pass.slices.size(); ++s) {
+        const int64_t bytes = pass.slices[s].bytes;
+        const auto share = [&](int64_t offset) {
+          return offset == planned ? bytes : bytes * offset / planned / 16 * 16;
+        };
+        for (const Fetch& fetch : fetches) {
+          const int64_t begin = share(fetch.offset), end = share(fetch.offset + fetch.bytes);
+          if (begin < end)
+            fetches_[static_cast<size_t>(fetch.during + 1)].push_back(transferOf(pass, s, begin, end));
+        }
+      }
+    }
+  }
+
   /// Weight streams of a slice, and their transfer when they are staged: once, before the first stripe.
   void addWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice, size_t index,
-                  const Stripe* stripe, const std::string& suffix, Step& step) {
+                  const Stripe* stripe, Step& step) {
     const npu::Traversal traversal = op.weights->traversal;
     op.weights = slice.streams;
     op.weights->traversal = traversal;
     auto base = static_cast<uint64_t>(slice.constant);
     npu::Area area = npu::Area::Constants;
     if (pass.staged) {
-      const Placement& staging = schedule_.staging[static_cast<size_t>(pass.staging[index % 2])];
-      const auto piece = [&](int64_t begin, int64_t end) {
-        npu::DmaOperation dma;
-        dma.source.region = regionOf(npu::Area::Constants);
-        dma.source.address = base + static_cast<uint64_t>(begin);
-        dma.destination.region = regionOf(staging.area);
-        dma.destination.address = static_cast<uint64_t>(staging.address + begin);
-        dma.length = static_cast<uint64_t>(end - begin);
-        return EmittedOperation{dma, pass.node, suffix, "DMA weights", false};
-      };
-      const std::vector<Fetch>& fetches = pass.weights.fetches;
-      // The pieces were planned for the bytes that were to be expected: the same shares of what came out.
-      const int64_t planned = fetches.empty() ? 0 : fetches.back().offset + fetches.back().bytes;
-      for (const Fetch& fetch : fetches) {
-        const auto share = [&](int64_t offset) {
-          return offset == planned ? slice.bytes : slice.bytes * offset / planned / 16 * 16;
-        };
-        const int64_t begin = share(fetch.offset), end = share(fetch.offset + fetch.bytes);
-        if (begin < end) fetches_[static_cast<size_t>(fetch.during + 1)].push_back(piece(begin, end));
-      }
-      if (fetches.empty() && pass.weights.copyOf < 0 && (!stripe || stripe->begin == 0)) {
-        step.transfers.push_back(piece(0, slice.bytes));
+      const Placement& staging = stagingOf(pass, index);
+      if (pass.weights.fetches.empty() && pass.weights.copyOf < 0 && (!stripe || stripe->begin == 0)) {
+        step.transfers.push_back(transferOf(pass, index, 0, slice.bytes));
       }
       base = static_cast<uint64_t>(staging.address);
       area = staging.area;
@@ -286,7 +298,7 @@ class Emitter {
     const ir::Node* node = pass.node;
     const bool scatter = ir::isa<npu_ir::Scatter>(node);
     const auto end = [&](const ir::Value* value) {
-      const Access& access = schedule_.storage.access(value);
+      const Access& access = schedule_.storage->access(value);
       const Placement& placement = schedule_.buffers[static_cast<size_t>(access.buffer)];
       npu::DmaEnd side;
       side.region = regionOf(placement.area);
@@ -306,6 +318,7 @@ class Emitter {
       Step step;
       step.main = {copy, node, "", "DMA copy", false};
       steps_.push_back(std::move(step));
+      issueSteps();
     }
     npu::DmaOperation dma;
     dma.source = end(scatter ? node->operand(2) : values);
@@ -321,15 +334,17 @@ class Emitter {
     Step step;
     step.main = {dma, node, "", scatter ? "DMA scatter" : "DMA gather", false};
     steps_.push_back(std::move(step));
+    issueSteps();
   }
 
   /// Program inputs that are read from the cache.
   void copyInputs() {
+    if (schedule_.homes.empty()) return;
+    std::unordered_set<int32_t> copied;
     for (const Pass& pass : schedule_.passes) {
-      for (const ir::Value* value : memoryInputs(schedule_, pass)) {
-        const auto buffer = static_cast<size_t>(schedule_.storage.access(value).buffer);
-        const Placement& copy = schedule_.buffers[buffer];
-        if (copy.home < 0 || !copied_.insert(buffer).second) continue;
+      for (const PassValue& input : memoryInputs(schedule_, pass)) {
+        const Placement& copy = placementOf(input);
+        if (copy.home < 0 || !copied.insert(input.buffer).second) continue;
         const Placement& home = schedule_.homes[static_cast<size_t>(copy.home)];
         npu::DmaOperation dma;
         dma.source.region = regionOf(home.area);
@@ -342,13 +357,29 @@ class Emitter {
     }
   }
 
+  /// The steps so far: the transfers of each right after the operation before it, and behind them those that
+  /// were planned for the end of the group of that operation.
+  void issueSteps() {
+    for (Step& step : steps_) {
+      issueTransfers(step.transfers);
+      issueFetches();
+      issue(std::move(step.main));
+    }
+    steps_.clear();
+  }
+
+  /// What is to arrive from the end of a group on.
+  void issueFetches() {
+    for (; fetchedGroups_ <= finishedGroups_; ++fetchedGroups_) issueTransfers(fetches_[fetchedGroups_]);
+  }
+
   void issueTransfers(std::vector<EmittedOperation>& transfers) {
     for (EmittedOperation& transfer : transfers) issue(std::move(transfer));
   }
 
   void issue(EmittedOperation emitted) {
     const auto wait = [&](npu::Operation operation) {
-      out_.push_back({std::move(operation), nullptr, "", "WAIT", false});
+      out_({std::move(operation), nullptr, "", "WAIT", false});
     };
     if (const auto* dma = std::get_if<npu::DmaOperation>(&emitted.operation)) {
       for (npu::Operation& operation : waits_.before(*dma)) wait(std::move(operation));
@@ -358,24 +389,30 @@ class Emitter {
       for (npu::Operation& operation : waits_.before(op)) wait(std::move(operation));
       previous_ = op;
     }
-    out_.push_back(std::move(emitted));
+    out_(std::move(emitted));
   }
 
   const Schedule& schedule_;
   const npu::Target& target_;
   WaitTracker waits_;
   TableSlots tables_;
-  std::vector<Step> steps_;
-  std::unordered_set<size_t> copied_;                   // buffers of inputs
+  std::vector<Step> steps_;                             // not issued yet
   std::vector<std::vector<EmittedOperation>> fetches_;  // behind each group; the first ones: before all
+  size_t finishedGroups_ = 0, fetchedGroups_ = 0;
   std::optional<npu::KernelOperation> previous_;
-  std::vector<EmittedOperation> out_;
+  const OperationSink& out_;
 };
 
 }  // namespace
 
-std::vector<EmittedOperation> emit(const Schedule& schedule) {
-  return Emitter(schedule).run();
+void emit(const Schedule& schedule, const OperationSink& out) {
+  Emitter(schedule, out).run();
+}
+
+npu::Cycles streamCycles(const Schedule& schedule) {
+  npu::Timeline timeline(schedule.machine);
+  emit(schedule, [&](EmittedOperation&& emitted) { timeline.add(emitted.operation, 0); });
+  return timeline.total();
 }
 
 }  // namespace carina::compiler

@@ -3,7 +3,9 @@
 // BLOCKDEP.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/schedule/schedule.hpp"
@@ -15,11 +17,17 @@ struct EmittedOperation {
   npu::Operation operation;
   const ir::Node* node = nullptr;  // null for waits and STOP
   std::string suffix;              // "[16:32]" for depth slices
-  std::string kind;                // "CONV", "DMA weights", ...
+  std::string_view kind;           // of what is no kernel operation: "DMA weights", ...
   bool last = false;               // the last operation of its node
 };
 
-/// All operations in stream order, STOP included.
-std::vector<EmittedOperation> emit(const Schedule& schedule);
+using OperationSink = std::function<void(EmittedOperation&&)>;
+
+/// All operations in stream order, STOP included, one after the other: a program's operations are large, and
+/// the search only asks what they cost.
+void emit(const Schedule& schedule, const OperationSink& out);
+
+/// Cycles of the operations.
+npu::Cycles streamCycles(const Schedule& schedule);
 
 }  // namespace carina::compiler

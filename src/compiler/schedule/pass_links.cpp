@@ -47,11 +47,10 @@ bool canHandOver(const npu::KernelOperation& op) {
 
 /// The map of `pass` that reads `value`; null when there is not exactly one such map, or another one
 /// broadcasts.
-npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value, const npu::Target& target) {
+npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value) {
   npu::KernelOperation& op = pass.operation;
   if (op.kind != npu::OperationKind::Elementwise || !canHandOver(op)) return nullptr;
-  const OperationInputs inputs = operationInputs(pass.node, target);
-  const bool first = inputs.ifm == value, second = inputs.ifm2 == value;
+  const bool first = pass.ifm.value == value, second = pass.ifm2.value == value;
   if (first == second) return nullptr;
   const auto fits = [&](const npu::FeatureMap& map, const npu::Broadcast& broadcast) {
     return broadcast.scalar || sameShape(map, op.ofm);
@@ -93,10 +92,10 @@ bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
   }
   const ir::Value* value = before.node->result();
   if (!value->hasOneUse() || value->uses().front().node != pass.node ||
-      !ownsBuffer(schedule.storage, value)) {
+      !ownsBuffer(*schedule.storage, value)) {
     return false;
   }
-  npu::FeatureMap* map = chainedMap(pass, value, target);
+  npu::FeatureMap* map = chainedMap(pass, value);
   if (!map || !sameShape(*map, before.operation.ofm)) return false;
   Chain longer = chain;
   longer.passes.push_back(&pass);
@@ -129,16 +128,14 @@ void linkChains(Schedule& schedule) {
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges) {
   if (pass.isDma || pass.operation.kind != npu::OperationKind::Elementwise) return -1;
   const ir::Value* result = pass.node->result();
-  if (schedule.chained.contains(result) || !ownsBuffer(schedule.storage, result)) return -1;
+  if (schedule.chained.contains(result) || !ownsBuffer(*schedule.storage, result)) return -1;
   const auto index = static_cast<int32_t>(&pass - schedule.passes.data());
-  const Buffer& target = schedule.storage.buffer(result);
-  const auto resultBuffer = static_cast<size_t>(schedule.storage.access(result).buffer);
-  if (ranges[resultBuffer].first != index) return -1;
-  for (const ir::Value* value : memoryInputs(schedule, pass)) {
-    const int b = schedule.storage.access(value).buffer;
-    const Buffer& buffer = schedule.storage.buffer(value);
+  const Buffer& target = schedule.storage->buffers[static_cast<size_t>(pass.result.buffer)];
+  if (ranges[static_cast<size_t>(pass.result.buffer)].first != index) return -1;
+  for (const auto& [value, b] : memoryInputs(schedule, pass)) {
+    const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(b)];
     if (buffer.kind == BufferKind::Constant || ranges[static_cast<size_t>(b)].last != index) continue;
-    if (!ownsBuffer(schedule.storage, value) || buffer.layout != target.layout ||
+    if (!ownsBuffer(*schedule.storage, value) || buffer.layout != target.layout ||
         buffer.shape != target.shape || buffer.elementBytes != target.elementBytes)
       continue;
     // A cache holds feature maps only: program inputs and outputs would keep them out of it.
@@ -147,8 +144,8 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
     const Group& group = schedule.groups[static_cast<size_t>(pass.group)];
     int reads = 0;
     for (int32_t p = group.first; p <= group.last; ++p) {
-      for (const ir::Value* other : memoryInputs(schedule, schedule.passes[static_cast<size_t>(p)])) {
-        reads += schedule.storage.access(other).buffer == b;
+      for (const PassValue& other : memoryInputs(schedule, schedule.passes[static_cast<size_t>(p)])) {
+        reads += other.buffer == b;
       }
     }
     if (reads == 1) return b;
@@ -177,22 +174,21 @@ CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRang
       return found == passOf.end() ? -1 : found->second;
     };
     if (!pass.isDma) {
-      const OperationInputs inputs = operationInputs(pass.node, *schedule.machine.target);
-      facts.ifmProducer = producer(inputs.ifm);
-      facts.ifm2Producer = producer(inputs.ifm2);
+      facts.ifmProducer = producer(pass.ifm.value);
+      facts.ifm2Producer = producer(pass.ifm2.value);
     }
-    for (const ir::Value* value : memoryInputs(schedule, pass)) {
-      const auto b = static_cast<size_t>(schedule.storage.access(value).buffer);
-      if (producer(value) < 0) facts.after = std::max(facts.after, lastWriter[b]);
+    for (const PassValue& input : memoryInputs(schedule, pass)) {
+      if (producer(input.value) < 0)
+        facts.after = std::max(facts.after, lastWriter[static_cast<size_t>(input.buffer)]);
     }
     const ir::Value* result = pass.node->result();
-    const Buffer& buffer = schedule.storage.buffer(result);
+    const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(pass.result.buffer)];
     passOf[pass.node] = index;
-    lastWriter[static_cast<size_t>(schedule.storage.access(result).buffer)] = index;
+    lastWriter[static_cast<size_t>(pass.result.buffer)] = index;
     if (!schedule.chained.contains(result)) {
-      facts.buffer = schedule.storage.access(result).buffer;
+      facts.buffer = pass.result.buffer;
       facts.rowBytes = buffer.planeBytes() / std::max<int64_t>(buffer.shape[1], 1);
-      if (ownsBuffer(schedule.storage, result) && buffer.kind == BufferKind::FeatureMap &&
+      if (ownsBuffer(*schedule.storage, result) && buffer.kind == BufferKind::FeatureMap &&
           !result->isGraphOutput()) {
         facts.rollsUntil = index;
       }

@@ -2,18 +2,19 @@
 // Questions to a schedule (schedule.hpp).
 #include "compiler/schedule/schedule.hpp"
 
-#include "compiler/schedule/operation_builder.hpp"
-
 namespace carina::compiler {
 
-std::vector<const ir::Value*> memoryInputs(const Schedule& schedule, const Pass& pass) {
-  if (pass.isDma) return {pass.node->operands().begin(), pass.node->operands().end()};
-  const OperationInputs inputs = operationInputs(pass.node, *schedule.machine.target);
-  std::vector<const ir::Value*> values;
-  for (const ir::Value* value : {inputs.ifm, inputs.ifm2}) {
-    if (value && !schedule.chained.contains(value)) values.push_back(value);
+MemoryInputs memoryInputs(const Schedule& schedule, const Pass& pass) {
+  MemoryInputs inputs;
+  if (pass.isDma) {
+    for (const ir::Value* operand : pass.node->operands())
+      inputs.add({operand, schedule.storage->access(operand).buffer});
+    return inputs;
   }
-  return values;
+  for (const PassValue& input : {pass.ifm, pass.ifm2}) {
+    if (input.value && !schedule.chained.contains(input.value)) inputs.add(input);
+  }
+  return inputs;
 }
 
 uint8_t regionOf(npu::Area area) {

@@ -3,6 +3,8 @@
 // lies. A Pass is one node; passes run one after the other, as U85 chains, or interleaved stripe by stripe.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -36,9 +38,17 @@ struct WeightSlice {
   npu::WeightStreams streams;  // addresses relative to the slice
 };
 
+/// A value that a pass reads or writes, and the buffer that it lies in.
+struct PassValue {
+  const ir::Value* value = nullptr;
+  int32_t buffer = -1;
+};
+
 /// One node of the npu graph on its way to operations.
 struct Pass {
   const ir::Node* node = nullptr;
+  PassValue ifm, ifm2;  // operationInputs(): of what is no DMA, and null where there is none
+  PassValue result;
   npu::KernelOperation operation;      // feature map bases relative to their buffers; blocks chosen
   bool isDma = false;                  // GATHER and SCATTER: operation is not used
   int32_t group = 0;                   // index into Schedule::groups
@@ -55,7 +65,7 @@ struct Pass {
 
 struct Schedule {
   npu::Machine machine;
-  Storage storage;
+  std::shared_ptr<const Storage> storage;  // of all tries at a schedule
   std::vector<Pass> passes;
   std::vector<Group> groups;                     // of passes, in order
   std::vector<std::vector<Stripe>> stripes;      // per group; of cascades: indices of passes and their rows
@@ -69,8 +79,19 @@ struct Schedule {
       0;  // no cascades of these passes in this order take less; 0 where the arena is not fast
 };
 
-/// Values in memory that a pass reads.
-std::vector<const ir::Value*> memoryInputs(const Schedule& schedule, const Pass& pass);
+/// Values in memory that a pass reads, at most the three operands of a SCATTER.
+class MemoryInputs {
+ public:
+  void add(const PassValue& value) { values_[size_++] = value; }
+  const PassValue* begin() const { return values_.data(); }
+  const PassValue* end() const { return values_.data() + size_; }
+  size_t size() const { return size_; }
+
+ private:
+  std::array<PassValue, 3> values_;
+  size_t size_ = 0;
+};
+MemoryInputs memoryInputs(const Schedule& schedule, const Pass& pass);
 
 /// Region register value of an area.
 uint8_t regionOf(npu::Area area);

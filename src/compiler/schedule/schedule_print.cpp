@@ -39,7 +39,7 @@ Error arenaTooLarge(const Schedule& schedule, int64_t limit) {
   std::string live;
   each(peak, [&](const Placement& placement, bool staged) {
     const auto b = static_cast<size_t>(&placement - schedule.buffers.data());
-    const std::string what = staged ? std::string("weights") : shapeText(schedule.storage.buffers[b].shape);
+    const std::string what = staged ? std::string("weights") : shapeText(schedule.storage->buffers[b].shape);
     live += fmt::format("{}{} bytes {}", live.empty() ? "" : ", ", placement.live.bytes, what);
   });
   const std::string last = passName(schedule.passes[static_cast<size_t>(group.last)]);
@@ -83,7 +83,7 @@ std::string print(const Schedule& schedule) {
   };
   for (size_t b = 0; b < schedule.buffers.size(); ++b) {
     const Placement& placement = schedule.buffers[b];
-    const Buffer& buffer = schedule.storage.buffers[b];
+    const Buffer& buffer = schedule.storage->buffers[b];
     if (placement.bytes == 0 || buffer.kind == BufferKind::Constant) continue;
     line("buffer", placement,
          fmt::format(" {} {}{}{}{}", dtypeName(buffer.dtype), shapeText(buffer.shape),

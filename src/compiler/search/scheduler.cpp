@@ -28,7 +28,8 @@ int64_t cacheLimit(const npu::Machine& machine) {
 }
 
 Status Scheduler::prepare() {
-  CARINA_TRY(result_.storage, assignStorage(graph_, true));
+  CARINA_TRY(Storage storage, assignStorage(graph_, true));
+  result_.storage = std::make_shared<const Storage>(std::move(storage));
   addPasses();
   std::vector<const ir::Node*> convolutions;
   for (const Pass& pass : result_.passes) {
@@ -60,9 +61,7 @@ Result<npu::Cycles> Scheduler::expectedCycles() {
   CARINA_RETURN_IF_ERROR(encodeCodedScales());
   addConstants();
   CARINA_RETURN_IF_ERROR(allocate(true));
-  npu::Timeline timeline(result_.machine);
-  for (const EmittedOperation& emitted : emit(result_)) timeline.add(emitted.operation, 0);
-  return timeline.total();
+  return streamCycles(result_);
 }
 
 int64_t Scheduler::mapBytes() const {
@@ -88,8 +87,15 @@ void Scheduler::addPasses() {
     Pass pass;
     pass.node = node;
     pass.isDma = !npu_ir::hasOutputStage(node);
+    const auto placed = [&](const ir::Value* value) {
+      return value ? PassValue{value, result_.storage->access(value).buffer} : PassValue{};
+    };
+    pass.result = placed(node->result());
     if (!pass.isDma) {
-      pass.operation = buildOperation(node, result_.storage, target_);
+      const OperationInputs inputs = operationInputs(node, target_);
+      pass.ifm = placed(inputs.ifm);
+      pass.ifm2 = placed(inputs.ifm2);
+      pass.operation = buildOperation(node, *result_.storage, target_);
       chooseUnit(pass.operation);
     }
     pass.canBeSparse =
@@ -112,23 +118,24 @@ void Scheduler::chooseUnit(npu::KernelOperation& op) const {
 }
 
 std::vector<LiveRange> Scheduler::passRanges() const {
-  std::vector<LiveRange> ranges(result_.storage.buffers.size());
+  std::vector<LiveRange> ranges(result_.storage->buffers.size());
   const auto end = static_cast<int32_t>(result_.passes.size());
-  const auto touch = [&](const ir::Value* value, int32_t pass) {
-    if (result_.chained.contains(value)) return;
-    const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
+  const auto touch = [&](int32_t buffer, int32_t pass) {
+    const auto b = static_cast<size_t>(buffer);
     LiveRange& live = ranges[b];
-    if (live.bytes == 0) live = {result_.storage.buffers[b].bytes, pass, pass};
+    if (live.bytes == 0) live = {result_.storage->buffers[b].bytes, pass, pass};
     live.first = std::min(live.first, pass);
     live.last = std::max(live.last, pass);
   };
-  for (const ir::Value* input : graph_.inputs()) touch(input, -1);
+  for (const ir::Value* input : graph_.inputs()) touch(result_.storage->access(input).buffer, -1);
   for (int32_t i = 0; i < end; ++i) {
     const Pass& pass = result_.passes[static_cast<size_t>(i)];
-    for (const ir::Value* value : memoryInputs(result_, pass)) touch(value, i);
-    touch(pass.node->result(), i);
+    for (const PassValue& input : memoryInputs(result_, pass)) touch(input.buffer, i);
+    if (!result_.chained.contains(pass.result.value)) touch(pass.result.buffer, i);
   }
-  for (const ir::Value* output : graph_.outputs()) touch(output, end);
+  for (const ir::Value* output : graph_.outputs()) {
+    if (!result_.chained.contains(output)) touch(result_.storage->access(output).buffer, end);
+  }
   return ranges;
 }
 
@@ -146,7 +153,7 @@ void Scheduler::findLifetimes() {
     Placement& placement = result_.buffers[b];
     placement.bytes = ranges[b].bytes;
     placement.live = {ranges[b].bytes, group(ranges[b].first), group(ranges[b].last)};
-    if (result_.storage.buffers[b].kind == BufferKind::Constant) {
+    if (result_.storage->buffers[b].kind == BufferKind::Constant) {
       placement.live.bytes = 0;
       placement.area = npu::Area::Constants;
     }
@@ -188,8 +195,7 @@ void Scheduler::takeOver(const std::vector<LiveRange>& ranges) {
     while (result_.buffers[static_cast<size_t>(root)].takesOver >= 0) {
       root = result_.buffers[static_cast<size_t>(root)].takesOver;
     }
-    Placement& result =
-        result_.buffers[static_cast<size_t>(result_.storage.access(pass.node->result()).buffer)];
+    Placement& result = result_.buffers[static_cast<size_t>(pass.result.buffer)];
     LiveRange& live = result_.buffers[static_cast<size_t>(root)].live;
     live.last = std::max(live.last, result.live.last);
     result.live.bytes = 0;
@@ -310,12 +316,11 @@ void Scheduler::chooseAreas() {
   // Busiest bytes first; whatever still packs beside the staged weights stays.
   std::vector<int64_t> traffic(result_.buffers.size());
   for (const Pass& pass : result_.passes) {
-    const auto count = [&](const ir::Value* value) {
-      if (result_.chained.contains(value)) return;
-      traffic[rootBuffer(value)] += value->numElements() * dtypeSize(value->dtype());
+    const auto count = [&](const PassValue& value) {
+      traffic[rootBuffer(value.buffer)] += value.value->numElements() * dtypeSize(value.value->dtype());
     };
-    for (const ir::Value* value : memoryInputs(result_, pass)) count(value);
-    count(pass.node->result());
+    for (const PassValue& input : memoryInputs(result_, pass)) count(input);
+    if (!result_.chained.contains(pass.result.value)) count(pass.result);
   }
   const std::vector<bool> cacheable = mayBeCached();
   std::vector<size_t> order;
@@ -365,7 +370,7 @@ void Scheduler::chooseAreas() {
   consider([&](size_t b) { return moved(b); });
   for (const size_t b : best) {
     result_.buffers[b].area = npu::Area::Cache;
-    if (result_.storage.buffers[b].kind == BufferKind::Input) giveHome(b);
+    if (result_.storage->buffers[b].kind == BufferKind::Input) giveHome(b);
   }
 }
 
@@ -390,17 +395,17 @@ std::vector<size_t> Scheduler::inputsToCopy() const {
   std::vector<npu::Cycles> gain(result_.buffers.size());
   std::vector<bool> possible(result_.buffers.size());
   for (size_t b = 0; b < possible.size(); ++b)
-    possible[b] = result_.storage.buffers[b].kind == BufferKind::Input && result_.buffers[b].live.bytes > 0;
-  for (const ir::Value* output : graph_.outputs()) possible[rootBuffer(output)] = false;
+    possible[b] = result_.storage->buffers[b].kind == BufferKind::Input && result_.buffers[b].live.bytes > 0;
+  for (const ir::Value* output : graph_.outputs())
+    possible[rootBuffer(result_.storage->access(output).buffer)] = false;
   for (const Pass& pass : result_.passes) {
     if (pass.isDma) continue;
-    const OperationInputs inputs = operationInputs(pass.node, target_);
-    for (const ir::Value* input : memoryInputs(result_, pass)) {
-      const size_t b = rootBuffer(input);
-      if (!possible[b] || result_.storage.buffers[b].kind != BufferKind::Input) continue;
+    for (const PassValue& input : memoryInputs(result_, pass)) {
+      const size_t b = rootBuffer(input.buffer);
+      if (!possible[b] || result_.storage->buffers[b].kind != BufferKind::Input) continue;
       npu::TimingContext context = timingContext(pass);
       const auto cycles = [&](npu::Area area) {
-        (input == inputs.ifm ? context.ifm : context.ifm2) = area;
+        (input.value == pass.ifm.value ? context.ifm : context.ifm2) = area;
         const auto chosen = blocks_->choose({&pass.operation, 1}, {&context, 1}, isConvolution(pass));
         return chosen.ok() ? chosen->cost.total : 0;
       };
@@ -416,8 +421,8 @@ std::vector<size_t> Scheduler::inputsToCopy() const {
   return worth;
 }
 
-size_t Scheduler::rootBuffer(const ir::Value* value) const {
-  const auto b = static_cast<size_t>(result_.storage.access(value).buffer);
+size_t Scheduler::rootBuffer(int32_t buffer) const {
+  const auto b = static_cast<size_t>(buffer);
   const int32_t root = result_.buffers[b].takesOver;
   return root >= 0 ? static_cast<size_t>(root) : b;
 }
@@ -425,11 +430,11 @@ size_t Scheduler::rootBuffer(const ir::Value* value) const {
 std::vector<bool> Scheduler::mayBeCached() const {
   std::vector<bool> may(result_.buffers.size());
   for (size_t b = 0; b < may.size(); ++b) {
-    may[b] = result_.storage.buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].live.bytes > 0;
+    may[b] = result_.storage->buffers[b].kind == BufferKind::FeatureMap && result_.buffers[b].live.bytes > 0;
   }
   for (size_t b = 0; b < may.size(); ++b) {
     const int32_t root = result_.buffers[b].takesOver;
-    if (root >= 0 && result_.storage.buffers[b].kind != BufferKind::FeatureMap)
+    if (root >= 0 && result_.storage->buffers[b].kind != BufferKind::FeatureMap)
       may[static_cast<size_t>(root)] = false;
   }
   return may;
@@ -449,7 +454,7 @@ void Scheduler::addConstants() {
     pass.tableBytes = table.numBytes();
   }
   for (size_t b = 0; b < result_.buffers.size(); ++b) {
-    const Buffer& buffer = result_.storage.buffers[b];
+    const Buffer& buffer = result_.storage->buffers[b];
     if (buffer.kind != BufferKind::Constant || result_.buffers[b].bytes == 0) continue;
     result_.buffers[b].address = result_.constants.add(buffer.root->constant().bytes());
   }

@@ -103,8 +103,8 @@ class Scheduler {
   /// it.
   void chooseAreas();
 
-  /// The buffer whose memory a value uses.
-  size_t rootBuffer(const ir::Value* value) const;
+  /// The buffer whose memory a buffer uses.
+  size_t rootBuffer(int32_t buffer) const;
 
   /// For each buffer, whether it is a feature map that no program input or output shares its memory with.
   std::vector<bool> mayBeCached() const;
@@ -132,7 +132,7 @@ class Scheduler {
 
   bool inCascade(const Pass& pass) const;
 
-  npu::Area areaOf(const ir::Value* value) const { return result_.buffers[rootBuffer(value)].area; }
+  npu::Area areaOf(const PassValue& value) const { return result_.buffers[rootBuffer(value.buffer)].area; }
 
   npu::TimingContext timingContext(const Pass& pass) const;
 

@@ -87,10 +87,9 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass) const {
 npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32_t depth) const {
   npu::TimingContext context;
   context.machine = &result_.machine;
-  const OperationInputs inputs = operationInputs(pass.node, target_);
-  if (inputs.ifm) context.ifm = areaOf(inputs.ifm);
-  if (inputs.ifm2) context.ifm2 = areaOf(inputs.ifm2);
-  context.ofm = areaOf(pass.node->result());
+  if (pass.ifm.value) context.ifm = areaOf(pass.ifm);
+  if (pass.ifm2.value) context.ifm2 = areaOf(pass.ifm2);
+  context.ofm = areaOf(pass.result);
   if (isConvolution(pass)) {
     context.weights = context.scales = staged ? fastArea() : npu::Area::Constants;
     // Records come in groups of 16 channels.
@@ -99,7 +98,7 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32
         contents_->expectedBytes(pass.node) * depth / std::max(pass.operation.ofm.depth, 1) -
         npu::kScaleRecordBytes * depth;
   } else if (isCoded(pass)) {
-    context.weights = areaOf(inputs.ifm2);
+    context.weights = areaOf(pass.ifm2);
     context.scaleBytes = npu::kScaleRecordBytes * roundUp(pass.operation.ofm.depth, 16);
   }
   return context;

@@ -167,12 +167,6 @@ class Search {
   const int64_t arenaLimit_;
 };
 
-npu::Cycles cyclesOf(const Schedule& schedule) {
-  npu::Timeline timeline(schedule.machine);
-  for (const EmittedOperation& emitted : emit(schedule)) timeline.add(emitted.operation, 0);
-  return timeline.total();
-}
-
 /// Schedules with cascades that are to take no more than so many bytes (0: as few as possible). Their weights
 /// are copied slice by slice as if there were room, or take what the maps leave, or are read where they lie.
 std::vector<Limits> smallArenas(const npu::Machine& machine, int64_t bytes) {
@@ -205,7 +199,7 @@ class Fitting {
   explicit Fitting(int64_t limit) : limit_(limit) {}
   void offer(Schedule schedule) {
     if (schedule.arenaBytes > limit_) return;
-    const npu::Cycles cycles = cyclesOf(schedule);
+    const npu::Cycles cycles = streamCycles(schedule);
     if (best_ && cycles >= cycles_) return;
     best_ = std::move(schedule);
     cycles_ = cycles;
