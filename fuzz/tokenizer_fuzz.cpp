@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a tokenizer.json, and as what it encodes.
+// Any bytes as a tokenizer.json or a SentencePiece file, and as what it encodes.
 #include "tokenizer/tokenizer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -17,12 +17,14 @@ namespace {
 
 struct Flags {
   pipeline::GenerateOptions generate;
+  bool noBos = false;
   ResultPath json;
   GateOptions gates;
 };
 
 Result<int> execute(Flags flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
+  flags.generate.beginning = !flags.noBos;
   // Where a result goes to standard output, the text does not.
   const bool writesText = flags.json != kStandardOutput && flags.gates.junit != kStandardOutput;
   if (writesText) {
@@ -63,10 +65,13 @@ void addGenerate(CommandLine& line, Run& run) {
               "Program (.pte) of a language model: a method that takes one token, maybe one that takes many")
       .transform(inputFile())
       .required();
-  command.option("--tokenizer", options.tokenizer, "The model's tokenizer.json (byte-level BPE)")
+  command
+      .option("--tokenizer", options.tokenizer,
+              "The model's tokenizer.json (byte-level BPE) or SentencePiece file")
       .transform(inputFile())
       .required();
   command.option("--prompt", options.prompt, "The text to go on from").required();
+  command.flag("--no-bos", flags->noBos, "Without the tokens that the tokenizer puts in front of texts");
   command.option("--tokens", options.tokens, "Tokens to generate at most")
       .check(range(int64_t{1}, int64_t{1} << 20))
       .showDefault();

@@ -167,7 +167,8 @@ int64_t Sampler::choose(std::span<const float> logits) {
 }
 
 Result<Generated> generate(const GenerateOptions& options) {
-  CARINA_TRY(const tokenizer::Tokenizer tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
+  CARINA_TRY(tokenizer::Tokenizer tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
+  if (!options.beginning) tokenizer.leaveOutBeginning();
   CARINA_TRY(const auto file, MappedFile::open(options.program));
   auto loaded = LoadedProgram::from(file->bytes(), {options.target, options.systemConfig, options.memoryMode,
                                                     options.configFile, delivery::defaultCacheFolder()});

@@ -38,11 +38,12 @@ class Sampler {
 
 struct GenerateOptions {
   std::filesystem::path program;    // .pte
-  std::filesystem::path tokenizer;  // tokenizer.json
+  std::filesystem::path tokenizer;  // tokenizer.json or a SentencePiece file
   std::string prompt;
-  int64_t tokens = 64;  // at most, without those of the prompt
-  int64_t context = 0;  // tokens that the state has room for; 0: what the program's method
-                        // get_max_context_len or get_max_seq_len says
+  bool beginning = true;  // with the tokens that the tokenizer puts in front of texts
+  int64_t tokens = 64;    // at most, without those of the prompt
+  int64_t context = 0;    // tokens that the state has room for; 0: what the program's method
+                          // get_max_context_len or get_max_seq_len says
   Sampling sampling;
   std::string target, systemConfig, memoryMode;  // empty: the program's
   std::filesystem::path configFile;

@@ -114,7 +114,7 @@ Result<LanguageMethod> languageMethod(const pte::Program& program, const std::st
                 vocabulary)
         .at(name)
         .withRemedy(
-            "give the tokenizer.json that the network was trained with, and compile with float outputs");
+            "give the tokenizer that the network was trained with, and compile with float outputs");
   }
   return result;
 }

@@ -31,6 +31,10 @@ class TableWriter {
 }  // namespace
 
 Result<std::string> Tokenizer::table() const {
+  if (pieces_) {
+    return fail(Code::WrongKind, "is a SentencePiece file: a table for devices holds byte-level BPE")
+        .withRemedy("use a network with a tokenizer.json of that kind, or run it on this machine");
+  }
   uint64_t textBytes = 0;
   for (const std::string& bytes : bytes_) textBytes += bytes.size();
   for (const Special& special : special_) textBytes += special.text.size();

@@ -7,6 +7,7 @@
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "tokenizer/sentence_pieces.hpp"
 
 namespace carina::tokenizer {
 namespace {
@@ -106,6 +107,7 @@ class TokenizerReader {
     if (token >= result_.size()) {
       result_.bytes_.resize(static_cast<size_t>(token) + 1);
       result_.known_.resize(static_cast<size_t>(token) + 1, false);
+      result_.ends_.resize(static_cast<size_t>(token) + 1, false);
     }
     if (result_.known_[static_cast<size_t>(token)])
       return fail(Code::Damaged, "two tokens have the id {}", token).at(where);
@@ -150,6 +152,7 @@ class TokenizerReader {
       ids_.erase(name);
       CARINA_RETURN_IF_ERROR(define(name, *id, "", "added_tokens"));
       result_.special_.push_back({name, id->get<int64_t>()});
+      result_.ends_[static_cast<size_t>(id->get<int64_t>())] = Tokenizer::namesAnEnd(name);
     }
     std::stable_sort(result_.special_.begin(), result_.special_.end(),
                      [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
@@ -262,8 +265,19 @@ class TokenizerReader {
   std::unordered_map<std::string, Json> ids_;  // of the vocabulary without special tokens
 };
 
-Result<Tokenizer> Tokenizer::parse(std::string_view json) {
-  const Json root = Json::parse(json, nullptr, false);
+bool Tokenizer::namesAnEnd(std::string_view special) {
+  return special.find("end") != std::string_view::npos || special.find("eos") != std::string_view::npos;
+}
+
+Result<Tokenizer> Tokenizer::parse(std::string_view bytes) {
+  const size_t begin = bytes.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || (bytes[begin] != '{' && bytes[begin] != '[')) {
+    constexpr char kPieces = 0x0a;  // the first field of SentencePiece's files
+    if (!bytes.empty() && bytes[0] == kPieces) return fromSentencePieces(bytes);
+    return fail(Code::WrongKind, "is neither a tokenizer.json nor a SentencePiece file")
+        .withRemedy("give the tokenizer.json or tokenizer.model that the network was trained with");
+  }
+  const Json root = Json::parse(bytes, nullptr, false);
   if (root.is_discarded())
     return fail(Code::Damaged, "is no JSON").withRemedy("it is the tokenizer.json of a model");
   return TokenizerReader().run(root);
@@ -278,6 +292,11 @@ Result<Tokenizer> Tokenizer::read(const std::filesystem::path& file) {
 
 Result<std::vector<int64_t>> Tokenizer::encode(std::string_view given) const {
   std::vector<int64_t> tokens = before_;
+  if (pieces_) {
+    const std::vector<int64_t> own = pieces_->encode(given);
+    tokens.insert(tokens.end(), own.begin(), own.end());
+    return tokens;
+  }
   const auto plain = [&](std::string_view part) -> Status {
     CARINA_TRY(const auto words, splitWords(part, words_));
     for (std::string_view word : words) {
@@ -309,15 +328,8 @@ Result<std::vector<int64_t>> Tokenizer::encode(std::string_view given) const {
 Result<std::string> Tokenizer::decode(int64_t token) const {
   if (token < 0 || token >= size() || !known_[static_cast<size_t>(token)])
     return fail(Code::Damaged, "{} is no token: the tokenizer belongs to another model", token)
-        .withRemedy("give the tokenizer.json that the network was trained with");
+        .withRemedy("give the tokenizer that the network was trained with");
   return bytes_[static_cast<size_t>(token)];
-}
-
-bool Tokenizer::ends(int64_t token) const {
-  return std::any_of(special_.begin(), special_.end(), [&](const Special& special) {
-    return special.token == token &&
-           (special.text.find("end") != std::string::npos || special.text.find("eos") != std::string::npos);
-  });
 }
 
 }  // namespace carina::tokenizer

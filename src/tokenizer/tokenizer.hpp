@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizers of language models, from the tokenizer.json of Hugging Face's tokenizers: byte-level byte pair
-// encoding.
+// Tokenizers of language models, from the tokenizer.json of Hugging Face's tokenizers (byte-level byte pair
+// encoding) and from SentencePiece's files.
 #pragma once
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,40 +16,52 @@
 
 namespace carina::tokenizer {
 
+class SentencePieces;
+
 class Tokenizer {
  public:
-  /// Errors name the file, the member and what is wrong with it: bad JSON, another model than byte-level BPE,
-  /// a normalizer, pre- or post-processors other than ByteLevel, Digits and templates of special tokens, ids
-  /// that are taken twice, merges of tokens that are not there.
+  /// Either kind of file. Errors name the file, the member and what is wrong with it: bad JSON, another model
+  /// than byte-level BPE, a normalizer, pre- or post-processors other than ByteLevel, Digits and templates of
+  /// special tokens, ids that are taken twice, merges of tokens that are not there; of SentencePiece's files
+  /// see sentence_pieces.hpp.
   static Result<Tokenizer> read(const std::filesystem::path& file);
-  static Result<Tokenizer> parse(std::string_view json);
+  static Result<Tokenizer> parse(std::string_view bytes);
 
-  /// The tokens of a text: special tokens in it stand for themselves, and those of the file's template come
-  /// before and behind.
+  /// The tokens of a text, and those that belong before and behind. A tokenizer.json says which in its
+  /// template, and its special tokens in the text stand for themselves. A SentencePiece file's text begins
+  /// with its token for that, if it has one; control tokens do not stand in texts.
   Result<std::vector<int64_t>> encode(std::string_view text) const;
-  /// The bytes of a token; nothing for a special one. Fails for a number that is no token.
+  /// From now on no tokens come before a text.
+  void leaveOutBeginning() { before_.clear(); }
+  /// The bytes of a token behind others; nothing for a special one. Fails for a number that is no token.
   Result<std::string> decode(int64_t token) const;
-  /// Whether the token ends a text: a special one with "end" or "eos" in its name.
-  bool ends(int64_t token) const;
-  /// The tokenizer for rt::Tokenizer, which reads it in place: format/tokenizer_table.hpp.
+  /// Whether the token ends a text: a special one with "end" or "eos" in its name, or the one that a
+  /// SentencePiece file names.
+  bool ends(int64_t token) const { return token >= 0 && token < size() && ends_[static_cast<size_t>(token)]; }
+  /// The tokenizer for rt::Tokenizer, which reads it in place: format/tokenizer_table.hpp. Not of
+  /// SentencePiece files.
   Result<std::string> table() const;
   /// One more than the largest token.
   int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
 
  private:
   friend class TokenizerReader;
+  static Result<Tokenizer> fromSentencePieces(std::string_view bytes);
+  static bool namesAnEnd(std::string_view special);
   struct Special {
     std::string text;
     int64_t token = 0;
   };
 
   std::vector<std::string> bytes_;     // per token
-  std::vector<bool> known_;            // per token
+  std::vector<bool> known_, ends_;     // per token
   std::array<int64_t, 256> ofByte_{};  // tokens of single bytes
   Merges merges_;
   std::vector<Special> special_;          // the longest first
   std::vector<int64_t> before_, behind_;  // of the template
   WordRules words_;
+  std::shared_ptr<const SentencePieces>
+      pieces_;  // of a SentencePiece file: takes the place of merges and words
 };
 
 }  // namespace carina::tokenizer

@@ -7,10 +7,12 @@
 #include <map>
 
 #include "aten/executor.hpp"
+#include "base/file.hpp"
 #include "ir/state.hpp"
 #include "pipeline/pipeline.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
+#include "tokenizer/sentence_piece_bytes.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -78,6 +80,28 @@ TEST_F(Generate, TheCpuProgramWritesWhatTheFloatExecutorChooses) {
   EXPECT_EQ(generated->tokens, tokens);
 }
 
+TEST_F(Generate, TakesSentencePieceFiles) {
+  using namespace tokenizer::file;
+  compile("cpu", true);
+  const GenerateOptions json = options("GNU");
+  // A piece for each byte, one more than the bytes as in the tokenizer.json.
+  std::string bytes;
+  for (int b = 0; b < 256; ++b) bytes += piece(fmt::format("<0x{:02X}>", b), 0, 6);
+  ASSERT_TRUE(
+      writeFile(folder_ / "tokenizer.model", kUnknown + bytes + text(2, integer(35, 1)) + kPlain).ok());
+  GenerateOptions asked = json;
+  asked.tokenizer = folder_ / "tokenizer.model";
+  const auto generated = generate(asked);
+  ASSERT_TRUE(generated.ok()) << generated.error().str();
+  EXPECT_EQ(generated->promptTokens, (std::vector<int64_t>{'G' + 1, 'N' + 1, 'U' + 1}));
+  GenerateOptions bare = json;
+  bare.beginning = false;
+  const auto same = generate(bare);
+  ASSERT_TRUE(same.ok()) << same.error().str();
+  EXPECT_EQ(generated->tokens, same->tokens);
+  EXPECT_EQ(generated->text, same->text);
+}
+
 TEST_F(Generate, NpuProgramStreamsItsTextAndCountsCycles) {
   const Build built = compile("ethos-u85-256", true);
   EXPECT_TRUE(built.partitioned.wholly);
@@ -121,7 +145,7 @@ TEST_F(Generate, WhatDoesNotFitIsSaid) {
   expectError(options("sixteen letters."), "has 17 tokens, the context 16");
   GenerateOptions broken = options("x");
   broken.tokenizer = fileOf("language.npz");
-  expectError(broken, "is no JSON");
+  expectError(broken, "is neither a tokenizer.json nor a SentencePiece file");
   compile("cpu", false);
   expectError(options("x"), "does not say how many tokens its state has room for");
   GenerateOptions given = options("x");

@@ -166,7 +166,7 @@ TEST_F(Language, WhatIsNoLanguageModelIsRefusedBeforeAnythingIsBuilt) {
     EXPECT_THAT(built.error().str(), HasSubstr(says));
   };
   ImageOptions options = image("corstone-320", tinyFile("language.npz"), 8);
-  expectError(options, "language.npz: is no JSON");
+  expectError(options, "language.npz: is neither a tokenizer.json nor a SentencePiece file");
   options.plan.text->tokenizer = test::modelFile("language_tokenizer.json");
   expectError(options, "the tokenizer has 1024 tokens");
   options.plan.text->tokenizer = tinyFile("tokenizer.json");

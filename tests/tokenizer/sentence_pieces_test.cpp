@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// SentencePiece files: random texts become the tokens that SentencePiece makes of them
+// (models/sentencepiece_files.py), and files that are broken or of another kind are refused.
+#include "tokenizer/sentence_pieces.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/file.hpp"
+#include "sentence_piece_bytes.hpp"
+#include "support/fixtures.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace carina::tokenizer {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string contentsOf(const std::filesystem::path& file) {
+  const auto mapped = MappedFile::open(file);
+  EXPECT_TRUE(mapped.ok()) << file;
+  return mapped.ok() ? std::string(asText((*mapped)->bytes())) : "";
+}
+
+std::filesystem::path dataFile(const std::string& name) {
+  return test::dataDir() / "tokenizer" / name;
+}
+
+/// `file`.model gives the tokens that `file`.json has for its texts.
+void expectTokens(const std::filesystem::path& file) {
+  SCOPED_TRACE(file);
+  const auto pieces = SentencePieces::parse(contentsOf(file.string() + ".model"));
+  ASSERT_TRUE(pieces.ok()) << pieces.error().str();
+  const Json expected = Json::parse(contentsOf(file.string() + ".json"));
+  const auto whole = Tokenizer::read(file.string() + ".model");
+  ASSERT_TRUE(whole.ok()) << whole.error().str();
+  ASSERT_EQ(whole->size(), static_cast<int64_t>(expected["pieces"].size()));
+  EXPECT_TRUE(whole->ends(expected["eos"].get<int64_t>()));
+  for (size_t i = 0; i < expected["pieces"].size(); ++i)
+    ASSERT_EQ(pieces->file().pieces[i].text, expected["pieces"][i].get<std::string>()) << i;
+  size_t tokens = 0;
+  for (const Json& one : expected["texts"]) {
+    const auto given = one["text"].get<std::string>();
+    std::vector<int64_t> wanted = one["tokens"].get<std::vector<int64_t>>();
+    ASSERT_EQ(pieces->encode(given), wanted) << one["text"];
+    tokens += wanted.size();
+    wanted.insert(wanted.begin(), expected["bos"].get<int64_t>());
+    ASSERT_EQ(*whole->encode(given), wanted);
+  }
+  EXPECT_GT(tokens, 20 * expected["texts"].size());
+}
+
+TEST(SentencePieces, GiveTheTokensOfSentencePiece) {
+  expectTokens(dataFile("unigram"));
+  expectTokens(dataFile("bpe"));
+}
+
+/// More of them, made by `sentencepiece_files.py large` and `texts`, where CARINA_SENTENCEPIECES names their
+/// folder.
+TEST(SentencePieces, GiveTheTokensOfSentencePieceForOtherFiles) {
+  const char* folder = std::getenv("CARINA_SENTENCEPIECES");
+  if (folder == nullptr) GTEST_SKIP() << "CARINA_SENTENCEPIECES names no folder";
+  for (const auto& entry : test::filesIn(folder, ".model")) {
+    std::filesystem::path file = entry;
+    expectTokens(file.replace_extension());
+  }
+}
+
+TEST(SentencePieces, DecodeToTheTextThatWasEncoded) {
+  auto tokenizer = Tokenizer::read(dataFile("bpe.model"));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().str();
+  const std::string given = "The NPU  runs 42 caf\xc3\xa9s \xf0\x9f\x98\x80 <|im_end|>.";
+  const auto decoded = [&] {
+    std::string result;
+    const auto tokens = tokenizer->encode(given);
+    EXPECT_TRUE(tokens.ok());
+    for (const int64_t token : *tokens) result += *tokenizer->decode(token);
+    return result;
+  };
+  EXPECT_EQ(decoded(), " " + given);  // in front: the space that every text begins with
+  EXPECT_EQ(tokenizer->encode("a")->front(), 1);
+  tokenizer->leaveOutBeginning();
+  EXPECT_NE(tokenizer->encode("a")->front(), 1);
+  EXPECT_EQ(*tokenizer->decode(0), " \xe2\x81\x87 ");
+  EXPECT_FALSE(tokenizer->table().ok());
+}
+
+using file::integer;
+using file::kPlain;
+using file::kUnknown;
+using file::piece;
+using file::text;
+
+std::vector<int64_t> tokensOf(const std::string& file, std::string_view given) {
+  const auto pieces = SentencePieces::parse(file);
+  EXPECT_TRUE(pieces.ok()) << pieces.error().str();
+  return pieces.ok() ? pieces->encode(given) : std::vector<int64_t>{};
+}
+
+TEST(SentencePieces, UnusedPiecesAreTakenApart) {
+  const std::string bpe = text(2, integer(3, 2)) + kPlain;
+  const std::string letters = piece("a", -9) + piece("b", -9) + piece("c", -9);
+  EXPECT_EQ(tokensOf(kUnknown + letters + piece("ab", -1) + piece("abc", -2) + bpe, "abcx"),
+            (std::vector<int64_t>{5, 0}));
+  EXPECT_EQ(tokensOf(kUnknown + letters + piece("ab", -1) + piece("abc", -2, 5) + bpe, "abc"),
+            (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(tokensOf(kUnknown + letters + piece("ab", -1, 5) + piece("abc", -2, 5) + bpe, "abcab"),
+            (std::vector<int64_t>{1, 2, 3, 1, 2}));
+  EXPECT_EQ(tokensOf(kUnknown + letters + piece("ab", -1) + piece("abc", -2, 5) + kPlain, "abc"),
+            (std::vector<int64_t>{4, 3}));
+}
+
+TEST(SentencePieces, RunsOfUnknownCharactersAreOneToken) {
+  EXPECT_EQ(tokensOf(kUnknown + piece("a", -1) + kPlain, "xxaxx\xffx"), (std::vector<int64_t>{0, 1, 0}));
+}
+
+TEST(SentencePieces, WhatIsBrokenOrOfAnotherKindIsNamed) {
+  struct Case {
+    std::string file, says;
+  };
+  const std::string a = piece("a", -1);
+  const std::string map("\x08\0\0\0abcd", 8);
+  for (const Case& one : {
+           Case{kUnknown + a + text(2, integer(3, 3)), "trainer_spec.model_type: is 'word'"},
+           {kUnknown + a + text(2, integer(3, 4)), "trainer_spec.model_type: is 'char'"},
+           {kUnknown + a + text(2, integer(3, 9)), "trainer_spec.model_type: is 9"},
+           {kUnknown + a + a, "pieces[2]: 'a' is there twice"},
+           {kUnknown + piece("", -1), "pieces[1]: has no text"},
+           {kUnknown + piece(std::string(5000, 'a'), -1), "pieces[1]: has more than 4096 bytes"},
+           {kUnknown + piece("a", -1, 7), "pieces[1]: has the type 7"},
+           {kUnknown + piece("a", NAN), "pieces[1]: has a score that is no number"},
+           {a, "pieces: has 0 pieces for what is unknown"},
+           {kUnknown + piece("<u>", 0, 2), "pieces: has 2 pieces for what is unknown"},
+           {kUnknown + piece("<0x41>", 0, 6),
+            "pieces[1]: '<0x41>' is of the type of bytes and byte_fallback is not"},
+           {kUnknown + piece("<0x4>", 0, 6) + text(2, integer(35, 1)),
+            "'<0x4>' is of the type of bytes and names none"},
+           {kUnknown + piece("<0x00>", 0, 6) + text(2, integer(35, 1)), "pieces: has none for the byte 0x01"},
+           {kUnknown + a + text(5, text(2, map)), "denormalizer_spec: changes texts after decoding"},
+           {kUnknown + a + text(3, text(2, map)), "normalizer_spec.precompiled_charsmap: has sizes"},
+           {kUnknown + text(1, integer(1, 5)), "pieces[1]: is no message"},
+           {kUnknown + text(2, text(3, "x")), "trainer_spec: is no message"},
+           {kUnknown + "\x0a\x7f", "the file: is no message"},
+           {kUnknown + std::string("\x0b\x0b"), "the file: is no message"},
+           {kUnknown + integer(1, 3), "the file: is no message"},
+           {"PK", "is neither a tokenizer.json nor a SentencePiece file"},
+           {"", "is neither a tokenizer.json nor a SentencePiece file"},
+       }) {
+    const auto tokenizer = Tokenizer::parse(one.file);
+    ASSERT_FALSE(tokenizer.ok()) << one.says;
+    EXPECT_NE(tokenizer.error().str().find(one.says), std::string::npos) << tokenizer.error().str();
+  }
+}
+
+/// Whatever the bytes are: an error, or tokens of the file.
+TEST(SentencePieces, ChangedFilesAreRefusedOrHarmless) {
+  std::mt19937 random(3);
+  size_t read = 0;
+  for (const char* name : {"unigram.model", "bpe.model"}) {
+    const std::string file = contentsOf(dataFile(name));
+    for (int i = 0; i < 300; ++i) {
+      std::string changed = file.substr(0, random() % 8 == 0 ? random() % file.size() : file.size());
+      for (size_t n = random() % 4 + 1; n > 0 && !changed.empty(); --n)
+        changed[random() % changed.size()] = static_cast<char>(random());
+      const auto tokenizer = Tokenizer::parse(changed);
+      if (!tokenizer.ok()) continue;
+      ++read;
+      const auto tokens = tokenizer->encode("caf\xc3\xa9 \xef\xac\x81le\xe2\x80\xa6 <|im_end|> \xff 42");
+      ASSERT_TRUE(tokens.ok());
+      for (const int64_t token : *tokens) EXPECT_TRUE(tokenizer->decode(token).ok());
+    }
+  }
+  EXPECT_GT(read, 100u);
+}
+
+}  // namespace
+}  // namespace carina::tokenizer
