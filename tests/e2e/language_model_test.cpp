@@ -111,9 +111,9 @@ double floatPerplexity(const NamedTensors& texts) {
                       [&](int64_t i) { return std::span<const float>(logits[static_cast<size_t>(i)]); });
 }
 
-double programPerplexity(Quantization quantization, const NamedTensors& texts) {
+double programPerplexity(const Options& compile, const NamedTensors& texts) {
   const test::TempDir folder;
-  const auto built = build(optionsOf(quantization));
+  const auto built = build(compile);
   EXPECT_TRUE(built.ok()) << built.error().str();
   EXPECT_TRUE(built->partitioned.wholly || built->partitioned.delegates.size() == 1);
   EXPECT_TRUE(writeOutput(*built, folder / "language.pte").ok());
@@ -131,9 +131,13 @@ TEST(LanguageModel, IntegersPredictUnseenTextAsFloatDoes) {
   const NamedTensors texts = heldOut(kTexts * kContext);
   const double inFloat = floatPerplexity(texts);
   EXPECT_LT(inFloat, 16);  // guessing: 1,024
-  const double inInt8 = programPerplexity(Quantization::Int8, texts);
-  const double in16x8 = programPerplexity(Quantization::Int16x8, texts);
+  Options mixed = optionsOf(Quantization::Int8);
+  mixed.quantizeConfig = test::modelFile("language_mixed.json");
+  const double inInt8 = programPerplexity(optionsOf(Quantization::Int8), texts);
+  const double inMixed = programPerplexity(mixed, texts);
+  const double in16x8 = programPerplexity(optionsOf(Quantization::Int16x8), texts);
   EXPECT_NEAR(inInt8, inFloat, 0.02 * inFloat);
+  EXPECT_NEAR(inMixed, inFloat, 0.01 * inFloat);
   EXPECT_NEAR(in16x8, inFloat, 0.002 * inFloat);
 }
 
