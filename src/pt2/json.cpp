@@ -2,6 +2,7 @@
 #include "pt2/json.hpp"
 
 #include <limits>
+#include <new>
 #include <unordered_set>
 
 namespace carina::pt2 {
@@ -82,10 +83,13 @@ Result<JsonText> JsonText::parse(std::string_view text) {
   // The parser keeps strings in buffers of its own, so the text is not needed afterwards.
   const simdjson::padded_string padded =
       mayHoldNonFinite(text) ? simdjson::padded_string(quoteNonFinite(text)) : simdjson::padded_string(text);
-  if (result.parser_->allocate(std::max<size_t>(padded.size(), 64), kMaxDepth) != simdjson::SUCCESS) {
+  const auto allocated = result.parser_->allocate(std::max<size_t>(padded.size(), 64), kMaxDepth);
+  // The library allocates without exceptions.
+  if (allocated == simdjson::MEMALLOC || padded.data() == nullptr) throw std::bad_alloc();
+  if (allocated != simdjson::SUCCESS)
     return fail(Code::Excessive, "the JSON text of {} bytes is too large", text.size());
-  }
   const auto parsed = result.parser_->parse(padded).get(result.root_);
+  if (parsed == simdjson::MEMALLOC) throw std::bad_alloc();
   if (parsed == simdjson::DEPTH_ERROR)
     return fail(Code::Excessive, "the JSON text is nested more than {} levels deep", kMaxDepth);
   if (parsed != simdjson::SUCCESS)
