@@ -97,6 +97,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .required();
   command.option("--program", options.program,
                  "Which program of a .pt2 that holds several (see 'carina inspect')");
+  declareSizes(command, takes);
   if (takes != Takes::NetworksForManyTargets) {
     command
         .option("--target", options.target,
@@ -174,6 +175,33 @@ void BuildOptions::declare(Command& command, Takes takes) {
   command.flag("-v,--verbose", verbose, "Say how long each stage took");
 }
 
+void BuildOptions::declareSizes(Command& command, Takes takes) {
+  const auto form = [](const std::string& text) {
+    const auto choice = pipeline::parseSizeChoice(text);
+    return choice.ok() ? "" : choice.error().str();
+  };
+  if (takes == Takes::Methods) {
+    command
+        .option("--specialize", sizes,
+                "SYMBOL=SIZE,...: sizes for inputs that were exported with a range of them; every choice "
+                "becomes a "
+                "method")
+        .check(form);
+    return;
+  }
+  const auto store = [this](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const auto choice = pipeline::parseSizeChoice(text);
+      if (!choice.ok()) throwBadValue("--specialize", choice.error().str());
+      if (choice->values.size() > 1) throwBadValue("--specialize", "takes one size of each symbol here");
+      if (!options.sizes.emplace(choice->symbol, choice->values[0]).second)
+        throwBadValue("--specialize", fmt::format("{} is given twice", choice->symbol));
+    }
+  };
+  command.option("--specialize", store,
+                 "SYMBOL=SIZE: the size of inputs that were exported with a range of them");
+}
+
 void BuildOptions::declareMethods(Command& command) {
   addNamedFiles(command, "--calibrate", calibrations,
                 "Calibration samples (.npz): calib0, calib1, ...; METHOD=FILE for those of a method");
@@ -194,6 +222,7 @@ void BuildOptions::resolveMethods() {
     }
     if (options.model.empty()) options.model = methods.front().model;
   }
+  if (!sizes.empty()) return;  // chooseSizes() knows the methods
   for (const NamedFile& file : calibrations) {
     std::filesystem::path* to = file.name.empty() ? &options.calibration : nullptr;
     for (pipeline::MethodSource& method : methods) {
@@ -209,6 +238,71 @@ void BuildOptions::resolveMethods() {
   if (!methods.empty() && !options.calibration.empty()) {
     throwBadValue("--calibrate", "the samples belong to none of the methods\n  give them as METHOD=FILE");
   }
+}
+
+/// A file for each method: its own, or that of the method that it was asked for by.
+Status BuildOptions::nameFiles(std::string_view option, std::vector<NamedFile>& files) const {
+  std::vector<NamedFile> named;
+  std::vector<bool> used(files.size());
+  for (const pipeline::MethodSource& method : methods) {
+    for (const std::string& name : {method.name, method.asked}) {
+      const size_t before = named.size();
+      for (size_t i = 0; i < files.size(); ++i) {
+        if ((files[i].name.empty() ? "forward" : files[i].name) != name) continue;
+        used[i] = true;
+        named.push_back({method.name, files[i].file});
+      }
+      if (named.size() > before + 1) {
+        return fail(Code::BadOption, "is given twice for the method '{}'", name)
+            .at(std::string(option))
+            .withRemedy("give it once");
+      }
+      if (named.size() > before) break;
+    }
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (used[i]) continue;
+    std::string known;
+    for (const pipeline::MethodSource& method : methods) known += (known.empty() ? "" : ", ") + method.name;
+    const bool own = std::any_of(methods.begin(), methods.end(), [&](const pipeline::MethodSource& method) {
+      return method.asked == (files[i].name.empty() ? "forward" : files[i].name);
+    });
+    if (own) continue;  // each of its methods has a file of its own
+    return fail(Code::UnknownName, "there is no method '{}'",
+                files[i].name.empty() ? "forward" : files[i].name)
+        .at(std::string(option))
+        .withRemedy(fmt::format("the methods are {}", known));
+  }
+  files = std::move(named);
+  return {};
+}
+
+Status BuildOptions::chooseSizes(std::vector<NamedFile>* inputs) {
+  if (sizes.empty()) return {};
+  std::vector<pipeline::SizeChoice> choices;
+  for (const std::string& text : sizes) {
+    CARINA_TRY(pipeline::SizeChoice choice, pipeline::parseSizeChoice(text));
+    choices.push_back(std::move(choice));
+  }
+  const bool alone = methods.empty();
+  if (alone) methods.push_back({"forward", options.model, {}});
+  const std::vector<pipeline::MethodSource> given = std::exchange(methods, {});
+  CARINA_TRY(methods, pipeline::methodsOfSizes(given, options.program, choices));
+  CARINA_RETURN_IF_ERROR(nameFiles("--calibrate", calibrations));
+  for (const NamedFile& file : calibrations) {
+    const auto method =
+        std::find_if(methods.begin(), methods.end(),
+                     [&](const pipeline::MethodSource& source) { return source.name == file.name; });
+    method->calibration = file.file;
+  }
+  if (inputs) CARINA_RETURN_IF_ERROR(nameFiles("--input", *inputs));
+  if (!alone || methods.size() > 1) return {};
+  options.sizes = methods.front().sizes;
+  options.calibration = methods.front().calibration;
+  methods.clear();
+  if (!inputs) return {};
+  for (NamedFile& input : *inputs) input.name.clear();
+  return {};
 }
 
 void BuildOptions::declareEnds(Command& command) {

@@ -222,7 +222,7 @@ Status checkMethods(const Flags& flags) {
         .withRemedy("--report DIR writes one for each method");
   }
   if (flags.output.extension() == ".pte") return {};
-  return fail(Code::NotRepresentable, "a {} file holds one network, and --method names several",
+  return fail(Code::NotRepresentable, "a {} file holds one network, and this is a program of several methods",
               flags.output.extension().string())
       .inFile(flags.output.string())
       .withRemedy("write a .pte");
@@ -241,6 +241,8 @@ Result<int> compileMethods(const pipeline::Options& options, Flags& flags) {
 }
 
 int compile(Flags& flags) {
+  if (const auto status = flags.build.chooseSizes(); !status.ok())
+    return report(status.error(), flags.build.options.model);
   if (flags.build.options.model.extension() == ".pte") {
     auto code = compileLoaded(flags);
     return code.ok() ? *code : report(code.error(), flags.build.options.model);

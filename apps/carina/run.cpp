@@ -119,6 +119,7 @@ Result<int> execute(Flags flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.etdump}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
   CARINA_TRY(const pipeline::RunResult result, runAll(flags));
+  if (!result.method.empty()) flags.run.method = result.method;
   CARINA_TRY(const auto time, inferenceOf(flags, result));
   const pipeline::InferenceTime* inference = time ? &*time : nullptr;
   CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
@@ -184,8 +185,10 @@ void addRun(CommandLine& line, Run& run) {
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Top1, Gate::Npu});
   command.option("--etdump", flags->etdump,
                  "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
-  command.option("--method", flags->run.method,
-                 "Method of the program; default: the first, or every one with test cases of a .bpte");
+  command.option(
+      "--method", flags->run.method,
+      "Method of the program; default: the first whose inputs have the shapes of the arrays, or every one "
+      "with test cases of a .bpte");
   addChoice<pipeline::ResetState, pipeline::ResetState>(
       command, "--reset-state", flags->run.resetState,
       {{"each", pipeline::ResetState::Each}, {"never", pipeline::ResetState::Never}},

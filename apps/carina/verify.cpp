@@ -100,6 +100,7 @@ Result<int> verifyMethods(Flags& flags) {
 
 /// Every --input belongs to a method of --method, or to the one network.
 void checkInputs(Flags& flags) {
+  if (!flags.build.sizes.empty()) return;  // chooseSizes() knows the methods
   const auto& methods = flags.build.methods;
   for (NamedFile& input : flags.inputs) {
     if (input.name.empty() && !methods.empty()) input.name = "forward";
@@ -144,6 +145,8 @@ int verify(Flags& flags) {
   }
   if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
     return report(status.error());
+  if (const auto status = flags.build.chooseSizes(&flags.inputs); !status.ok())
+    return report(status.error(), flags.build.options.model);
   if (!flags.build.methods.empty()) {
     const auto status = verifyMethods(flags);
     return status.ok() ? *status : report(status.error());

@@ -220,13 +220,26 @@ void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
   }
 }
 
+/// The callers' inputs with the dimensions that Options::sizes stand in; nothing where none does.
+std::vector<SizedInput> sizedInputs(const pt2::ExportedProgram& program) {
+  std::vector<SizedInput> sized;
+  bool any = false;
+  for (const pt2::ProgramInput& input : program.inputs) {
+    if (input.value == nullptr) continue;
+    sized.push_back({input.value->shape(), input.chosen});
+    any = any || !input.chosen.empty();
+  }
+  return any ? sized : std::vector<SizedInput>{};
+}
+
 /// A .pt2 as it was exported.
 struct Exported {
   ir::Graph graph;
-  ModuleClasses classes;
-  std::vector<Diagnostic> warnings;
-  std::vector<Tensor> examples;
-  ir::State state;
+  std::map<std::string, std::string> classes = {};  // Python classes by module path, "" for the root
+  std::vector<Diagnostic> warnings = {};
+  std::vector<Tensor> examples = {};  // inputs that it was exported with, or nothing
+  ir::State state = {};               // what its last inputs and outputs are
+  std::vector<SizedInput> sized = {};
 };
 
 Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times,
@@ -237,9 +250,11 @@ Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times,
     pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
     reading.examples = !options.calibration.empty();
     reading.sharedState = std::move(sharedState);
+    reading.sizes = options.sizes;
     CARINA_TRY(pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
     exported.examples = std::move(program.examples);
     exported.state = stateOf(program);
+    exported.sized = sizedInputs(program);
     exported.graph = std::move(program.graph);
     exported.classes = std::move(program.moduleClasses);
     exported.warnings = std::move(program.warnings);
@@ -388,10 +403,10 @@ decompose::LoopOptions loopsFor(const Options& options, bool quantizes, Recurren
   return loops;
 }
 
-Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                                      ModuleClasses classes, std::span<const Tensor> examples,
-                                      ir::State state, Recurrences recurrences,
+Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
+                                      std::vector<StageTime>& times, Recurrences recurrences,
                                       CommonState* common = nullptr) {
+  ir::Graph& graph = exported.graph;
   const auto verifyPass = [](const ir::Graph& left, std::string_view pass) {
     if (ir::verifiesEachPass()) ir::checkVerified(left, pass);
   };
@@ -402,7 +417,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
   FloatNetwork network;
   Front& front = network.front;
-  front.state = std::move(state);
+  front.state = std::move(exported.state);
   if (const std::vector<DType> types = lower::toSinglePrecision(graph); !types.empty())
     front.warnings.push_back(computedInFloat32(options, types));
   verifyPass(graph, "to-single-precision");
@@ -410,7 +425,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   CARINA_TRY(QuantizerOptions quantizer, quantizerOptions(options));
   CARINA_RETURN_IF_ERROR(settleTypes(options, graph, front, quantizer));
   quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
-  quantizer.options.moduleClasses = std::move(classes);
+  quantizer.options.moduleClasses = std::move(exported.classes);
   quantizer.options.states = front.state.size();
   const bool quantizes =
       quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
@@ -425,6 +440,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     warnOfIdleQuantizer(options, prequantized, false, front.warnings);
     CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::settleParameters));
     CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
+    front.ends.sized = std::move(exported.sized);
     ir::checkVerified(graph, "settle-parameters");
     // CPU kernels take the operators as exported; what they lack is decomposed where the program is
     // assembled.
@@ -437,6 +453,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
     if (prequantized) CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, quantize::normalizePrequantized));
     verifyPass(graph, "normalize-prequantized");
     CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
+    front.ends.sized = std::move(exported.sized);
     verifyPass(graph, "adapt-ends");
     if (auto status = decompose::forNpu(graph); !status.ok())
       return std::move(status).error().inFile(options.model.string());
@@ -461,7 +478,8 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, ir::Graph graph, s
   }
   CARINA_TRY(network.samples, readSamples(options, graph, front.state, front.ends));
   // The examples are of the network's ends.
-  if (front.ends.inputs.empty()) warnOfSamples(options, graph, network.samples, examples, front.warnings);
+  if (front.ends.inputs.empty())
+    warnOfSamples(options, graph, network.samples, exported.examples, front.warnings);
   CARINA_TRY(network.samples, callsOf(options, graph, front.state, std::move(network.samples), common));
   network.quantizes = true;
   network.graph = std::move(graph);
@@ -512,8 +530,11 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
     if (!network.quantizes) continue;
     std::vector<std::string> states;
     for (const ir::StateVariable& variable : network.front.state) states.push_back(variable.name);
+    // Methods of one network at several sizes.
+    const std::string family =
+        options[i].sizes.empty() ? "" : fmt::format("{}:{}", options[i].model.string(), options[i].program);
     jobs.push_back({std::move(network.graph), network.quantizer, network.samples, std::move(states),
-                    options[i].model.string()});
+                    options[i].model.string(), family});
     methods.push_back(i);
   }
   auto quantized = quantize::quantizeTogether(std::move(jobs), options.front().progress);
@@ -530,10 +551,9 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
   return fronts;
 }
 
-Result<Front> makeFront(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                        ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
-  CARINA_TRY(FloatNetwork network, makeFloatNetwork(options, std::move(graph), times, std::move(classes),
-                                                    examples, std::move(state), Recurrences::MayLoop));
+Result<Front> makeFront(const Options& options, Exported exported, std::vector<StageTime>& times) {
+  CARINA_TRY(FloatNetwork network,
+             makeFloatNetwork(options, std::move(exported), times, Recurrences::MayLoop));
   if (!network.quantizes) return std::move(network.front);
   return quantizeGraph(options, std::move(network.front), std::move(network.graph), network.quantizer,
                        network.samples, times);
@@ -543,15 +563,16 @@ void addFirst(std::vector<Diagnostic>& warnings, const std::vector<Diagnostic>& 
   warnings.insert(warnings.begin(), first.begin(), first.end());
 }
 
-}  // namespace
-
-Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes, std::span<const Tensor> examples, ir::State state) {
-  auto front = ir::rejectInvalidNodes("", [&] {
-    return makeFront(options, std::move(graph), times, std::move(classes), examples, std::move(state));
-  });
+Result<Front> frontOfExported(const Options& options, Exported exported, std::vector<StageTime>& times) {
+  auto front = ir::rejectInvalidNodes("", [&] { return makeFront(options, std::move(exported), times); });
   if (!front) return std::move(front).error().inFile(options.model.string());
   return front;
+}
+
+}  // namespace
+
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times) {
+  return frontOfExported(options, {std::move(graph)}, times);
 }
 
 Quantization quantizationOf(const Options& options) {
@@ -573,10 +594,16 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
   }
   if (kind == FileKind::Archive) {
     CARINA_TRY(Exported exported, readPt2(options, times));
-    auto front = frontOf(options, std::move(exported.graph), times, std::move(exported.classes),
-                         exported.examples, std::move(exported.state));
-    if (front) addFirst(front->warnings, exported.warnings);
+    const std::vector<Diagnostic> warnings = std::move(exported.warnings);
+    auto front = frontOfExported(options, std::move(exported), times);
+    if (front) addFirst(front->warnings, warnings);
     return front;
+  }
+  if (!options.sizes.empty()) {
+    return fail(Code::OptionDoesNotApply, "the sizes of a {} are fixed", fileKindName(kind))
+        .inFile(options.model.string())
+        .at("--specialize")
+        .withRemedy("leave it out");
   }
   if (kind == FileKind::Tosa) return readTosa(options, times);
   if (kind == FileKind::Tflite) {
@@ -592,12 +619,12 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
 Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageTime>& times,
                                       CommonState* common) {
   CARINA_TRY(Exported exported, readPt2(options, times, common ? common->names : std::vector<std::string>()));
+  const std::vector<Diagnostic> warnings = std::move(exported.warnings);
   auto network = ir::rejectInvalidNodes("", [&] {
-    return makeFloatNetwork(options, std::move(exported.graph), times, std::move(exported.classes),
-                            exported.examples, std::move(exported.state), Recurrences::Unrolled, common);
+    return makeFloatNetwork(options, std::move(exported), times, Recurrences::Unrolled, common);
   });
   if (!network) return std::move(network).error().inFile(options.model.string());
-  addFirst(network->front.warnings, exported.warnings);
+  addFirst(network->front.warnings, warnings);
   return network;
 }
 

@@ -40,6 +40,7 @@ std::vector<Options> optionsOf(const Options& options, std::span<const MethodSou
     Options own = options;
     own.model = source.model;
     own.calibration = source.calibration;
+    own.sizes = source.sizes;
     own.constantMethods.clear();  // of the program of all methods
     all.push_back(std::move(own));
   }
@@ -51,7 +52,8 @@ Result<std::vector<std::string>> commonState(std::span<const Options> methods) {
   std::set<std::string> written;
   std::vector<std::set<std::string>> used;  // by each method
   for (const Options& options : methods) {
-    const pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
+    pt2::ReadOptions reading{.model = options.program, .state = pt2::StatePolicy::Expose};
+    reading.sizes = options.sizes;
     CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(options.model, reading));
     written.insert(program.written.begin(), program.written.end());
     std::set<std::string>& names = used.emplace_back(program.written.begin(), program.written.end());

@@ -14,6 +14,8 @@ namespace carina::pipeline {
 struct MethodSource {
   std::string name;
   std::filesystem::path model, calibration;
+  std::map<std::string, int64_t> sizes = {};  // Options::sizes
+  std::string asked = {};                     // the name without these, where it has them
 };
 
 /// State that several methods have.

@@ -43,7 +43,9 @@ struct Options {
   std::filesystem::path model;  // .pt2, .tflite or .tosa
   /// The build is for a .tflite: of a network that came as one, what is left to the CPU stays its operators.
   bool tflite = false;
-  std::string program;               // which program of a .pt2 with several; empty: the only one, or "model"
+  std::string program;  // which program of a .pt2 with several; empty: the only one, or "model"
+  /// Values for symbols in the sizes of a .pt2's inputs (docs/dynamic-shapes.md).
+  std::map<std::string, int64_t> sizes;
   std::string target;                // "ethos-u55-128", ... or "cpu"
   std::string systemConfig;          // empty: the target's default
   std::string memoryMode;            // empty: the target's default
@@ -175,13 +177,8 @@ struct Front {
   std::vector<bool> floatInputs, floatOutputs;
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
-/// Python classes by module path, "" for the root.
-using ModuleClasses = std::map<std::string, std::string>;
-/// The same for an aten graph as it was exported. `examples`: inputs that it was exported with, or nothing.
-/// `state`: what its last inputs and outputs are.
-Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times,
-                      ModuleClasses classes = {}, std::span<const Tensor> examples = {},
-                      ir::State state = {});
+/// The same for an aten graph as it was exported, without state.
+Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<StageTime>& times);
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);

@@ -277,6 +277,12 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
   {
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
     if (!isNetwork(mapped->bytes(), options.model)) {
+      if (!options.sizes.empty()) {
+        return fail(Code::OptionDoesNotApply, "the sizes of a program are fixed")
+            .inFile(options.model.string())
+            .at("--specialize")
+            .withRemedy("leave it out");
+      }
       TimedProfile timed;
       CARINA_TRY(timed.profile, profileProgram(options.model, options));
       timed.profile.programBytes = static_cast<int64_t>(mapped->bytes().size());

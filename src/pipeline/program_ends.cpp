@@ -235,6 +235,50 @@ std::optional<size_t> inputOf(std::string_view name) {
   return std::nullopt;
 }
 
+/// The first elements along every dimension, `shape` of them.
+Tensor firstOf(const Tensor& array, const Shape& shape) {
+  Tensor result = Tensor::uninitialized(array.dtype(), shape);
+  std::byte* to = result.mutableBytes().data();
+  const auto row = static_cast<size_t>(shape.back() * dtypeSize(array.dtype()));
+  const auto copy = [&](const auto& self, size_t dim, int64_t from) -> void {
+    if (dim + 1 == shape.size()) {
+      const auto first = static_cast<size_t>(from * array.shape().back() * dtypeSize(array.dtype()));
+      to = std::copy_n(array.bytes().data() + first, row, to);
+      return;
+    }
+    for (int64_t i = 0; i < shape[dim]; ++i) self(self, dim + 1, from * array.dim(dim) + i);
+  };
+  if (result.numElements() > 0) copy(copy, 0, 0);
+  return result;
+}
+
+/// Samples for an input, on a leading axis of their own or on a batch axis of one, or one sample. What is not
+/// longer along chosen dimensions alone stays as it is.
+Result<Tensor> cutTo(const SizedInput& input, std::string_view name, Tensor array) {
+  const Shape& wanted = input.network;
+  if (array.shape().size() < wanted.size() || array.shape().size() > wanted.size() + 1 || wanted.empty())
+    return array;
+  const size_t leading = array.shape().size() - wanted.size();
+  Shape cut = array.shape();
+  bool isShort = false;
+  for (size_t d = 0; d < wanted.size(); ++d) {
+    int64_t& extent = cut[leading + d];
+    const bool samples = d == 0 && leading == 0 && wanted[0] == 1;
+    if (extent == wanted[d] || samples) continue;
+    const bool chosen = std::find(input.chosen.begin(), input.chosen.end(), d) != input.chosen.end();
+    if (!chosen) return array;
+    isShort = isShort || extent < wanted[d];
+    extent = wanted[d];
+  }
+  if (isShort) {
+    return fail(Code::InputMismatch, "has shape {}, too little for the sizes {} that were chosen",
+                shapeText(array.shape()), shapeText(wanted))
+        .at(std::string(name))
+        .withRemedy("give samples of the largest sizes: each method takes the first elements of them");
+  }
+  return cut == array.shape() ? array : firstOf(array, cut);
+}
+
 bool endsWith(const Shape& shape, const Shape& sample) {
   return shape.size() + 1 >= sample.size() && !sample.empty() &&
          std::equal(sample.rbegin(), std::prev(sample.rend()), shape.rbegin());
@@ -361,6 +405,9 @@ Result<ProgramEnds> adaptEnds(ir::Graph& graph, const EndOptions& options, const
 Result<NamedTensors> ProgramEnds::asProgram(NamedTensors arrays) const {
   for (auto& [name, array] : arrays) {
     const auto index = inputOf(name);
+    if (index && *index < sized.size()) {
+      CARINA_TRY(array, cutTo(sized[*index], name, std::move(array)));
+    }
     if (!index || *index >= inputs.size() || !inputs[*index].changed()) continue;
     const InputForm& form = inputs[*index];
     const bool numbers = isFloat(array.dtype());

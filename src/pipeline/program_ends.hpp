@@ -68,13 +68,21 @@ struct InputForm {
   bool changed() const { return channelsLast || pixels(); }
 };
 
+/// An input of a network some of whose sizes were chosen for this program (Options::sizes).
+struct SizedInput {
+  Shape network;               // as the network takes it
+  std::vector<size_t> chosen;  // dimensions
+};
+
 struct ProgramEnds {
   std::vector<InputForm> inputs;  // of the caller; empty: nothing is changed
   std::vector<bool> channelsLastOutputs;
+  std::vector<SizedInput> sized;  // of the caller; empty: no size was chosen
 
-  /// Arrays in0, calib0, ... that hold what the network takes, as the program takes it: channels go last, and
-  /// numbers become the pixels that they were made of, rounded. Integers are pixels already; arrays in the
-  /// program's layout keep it. Errors: numbers that no pixel gives.
+  /// Arrays in0, calib0, ... that hold what the network takes, as the program takes it: what is longer than a
+  /// chosen size is cut to its first elements, channels go last, and numbers become the pixels that they were
+  /// made of, rounded. Integers are pixels already; arrays in the program's layout keep it. Errors: numbers
+  /// that no pixel gives, fewer elements than a chosen size.
   Result<NamedTensors> asProgram(NamedTensors arrays) const;
 };
 

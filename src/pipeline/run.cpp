@@ -236,12 +236,47 @@ Result<LoadedProgram> loadProgram(const RunOptions& options, ByteSpan bytes) {
 }
 
 /// A program or a bundled one, its TOSA parts compiled first.
-Result<RunResult> runExecuTorchFile(const RunOptions& options, ByteSpan bytes, FileKind kind,
+/// How the arrays fit the inputs of a method: 2 as they are, 1 as stacks of samples, 0 not at all.
+int fitOf(const pte::Method& method, const NamedTensors& arrays) {
+  int fit = 2;
+  for (size_t i = 0; i < method.inputs.size(); ++i) {
+    const auto id = static_cast<size_t>(method.inputs[i]);
+    const auto* input = id < method.values.size() ? std::get_if<pte::Tensor>(&method.values[id]) : nullptr;
+    const Tensor* array = findTensor(arrays, fmt::format("in{}", i));
+    if (!array && method.inputs.size() == 1 && arrays.size() == 1) array = findTensor(arrays, "");
+    if (!input || !array) return 0;
+    const auto stacking = stackingOf(array->shape(), Shape(input->sizes.begin(), input->sizes.end()));
+    if (!stacking) return 0;
+    if (*stacking != Stacking::None) fit = 1;
+  }
+  return fit;
+}
+
+/// The method that the arrays are for; empty: the first, which says what does not fit where none does.
+std::string methodFor(ByteSpan bytes, const NamedTensors& arrays) {
+  const auto program = pte::readProgram(bytes);
+  if (!program || program->methods.size() < 2) return "";
+  size_t best = 0;
+  int bestFit = fitOf(program->methods[0], arrays);
+  for (size_t m = 1; m < program->methods.size(); ++m) {
+    const pte::Method& method = program->methods[m];
+    const int fit = method.inputs.empty() || isCodeMethod(method) ? 0 : fitOf(method, arrays);
+    if (fit <= bestFit) continue;
+    best = m;
+    bestFit = fit;
+  }
+  return best == 0 ? "" : program->methods[best].name;
+}
+
+Result<RunResult> runExecuTorchFile(const RunOptions& given, ByteSpan bytes, FileKind kind,
                                     const NamedTensors& arrays) {
-  if (kind == FileKind::Bundle) return runBundle(options, bytes, arrays);
-  auto program = loadProgram(options, bytes);
-  if (!program) return std::move(program).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
+  if (kind == FileKind::Bundle) return runBundle(given, bytes, arrays);
+  auto program = loadProgram(given, bytes);
+  if (!program) return std::move(program).error().inFile(given.file.string()).withRemedy(kDamagedRemedy);
+  RunOptions options = given;
+  if (options.method.empty() && !arrays.empty()) options.method = methodFor(program->bytes(), arrays);
   CARINA_TRY(RunResult result, runProgram<device::Runner>(options, program->bytes(), arrays));
+  if (given.method.empty()) result.method = options.method;
   result.atLoad = program->atLoad();
   return result;
 }

@@ -22,13 +22,15 @@ namespace carina::pipeline {
 enum class ResetState : uint8_t { Never, Each };  // before no sample but the first, before each sample
 
 struct RunOptions {
-  std::filesystem::path file;            // .pte, .bpte, compiled .tflite, .tosa, .encn
-  std::string method;                    // of a program; empty: the first, or all test cases of a bundle
-  std::string target;                    // empty: what the program was compiled for
-  std::string systemConfig, memoryMode;  // empty: what the program records, then the target's defaults
-  std::filesystem::path configFile;      // describes further ones of either; may be empty
-  std::optional<std::filesystem::path> cache;     // folder of parts compiled at load; none: nothing is kept
-  std::filesystem::path arraysFile;               // where the arrays come from, for messages; may be empty
+  std::filesystem::path file;  // .pte, .bpte, compiled .tflite, .tosa, .encn
+  /// Of a program; empty: the first whose inputs have the shapes of the arrays, or all test cases of a
+  /// bundle.
+  std::string method;
+  std::string target;                          // empty: what the program was compiled for
+  std::string systemConfig, memoryMode;        // empty: what the program records, then the target's defaults
+  std::filesystem::path configFile;            // describes further ones of either; may be empty
+  std::optional<std::filesystem::path> cache;  // folder of parts compiled at load; none: nothing is kept
+  std::filesystem::path arraysFile;            // where the arrays come from, for messages; may be empty
   std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
   ResetState resetState = ResetState::Never;
   bool raw = false;         // arrays are what the program takes; else floats for integers are quantized
@@ -64,6 +66,7 @@ struct MethodResult {
 
 struct RunResult {
   std::filesystem::path file;
+  std::string method;    // that was chosen by the shapes of the arrays; empty: as RunOptions say
   NamedTensors outputs;  // out0, out1, ...; stacked when the inputs were
   size_t samples = 0;
   double seconds = 0;                       // wall time of all runs, without loading

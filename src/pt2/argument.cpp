@@ -58,6 +58,7 @@ Status readSymbol(JsonValue value, Argument& argument) {
   CARINA_TRY(const JsonTagged entry, jsonTagged(value, "a symbolic number"));
   if (entry.tag == "as_name") {
     CARINA_TRY(const std::string_view name, jsonString(entry.value, "the name of a symbolic number"));
+    argument.places.push_back(argument.names.size() + argument.ints.size() + argument.reals.size());
     argument.names.emplace_back(name);
     argument.tag = Tag::Symbolic;
     return {};

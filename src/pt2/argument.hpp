@@ -38,7 +38,8 @@ struct Argument {
   std::vector<int64_t> ints;  // Bool(s) too
   std::vector<double> reals;
   std::vector<std::string> strings;
-  std::string kind;  // the JSON tag: "as_sym_int"
+  std::vector<size_t> places;  // of a Symbolic: where in the list each of the names stands
+  std::string kind;            // the JSON tag: "as_sym_int"
   std::shared_ptr<const GraphDocument> graph;
 
   bool isNumber() const { return tag == Tag::Int || tag == Tag::Real || tag == Tag::Bool; }

@@ -49,6 +49,7 @@ struct GraphDocument {
   std::vector<Argument> inputs, outputs;
   std::vector<NodeDocument> nodes;
   std::unordered_map<std::string, TensorMeta> tensors;
+  std::unordered_map<std::string, SymbolicSize> numbers;  // whole numbers that are made of sizes
 };
 
 struct InputSpec {
@@ -76,6 +77,7 @@ struct ProgramDocument {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;
+  std::vector<std::string> conditions;  // on the inputs' sizes, as Python: what the export took for granted
   int schemaMajor = 0, schemaMinor = 0;
   std::string torchVersion;
 };

@@ -182,6 +182,17 @@ Status readRanges(const JsonObject& root, ProgramDocument& program) {
   return {};
 }
 
+Status readConditions(const JsonObject& root, ProgramDocument& program) {
+  const auto conditions = root.find("guards_code");
+  if (!conditions) return {};
+  CARINA_TRY(const JsonArray items, jsonArray(*conditions, "'guards_code'"));
+  for (JsonValue item : items) {
+    CARINA_TRY(const std::string_view text, jsonString(item, "a condition of the export"));
+    program.conditions.emplace_back(text);
+  }
+  return {};
+}
+
 Status readVersion(const JsonObject& root, ProgramDocument& program) {
   if (const auto version = root.find("torch_version")) {
     CARINA_TRY(const std::string_view text, jsonString(*version, "'torch_version'"));
@@ -230,6 +241,14 @@ Result<GraphDocument> readGraphDocument(JsonValue value) {
     if (!meta.ok()) return std::move(meta).error().at(fmt::format("tensor {}", name));
     graph.tensors.emplace(std::string(name), std::move(*meta));
   }
+  const auto values = object.find("sym_int_values");
+  if (!values) return graph;
+  CARINA_TRY(const JsonObject numbers, JsonObject::of(*values, "'sym_int_values'"));
+  for (const auto& [name, description] : numbers.entries()) {
+    auto number = readSize(description);
+    if (!number.ok()) return std::move(number).error().at(fmt::format("number {}", name));
+    graph.numbers.emplace(std::string(name), std::move(*number));
+  }
   return graph;
 }
 
@@ -238,6 +257,7 @@ Result<ProgramDocument> readProgramDocument(JsonValue value) {
   ProgramDocument program;
   CARINA_RETURN_IF_ERROR(readVersion(root, program));
   CARINA_RETURN_IF_ERROR(readRanges(root, program));
+  CARINA_RETURN_IF_ERROR(readConditions(root, program));
   CARINA_TRY(const JsonObject module, root.getObject("graph_module"));
   CARINA_TRY(const JsonValue graph, module.get("graph"));
   CARINA_TRY(program.graph, readGraphDocument(graph));

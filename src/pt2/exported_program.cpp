@@ -13,6 +13,7 @@
 #include "pt2/graph_builder.hpp"
 #include "pt2/pickle.hpp"
 #include "pt2/refusals.hpp"
+#include "pt2/specialize.hpp"
 #include "pt2/state_writes.hpp"
 #include "pt2/unused_nodes.hpp"
 
@@ -60,6 +61,20 @@ std::vector<Tensor> readExamples(const Archive& archive, const std::string& mode
   return examples;
 }
 
+/// Of each user input, by name, the dimensions that are no numbers.
+std::map<std::string, std::vector<size_t>> symbolicDimensions(const ProgramDocument& document) {
+  std::map<std::string, std::vector<size_t>> symbolic;
+  for (const InputSpec& spec : document.inputs) {
+    if (spec.kind != InputSpec::Kind::User || spec.argument.tag != Argument::Tag::Tensor) continue;
+    const auto meta = document.graph.tensors.find(spec.argument.names[0]);
+    if (meta == document.graph.tensors.end()) continue;
+    for (size_t d = 0; d < meta->second.sizes.size(); ++d) {
+      if (!meta->second.sizes[d].isConstant()) symbolic[spec.argument.names[0]].push_back(d);
+    }
+  }
+  return symbolic;
+}
+
 }  // namespace
 
 std::string_view containerText(Container container) {
@@ -90,6 +105,8 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
                      document.schemaMajor, kNewestMinor),
          "Compare results with torch.", "", ""});
   }
+  const auto symbolic = symbolicDimensions(document);
+  if (!options.sizes.empty()) CARINA_RETURN_IF_ERROR(specialize(document, options.sizes, program.warnings));
   eraseUnusedNodes(document.graph);
   CARINA_RETURN_IF_ERROR(checkServable(document));
   CARINA_TRY(BuiltProgram built, buildGraph(document, archive, program.model));
@@ -106,6 +123,10 @@ Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<cons
     program.examples = readExamples(archive, program.model, program.graph,
                                     program.graph.inputs().size() - program.exposedBuffers.size());
   program.inputs = std::move(built.inputs);
+  for (ProgramInput& input : program.inputs) {
+    if (const auto dimensions = symbolic.find(input.name); dimensions != symbolic.end())
+      input.chosen = dimensions->second;
+  }
   program.outputs = std::move(built.outputs);
   program.state = std::move(built.state);
   for (const NodeDocument& node : document.graph.nodes) {
@@ -145,6 +166,19 @@ Result<std::vector<ListedNode>> listNodes(const std::filesystem::path& path, con
   auto nodes = read();
   if (!nodes.ok()) return std::move(nodes).error().inFile(file->path());
   return nodes;
+}
+
+Result<std::vector<SizeSymbol>> sizeSymbols(const std::filesystem::path& path, const ReadOptions& options) {
+  CARINA_TRY(const auto file, MappedFile::open(path));
+  const auto read = [&]() -> Result<std::vector<SizeSymbol>> {
+    CARINA_TRY(const Archive archive, Archive::open(file->bytes(), file));
+    CARINA_TRY(const std::string model, archive.chooseModel(options.model));
+    CARINA_TRY(const ProgramDocument document, readDocument(archive, model));
+    return sizeSymbolsOf(document);
+  };
+  auto symbols = read();
+  if (!symbols.ok()) return std::move(symbols).error().inFile(file->path()).withRemedy(kDamagedRemedy);
+  return symbols;
 }
 
 Result<std::vector<std::string>> modelNames(const std::filesystem::path& path) {

@@ -29,6 +29,8 @@ struct ReadOptions {
   /// Buffers that other methods of the same program read or write, too: under StatePolicy::Expose they are
   /// state, also where no result depends on what is written, or this one only reads them.
   std::vector<std::string> sharedState = {};
+  /// Values for symbols in the inputs' sizes (sizeSymbols()). Empty: a program that has any is refused.
+  std::map<std::string, int64_t> sizes = {};
 };
 
 enum class Container : uint8_t {
@@ -40,9 +42,10 @@ std::string_view containerText(Container container);
 
 /// One argument of the exported forward(), flattened, in order.
 struct ProgramInput {
-  std::string name;            // as in the source graph: "input", "d_a"
-  ir::Value* value = nullptr;  // a graph input; null for a Python constant that was fixed at export
-  std::string constant;        // that constant as text: "3", "'hi'", "None"
+  std::string name;                 // as in the source graph: "input", "d_a"
+  ir::Value* value = nullptr;       // a graph input; null for a Python constant that was fixed at export
+  std::string constant;             // that constant as text: "3", "'hi'", "None"
+  std::vector<size_t> chosen = {};  // dimensions whose sizes are ReadOptions::sizes, or made of them
 };
 
 /// One result of forward(), flattened, in order. Results that are not tensors have no graph output.
@@ -108,6 +111,18 @@ struct ListedNode {
 };
 /// The nodes of a program in file order, for tables of networks that readExportedProgram() refuses.
 Result<std::vector<ListedNode>> listNodes(const std::filesystem::path& path, const ReadOptions& options = {});
+
+/// A symbol in the sizes of a program's inputs: torch.export's dynamic_shapes.
+struct SizeSymbol {
+  std::string name;                 // "s77"
+  std::optional<int64_t> min, max;  // that it was exported for
+  std::string where;                // "input x, dimension 2"
+
+  std::string str() const;  // "s77 from 2 to 64"
+};
+/// In the order of the inputs.
+Result<std::vector<SizeSymbol>> sizeSymbols(const std::filesystem::path& path,
+                                            const ReadOptions& options = {});
 
 /// Names of the programs in an archive.
 Result<std::vector<std::string>> modelNames(const std::filesystem::path& path);

@@ -8,6 +8,8 @@
 #include "ir/extents.hpp"
 #include "pt2/numbers.hpp"
 #include "pt2/scalar_type.hpp"
+#include "pt2/size_expression.hpp"
+#include "pt2/specialize.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -15,25 +17,12 @@ namespace {
 using Tag = Argument::Tag;
 
 constexpr size_t kMaxDiagnostics = 20;
-/// Large enough for every real tensor, small enough that arithmetic on shapes stays far from overflow.
-constexpr std::string_view kStaticRemedy =
-    "Export without dynamic_shapes: with example inputs of the sizes that the device will see.";
 constexpr std::string_view kDataRemedy =
     "Sizes must not depend on values: rewrite this part with torch.where, masks or torch.topk of a fixed "
     "size.";
 
 bool hasPrefix(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
-}
-
-/// "Symbol('s77', positive=True, integer=True)" -> "s77"; other expressions as they are.
-std::string symbolName(const std::string& expression) {
-  constexpr std::string_view kSymbol = "Symbol('";
-  if (!hasPrefix(expression, kSymbol)) return expression;
-  const size_t end = expression.find('\'', kSymbol.size());
-  if (end == std::string::npos || expression.find("Symbol(", kSymbol.size()) != std::string::npos)
-    return expression;
-  return expression.substr(kSymbol.size(), end - kSymbol.size());
 }
 
 const Argument* argumentNamed(const NodeDocument& node, std::string_view name) {
@@ -106,7 +95,7 @@ class Checker {
     if (it == program_.graph.tensors.end()) return;
     if (!it->second.isStatic()) {
       dynamic_ = true;
-      return add(Code::DependsOnValues, place, dynamicText(it->second), std::string(kStaticRemedy));
+      return add(Code::DependsOnValues, place, dynamicText(it->second), sizesRemedy());
     }
     if (auto type = typeOf(it->second); !type.ok()) refuse(place, type.error());
   }
@@ -116,18 +105,34 @@ class Checker {
     for (size_t d = 0; d < meta.sizes.size(); ++d) {
       const SymbolicSize& size = meta.sizes[d];
       if (size.isConstant()) continue;
-      const std::string symbol = symbolName(size.expression);
-      text += fmt::format("{}dimension {} is dynamic: {}", text.empty() ? "" : "; ", d, symbol);
-      const auto range = program_.ranges.find(symbol);
-      if (range != program_.ranges.end()) {
-        const auto bound = [](std::optional<int64_t> value) {
-          return value ? std::to_string(*value) : std::string("any");
-        };
-        text += fmt::format(" from {} to {}", bound(range->second.min), bound(range->second.max));
+      text += fmt::format("{}dimension {} is dynamic: {}", text.empty() ? "" : "; ", d,
+                          sizeText(size.expression));
+      const std::vector<std::string> symbols = symbolsIn(size.expression);
+      for (const SizeSymbol& symbol : symbols_) {
+        if (std::find(symbols.begin(), symbols.end(), symbol.name) == symbols.end()) continue;
+        const bool alone = sizeText(size.expression) == symbol.name;
+        text += alone ? symbol.str().substr(symbol.name.size()) : ", " + symbol.str();
       }
       if (size.hint) text += fmt::format(", {} at export", *size.hint);
     }
     return text;
+  }
+
+  /// What to write for the sizes of all inputs.
+  std::string sizesRemedy() const {
+    std::string options;
+    for (const SizeSymbol& symbol : symbols_) {
+      if (!symbol.max) {
+        return "Export with a range (dynamic_shapes={\"x\": {1: Dim(\"size\", min=2, max=256)}}) and choose "
+               "sizes with "
+               "--specialize, or without dynamic_shapes.";
+      }
+      const int64_t least = symbol.min.value_or(1);
+      options += fmt::format(" --specialize {}=", symbol.name);
+      if (least > 0 && least < *symbol.max) options += fmt::format("{},", least);
+      options += std::to_string(*symbol.max);
+    }
+    return fmt::format("Choose sizes, for instance{}; or export without dynamic_shapes.", options);
   }
 
   void outputs() {
@@ -382,6 +387,7 @@ class Checker {
   }
 
   const ProgramDocument& program_;
+  const std::vector<SizeSymbol> symbols_ = sizeSymbolsOf(program_);
   bool dynamic_ = false, transformed_ = false;
   std::vector<Diagnostic> diagnostics_;
   std::string path_;                         // of the region at hand

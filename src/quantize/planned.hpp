@@ -2,7 +2,12 @@
 // The two halves of quantize(): what is decided, and what is done to the graph.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "quantize/plan.hpp"
+#include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
 
@@ -15,8 +20,18 @@ struct Planned {
 Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::span<const Sample> samples,
                                  const Progress& progress = nullptr);
 
-/// Carries the plan out, on the graph that it was made for.
+/// Integer weights and biases of layers by the names of their results, for other graphs with the same layers.
+struct LayerRounding {
+  struct Layer {
+    WeightCodes weight;
+    std::optional<Tensor> bias;
+  };
+  std::map<std::string, Layer> layers;
+};
+
+/// Carries the plan out, on the graph that it was made for. `rounding`: layers that it holds are rounded as
+/// it says, where scales and shapes are the same; others are added to it.
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
-                                Planned planned);
+                                Planned planned, LayerRounding* rounding = nullptr);
 
 }  // namespace carina::quantize

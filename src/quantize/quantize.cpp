@@ -3,6 +3,7 @@
 #include "quantize/quantize.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "aten/control_flow.hpp"
@@ -60,6 +61,27 @@ const ir::Value* quantizedSource(const ir::Value& value) {
   return source;
 }
 
+/// Rounds layers as `rounding` has them, and adds those that it lacks.
+void roundAlike(ir::Graph& graph, LayerCodes& codes, LayerRounding& rounding) {
+  for (ir::Node* node : nodesWithLoops(graph)) {
+    const auto own = codes.find(node);
+    const auto op = own == codes.end() ? std::nullopt : asWeighted(*node);
+    if (!op) continue;
+    const auto bias = op->bias ? std::optional(op->bias->constant()) : std::nullopt;
+    const auto [known, isNew] =
+        rounding.layers.try_emplace(node->result()->name, LayerRounding::Layer{own->second, bias});
+    const WeightCodes &first = known->second.weight, &mine = own->second;
+    const bool alike = first.codes.shape() == mine.codes.shape() &&
+                       first.codes.dtype() == mine.codes.dtype() && first.scales == mine.scales &&
+                       first.axis == mine.axis && known->second.bias.has_value() == bias.has_value();
+    if (isNew || !alike) continue;
+    own->second.codes = first.codes;
+    if (bias)
+      node->setOperandGroup(WeightedOp::kBiasOperand, std::array{graph.addConstant(*known->second.bias)});
+  }
+  graph.eraseUnusedConstants();
+}
+
 }  // namespace
 
 SourceOps sourceOpsOf(const ir::Graph& graph) {
@@ -92,7 +114,7 @@ Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::
 }
 
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
-                                Planned planned) {
+                                Planned planned, LayerRounding* rounding) {
   if (!planned.plan) {
     Report report = prequantizedReport(graph);
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
@@ -104,6 +126,7 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
   if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
   if (options.correctBiases) correctBiases(graph, inputs, codes);
+  if (rounding) roundAlike(graph, codes, *rounding);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   carryCodes(graph);
   CARINA_RETURN_IF_ERROR(unrollLoops(graph));

@@ -10,11 +10,25 @@
 namespace carina::quantize {
 namespace {
 
-/// A group of a job that holds a state variable.
+/// A group of a job that holds a value which others have, too.
 struct Holder {
   size_t job = 0, group = 0;
 };
 using HoldersByName = std::map<std::string, std::vector<Holder>>;
+
+/// The values of a network of a family, by names that no state variable has.
+void addFamily(const Job& job, size_t index, const Annotation& annotation, HoldersByName& holders) {
+  for (size_t g = 0; g < annotation.groups.size(); ++g) {
+    std::map<std::string, size_t> forms;  // a value may have several
+    for (const Form& form : annotation.groups[g].forms) {
+      if (form.value->name.empty()) continue;
+      const std::string& name = form.value->name;
+      const int precision = static_cast<int>(annotation.groups[g].precision);
+      holders[fmt::format("{}\n{}\n{}\n{}", job.family, name, precision, forms[name]++)].push_back(
+          {index, g});
+    }
+  }
+}
 
 HoldersByName holdersOf(std::span<const Job> jobs, std::span<const Planned> planned) {
   HoldersByName holders;
@@ -26,6 +40,7 @@ HoldersByName holdersOf(std::span<const Job> jobs, std::span<const Planned> plan
       const auto group = planned[j].plan->annotation.groupOf(inputs[i]);
       if (group) holders[jobs[j].states[i - first]].push_back({j, *group});
     }
+    if (!jobs[j].family.empty()) addFamily(jobs[j], j, planned[j].plan->annotation, holders);
   }
   return holders;
 }
@@ -67,13 +82,16 @@ Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Pro
   }
   uniteRanges(holdersOf(jobs, planned), planned);
   std::vector<Quantized> results;
+  std::map<std::string, LayerRounding> roundings;  // by family
   for (size_t j = 0; j < jobs.size(); ++j) {
     Job& job = jobs[j];
     if (planned[j].plan) {
       Plan& plan = *planned[j].plan;
       plan.params = groupParams(job.graph, plan.annotation, plan.ranges);
     }
-    auto quantized = insertPlanned(std::move(job.graph), job.options, job.samples, std::move(planned[j]));
+    LayerRounding* const rounding = job.family.empty() ? nullptr : &roundings[job.family];
+    auto quantized =
+        insertPlanned(std::move(job.graph), job.options, job.samples, std::move(planned[j]), rounding);
     if (!quantized) return std::move(quantized).error().inFile(job.file);
     results.push_back(std::move(*quantized));
   }

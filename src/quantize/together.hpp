@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several networks that share state, as methods of one program do: a variable has one range in all of them,
-// the union of what each of them shows, so that one reads the codes that another one wrote.
+// Several networks that are quantized alike, as methods of one program are. A state variable has one range in
+// all of them, the union of what each of them shows, so that one reads the codes that another one wrote.
+// Networks of one family, which differ in the sizes of their tensors, have all ranges and weights in common.
 #pragma once
 
 #include "ir/state.hpp"
@@ -14,10 +15,12 @@ struct Job {
   std::span<const Sample> samples;
   std::vector<std::string> states;  // names of its state variables, options.states of them
   std::string file;                 // for messages
+  std::string family = {};          // of the same network at other sizes; empty: there is none
 };
 
-/// quantize() of each, in order. Variables of one name have one range where they are quantized alike. A
-/// network that carries its quantization keeps it.
+/// quantize() of each, in order. Variables of one name have one range where they are quantized alike, and in
+/// a family values of one name, too: its layers have the codes and biases that the first member's samples
+/// give them. A network that carries its quantization keeps it.
 Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Progress& progress = nullptr);
 
 /// withState() that starts with what `state` holds and leaves there what the last sample did.

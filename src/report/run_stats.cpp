@@ -145,6 +145,8 @@ std::string runStatsText(const pipeline::RunResult& result, const pipeline::Infe
   std::string text = inference != nullptr ? inferenceLine(*inference) : "";
   text += fmt::format("{} sample{} in {:.3f} s\n", result.samples, result.samples == 1 ? "" : "s",
                       result.seconds);
+  if (!result.method.empty())
+    text += fmt::format("  method  {}: its inputs have the shapes of the arrays\n", result.method);
   if (result.atLoad) text += fmt::format("  {}\n", atLoadText(*result.atLoad));
   if (result.correct) {
     text +=
@@ -173,6 +175,7 @@ std::string runStatsText(const pipeline::RunResult& result, const pipeline::Infe
 std::string runStatsJson(const pipeline::RunResult& result, const pipeline::InferenceTime* inference) {
   nlohmann::ordered_json json = document("run");
   json["file"] = result.file.filename().string();
+  if (!result.method.empty()) json["method"] = result.method;
   json["samples"] = result.samples;
   json["seconds"] = result.seconds;
   if (result.correct) json["correct"] = *result.correct;

@@ -240,6 +240,14 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
   return text;
 }
 
+/// The sizes that were chosen, if any were.
+std::string sizesLine(const pipeline::Options& options) {
+  std::string text;
+  for (const auto& [symbol, value] : options.sizes)
+    text += fmt::format("{}{} = {}", text.empty() ? "  sizes   " : ", ", symbol, value);
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 std::string summary(const pipeline::Build& build, const std::filesystem::path& output,
@@ -247,7 +255,7 @@ std::string summary(const pipeline::Build& build, const std::filesystem::path& o
   const auto time = pipeline::inferenceOf(build, core);
   return (time ? inferenceLine(*time) : "") +
          fmt::format("{} -> {}\n", build.options.model.filename().string(), output.string()) +
-         targetLine(build) + workLines(build, time);
+         targetLine(build) + sizesLine(build.options) + workLines(build, time);
 }
 
 std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
@@ -257,11 +265,12 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   for (size_t m = 0; m < build.methods.size(); ++m) {
     const pipeline::Build& method = build.methods[m];
     const std::string model = method.options.model.filename().string();
-    models += (m == 0 ? "" : ", ") + model;
+    const bool another = m == 0 || method.options.model != build.methods[m - 1].options.model;
+    if (another) models += (m == 0 ? "" : ", ") + model;
     const auto time = pipeline::inferenceOf(method, core);
     methods +=
         fmt::format("method {} ({}){}", build.names[m], model, time ? ": " + inferenceLine(*time) : "\n") +
-        workLines(method, time);
+        sizesLine(method.options) + workLines(method, time);
     constants += footprintOf(method).constants;
   }
   std::string text =
