@@ -16,6 +16,10 @@ pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(inih REQUIRED IMPORTED_TARGET inih INIReader)
 pkg_check_modules(stb REQUIRED IMPORTED_TARGET stb)
 find_program(FLATC flatc REQUIRED)
+# Optional (Debian: libopenmpi-dev, openmpi-bin). Leak checkers find what it keeps.
+if(CARINA_MPI AND NOT CARINA_SANITIZE)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
 
 # The package's own CMake file asks for OpenCL development files that only its GPU engine needs.
 if(NOT TARGET DNNL::dnnl)

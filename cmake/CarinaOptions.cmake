@@ -13,6 +13,7 @@ endif()
 option(CARINA_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(CARINA_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(CARINA_TESTS "Build the tests" ON)
+option(CARINA_MPI "carina evaluate under mpirun, where an MPI is installed" ON)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina evaluate: how good a network or program is on data with labels. carina merge: the whole of an
 // evaluation from its shards.
-#include "evaluate/evaluate.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "evaluate/together.hpp"
 #include "gate_options.hpp"
 #include "option_values.hpp"
 #include "report/evaluation.hpp"
@@ -81,14 +80,24 @@ void takePreprocessing(evaluate::Options& options) {
   ends.deviation.clear();
 }
 
+/// At the first of the processes that evaluate together; at the others nothing is left to show.
+Result<int> execute(Flags& flags, const evaluate::Ranks& ranks) {
+  CARINA_TRY(const auto evaluation, evaluate::evaluateTogether(flags.options, ranks));
+  if (!evaluation) return 0;
+  warn(evaluation->warnings);
+  return flags.output.show(*evaluation, "carina evaluate");
+}
+
+/// All of them end with one status.
 Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
   flags.options.build = flags.build.finish();
   takePreprocessing(flags.options);
   flags.options.progress = progressBar("evaluating");
-  CARINA_TRY(const evaluate::Evaluation evaluation, evaluate::evaluate(flags.options));
-  warn(evaluation.warnings);
-  return flags.output.show(evaluation, "carina evaluate");
+  CARINA_TRY(const evaluate::Ranks ranks, evaluate::Ranks::join());
+  const auto done = execute(flags, ranks);
+  const int status = done.ok() ? *done : report(done.error(), flags.options.build.model);
+  return ranks.largest(status);
 }
 
 Result<int> executeMerge(MergeFlags& flags) {

@@ -61,6 +61,23 @@ Result<std::string> fileLine(const fs::path& file, const fs::path& shown) {
   return fmt::format("{} {}\n", shown.string(), bytes);
 }
 
+/// One sample as input `name` ("in0"). Along an axis of the input itself a slice lacks that axis.
+Result<Tensor> asInput(const InputForms& forms, const std::string& name, Tensor sample,
+                       const pipeline::Port& port) {
+  if (sample.shape().size() + 1 == port.type.shape.size()) {
+    Shape shape{1};
+    shape.insert(shape.end(), sample.shape().begin(), sample.shape().end());
+    sample = sample.reshaped(shape);
+  }
+  NamedTensors single{{name, std::move(sample)}};
+  if (forms.take) {
+    CARINA_TRY(single, forms.take(std::move(single)));
+  }
+  single[0] = {"in0", single[0].second.reshaped(port.type.shape)};
+  CARINA_TRY(pipeline::Batch batch, pipeline::makeBatch(single, std::span(&port, 1)));
+  return std::move(batch.samples.front().front());
+}
+
 }  // namespace
 
 /// Arrays in shards.
@@ -71,8 +88,9 @@ struct DataSet::Shards : DataSet::Source {
     bool stacked = true;  // arrays have a sample axis
   };
 
-  Shards(std::vector<fs::path> files, std::span<const pipeline::Port> inputs)
-      : ports(inputs.begin(), inputs.end()) {
+  Shards(std::vector<fs::path> files, std::span<const pipeline::Port> inputs, InputForms how)
+      : ports(inputs.begin(), inputs.end()), forms(std::move(how)) {
+    forms.inputs.resize(ports.size());
     for (fs::path& file : files) shards.push_back({std::move(file), 0, 0, true});
   }
 
@@ -97,7 +115,9 @@ struct DataSet::Shards : DataSet::Source {
       const Tensor* array = findTensor(arrays, name);
       if (array == nullptr)
         return fail(Code::InputMismatch, "the array is missing").at(name).withRemedy(kKinds);
-      const auto stacking = pipeline::stackingOf(array->shape(), ports[i].type.shape);
+      auto stacking = pipeline::stackingOf(array->shape(), ports[i].type.shape);
+      if (!stacking && forms.inputs[i].network)
+        stacking = pipeline::stackingOf(array->shape(), *forms.inputs[i].network);
       if (!stacking) {
         return fail(Code::InputMismatch, "has shape {}, which holds no samples for {} of shape {}",
                     shapeText(array->shape()), ports[i].name, shapeText(ports[i].type.shape))
@@ -162,12 +182,10 @@ struct DataSet::Shards : DataSet::Source {
       return shard.stacked ? pipeline::slice(array, within) : array;
     };
     for (size_t i = 0; i < ports.size(); ++i) {
-      NamedTensors single{{"in0", one(*findTensor(*arrays, fmt::format("in{}", i)))}};
-      // Along an axis of the input itself a slice lacks that axis.
-      single[0].second = single[0].second.reshaped(ports[i].type.shape);
-      auto converted = pipeline::makeBatch(single, std::span(&ports[i], 1));
+      const std::string name = fmt::format("in{}", i);
+      auto converted = asInput(forms, name, one(*findTensor(*arrays, name)), ports[i]);
       if (!converted) return std::move(converted).error().inFile(shard.file.string());
-      result.inputs.push_back(std::move(converted->samples.front().front()));
+      result.inputs.push_back(std::move(*converted));
     }
     if (const Tensor* labels = findTensor(*arrays, "labels")) result.label = one(*labels);
     for (size_t i = 0;; ++i) {
@@ -179,6 +197,7 @@ struct DataSet::Shards : DataSet::Source {
   }
 
   std::vector<pipeline::Port> ports;
+  InputForms forms;
   std::vector<Shard> shards;
   size_t total = 0;
   mutable std::mutex mutex;
@@ -193,11 +212,16 @@ struct DataSet::Files : DataSet::Source {
     int64_t label = 0;
   };
 
-  Files(pipeline::Port input, Preprocessing how) : port(std::move(input)), preprocessing(std::move(how)) {}
+  Files(pipeline::Port input, Preprocessing how, InputForms takes)
+      : port(std::move(input)), preprocessing(std::move(how)), forms(std::move(takes)) {
+    const bool codes = !forms.inputs.empty() && forms.inputs.front().codes;
+    picture = port.type;
+    if (codes) picture.dtype = DType::Float32;
+  }
 
   Status add(const fs::path& path, std::string name, int64_t label) {
     if (isImage(path)) {
-      if (!imagesChecked) CARINA_RETURN_IF_ERROR(checkImageInput(port.type, preprocessing));
+      if (!imagesChecked) CARINA_RETURN_IF_ERROR(checkImageInput(picture, preprocessing));
       imagesChecked = true;
     }
     CARINA_TRY(const std::string line, fileLine(path, name));
@@ -209,7 +233,11 @@ struct DataSet::Files : DataSet::Source {
   size_t size() const override { return files.size(); }
 
   Result<Tensor> read(const fs::path& path) const {
-    if (isImage(path)) return readImage(path, port.type, preprocessing);
+    if (isImage(path)) {
+      CARINA_TRY(Tensor image, readImage(path, picture, preprocessing));
+      return picture.dtype == port.type.dtype ? std::move(image)
+                                              : asInput(forms, "in0", std::move(image), port);
+    }
     if (isRaw(path)) {
       CARINA_TRY(const auto file, MappedFile::open(path));
       const int64_t wanted = numElements(port.type.shape) * dtypeSize(port.type.dtype);
@@ -222,12 +250,20 @@ struct DataSet::Files : DataSet::Source {
     }
     CARINA_TRY(NamedTensors arrays, readArrays(path));
     if (arrays.size() != 1) return fail(Code::InputMismatch, "is no single array").inFile(path.string());
-    arrays.front().first = "in0";
-    auto batch = pipeline::makeBatch(arrays, std::span(&port, 1));
-    if (!batch) return std::move(batch).error().inFile(path.string());
-    if (batch->samples.size() != 1)
+    const Shape& shape = arrays.front().second.shape();
+    const auto& network = forms.inputs.empty() ? std::nullopt : forms.inputs.front().network;
+    auto stacking = pipeline::stackingOf(shape, port.type.shape);
+    if (!stacking && network) stacking = pipeline::stackingOf(shape, *network);
+    if (!stacking) {
+      return fail(Code::InputMismatch, "has shape {}, the input has {}", shapeText(shape),
+                  shapeText(port.type.shape))
+          .inFile(path.string());
+    }
+    if (numElements(shape) != numElements(port.type.shape))
       return fail(Code::InputMismatch, "holds more than one sample").inFile(path.string());
-    return std::move(batch->samples.front().front());
+    auto input = asInput(forms, "in0", std::move(arrays.front().second), port);
+    if (!input) return std::move(input).error().inFile(path.string());
+    return input;
   }
 
   Result<DataSample> sample(size_t index) const override {
@@ -241,6 +277,8 @@ struct DataSet::Files : DataSet::Source {
 
   pipeline::Port port;
   Preprocessing preprocessing;
+  InputForms forms;
+  ir::Type picture;  // what pictures are read as
   bool imagesChecked = false;
   std::vector<File> files;
 };
@@ -280,7 +318,7 @@ const std::string& DataSet::listing() const {
 }
 
 Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Port> inputs,
-                              const Preprocessing& preprocessing) {
+                              const Preprocessing& preprocessing, const InputForms& forms) {
   const std::string name = path.string();
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
@@ -309,7 +347,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
     shards.push_back(path);
   }
   if (!shards.empty()) {
-    auto source = std::make_unique<Shards>(std::move(shards), inputs);
+    auto source = std::make_unique<Shards>(std::move(shards), inputs, forms);
     CARINA_RETURN_IF_ERROR(source->scan());
     if (source->total == 0) return fail(Code::InputMismatch, "holds no samples").inFile(name);
     return DataSet(std::move(source));
@@ -320,7 +358,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
         .inFile(name)
         .withRemedy("give arrays (.npz)");
   }
-  auto source = std::make_unique<Files>(inputs.front(), preprocessing);
+  auto source = std::make_unique<Files>(inputs.front(), preprocessing, forms);
   if (!folders.empty()) {
     CARINA_TRY(const auto classes, classesOf(folders));
     for (const auto& [folder, label] : classes) {

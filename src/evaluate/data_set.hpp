@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,17 @@ struct DataSample {
   std::vector<Tensor> references;  // out0, out1, ... of the data; empty: none
 };
 
+/// How data that hold what the network takes become the inputs of a program.
+struct InputForms {
+  struct Input {
+    std::optional<Shape> network;  // as the network takes it, where the program takes another shape or pixels
+    bool codes = false;            // quantized codes: pictures are numbers first
+  };
+  std::vector<Input> inputs;  // may be fewer than there are inputs
+  /// Of arrays in0, ... that hold one sample; empty: arrays are what is taken.
+  std::function<Result<NamedTensors>(NamedTensors)> take;
+};
+
 /// What it may be:
 /// - an .npz file, or a folder of them (shards, in the order of their names): in0, in1, ... with a leading
 ///   sample axis, optionally `labels` and reference outputs out0, out1, ... Stored members of large shards
@@ -32,9 +44,10 @@ struct DataSample {
 /// - a folder of such files with labels.txt, one "FILE LABEL" per line.
 class DataSet {
  public:
-  /// `inputs`: of the network. Errors: nothing there, mixed kinds, arrays that do not fit, with their file.
+  /// `inputs`: of the network or program. Errors: nothing there, mixed kinds, arrays that do not fit, with
+  /// their file.
   static Result<DataSet> open(const std::filesystem::path& path, std::span<const pipeline::Port> inputs,
-                              const Preprocessing& preprocessing);
+                              const Preprocessing& preprocessing, const InputForms& forms = {});
   ~DataSet();
   DataSet(DataSet&&) noexcept;
   DataSet& operator=(DataSet&&) noexcept;

@@ -16,6 +16,7 @@
 #include "device/tflite_runner.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/loaded_program.hpp"
+#include "pipeline/port_codes.hpp"
 #include "pipeline/simulated_values.hpp"
 #include "pipeline/timed_profile.hpp"
 #include "quantize/sqnr.hpp"
@@ -59,6 +60,8 @@ bool isNetwork(ByteSpan bytes, pipeline::FileKind kind) {
 
 struct Engines::State {
   std::vector<pipeline::Port> inputs;
+  InputForms forms;
+  pipeline::ProgramCodes codes;  // of a finished program
   std::vector<Engine> available;
   pipeline::Measured measured;
   std::string program;
@@ -68,11 +71,19 @@ struct Engines::State {
   std::mutex mutex;
   std::vector<RunProgram> idle;  // programs that no thread runs now
 
+  void takeForms(const pipeline::ProgramEnds& ends);
   Result<device::RunOutcome> runProgram(std::span<const Tensor> samples);
   Result<bool> equalsTosa(const device::RunOutcome& outcome) const;
   Status openNetwork(const pipeline::Options& options, std::vector<Diagnostic>& warnings);
   Status openFinished(const pipeline::Options& options, const MappedFile& file, pipeline::FileKind kind);
 };
+
+void Engines::State::takeForms(const pipeline::ProgramEnds& ends) {
+  forms.inputs.resize(inputs.size());
+  for (size_t i = 0; i < std::min(ends.inputs.size(), inputs.size()); ++i) {
+    if (ends.inputs[i].changed()) forms.inputs[i].network = ends.inputs[i].network;
+  }
+}
 
 /// One program per thread that runs one, as many as ever ran at the same time.
 Result<device::RunOutcome> Engines::State::runProgram(std::span<const Tensor> samples) {
@@ -155,6 +166,8 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
   available.push_back(Engine::Tosa);
   available.push_back(Engine::Npu);
   inputs = pipeline::inputPorts(build->source ? *build->source : build->graph());
+  takeForms(build->ends);
+  forms.take = [this](NamedTensors arrays) { return build->ends.asProgram(std::move(arrays)); };
   CARINA_TRY(program, pte::writeProgram(build->program));
   measured = pipeline::measuredOf(*build, static_cast<int64_t>(program.size()));
   device::RunOptions run;
@@ -180,6 +193,18 @@ Status Engines::State::openFinished(const pipeline::Options& options, const Mapp
                      : portsOf<device::TfliteRunner>(asBytes(program), run);
   if (!ports) return std::move(ports).error().withRemedy(kDamagedRemedy);
   inputs = std::move(*ports);
+  if (isPte) {
+    CARINA_TRY(const pte::Program read, pte::readProgram(asBytes(program)));
+    codes = pipeline::codesOf(read);
+  } else {
+    codes = pipeline::codesOfTflite(asBytes(program));
+  }
+  takeForms(pipeline::endsOf(inputs, codes));
+  for (size_t i = 0; i < std::min(codes.inputs.size(), inputs.size()); ++i)
+    forms.inputs[i].codes = codes.inputs[i].scale && !codes.inputs[i].pixels();
+  forms.take = [this](NamedTensors arrays) {
+    return pipeline::quantizeInputs(std::move(arrays), inputs, codes);
+  };
   available.push_back(Engine::Npu);
   openProgram = [this, run, isPte] {
     return isPte ? openRunner<device::Runner>(asBytes(program), run)
@@ -204,6 +229,9 @@ Engines& Engines::operator=(Engines&&) noexcept = default;
 
 const std::vector<pipeline::Port>& Engines::inputs() const {
   return state_->inputs;
+}
+const InputForms& Engines::forms() const {
+  return state_->forms;
 }
 const std::vector<Engine>& Engines::available() const {
   return state_->available;

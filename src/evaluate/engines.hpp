@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/data_set.hpp"
 #include "evaluate/metrics.hpp"
 #include "pipeline/batch.hpp"
 #include "pipeline/gates.hpp"
@@ -31,6 +32,8 @@ class Engines {
   Engines& operator=(Engines&&) noexcept;
 
   const std::vector<pipeline::Port>& inputs() const;
+  /// How arrays become these inputs. Valid as long as the engines are.
+  const InputForms& forms() const;
   /// Engines that can run, in the order of kEngines.
   const std::vector<Engine>& available() const;
   /// Cycles, memory and place, for gates.

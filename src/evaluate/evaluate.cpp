@@ -154,20 +154,21 @@ Status runAll(const Evaluator& evaluator, size_t first, size_t last, const Recor
   return status;
 }
 
-void takeMeasured(Evaluation& evaluation) {
-  for (const EngineSummary& engine : evaluation.summary.engines()) {
+}  // namespace
+
+void Evaluation::takeMeasured() {
+  for (const EngineSummary& engine : summary.engines()) {
     if (engine.engine != Engine::Npu) continue;
-    evaluation.measured.top1 = engine.top1;
-    evaluation.measured.sqnr = engine.worstSqnr;
+    measured.top1 = engine.top1;
+    measured.sqnr = engine.worstSqnr;
   }
 }
-
-}  // namespace
 
 Result<Evaluation> evaluate(const Options& options) {
   Evaluation result;
   CARINA_TRY(const Engines engines, Engines::open(options.build, result.warnings));
-  CARINA_TRY(const DataSet data, DataSet::open(options.data, engines.inputs(), options.preprocessing));
+  CARINA_TRY(const DataSet data,
+             DataSet::open(options.data, engines.inputs(), options.preprocessing, engines.forms()));
   CARINA_TRY(const DataSample example, data.sample(0));
   RecordsHeader& header = result.header;
   CARINA_TRY(header.engines, chosenEngines(options, engines, !example.references.empty()));
@@ -196,6 +197,7 @@ Result<Evaluation> evaluate(const Options& options) {
   size_t done = 0;
   const RecordSink count = [&](const SampleRecord& record) {
     result.summary.add(record);
+    if (options.record) options.record(record);
     ++done;
     if (options.progress) options.progress(done, last - first);
     return Status();
@@ -213,7 +215,7 @@ Result<Evaluation> evaluate(const Options& options) {
   };
   CARINA_RETURN_IF_ERROR(runAll(evaluator, first + done, last, keep));
   if (writer) CARINA_RETURN_IF_ERROR(writer->finish());
-  takeMeasured(result);
+  result.takeMeasured();
   return result;
 }
 
@@ -256,7 +258,7 @@ Result<Evaluation> merge(const std::vector<std::filesystem::path>& files) {
   }
   result.measured.subject = result.header.subject;
   if (result.header.npuCycles > 0) result.measured.cycles = result.header.npuCycles;
-  takeMeasured(result);
+  result.takeMeasured();
   return result;
 }
 

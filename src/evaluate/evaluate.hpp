@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct Options {
   double badLayer = 20;         // dB below which a layer of a flipped sample is bad
   size_t shard = 0, shards = 1;
   std::filesystem::path records;  // may be empty
+  std::function<void(const SampleRecord&)>
+      record;  // gets each in order, those of an earlier start first; may be empty
   quantize::Progress progress;
 };
 
@@ -34,6 +37,9 @@ struct Evaluation {
   Summary summary{Task::Compare, {}};
   pipeline::Measured measured;  // SQNR and top-1 are the NPU's
   std::vector<Diagnostic> warnings;
+
+  /// From the summary.
+  void takeMeasured();
 };
 
 /// Runs all samples, or those of one shard, on all cores. Errors name the sample; the first in the order of

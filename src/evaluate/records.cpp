@@ -63,31 +63,6 @@ double numberOf(const Json& json) {
   throw std::invalid_argument("is no number");
 }
 
-std::string recordLine(const SampleRecord& record) {
-  Json json = Json::object();
-  json["i"] = record.index;
-  json["name"] = record.name;
-  if (record.npuDiffersFromTosa) json["differs"] = true;
-  if (record.flipped) json["bad_layer"] = record.firstBadLayer;
-  json["engines"] = Json::array();
-  for (const auto& one : record.engines) {
-    Json entry;  // null: this engine has nothing
-    if (one) {
-      entry = Json::object();
-      entry["p"] = one->prediction;
-      entry["n"] = one->counts;
-      if (one->loss != 0) entry["loss"] = numberOf(one->loss);
-      entry["e"] = Json::array();
-      for (const Energy& energy : one->energies) {
-        entry["e"].push_back({numberOf(energy.reference), numberOf(energy.error), numberOf(energy.found),
-                              numberOf(energy.product)});
-      }
-    }
-    json["engines"].push_back(std::move(entry));
-  }
-  return lineOf(json);
-}
-
 /// Throws what nlohmann throws where the text is something else.
 RecordsHeader parseHeader(const std::string& line) {
   const Json json = Json::parse(line);
@@ -192,6 +167,39 @@ Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly 
 }
 
 }  // namespace
+
+std::string recordLine(const SampleRecord& record) {
+  Json json = Json::object();
+  json["i"] = record.index;
+  json["name"] = record.name;
+  if (record.npuDiffersFromTosa) json["differs"] = true;
+  if (record.flipped) json["bad_layer"] = record.firstBadLayer;
+  json["engines"] = Json::array();
+  for (const auto& one : record.engines) {
+    Json entry;  // null: this engine has nothing
+    if (one) {
+      entry = Json::object();
+      entry["p"] = one->prediction;
+      entry["n"] = one->counts;
+      if (one->loss != 0) entry["loss"] = numberOf(one->loss);
+      entry["e"] = Json::array();
+      for (const Energy& energy : one->energies) {
+        entry["e"].push_back({numberOf(energy.reference), numberOf(energy.error), numberOf(energy.found),
+                              numberOf(energy.product)});
+      }
+    }
+    json["engines"].push_back(std::move(entry));
+  }
+  return lineOf(json);
+}
+
+Result<SampleRecord> parseRecordLine(const std::string& line) {
+  try {
+    return parseRecord(Json::parse(line));
+  } catch (const std::exception& error) {
+    return fail(Code::Damaged, "a record is damaged: {}", error.what());
+  }
+}
 
 size_t RecordsHeader::part(size_t index) const {
   return samples / shards * index + std::min(index, samples % shards);

@@ -38,6 +38,10 @@ struct RecordsHeader {
   size_t part(size_t index) const;
 };
 
+/// A record as a line of such a file, its end included, and back.
+std::string recordLine(const SampleRecord& record);
+Result<SampleRecord> parseRecordLine(const std::string& line);
+
 using RecordSink = std::function<Status(const SampleRecord&)>;
 
 class RecordsWriter {

@@ -199,8 +199,7 @@ std::string codesText(const PortCodes& codes) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Result<NamedTensors> quantizeInputs(NamedTensors arrays, std::span<const Port> ports,
-                                    const ProgramCodes& codes) {
+ProgramEnds endsOf(std::span<const Port> ports, const ProgramCodes& codes) {
   ProgramEnds ends;
   for (size_t i = 0; i < std::min(ports.size(), codes.inputs.size()); ++i) {
     const PortCodes& port = codes.inputs[i];
@@ -214,6 +213,12 @@ Result<NamedTensors> quantizeInputs(NamedTensors arrays, std::span<const Port> p
         form.mean.size() <= 1 || (last == 4 && form.network[1] == static_cast<int64_t>(form.mean.size()));
     if (!fits) form.mean.clear();
   }
+  return ends;
+}
+
+Result<NamedTensors> quantizeInputs(NamedTensors arrays, std::span<const Port> ports,
+                                    const ProgramCodes& codes) {
+  const ProgramEnds ends = endsOf(ports, codes);
   CARINA_TRY(arrays, ends.asProgram(std::move(arrays)));
   for (size_t i = 0; i < ends.inputs.size(); ++i) {
     const PortCodes& port = codes.inputs[i];

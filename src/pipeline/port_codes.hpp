@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "pipeline/program_ends.hpp"
 #include "pte/program.hpp"
 
 namespace carina::pipeline {
@@ -52,6 +53,8 @@ bool isCodeMethod(const pte::Method& method);
 /// for floats in the network's layout.
 std::string codesText(const PortCodes& codes);
 
+/// How the network's inputs became these ports of a program.
+ProgramEnds endsOf(std::span<const Port> ports, const ProgramCodes& codes);
 /// Float arrays in0, ... for integer ports, as the ports take them: what the network takes, quantized.
 /// Others as they are. Errors: numbers that no pixel gives.
 Result<NamedTensors> quantizeInputs(NamedTensors arrays, std::span<const Port> ports,

@@ -88,6 +88,114 @@ TEST_F(CliEvaluate, AKilledShardGoesOn) {
   EXPECT_FALSE(std::filesystem::exists(path("part.partial")));
 }
 
+/// Four processes that MPI starts: the bits of one.
+class CliTogether : public CliEvaluate {
+ protected:
+  void SetUp() override {
+    if (std::system("command -v mpirun >/dev/null 2>&1") != 0)
+      GTEST_SKIP() << "mpirun is not installed (Debian: openmpi-bin)";
+    CliEvaluate::SetUp();
+    const Outcome two = shell(mpirun(2) + CARINA_BINARY + " " + program() + heldOut() + " --samples 2");
+    if (two.err.find("built without MPI") != std::string::npos)
+      GTEST_SKIP() << "carina was built without MPI (Debian: libopenmpi-dev)";
+    ASSERT_EQ(two.status, 0) << two.err;
+  }
+  static std::string mpirun(int processes) {
+    return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n " +
+           std::to_string(processes) + " ";
+  }
+  Outcome together(const std::string& arguments) const {
+    return shell(mpirun(4) + CARINA_BINARY + " " + arguments);
+  }
+};
+
+TEST_F(CliTogether, FourProcessesGiveTheBitsOfOne) {
+  for (const int samples : {31, 3}) {  // fewer than processes, too
+    const std::string base = network() + heldOut() + " --samples " + std::to_string(samples);
+    const auto outputs = [&](const std::string& name) {
+      return " --json " + path(name + ".json") + " --csv " + path(name + ".csv") + " --records " +
+             path(name + std::to_string(samples));
+    };
+    ASSERT_EQ(run(base + outputs("one")).status, 0);
+    const Outcome four = together(base + outputs("four") + " --min-top1 50");
+    ASSERT_EQ(four.status, 0) << four.err;
+    EXPECT_EQ(contents(path("four.json")), contents(path("one.json")));
+    EXPECT_EQ(contents(path("four.csv")), contents(path("one.csv")));
+    const std::string count = std::to_string(samples);
+    EXPECT_EQ(contents(path("four" + count)), contents(path("one" + count)));
+    EXPECT_FALSE(std::filesystem::exists(path("four" + count + ".1-of-4")));
+    EXPECT_EQ(four.out, run(base).out) << "shown once";
+    // What is complete is shown again.
+    EXPECT_EQ(together(base + " --records " + path("four" + count)).out, four.out);
+  }
+}
+
+TEST_F(CliTogether, AKilledProcessGoesOnWhereItWas) {
+  const std::string base = network() + heldOut() + " --records ";
+  ASSERT_EQ(run(base + path("whole")).status, 0);
+  // One of the processes is killed once some of its samples are there; the others are ended with it.
+  const std::string part = path("part.2-of-4.partial");
+  const Outcome killed = shell(
+      "bash -c 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; mpirun --oversubscribe -n "
+      "4 " +
+      std::string(CARINA_BINARY) + " " + base + path("part") + " & all=$!; while [ $(cat " + part +
+      " 2>/dev/null | wc -l) -lt 3 ] && kill -0 $all 2>/dev/null; do :; done; "
+      "for child in $(cat /proc/$all/task/$all/children); do kill -9 $child; break; done; wait $all; echo "
+      "status $?'");
+  EXPECT_THAT(killed.out, Not(HasSubstr("status 0")));
+  EXPECT_FALSE(std::filesystem::exists(path("part")));
+  EXPECT_TRUE(std::filesystem::exists(path("part.1-of-4.partial")) ||
+              std::filesystem::exists(path("part.1-of-4")));
+  const Outcome again = together(base + path("part"));
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(contents(path("part")), contents(path("whole")));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "."))
+    EXPECT_EQ(entry.path().string().find("-of-4"), std::string::npos) << entry.path();
+}
+
+TEST_F(CliTogether, OneStatusAndOneMessage) {
+  const Outcome missed = together(program() + heldOut() + " --min-top1 100");
+  EXPECT_EQ(missed.status, 3);
+  const Outcome missing = together(program() + " --data " + path("none"));
+  EXPECT_EQ(missing.status, 1);
+  const size_t first = missing.err.find("there is no such data");
+  ASSERT_NE(first, std::string::npos) << missing.err;
+  EXPECT_EQ(missing.err.find("there is no such data", first + 1), std::string::npos) << missing.err;
+  const Outcome shard = together(program() + heldOut() + " --records " + path("r") + " --shard 1/2");
+  EXPECT_EQ(shard.status, 1);
+  EXPECT_THAT(shard.err, HasSubstr("--shard: the processes share the data out themselves"));
+}
+
+/// Arrays that hold what the network takes serve programs that take pixels, channels last or codes as well:
+/// the same figures as `run` has, and as the network itself.
+TEST_F(CliEvaluate, FloatsForProgramsThatTakeIntegers) {
+  const std::string camera = " --io-inputs uint8 --mean 0.5 --std 0.5 --io-layout nhwc";
+  const std::string compile =
+      "compile " + model("digits8.pt2") + " --target ethos-u55-128" + calibrate("digits8") + " -o ";
+  ASSERT_EQ(run(compile + path("camera.pte") + camera).status, 0);
+  ASSERT_EQ(run(compile + path("codes.pte") + " --io-inputs int8").status, 0);
+  const auto figures = [&](const std::string& command) {
+    const Outcome result = run(command + heldOut() + " --engines npu --csv " + path("f.csv"));
+    EXPECT_EQ(result.status, 0) << result.err;
+    return contents(path("f.csv"));
+  };
+  EXPECT_EQ(figures("evaluate " + path("camera.pte")), figures(network() + camera));
+  EXPECT_EQ(figures("evaluate " + path("codes.pte")), figures(program()));
+  const Outcome ran = run("run " + path("camera.pte") + " --input " + model("digits8_eval.npz"));
+  const size_t at = ran.out.find("top-1   ") + 8;
+  const std::string csv = figures("evaluate " + path("camera.pte"));
+  EXPECT_NEAR(std::stod(csv.substr(csv.find("npu,top-1,") + 10)), std::stod(ran.out.substr(at)), 0.051);
+  auto arrays = readNpz(model("digits8_eval.npz"));
+  ASSERT_TRUE(arrays.ok());
+  for (auto& [name, tensor] : *arrays) {
+    if (name == "in0") tensor.mutableAs<float>()[3] = 7;
+  }
+  ASSERT_TRUE(writeFile(path("far.npz"), formatNpz(*arrays)).ok());
+  const Outcome far = run("evaluate " + path("camera.pte") + " --data " + path("far.npz"));
+  EXPECT_EQ(far.status, 1);
+  EXPECT_THAT(far.err, HasSubstr("far.npz"));
+}
+
 TEST_F(CliEvaluate, GatesAndMistakes) {
   EXPECT_EQ(run(program() + heldOut() + " --min-top1 90").status, 0);
   const Outcome missed = run(program() + heldOut() + " --min-top1 100 --junit " + path("j.xml"));
