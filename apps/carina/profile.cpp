@@ -34,9 +34,9 @@ Result<int> execute(Flags& flags) {
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
   ResultFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(profile, inference)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(timed)));
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
-  CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(profile)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(timed)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina profile", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   files.print(report::profileText(profile, flags.text, inference));

@@ -25,13 +25,14 @@ Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
+  options.measureSqnr = true;
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
   CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(options, flags.build.cpu));
   const pipeline::Profile& profile = timed.profile;
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
-  CARINA_TRY(const std::string page, report::profilePage(profile, flags.attachments));
+  CARINA_TRY(const std::string page, report::profilePage(timed, flags.attachments));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.files().add(flags.output, page));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina report", files));

@@ -693,6 +693,22 @@ CallWork workOf(const pte::Method& method, const pte::KernelCall& call) {
   return work;
 }
 
+CallWork callingWork(const pte::Method& method, const pte::Instruction& instruction) {
+  CallWork work;
+  work.kernel = "(calls)";
+  work[Work::Run] = 1;
+  const auto* call = std::get_if<pte::DelegateCall>(&instruction);
+  if (call == nullptr) return work;
+  work[Work::Output] = 1;
+  work[Work::Piece] = static_cast<double>(call->arguments.size());
+  for (const int32_t argument : call->arguments) {
+    if (argument < 0 || static_cast<size_t>(argument) >= method.values.size()) continue;
+    const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(argument)]);
+    if (tensor != nullptr) work[Work::Byte] += static_cast<double>(pte::tensorBytes(*tensor).value_or(0));
+  }
+  return work;
+}
+
 CallWork callingWork(const pte::Method& method) {
   CallWork work;
   work.kernel = "(calls)";
@@ -700,17 +716,8 @@ CallWork callingWork(const pte::Method& method) {
   for (const pte::Chain& chain : method.chains) {
     const std::vector<double> turns = knownTurns(method, chain);
     for (size_t i = 0; i < chain.instructions.size(); ++i) {
-      work[Work::Run] += turns[i];
-      const auto* call = std::get_if<pte::DelegateCall>(&chain.instructions[i]);
-      if (call == nullptr) continue;
-      work[Work::Output] += turns[i];
-      work[Work::Piece] += turns[i] * static_cast<double>(call->arguments.size());
-      for (const int32_t argument : call->arguments) {
-        if (argument < 0 || static_cast<size_t>(argument) >= method.values.size()) continue;
-        const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(argument)]);
-        if (tensor != nullptr)
-          work[Work::Byte] += turns[i] * static_cast<double>(pte::tensorBytes(*tensor).value_or(0));
-      }
+      const CallWork once = callingWork(method, chain.instructions[i]);
+      for (size_t w = 0; w < kWorks; ++w) work.counts[w] += turns[i] * once.counts[w];
     }
   }
   return work;

@@ -47,5 +47,7 @@ CallWork workOf(const pte::Method& method, const pte::KernelCall& call);
 /// knownTurns() knows. The kernel
 /// is "(calls)".
 CallWork callingWork(const pte::Method& method);
+/// The share of that of one execution of one instruction.
+CallWork callingWork(const pte::Method& method, const pte::Instruction& instruction);
 
 }  // namespace carina::cpu

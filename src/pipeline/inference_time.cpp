@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "cpu/known_turns.hpp"
 #include "ethosn/stream/program_blob.hpp"
@@ -45,6 +46,71 @@ std::string convertedAtBorder(const pte::Method& method, const pte::KernelCall& 
     if ((in && work.types == "float32>" + type) || (out && work.types == type + ">float32")) return type;
   }
   return "";
+}
+
+const pte::Tensor* tensorAt(const pte::Method& method, int32_t index) {
+  if (index < 0 || static_cast<size_t>(index) >= method.values.size()) return nullptr;
+  return std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(index)]);
+}
+
+/// [1, C, H, W] or [1, H, W, C] of one, three or four channels, as large as a picture is at least.
+bool isPicture(const pte::Tensor& tensor) {
+  constexpr int32_t kLeastSide = 16;
+  const auto& sizes = tensor.sizes;
+  if (sizes.size() != 4 || sizes[0] != 1) return false;
+  if (tensor.type != pte::ScalarType::Float32 && tensor.type != pte::ScalarType::UInt8) return false;
+  const auto channels = [](int32_t size) { return size == 1 || size == 3 || size == 4; };
+  const bool first = channels(sizes[1]) && sizes[2] >= kLeastSide && sizes[3] >= kLeastSide;
+  return first || (channels(sizes[3]) && sizes[1] >= kLeastSide && sizes[2] >= kLeastSide);
+}
+
+/// Kernels that change how a picture is written, not what it shows: what --io-inputs uint8, --mean, --std and
+/// --io-layout take their place.
+bool preparesPictures(std::string_view kernel) {
+  constexpr std::string_view kPreparing[] = {"::quantize_per_tensor",
+                                             "::dequantize_per_tensor",
+                                             "::_to_copy",
+                                             "::_to_dim_order_copy",
+                                             "::permute_copy",
+                                             "::transpose_copy",
+                                             "::div.",
+                                             "::mul.",
+                                             "::sub.",
+                                             "::add.",
+                                             "::clone"};
+  return std::any_of(std::begin(kPreparing), std::end(kPreparing),
+                     [&](std::string_view part) { return kernel.find(part) != std::string_view::npos; });
+}
+
+/// The input that is a picture and the cycles of the kernels between it and the first that does something
+/// else; those of the dearest such input.
+std::pair<size_t, double> picturePreparation(const pte::Method& method, cpu::Core core) {
+  std::pair<size_t, double> dearest{0, 0};
+  if (method.chains.empty()) return dearest;
+  for (size_t i = 0; i < method.inputs.size(); ++i) {
+    const pte::Tensor* input = tensorAt(method, method.inputs[i]);
+    if (input == nullptr || !isPicture(*input)) continue;
+    const auto elements = [](const pte::Tensor& tensor) {
+      return std::accumulate(tensor.sizes.begin(), tensor.sizes.end(), int64_t{1},
+                             [](int64_t product, int32_t size) { return product * size; });
+    };
+    std::vector<int32_t> prepared{method.inputs[i]};
+    double cycles = 0;
+    for (const pte::Instruction& instruction : method.chains.front().instructions) {
+      const auto* call = std::get_if<pte::KernelCall>(&instruction);
+      if (call == nullptr || call->arguments.size() < 2) continue;
+      const bool reads = std::any_of(call->arguments.begin(), call->arguments.end() - 1,
+                                     [&](int32_t argument) { return contains(prepared, argument); });
+      const pte::Tensor* result = tensorAt(method, call->arguments.back());
+      if (!reads || result == nullptr || elements(*result) != elements(*input)) continue;
+      const cpu::CallWork work = cpu::workOf(method, *call);
+      if (!preparesPictures(work.kernel)) continue;
+      cycles += cpu::costOf(work, core).cycles;
+      prepared.push_back(call->arguments.back());
+    }
+    if (cycles > dearest.second) dearest = {i, cycles};
+  }
+  return dearest;
 }
 
 /// Kernels of a method on one core.
@@ -138,6 +204,12 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
     time.integerIoCycles = ifBetter(without, time.cycles());
     time.integerIo = kernels.borderType;
   }
+  // Without an NPU there is nobody else to do it.
+  if (const auto [input, cycles] = picturePreparation(method, core);
+      npuCycles > 0 && cycles > total * InferenceTime::kWorthSaying) {
+    time.pictureInput = input;
+    time.pictureCycles = std::llround(cycles);
+  }
   if (const cpu::Core helium = cpu::withHelium(core); helium != core) {
     const double with = static_cast<double>(npuCycles) + KernelSum(method, helium).cycles +
                         cpu::costOf(cpu::callingWork(method), helium).cycles;
@@ -147,12 +219,104 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
   return time;
 }
 
+namespace {
+
+/// Sums of fractions of cycles, in whole ones that add up.
+class WholeCycles {
+ public:
+  int64_t add(double cycles) {
+    const auto before = std::llround(sum_);
+    sum_ += cycles;
+    return std::llround(sum_) - before;
+  }
+
+ private:
+  double sum_ = 0;
+};
+
+/// "float32[1,3,8,8] -> int8[1,3,8,8]"
+std::string operandsText(const pte::Method& method, const pte::KernelCall& call) {
+  std::string text;
+  for (size_t i = 0; i + 1 < call.arguments.size(); ++i) {
+    // The out-variant's result is its last argument but one, and its return value.
+    const pte::Tensor* operand = tensorAt(method, call.arguments[i]);
+    if (operand == nullptr || call.arguments[i] == call.arguments.back()) continue;
+    text += (text.empty() ? "" : ", ") + operand->str();
+  }
+  const pte::Tensor* result = call.arguments.empty() ? nullptr : tensorAt(method, call.arguments.back());
+  return result == nullptr ? text : text + " -> " + result->str();
+}
+
+}  // namespace
+
+std::vector<InferenceStep> inferenceSteps(const pte::Method& method, std::span<const int64_t> partCycles,
+                                          cpu::Core core) {
+  using Kind = InferenceStep::Kind;
+  std::vector<InferenceStep> steps;
+  WholeCycles calls, kernels;
+  int64_t now = 0;
+  const auto add = [&](InferenceStep step, int64_t cycles) {
+    if (cycles <= 0) return;
+    step.start = now;
+    step.cycles = cycles;
+    now += cycles;
+    steps.push_back(std::move(step));
+  };
+  cpu::CallWork begin;
+  begin.kernel = "(calls)";
+  begin[cpu::Work::Call] = 1;
+  add({Kind::Call, "call of the program", "", 0, 0, 1, 0}, calls.add(cpu::costOf(begin, core).cycles));
+  for (const pte::Chain& chain : method.chains) {
+    const std::vector<double> turns = cpu::knownTurns(method, chain);
+    for (size_t i = 0; i < chain.instructions.size(); ++i) {
+      const pte::Instruction& instruction = chain.instructions[i];
+      const int64_t times = std::llround(turns[i]);
+      const cpu::CallWork calling = cpu::callingWork(method, instruction);
+      InferenceStep call{Kind::Call, "instruction", "", 0, 0, times, 0};
+      const auto* delegate = std::get_if<pte::DelegateCall>(&instruction);
+      const auto* kernel = std::get_if<pte::KernelCall>(&instruction);
+      const size_t part = delegate == nullptr ? 0 : static_cast<size_t>(delegate->delegate);
+      if (delegate != nullptr) {
+        call.name = fmt::format("call of NPU part {}", part);
+        call.what = fmt::format("{:.0f} bytes copied to and from its arena", calling[cpu::Work::Byte]);
+        call.part = part;
+      }
+      add(std::move(call), calls.add(cpu::costOf(calling, core).cycles * turns[i]));
+      if (delegate != nullptr && part < partCycles.size()) {
+        add({Kind::Npu, fmt::format("NPU part {}", part), "", 0, 0, times, part}, partCycles[part] * times);
+      } else if (kernel != nullptr) {
+        const cpu::CallWork work = cpu::workOf(method, *kernel);
+        add({Kind::Kernel, work.kernel, operandsText(method, *kernel), 0, 0, times, 0},
+            kernels.add(cpu::costOf(work, core).cycles * turns[i]));
+      }
+    }
+  }
+  return steps;
+}
+
+int64_t npuCyclesOf(const pte::Method& method, std::span<const int64_t> partCycles) {
+  int64_t cycles = 0;
+  for (const pte::Chain& chain : method.chains) {
+    const std::vector<double> turns = cpu::knownTurns(method, chain);
+    for (size_t i = 0; i < chain.instructions.size(); ++i) {
+      const auto* call = std::get_if<pte::DelegateCall>(&chain.instructions[i]);
+      if (call != nullptr && call->delegate >= 0 && static_cast<size_t>(call->delegate) < partCycles.size())
+        cycles += partCycles[static_cast<size_t>(call->delegate)] * std::llround(turns[i]);
+    }
+  }
+  return cycles;
+}
+
 std::optional<InferenceTime> inferenceOf(const Build& build, const std::string& core) {
   if (build.program.methods.empty() || runsOnEthosN(build.program.methods.front())) return std::nullopt;
   const int64_t cycles = npuCycles(build);
   const npu::Machine* machine = build.machine ? &*build.machine : nullptr;
   const auto chosen = coreOf(core, machine);
-  return inferenceTime(build.program.methods.front(), cycles, machine, chosen ? *chosen : usualCore(machine));
+  InferenceTime time =
+      inferenceTime(build.program.methods.front(), cycles, machine, chosen ? *chosen : usualCore(machine));
+  // Pixels are for networks that are quantized here.
+  if (!build.quantization) time.pictureCycles = 0;
+  return time;
 }
 
 Result<std::optional<InferenceTime>> inferenceOf(ByteSpan program, const std::string& method,

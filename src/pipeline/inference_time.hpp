@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct InferenceTime {
   /// Helium; nothing where that changes little (below kWorthSaying of it).
   std::optional<int64_t> integerIoCycles, heliumCycles;
   std::string integerIo;  // their type: "int8"
+  /// What the CPU takes to make of a picture what the NPU takes (types, layout, mean and deviation), where
+  /// that is worth a word, and which input it is: the program could take pixels.
+  int64_t pictureCycles = 0;
+  size_t pictureInput = 0;
 
   static constexpr double kWorthSaying = 0.05;
   int64_t cycles() const { return npuCycles + cpuCycles + callCycles; }
@@ -43,6 +48,24 @@ struct InferenceTime {
   }
   double milliseconds() const { return milliseconds(cycles()); }
 };
+
+/// One stretch of an inference. CPU and NPU take turns: each begins where the one in front ends.
+struct InferenceStep {
+  enum class Kind : uint8_t { Call, Kernel, Npu };
+  Kind kind = Kind::Call;
+  std::string name;               // "aten::add.out", "call of NPU part 0", "NPU part 0"
+  std::string what;               // types and shapes of a kernel, bytes that a call copies
+  int64_t start = 0, cycles = 0;  // of all turns
+  int64_t turns = 1;              // of a loop that says how often it runs
+  size_t part = 0;                // of the NPU and of calls of it: delegate of the method
+};
+
+/// What becomes of one execution, in the order of the program; turns of a loop stand where the first is.
+/// `partCycles`: of each delegate. The cycles of each kind add up to those of inferenceTime().
+std::vector<InferenceStep> inferenceSteps(const pte::Method& method, std::span<const int64_t> partCycles,
+                                          cpu::Core core);
+/// The cycles of the NPU in one execution, from those of each delegate.
+int64_t npuCyclesOf(const pte::Method& method, std::span<const int64_t> partCycles);
 
 /// The core of the board that carries the NPU (none: Corstone-300's), with what `carina firmware` compiles
 /// unless it is told otherwise: no Helium.

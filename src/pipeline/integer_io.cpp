@@ -34,18 +34,26 @@ DType typeOf(ProgramIo io) {
   return io == ProgramIo::Int16 ? DType::Int16 : DType::Int8;
 }
 
+/// The values of --io that suit codes of this type.
+std::string optionsFor(DType codes) {
+  for (const ProgramIo io : {ProgramIo::Int8, ProgramIo::Int16}) {
+    if (codes == typeOf(io)) return fmt::format("--io {} or --io float", programIoName(io));
+  }
+  return "--io float";
+}
+
 /// The network's own quantization decides what integers there are.
 Status checkType(const std::string& what, DType found, ProgramIo asked) {
   if (asked == ProgramIo::UInt8) {
     if (found == DType::Int8) return {};
     return fail(Code::UnusableQuantization, "{} is quantized to {}: it has no codes of 8 bits", what,
                 dtypeName(found))
-        .withRemedy(fmt::format("use --io {}, or --mean and --std if it takes pixels", dtypeName(found)));
+        .withRemedy("use " + optionsFor(found) + ", or --mean and --std if it takes pixels");
   }
   if (found == typeOf(asked)) return {};
   return fail(Code::UnusableQuantization, "{} is quantized to {}, not {}", what, dtypeName(found),
               dtypeName(typeOf(asked)))
-      .withRemedy(fmt::format("use --io {} or --io float", dtypeName(found)));
+      .withRemedy("use " + optionsFor(found));
 }
 
 /// The input holds codes.

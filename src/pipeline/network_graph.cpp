@@ -3,6 +3,7 @@
 #include "pipeline/network_graph.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -23,11 +24,22 @@ std::unordered_set<std::string> namesOnNpu(const Build& build) {
 
 }  // namespace
 
+std::map<std::string, double> sqnrByValue(const Build& build) {
+  std::map<std::string, double> result;
+  if (!build.quantization) return result;
+  for (const quantize::TensorReport& tensor : build.quantization->tensors) {
+    const double decibels = tensor.sqnr.decibels();
+    if (!tensor.isConstant && std::isfinite(decibels)) result[tensor.name] = decibels;
+  }
+  return result;
+}
+
 std::vector<NetworkNode> networkGraph(const Build& build) {
   const std::optional<ir::Graph>& graph = build.source ? build.source : build.simulation;
   std::vector<NetworkNode> network;
   if (!graph) return network;
   const std::unordered_set<std::string> onNpu = namesOnNpu(build);
+  const std::map<std::string, double> sqnr = sqnrByValue(build);
   std::unordered_map<std::string, const partition::Refusal*> refused;
   for (const partition::Refusal& refusal : build.partitioned.refusals)
     refused.emplace(refusal.node, &refusal);
@@ -66,6 +78,11 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
       network.push_back(std::move(made));
     }
     placeOf.emplace(node, at->second);
+    // The last of what it was decomposed into gives its result.
+    if (!node->results().empty()) {
+      const auto found = sqnr.find(node->result(0)->name);
+      if (found != sqnr.end()) network[at->second].sqnr = found->second;
+    }
     std::vector<size_t>& inputs = network[at->second].inputs;
     for (const ir::Value* operand : node->operands()) {
       const auto from = operand ? placeOf.find(operand->producer()) : placeOf.end();

@@ -3,6 +3,8 @@
 // it.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,14 @@ struct NetworkNode {
   std::string modulePath, source;  // "features.3", "model.py:42"; empty when unknown
   NodePlace place = NodePlace::Folded;
   std::string reason, remedy;  // of one on the CPU: why, and what would change that
+  std::optional<double> sqnr;  // dB of its result against float, with Options::measureSqnr
   std::vector<size_t> inputs;  // nodes whose results it reads, in front of it in the list
 };
 
 /// In an order in which inputs come first. Empty for a network that is a TOSA graph already.
 std::vector<NetworkNode> networkGraph(const Build& build);
+
+/// Decibels of the network's values by name, where something was compared and lost.
+std::map<std::string, double> sqnrByValue(const Build& build);
 
 }  // namespace carina::pipeline

@@ -208,6 +208,18 @@ std::optional<Diagnostic> aboutBranches(const Build& build) {
       "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
 }
 
+std::vector<int64_t> partCyclesOf(const Profile& profile) {
+  std::vector<int64_t> cycles;
+  for (const ProfiledPart& part : profile.parts) cycles.push_back(part.cycles);
+  return cycles;
+}
+
+/// The time line of the inference, where each part of the profile is a delegate of the method.
+void takeSteps(const pte::Method& method, TimedProfile& timed) {
+  if (timed.inference && method.delegates.size() == timed.profile.parts.size())
+    timed.steps = inferenceSteps(method, partCyclesOf(timed.profile), timed.inference->core);
+}
+
 }  // namespace
 
 bool isNetwork(ByteSpan bytes, const std::filesystem::path& file) {
@@ -226,6 +238,7 @@ Profile profileBuild(const Build& build) {
   if (auto about = aboutBranches(build)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
+  const std::map<std::string, double> sqnr = sqnrByValue(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;
     part.arenaBytes = compiled.arenaBytes;
@@ -245,6 +258,8 @@ Profile profileBuild(const Build& build) {
       const std::string layer =
           record.location && !record.location->name.empty() ? record.location->name : record.name;
       builder.add(std::move(operation), layer, record.location);
+      const auto found = sqnr.find(record.value.substr(0, record.value.find(':')));
+      if (found != sqnr.end()) part.layers[part.operations.back().layer].sqnr = found->second;
     }
     builder.finish();
     part.cycles = compiled.cycles;
@@ -286,14 +301,16 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
       TimedProfile timed;
       CARINA_TRY(timed.profile, profileProgram(options.model, options));
       timed.profile.programBytes = static_cast<int64_t>(mapped->bytes().size());
-      int64_t cycles = 0;
-      for (const ProfiledPart& part : timed.profile.parts) cycles += part.cycles;
       // An inference is one of one method.
       const bool one = timed.profile.parts.front().method.empty();
-      if (one && fileKind(mapped->bytes(), options.model) == FileKind::Program) {
+      const auto read = pte::readProgram(mapped->bytes());
+      if (one && read.ok() && !read->methods.empty() && pte::verifyProgram(*read).ok()) {
+        const pte::Method& method = read->methods.front();
+        const int64_t cycles = npuCyclesOf(method, partCyclesOf(timed.profile));
         CARINA_TRY(timed.inference, inferenceOf(mapped->bytes(), "", cycles, &timed.profile.machine, core));
         timed.profile.inferenceMs =
             timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
+        takeSteps(method, timed);
       }
       Measured place;
       takePlace(mapped->bytes(), place);
@@ -318,7 +335,8 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
   }
   CARINA_TRY(const std::string program, pte::writeProgram(built.program));
   const Measured measured = measuredOf(built, static_cast<int64_t>(program.size()));
-  TimedProfile timed{profileBuild(built), inferenceOf(built, core)};
+  TimedProfile timed{profileBuild(built), inferenceOf(built, core), {}};
+  takeSteps(built.program.methods.front(), timed);
   Profile& result = timed.profile;
   result.inferenceMs = timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
   result.sqnr = measured.sqnr;

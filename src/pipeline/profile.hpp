@@ -35,6 +35,7 @@ struct Layer {
   int64_t macs = 0;
   npu::BoundBy bound = npu::BoundBy::Mac;     // what limits it
   std::array<npu::PortTraffic, 2> traffic{};  // per port of the system configuration, transfers included
+  std::optional<double> sqnr;  // dB of the last value that it completes, with Options::measureSqnr
 };
 
 /// One delegate.

@@ -10,6 +10,7 @@ namespace carina::pipeline {
 struct TimedProfile {
   Profile profile;
   std::optional<InferenceTime> inference;  // of a network or a .pte
+  std::vector<InferenceStep> steps;        // of that, where its NPU parts are those of the profile
 };
 
 /// profile() with the time on the core that `core` names (empty: the usual one).

@@ -47,13 +47,15 @@ Json networkJson(const std::vector<pipeline::NetworkNode>& network) {
                     {"reason", node.reason},
                     {"remedy", node.remedy},
                     {"inputs", node.inputs}});
+    if (node.sqnr) json.back()["sqnr_db"] = *node.sqnr;
   }
   return json;
 }
 
 /// The profile as its JSON says it, with what only the page needs.
-Json profileData(const pipeline::Profile& profile) {
-  Json json = Json::parse(profileJson(profile));
+Json profileData(const pipeline::TimedProfile& timed) {
+  const pipeline::Profile& profile = timed.profile;
+  Json json = Json::parse(profileJson(timed));
   for (size_t i = 0; i < profile.parts.size(); ++i) {
     const pipeline::ProfiledPart& part = profile.parts[i];
     json["parts"][i]["steps"] = part.steps;
@@ -109,8 +111,9 @@ std::string scriptSafe(const Json& json) {
 
 }  // namespace
 
-Result<std::string> profilePage(const pipeline::Profile& profile, const PageAttachments& attachments) {
-  Json data{{"profile", profileData(profile)},
+Result<std::string> profilePage(const pipeline::TimedProfile& timed, const PageAttachments& attachments) {
+  const pipeline::Profile& profile = timed.profile;
+  Json data{{"profile", profileData(timed)},
             {"machine", machineJson(profile.machine)},
             {"graph", networkJson(profile.network)}};
   data["warnings"] = Json::array();

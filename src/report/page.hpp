@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "pipeline/profile.hpp"
+#include "pipeline/timed_profile.hpp"
 
 namespace carina::report {
 
@@ -17,6 +17,6 @@ struct PageAttachments {
 };
 
 /// The page. Errors: an attachment that cannot be read, or is another kind of JSON.
-Result<std::string> profilePage(const pipeline::Profile& profile, const PageAttachments& attachments);
+Result<std::string> profilePage(const pipeline::TimedProfile& timed, const PageAttachments& attachments);
 
 }  // namespace carina::report

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Lanes of the trace.
+constexpr const char *kCpuLane = "CPU", *kNpuLane = "NPU", *kDmaLane = "DMA";
 constexpr const char* kAreaNames[] = {"constants", "arena", "cache"};
 
 double asDouble(int64_t value) {
@@ -220,6 +222,32 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
   return json;
 }
 
+const char* kindName(pipeline::InferenceStep::Kind kind) {
+  switch (kind) {
+    case pipeline::InferenceStep::Kind::Call:
+      return "call";
+    case pipeline::InferenceStep::Kind::Kernel:
+      return "kernel";
+    case pipeline::InferenceStep::Kind::Npu:
+      return "npu";
+  }
+  return "";
+}
+
+Json stepsJson(const std::vector<pipeline::InferenceStep>& steps) {
+  Json json = Json::array();
+  for (const pipeline::InferenceStep& step : steps) {
+    json.push_back({{"kind", kindName(step.kind)},
+                    {"name", step.name},
+                    {"what", step.what},
+                    {"start", step.start},
+                    {"cycles", step.cycles},
+                    {"turns", step.turns}});
+    if (step.kind == pipeline::InferenceStep::Kind::Npu) json.back()["part"] = step.part;
+  }
+  return json;
+}
+
 std::string ofMethod(const pipeline::ProfiledPart& part) {
   return part.method.empty() ? "" : " of method " + part.method;
 }
@@ -266,18 +294,23 @@ nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeli
                     {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
                     {"advice", advice.text},
                     {"possible_gain", advice.gain}});
+    if (layer.sqnr) json.back()["sqnr_db"] = *layer.sqnr;
   }
   return json;
 }
 
-std::string profileJson(const pipeline::Profile& profile, const pipeline::InferenceTime* inference) {
+std::string profileJson(const pipeline::TimedProfile& timed) {
+  const pipeline::Profile& profile = timed.profile;
   Json json = document("profile");
   json["file"] = profile.file.filename().string();
   json["target"] = profile.machine.target->name;
   json["system_config"] = profile.machine.system.name;
   json["memory_mode"] = profile.machine.memory.name;
   json["clock_hz"] = profile.machine.system.clockHz;
-  if (inference != nullptr) json["inference"] = inferenceJson(*inference);
+  if (timed.inference) {
+    json["inference"] = inferenceJson(*timed.inference);
+    if (!timed.steps.empty()) json["inference"]["steps"] = stepsJson(timed.steps);
+  }
   json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
   json["parts"] = Json::array();
   for (const pipeline::ProfiledPart& part : profile.parts) json["parts"].push_back(partJson(profile, part));
@@ -305,27 +338,59 @@ std::string profileCsv(const pipeline::Profile& profile) {
   return table.str();
 }
 
-std::string profileTrace(const pipeline::Profile& profile) {
+std::string profileTrace(const pipeline::TimedProfile& timed) {
+  const pipeline::Profile& profile = timed.profile;
   Json events = Json::array();
-  npu::Cycles offset = 0;
-  for (const pipeline::ProfiledPart& part : profile.parts) {
+  const auto add = [&](const char* lane, const std::string& name, const std::string& category, int64_t start,
+                       int64_t cycles, Json arguments) {
+    events.push_back({{"name", name},
+                      {"cat", category},
+                      {"ph", "X"},
+                      {"ts", start},
+                      {"dur", cycles},
+                      {"pid", 0},
+                      {"tid", lane},
+                      {"args", std::move(arguments)}});
+  };
+  const auto addPart = [&](const pipeline::ProfiledPart& part, int64_t start) {
     for (const pipeline::ProfiledOperation& operation : part.operations) {
-      events.push_back({{"name", operation.name},
-                        {"cat", operation.kind},
-                        {"ph", "X"},
-                        {"ts", offset + operation.timing.start},
-                        {"dur", operation.timing.end - operation.timing.start},
-                        {"pid", 0},
-                        {"tid", operation.timing.isDma ? "DMA" : "kernels"},
-                        {"args",
-                         {{"layer", part.layers[operation.layer].name},
-                          {"what", operation.description},
-                          {"bound", npu::boundByName(operation.timing.cost.bound)},
-                          {"macs", operation.timing.cost.macs}}}});
+      add(operation.timing.isDma ? kDmaLane : kNpuLane, operation.name, operation.kind,
+          start + operation.timing.start, operation.timing.end - operation.timing.start,
+          {{"layer", part.layers[operation.layer].name},
+           {"what", operation.description},
+           {"bound", npu::boundByName(operation.timing.cost.bound)},
+           {"macs", operation.timing.cost.macs}});
     }
-    offset += part.cycles;
+  };
+  int64_t end = 0;
+  for (const pipeline::InferenceStep& step : timed.steps) {
+    end = step.start + step.cycles;
+    if (step.kind != pipeline::InferenceStep::Kind::Npu) {
+      add(kCpuLane, step.name, kindName(step.kind), step.start, step.cycles,
+          {{"what", step.what}, {"turns", step.turns}});
+      continue;
+    }
+    const pipeline::ProfiledPart& part = profile.parts[step.part];
+    addPart(part, step.start);
+    if (step.turns > 1) {
+      add(kNpuLane, fmt::format("{}, turns 2 to {}", step.name, step.turns), "turns",
+          step.start + part.cycles, step.cycles - part.cycles, Json::object());
+    }
   }
-  return Json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump() + "\n";
+  // Without the time of the rest, parts follow each other.
+  if (timed.steps.empty()) {
+    for (const pipeline::ProfiledPart& part : profile.parts) {
+      addPart(part, end);
+      end += part.cycles;
+    }
+  }
+  Json json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
+  if (timed.inference) {
+    std::string line = inferenceLine(*timed.inference);
+    line.pop_back();
+    json["otherData"] = {{"inference", line}};
+  }
+  return json.dump() + "\n";
 }
 
 }  // namespace carina::report

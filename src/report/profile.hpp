@@ -6,8 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "pipeline/inference_time.hpp"
-#include "pipeline/profile.hpp"
+#include "pipeline/timed_profile.hpp"
 
 namespace carina::report {
 
@@ -22,13 +21,14 @@ struct ProfileText {
 std::string profileText(const pipeline::Profile& profile, const ProfileText& options,
                         const pipeline::InferenceTime* inference = nullptr);
 /// Stable JSON (docs/commands/profile.md).
-std::string profileJson(const pipeline::Profile& profile, const pipeline::InferenceTime* inference = nullptr);
+std::string profileJson(const pipeline::TimedProfile& timed);
 /// The layers of a part as profiles and reports hold them: an array.
 nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part);
 /// The layers of all parts as comma-separated values.
 std::string profileCsv(const pipeline::Profile& profile);
-/// Trace events: kernels and transfers on two lanes, one microsecond per cycle.
-std::string profileTrace(const pipeline::Profile& profile);
+/// Trace events, one microsecond per cycle: kernels and calls of the CPU, operations and transfers of the NPU
+/// on three lanes. Of a program whose time is not known, the NPU's two.
+std::string profileTrace(const pipeline::TimedProfile& timed);
 
 /// What would make a layer faster, and the cycles that this could save at most; "" when nothing stands out.
 struct Advice {

@@ -122,29 +122,10 @@ std::string layerTable(const compiler::CompiledProgram& part) {
   return table.str();
 }
 
-/// SQNR of the network's values by name, where something was compared and lost.
-std::map<std::string, double> sqnrByValue(const pipeline::Build& build) {
-  std::map<std::string, double> result;
-  if (!build.quantization) return result;
-  for (const quantize::TensorReport& tensor : build.quantization->tensors) {
-    const double decibels = tensor.sqnr.decibels();
-    if (!tensor.isConstant && std::isfinite(decibels)) result[tensor.name] = decibels;
-  }
-  return result;
-}
-
-/// Layers as a profile has them, each with the SQNR of the last value that it completes.
-nlohmann::ordered_json layersWithSqnr(const pipeline::Profile& profile, size_t index,
-                                      const compiler::CompiledProgram& compiled,
-                                      const std::map<std::string, double>& sqnr) {
-  const pipeline::ProfiledPart& part = profile.parts[index];
-  nlohmann::ordered_json layers = layersJson(profile, part);
-  for (auto& layer : layers) layer["sqnr_db"] = nullptr;
-  for (size_t i = 0; i < compiled.operations.size(); ++i) {
-    const std::string& value = compiled.operations[i].value;
-    const auto it = sqnr.find(value.substr(0, value.find(':')));
-    if (it != sqnr.end()) layers[part.operations[i].layer]["sqnr_db"] = it->second;
-  }
+/// Layers as a profile has them, with an SQNR or null.
+nlohmann::ordered_json layersWithSqnr(const pipeline::Profile& profile, size_t index) {
+  nlohmann::ordered_json layers = layersJson(profile, profile.parts[index]);
+  for (auto& layer : layers) layer.emplace("sqnr_db", nullptr);
   return layers;
 }
 
@@ -166,7 +147,6 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
   if (build.machine) json["clock_hz"] = build.machine->system.clockHz;
   if (const auto time = pipeline::inferenceOf(build, core)) json["inference"] = inferenceJson(*time);
   const pipeline::Profile profile = build.machine ? pipeline::profileBuild(build) : pipeline::Profile{};
-  const std::map<std::string, double> sqnr = sqnrByValue(build);
   json["parts"] = nlohmann::ordered_json::array();
   for (const compiler::CompiledProgram& part : build.compiled) {
     nlohmann::ordered_json operations = nlohmann::ordered_json::array();
@@ -181,7 +161,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
     }
     const size_t index = json["parts"].size();
     json["parts"].push_back({{"cycles", part.cycles},
-                             {"layers", layersWithSqnr(profile, index, part, sqnr)},
+                             {"layers", layersWithSqnr(profile, index)},
                              {"operations", std::move(operations)}});
   }
   json["io"] = programIoJson(build);

@@ -42,6 +42,7 @@ def many_operations(page, folder, count):
     until = html.index(end, at)
     data = json.loads(html[at:until])
     part = data["profile"]["parts"][0]
+    del data["profile"]["inference"]["steps"]
     data["profile"]["parts"] = [part] * (count // len(part["operations"]) + 1)
     large = folder / "large.html"
     large.write_text(html[:at] + json.dumps(data).replace("<", "\\u003c") + html[until:])
@@ -59,6 +60,11 @@ def check_views(browser, page, profile):
         assert browser.evaluate("document.querySelector('[aria-selected=true]').textContent") == name
         if name in ("timeline", "memory", "roofline", "graph"):
             assert drawn(browser) > 8, name
+        if name == "overview":
+            inference = profile["inference"]
+            assert text(browser, "#inference").startswith(f"inference {1e3 * inference['cycles'] / profile['clock_hz']:.3f} ms = NPU "), text(browser, "#inference")
+        if name == "graph":
+            check_graph(browser)
         if shots:
             browser.screenshot(shots / f"{name}.png")
     browser.key("4")
@@ -68,12 +74,46 @@ def check_views(browser, page, profile):
     assert len(rows) > 3
 
 
+def picture(browser):
+    return browser.evaluate("document.querySelector('#view canvas').toDataURL()")
+
+
+def check_graph(browser):
+    """Colours by SQNR are other ones than those of places."""
+    places = picture(browser)
+    browser.evaluate("[...document.querySelectorAll('#view button')].find((b) => b.textContent === 'SQNR').click()")
+    browser.settle()
+    assert picture(browser) != places and drawn(browser) > 8
+    if shots:
+        browser.screenshot(shots / "sqnr.png")
+    browser.evaluate("document.querySelector('#view button').click()")
+    browser.settle()
+    assert picture(browser) == places
+
+
+def check_time_line(browser, profile, left, top, width):
+    """What the CPU does stands in its lane for as long as the profile says, in front of the NPU's part and behind it."""
+    inference = profile["inference"]
+    assert sum(step["cycles"] for step in inference["steps"]) == inference["cycles"]
+    seen = set()
+    for step in inference["steps"]:
+        if step["kind"] == "npu" or width * step["cycles"] < 4 * inference["cycles"]:
+            continue
+        browser.mouse("mouseMoved", left + width * (step["start"] + step["cycles"] / 2) / inference["cycles"], top + 34 + 20)
+        tip = text(browser, "#tip")
+        assert step["name"] in tip and f"{step['start']:,} to " in tip and f": {step['cycles']:,} cycles" in tip, (tip, step)
+        seen.add(step["kind"])
+    assert seen == {"call", "kernel"}, seen
+
+
 def check_interaction(browser, page, profile):
     browser.open(page, "#view=timeline")
     box = browser.evaluate("(() => { const b = document.querySelector('canvas').getBoundingClientRect(); return [b.left, b.top, b.width]; })()")
+    check_time_line(browser, profile, *box)
+    start = next(step["start"] for step in profile["inference"]["steps"] if step["kind"] == "npu")
     longest = max(profile["parts"][0]["operations"], key=lambda o: o["end"] - o["start"] if not o["kind"].startswith("DMA") else 0)
-    x = box[0] + box[2] * (longest["start"] + longest["end"]) / 2 / profile["parts"][0]["cycles"]
-    y = box[1] + 34 + 20
+    x = box[0] + box[2] * (start + (longest["start"] + longest["end"]) / 2) / profile["inference"]["cycles"]
+    y = box[1] + 34 + 56 + 20
     browser.mouse("mouseMoved", x, y)
     assert longest["what"] in text(browser, "#tip"), text(browser, "#tip")
     browser.click(x, y)

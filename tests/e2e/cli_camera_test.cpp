@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with ends of their own, from the command line: pixels, layout, finish, and what tells of them.
+#include <nlohmann/json.hpp>
+
+#include "base/file.hpp"
 #include "base/npy.hpp"
 #include "cli.hpp"
 
@@ -33,6 +36,41 @@ TEST_F(CliCamera, PixelsKeepTheAccuracyAndVerify) {
                                calibrate("digits8") + " " + kCamera);
   EXPECT_EQ(verified.status, 0) << verified.err;
   EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
+}
+
+/// The advice says what pixels take off the CPU, and following it takes that off; it is given where an input
+/// can be a picture.
+TEST_F(CliCamera, APictureThatTheCpuConvertsIsAdvisedAbout) {
+  Tensor frames = Tensor::uninitialized(DType::UInt8, {4, 3, 32, 32});
+  for (int64_t i = 0; i < frames.numElements(); ++i) frames.setIntegerAt(i, i * 37 % 256);
+  ASSERT_TRUE(writeFile(path("frames.npz"), formatNpz({{"calib0", frames}})).ok());
+  const std::string compile =
+      "compile " + model("mobile.pt2") + " --target ethos-u85-256 -o " + path("m.pte") + " --calibrate ";
+  const auto inference = [&](const std::string& options) {
+    const Outcome result = run(compile + options + " --json");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out)["inference"];
+  };
+  const std::string floats = model("mobile.npz");
+  const Outcome text = run(compile + floats);
+  EXPECT_THAT(text.out, HasSubstr("if input 0 is a picture: its pixels (--io-inputs uint8 --mean M --std S"));
+  const nlohmann::json before = inference(floats);
+  const nlohmann::json after =
+      inference(path("frames.npz") + " --io-inputs uint8 --mean 0.5 --std 0.25 --io-layout nhwc");
+  EXPECT_EQ(before["picture_input"], 0);
+  EXPECT_NEAR(before["cpu_cycles"].get<double>() - after["cpu_cycles"].get<double>(),
+              before["picture_cycles"].get<double>(), 1);
+  EXPECT_FALSE(after.contains("picture_cycles"));
+  EXPECT_FALSE(inference(floats + " --io int8").contains("picture_cycles"));
+  // 8 x 8 elements are no picture.
+  EXPECT_THAT(run(compileDigits("", "d.pte")).out, Not(HasSubstr("is a picture")));
+}
+
+TEST_F(CliCamera, RemediesNameTheTypesAsTheOptionsDo) {
+  const Outcome refused = run("compile " + (dataDir() / "qdq" / "add.pt2").string() +
+                              " --target ethos-u55-128 --io int16 -o " + path("q.pte"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("use --io int8 or --io float"));
 }
 
 TEST_F(CliCamera, WhatIntegersMeanIsToldEverywhere) {

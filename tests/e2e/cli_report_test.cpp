@@ -81,7 +81,9 @@ TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
   const nlohmann::json data = dataOf(page);
   const nlohmann::json profile = nlohmann::json::parse(test::contents(path("profile.json")));
   EXPECT_EQ(data["against"], profile);
-  EXPECT_EQ(data["profile"]["parts"][0]["layers"], profile["parts"][0]["layers"]);
+  nlohmann::json layers = data["profile"]["parts"][0]["layers"];
+  for (nlohmann::json& layer : layers) layer.erase("sqnr_db");  // measured for the page only
+  EXPECT_EQ(layers, profile["parts"][0]["layers"]);
   EXPECT_EQ(data["profile"]["parts"][0]["cycles"], profile["parts"][0]["cycles"]);
   ASSERT_FALSE(data["graph"].empty());
   for (size_t i = 0; i < data["graph"].size(); ++i) {
@@ -91,6 +93,72 @@ TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
   // Nothing is loaded from elsewhere.
   for (const char* word : {"http:", "https:", " src=", "<link", "@import"})
     EXPECT_EQ(page.find(word), std::string::npos) << word;
+}
+
+/// What the time line shows adds up to the line about the whole inference, in the JSON, in the trace and in
+/// the page.
+TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
+  const std::string of = network("--cpu-op add ");
+  ASSERT_EQ(run("profile " + of + "--json " + path("p.json") + " --trace " + path("t.json")).status, 0);
+  ASSERT_EQ(run("report " + of + "-o " + path("page.html")).status, 0);
+  ASSERT_EQ(run("compile " + of + "-o " + path("p.pte")).status, 0);
+  ASSERT_EQ(run("profile " + path("p.pte") + " --json " + path("finished.json")).status, 0);
+  const auto read = [&](const char* file) { return nlohmann::json::parse(test::contents(path(file))); };
+  const nlohmann::json profile = read("p.json"), inference = profile["inference"];
+  EXPECT_EQ(dataOf(test::contents(path("page.html")))["profile"]["inference"], inference);
+  EXPECT_EQ(read("finished.json")["inference"], inference);
+  ASSERT_GT(profile["parts"].size(), 1u);
+  std::map<std::string, int64_t> cycles;
+  int64_t now = 0;
+  for (const nlohmann::json& step : inference["steps"]) {
+    EXPECT_EQ(step["start"], now) << step;
+    now += step["cycles"].get<int64_t>();
+    cycles[step["kind"]] += step["cycles"].get<int64_t>();
+    if (step["kind"] == "npu") {
+      EXPECT_EQ(step["cycles"], profile["parts"][step["part"].get<size_t>()]["cycles"]);
+    }
+  }
+  EXPECT_EQ(now, inference["cycles"]);
+  EXPECT_EQ(cycles["npu"], inference["npu_cycles"]);
+  EXPECT_EQ(cycles["kernel"], inference["cpu_cycles"]);
+  EXPECT_EQ(cycles["call"], inference["call_cycles"]);
+  std::map<std::string, int64_t> lanes;
+  int64_t end = 0;
+  const nlohmann::json trace = read("t.json");
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    lanes[event["tid"]] += event["dur"].get<int64_t>();
+    end = std::max(end, event["ts"].get<int64_t>() + event["dur"].get<int64_t>());
+  }
+  EXPECT_EQ(lanes["CPU"], cycles["kernel"] + cycles["call"]);
+  EXPECT_GT(lanes["NPU"], 0);
+  EXPECT_EQ(end, now) << "the CPU dequantizes last";
+  EXPECT_THAT(trace["otherData"]["inference"].get<std::string>(), HasSubstr("inference "));
+}
+
+TEST_F(CliReport, LayersAndOperatorsSayHowExactTheyAre) {
+  ASSERT_EQ(run("report " + network("-o " + path("page.html"))).status, 0);
+  ASSERT_EQ(run("compile " + network("-o " + path("p.pte") + " --json " + path("r.json"))).status, 0);
+  const nlohmann::json data = dataOf(test::contents(path("page.html")));
+  const nlohmann::json report = nlohmann::json::parse(test::contents(path("r.json")));
+  std::map<std::string, double> exact;
+  for (const nlohmann::json& layer : report["parts"][0]["layers"]) {
+    if (!layer["sqnr_db"].is_null()) exact[layer["name"]] = layer["sqnr_db"];
+  }
+  ASSERT_GT(exact.size(), 3u);
+  size_t nodes = 0;
+  for (const nlohmann::json& layer : data["profile"]["parts"][0]["layers"]) {
+    EXPECT_EQ(layer.contains("sqnr_db"), exact.count(layer["name"]) != 0);
+    if (layer.contains("sqnr_db")) {
+      EXPECT_EQ(layer["sqnr_db"], exact[layer["name"]]);
+    }
+  }
+  for (const nlohmann::json& node : data["graph"]) {
+    if (!node.contains("sqnr_db")) continue;
+    ++nodes;
+    EXPECT_GT(node["sqnr_db"], 10.0);
+    EXPECT_LT(node["sqnr_db"], 80.0);
+  }
+  EXPECT_GE(nodes, exact.size());
 }
 
 TEST_F(CliReport, OperatorsOnTheCpuAreInTheGraphWithTheReason) {

@@ -21,7 +21,13 @@ function layOut() {
 }
 const graphSize = layOut();
 
+// From 60 dB, where a float network and its integers are the same to the eye, down to 10.
+function sqnrHeat(decibels) {
+  return heat((60 - decibels) / 50);
+}
+
 function nodeColour(node) {
+  if (graphColour === "sqnr") return node.sqnr_db === undefined ? colour("--latency") : sqnrHeat(node.sqnr_db);
   if (graphColour === "cycles") return node.layer ? heat(Math.sqrt(node.layer.cycles / Math.max(...layers.map((l) => l.cycles), 1))) : colour("--latency");
   if (graphColour === "bound") return colour(node.layer ? boundColours[node.layer.bound] || "--latency" : "--latency");
   return colour(placeColours[node.place] || "--latency");
@@ -73,9 +79,10 @@ function graphView() {
         const [nx, ny, w, h] = place(node, width, height, camera);
         if (x < nx - 2 || x > nx + w + 2 || y < ny - 2 || y > ny + h + 2) continue;
         const cost = node.layer ? `\n${count(node.layer.cycles)} cycles, limited by ${node.layer.bound}` : "";
+        const exact = node.sqnr_db === undefined ? "" : `\n${node.sqnr_db.toFixed(1)} dB against float`;
         const where = { npu: "on the NPU", cpu: "on the CPU", folded: "folded into another operator" }[node.place];
         return {
-          text: `${node.name}: ${node.op}\n${where}${cost}${node.reason ? "\n" + node.reason : ""}${node.source ? "\n" + node.source : ""}`,
+          text: `${node.name}: ${node.op}\n${where}${cost}${exact}${node.reason ? "\n" + node.reason : ""}${node.source ? "\n" + node.source : ""}`,
           select: node.layer ? node.layer.index : null,
         };
       }

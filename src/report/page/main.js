@@ -13,6 +13,7 @@ function describe(layer) {
     ["cycles", `${count(layer.cycles)} (${percent(layer.cycles, totalCycles)}), ${milliseconds(layer.cycles)}`],
     ["by itself", count(layer.compute_cycles)], ["MACs", layer.macs > 0 ? `${count(layer.macs)}, ${percent(layer.macs, layer.cycles * machine.macs)} of the multipliers` : ""],
     ["read", bytes(sum(layer.read_bytes))], ["written", bytes(sum(layer.written_bytes))],
+    ["SQNR", layer.sqnr_db === undefined ? "" : `${layer.sqnr_db.toFixed(1)} dB against float`],
     ["operations", String(layer.operations)], ["heaviest", operation ? operation.what : ""],
     ["would help", layer.advice ? `${layer.advice} (up to ${count(layer.possible_gain)} cycles)` : ""],
   ].filter((entry) => entry[1]);

@@ -3,14 +3,18 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const profile = data.profile;
 const machine = data.machine;
 
-// Parts run one after the other: one time line for all of them.
+// What the CPU and the NPU do one after the other; parts follow each other where that is not known.
+const steps = (profile.inference && profile.inference.steps) || [];
+const stepOfPart = new Map();
+for (const step of steps) if (step.kind === "npu" && !stepOfPart.has(step.part)) stepOfPart.set(step.part, step);
 const operations = [];
 const layers = [];
 const layerByName = new Map();
 let totalCycles = 0;
 let totalMacs = 0;
-for (const part of profile.parts) {
+profile.parts.forEach((part, index) => {
   const first = layers.length;
+  part.offset = stepOfPart.has(index) ? stepOfPart.get(index).start : totalCycles;
   for (const layer of part.layers) {
     layer.index = layers.length;
     layer.spans = [];
@@ -19,16 +23,16 @@ for (const part of profile.parts) {
   }
   for (const operation of part.operations) {
     operation.layerIndex = first + operation.layer_index;
-    operation.start += totalCycles;
-    operation.end += totalCycles;
+    operation.start += part.offset;
+    operation.end += part.offset;
     operation.dma = operation.kind.startsWith("DMA");
     layers[operation.layerIndex].spans.push(operations.length);
     operations.push(operation);
   }
-  part.offset = totalCycles;
   totalCycles += part.cycles;
   totalMacs += part.macs;
-}
+});
+const timelineCycles = steps.length > 0 ? profile.inference.cycles : totalCycles;
 
 const sum = (pair) => pair[0] + pair[1];
 const bytesOf = (item) => sum(item.read_bytes) + sum(item.written_bytes);

@@ -1,6 +1,14 @@
-// Operations over time: what computes and what transfers.
+// Operations over time: the CPU's kernels and calls, what computes on the NPU and what transfers.
+const onCpu = steps.filter((step) => step.kind !== "npu").map((step) => ({
+  name: step.name, kind: step.kind + (step.turns > 1 ? ` ×${step.turns}` : ""), what: step.what, start: step.start, end: step.start + step.cycles, colour: step.kind === "call" ? "--latency" : "--cpu",
+}));
+// Of a loop the first turn is drawn operation by operation, the others as one.
+const laterTurns = steps.filter((step) => step.kind === "npu" && step.turns > 1).map((step) => ({
+  name: `turns 2 to ${step.turns}`, kind: step.name, what: "", start: step.start + step.cycles / step.turns, end: step.start + step.cycles, colour: "--latency",
+}));
 const lanes = [
-  { name: "kernels", of: operations.filter((o) => !o.dma) },
+  { name: "CPU", of: onCpu },
+  { name: "NPU", of: operations.filter((o) => !o.dma).concat(laterTurns) },
   { name: "DMA", of: operations.filter((o) => o.dma) },
 ].filter((lane) => lane.of.length > 0);
 // Longest operation so far, by lane: a binary search over starts then knows how far back it has to look.
@@ -23,15 +31,15 @@ function firstFrom(list, start) {
 }
 
 function operationTip(o) {
-  return `${o.name}  ${o.kind}\n${o.what}\n${count(o.start)} to ${count(o.end)}: ${count(o.end - o.start)} cycles, ${milliseconds(o.end - o.start)}` +
-    `\nlimited by ${o.bound}; ${bytes(bytesOf(o))} moved`;
+  return `${o.name}  ${o.kind}${o.what ? "\n" + o.what : ""}\n${count(o.start)} to ${count(o.end)}: ${count(o.end - o.start)} cycles, ${milliseconds(o.end - o.start)}` +
+    (o.bound ? `\nlimited by ${o.bound}; ${bytes(bytesOf(o))} moved` : "");
 }
 
 function timelineView() {
   return {
     label: "operations over time",
     draw(context, width, height, camera) {
-      const from = camera.x * totalCycles, span = totalCycles / camera.zoom;
+      const from = camera.x * timelineCycles, span = timelineCycles / camera.zoom;
       const toX = (cycle) => ((cycle - from) / span) * width;
       context.strokeStyle = colour("--line");
       context.fillStyle = colour("--faint");
@@ -54,7 +62,7 @@ function timelineView() {
           drawnTo = x + w;
           const chosen = selected !== null && o.layerIndex === selected;
           context.globalAlpha = found && !found.has(o.layerIndex) ? 0.2 : 1;
-          context.fillStyle = colour(boundColours[o.bound] || "--latency");
+          context.fillStyle = colour(o.colour || boundColours[o.bound] || "--latency");
           context.fillRect(x, top, w, kLaneHeight);
           if (chosen) {
             context.strokeStyle = colour("--text");
@@ -75,11 +83,11 @@ function timelineView() {
       const index = Math.floor((y - kLaneTop) / (kLaneHeight + 10));
       const lane = lanes[index];
       if (!lane || y - kLaneTop - index * (kLaneHeight + 10) > kLaneHeight) return null;
-      const span = totalCycles / camera.zoom, cycle = camera.x * totalCycles + (x / width) * span;
+      const span = timelineCycles / camera.zoom, cycle = camera.x * timelineCycles + (x / width) * span;
       const slack = span / width;
       for (let i = firstFrom(lane.of, cycle + slack) - 1; i >= 0 && lane.of[i].start >= cycle - lane.longest - slack; --i) {
         const o = lane.of[i];
-        if (o.start <= cycle + slack && o.end >= cycle - slack) return { text: operationTip(o), select: o.layerIndex };
+        if (o.start <= cycle + slack && o.end >= cycle - slack) return { text: operationTip(o), select: o.layerIndex === undefined ? null : o.layerIndex };
       }
       return null;
     },

@@ -8,7 +8,23 @@ function boundKey(parent) {
     [element("i", { style: `background: var(${value})` }), name])));
 }
 
+function timelineKey(parent) {
+  boundKey(parent);
+  if (onCpu.length > 0) {
+    parent.append(element("p", { class: "key" }, "on the CPU", element("i", { style: "background: var(--cpu)" }), "kernels",
+      element("i", { style: "background: var(--latency)" }), "calls, with copies to and from the NPU's arena"));
+  }
+}
+
+// "inference 0.042 ms = NPU 0.024 + CPU 0.005 + calls 0.012"
+function inferenceText(time) {
+  const parts = [["NPU", time.npu_cycles], ["CPU", time.cpu_cycles], ["calls", time.call_cycles]];
+  return `inference ${milliseconds(time.cycles)} = ${parts.map(([name, cycles]) => `${name} ${((1e3 * cycles) / profile.clock_hz).toFixed(3)}`).join(" + ")}` +
+    ` (within ${Math.ceil(100 * time.error)} %, ${time.cpu})`;
+}
+
 function overview(parent) {
+  if (profile.inference) parent.append(element("p", { id: "inference" }, inferenceText(profile.inference)));
   const total = (name) => profile.parts.reduce((s, part) => s + part.bytes[name], 0);
   parent.append(element("div", { class: "figures" },
     figure("NPU cycles", count(totalCycles)), figure("NPU time", milliseconds(totalCycles)),
@@ -63,7 +79,9 @@ function graph(parent) {
   const bar = element("p");
   parent.append(bar);
   const view = makeCanvas(parent, 0, "xy", graphView());
-  for (const [key, text] of [["place", "where it runs"], ["cycles", "cycles"], ["bound", "what limits it"]]) {
+  const choices = [["place", "where it runs"], ["cycles", "cycles"], ["bound", "what limits it"]];
+  if (graphNodes.some((node) => node.sqnr_db !== undefined)) choices.push(["sqnr", "SQNR"]);
+  for (const [key, text] of choices) {
     const button = element("button", { class: "choice", "aria-pressed": String(key === graphColour), onclick: () => {
       graphColour = key;
       [...bar.children].forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
@@ -107,7 +125,7 @@ function targets(parent) {
 
 const views = [
   ["overview", (parent) => (overview(parent), null)],
-  ["timeline", (parent) => (boundKey(parent), makeCanvas(parent, kLaneTop + lanes.length * (kLaneHeight + 10) + 10, "x", timelineView()))],
+  ["timeline", (parent) => (timelineKey(parent), makeCanvas(parent, kLaneTop + lanes.length * (kLaneHeight + 10) + 10, "x", timelineView()))],
   ["memory", memory],
   ["layers", (parent) => makeTable(parent, layers, layerColumns, { column: 4, down: true })],
   ["roofline", (parent) => (boundKey(parent), makeCanvas(parent, 0, "xy", rooflineView()))],
