@@ -17,27 +17,64 @@ void addTap(float* row, const float* in, int64_t n, int64_t stride, float weight
   for (int64_t x = 0; x < n; ++x) row[x] += weight * in[x * step];
 }
 
+/// The same for three taps side by side, in one pass over the row; every element adds them in the same order.
+template <int64_t kStride>
+void addThreeTaps(float* row, const float* in, int64_t n, const float* weight) {
+  const float a = weight[0], b = weight[1], c = weight[2];
+  for (int64_t x = 0; x < n; ++x) {
+    const float* at = in + x * kStride;
+    row[x] = ((row[x] + a * at[0]) + b * at[1]) + c * at[2];
+  }
+}
+
+/// Outputs of a row.
+struct Span {
+  int64_t first, last;  // exclusive
+};
+
+/// Those for which a tap lies inside of the input.
+Span outputsOf(const Plane& p, int64_t kx) {
+  const int64_t shift = kx * p.dilationW - p.padLeft;  // inX = x * strideW + shift
+  return {shift >= 0 ? 0 : (-shift + p.strideW - 1) / p.strideW,
+          p.inW - 1 - shift < 0 ? 0 : std::min(p.outW, (p.inW - 1 - shift) / p.strideW + 1)};
+}
+
+/// One row of the kernel; `in` and `row` begin at column 0.
+void addTaps(const Plane& p, const float* in, const float* weight, float* row) {
+  const auto addOne = [&](int64_t kx, Span outputs) {
+    const int64_t n = outputs.last - outputs.first;
+    if (n <= 0) return;
+    const float* source = in + (outputs.first * p.strideW + kx * p.dilationW - p.padLeft);
+    if (p.strideW == 1) {
+      addTap<1>(row + outputs.first, source, n, 1, weight[kx]);
+    } else if (p.strideW == 2) {
+      addTap<2>(row + outputs.first, source, n, 2, weight[kx]);
+    } else {
+      addTap<0>(row + outputs.first, source, n, p.strideW, weight[kx]);
+    }
+  };
+  const Span inner{outputsOf(p, 0).first, outputsOf(p, p.kernelW - 1).last};  // outputs that have all taps
+  const bool together = p.kernelW == 3 && p.dilationW == 1 && p.strideW <= 2 && inner.first < inner.last;
+  if (!together) {
+    for (int64_t kx = 0; kx < p.kernelW; ++kx) addOne(kx, outputsOf(p, kx));
+    return;
+  }
+  for (int64_t kx = 0; kx < p.kernelW; ++kx) {
+    const Span outputs = outputsOf(p, kx);
+    addOne(kx, {outputs.first, inner.first});
+    addOne(kx, {inner.last, outputs.last});
+  }
+  const float* source = in + (inner.first * p.strideW - p.padLeft);
+  (p.strideW == 1 ? addThreeTaps<1> : addThreeTaps<2>)(row + inner.first, source, inner.last - inner.first,
+                                                       weight);
+}
+
 /// One output row; taps that fall outside of the input are left out.
 void convolveRow(const Plane& p, const float* in, const float* weight, float bias, int64_t y, float* row) {
   std::fill_n(row, p.outW, bias);
   for (int64_t ky = 0; ky < p.kernelH; ++ky) {
     const int64_t inY = y * p.strideH - p.padTop + ky * p.dilationH;
-    if (inY < 0 || inY >= p.inH) continue;
-    for (int64_t kx = 0; kx < p.kernelW; ++kx) {
-      const int64_t shift = kx * p.dilationW - p.padLeft;  // inX = x * strideW + shift
-      const int64_t first = shift >= 0 ? 0 : (-shift + p.strideW - 1) / p.strideW;
-      const int64_t last = p.inW - 1 - shift < 0 ? 0 : std::min(p.outW, (p.inW - 1 - shift) / p.strideW + 1);
-      if (last <= first) continue;
-      const float* source = in + inY * p.inW + first * p.strideW + shift;
-      const float tap = weight[ky * p.kernelW + kx];
-      if (p.strideW == 1) {
-        addTap<1>(row + first, source, last - first, 1, tap);
-      } else if (p.strideW == 2) {
-        addTap<2>(row + first, source, last - first, 2, tap);
-      } else {
-        addTap<0>(row + first, source, last - first, p.strideW, tap);
-      }
-    }
+    if (inY >= 0 && inY < p.inH) addTaps(p, in + inY * p.inW, weight + ky * p.kernelW, row);
   }
 }
 
