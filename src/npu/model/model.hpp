@@ -120,15 +120,16 @@ struct RunResult {
   bool ok() const { return !fault; }
 };
 
-/// Limits for a job of a program that nobody vouches for, so that it ends in seconds: linear in
-/// `programBytes`, its commands and constants, and in `memoryBytes`, what it may read and write, as far as
-/// that is not much more.
+/// Limits for a job of a program that nobody vouches for, so that it ends in seconds: for each byte of the
+/// program, its commands and constants, as much as a layer does with a weight; and for each byte that it may
+/// read and write, as far as that is not much more than the program, what so many commands may do with it.
 constexpr int64_t runWorkFor(uint64_t programBytes, uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes that count, so that nothing overflows
   const uint64_t program = programBytes < kMost ? programBytes : kMost;
   const uint64_t expected = (uint64_t{8} << 20) + 32 * program;
   const uint64_t memory = memoryBytes < expected ? memoryBytes : expected;
-  return (int64_t{1} << 33) + 4096 * static_cast<int64_t>(program) + 2048 * static_cast<int64_t>(memory);
+  const uint64_t perByte = program < 16384 ? program / 8 : 2048;
+  return (int64_t{1} << 31) + static_cast<int64_t>(4096 * program + perByte * memory);
 }
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;
