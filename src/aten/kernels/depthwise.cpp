@@ -2,12 +2,19 @@
 #include "aten/kernels/depthwise.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace carina::aten {
 namespace {
 
+/// Outputs of a row.
+struct Span {
+  int64_t first, last;  // exclusive
+};
+
 struct Plane {
   int64_t inH, inW, outH, outW, kernelH, kernelW, strideH, strideW, dilationH, dilationW, padTop, padLeft;
+  std::vector<Span> outputs = {};  // outputsOf() each column of the kernel
 };
 
 /// row[x] += weight * in[x * stride], with the stride known to the compiler in the common cases.
@@ -27,12 +34,7 @@ void addThreeTaps(float* row, const float* in, int64_t n, const float* weight) {
   }
 }
 
-/// Outputs of a row.
-struct Span {
-  int64_t first, last;  // exclusive
-};
-
-/// Those for which a tap lies inside of the input.
+/// The outputs of a row for which tap kx of the kernel's rows lies inside of the input.
 Span outputsOf(const Plane& p, int64_t kx) {
   const int64_t shift = kx * p.dilationW - p.padLeft;  // inX = x * strideW + shift
   return {shift >= 0 ? 0 : (-shift + p.strideW - 1) / p.strideW,
@@ -53,14 +55,15 @@ void addTaps(const Plane& p, const float* in, const float* weight, float* row) {
       addTap<0>(row + outputs.first, source, n, p.strideW, weight[kx]);
     }
   };
-  const Span inner{outputsOf(p, 0).first, outputsOf(p, p.kernelW - 1).last};  // outputs that have all taps
-  const bool together = p.kernelW == 3 && p.dilationW == 1 && p.strideW <= 2 && inner.first < inner.last;
-  if (!together) {
-    for (int64_t kx = 0; kx < p.kernelW; ++kx) addOne(kx, outputsOf(p, kx));
+  const bool together = p.kernelW == 3 && p.dilationW == 1 && p.strideW <= 2;
+  const Span inner =  // outputs that have all three taps
+      together ? Span{p.outputs.front().first, p.outputs.back().last} : Span{0, 0};
+  if (inner.first >= inner.last) {
+    for (int64_t kx = 0; kx < p.kernelW; ++kx) addOne(kx, p.outputs[static_cast<size_t>(kx)]);
     return;
   }
   for (int64_t kx = 0; kx < p.kernelW; ++kx) {
-    const Span outputs = outputsOf(p, kx);
+    const Span outputs = p.outputs[static_cast<size_t>(kx)];
     addOne(kx, {outputs.first, inner.first});
     addOne(kx, {inner.last, outputs.last});
   }
@@ -87,9 +90,9 @@ bool isDepthwise(const ConvGeometry& geometry) {
 
 Kernel depthwiseKernel(const ConvGeometry& g, const Shape& input) {
   const size_t n = g.output.size(), i = input.size();
-  const Plane plane{input[i - 2],  input[i - 1],  g.output[n - 2], g.output[n - 1],
-                    g.kernel[0],   g.kernel[1],   g.stride[0],     g.stride[1],
-                    g.dilation[0], g.dilation[1], g.padBefore[0],  g.padBefore[1]};
+  Plane plane{input[i - 2], input[i - 1], g.output[n - 2], g.output[n - 1], g.kernel[0],    g.kernel[1],
+              g.stride[0],  g.stride[1],  g.dilation[0],   g.dilation[1],   g.padBefore[0], g.padBefore[1]};
+  for (int64_t kx = 0; kx < plane.kernelW; ++kx) plane.outputs.push_back(outputsOf(plane, kx));
   const int64_t batch = g.batched ? input[0] : 1, channels = g.outChannels,
                 perInput = channels / g.inChannels;
   return [=](Call& call) -> Status {
