@@ -98,22 +98,28 @@ std::vector<Origin> originsOf(const LayerGeometry& g, const std::vector<int64_t>
   return origins;
 }
 
-void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t group, int64_t column,
-                  const std::vector<Origin>& origins, float* out) {
+std::vector<int64_t> offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap) {
   std::array<int64_t, 3> shift{};
-  int64_t tap = column % g.taps;
   for (size_t d = g.output.size(); d-- > 0; tap /= g.kernel[d]) shift[d] = tap % g.kernel[d] * g.dilation[d];
-  const int64_t plane = (group * g.channels + column / g.taps) * product(g.input);
-  for (size_t i = 0; i < origins.size(); ++i) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(origins.size());
+  for (const Origin& origin : origins) {
     int64_t offset = 0;
     bool inside = true;
     for (size_t d = 0; d < g.output.size(); ++d) {
-      const int64_t at = origins[i].at[d] + shift[d];
+      const int64_t at = origin.at[d] + shift[d];
       inside &= at >= 0 && at < g.input[d];
       offset = offset * g.input[d] + at;
     }
-    out[i] = inside ? input[static_cast<size_t>(origins[i].image + plane + offset)] : 0.0f;
+    offsets.push_back(inside ? origin.image + offset : -1);
   }
+  return offsets;
+}
+
+void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t channel,
+                  const std::vector<int64_t>& offsets, float* out) {
+  const float* plane = &input[static_cast<size_t>(channel * product(g.input))];
+  for (size_t i = 0; i < offsets.size(); ++i) out[i] = offsets[i] >= 0 ? plane[offsets[i]] : 0.0f;
 }
 
 std::vector<float> columnMeans(const LayerGeometry& g, std::span<const float> input) {

@@ -36,9 +36,12 @@ struct Origin {
 /// Those of some positions. Not of transposed layers.
 std::vector<Origin> originsOf(const LayerGeometry& g, const std::vector<int64_t>& positions);
 
-/// The inputs of one column of a group, one per origin; zeros from the padding.
-void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t group, int64_t column,
-                  const std::vector<Origin>& origins, float* out);
+/// Where a tap's input lies for each origin, in channel 0; -1 in the padding.
+std::vector<int64_t> offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap);
+
+/// The inputs of one tap of a channel (counted over all groups), one per offset; zeros from the padding.
+void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t channel,
+                  const std::vector<int64_t>& offsets, float* out);
 
 /// The mean of each column over all output positions, group by group. Of a transposed layer, whose taps give
 /// something to some positions only, over all positions as well.

@@ -47,6 +47,10 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
       originsOf(geometry, chosenPositions(geometry.positions, weight.rowsPerLayer));
   const size_t stride = (origins.size() + kRowPadding - 1) / kRowPadding * kRowPadding;
   const auto input = tensor.as<float>();
+  // Where a block holds whole channels, all of them have the same taps.
+  std::vector<std::vector<int64_t>> offsets;
+  for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMostColumns); ++tap)
+    offsets.push_back(offsetsOf(geometry, origins, tap));
   tbb::parallel_for(size_t{0}, weight.blocks.size(), [&](size_t b) {
     ColumnBlock& block = weight.blocks[b];
     std::vector<float> storage(block.columns * stride + kRowPadding, 0.0f);
@@ -55,7 +59,12 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
     auto* rows = static_cast<float*>(std::align(64, block.columns * stride * sizeof(float), aligned, space));
     for (size_t c = 0; c < block.columns; ++c) {
       float* column = rows + c * stride;
-      gatherColumn(geometry, input, block.group, block.first + static_cast<int64_t>(c), origins, column);
+      const int64_t at = block.first + static_cast<int64_t>(c), tap = at % geometry.taps;
+      const int64_t channel = block.group * geometry.channels + at / geometry.taps;
+      std::vector<int64_t> own;
+      if (offsets.empty()) own = offsetsOf(geometry, origins, tap);
+      gatherColumn(geometry, input, channel, offsets.empty() ? own : offsets[static_cast<size_t>(tap)],
+                   column);
       block.sums[c] += std::accumulate(column, column + origins.size(), 0.0);
     }
     addGram({rows, block.columns * stride}, block.columns, stride, block.gram);

@@ -102,7 +102,9 @@ TEST_P(LayerColumns, RowsTimesWeightsAreResults) {
   for (int64_t o = 0; o < channels; ++o) {
     std::vector<double> sums(positions.size());
     for (int64_t c = 0; c < geometry.columns(); ++c) {
-      gatherColumn(geometry, x.as<float>(), o / geometry.outputs, c, origins, column.data());
+      const int64_t channel = o / geometry.outputs * geometry.channels + c / geometry.taps;
+      gatherColumn(geometry, x.as<float>(), channel, offsetsOf(geometry, origins, c % geometry.taps),
+                   column.data());
       for (size_t i = 0; i < column.size(); ++i)
         sums[i] += static_cast<double>(column[i]) * weights[static_cast<size_t>(o * geometry.columns() + c)];
     }
