@@ -60,10 +60,12 @@ class Chooser {
   Result<AutoPrecision> run() {
     CARINA_RETURN_IF_ERROR(open());
     CARINA_RETURN_IF_ERROR(makeEnds());
+    if (narrowIsEnough()) CARINA_RETURN_IF_ERROR(trials_->runProgram(made_[narrow_].candidate));
     if (!narrowIsEnough()) {
       CARINA_RETURN_IF_ERROR(chooseSettings());
       CARINA_RETURN_IF_ERROR(measure());
       if (model_) CARINA_RETURN_IF_ERROR(search());
+      CARINA_RETURN_IF_ERROR(prove());
     }
     return finish();
   }
@@ -157,7 +159,7 @@ class Chooser {
     return !goal_.maxCycles || candidate.cycles() <= *goal_.maxCycles;
   }
   bool isAccurate(const Candidate& candidate) const {
-    return (!goal_.minSqnr || candidate.decibels >= *goal_.minSqnr) &&
+    return (!goal_.minSqnr || candidate.surest() >= *goal_.minSqnr) &&
            (!goal_.minTop1 || candidate.top1.value_or(0) >= *goal_.minTop1);
   }
   bool asksForAccuracy() const { return goal_.minSqnr || goal_.minTop1; }
@@ -300,9 +302,24 @@ class Chooser {
     return found == made_.end() ? nullptr : &found->candidate;
   }
 
+  /// Decibels of the simulation lead the search; what is chosen has to keep the goal as a program. Where it
+  /// does not, the search asks for as much more as it lacks.
+  Status prove() {
+    constexpr size_t kMostSearches = 3;
+    for (size_t searches = 0;;) {
+      Candidate& best = made_[chosen()].candidate;
+      if (best.program) return {};
+      CARINA_RETURN_IF_ERROR(trials_->runProgram(best));
+      if (!best.program || !goal_.minSqnr || best.decibels < *goal_.minSqnr || isAccurate(best)) return {};
+      shortfall_ = std::max(shortfall_, best.decibels - *best.program);
+      if (model_ && searches++ < kMostSearches) CARINA_RETURN_IF_ERROR(searchDecibels());
+    }
+  }
+
   Status searchDecibels() {
     constexpr double kNear = 0.1;
-    double target = *goal_.minSqnr;
+    const double goal = *goal_.minSqnr + shortfall_;
+    double target = goal;
     for (size_t round = 0; round < budget_.rounds; ++round) {
       CARINA_TRY(const auto proposal, model_->cheapest(target));
       if (!proposal) return {};
@@ -312,7 +329,7 @@ class Chooser {
         CARINA_TRY(made, take(*proposal));
         if (!made) return {};
       }
-      const double beyond = made->decibels - *goal_.minSqnr;
+      const double beyond = made->decibels - goal;
       if (beyond >= 0 && beyond < kNear) return {};
       if (known) target -= beyond < 0 ? beyond - kNear : beyond / 2;
     }
@@ -365,11 +382,16 @@ class Chooser {
     return std::pair(-a.decibels, a.cycles()) < std::pair(-b.decibels, b.cycles());
   }
 
-  Result<AutoPrecision> finish() {
-    size_t chosen = 0;
+  size_t chosen() const {
+    size_t best = 0;
     for (size_t i = 1; i < made_.size(); ++i) {
-      if (isBetter(made_[i].candidate, made_[chosen].candidate)) chosen = i;
+      if (isBetter(made_[i].candidate, made_[best].candidate)) best = i;
     }
+    return best;
+  }
+
+  Result<AutoPrecision> finish() {
+    const size_t chosen = this->chosen();
     AutoPrecision result;
     for (size_t i = 0; i < made_.size(); ++i) result.rows.push_back(rowOf(made_[i], i == chosen));
     markDominated(result.rows);
@@ -405,6 +427,7 @@ class Chooser {
     return {made.name,
             candidate.raisedUnits,
             candidate.decibels,
+            candidate.program,
             candidate.top1,
             candidate.cycles(),
             candidate.measured.sram.value_or(0),
@@ -436,6 +459,7 @@ class Chooser {
   size_t narrow_ = 0;           // of made_
   std::optional<size_t> wide_;  // of made_
   size_t done_ = 0;             // steps
+  double shortfall_ = 0;        // dB that a program lacked against its simulation
 };
 
 }  // namespace

@@ -28,8 +28,9 @@ struct Goal {
 struct Row {
   std::string name;  // "int8", "16x8", "12 of 80 layers"
   size_t raised = 0;
-  double decibels = 0;
-  std::optional<double> top1;  // percent
+  double decibels = 0;            // simulated
+  std::optional<double> program;  // dB of the program on the NPU model, where it was run
+  std::optional<double> top1;     // percent
   int64_t cycles = 0, sram = 0, flash = 0;
   bool chosen = false;
   bool dominated = false;  // another one is as accurate for fewer cycles, or more accurate for as many

@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "aten/executor.hpp"
+#include "device/run.hpp"
 #include "pipeline/profile.hpp"
+#include "pipeline/simulated_values.hpp"
 
 namespace carina::precision {
 namespace {
@@ -96,12 +98,10 @@ Result<Trials> Trials::create(const pipeline::Options& options, const pipeline::
   return trials;
 }
 
-Result<Trials::Energies> Trials::compare(const ir::Graph& quantized,
-                                         const std::vector<quantize::Sample>& samples,
-                                         const std::vector<std::vector<Tensor>>& expected) const {
-  CARINA_TRY(const auto found, outputsOf(quantized, samples));
-  Energies energies(samples.size());
-  for (size_t i = 0; i < samples.size(); ++i) {
+Trials::Energies Trials::compare(const std::vector<std::vector<Tensor>>& found,
+                                 const std::vector<std::vector<Tensor>>& expected) {
+  Energies energies(found.size());
+  for (size_t i = 0; i < found.size(); ++i) {
     energies[i].resize(found[i].size());
     for (size_t k = 0; k < found[i].size(); ++k) {
       if (isFloat(expected[i][k].dtype()) && isFloat(found[i][k].dtype()))
@@ -109,6 +109,26 @@ Result<Trials::Energies> Trials::compare(const ir::Graph& quantized,
     }
   }
   return energies;
+}
+
+Status Trials::runProgram(Candidate& candidate) const {
+  const pipeline::Build& build = *candidate.build;
+  if (!build.state.empty()) return {};
+  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+  device::RunOptions running;
+  running.configFile = options_->configFile;
+  CARINA_TRY(device::Runner runner, device::Runner::open(asBytes(program), running));
+  std::vector<std::vector<Tensor>> outputs;
+  for (const quantize::Sample& sample : judged_) {
+    CARINA_TRY(device::RunOutcome outcome, runner.run(pipeline::programSample(build.graph(), sample)));
+    outputs.push_back(std::move(outcome.outputs));
+  }
+  const Energies energies = compare(outputs, expected_);
+  const Noise noise = noiseOf(energies, {0, energies.size() / 2});
+  if (noise.size() != candidate.noise.size() || noise.empty()) return {};
+  candidate.program = decibelsOf(noise);
+  candidate.measured.sqnr = candidate.surest();
+  return {};
 }
 
 Result<Candidate> Trials::make(quantize::RulesFile rules) const {
@@ -119,7 +139,8 @@ Result<Candidate> Trials::make(quantize::RulesFile rules) const {
   Candidate candidate;
   std::vector<pipeline::StageTime> times;
   CARINA_TRY(pipeline::Front front, pipeline::quantizeNetwork(options, *network_, rules, times));
-  CARINA_TRY(const Energies energies, compare(front.quantized, judged_, expected_));
+  CARINA_TRY(const auto found, outputsOf(front.quantized, judged_));
+  const Energies energies = compare(found, expected_);
   // What `compile` estimates accuracy on: a gate that the search keeps has to hold there, too.
   candidate.noise = noiseOf(energies, {0, energies.size() / 2});
   candidate.decibels = decibelsOf(candidate.noise);
@@ -159,8 +180,8 @@ Result<Noise> Trials::noiseWith(const quantize::RulesFile& rules, bool heldOut) 
   CARINA_TRY(const quantize::Quantized quantized,
              quantize::quantize(network_->graph.clone(), quantizer, calibrating));
   CARINA_TRY(const auto expected, outputsOf(network_->graph, judging));
-  CARINA_TRY(const Energies energies, compare(quantized.graph, judging, expected));
-  return noiseOf(energies, {});
+  CARINA_TRY(const auto found, outputsOf(quantized.graph, judging));
+  return noiseOf(compare(found, expected), {});
 }
 
 }  // namespace carina::precision

@@ -61,6 +61,8 @@ std::string precisionText(const AutoPrecision& found) {
   std::string text = table.str();
   text += fmt::format("*: chosen; -: another one is better; SQNR: simulated, {} calibration sample{}\n",
                       found.judged, found.judged == 1 ? "" : "s");
+  if (const Row& row = nearest(found); row.program)
+    text += fmt::format("{} as a program on the NPU: {}\n", row.name, decibelText(*row.program));
   if (found.gap)
     text += fmt::format("at most {:.1f} % more cycles than the best choice, by the model of the search\n",
                         100 * *found.gap);
@@ -89,6 +91,7 @@ std::string precisionJson(const AutoPrecision& found, const precision::Goal& goa
     entry["name"] = row.name;
     entry["raised_layers"] = row.raised;
     entry["sqnr_db"] = finiteNumber(row.decibels);
+    if (row.program) entry["program_sqnr_db"] = finiteNumber(*row.program);
     entry["top1_percent"] = orNull(row.top1);
     entry["cycles"] = row.cycles;
     entry["sram_bytes"] = row.sram;

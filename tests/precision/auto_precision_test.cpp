@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/npy.hpp"
 #include "pipeline/float_network.hpp"
+#include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -77,6 +79,41 @@ TEST(AutoPrecision, AGoalInBetweenCostsLessThanSixteenBits) {
   for (const auto& part : result.build->compiled) cycles += part.cycles;
   EXPECT_EQ(cycles, chosen.cycles);
   EXPECT_EQ(result.build->accuracy->decibels, chosen.decibels);
+}
+
+/// What verify measures of the rules, not what a simulation says.
+TEST(AutoPrecision, TheProgramKeepsTheGoal) {
+  for (const char* network : {"residual", "digits8", "mobile"}) {
+    Goal goal;
+    goal.minSqnr = 20;
+    const AutoPrecision easy = found(optionsFor(network), goal);
+    ASSERT_TRUE(chosenRow(easy).program) << network;
+    // Just above the program in int8: the simulation alone might call int8 enough.
+    goal.minSqnr = *chosenRow(easy).program + 0.01;
+    const AutoPrecision result = found(optionsFor(network), goal);
+    ASSERT_TRUE(result.build) << network;
+    const Row& chosen = chosenRow(result);
+    ASSERT_TRUE(chosen.program) << network;
+    EXPECT_GE(*chosen.program, *goal.minSqnr) << network;
+    EXPECT_NE(chosen.name, "int8") << network;
+    const test::TempDir folder;
+    const std::filesystem::path file = folder / "rules.json";
+    std::ofstream(file) << quantize::rulesText(result.rules, "");
+    pipeline::Options options = optionsFor(network);
+    options.quantizeConfig = file;
+    const auto build = pipeline::build(options);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    const auto arrays = readNpz(options.calibration);
+    ASSERT_TRUE(arrays.ok());
+    auto samples = pipeline::verificationSamples(*build, *arrays);
+    ASSERT_TRUE(samples.ok());
+    std::vector<quantize::Sample> judged;
+    for (size_t i = 0; i < result.judged; ++i)
+      judged.push_back((*samples)[i * samples->size() / result.judged]);
+    const auto verified = pipeline::verify(*build, judged);
+    ASSERT_TRUE(verified.ok()) << verified.error().str();
+    EXPECT_GE(*verified->worstDecibels(), *chosen.program - 1e-3) << network;
+  }
 }
 
 TEST(AutoPrecision, TheRulesFileIsTheSameProgram) {
