@@ -63,7 +63,12 @@ class Step {
         __builtin_memcpy(memory.data + size * j, &number, size);
       }
     }
-    if (!session_.infer()) return nullptr;
+    const rt::Status status = session_.execute();
+    if (!status.ok()) {
+      put('\n');
+      session_.explain(status);
+      return nullptr;
+    }
     ++cost.calls;
     cost.tokens += count;
     cost.npuCycles += session_.npuCycles() - npuCycles;

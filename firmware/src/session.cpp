@@ -95,8 +95,7 @@ bool Session::open(rt::Bytes program) {
   info("Carina on ", app_.platform.name, ", program for ", app_.target);
   info("PTE @ ", Hex{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(program.data))}, " [----", identifier,
        "] ", app_.name);
-  file_ = program;
-  Status status = rt::Program::load(file_, &program_);
+  Status status = rt::Program::load(program, &program_);
   if (status.ok() && app_.openNpu != nullptr) {
     status = app_.openNpu(app_, &npu_);
     if (status.ok()) {
@@ -113,20 +112,20 @@ bool Session::open(rt::Bytes program) {
 }
 
 bool Session::openBeside(const Session& first) {
-  file_ = first.file_;
   npu_ = first.npu_;
   backends_[0] = first.backends_[0];
-  const Status status = rt::Program::load(file_, &program_);
+  const Status status = rt::Program::load(app_.program, &program_);
   if (!status.ok()) error(status);
   return status.ok() && restart();
 }
 
 bool Session::restart() {
+  setup_ = &app_.methods[index_];
   rt::Environment environment;
   environment.kernels = app_.kernels;
   environment.backends = rt::Span<rt::Backend* const>(backends_, npu_ != nullptr ? 1 : 0);
   environment.profiler = this;
-  const Status status = method_.load(program_, setup().index, environment, setup().memory);
+  const Status status = method_.load(program_, setup_->index, environment, setup_->memory);
   if (!status.ok()) error(status);
   return status.ok() && bindUnplanned();
 }
@@ -136,7 +135,7 @@ uint64_t Session::npuCycles() const {
 }
 
 bool Session::bindUnplanned() {
-  rt::Arena arena(setup().io);
+  rt::Arena arena(setup_->io);
   for (uint32_t i = 0; i < method_.inputCount() + method_.outputCount(); ++i) {
     const bool input = i < method_.inputCount();
     const uint32_t index = input ? i : i - method_.inputCount();
@@ -176,18 +175,23 @@ bool Session::fillWithOnes() {
 }
 
 bool Session::infer() {
+  const Status status = execute();
+  if (!status.ok()) explain(status);
+  return status.ok();
+}
+
+Status Session::execute() {
   const Status status = method_.execute();
-  if (!status.ok()) {
-    error(status);
-    if (npu_ != nullptr && status.code == rt::Code::DeviceFault) {
-      const rt::FaultReport& fault = npu_->driver.fault();
-      error("NPU status ", Hex{fault.status}, ", command offset ", fault.commandOffset, ", command ",
-            Hex{fault.commandWord});
-    }
-    return false;
-  }
-  ++inferences_;
-  return true;
+  if (status.ok()) ++inferences_;
+  return status;
+}
+
+void Session::explain(const Status& status) const {
+  error(status);
+  if (npu_ == nullptr || status.code != rt::Code::DeviceFault) return;
+  const rt::FaultReport& fault = npu_->driver.fault();
+  error("NPU status ", Hex{fault.status}, ", command offset ", fault.commandOffset, ", command ",
+        Hex{fault.commandWord});
 }
 
 void Session::event(EventKind kind, uint32_t, rt::Text name) {
@@ -208,7 +212,7 @@ void Session::event(EventKind kind, uint32_t, rt::Text name) {
       break;
   }
   if (kind == EventKind::DelegateEnd) name = rt::Text("ethos-u", 7);
-  for (OperatorTime& time : setup().times) {
+  for (OperatorTime& time : setup_->times) {
     if (time.name.data != nullptr && time.name.data != name.data) continue;
     time.name = name;
     time.cycles += now - operatorBegan_;
@@ -239,7 +243,7 @@ void Session::report() const {
   if (npu_ != nullptr) line("NPU delegations: ", npu_->delegate.jobs(), "", inferences_);
   info("Profiler report, CPU cycles per operator:");
   uint64_t sum = 0;
-  for (const OperatorTime& time : setup().times) {
+  for (const OperatorTime& time : setup_->times) {
     if (time.name.data == nullptr) continue;
     sum += time.cycles;
     put("I [carina] ");
@@ -275,10 +279,10 @@ void Session::reportNpu() const {
 
 void Session::reportMemory() const {
   info("model_pte_program_size: ", program_.size(), " bytes");
-  info("method_allocator_loaded: ", setup().memory.method.size, " bytes");
-  for (uint32_t i = 0; i < setup().memory.pools.size; ++i)
-    info("method_allocator_planned[", i + 1, "]: ", setup().memory.pools[i].size, " bytes");
-  usage("temp_allocator: ", method_.temporaryHighest(), setup().memory.temporary.size);
+  info("method_allocator_loaded: ", setup_->memory.method.size, " bytes");
+  for (uint32_t i = 0; i < setup_->memory.pools.size; ++i)
+    info("method_allocator_planned[", i + 1, "]: ", setup_->memory.pools[i].size, " bytes");
+  usage("temp_allocator: ", method_.temporaryHighest(), setup_->memory.temporary.size);
   usage("stack_used: ", stackUsed(), stackBytes());
 }
 

@@ -14,13 +14,16 @@ class Session final : public rt::Profiler {
 
   /// Loads the program and opens the NPU. False after printing why not.
   bool open(rt::Bytes program);
-  /// Loads the same program's method and shares the NPU; says nothing of them again. Loading writes the
-  /// initial contents of the state: open all sessions before the first inference.
+  /// Loads the method of the linked program and shares the NPU; says nothing of them again. Loading writes
+  /// the initial contents of the state: open all sessions before the first inference.
   bool openBeside(const Session& first);
   /// Loads the method again: its state is what it was at the start.
   bool restart();
   /// One inference with the inputs as they are. False after printing why not.
   bool infer();
+  /// The same, and what infer() prints where it fails.
+  rt::Status execute();
+  void explain(const rt::Status& status) const;
   /// Cycles per operator and in total, NPU counters, memory.
   void report() const;
 
@@ -43,13 +46,12 @@ class Session final : public rt::Profiler {
   void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override;
 
  private:
-  const MethodSetup& setup() const { return app_.methods[index_]; }
   bool bindUnplanned();
   void reportNpu() const;
 
   const App& app_;
   size_t index_;
-  rt::Bytes file_;
+  const MethodSetup* setup_ = nullptr;  // once it is open
   rt::Program program_;
   rt::Method method_;
   Npu* npu_ = nullptr;

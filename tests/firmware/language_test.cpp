@@ -150,6 +150,16 @@ TEST_F(Language, PromptsThatCannotBeTakenAreNamedAndTheNextOneIsAnswered) {
   EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));
 }
 
+TEST_F(Language, AFaultOfTheNpuIsALineOfItsOwn) {
+  CARINA_NEED_CROSS_COMPILER();
+  compile(tinyFile(""), "ethos-u85-256", 16);
+  ImageOptions options = image("corstone-320", tinyFile("tokenizer.json"), 4);
+  options.plan.text->context = 1000;  // more than the state has room for
+  const Ran ran = run(options, std::string(40, 'x') + "\n\n");
+  EXPECT_EQ(ran.outcome.exitCode, 1);
+  EXPECT_THAT(ran.text, HasSubstr("x\nE [carina] device fault"));
+}
+
 TEST_F(Language, EndOfInputIsNoEndlessWait) {
   CARINA_NEED_CROSS_COMPILER();
   compile(tinyFile(""), "ethos-u85-256", 16, false);
