@@ -410,6 +410,7 @@ class Chooser {
     }
     result.settings = settings_;
     result.judged = trials_->judged().size();
+    result.proving = trials_->proving();
     result.labelled = labelled_ ? labelled_->size() : 0;
     result.gap = best.gap;
     result.measured = best.candidate.measured;

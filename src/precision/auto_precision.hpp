@@ -51,6 +51,7 @@ struct AutoPrecision {
   std::vector<LayerChoice> layers;
   std::vector<std::string> settings;  // that are not the options' own: "equalize"
   size_t judged = 0;                  // samples that decibels are of
+  size_t proving = 0;                 // samples that programs run on
   size_t labelled = 0;                // samples that top-1 is of
   /// How much dearer the choice may be than the best one by the model; nothing where none was searched for.
   std::optional<double> gap;

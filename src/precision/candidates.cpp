@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "aten/executor.hpp"
 #include "device/run.hpp"
@@ -13,6 +14,10 @@
 
 namespace carina::precision {
 namespace {
+
+/// Programs run on so many times the samples that simulations do, and none of what they are told to have is
+/// more than what `carina verify` finds on its first samples.
+constexpr size_t kProvingEach = 4, kFirst = 8;
 
 std::vector<quantize::Sample> evenly(const std::vector<quantize::Sample>& samples, size_t most) {
   const size_t count = std::min(most, samples.size());
@@ -95,6 +100,10 @@ Result<Trials> Trials::create(const pipeline::Options& options, const pipeline::
   Trials trials(options, network, labelled);
   trials.judged_ = evenly(network.samples, mostJudged);
   CARINA_TRY(trials.expected_, outputsOf(network.graph, trials.judged_));
+  const size_t proving = std::min(network.samples.size(), kProvingEach * mostJudged);
+  trials.proving_.assign(network.samples.begin(),
+                         network.samples.begin() + static_cast<std::ptrdiff_t>(proving));
+  CARINA_TRY(trials.provingExpected_, outputsOf(network.graph, trials.proving_));
   return trials;
 }
 
@@ -119,12 +128,13 @@ Status Trials::runProgram(Candidate& candidate) const {
   running.configFile = options_->configFile;
   CARINA_TRY(device::Runner runner, device::Runner::open(asBytes(program), running));
   std::vector<std::vector<Tensor>> outputs;
-  for (const quantize::Sample& sample : judged_) {
+  for (const quantize::Sample& sample : proving_) {
     CARINA_TRY(device::RunOutcome outcome, runner.run(pipeline::programSample(build.graph(), sample)));
     outputs.push_back(std::move(outcome.outputs));
   }
-  const Energies energies = compare(outputs, expected_);
-  const Noise noise = noiseOf(energies, {0, energies.size() / 2});
+  std::vector<size_t> first(std::min(kFirst, proving_.size()));
+  std::iota(first.begin(), first.end(), size_t{0});
+  const Noise noise = noiseOf(compare(outputs, provingExpected_), first);
   if (noise.size() != candidate.noise.size() || noise.empty()) return {};
   candidate.program = decibelsOf(noise);
   candidate.measured.sqnr = candidate.surest();

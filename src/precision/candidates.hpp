@@ -60,6 +60,7 @@ class Trials {
   Result<Noise> noiseWith(const quantize::RulesFile& rules, bool heldOut) const;
 
   const std::vector<quantize::Sample>& judged() const { return judged_; }
+  size_t proving() const { return proving_.size(); }
   size_t numSamples() const { return network_->samples.size(); }
 
  private:
@@ -75,6 +76,8 @@ class Trials {
   const Labelled* labelled_;
   std::vector<quantize::Sample> judged_;
   std::vector<std::vector<Tensor>> expected_;  // of the judged samples
+  std::vector<quantize::Sample> proving_;      // the first ones, for programs
+  std::vector<std::vector<Tensor>> provingExpected_;
 };
 
 }  // namespace carina::precision

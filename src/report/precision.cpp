@@ -62,7 +62,8 @@ std::string precisionText(const AutoPrecision& found) {
   text += fmt::format("*: chosen; -: another one is better; SQNR: simulated, {} calibration sample{}\n",
                       found.judged, found.judged == 1 ? "" : "s");
   if (const Row& row = nearest(found); row.program)
-    text += fmt::format("{} as a program on the NPU: {}\n", row.name, decibelText(*row.program));
+    text += fmt::format("{} as a program on the NPU: {}, {} sample{}\n", row.name, decibelText(*row.program),
+                        found.proving, found.proving == 1 ? "" : "s");
   if (found.gap)
     text += fmt::format("at most {:.1f} % more cycles than the best choice, by the model of the search\n",
                         100 * *found.gap);
