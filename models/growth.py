@@ -8,6 +8,8 @@ KIND: tanh      a chain of tanh and sigmoid in turn
       relu      a chain of relu
       add       y[i] = y[i-1] + y[i-2]
       conv      a chain of 3x3 convolutions that share one weight
+      weights   a chain of 1x1 convolutions, each with a weight of its own
+      inputs    N inputs, a sigmoid of each, and all concatenated
       fan       N sigmoids of one input, all of them outputs
       tree      the same N sigmoids, added in pairs down to one output
       concat    the same N sigmoids, concatenated by one node
@@ -35,9 +37,15 @@ def tensor(shape):
 
 class Network:
     def __init__(self, shape):
-        self.nodes, self.outputs, self.weights = [], [], {}
-        self.tensors = {"x": tensor(shape)}
-        self.shapes = {"x": shape}
+        self.nodes, self.inputs, self.outputs, self.weights = [], [], [], {}
+        self.tensors, self.shapes = {}, {}
+        self.input("x", shape)
+
+    def input(self, name, shape):
+        self.inputs.append(name)
+        self.tensors[name] = tensor(shape)
+        self.shapes[name] = shape
+        return name
 
     def add(self, op, arguments, shape):
         name = f"v{len(self.nodes)}"
@@ -64,7 +72,7 @@ class Network:
 
     def save(self, path):
         state = [{"as_tensor": {"name": name}} for name in self.weights]
-        inputs = state + [one("x")]
+        inputs = state + [one(name) for name in self.inputs]
         outputs = [one(name) for name in self.outputs]
         specs = [{"parameter": {"arg": {"name": name}, "parameter_name": name}} for name in self.weights]
         document = {
@@ -72,7 +80,7 @@ class Network:
                 "graph": {"inputs": inputs, "outputs": outputs, "nodes": self.nodes, "tensor_values": self.tensors,
                           "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": False,
                           "custom_obj_values": {}, "sym_float_values": {}},
-                "signature": {"input_specs": specs + [{"user_input": {"arg": one("x")}}],
+                "signature": {"input_specs": specs + [{"user_input": {"arg": one(name)}} for name in self.inputs],
                               "output_specs": [{"user_output": {"arg": output}} for output in outputs]},
                 "module_call_graph": []},
             "opset_version": {"aten": 10}, "range_constraints": {}, "schema_version": {"major": 8, "minor": 14},
@@ -98,14 +106,18 @@ def ints(*values):
 
 
 def chain(kind, n):
-    if kind == "conv":
+    if kind in ("conv", "weights"):
         net = Network([1, 8, 4, 4])
-        net.tensors["w"] = tensor([8, 8, 3, 3])
-        net.weights["w"] = [((i * 7919) % 101 - 50) / 600 for i in range(8 * 8 * 9)]
+        size = 3 if kind == "conv" else 1
         last = "x"
-        for _ in range(n):
-            last = net.add("conv2d.default", {"input": one(last), "weight": one("w"), "bias": {"as_none": True},
-                                              "stride": ints(1, 1), "padding": ints(1, 1)}, [1, 8, 4, 4])
+        for i in range(n):
+            name = "w" if kind == "conv" else f"w{i}"
+            if name not in net.weights:
+                net.tensors[name] = tensor([8, 8, size, size])
+                net.weights[name] = [((k * 7919 + i * 31) % 101 - 50) / (600 if size == 3 else 200)
+                                     for k in range(8 * 8 * size * size)]
+            last = net.add("conv2d.default", {"input": one(last), "weight": one(name), "bias": {"as_none": True},
+                                              "stride": ints(1, 1), "padding": ints(size // 2, size // 2)}, [1, 8, 4, 4])
         net.outputs = [last]
         return net
     net = Network([1, 8])
@@ -128,8 +140,11 @@ def branches(kind, n):
             last = net.cat([last, net.unary("sigmoid", "x")])
         net.outputs = [last]
         return net
-    open_ends = [net.unary("sigmoid", "x") for _ in range(n)]
-    if kind == "concat":
+    if kind == "inputs":
+        open_ends = [net.unary("sigmoid", "x" if i == 0 else net.input(f"x{i}", [1, 8])) for i in range(n)]
+    else:
+        open_ends = [net.unary("sigmoid", "x") for _ in range(n)]
+    if kind in ("concat", "inputs"):
         open_ends = [net.cat(open_ends)]
     while kind == "tree" and len(open_ends) > 1:
         pairs = [net.sum(a, b) for a, b in zip(open_ends[::2], open_ends[1::2])]
@@ -174,27 +189,28 @@ def recurrent(steps):
     return net
 
 
-def calibration(shape, path):
-    count = 1
-    for size in shape:
-        count *= size
-    values = [((i * 7919) % 2001 - 1000) / 500 for i in range(2 * count)]
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {(2, *shape)}, }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
+def calibration(shapes, path):
     with zipfile.ZipFile(path, "w") as archive:
-        data = io.BytesIO()
-        data.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        data.write(struct.pack(f"<{len(values)}f", *values))
-        archive.writestr("calib0.npy", data.getvalue())
+        for number, shape in enumerate(shapes):
+            count = 1
+            for size in shape:
+                count *= size
+            values = [((i * 7919) % 2001 - 1000) / 500 for i in range(2 * count)]
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {(2, *shape)}, }}"
+            header += " " * (-(len(header) + 11) % 64) + "\n"
+            data = io.BytesIO()
+            data.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            data.write(struct.pack(f"<{len(values)}f", *values))
+            archive.writestr(f"calib{number}.npy", data.getvalue())
 
 
 def main():
     kind, n, prefix = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    make = {"fan": branches, "tree": branches, "concat": branches, "chain": branches,
+    make = {"fan": branches, "tree": branches, "concat": branches, "chain": branches, "inputs": branches,
             "slices": lambda _, count: slices(count), "gru": lambda _, count: recurrent(count)}.get(kind, chain)
     net = make(kind, n)
     net.save(prefix + ".pt2")
-    calibration(net.shapes["x"], prefix + ".npz")
+    calibration([net.shapes[name] for name in net.inputs], prefix + ".npz")
 
 
 if __name__ == "__main__":
