@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as the graph of an archive that is otherwise in order, with some state for it to refer to: gets
 // past the zip level, where mutations of whole archives mostly end.
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "base/file.hpp"
 #include "base/zip.hpp"
@@ -26,6 +28,17 @@ std::string config() {
          "}}";
 }
 
+/// A size for each symbol that the text names, four at most.
+std::map<std::string, int64_t> sizesFor(std::string_view text) {
+  constexpr std::string_view kSymbol = "Symbol('";
+  std::map<std::string, int64_t> sizes;
+  for (size_t at = text.find(kSymbol); at != text.npos && sizes.size() < 4; at = text.find(kSymbol, at + 1)) {
+    const std::string_view name = text.substr(at + kSymbol.size(), 4);
+    sizes.emplace(name.substr(0, name.find('\'')), 8);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -42,5 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pt2::ReadOptions options;
   options.state = pt2::StatePolicy::Expose;
   (void)pt2::readExportedProgram(asBytes(*archive), archive, options);
+  options.sizes = sizesFor({reinterpret_cast<const char*>(data), size});
+  if (!options.sizes.empty()) (void)pt2::readExportedProgram(asBytes(*archive), archive, options);
   return 0;
 }
