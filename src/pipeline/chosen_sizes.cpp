@@ -58,7 +58,6 @@ Result<std::vector<MethodSource>> combinations(const MethodSource& source,
 Result<SizeChoice> parseSizeChoice(const std::string& text) {
   const auto wrong = [&] {
     return fail(Code::BadOption, "'{}' is not SYMBOL=SIZE,SIZE,...", text)
-        .at(kOption)
         .withRemedy("for instance s77=16,64,256");
   };
   const size_t equals = text.find('=');
@@ -71,9 +70,7 @@ Result<SizeChoice> parseSizeChoice(const std::string& text) {
     const auto [last, error] = std::from_chars(at, end, value);
     if (error != std::errc() || (last != end && *last != ',') || value < 1) return wrong();
     if (std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end())
-      return fail(Code::BadOption, "{}={} is given twice", choice.symbol, value)
-          .at(kOption)
-          .withRemedy("give it once");
+      return fail(Code::BadOption, "{}={} is given twice", choice.symbol, value).withRemedy("give it once");
     choice.values.push_back(value);
     if (last == end) return choice;
     at = last + 1;
@@ -114,6 +111,7 @@ Result<std::vector<MethodSource>> methodsOfSizes(std::span<const MethodSource> s
   for (size_t i = 0; i < choices.size(); ++i) {
     if (uses[i] > 0) continue;
     return fail(Code::UnknownName, "no input has the size '{}'", choices[i].symbol)
+        .inFile(sources.size() == 1 ? sources[0].model.string() : "")
         .at(kOption)
         .withRemedy(known.empty() ? "all sizes are fixed: leave the option out"
                                   : fmt::format("the sizes to choose are {}", fmt::join(known, ", ")));
