@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fits what CPU kernels cost to runs on the virtual platform: fit_cpu_costs.py BUILD [--samples FILE] [--only KERNEL]
+"""Fits what CPU kernels cost to runs on the virtual platform: fit_cpu_costs.py BUILD [--samples FILE] [--only KERNEL,...]
 
 Writes src/cpu/kernel_costs.json. Takes the programs kernel_cycles (`ninja -C BUILD kernel_cycles`) and carina of the build folder,
 and the cross compiler. --samples FILE keeps what was measured there, or reads it where the file exists.
@@ -156,6 +156,16 @@ def cases():
                   f"aten.upsample_bilinear2d.vec | f{shape} | scale_factors=[2.0,2.0] align_corners=False output_size=None |"]
     for words, width, count in ((20, 16, 9), (50, 64, 12), (30, 100, 3), (10, 8, 60)):
         lines.append(f"aten.embedding.default | w[{words},{width}] k[1,{count}] | |")
+    # What loops over slices are made of: a counter, a slice taken, a slice put, what is carried on copied.
+    for shape in ("[5]", "[24]", "[250]", "[3,7,41]"):
+        lines += [f"aten.add.Scalar | l{shape} | other=1 |", f"aten.eq.Scalar | l{shape} | other=7 |"]
+    for shape in ("[1,8]", "[1,24]", "[1,1200]", "[4,30,31]"):
+        lines += [f"aten._to_copy.default | {kind}{shape} | dtype={to} |" for kind, to in (("c", "i8"), ("h", "i16"), ("l", "i64"), ("f", "f32"))]
+    for steps, one in ((5, "[1,1,8]"), (100, "[1,1,64]"), (12, "[1,3,250]"), (40, "[1,2,20]"), (7, "[1,1,2048]")):
+        whole = f"[{steps},{one[3:]}"
+        for kind in "fch":
+            lines += [f"aten.index_put.default | {kind}{whole} (k[1]) {kind}{one} | |",
+                      f"aten.index_select.default | {kind}{whole} k[1] | dim=0 |"]
     for shape, upscale in (("[1,8,6,5]", 2), ("[1,16,10,10]", 2), ("[1,9,7,7]", 3), ("[1,4,20,16]", 2)):
         lines += [f"aten.pixel_shuffle.default | f{shape} | upscale_factor={upscale} |", f"aten.glu.default | f{shape} | dim=3 |"
                   if shape.endswith(",16]") or shape.endswith(",10]") else f"aten.glu.default | f[1,8,6,{upscale * 4}] | dim=3 |"]
@@ -195,7 +205,7 @@ def network_programs(build, folder):
 
 def measure(build, only):
     with tempfile.TemporaryDirectory() as folder:
-        programs = programs_of([line for line in cases() if only in line])
+        programs = programs_of([line for line in cases() if any(text in line for text in only.split(","))])
         if not only:
             programs += network_programs(build, folder)
         tool = os.path.join(build, "bin", "kernel_cycles")
@@ -258,7 +268,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--samples")
-    parser.add_argument("--only", default="", help="cases with this text; the table keeps its other kernels")
+    parser.add_argument("--only", default="", help="cases with one of these texts; the table keeps its other kernels")
     options = parser.parse_args()
     if options.samples and os.path.exists(options.samples):
         lines = open(options.samples).read().splitlines()
@@ -272,7 +282,7 @@ def main():
         run = json.loads(line)
         for call in run["calls"]:
             # The firmware's report looks for each kernel in a list, which no network makes as long as some of these programs.
-            if call["kernel"] == "(calls)" and call["work"].get("run", 0) > LONGEST:
+            if call["kernel"] == "(calls)" and (options.only or call["work"].get("run", 0) > LONGEST):
                 continue
             samples[call["kernel"], call["types"]][run["core"]].append((call["work"], call["cycles"]))
     path = os.path.join(ROOT, "src", "cpu", "kernel_costs.json")

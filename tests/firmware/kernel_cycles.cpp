@@ -57,7 +57,13 @@ Result<pte::Program> programOf(ir::Graph graph) {
     CARINA_TRY(const auto results, cpu::emitCall(builder, *node, valueOf));
     for (size_t i = 0; i < results.size(); ++i) values[node->result(i)] = results[i];
   }
-  for (const ir::Value* output : graph.outputs()) builder.output(valueOf(output));
+  const std::set<const ir::Value*> inputs(graph.inputs().begin(), graph.inputs().end());
+  for (const ir::Value* output : graph.outputs()) {
+    // What computes nothing was taken out. A copy stays one: what a loop carries from turn to turn.
+    const pte::ValueId value = valueOf(output);
+    builder.output(inputs.count(output) > 0 ? builder.convert(value, pte::fromDType(output->dtype()))
+                                            : value);
+  }
   CARINA_RETURN_IF_ERROR(builder.finish());
   return program;
 }
