@@ -88,6 +88,8 @@ def main():
         checker.json("sweep", *digits, "--targets", "ethos-u55-128,ethos-u85-256")
         checker.json("ops", *digits, *u55, "--cpu-op", "add")
         checker.json("verify", *digits, *u55, "--samples", "1")
+        checker.run("compile", *digits, *u55, "-o", "a.tosa")
+        checker.json("verify", "a.pte", "--against", "a.tosa")
         methods = os.path.join(ROOT, "tests", "data", "methods")
         several = [text for name in ("write", "read") for text in (
             "--method", f"{name}={methods}/{name}.pt2", "--calibrate", f"{name}={methods}/{name}.npz")]

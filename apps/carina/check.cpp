@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "result_files.hpp"
 #include "tflite/model.hpp"
@@ -19,27 +20,55 @@ struct Flags {
   std::filesystem::path file;
   std::vector<std::filesystem::path> tensorData;
   ResultPath json;
+  GateOptions gates;
 };
 
 /// What was found, for people and as JSON.
 struct Found {
   bool ok = false;
   std::string text, json;
+  pipeline::Measured measured;
 };
 
 template <typename Check>
 Found foundIn(const Check& check) {
-  return {check.ok(), report::checkText(check), report::checkJson(check)};
+  return {check.ok(), report::checkText(check), report::checkJson(check), {}};
+}
+
+/// Operators beside the NPU's that only convert inputs and outputs leave a .tflite on the NPU.
+void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured) {
+  measured.wholly = check.calls > 0;
+  if (check.calls == 0) measured.onCpu = "the program calls no NPU";
+  for (const pipeline::CheckedTfliteOperator& op : check.operators) {
+    if (op.name == "ethos-u" || op.name == "QUANTIZE" || op.name == "DEQUANTIZE" || !*measured.wholly)
+      continue;
+    measured.wholly = false;
+    measured.onCpu = "operator " + op.name;
+  }
+}
+
+/// What the gates are about; only what one asks for is looked for.
+Status measure(ByteSpan file, const Flags& flags, pipeline::Measured& measured) {
+  measured.subject = flags.file.filename().string();
+  measured.flash = static_cast<int64_t>(file.size());
+  if (flags.gates.gates.maxSram) CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.file, {}, measured));
+  return {};
 }
 
 Result<Found> checkBytes(ByteSpan file, const Flags& flags) {
   if (tflite::isTflite(file)) {
     CARINA_TRY(const pipeline::TfliteCheck check, pipeline::checkTflite(file));
-    return foundIn(check);
+    Found found = foundIn(check);
+    takePlace(check, found.measured);
+    CARINA_RETURN_IF_ERROR(measure(file, flags, found.measured));
+    return found;
   }
   CARINA_TRY(const auto tensorData, pte::readTensorDataFiles(flags.tensorData));
   CARINA_TRY(const pipeline::Check check, pipeline::checkProgram(file, tensorData));
-  return foundIn(check);
+  Found found = foundIn(check);
+  pipeline::takePlace(file, found.measured);
+  CARINA_RETURN_IF_ERROR(measure(file, flags, found.measured));
+  return found;
 }
 
 Result<Found> checkFile(const Flags& flags) {
@@ -49,16 +78,19 @@ Result<Found> checkFile(const Flags& flags) {
   return found;
 }
 
-int check(const Flags& flags) {
-  if (const auto status = checkResults({flags.json}); !status.ok()) return report(status.error());
+int check(Flags& flags) {
+  if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
+    return report(status.error());
   auto result = checkFile(flags);
   if (!result) return report(result.error(), flags.file);
   ResultFiles files;
-  Status status = files.add(flags.json, result->json);
+  Status status = flags.gates.check(result->measured);
+  if (status.ok()) status = files.add(flags.json, result->json);
+  if (status.ok()) status = flags.gates.addJunit("carina check", files);
   if (status.ok()) status = files.commit();
   if (!status.ok()) return report(status.error());
   files.print(result->text);
-  return result->ok ? 0 : 1;
+  return flags.gates.finish(result->ok ? 0 : 1);
 }
 
 }  // namespace
@@ -73,7 +105,12 @@ void addCheck(CommandLine& line, Run& run) {
       .option("--tensor-data", flags->tensorData, "Files (.ptd) with data that the program refers to by name")
       .transform(inputFile());
   addResultOption(command, "--json", flags->json, "The same as JSON");
-  command.callback([flags, &run] { run = [flags] { return check(*flags); }; });
+  using Gate = GateOptions::Gate;
+  flags->gates.declare(command, {Gate::Sram, Gate::Flash, Gate::Npu});
+  command.callback([flags, &run] {
+    flags->gates.checkUsage();
+    run = [flags] { return check(*flags); };
+  });
 }
 
 }  // namespace carina::app

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "firmware/image.hpp"
+#include "gate_options.hpp"
 #include "option_values.hpp"
 #include "report/image_summary.hpp"
 #include "result_files.hpp"
@@ -18,6 +19,7 @@ struct Flags {
   firmware::ImageOptions image;
   std::filesystem::path output, input, expected;
   ResultPath json;
+  GateOptions gates;
   std::string io = "linked", program = "linked", wait = "interrupt";
   firmware::TextOptions text;
   int64_t tokens = 0;
@@ -47,7 +49,24 @@ Status checkText(const Flags& flags, firmware::ImageOptions& image) {
       .withRemedy("leave out --io, --program, --input, --expected and --method");
 }
 
-Status execute(Flags flags) {
+/// Of the image: flash holds its code, constants, initial values and the program; all memories on the chip
+/// count as static RAM, but for the code's.
+pipeline::Measured measuredOf(const firmware::Image& image, const Flags& flags) {
+  const firmware::Plan& plan = image.plan;
+  int64_t program = 0, blocks = 0;
+  for (const firmware::Placement& placement : plan.placements) {
+    if (placement.what == "program" && !plan.programByFile) program = placement.bytes;
+    if (placement.region != plan.platform->bulk) blocks += placement.bytes;
+  }
+  pipeline::Measured measured;
+  measured.subject = flags.image.program.filename().string();
+  measured.flash = image.sizes.total.text + image.sizes.total.data + program;
+  measured.sram = blocks + image.sizes.ramBytes();
+  measured.sramParts = fmt::format("blocks {}, data, bss and stack {}", blocks, image.sizes.ramBytes());
+  return measured;
+}
+
+Result<int> execute(Flags flags) {
   firmware::ImageOptions& image = flags.image;
   image.plan.semihosted = flags.io == "semihosting";
   image.plan.programByFile = flags.program == "semihosting";
@@ -67,7 +86,7 @@ Status execute(Flags flags) {
   }
   CARINA_RETURN_IF_ERROR(checkText(flags, image));
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
-  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
   if (!flags.input.empty()) {
     CARINA_TRY(image.plan.inputs, readArrays(flags.input));
     image.plan.inputsFile = flags.input.string();
@@ -77,13 +96,15 @@ Status execute(Flags flags) {
     image.plan.expectedFile = flags.expected.string();
   }
   CARINA_TRY(const firmware::Image built, firmware::buildImage(image));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(measuredOf(built, flags)));
   ResultFiles results;
-  CARINA_RETURN_IF_ERROR(results.files().add(flags.output, built.elf));
+  if (!flags.gates.missed()) CARINA_RETURN_IF_ERROR(results.files().add(flags.output, built.elf));
   CARINA_RETURN_IF_ERROR(results.add(flags.json, report::imageJson(built)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina firmware", results));
   CARINA_RETURN_IF_ERROR(results.commit());
   for (const std::string& note : built.plan.notes) fmt::print(stderr, "carina: note: {}\n", note);
-  results.print(report::imageText(built, flags.output));
-  return {};
+  results.print(report::imageText(built, flags.gates.missed() ? "(not written)" : flags.output));
+  return flags.gates.finish(0);
 }
 
 }  // namespace
@@ -154,10 +175,12 @@ void addFirmware(CommandLine& line, Run& run) {
   command.option("--kit", image.kit,
                  "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware beside bin");
   command.option("--compiler", image.compiler, "Cross compiler (default arm-none-eabi-g++)");
+  flags->gates.declare(command, {GateOptions::Gate::Sram, GateOptions::Gate::Flash});
   command.callback([flags, &run] {
+    flags->gates.checkUsage();
     run = [flags] {
       auto status = execute(*flags);
-      return status.ok() ? 0 : report(status.error(), flags->image.program);
+      return status.ok() ? *status : report(status.error(), flags->image.program);
     };
   });
 }

@@ -13,6 +13,7 @@
 #include "gate_options.hpp"
 #include "option_values.hpp"
 #include "pipeline/against.hpp"
+#include "pipeline/timed_profile.hpp"
 #include "report/against.hpp"
 #include "report/summary.hpp"
 #include "report/verification.hpp"
@@ -26,7 +27,7 @@ struct Flags {
   std::optional<size_t> samples;
   std::vector<std::filesystem::path> against;
   bool layers = false;
-  ResultPath json;
+  ResultPath json, csv;
   GateOptions gates;
 };
 
@@ -86,6 +87,7 @@ Result<int> verifyMethods(Flags& flags) {
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::verificationJson(build.names, results)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::verificationCsv(build.names, results)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   bool ok = true;
@@ -116,22 +118,37 @@ void checkInputs(Flags& flags) {
   if (methods.empty() && flags.inputs.size() > 1) throwBadValue("--input", "is given twice for one network");
 }
 
-Result<int> compareProgram(const Flags& flags) {
+Result<int> compareProgram(Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   NamedTensors arrays;
   if (!flags.inputs.empty()) {
     CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
   }
   const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1)};
   CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
-  fmt::print("{}", report::againstText(result));
-  if (result.ok()) return 0;
+  if (flags.gates.gates.any()) {
+    pipeline::Options profiled;
+    profiled.model = options.program;
+    CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(profiled, ""));
+    CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(timed.profile)));
+  }
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::againstJson(result)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::againstCsv(result)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::againstText(result));
+  if (result.ok()) return flags.gates.finish(0);
+  flags.gates.finish(1);
   return fail(Code::ResultsDiffer, "the program does not compute what its graph says")
       .inFile(options.program.string());
 }
 
 /// Options of building do nothing for a program that exists.
 void refuseBuildOptions(const Command& command) {
-  constexpr std::string_view kAllowed[] = {"MODEL", "--against", "--input", "--samples"};
+  constexpr std::string_view kAllowed[] = {
+      "MODEL",        "--against",          "--input",    "--samples",   "--json",       "--csv", "--junit",
+      "--max-cycles", "--max-inference-ms", "--max-sram", "--max-flash", "--require-npu"};
   for (const GivenOption& option : command.given()) {
     if (std::find(std::begin(kAllowed), std::end(kAllowed), option.name) != std::end(kAllowed)) continue;
     throwBadValue(option.name, "has no effect on a compiled program: leave it out with --against");
@@ -143,7 +160,7 @@ int verify(Flags& flags) {
     const auto status = compareProgram(flags);
     return status.ok() ? *status : report(status.error());
   }
-  if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
+  if (const auto status = checkResults({flags.json, flags.csv, flags.gates.junit}); !status.ok())
     return report(status.error());
   if (const auto status = flags.build.chooseSizes(&flags.inputs); !status.ok())
     return report(status.error(), flags.build.options.model);
@@ -155,6 +172,7 @@ int verify(Flags& flags) {
   if (!result) return report(result.error(), flags.build.options.model);
   ResultFiles files;
   Status status = files.add(flags.json, report::verificationJson(*result));
+  if (status.ok()) status = files.add(flags.csv, report::verificationCsv({}, {&*result, 1}));
   if (status.ok()) status = flags.gates.addJunit("carina verify", files);
   if (status.ok()) status = files.commit();
   if (!status.ok()) return report(status.error());
@@ -185,6 +203,8 @@ void addVerify(CommandLine& line, Run& run) {
                  "samples of noise (default 1)");
   command.flag("--layers", flags->layers, "One line per layer, also where nothing differs");
   addResultOption(command, "--json", flags->json, "The comparison as JSON");
+  addResultOption(command, "--csv", flags->csv,
+                  "The outputs (of --against: the NPU parts) as comma-separated values");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});

@@ -3,6 +3,9 @@
 
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
+#include "report/document.hpp"
 #include "report/text.hpp"
 
 namespace carina::report {
@@ -48,6 +51,38 @@ std::string againstText(const pipeline::Against& against) {
     for (const std::string& finding : part.findings) text += fmt::format("  {}\n", finding);
   }
   return text;
+}
+
+std::string againstJson(const pipeline::Against& against) {
+  using Json = nlohmann::ordered_json;
+  Json json = document("against");
+  json["ok"] = against.ok();
+  json["parts"] = Json::array();
+  for (const pipeline::PartAgainst& part : against.parts) {
+    Json entry = {{"part", part.part},         {"graph", part.graph},       {"samples", part.samples},
+                  {"elements", part.elements}, {"differ", part.mismatches}, {"values", part.values},
+                  {"values_seen", part.seen},  {"findings", part.findings}};
+    if (part.first) {
+      const pipeline::FirstDifference& first = *part.first;
+      entry["first_difference"] = {{"operator", first.op},       {"value", first.value},
+                                   {"behind", first.behind},     {"npu_operation", first.npu},
+                                   {"offset", first.offset},     {"written_at", first.writtenAt},
+                                   {"closest", first.closest},   {"elements", first.elements},
+                                   {"differ", first.mismatches}, {"first_index", first.firstIndex},
+                                   {"expected", first.expected}, {"actual", first.actual}};
+    }
+    json["parts"].push_back(std::move(entry));
+  }
+  return documentText(json);
+}
+
+std::string againstCsv(const pipeline::Against& against) {
+  CsvTable table({"part", "graph", "samples", "elements", "differ", "values", "values_seen"});
+  for (const pipeline::PartAgainst& part : against.parts) {
+    table.add({part.part, part.graph, std::to_string(part.samples), std::to_string(part.elements),
+               std::to_string(part.mismatches), std::to_string(part.values), std::to_string(part.seen)});
+  }
+  return table.str();
 }
 
 }  // namespace carina::report

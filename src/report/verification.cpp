@@ -2,6 +2,7 @@
 #include "report/verification.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/document.hpp"
@@ -202,6 +203,30 @@ std::string verificationJson(std::span<const std::string> names,
     json["methods"].push_back(std::move(method));
   }
   return documentText(json);
+}
+
+namespace {
+
+/// Nothing for what is infinite or NaN.
+std::string figureText(double value) {
+  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
+}
+
+}  // namespace
+
+std::string verificationCsv(std::span<const std::string> names,
+                            std::span<const pipeline::Verification> verifications) {
+  CsvTable table({"method", "output", "elements", "npu_differs_from_tosa", "beyond_one_lsb", "worst_lsb",
+                  "sqnr_db_ends", "sqnr_db_simulated", "sqnr_db"});
+  for (size_t m = 0; m < verifications.size(); ++m) {
+    for (const pipeline::OutputResult& output : verifications[m].outputs) {
+      table.add({m < names.size() ? names[m] : "", output.name, std::to_string(output.elements),
+                 std::to_string(output.npuMismatches), std::to_string(output.beyondOneLsb),
+                 figureText(output.worstLsb), figureText(output.ends.decibels()),
+                 figureText(output.simulated.decibels()), figureText(output.program.decibels())});
+    }
+  }
+  return table.str();
 }
 
 }  // namespace carina::report

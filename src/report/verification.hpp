@@ -18,4 +18,8 @@ std::string verificationJson(const pipeline::Verification& verification);
 std::string verificationJson(std::span<const std::string> names,
                              std::span<const pipeline::Verification> verifications);
 
+/// One line for each output. `names` of the methods, or none of the one network.
+std::string verificationCsv(std::span<const std::string> names,
+                            std::span<const pipeline::Verification> verifications);
+
 }  // namespace carina::report

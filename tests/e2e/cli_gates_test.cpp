@@ -76,6 +76,52 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
   EXPECT_THAT(contents(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
 }
 
+TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "add.pte") + " --cpu-op add").status, 0);
+  const Outcome kept = run("check " + path("d.pte") + " --require-npu --max-sram 7168 --max-flash 12208");
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  const Outcome missed = run("check " + path("add.pte") +
+                             " --require-npu --max-sram 100 --max-flash 1K --junit " + path("j.xml"));
+  EXPECT_EQ(missed.status, 3);
+  EXPECT_THAT(missed.err,
+              AllOf(HasSubstr("add.pte: --require-npu"), HasSubstr("kernel aten::add"),
+                    HasSubstr("--max-sram 100 bytes: found "), HasSubstr("--max-flash 1024 bytes")));
+  EXPECT_THAT(contents(path("j.xml")), HasSubstr(R"(<testsuites tests="3" failures="3")"));
+  const std::string svdf = (dataDir() / "tflite_mixed" / "svdf.tflite").string();
+  ASSERT_EQ(run("compile " + svdf + " --target ethos-u55-128 -o " + path("svdf.tflite")).status, 0);
+  const Outcome tflite = run("check " + path("svdf.tflite") + " --require-npu --max-flash 1M");
+  EXPECT_EQ(tflite.status, 3);
+  EXPECT_THAT(tflite.err, HasSubstr("not wholly on the NPU (operator SVDF)"));
+  EXPECT_EQ(run("check " + path("d.pte") + " --min-sqnr 3").status, 2) << "a file does not tell its accuracy";
+}
+
+TEST_F(CliGates, AProgramBesideItsGraphKeepsThem) {
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.tosa")).status, 0);
+  const std::string verify = "verify " + path("d.pte") + " --against " + path("d.tosa");
+  const Outcome kept = run(verify + " --require-npu --max-cycles 13000 --max-flash 16K --json - ");
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  EXPECT_THAT(kept.out, StartsWith("{\n  \"schema\": \"carina.against/1\","));
+  const Outcome missed =
+      run(verify + " --max-cycles 100 --max-sram 100 --max-inference-ms 0.001 --csv " + path("parts.csv"));
+  EXPECT_EQ(missed.status, 3);
+  EXPECT_THAT(missed.err, AllOf(HasSubstr("d.pte: --max-cycles 100"), HasSubstr("--max-sram"),
+                                HasSubstr("--max-inference-ms")));
+  EXPECT_EQ(contents(path("parts.csv")),
+            "part,graph,samples,elements,differ,values,values_seen\n"
+            "delegate 0 of forward,d.tosa,1,10,0,26,11\n");
+  EXPECT_EQ(run(verify + " --min-sqnr 3").status, 2) << "there is no float network";
+}
+
+TEST_F(CliGates, OutputsOfVerifyAreATable) {
+  const Outcome table = run("verify " + model("digits8.pt2") + calibrate("digits8") +
+                            " --target ethos-u55-128 --samples 1 --csv -");
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, StartsWith("method,output,elements,npu_differs_from_tosa,beyond_one_lsb,worst_lsb,"
+                                    "sqnr_db_ends,sqnr_db_simulated,sqnr_db\n,out0,10,0,0,0,"));
+}
+
 /// The gates of a comparison are about the second side.
 TEST_F(CliGates, DiffHoldsWhatComesAfterAgainstThem) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "fast.pte") + " --report " + path("fast")).status, 0);
