@@ -130,6 +130,10 @@ void BuildOptions::declare(Command& command, Takes takes) {
   addSwitch(command, "--per-channel", "--per-tensor", options.perChannel,
             "Weights get one scale per output channel (default)", "Weights get one scale per tensor");
   command
+      .option("--weight-bits", options.weightBits,
+              "Codes of weights, 2 to 8 bits (default 8): of fewer the compressed streams are smaller")
+      .check(range(int64_t{quantize::kLeastWeightBits}, int64_t{quantize::kMostWeightBits}));
+  command
       .option("--observer", observer,
               "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
               "percentile[:P]")

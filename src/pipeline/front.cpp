@@ -276,6 +276,14 @@ void warnOfIdleQuantizer(const Options& options, bool prequantized, bool read,
     warn("--quantize", "the network comes quantized and keeps its codes",
          "leave the option out, or export the network in float");
   }
+  if (options.weightBits != quantize::kMostWeightBits) {
+    if (prequantized) {
+      warn("--weight-bits", "the network comes quantized and keeps its codes",
+           "leave the option out, or export the network in float");
+    } else if (quantizationOf(options) == Quantization::None) {
+      warn("--weight-bits", "nothing is quantized", "give --quantize int8 or int16x8");
+    }
+  }
   if (options.calibration.empty() || read) return;
   if (prequantized) {
     warn("--calibrate", "the network comes quantized, and none of its ranges is left open",

@@ -52,6 +52,7 @@ struct Options {
   std::filesystem::path configFile;  // vela.ini with further system configurations and memory modes
   Quantization quantization = Quantization::Default;
   bool perChannel = true;
+  int weightBits = quantize::kMostWeightBits;
   std::filesystem::path
       quantizeConfig;  // rules (docs/quantization.md); what it says holds over the options here
   quantize::ObserverSettings observer;

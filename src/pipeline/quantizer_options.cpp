@@ -46,6 +46,7 @@ QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile fi
   result.precision = quantizationOf(options) == Quantization::Int16x8 ? quantize::Precision::Int16x8
                                                                       : quantize::Precision::Int8;
   result.perChannelWeights = options.perChannel;
+  result.weightBits = options.weightBits;
   result.observer = options.observer;
   file.global.apply(result);
   result.rules = std::move(file.rules);

@@ -50,11 +50,12 @@ std::vector<SourceNode> nodesOf(const TfliteSource& source) {
 void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
   const bool asked =
       (options.quantization != Quantization::Default && options.quantization != Quantization::None) ||
-      !options.quantizeConfig.empty() || !options.calibration.empty();
+      !options.quantizeConfig.empty() || !options.calibration.empty() ||
+      options.weightBits != quantize::kMostWeightBits;
   if (asked) {
     front.warnings.push_back(
-        {"the network comes quantized: --quantize, --quantize-config and --calibrate change "
-         "nothing in it",
+        {"the network comes quantized: --quantize, --quantize-config, --weight-bits and --calibrate "
+         "change nothing in it",
          "", options.model.string(), ""});
   }
   if (!floatEdges && (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float)) {

@@ -100,6 +100,7 @@ class Chooser {
     const quantize::Options& quantizer = network_.quantizer;
     base_.global.precision = quantize::Precision::Int8;
     base_.global.perChannelWeights = quantizer.perChannelWeights;
+    if (quantizer.weightBits != quantize::kMostWeightBits) base_.global.weightBits = quantizer.weightBits;
     base_.global.observer = quantizer.observer;
     base_.equalize = quantizer.equalize;
     base_.fitWeights = quantizer.fitWeights;

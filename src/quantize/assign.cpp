@@ -25,6 +25,7 @@ std::string disagreement(const Overrides& a, const Overrides& b) {
   };
   add(a.precision && b.precision && *a.precision != *b.precision, "precision");
   add(a.perChannelWeights && b.perChannelWeights && *a.perChannelWeights != *b.perChannelWeights, "weights");
+  add(a.weightBits && b.weightBits && *a.weightBits != *b.weightBits, "weight_bits");
   add(a.observer && b.observer && *a.observer != *b.observer, "observer");
   add(a.scheme && b.scheme && *a.scheme != *b.scheme, "activations");
   return text;
@@ -66,6 +67,7 @@ class Assigner {
       options_.rules[r].overrides.apply(entry.settings);
       entry.named = true;
       matchCount_[r]++;
+      if (asWeighted(node)) haveWeights_.insert(r);
       for (size_t earlier : matched) noteConflict(earlier, r, node);
       matched.push_back(r);
     }
@@ -198,8 +200,15 @@ class Assigner {
 
   void reportRules() {
     for (size_t r = 0; r < options_.rules.size(); ++r) {
-      if (matchCount_.count(r) != 0) continue;
       const Rule& rule = options_.rules[r];
+      if (matchCount_.count(r) != 0) {
+        if (rule.overrides.weightBits && haveWeights_.count(r) == 0)
+          result_.warnings.push_back(
+              {fmt::format("weight_bits changes nothing: no operator that '{}' matches has weights",
+                           rule.pattern),
+               "convolutions and linear layers have; leave it out of rules for others", "", rule.place});
+        continue;
+      }
       const char* kind = rule.by == Rule::By::Operator ? "operator type"
                          : rule.by == Rule::By::Node   ? "node"
                          : rule.by == Rule::By::Module ? "module"
@@ -227,6 +236,7 @@ class Assigner {
   const Options& options_;
   Assignment result_;
   std::map<size_t, size_t> matchCount_;
+  std::set<size_t> haveWeights_;  // rules that match a layer
   std::map<std::pair<size_t, size_t>, Conflict> conflicts_;
   std::set<const ir::Node*> settled_;
 };

@@ -70,6 +70,7 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
   const auto outputs = static_cast<size_t>(layer.geometry.outputs);
   const size_t firstOutput = static_cast<size_t>(block.group) * outputs;
   constexpr size_t kTile = 64;
+  const auto most = static_cast<float>(at.range.max);
   tbb::parallel_for(size_t{0}, (outputs + kTile - 1) / kTile, [&](size_t tile) {
     const size_t from = tile * kTile, count = std::min(kTile, outputs - from);
     std::vector<float> errors(n * count), values(count);
@@ -80,7 +81,7 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
       addFeedback(errors, k, count, {&factor[k * n], k}, values);
       for (size_t r = 0; r < count; ++r) {
         const float scale = at.scales[at.perChannel ? firstOutput + from + r : 0];
-        const float code = weightCode(values[r] / scale);
+        const float code = weightCode(values[r] / scale, most);
         codes[place(r)] = static_cast<int8_t>(code);
         errors[k * count + r] = weights[place(r)] - code * scale;
       }
@@ -91,7 +92,7 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
 /// Whether two layers may have the same codes: scales of 16-bit layers differ by what makes a multiplier
 /// short.
 bool alike(const WeightCodes& a, const WeightCodes& b) {
-  if (a.scales.size() != b.scales.size()) return false;
+  if (a.range != b.range || a.scales.size() != b.scales.size()) return false;
   for (size_t c = 0; c < a.scales.size(); ++c) {
     if (std::abs(a.scales[c] - b.scales[c]) > 0x1p-12f * a.scales[c]) return false;
   }

@@ -95,7 +95,8 @@ class Inserter {
   }
 
   /// The dequantized form of weight or bias codes.
-  static ir::Value* dequantizedWeight(ir::Builder& builder, WeightCodes&& weight, const CodeRange& codes) {
+  static ir::Value* dequantizedWeight(ir::Builder& builder, WeightCodes&& weight) {
+    const CodeRange codes = weight.range;
     ir::Value* constant = builder.constant(std::move(weight.codes));
     if (!weight.perChannel) {
       return dequantized(builder, constant, QParams{static_cast<double>(weight.scales[0]), 0, codes});
@@ -126,11 +127,11 @@ class Inserter {
       WeightCodes bias = quantizeBias(op.bias->constant(), inputScale, weight, settings.precision);
       report(op, *op.bias, bias);
       op.node->setOperandGroup(WeightedOp::kBiasOperand,
-                               std::array{dequantizedWeight(builder, std::move(bias), kInt32Bias)});
+                               std::array{dequantizedWeight(builder, std::move(bias))});
     }
     report(op, *op.weight, weight);
     op.node->setOperandGroup(WeightedOp::kWeightOperand,
-                             std::array{dequantizedWeight(builder, std::move(weight), kInt8Weight)});
+                             std::array{dequantizedWeight(builder, std::move(weight))});
   }
 
   void report(const ir::Value& value, size_t group) {
@@ -164,6 +165,8 @@ class Inserter {
                        codes.perChannel,
                        true,
                        {}};
+    if (isWeight && codes.range != kInt8Weight)
+      entry.weightBits = assignment_.of(*op.node).settings.weightBits;
     entry.sqnr = codes.sqnr(value.constant());
     report_.tensors.push_back(std::move(entry));
   }

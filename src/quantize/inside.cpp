@@ -363,6 +363,7 @@ class Inside {
  public:
   Inside(ir::Graph& graph, Nodes nodes, const Settings& settings) : graph_(graph), nodes_(std::move(nodes)) {
     static_cast<Settings&>(options_) = settings;
+    options_.weightBits = kMostWeightBits;  // networks that come quantized have the codes of eight
     options_.precision = Precision::Int16x8;
     options_.scheme = Scheme::Symmetric;
   }

@@ -73,7 +73,8 @@ void roundAlike(ir::Graph& graph, LayerCodes& codes, LayerRounding& rounding) {
     const WeightCodes &first = known->second.weight, &mine = own->second;
     const bool alike = first.codes.shape() == mine.codes.shape() &&
                        first.codes.dtype() == mine.codes.dtype() && first.scales == mine.scales &&
-                       first.axis == mine.axis && known->second.bias.has_value() == bias.has_value();
+                       first.axis == mine.axis && first.range == mine.range &&
+                       known->second.bias.has_value() == bias.has_value();
     if (isNew || !alike) continue;
     own->second.codes = first.codes;
     if (bias)

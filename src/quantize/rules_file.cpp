@@ -89,6 +89,17 @@ class Entry {
     return {};
   }
 
+  Status integer(std::string_view key, int least, int most, std::optional<int>& result) {
+    const json* value = find(key);
+    if (!value) return {};
+    if (!value->is_number_integer() || *value < least || *value > most)
+      return fail(Code::BadConfiguration, "expected a whole number from {} to {}, got {}", least, most,
+                  value->is_number() ? value->dump() : value->type_name())
+          .at(member(place_, key));
+    result = value->get<int>();
+    return {};
+  }
+
   Status observer(std::optional<ObserverSettings>& result) {
     CARINA_TRY(const auto name, text("observer"));
     if (!name) return {};
@@ -124,6 +135,8 @@ class Entry {
 Status readOverrides(Entry& entry, Overrides& overrides) {
   CARINA_RETURN_IF_ERROR(entry.choice("precision", kPrecisions, overrides.precision));
   CARINA_RETURN_IF_ERROR(entry.choice("weights", kWeights, overrides.perChannelWeights));
+  CARINA_RETURN_IF_ERROR(
+      entry.integer("weight_bits", kLeastWeightBits, kMostWeightBits, overrides.weightBits));
   CARINA_RETURN_IF_ERROR(entry.choice("activations", kSchemes, overrides.scheme));
   CARINA_RETURN_IF_ERROR(entry.observer(overrides.observer));
   if (overrides.precision == Precision::Int16x8 && overrides.scheme == Scheme::Affine) {
@@ -160,7 +173,7 @@ Result<Rule> readRule(const json& value, std::string place) {
   if (rule.overrides.empty()) {
     return fail(Code::BadConfiguration, "changes nothing")
         .at(rule.place)
-        .withRemedy("give precision, weights, activations or observer");
+        .withRemedy("give precision, weights, weight_bits, activations or observer");
   }
   return rule;
 }
@@ -284,6 +297,7 @@ ordered_json jsonOf(const Overrides& overrides) {
   ordered_json result = ordered_json::object();
   if (overrides.precision) result["precision"] = nameIn(kPrecisions, *overrides.precision);
   if (overrides.perChannelWeights) result["weights"] = nameIn(kWeights, *overrides.perChannelWeights);
+  if (overrides.weightBits) result["weight_bits"] = *overrides.weightBits;
   if (overrides.scheme) result["activations"] = nameIn(kSchemes, *overrides.scheme);
   if (overrides.observer) result["observer"] = observerText(*overrides.observer);
   return result;

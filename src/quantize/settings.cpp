@@ -20,8 +20,15 @@ std::string_view precisionName(Precision precision) {
 void Overrides::apply(Settings& settings) const {
   if (precision) settings.precision = *precision;
   if (perChannelWeights) settings.perChannelWeights = *perChannelWeights;
+  if (weightBits) settings.weightBits = *weightBits;
   if (observer) settings.observer = *observer;
   if (scheme) settings.scheme = *scheme;
+}
+
+CodeRange weightRange(int bits) {
+  CARINA_CHECK(bits >= kLeastWeightBits && bits <= kMostWeightBits, "weights have codes of 2 to 8 bits");
+  const int64_t most = (int64_t{1} << (bits - 1)) - 1;
+  return {DType::Int8, -most, most};
 }
 
 CodeRange activationCodes(Precision precision) {

@@ -22,10 +22,17 @@ std::string_view precisionName(Precision precision);  // "int8", "int16x8", "non
 /// are.
 enum class Scheme : uint8_t { Affine, Symmetric };
 
+/// Bits of a layer's weight codes. They are stored as int8 whatever their number: what fewer of them save is
+/// that streams of weights are compressed.
+inline constexpr int kLeastWeightBits = 2, kMostWeightBits = 8;
+/// The symmetric codes of a weight: of 4 bits -7 to 7.
+CodeRange weightRange(int bits);
+
 /// How one operator is quantized: its float inputs and results, and its weights.
 struct Settings {
   Precision precision = Precision::Int8;
   bool perChannelWeights = true;
+  int weightBits = kMostWeightBits;
   ObserverSettings observer;
   Scheme scheme = Scheme::Affine;
 };
@@ -34,10 +41,11 @@ struct Settings {
 struct Overrides {
   std::optional<Precision> precision;
   std::optional<bool> perChannelWeights;
+  std::optional<int> weightBits;
   std::optional<ObserverSettings> observer;
   std::optional<Scheme> scheme;
 
-  bool empty() const { return !precision && !perChannelWeights && !observer && !scheme; }
+  bool empty() const { return !precision && !perChannelWeights && !weightBits && !observer && !scheme; }
   void apply(Settings& settings) const;
 };
 

@@ -2,6 +2,7 @@
 #include "quantize/weight_codes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "aten/conv_op.hpp"
@@ -43,6 +44,36 @@ float withShortProduct(float scale, double factor) {
   return static_cast<float>(product / factor);
 }
 
+/// Scales by the largest magnitudes become the share of themselves that loses least, by channel (or overall).
+void takeBestShares(const Tensor& weight, int axis, bool perChannel, const CodeRange& range,
+                    std::vector<float>& scales) {
+  constexpr std::array<float, 6> kShares{1, 0.95f, 0.9f, 0.85f, 0.8f, 0.75f};
+  using PerShare = std::array<float, kShares.size()>;
+  const auto values = weight.as<float>();
+  const auto most = static_cast<float>(range.max);
+  const size_t sets = perChannel ? scales.size() : 1;
+  std::vector<PerShare> tried(sets), inverse(sets);
+  std::vector<std::array<double, kShares.size()>> losses(sets);
+  for (size_t c = 0; c < sets; ++c) {
+    for (size_t s = 0; s < kShares.size(); ++s) {
+      tried[c][s] = scales[c] * kShares[s];
+      inverse[c][s] = 1 / tried[c][s];
+    }
+  }
+  forEachOfChannel(weight.shape(), axis, [&](size_t channel, size_t i) {
+    const size_t c = perChannel ? channel : 0;
+    for (size_t s = 0; s < kShares.size(); ++s) {
+      const float error = values[i] - weightCode(values[i] * inverse[c][s], most) * tried[c][s];
+      losses[c][s] += error * error;
+    }
+  });
+  for (size_t channel = 0; channel < scales.size(); ++channel) {
+    const size_t c = perChannel ? channel : 0;
+    const auto least = std::min_element(losses[c].begin(), losses[c].end());
+    scales[channel] = tried[c][static_cast<size_t>(least - losses[c].begin())];
+  }
+}
+
 }  // namespace
 
 Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
@@ -82,7 +113,7 @@ Sqnr WeightCodes::sqnr(const Tensor& weight) const {
   return result;
 }
 
-WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
+WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel, const CodeRange& range,
                            const std::vector<float>& leastScales, std::optional<double> shortFactor) {
   const auto values = weight.as<float>();
   const auto channels = static_cast<size_t>(weight.dim(axis));
@@ -94,19 +125,24 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
     magnitude.assign(channels, *std::max_element(magnitude.begin(), magnitude.end()));
     least.assign(channels, *std::max_element(least.begin(), least.end()));
   }
-  WeightCodes result{Tensor::uninitialized(DType::Int8, weight.shape()), {}, perChannel, axis};
-  std::vector<float> inverse;
+  WeightCodes result{Tensor::uninitialized(DType::Int8, weight.shape()), {}, perChannel, axis, range};
   for (size_t c = 0; c < channels; ++c) {
     const float eps = magnitude[c] > 0 ? kEpsTiny : kEpsInt8;
-    const auto scale =
-        static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], kInt8Weight, eps).scale);
-    result.scales.push_back(std::max(scale, least[c]));
-    if (shortFactor) result.scales.back() = withShortProduct(result.scales.back(), *shortFactor);
-    inverse.push_back(inverseOf(result.scales.back(), perChannel));
+    result.scales.push_back(
+        static_cast<float>(symmetricQParams(-magnitude[c], magnitude[c], range, eps).scale));
+  }
+  if (range != kInt8Weight) takeBestShares(weight, axis, perChannel, range, result.scales);
+  std::vector<float> inverse;
+  for (size_t c = 0; c < channels; ++c) {
+    float& scale = result.scales[c];
+    scale = std::max({scale, least[c], kEpsTiny});
+    if (shortFactor) scale = withShortProduct(scale, *shortFactor);
+    inverse.push_back(inverseOf(scale, perChannel));
   }
   const auto codes = result.codes.mutableAs<int8_t>();
+  const auto most = static_cast<float>(range.max);
   forEachOfChannel(weight.shape(), axis, [&](size_t c, size_t i) {
-    codes[i] = static_cast<int8_t>(weightCode(values[i] * inverse[c]));
+    codes[i] = static_cast<int8_t>(weightCode(values[i] * inverse[c], most));
   });
   if (!perChannel) result.scales.resize(1);
   return result;
@@ -140,14 +176,14 @@ WeightCodes quantizeWeight(const WeightedOp& op, const LayerScales& scales, cons
   }
   std::optional<double> shortFactor;
   if (settings.precision == Precision::Int16x8) shortFactor = scales.input / scales.output;
-  return quantizeWeight(weight, op.weightAxis, settings.perChannelWeights && alongOutputs, least,
-                        shortFactor);
+  return quantizeWeight(weight, op.weightAxis, settings.perChannelWeights && alongOutputs,
+                        weightRange(settings.weightBits), least, shortFactor);
 }
 
 WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCodes& weight,
                          Precision precision) {
   const auto values = bias.as<float>();
-  WeightCodes result{Tensor::uninitialized(DType::Int32, bias.shape()), {}, weight.perChannel, 0};
+  WeightCodes result{Tensor::uninitialized(DType::Int32, bias.shape()), {}, weight.perChannel, 0, kInt32Bias};
   // Groups of a transposed convolution share the scales of the weight.
   for (size_t c = 0; c < (weight.perChannel ? values.size() : 1); ++c)
     result.scales.push_back(static_cast<float>(inputScale) * weight.scales[c % weight.scales.size()]);

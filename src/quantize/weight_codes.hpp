@@ -17,31 +17,33 @@ namespace carina::quantize {
 /// nodes that it looks at; none: all.
 Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted = nullptr);
 
-/// real = scale * code, with one scale per index along `axis`, or a single one.
+/// real = scale * code, with one scale per index along `axis`, or a single one. Of weights or biases.
 struct WeightCodes {
   Tensor codes;
   std::vector<float> scales;
   bool perChannel = false;
   int axis = 0;
+  CodeRange range = kInt8Weight;  // of the codes
 
   /// Of the numbers that the codes stand for.
   Sqnr sqnr(const Tensor& weight) const;
 };
 
-/// round-half-even of x, cut to int8 weight codes: between 2^23 and 2^24 floats are whole numbers. Loops over
-/// it become vector code, those over nearbyint() do not.
-inline float weightCode(float x) {
+/// round-half-even of x, cut to weight codes in [-most, most]: between 2^23 and 2^24 floats are whole
+/// numbers. Loops over it become vector code, those over nearbyint() do not.
+inline float weightCode(float x, float most) {
   constexpr float kWhole = 0x1.8p23f;
-  return (std::min(std::max(x, -127.0f), 127.0f) + kWhole) - kWhole;
+  return (std::min(std::max(x, -most), most) + kWhole) - kWhole;
 }
 
 /// The integer weights of every layer that has them.
 using LayerCodes = std::unordered_map<const ir::Node*, WeightCodes>;
 
-/// Symmetric int8 codes in [-127, 127] by the largest magnitude per channel (or overall). `leastScales`
-/// (empty, or one per channel) are bounds from below; with `shortFactor` scales are raised until their
-/// product with it has 15 bits. Rounding is that of quantize_per_channel (quantize_per_tensor).
-WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel,
+/// Symmetric codes in `range` by the largest magnitude per channel (or overall); of fewer than 8 bits by the
+/// share of it at which the squares of the errors are least: few codes are worth more where most weights are.
+/// `leastScales` (empty, or one per channel) are bounds from below; with `shortFactor` scales are raised
+/// until their product with it has 15 bits. Rounding is that of quantize_per_channel (quantize_per_tensor).
+WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel, const CodeRange& range,
                            const std::vector<float>& leastScales = {},
                            std::optional<double> shortFactor = std::nullopt);
 

@@ -10,11 +10,23 @@
 
 namespace carina::report {
 
+namespace {
+
+bool isNarrow(const quantize::TensorReport& tensor) {
+  return tensor.weightBits < quantize::kMostWeightBits;
+}
+
+std::string typeText(const quantize::TensorReport& tensor) {
+  return std::string(dtypeName(tensor.dtype)) + (tensor.perChannel ? " per channel" : "") +
+         (isNarrow(tensor) ? fmt::format(", {} bits", tensor.weightBits) : "");
+}
+
+}  // namespace
+
 std::string quantizationText(const quantize::Report& report) {
   TextTable table({"value", "module", "type", "min", "max", "scale", "zero", "SQNR"}, 3);
   for (const quantize::TensorReport& tensor : report.tensors) {
-    table.add({tensor.name.empty() ? "constant" : tensor.name, tensor.modulePath,
-               std::string(dtypeName(tensor.dtype)) + (tensor.perChannel ? " per channel" : ""),
+    table.add({tensor.name.empty() ? "constant" : tensor.name, tensor.modulePath, typeText(tensor),
                fmt::format("{:.6g}", tensor.min), fmt::format("{:.6g}", tensor.max),
                fmt::format("{:.6g}", tensor.scale), std::to_string(tensor.zeroPoint),
                decibelText(tensor.sqnr.decibels())});
@@ -37,6 +49,7 @@ nlohmann::ordered_json quantizationJson(const quantize::Report& report) {
          {"scale", tensor.scale},
          {"zero_point", tensor.zeroPoint},
          {"sqnr_db", std::isfinite(decibels) ? nlohmann::ordered_json(decibels) : nlohmann::ordered_json()}});
+    if (isNarrow(tensor)) json.back()["weight_bits"] = tensor.weightBits;
   }
   return json;
 }

@@ -76,6 +76,16 @@ TEST_F(CliUsage, OppositesExcludeEachOther) {
   EXPECT_EQ(run(compileDense("--per-tensor --no-fit-weights --no-bias-correction")).status, 0);
 }
 
+TEST_F(CliUsage, WeightsHaveTwoToEightBits) {
+  for (const char* bits : {"1", "9", "int4"})
+    EXPECT_EQ(run(compileDense(std::string("--weight-bits ") + bits)).status, 2) << bits;
+  EXPECT_EQ(run(compileDense("--weight-bits 4")).status, 0);
+  const Outcome idle =
+      run("compile " + model("dense.pt2") + " --target cpu --weight-bits 4 -o " + path("d.pte"));
+  EXPECT_EQ(idle.status, 0);
+  EXPECT_THAT(idle.err, HasSubstr("--weight-bits: changes nothing in the program: nothing is quantized"));
+}
+
 TEST_F(CliUsage, OutputsThatCannotBeWrittenAreSaidFirst) {
   const std::string base = "compile " + path("missing.pt2") + " --target ethos-u55-128 -o ";
   EXPECT_THAT(run(base + path("none/x.pte")).err, HasSubstr("none/x.pte: the folder"));

@@ -141,16 +141,42 @@ TEST(LanguageModel, IntegersPredictUnseenTextAsFloatDoes) {
   EXPECT_NEAR(in16x8, inFloat, 0.002 * inFloat);
 }
 
+TEST(LanguageModel, WeightsOfFewerBitsAreSmallerAndPredictNearlyAsWell) {
+  const NamedTensors texts = heldOut(kTexts * kContext);
+  const double inFloat = floatPerplexity(texts);
+  const auto bytesOf = [](const Options& options) {
+    const auto built = build(options);
+    EXPECT_TRUE(built.ok()) << built.error().str();
+    return built->compiled.at(0).constants.size();
+  };
+  const Options whole = optionsOf(Quantization::Int8);
+  Options four = whole, five = whole, narrow = whole;
+  four.weightBits = 4;
+  five.weightBits = 5;
+  narrow.quantizeConfig = test::modelFile("language_narrow.json");
+  EXPECT_LT(programPerplexity(four, texts), 1.12 * inFloat);
+  EXPECT_LT(programPerplexity(five, texts), 1.03 * inFloat);
+  EXPECT_LT(programPerplexity(narrow, texts), 1.05 * inFloat);
+  const auto bytes = static_cast<double>(bytesOf(whole));
+  EXPECT_LT(static_cast<double>(bytesOf(four)), 0.62 * bytes);
+  EXPECT_LT(static_cast<double>(bytesOf(narrow)), 0.7 * bytes);
+}
+
 TEST(LanguageModel, NpuAndTosaComputeTheSameCodes) {
-  const auto built = build(optionsOf(Quantization::Int8));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto samples = verificationSamples(*built, heldOut(24));
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
-  EXPECT_EQ(verified->delegateMismatches, 0);
-  EXPECT_EQ(verified->samples, 24u);
+  Options narrow = optionsOf(Quantization::Int8), wideNarrow = optionsOf(Quantization::Int16x8);
+  narrow.quantizeConfig = test::modelFile("language_narrow.json");
+  wideNarrow.weightBits = 4;
+  for (const Options& options : {optionsOf(Quantization::Int8), narrow, wideNarrow}) {
+    const auto built = build(options);
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    const auto samples = verificationSamples(*built, heldOut(24));
+    ASSERT_TRUE(samples.ok()) << samples.error().str();
+    const auto verified = verify(*built, *samples);
+    ASSERT_TRUE(verified.ok()) << verified.error().str();
+    EXPECT_TRUE(verified->ok());
+    EXPECT_EQ(verified->delegateMismatches, 0);
+    EXPECT_EQ(verified->samples, 24u);
+  }
 }
 
 TEST(LanguageModel, GoesOnWithATextOfItsKind) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "aten/executor.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
@@ -96,6 +98,10 @@ TEST(RulesFile, ErrorsSayWhere) {
               HasSubstr("symmetric"));
   EXPECT_THAT(refusal(R"({"global": {"precision": "int8", "precision": "int16x8"}})"),
               HasSubstr("gives 'precision' twice"));
+  for (const char* bits : {"1", "9", "4.5", "\"int4\"", "-4", "99999999999999999999"}) {
+    EXPECT_THAT(refusal(fmt::format(R"({{"rules": [{{"op": "relu", "weight_bits": {}}}]}})", bits)),
+                HasSubstr("rules[0].weight_bits: expected a whole number from 2 to 8, got "));
+  }
   EXPECT_THAT(refusal(R"({"equalize": "yes"})"), HasSubstr("equalize: is string, not true or false"));
   EXPECT_THAT(refusal(R"({"io": {"inputs": {"type": "uint8"}}})"),
               HasSubstr("io.inputs.type: there is no 'uint8'"));
@@ -109,6 +115,7 @@ TEST(RulesFile, IsWrittenAsItIsRead) {
   EXPECT_TRUE(parseRules(rulesText(file)).ok());
   file.global.precision = Precision::Int8;
   file.global.perChannelWeights = false;
+  file.global.weightBits = 4;
   file.global.scheme = Scheme::Symmetric;
   file.global.observer = ObserverSettings(ObserverKind::Percentile, 99.5);
   file.inputs = BoundarySettings{Precision::Int8, Scheme::Affine, ObserverSettings(ObserverKind::MinMax)};
@@ -124,6 +131,7 @@ TEST(RulesFile, IsWrittenAsItIsRead) {
   ASSERT_TRUE(read.ok()) << read.error().str() << text;
   EXPECT_EQ(rulesText(*read), rulesText(file));
   EXPECT_EQ(read->global.observer, file.global.observer);
+  EXPECT_EQ(read->global.weightBits, 4);
   EXPECT_EQ(read->inputs->scheme, Scheme::Affine);
   ASSERT_EQ(read->rules.size(), 2u);
   EXPECT_EQ(read->rules[0].pattern, "conv2d_\"1\"");
@@ -320,6 +328,58 @@ TEST(Mixed, WeightsPerTensorByRule) {
   }
   EXPECT_EQ(perChannel, 2);
   EXPECT_EQ(perTensor, 2);
+}
+
+/// Of the weights that a report tells about, by value.
+std::map<std::string, int> weightBitsOf(const Report& report) {
+  std::map<std::string, int> bits;
+  for (const TensorReport& tensor : report.tensors) {
+    if (tensor.isConstant && tensor.dtype == DType::Int8) bits[tensor.name] = tensor.weightBits;
+  }
+  return bits;
+}
+
+TEST(Mixed, WeightBitsByRule) {
+  for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+    TwoLayers n;
+    Options options;
+    options.precision = precision;
+    options.fitWeights = true;
+    options.rules = {rule(Rule::By::Node, "conv2d_1", precision)};
+    options.rules[0].overrides.weightBits = 4;
+    const auto result = quantizedWith(n, options);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    EXPECT_TRUE(result->warnings.empty());
+    int narrow = 0, whole = 0;
+    for (const auto& [name, bits] : weightBitsOf(result->report)) (bits == 4 ? narrow : whole)++;
+    EXPECT_EQ(narrow, 1);
+    EXPECT_EQ(whole, 1);
+    int layers = 0;
+    for (const ir::Node* node : result->graph.nodes()) {
+      const auto dequantize = ir::dynCast<aten::DequantizePerChannel>(node);
+      if (!dequantize || dequantize.dtype() != DType::Int8) continue;
+      ++layers;
+      int64_t largest = 0;
+      for (const int8_t code : dequantize.input()->constant().as<int8_t>())
+        largest = std::max<int64_t>(largest, std::abs(int{code}));
+      EXPECT_EQ(largest, dequantize.quantMax());
+      EXPECT_EQ(dequantize.quantMin(), -dequantize.quantMax());
+    }
+    EXPECT_EQ(layers, 2);
+  }
+}
+
+TEST(Mixed, WeightBitsOfOperatorsWithoutWeightsAreTold) {
+  TwoLayers n;
+  Options options;
+  options.rules = {rule(Rule::By::Operator, "max_pool2d", Precision::Int8)};
+  options.rules[0].overrides.weightBits = 4;
+  options.rules[0].place = "rules[0]";
+  const auto result = quantizedWith(n, options);
+  ASSERT_TRUE(result.ok()) << result.error().str();
+  ASSERT_EQ(result->warnings.size(), 1u);
+  EXPECT_THAT(result->warnings[0].str(),
+              HasSubstr("weight_bits changes nothing: no operator that 'max_pool2d' matches has weights"));
 }
 
 TEST(Mixed, ObserversByRule) {

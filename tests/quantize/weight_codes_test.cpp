@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "aten/ops.hpp"
 #include "small_network.hpp"
 
@@ -26,6 +28,55 @@ TEST(WeightCodes, LeaveBiasesOf16BitLayersTheirRoom) {
     EXPECT_LE(units, 0x1.01p38);
     EXPECT_GE(units, 0x1p37);
   }
+}
+
+/// Numbers as weights are: most are small.
+Tensor bellShaped(const Shape& shape) {
+  Tensor tensor = Tensor::uninitialized(DType::Float32, shape);
+  const auto values = tensor.mutableAs<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float x = static_cast<float>(i * 7919 % 1009) / 504 - 1;  // -1 to 1, evenly
+    values[i] = x * x * x;
+  }
+  return tensor;
+}
+
+int largestCode(const WeightCodes& weight) {
+  int largest = 0;
+  for (const int8_t code : weight.codes.as<int8_t>()) largest = std::max(largest, std::abs(int{code}));
+  return largest;
+}
+
+TEST(WeightCodes, OfFewerBitsUseAllOfThemAndNoMore) {
+  const Tensor weight = bellShaped({6, 64});
+  for (const bool perChannel : {true, false}) {
+    double before = 1000;
+    for (int bits = kMostWeightBits; bits >= kLeastWeightBits; --bits) {
+      const WeightCodes codes = quantizeWeight(weight, 0, perChannel, weightRange(bits));
+      EXPECT_EQ(largestCode(codes), (1 << (bits - 1)) - 1);
+      EXPECT_EQ(codes.scales.size(), perChannel ? 6u : 1u);
+      const double decibels = codes.sqnr(weight).decibels();
+      EXPECT_LT(decibels, before);
+      EXPECT_GT(decibels, 6 * bits - 8) << bits;
+      before = decibels;
+    }
+  }
+}
+
+TEST(WeightCodes, OfFourBitsCutTheFewLargestWhereTheOthersGain) {
+  Tensor weight = ramp({1, 64}, -0.5f, 0.5f);
+  weight.mutableAs<float>()[9] = 1;
+  const WeightCodes codes = quantizeWeight(weight, 0, true, weightRange(4));
+  EXPECT_LT(codes.scales[0], 0.95f / 7);
+  EXPECT_EQ(codes.codes.as<int8_t>()[9], 7);
+  // The square of the errors at the scale of the largest weight.
+  double plain = 0, chosen = 0;
+  const auto values = weight.as<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    plain += std::pow(values[i] - weightCode(values[i] * 7, 7) / 7, 2);
+    chosen += std::pow(values[i] - codes.codes.as<int8_t>()[i] * codes.scales[0], 2);
+  }
+  EXPECT_LT(chosen, plain);
 }
 
 }  // namespace
