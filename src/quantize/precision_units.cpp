@@ -23,7 +23,7 @@ bool isReal(const ir::Value* value) {
 /// Finds the units: numbers every node, then joins and renumbers.
 class Units {
  public:
-  Units(const ir::Graph& graph, const Options& options, const Plan& plan) : graph_(graph) {
+  Units(const ir::Graph& graph, const Options& options, const Plan& plan) {
     Options wide = options;
     wide.precision = Precision::Int16x8;
     const Assignment raised = assign(graph, wide);
@@ -120,7 +120,6 @@ class Units {
     return name;
   }
 
-  const ir::Graph& graph_;
   std::unordered_map<const ir::Node*, size_t> of_;
   std::map<std::string, size_t> names_;
   std::vector<size_t> parents_;  // of names
