@@ -113,6 +113,8 @@ def main():
         checker.json("generate", "l.pte", "--tokenizer", os.path.join(language, "tokenizer.json"), "--prompt", "GNU N", "--tokens", "3")
         checker.json("fit", *digits, "--board", "himax-we2")
         checker.json("boards")
+        checker.json("targets")
+        checker.json("inspect", "a.pte", "--check")
         checker.json("diff", "a", "b")
         checker.json("diff", "a.pte", "c.pte")
         checker.json("evaluate", *digits, *u55, "--data", held_out, "--samples", "20")

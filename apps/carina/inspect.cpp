@@ -7,6 +7,8 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "option_values.hpp"
+#include "report/check.hpp"
+#include "result_files.hpp"
 
 namespace carina::app {
 namespace {
@@ -15,6 +17,7 @@ struct Flags {
   std::filesystem::path file;
   pipeline::InspectOptions options;
   bool check = false;
+  ResultPath json;
 };
 
 Status show(const Flags& flags) {
@@ -24,15 +27,21 @@ Status show(const Flags& flags) {
 }
 
 Status check(const Flags& flags) {
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
   CARINA_TRY(const pipeline::CheckedFile checked, pipeline::checkFile(flags.file, flags.options));
-  for (const std::string& finding : checked.findings) fmt::print("{}\n", finding);
+  std::string text;
+  for (const std::string& finding : checked.findings) text += finding + "\n";
   const auto count = [](size_t n, std::string_view what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
   const std::string findings =
       checked.findings.empty() ? "no findings" : count(checked.findings.size(), "finding");
-  fmt::print("{} in {} of {}\n", findings, count(checked.streams, "command stream"),
-             count(checked.words, "word"));
+  text += fmt::format("{} in {} of {}\n", findings, count(checked.streams, "command stream"),
+                      count(checked.words, "word"));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::checkJson(checked)));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(text);
   if (checked.findings.empty()) return {};
   return fail(Code::Findings, "{} in its command streams", findings).inFile(flags.file.string());
 }
@@ -54,10 +63,12 @@ void addInspect(CommandLine& line, Run& run) {
       .flag("--check", flags->check,
             "Check the command streams instead of showing them; exit 1 when there are findings")
       .excludes(commands);
+  addResultOption(command, "--json", flags->json, "What --check finds, as JSON");
   command.option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
   command.option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
       .transform(targetName());
   command.callback([flags, &run] {
+    if (!flags->json.empty() && !flags->check) throwMissing("--check with --json");
     run = [flags] {
       const Status status = flags->check ? check(*flags) : show(*flags);
       return status.ok() ? 0 : report(Status(status).error(), flags->file);

@@ -187,4 +187,13 @@ std::string checkJson(const pipeline::TfliteCheck& check) {
   return documentText(json);
 }
 
+std::string checkJson(const pipeline::CheckedFile& checked) {
+  Json json = document("inspect");
+  json["ok"] = checked.findings.empty();
+  json["command_streams"] = checked.streams;
+  json["words"] = checked.words;
+  json["findings"] = checked.findings;
+  return documentText(json);
+}
+
 }  // namespace carina::report

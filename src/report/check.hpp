@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/check.hpp"
+#include "pipeline/inspect.hpp"
 #include "pipeline/tflite_check.hpp"
 
 namespace carina::report {
@@ -13,5 +14,7 @@ std::string checkText(const pipeline::Check& check);
 std::string checkJson(const pipeline::Check& check);
 std::string checkText(const pipeline::TfliteCheck& check);
 std::string checkJson(const pipeline::TfliteCheck& check);
+/// Of `carina inspect --check`: docs/schema/inspect.json.
+std::string checkJson(const pipeline::CheckedFile& checked);
 
 }  // namespace carina::report

@@ -122,6 +122,20 @@ TEST_F(CliGates, OutputsOfVerifyAreATable) {
                                     "sqnr_db_ends,sqnr_db_simulated,sqnr_db\n,out0,10,0,0,0,"));
 }
 
+TEST_F(CliGates, TargetsAndFindingsAreData) {
+  const Outcome table = run("targets --csv -");
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, StartsWith("target,family,macs,memory_mode,default\n"
+                                    "ethos-u55-32,Ethos-U55,32,Sram_Only,no\n"
+                                    "ethos-u55-32,Ethos-U55,32,Shared_Sram,yes\n"));
+  EXPECT_THAT(run("targets --json").out, StartsWith("{\n  \"schema\": \"carina.targets/1\","));
+  ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
+  const Outcome sound = run("inspect " + path("d.pte") + " --check --json -");
+  EXPECT_EQ(sound.status, 0) << sound.err;
+  EXPECT_THAT(sound.out, AllOf(HasSubstr("carina.inspect/1"), HasSubstr("\"ok\": true")));
+  EXPECT_EQ(run("inspect " + path("d.pte") + " --json -").status, 2) << "only findings are data";
+}
+
 /// The gates of a comparison are about the second side.
 TEST_F(CliGates, DiffHoldsWhatComesAfterAgainstThem) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "fast.pte") + " --report " + path("fast")).status, 0);
