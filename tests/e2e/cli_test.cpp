@@ -41,6 +41,25 @@ TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
   EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
 }
 
+TEST_F(Cli, WeightBitsOfALayerAreReported) {
+  writeText("rules.json", R"({ "rules": [ { "op": "relu", "weight_bits": 4 },
+                                          { "module": "classify", "weight_bits": 4 } ] })");
+  const std::string compile = "compile " + model("digits8.pt2") + " --target ethos-u55-128" +
+                              calibrate("digits8") + " --quantize-config " + path("rules.json") + " -o " +
+                              path("m.pte");
+  const Outcome compiled = run(compile + " --report " + path("report"));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("carina: warning: " + path("rules.json") +
+                                      ": rules[0]: weight_bits changes nothing: no operator that 'relu' "
+                                      "matches has weights"));
+  EXPECT_THAT(contents(path("report/quantization.txt")), HasSubstr("i8 per channel, 4 bits"));
+  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"weight_bits\": 4"));
+  // What the file says holds over the option.
+  writeText("rules.json", R"({ "global": { "weight_bits": 8 } })");
+  ASSERT_EQ(run(compile + " --weight-bits 4 --report " + path("report")).status, 0);
+  EXPECT_THAT(contents(path("report/quantization.txt")), Not(HasSubstr("4 bits")));
+}
+
 TEST_F(Cli, ResultsThatAreNoTensorsAreNamed) {
   const std::string file = (test::dataDir() / "pt2" / "state.pt2").string();
   const Outcome compiled = run("compile " + file + " --target cpu -o " + path("m.pte"));
