@@ -113,8 +113,7 @@ Result<LanguageMethod> languageMethod(const pte::Program& program, const std::st
     return fail(Code::InputMismatch, "returns {} numbers first, the tokenizer has {} tokens", count,
                 vocabulary)
         .at(name)
-        .withRemedy(
-            "give the tokenizer that the network was trained with, and compile with float outputs");
+        .withRemedy("give the tokenizer that the network was trained with, and compile with float outputs");
   }
   return result;
 }

@@ -201,8 +201,7 @@ class Tracer {
         }
       }
     }
-    const int64_t channels =
-        op.ofm.layout == npu::Layout::NHWC ? axes.c : roundUp(axes.c, npu::kBrickDepth);
+    const int64_t channels = op.ofm.layout == npu::Layout::NHWC ? axes.c : roundUp(axes.c, npu::kBrickDepth);
     return high - low <= static_cast<uint64_t>(axes.h * axes.w * channels) * size;
   }
 
