@@ -27,7 +27,7 @@
 namespace carina::lower {
 namespace {
 
-constexpr int kEnergyBits = 30, kEpsBits = 29;          // of V and of E
+constexpr int kEnergyBits = 30;                         // of V
 constexpr int kCentredBits8 = 14, kCentredBits16 = 18;  // of c
 constexpr int64_t kMostCount = 65535;                   // elements of a row: their 16-bit sum fits 32 bits
 

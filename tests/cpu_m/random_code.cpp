@@ -10,7 +10,7 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kSp = 13, kLr = 14, kPc = 15;
+constexpr uint32_t kSp = 13, kLr = 14;
 
 class Generator {
  public:
