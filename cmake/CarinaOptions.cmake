@@ -27,6 +27,17 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CARINA_CCACHE})
 endif()
 
+# The files of a target are compiled eight at a time: their headers are parsed once, and what they share is compiled once. All names
+# in a target's files, in anonymous namespaces too, are therefore different. A target whose files have tables of the same
+# names says UNITY_BUILD OFF.
+option(CARINA_UNITY "Compile the files of a target in groups" ON)
+if(CARINA_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+  # The file that a group includes is not the main file, where the anonymous namespace is what it should be.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
+
 # lld links several times faster than bfd; LTO is not used, so any linker gives the same code. Not behind g++: it gives functions
 # with nothing in their cold part an unwind entry of no bytes there, and of entries with one address lld 14 keeps the first,
 # so that an exception (out of memory) that passes the function whose cold part is really there ends the process.

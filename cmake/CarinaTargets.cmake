@@ -14,6 +14,7 @@ if(CARINA_TESTS)
   add_executable(carina_test_headers "${PROJECT_SOURCE_DIR}/tests/support/test_headers.cpp")
   target_precompile_headers(carina_test_headers PRIVATE <algorithm> <fstream> <functional> <map> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
   target_compile_options(carina_test_headers PRIVATE -O1)
+  set_target_properties(carina_test_headers PROPERTIES UNITY_BUILD OFF)  # one file, whose precompiled header the others name
   target_link_libraries(carina_test_headers PRIVATE GTest::gmock_main rapidcheck)
 endif()
 

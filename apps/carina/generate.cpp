@@ -38,11 +38,9 @@ Result<int> execute(Flags flags) {
   warn(result.warnings);
   pipeline::Measured measured = pipeline::measuredOf(result);
   if (flags.gates.gates.maxSram) {
-    pipeline::Options timing;
-    timing.systemConfig = flags.generate.systemConfig;
-    timing.memoryMode = flags.generate.memoryMode;
-    timing.configFile = flags.generate.configFile;
-    CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.generate.program, timing, measured));
+    CARINA_RETURN_IF_ERROR(pipeline::takeSram(
+        flags.generate.program,
+        {flags.generate.systemConfig, flags.generate.memoryMode, flags.generate.configFile}, measured));
   }
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;

@@ -125,11 +125,8 @@ Result<int> execute(Flags flags) {
   CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
   if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
   if (flags.gates.gates.maxSram && result.program && !result.atLoad) {
-    pipeline::Options timing;
-    timing.systemConfig = flags.run.systemConfig;
-    timing.memoryMode = flags.run.memoryMode;
-    timing.configFile = flags.run.configFile;
-    CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.run.file, timing, measured));
+    CARINA_RETURN_IF_ERROR(pipeline::takeSram(
+        flags.run.file, {flags.run.systemConfig, flags.run.memoryMode, flags.run.configFile}, measured));
   }
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;

@@ -12,6 +12,9 @@ namespace carina::aten::infer {
 
 using Types = Result<std::vector<ir::Type>>;
 
+/// The only result of an operator. Error: it has more elements than can be counted.
+Types oneResult(DType dtype, Shape shape);
+
 Types adaptiveAvgPool(const ir::Node& node);
 Types adaptiveMaxPool(const ir::Node& node);
 Types addmm(const ir::Node& node);

@@ -10,10 +10,6 @@
 namespace carina::aten::infer {
 namespace {
 
-Types one(DType dtype, Shape shape) {
-  return std::vector<ir::Type>{{dtype, std::move(shape)}};
-}
-
 /// The joint shape of all operands.
 Result<Shape> broadcastAll(const ir::Node& node) {
   Shape shape;
@@ -39,10 +35,15 @@ Result<DType> promotedType(const ir::Node& node) {
 
 Types broadcastTo(const ir::Node& node, DType dtype) {
   CARINA_TRY(Shape shape, broadcastAll(node));
-  return one(dtype, std::move(shape));
+  return oneResult(dtype, std::move(shape));
 }
 
 }  // namespace
+
+Types oneResult(DType dtype, Shape shape) {
+  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
+  return std::vector<ir::Type>{{dtype, std::move(shape)}};
+}
 
 namespace {
 
@@ -112,7 +113,7 @@ Types triangle(const ir::Node& node) {
   const ir::Value* input = node.operand(0);
   if (input->rank() < 2)
     return fail(Code::InvalidOperator, "{} takes matrices, got {}", node.opName(), shapeText(input->shape()));
-  return one(input->dtype(), input->shape());
+  return oneResult(input->dtype(), input->shape());
 }
 
 Types unarySame(const ir::Node& node) {
@@ -122,13 +123,13 @@ Types unarySame(const ir::Node& node) {
   if (isFloat(dtype) && worksOnBits(node.opName()))
     return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
                 dtypeName(dtype));
-  return one(node.operand(0)->dtype(), node.operand(0)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types unaryFloat(const ir::Node& node) {
-  return one(floatTypeOf(node.operand(0)->dtype()), node.operand(0)->shape());
+  return oneResult(floatTypeOf(node.operand(0)->dtype()), node.operand(0)->shape());
 }
 Types unaryBool(const ir::Node& node) {
-  return one(DType::Bool, node.operand(0)->shape());
+  return oneResult(DType::Bool, node.operand(0)->shape());
 }
 Types noResult(const ir::Node&) {
   return std::vector<ir::Type>{};
@@ -228,10 +229,10 @@ Types inPlace(const ir::Node& node) {
 }
 
 Types cast(const ir::Node& node) {
-  return one(Arguments(node).dtype().value_or(node.operand(0)->dtype()), node.operand(0)->shape());
+  return oneResult(Arguments(node).dtype().value_or(node.operand(0)->dtype()), node.operand(0)->shape());
 }
 Types castAs(const ir::Node& node) {
-  return one(node.operand(1)->dtype(), node.operand(0)->shape());
+  return oneResult(node.operand(1)->dtype(), node.operand(0)->shape());
 }
 Types convertElementType(const ir::Node& node) {
   return cast(node);
@@ -284,7 +285,7 @@ Types dequantize(const ir::Node& node) {
     return fail(Code::WrongElementType, "the codes have type {}, but only integers can be dequantized",
                 dtypeName(node.operand(0)->dtype()));
   CARINA_RETURN_IF_ERROR(checkCodes(node));
-  return one(Arguments(node).dtype("out_dtype").value_or(DType::Float32), node.operand(0)->shape());
+  return oneResult(Arguments(node).dtype("out_dtype").value_or(DType::Float32), node.operand(0)->shape());
 }
 
 Types chooseQparams(const ir::Node&) {

@@ -11,11 +11,6 @@
 namespace carina::aten::infer {
 namespace {
 
-Types one(DType dtype, Shape shape) {
-  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
-  return std::vector<ir::Type>{{dtype, std::move(shape)}};
-}
-
 Result<DType> jointType(const ir::Node& node) {
   Promotion promotion;
   for (const ir::Value* operand : node.operands()) promotion.add(operand);
@@ -106,7 +101,7 @@ Types cat(const ir::Node& node) {
                   shapeText(operand->shape()));
     shape[d] = *sum;
   }
-  return one(dtype, std::move(shape));
+  return oneResult(dtype, std::move(shape));
 }
 
 Types stack(const ir::Node& node) {
@@ -121,7 +116,7 @@ Types stack(const ir::Node& node) {
   CARINA_TRY(const int64_t dim,
              wrapDim(Arguments(node).integer("dim"), static_cast<int64_t>(shape.size()) + 1));
   shape.insert(shape.begin() + dim, static_cast<int64_t>(node.operands().size()));
-  return one(dtype, std::move(shape));
+  return oneResult(dtype, std::move(shape));
 }
 
 Types sliceScatter(const ir::Node& node) {
@@ -130,7 +125,7 @@ Types sliceScatter(const ir::Node& node) {
     return fail(Code::InvalidOperator, "{} does not fit the region {}", shapeText(node.operand(1)->shape()),
                 shapeText(region.result));
   }
-  return one(node.operand(0)->dtype(), node.operand(0)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 
 namespace {
@@ -213,7 +208,7 @@ Result<Shape> indexedShape(const ir::Node& node) {
 
 Types index(const ir::Node& node) {
   CARINA_TRY(Shape shape, indexedShape(node));
-  return one(node.operand(0)->dtype(), std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types indexPut(const ir::Node& node) {
@@ -232,7 +227,7 @@ Types indexPut(const ir::Node& node) {
                   shapeText(values), shapeText(place));
     }
   }
-  return one(self->dtype(), self->shape());
+  return oneResult(self->dtype(), self->shape());
 }
 
 /// One shift per dimension; without dimensions one shift, of the flattened tensor.
@@ -244,7 +239,7 @@ Types roll(const ir::Node& node) {
     return fail(Code::InvalidOperator, "roll: {} shifts do not match {} dimensions", shifts.size(),
                 dims.size());
   for (const int64_t dim : dims) CARINA_RETURN_IF_ERROR(checkDim(dim, node.operand(0)->rank()));
-  return one(node.operand(0)->dtype(), node.operand(0)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 
 Types indexSelect(const ir::Node& node) {
@@ -255,7 +250,7 @@ Types indexSelect(const ir::Node& node) {
     return fail(Code::InvalidOperator, "index_select takes a vector of indices");
   CARINA_RETURN_IF_ERROR(checkRange(indices, shape.empty() ? 1 : shape[static_cast<size_t>(dim)], false));
   if (!shape.empty()) shape[static_cast<size_t>(dim)] = indices->numElements();
-  return one(node.operand(0)->dtype(), std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types embedding(const ir::Node& node) {
@@ -265,14 +260,14 @@ Types embedding(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkRange(indices, weight->dim(0), false));
   Shape shape = indices->shape();
   shape.push_back(weight->dim(1));
-  return one(weight->dtype(), std::move(shape));
+  return oneResult(weight->dtype(), std::move(shape));
 }
 
 Types gather(const ir::Node& node) {
   const ir::Value *self = node.operand(0), *indices = node.operand(1);
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), self->rank()));
   CARINA_RETURN_IF_ERROR(checkAlong(self, indices, dim));
-  return one(self->dtype(), indices->shape());
+  return oneResult(self->dtype(), indices->shape());
 }
 
 Types scatter(const ir::Node& node) {
@@ -295,7 +290,7 @@ Types scatter(const ir::Node& node) {
           checkSource(*node.operand(static_cast<size_t>(source)), self, indices, dim, rows));
     }
   }
-  return one(self->dtype(), self->shape());
+  return oneResult(self->dtype(), self->shape());
 }
 
 Types oneHot(const ir::Node& node) {
@@ -309,21 +304,21 @@ Types oneHot(const ir::Node& node) {
                 "one_hot without num_classes has a shape that depends on values; give num_classes");
   Shape shape = node.operand(0)->shape();
   shape.push_back(classes);
-  return one(DType::Int64, std::move(shape));
+  return oneResult(DType::Int64, std::move(shape));
 }
 
 Types full(const ir::Node& node) {
   const Arguments a(node);
   if (a.has("n"))
-    return one(a.dtype().value_or(DType::Float32), {a.integer("n"), a.integer(a.has("m") ? "m" : "n")});
+    return oneResult(a.dtype().value_or(DType::Float32), {a.integer("n"), a.integer(a.has("m") ? "m" : "n")});
   const DType otherwise = a.has("fill_value") ? numberType(a.at("fill_value")) : DType::Float32;
-  return one(a.dtype().value_or(otherwise), a.ints("size"));
+  return oneResult(a.dtype().value_or(otherwise), a.ints("size"));
 }
 Types fullLike(const ir::Node& node) {
-  return one(Arguments(node).dtype().value_or(node.operand(0)->dtype()), node.operand(0)->shape());
+  return oneResult(Arguments(node).dtype().value_or(node.operand(0)->dtype()), node.operand(0)->shape());
 }
 Types newFull(const ir::Node& node) {
-  return one(Arguments(node).dtype().value_or(node.operand(0)->dtype()), Arguments(node).ints("size"));
+  return oneResult(Arguments(node).dtype().value_or(node.operand(0)->dtype()), Arguments(node).ints("size"));
 }
 
 Types arange(const ir::Node& node) {
@@ -335,14 +330,14 @@ Types arange(const ir::Node& node) {
   if (!(length >= 0) || length > 1e12)
     return fail(Code::InvalidOperator, "arange: there is no range from {} to {} in steps of {}",
                 a.real("start", 0), a.real("end"), step);
-  return one(a.dtype().value_or(real ? DType::Float32 : DType::Int64), {static_cast<int64_t>(length)});
+  return oneResult(a.dtype().value_or(real ? DType::Float32 : DType::Int64), {static_cast<int64_t>(length)});
 }
 
 Types linspace(const ir::Node& node) {
   const Arguments a(node);
   if (a.integer("steps") < 0)
     return fail(Code::InvalidOperator, "linspace: expected a number of steps, got {}", a.integer("steps"));
-  return one(a.dtype().value_or(DType::Float32), {a.integer("steps")});
+  return oneResult(a.dtype().value_or(DType::Float32), {a.integer("steps")});
 }
 
 }  // namespace carina::aten::infer

@@ -7,11 +7,6 @@
 namespace carina::aten::infer {
 namespace {
 
-Types one(const ir::Node& node, Shape shape) {
-  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
-  return std::vector<ir::Type>{{node.operands()[0]->dtype(), std::move(shape)}};
-}
-
 Error mismatch(const ir::Node& node) {
   std::string shapes;
   for (const ir::Value* operand : node.operands())
@@ -33,14 +28,14 @@ Result<Shape> product(const ir::Node& node, const Shape& a, const Shape& b) {
 Types mm(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(Shape shape, product(node, node.operand(0)->shape(), node.operand(1)->shape()));
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types addmm(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(Shape shape, product(node, node.operand(1)->shape(), node.operand(2)->shape()));
   if (broadcastShapes(node.operand(0)->shape(), shape) != shape) return mismatch(node);
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types matmul(const ir::Node& node) {
@@ -56,7 +51,7 @@ Types matmul(const ir::Node& node) {
   Shape shape = *batch;
   if (!vectorA) shape.push_back(a[a.size() - 2]);
   if (!vectorB) shape.push_back(b.back());
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types linear(const ir::Node& node) {
@@ -69,20 +64,20 @@ Types linear(const ir::Node& node) {
   if (weight.size() == 2) shape.push_back(weight[0]);
   const ir::Value* bias = node.operand(2);
   if (bias && broadcastShapes(bias->shape(), shape) != shape) return mismatch(node);
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types dot(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkFactors(node));
   const Shape &a = node.operand(0)->shape(), &b = node.operand(1)->shape();
   if (a.size() != 1 || a != b) return mismatch(node);
-  return one(node, {});
+  return oneResult(node.operand(0)->dtype(), {});
 }
 Types mv(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkFactors(node));
   const Shape &a = node.operand(0)->shape(), &b = node.operand(1)->shape();
   if (a.size() != 2 || b.size() != 1 || a[1] != b[0]) return mismatch(node);
-  return one(node, {a[0]});
+  return oneResult(node.operand(0)->dtype(), {a[0]});
 }
 Types outer(const ir::Node& node) {
   const Shape &a = node.operand(0)->shape(), &b = node.operand(1)->shape();
@@ -116,7 +111,7 @@ Types attention(const ir::Node& node) {
   }
   Shape shape = *lead;
   shape.insert(shape.end(), {q[n - 2], v[n - 1]});
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 namespace {

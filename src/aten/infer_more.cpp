@@ -51,10 +51,6 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
 namespace infer {
 namespace {
 
-Types one(DType dtype, Shape shape) {
-  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
-  return std::vector<ir::Type>{{dtype, std::move(shape)}};
-}
 Error mismatch(const ir::Node& node) {
   std::string shapes;
   for (const ir::Value* operand : node.operands()) {
@@ -71,7 +67,7 @@ Types joinStack(const ir::Node& node) {
   Promotion promotion;
   for (const ir::Value* operand : node.operands()) promotion.add(operand);
   CARINA_TRY(const DType dtype, promotion.type());
-  return one(dtype, plan.output);
+  return oneResult(dtype, plan.output);
 }
 
 Types addmv(const ir::Node& node) {
@@ -89,7 +85,7 @@ Types addmv(const ir::Node& node) {
     return mismatch(node);
   }
   if (broadcastShapes(node.operand(0)->shape(), shape) != shape) return mismatch(node);
-  return one(node.operand(0)->dtype(), std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types cumulativeExtreme(const ir::Node& node) {
@@ -99,7 +95,7 @@ Types cumulativeExtreme(const ir::Node& node) {
 
 Types countNonzero(const ir::Node& node) {
   CARINA_TRY(ReduceDims dims, reduceDims(node));
-  return one(DType::Int64, std::move(dims.output));
+  return oneResult(DType::Int64, std::move(dims.output));
 }
 
 Types orderStatistic(const ir::Node& node) {
@@ -125,7 +121,7 @@ Types take(const ir::Node& node) {
   const DType index = node.operand(1)->dtype();
   if (index != DType::Int64 && index != DType::Int32)
     return fail(Code::InvalidOperator, "take: expected an index of int64, got {}", dtypeName(index));
-  return one(node.operand(0)->dtype(), node.operand(1)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(1)->shape());
 }
 
 Types search(const ir::Node& node) {
@@ -139,8 +135,8 @@ Types search(const ir::Node& node) {
                      std::equal(sorted.begin(), sorted.end() - 1, values.begin());
   if (sorted.size() != 1 && !lines)
     return fail(Code::InvalidOperator, "the boundaries must be a vector, or one for each line");
-  return one(Arguments(node).boolean("out_int32") ? DType::Int32 : DType::Int64,
-             node.operand(sequenceFirst ? 1 : 0)->shape());
+  return oneResult(Arguments(node).boolean("out_int32") ? DType::Int32 : DType::Int64,
+                   node.operand(sequenceFirst ? 1 : 0)->shape());
 }
 
 Types distances(const ir::Node& node) {
@@ -150,12 +146,12 @@ Types distances(const ir::Node& node) {
   if (!shape) return mismatch(node);
   shape->push_back(a[a.size() - 2]);
   shape->push_back(b[b.size() - 2]);
-  return one(node.operand(0)->dtype(), std::move(*shape));
+  return oneResult(node.operand(0)->dtype(), std::move(*shape));
 }
 Types pairDistances(const ir::Node& node) {
   const Shape& a = node.operand(0)->shape();
   if (a.size() != 2) return mismatch(node);
-  return one(node.operand(0)->dtype(), {a[0] * (a[0] - 1) / 2});
+  return oneResult(node.operand(0)->dtype(), {a[0] * (a[0] - 1) / 2});
 }
 
 /// Reduction of two broadcast operands over "dim" (cosine_similarity) or the last dimension
@@ -173,12 +169,12 @@ Types similarity(const ir::Node& node) {
   Shape shape = *joint;
   shape[static_cast<size_t>(dim)] = 1;
   if (!a.boolean("keepdim")) shape.erase(shape.begin() + dim);
-  return one(node.operand(0)->dtype(), std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types unfoldWindows(const ir::Node& node) {
   CARINA_TRY(const WindowGeometry g, windowGeometry(node));
-  return one(node.operand(0)->dtype(), {g.columns.begin() + (g.batched ? 0 : 1), g.columns.end()});
+  return oneResult(node.operand(0)->dtype(), {g.columns.begin() + (g.batched ? 0 : 1), g.columns.end()});
 }
 Types foldWindows(const ir::Node& node) {
   CARINA_TRY(const WindowGeometry g, windowGeometry(node));
@@ -188,7 +184,7 @@ Types foldWindows(const ir::Node& node) {
   if (node.operand(0)->shape() != whole(g.columns))
     return fail(Code::WrongElementType, "the columns have shape {}, expected {}",
                 shapeText(node.operand(0)->shape()), shapeText(g.columns));
-  return one(node.operand(0)->dtype(), whole(g.image));
+  return oneResult(node.operand(0)->dtype(), whole(g.image));
 }
 
 Types nativeDropout(const ir::Node& node) {
@@ -205,7 +201,7 @@ Types batchStatistics(const ir::Node& node) {
 
 Types trace(const ir::Node& node) {
   if (node.operand(0)->rank() != 2) return mismatch(node);
-  return one(isFloat(node.operand(0)->dtype()) ? node.operand(0)->dtype() : DType::Int64, {});
+  return oneResult(isFloat(node.operand(0)->dtype()) ? node.operand(0)->dtype() : DType::Int64, {});
 }
 
 }  // namespace infer

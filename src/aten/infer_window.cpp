@@ -8,11 +8,6 @@
 namespace carina::aten::infer {
 namespace {
 
-Types one(const ir::Node& node, Shape shape) {
-  if (!checkedNumElements(shape)) return fail(Code::TooLarge, "the result {} is too large", shapeText(shape));
-  return std::vector<ir::Type>{{node.operand(0)->dtype(), std::move(shape)}};
-}
-
 /// Shape of the statistics of a normalisation over the last dimensions: those become 1.
 Result<Shape> statisticsShape(const ir::Node& node) {
   Shape shape = node.operand(0)->shape();
@@ -79,7 +74,7 @@ Status checkMeanOfFloats(const ir::Node& node) {
 Types conv(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkFactors(node));
   CARINA_TRY(ConvGeometry geometry, convGeometry(node));
-  return one(node, std::move(geometry.output));
+  return oneResult(node.operand(0)->dtype(), std::move(geometry.output));
 }
 Types convolution(const ir::Node& node) {
   return conv(node);
@@ -94,7 +89,7 @@ Types avgPool(const ir::Node& node) {
 }
 Types maxPool(const ir::Node& node) {
   CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
-  return one(node, std::move(geometry.output));
+  return oneResult(node.operand(0)->dtype(), std::move(geometry.output));
 }
 Types maxPoolIndices(const ir::Node& node) {
   CARINA_TRY(PoolGeometry geometry, poolGeometry(node));
@@ -104,7 +99,7 @@ Types maxPoolIndices(const ir::Node& node) {
 Types adaptiveAvgPool(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkMeanOfFloats(node));
   CARINA_TRY(Shape shape, adaptiveShape(node));
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 Types adaptiveMaxPool(const ir::Node& node) {
   CARINA_TRY(const Shape shape, adaptiveShape(node));
@@ -116,7 +111,7 @@ Types upsample(const ir::Node& node) {
   if (!isFloat(dtype) && dtype != DType::UInt8)
     return fail(Code::WrongElementType, "{} is not defined on {}", node.opName(), dtypeName(dtype));
   CARINA_TRY(ResizeGeometry geometry, resizeGeometry(node));
-  return one(node, std::move(geometry.output));
+  return oneResult(node.operand(0)->dtype(), std::move(geometry.output));
 }
 
 Types gridSampler(const ir::Node& node) {
@@ -128,7 +123,7 @@ Types gridSampler(const ir::Node& node) {
                 shapeText(grid));
   Shape shape{input[0], input[1]};
   shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 namespace {
@@ -176,12 +171,12 @@ Types pad(const ir::Node& node) {
       return fail(Code::InvalidOperator, "padding by {} and {} leaves nothing", pads[2 * i], pads[2 * i + 1]);
     size = *total;
   }
-  return one(node, std::move(shape));
+  return oneResult(node.operand(0)->dtype(), std::move(shape));
 }
 
 Types batchNorm(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkChannels(node));
-  return one(node, node.operand(0)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types nativeBatchNorm(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkChannels(node));
@@ -200,7 +195,7 @@ Types layerNorm(const ir::Node& node) {
   } else if (auto shape = statisticsShape(node); !shape) {
     return std::move(shape).error();
   }
-  return one(node, node.operand(0)->shape());
+  return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types nativeLayerNorm(const ir::Node& node) {
   CARINA_TRY(const Shape statistics, statisticsShape(node));

@@ -18,35 +18,35 @@ namespace {
 
 /// What handlers read. Entries are used again and never freed, because a handler may look at any of them at
 /// any time.
-struct Entry {
+struct Claim {
   enum class Use : uint8_t { Free, Filling, File, Folder, EmptyFolder, Process, Mapping };
   std::atomic<Use> use{Use::Free};
-  Entry* next = nullptr;
+  Claim* next = nullptr;
   pid_t process = 0;
   const void* begin = nullptr;
   size_t bytes = 0;
   std::array<char, PATH_MAX> path{};
 };
 
-std::atomic<Entry*> entries{nullptr};
+std::atomic<Claim*> entries{nullptr};
 std::atomic<int> waiting{0};  // SignalsWait objects alive
 std::atomic<int> arrived{0};  // the signal that came meanwhile
 
 /// An entry that nobody uses, marked as being filled.
-Entry* claim() {
-  for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-    Entry::Use free = Entry::Use::Free;
-    if (entry->use.compare_exchange_strong(free, Entry::Use::Filling)) return entry;
+Claim* claim() {
+  for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next) {
+    Claim::Use free = Claim::Use::Free;
+    if (entry->use.compare_exchange_strong(free, Claim::Use::Filling)) return entry;
   }
-  auto* entry = new Entry;
-  entry->use = Entry::Use::Filling;
+  auto* entry = new Claim;
+  entry->use = Claim::Use::Filling;
   entry->next = entries.load();
   while (!entries.compare_exchange_weak(entry->next, entry)) {
   }
   return entry;
 }
 
-void setPath(Entry& entry, std::string_view path) {
+void setPath(Claim& entry, std::string_view path) {
   const size_t length = std::min(path.size(), entry.path.size() - 1);
   std::memcpy(entry.path.data(), path.data(), length);
   entry.path[length] = '\0';
@@ -75,19 +75,19 @@ void stopProcess(pid_t process) {
 }
 
 void removeAll() {
-  for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-    if (entry->use.load() == Entry::Use::Process) stopProcess(entry->process);
+  for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next) {
+    if (entry->use.load() == Claim::Use::Process) stopProcess(entry->process);
   }
-  for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-    const Entry::Use use = entry->use.load();
-    if (use == Entry::Use::File) ::unlink(entry->path.data());
-    if (use == Entry::Use::Folder) removeFolder(entry->path.data());
+  for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next) {
+    const Claim::Use use = entry->use.load();
+    if (use == Claim::Use::File) ::unlink(entry->path.data());
+    if (use == Claim::Use::Folder) removeFolder(entry->path.data());
   }
   // An outer folder is empty when the inner one is gone.
   for (bool again = true; again;) {
     again = false;
-    for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next)
-      again |= entry->use.load() == Entry::Use::EmptyFolder && ::rmdir(entry->path.data()) == 0;
+    for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next)
+      again |= entry->use.load() == Claim::Use::EmptyFolder && ::rmdir(entry->path.data()) == 0;
   }
 }
 
@@ -123,8 +123,8 @@ void say(const char* text) {
 
 void onBusError(int number, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-    if (entry->use.load() != Entry::Use::Mapping) continue;
+  for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next) {
+    if (entry->use.load() != Claim::Use::Mapping) continue;
     const auto begin = reinterpret_cast<uintptr_t>(entry->begin);
     if (address < begin || address - begin >= entry->bytes) continue;
     say("carina: error[E0101]: ");
@@ -160,18 +160,18 @@ void installSignalHandlers() {
 }
 
 RemovedOnSignal::RemovedOnSignal(Kind kind, std::string_view path) {
-  Entry* entry = claim();
+  Claim* entry = claim();
   setPath(*entry, path);
-  entry->use = kind == Kind::Folder        ? Entry::Use::Folder
-               : kind == Kind::EmptyFolder ? Entry::Use::EmptyFolder
-                                           : Entry::Use::File;
+  entry->use = kind == Kind::Folder        ? Claim::Use::Folder
+               : kind == Kind::EmptyFolder ? Claim::Use::EmptyFolder
+                                           : Claim::Use::File;
   entry_ = entry;
 }
 
 RemovedOnSignal::RemovedOnSignal(pid_t process) {
-  Entry* entry = claim();
+  Claim* entry = claim();
   entry->process = process;
-  entry->use = Entry::Use::Process;
+  entry->use = Claim::Use::Process;
   entry_ = entry;
 }
 
@@ -185,21 +185,21 @@ RemovedOnSignal& RemovedOnSignal::operator=(RemovedOnSignal&& other) noexcept {
 }
 
 void RemovedOnSignal::release() {
-  if (entry_ != nullptr) static_cast<Entry*>(entry_)->use = Entry::Use::Free;
+  if (entry_ != nullptr) static_cast<Claim*>(entry_)->use = Claim::Use::Free;
   entry_ = nullptr;
 }
 
 NamedMapping::NamedMapping(const void* begin, size_t bytes, std::string_view path) {
-  Entry* entry = claim();
+  Claim* entry = claim();
   entry->begin = begin;
   entry->bytes = bytes;
   setPath(*entry, path);
-  entry->use = Entry::Use::Mapping;
+  entry->use = Claim::Use::Mapping;
   entry_ = entry;
 }
 
 NamedMapping::~NamedMapping() {
-  static_cast<Entry*>(entry_)->use = Entry::Use::Free;
+  static_cast<Claim*>(entry_)->use = Claim::Use::Free;
 }
 
 SignalsWait::SignalsWait() {

@@ -146,7 +146,6 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
 
 namespace {
 
-constexpr uint64_t kMax32 = 0xffffffffu;
 constexpr uint16_t kPaddingId = 0x4246;  // "FB", the padding field that PyTorch's writer uses, too
 constexpr uint16_t kZip64Id = 0x0001;
 
@@ -159,7 +158,7 @@ void put32(std::string& out, uint64_t value) {
   put16(out, value >> 16);
 }
 void put64(std::string& out, uint64_t value) {
-  put32(out, value & kMax32);
+  put32(out, value & kInZip64);
   put32(out, value >> 32);
 }
 
@@ -177,13 +176,13 @@ void putCommon(std::string& out, const Entry& entry, bool zip64) {
   put16(out, 0);
   put16(out, 0x21);  // 1980-01-01: the same contents give the same bytes
   put32(out, entry.crc);
-  put32(out, zip64 ? kMax32 : entry.size);
-  put32(out, zip64 ? kMax32 : entry.size);
+  put32(out, zip64 ? kInZip64 : entry.size);
+  put32(out, zip64 ? kInZip64 : entry.size);
   put16(out, entry.name->size());
 }
 
 void putLocalHeader(std::string& out, const Entry& entry, size_t alignment) {
-  const bool zip64 = entry.size >= kMax32;
+  const bool zip64 = entry.size >= kInZip64;
   put32(out, 0x04034b50);
   putCommon(out, entry, zip64);
   const size_t fixedExtra = zip64 ? 20 : 0;
@@ -206,7 +205,7 @@ void putLocalHeader(std::string& out, const Entry& entry, size_t alignment) {
 }
 
 void putDirectoryEntry(std::string& out, const Entry& entry) {
-  const bool zip64 = entry.size >= kMax32 || entry.offset >= kMax32;
+  const bool zip64 = entry.size >= kInZip64 || entry.offset >= kInZip64;
   put32(out, 0x02014b50);
   put16(out, zip64 ? 45 : 20);
   putCommon(out, entry, zip64);
@@ -215,7 +214,7 @@ void putDirectoryEntry(std::string& out, const Entry& entry) {
   put16(out, 0);  // disk
   put16(out, 0);
   put32(out, 0);
-  put32(out, zip64 ? kMax32 : entry.offset);
+  put32(out, zip64 ? kInZip64 : entry.offset);
   out += *entry.name;
   if (zip64) {
     put16(out, kZip64Id);
@@ -228,7 +227,7 @@ void putDirectoryEntry(std::string& out, const Entry& entry) {
 
 void putEnd(std::string& out, uint64_t directory, uint64_t count) {
   const uint64_t size = out.size() - directory;
-  const bool zip64 = count >= 0xffff || directory >= kMax32 || size >= kMax32;
+  const bool zip64 = count >= 0xffff || directory >= kInZip64 || size >= kInZip64;
   if (zip64) {
     const uint64_t at = out.size();
     put32(out, 0x06064b50);
@@ -251,8 +250,8 @@ void putEnd(std::string& out, uint64_t directory, uint64_t count) {
   put16(out, 0);
   put16(out, zip64 ? 0xffff : count);
   put16(out, zip64 ? 0xffff : count);
-  put32(out, zip64 ? kMax32 : size);
-  put32(out, zip64 ? kMax32 : directory);
+  put32(out, zip64 ? kInZip64 : size);
+  put32(out, zip64 ? kInZip64 : directory);
   put16(out, 0);
 }
 

@@ -13,8 +13,7 @@ constexpr uint32_t kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr size_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                  kEnd64LocatorSize = 20;
 constexpr uint16_t kZip64Field = 0x0001;
-constexpr uint32_t kMax32 = 0xffffffffu;  // "see the Zip64 field"
-constexpr uint16_t kStreamed = 1u << 3;   // sizes and checksum stand behind the data
+constexpr uint16_t kStreamed = 1u << 3;  // sizes and checksum stand behind the data
 constexpr uint64_t kMaxMembers = uint64_t{1} << 20;
 
 Error damaged() {
@@ -89,9 +88,9 @@ Result<Directory> locate(const Fields& file) {
 /// Sizes and offset of an entry, from its Zip64 field where they do not fit 32 bits; `offset` is that of the
 /// local header.
 bool readZip64(const Fields& file, uint64_t extra, uint64_t extraSize, ZipEntry& entry, uint64_t& offset) {
-  uint64_t* const wanted[] = {entry.size == kMax32 ? &entry.size : nullptr,
-                              entry.compressedSize == kMax32 ? &entry.compressedSize : nullptr,
-                              offset == kMax32 ? &offset : nullptr};
+  uint64_t* const wanted[] = {entry.size == kInZip64 ? &entry.size : nullptr,
+                              entry.compressedSize == kInZip64 ? &entry.compressedSize : nullptr,
+                              offset == kInZip64 ? &offset : nullptr};
   for (uint64_t at = extra; extraSize - (at - extra) >= 4;) {
     const uint64_t id = file.u16(at), length = file.u16(at + 2);
     at += 4;
@@ -122,8 +121,8 @@ Status readLocalHeader(const Fields& file, uint64_t at, ZipEntry& entry) {
   if (file.u16(at + 8) != entry.method || nameSize != entry.name.size()) return disagrees();
   const bool streamed = (file.u16(at + 6) & kStreamed) != 0;
   const uint32_t compressed = file.u32(at + 18), size = file.u32(at + 22);
-  const bool sizesAgree = (compressed == entry.compressedSize || compressed == kMax32) &&
-                          (size == entry.size || size == kMax32) && file.u32(at + 14) == entry.crc;
+  const bool sizesAgree = (compressed == entry.compressedSize || compressed == kInZip64) &&
+                          (size == entry.size || size == kInZip64) && file.u32(at + 14) == entry.crc;
   if (!streamed && !sizesAgree) return disagrees();
   entry.dataOffset = at + kLocalHeaderSize + nameSize + extraSize;
   if (!file.has(entry.dataOffset, entry.compressedSize))

@@ -11,6 +11,9 @@
 
 namespace carina {
 
+/// In a field of 32 bits: its value is in the Zip64 field.
+inline constexpr uint32_t kInZip64 = 0xffffffffu;
+
 struct ZipEntry {
   std::string name;
   uint16_t flags = 0, method = 0;

@@ -12,7 +12,7 @@
 namespace carina::decompose {
 namespace {
 
-enum class Mode : uint8_t { Nearest, NearestExact, Bilinear, AlignedBilinear };
+enum class Positions : uint8_t { Nearest, NearestExact, Bilinear, AlignedBilinear };
 
 // Positions that are this near to PyTorch's, in rows, are the same: its own are rounded to float32.
 constexpr double kSamePosition = 1.0 / 4096;
@@ -26,8 +26,8 @@ struct Fraction {
 
 /// The fraction that the sizes stand for, then ever closer ones to the factor that PyTorch computes with (the
 /// convergents of its continued fraction).
-std::vector<Fraction> fractions(Mode mode, int64_t inputs, int64_t outputs, double scale) {
-  const int64_t less = mode == Mode::AlignedBilinear ? 1 : 0;
+std::vector<Fraction> fractions(Positions mode, int64_t inputs, int64_t outputs, double scale) {
+  const int64_t less = mode == Positions::AlignedBilinear ? 1 : 0;
   if (outputs == less) return {{1, 1}};  // one aligned row: the first
   const int64_t g = std::gcd(inputs - less, outputs - less);
   std::vector<Fraction> result{{(inputs - less) / g, (outputs - less) / g}};
@@ -44,17 +44,17 @@ std::vector<Fraction> fractions(Mode mode, int64_t inputs, int64_t outputs, doub
   return result;
 }
 
-ResizeAxis axisOf(Mode mode, Fraction f, int64_t inputs, int64_t outputs) {
+ResizeAxis axisOf(Positions mode, Fraction f, int64_t inputs, int64_t outputs) {
   ResizeAxis axis{2 * f.outputs, 2 * f.rows, 0, 0};
   switch (mode) {
-    case Mode::Nearest:  // floor(o * scale): half a row less than the closest one
+    case Positions::Nearest:  // floor(o * scale): half a row less than the closest one
       axis.offset = -f.outputs;
       break;
-    case Mode::NearestExact:  // floor((o + 1/2) * scale)
-    case Mode::Bilinear:      // (o + 1/2) * scale - 1/2
+    case Positions::NearestExact:  // floor((o + 1/2) * scale)
+    case Positions::Bilinear:      // (o + 1/2) * scale - 1/2
       axis.offset = f.rows - f.outputs;
       break;
-    case Mode::AlignedBilinear:  // o * scale
+    case Positions::AlignedBilinear:  // o * scale
       break;
   }
   if (axis.offset % 2 == 0) {
@@ -77,9 +77,9 @@ int64_t rowOf(const ResizeAxis& axis, int64_t o, int64_t inputs) {
   return std::clamp<int64_t>(twice < 0 ? 0 : twice / (2 * axis.numerator), 0, inputs - 1);
 }
 
-bool readsTheSame(Mode mode, const ResizeAxis& axis, Fraction f, int64_t inputs,
+bool readsTheSame(Positions mode, const ResizeAxis& axis, Fraction f, int64_t inputs,
                   const std::vector<aten::Taps>& taps, double scale) {
-  if (mode == Mode::Bilinear || mode == Mode::AlignedBilinear)
+  if (mode == Positions::Bilinear || mode == Positions::AlignedBilinear)
     return std::abs(f.value() - scale) * static_cast<double>(taps.size()) < kSamePosition || taps.size() == 1;
   for (size_t o = 0; o < taps.size(); ++o) {
     if (rowOf(axis, static_cast<int64_t>(o), inputs) != taps[o][0].at) return false;
@@ -92,10 +92,10 @@ bool readsTheSame(Mode mode, const ResizeAxis& axis, Fraction f, int64_t inputs,
 Result<std::array<ResizeAxis, 2>> resizeAxes(const ir::Node& node) {
   CARINA_TRY(const aten::ResizeGeometry geometry, aten::resizeGeometry(node));
   CARINA_TRY(const auto taps, aten::resizeTaps(node));
-  const Mode mode = ir::isa<aten::UpsampleNearest2dVec>(&node)               ? Mode::Nearest
-                    : ir::isa<aten::PrivateUpsampleNearestExact2dVec>(&node) ? Mode::NearestExact
-                    : geometry.alignCorners                                  ? Mode::AlignedBilinear
-                                                                             : Mode::Bilinear;
+  const Positions mode = ir::isa<aten::UpsampleNearest2dVec>(&node)               ? Positions::Nearest
+                         : ir::isa<aten::PrivateUpsampleNearestExact2dVec>(&node) ? Positions::NearestExact
+                         : geometry.alignCorners                                  ? Positions::AlignedBilinear
+                                                                                  : Positions::Bilinear;
   std::array<ResizeAxis, 2> axes;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t inputs = node.operands()[0]->dim(static_cast<int64_t>(i) + 2);

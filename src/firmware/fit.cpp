@@ -83,7 +83,7 @@ class Placer {
   std::vector<MemoryUse>& memories_;
 };
 
-int64_t aligned(int64_t bytes) {
+int64_t alignedTo16(int64_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
@@ -94,9 +94,9 @@ void place(const Plan& plan, const npu::Machine& machine, Fit& fit) {
   const bool hasNpu = plan.machine.has_value();
   const std::string_view arena = hasNpu ? kindOf(npu::Area::Arena) : "Sram";
   const std::string_view constants = hasNpu ? kindOf(npu::Area::Constants) : "OffChipFlash";
-  placer.put("cache", aligned(plan.fastScratchBytes), {kindOf(npu::Area::Cache)});
-  placer.put("arena", aligned(plan.temporaryBytes), {arena});
-  placer.put("program", aligned(plan.programBytes), {constants});
+  placer.put("cache", alignedTo16(plan.fastScratchBytes), {kindOf(npu::Area::Cache)});
+  placer.put("arena", alignedTo16(plan.temporaryBytes), {arena});
+  placer.put("program", alignedTo16(plan.programBytes), {constants});
   placer.put("pools", plan.poolBytes(), {"Sram", "data", "Dram"});
   placer.put("method memory", plan.methodBytes(), {"data", "Sram", "Dram"});
   placer.put("stack", plan.stackBytes, {"data", "Sram", "Dram"});

@@ -6,7 +6,7 @@
 namespace carina::ir {
 
 // One rewrite must not fill the memory before whoever runs it can look.
-constexpr size_t kMostNodes = 190'000;
+constexpr size_t kMostNodesOfBuilder = 190'000;
 
 Result<Node*> Builder::tryCreate(NodeSpec spec) {
   if (!spec.location) spec.location = location_;
@@ -14,9 +14,9 @@ Result<Node*> Builder::tryCreate(NodeSpec spec) {
 }
 
 Node* Builder::create(NodeSpec spec) {
-  if (graph_->numNodes() >= kMostNodes) {
+  if (graph_->numNodes() >= kMostNodesOfBuilder) {
     throw InvalidNode(
-        fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodes)
+        fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodesOfBuilder)
             .withRemedy("make its tensors or its number of steps smaller, or split the network"));
   }
   const OpDef& def = *spec.def;

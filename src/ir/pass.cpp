@@ -9,7 +9,7 @@ namespace carina::ir {
 // Steps of an unrolled recurrence are sizes of tensors: no number of bytes in the file bounds them.
 // Quantizing and compiling take about 0.1 ms and 15 KB per operator, and a stream has room for 16 MiB of
 // commands.
-constexpr size_t kMostNodes = 100'000;
+constexpr size_t kMostNodesOfRewrites = 100'000;
 
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener) {
   for (const Pass& pass : passes) {
@@ -28,8 +28,9 @@ Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int ro
       for (const Rewrite& rewrite : rewrites) {
         CARINA_TRY(const bool rewrote, rejectInvalidNodes(place, [&] { return rewrite(node); }));
         if (rewrote) {
-          if (graph.numNodes() > kMostNodes) {
-            return fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodes)
+          if (graph.numNodes() > kMostNodesOfRewrites) {
+            return fail(Code::TooLarge, "it would make more than {} operators of the network",
+                        kMostNodesOfRewrites)
                 .at(place)
                 .withRemedy("make its tensors or its number of steps smaller, or split the network");
           }

@@ -175,9 +175,13 @@ void takePlace(ByteSpan program, Measured& measured) {
   takePlace(kernels, callsNpu, measured);
 }
 
-Status takeSram(const std::filesystem::path& program, const Options& options, Measured& measured) {
-  CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(program, options.target));
+Status takeSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured) {
+  CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(program, ""));
   if (streams.empty()) return {};
+  Options options;
+  options.systemConfig = system.systemConfig;
+  options.memoryMode = system.memoryMode;
+  options.configFile = system.configFile;
   CARINA_TRY(const Profile profile, profileProgram(program, options));
   const Measured found = measuredOf(profile);
   measured.sram = found.sram;

@@ -66,9 +66,14 @@ Result<Measured> measuredOf(const RunResult& result);
 void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured);
 /// The same of all methods of a .pte (untrusted); nothing for other files.
 void takePlace(ByteSpan program, Measured& measured);
-/// The static RAM of a finished program, from its command streams; nothing where it has none. `options`: as
-/// profileProgram takes them.
-Status takeSram(const std::filesystem::path& program, const Options& options, Measured& measured);
+/// The system that a finished program is timed on; empty: what the program records, then the target's
+/// default.
+struct TimedOn {
+  std::string systemConfig = "", memoryMode = "";
+  std::filesystem::path configFile = "";  // vela.ini that describes them
+};
+/// The static RAM of a finished program, from its command streams; nothing where it has none.
+Status takeSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured);
 
 /// Milliseconds of a whole inference on the usual core (inferenceOf(build, "")), at the clock of the system
 /// configuration; 0 without one.

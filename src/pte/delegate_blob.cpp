@@ -5,6 +5,7 @@
 
 #include "base/file.hpp"
 #include "format/delegate_blob.hpp"
+#include "pte/flat_bytes.hpp"
 
 namespace carina::pte {
 
@@ -58,13 +59,6 @@ ByteVector ioBlock(const std::vector<BlobIo>& ios) {
     append32(bytes, io.region);
   }
   return bytes;
-}
-
-template <typename T>
-T loadAt(ByteSpan bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
 }
 
 Result<std::vector<BlobIo>> parseIos(ByteSpan bytes) {

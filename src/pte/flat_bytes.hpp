@@ -15,6 +15,15 @@
 
 namespace carina::pte {
 
+/// A scalar of the host's byte order at an offset that need not be aligned; the caller has checked that it is
+/// there.
+template <typename T>
+T loadAt(ByteSpan bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
 inline ByteVector copyBytes(ByteSpan bytes) {
   return ByteVector(bytes.begin(), bytes.end());
 }

@@ -13,13 +13,6 @@ namespace {
 
 namespace schema = carina::format::pte;
 
-template <typename T>
-T loadAt(ByteSpan bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
 /// Header, flatbuffer part and segments of a file.
 class Container {
  public:

@@ -15,18 +15,12 @@ namespace {
 namespace data = fb::data;
 using flatbuffers::Offset;
 
-constexpr char kIdentifier[] = "FT01";
+constexpr char kDataIdentifier[] = "FT01";
 // The header behind the identifier: magic, its length, then four u64.
 constexpr char kMagic[] = "FH01";
 constexpr size_t kHeaderAt = 8, kHeaderBytes = 40, kPaddedHeaderBytes = 48;
 constexpr size_t kLengthAt = 12, kBodyAt = 16, kBodyBytesAt = 24, kBaseAt = 32, kSegmentBytesAt = 40;
 
-template <typename T>
-T loadAt(ByteSpan bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
 template <typename T>
 void put(std::string& file, size_t offset, T value) {
   std::memcpy(file.data() + offset, &value, sizeof(T));
@@ -37,7 +31,7 @@ struct Header {
 };
 
 Result<Header> readHeader(ByteSpan file) {
-  if (file.size() < 8 || asText(file.subspan(4, 4)) != kIdentifier)
+  if (file.size() < 8 || asText(file.subspan(4, 4)) != kDataIdentifier)
     return fail(Code::WrongKind, "not a tensor data file: the identifier FT01 is missing");
   if (file.size() < kHeaderAt + kHeaderBytes || asText(file.subspan(kHeaderAt, 4)) != kMagic)
     return fail(Code::Damaged, "the header FH01 is missing").at("byte 8");
@@ -186,7 +180,8 @@ Result<std::string> writeTensorData(const TensorData& from, int64_t alignment) {
     table.push_back(data::CreateDataSegment(builder, static_cast<uint64_t>(offset), bytes.size()));
   }
   const auto segmentTable = builder.CreateVector(table);
-  builder.Finish(data::CreateDataRoot(builder, 0, segmentTable, builder.CreateVector(entries)), kIdentifier);
+  builder.Finish(data::CreateDataRoot(builder, 0, segmentTable, builder.CreateVector(entries)),
+                 kDataIdentifier);
 
   // The header goes behind the identifier. Everything but the root offset is relative, and 48 keeps all
   // alignments.

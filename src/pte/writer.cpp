@@ -36,9 +36,9 @@ Stored layOut(const std::vector<ByteVector>& tensors, int64_t alignment) {
   return stored;
 }
 
-class Writer {
+class ProgramWriter {
  public:
-  Writer(const Program& program, const WriteOptions& options)
+  ProgramWriter(const Program& program, const WriteOptions& options)
       : program_(program), options_(options), builder_(initialSize(program)) {}
 
   std::string write() {
@@ -124,7 +124,7 @@ class Writer {
       return fb::CreateEValue(builder_, type, content.Union());
     };
     struct Visitor {
-      Writer& w;
+      ProgramWriter& w;
       decltype(entry)& make;
       Offset<fb::EValue> operator()(const None&) { return fb::CreateEValue(w.builder_); }
       Offset<fb::EValue> operator()(const Null&) {
@@ -331,7 +331,7 @@ class Writer {
 
 Result<std::string> writeProgram(const Program& program, const WriteOptions& options) {
   CARINA_RETURN_IF_ERROR(verifyProgram(program));
-  return Writer(program, options).write();
+  return ProgramWriter(program, options).write();
 }
 
 }  // namespace carina::pte

@@ -17,19 +17,19 @@
 namespace carina::pipeline {
 namespace {
 
-std::filesystem::path fileOf(const std::string& name) {
+std::filesystem::path dynamicFile(const std::string& name) {
   return test::dataDir() / "dynamic" / name;
 }
 
 std::string symbolOf(const std::string& name) {
-  const auto symbols = pt2::sizeSymbols(fileOf(name + ".pt2"));
+  const auto symbols = pt2::sizeSymbols(dynamicFile(name + ".pt2"));
   return symbols.ok() && !symbols->empty() ? symbols->front().name : "";
 }
 
 Result<MethodsBuild> buildSizes(const std::string& name, const std::string& target,
                                 std::vector<int64_t> values) {
   const SizeChoice choice{symbolOf(name), std::move(values)};
-  const MethodSource source{"forward", fileOf(name + ".pt2"), fileOf(name + ".npz")};
+  const MethodSource source{"forward", dynamicFile(name + ".pt2"), dynamicFile(name + ".npz")};
   CARINA_TRY(const std::vector<MethodSource> methods, methodsOfSizes({&source, 1}, "", {&choice, 1}));
   Options options;
   options.target = target;
@@ -55,7 +55,7 @@ TEST_P(ChosenSizes, TheProgramComputesWhatTorchComputesAtEverySize) {
   OutputFiles files;
   ASSERT_TRUE(files.add(folder_ / "program.pte", *bytes).ok());
   ASSERT_TRUE(files.commit().ok());
-  const auto arrays = readArrays(fileOf(name + ".npz"));
+  const auto arrays = readArrays(dynamicFile(name + ".npz"));
   ASSERT_TRUE(arrays.ok());
   for (size_t m = 0; m < sizes.size(); ++m) {
     const std::string tag = std::to_string(sizes[m]) + ".";
@@ -125,10 +125,10 @@ std::string refusal(const std::vector<SizeChoice>& choices, const std::filesyste
 }
 
 TEST(SizeChoices, AreNamedAfterTheirValues) {
-  const auto symbols = pt2::sizeSymbols(fileOf("picture.pt2"));
+  const auto symbols = pt2::sizeSymbols(dynamicFile("picture.pt2"));
   ASSERT_TRUE(symbols.ok());
   const std::string a = (*symbols)[0].name, b = (*symbols)[1].name, c = (*symbols)[2].name;
-  const MethodSource sources[] = {{"forward", fileOf("picture.pt2"), {}},
+  const MethodSource sources[] = {{"forward", dynamicFile("picture.pt2"), {}},
                                   {"read", test::dataDir() / "methods" / "read.pt2", {}}};
   const SizeChoice choices[] = {{a, {1, 2}}, {b, {8}}, {c, {16, 32}}};
   const auto methods = methodsOfSizes(sources, "", choices);
@@ -148,14 +148,15 @@ TEST(SizeChoices, AreNamedAfterTheirValues) {
 
 TEST(SizeChoices, ThatDoNotFitAreRefused) {
   const std::string s = symbolOf("pair");
-  EXPECT_NE(refusal({{"s9", {4}}}, fileOf("pair.pt2")).find("the sizes to choose are " + s + " from 3 to 30"),
-            std::string::npos);
-  EXPECT_NE(refusal({{s, {4}}, {s, {5}}}, fileOf("pair.pt2")).find("chosen twice"), std::string::npos);
+  EXPECT_NE(
+      refusal({{"s9", {4}}}, dynamicFile("pair.pt2")).find("the sizes to choose are " + s + " from 3 to 30"),
+      std::string::npos);
+  EXPECT_NE(refusal({{s, {4}}, {s, {5}}}, dynamicFile("pair.pt2")).find("chosen twice"), std::string::npos);
   EXPECT_NE(refusal({{s, {4}}}, test::dataDir() / "methods" / "read.pt2").find("all sizes are fixed"),
             std::string::npos);
   std::vector<int64_t> many(65);
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<int64_t>(i) + 1;
-  EXPECT_NE(refusal({{s, many}}, fileOf("pair.pt2")).find("more than 64 methods"), std::string::npos);
+  EXPECT_NE(refusal({{s, many}}, dynamicFile("pair.pt2")).find("more than 64 methods"), std::string::npos);
   for (const char* text :
        {"", "s1", "s1=", "=4", "s1=0", "s1=-4", "s1=4,", "s1=4,4", "s1=four", "s1=99999999999999999999"})
     EXPECT_FALSE(parseSizeChoice(text).ok()) << text;

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-ByteSpan bytesOf(const std::vector<uint8_t>& bytes) {
+ByteSpan networkBytes(const std::vector<uint8_t>& bytes) {
   return std::as_bytes(std::span(bytes));
 }
 
@@ -22,7 +22,7 @@ std::string faultOf(const CompiledNetwork& network) {
 TEST(EthosNCompiledNetwork, WritesAndReadsTheSame) {
   const CompiledNetwork network = testing::sampleNetwork();
   const auto bytes = writeCompiledNetwork(network);
-  auto read = readCompiledNetwork(bytesOf(bytes));
+  auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(*read, network);
   EXPECT_EQ(writeCompiledNetwork(*read), bytes);
@@ -35,9 +35,9 @@ TEST(EthosNCompiledNetwork, WritesAndReadsTheSame) {
 TEST(EthosNCompiledNetwork, EveryPrefixAndAnyTailIsRefused) {
   auto bytes = writeCompiledNetwork(testing::sampleNetwork());
   for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(readCompiledNetwork(bytesOf(bytes).first(size))) << size;
+    EXPECT_FALSE(readCompiledNetwork(networkBytes(bytes).first(size))) << size;
   bytes.push_back(0);
-  auto read = readCompiledNetwork(bytesOf(bytes));
+  auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().str(), HasSubstr("behind the last table"));
 }
@@ -45,7 +45,7 @@ TEST(EthosNCompiledNetwork, EveryPrefixAndAnyTailIsRefused) {
 TEST(EthosNCompiledNetwork, OtherVersionsAreRefusedByName) {
   auto bytes = writeCompiledNetwork(testing::sampleNetwork());
   bytes[4] = 3;
-  auto read = readCompiledNetwork(bytesOf(bytes));
+  auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().str(), HasSubstr("version 3.0.0"));
 }

@@ -169,7 +169,7 @@ Result<Kernel> preparePrelu(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kActivationKernels[] = {
     {"aten.relu.default", prepareRelu},
     {"aten.relu6.default", prepareRelu6},
     {"aten.hardtanh.default", prepareHardtanh},
@@ -195,7 +195,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> activationKernels() {
-  return kKernels;
+  return kActivationKernels;
 }
 
 }  // namespace carina::aten

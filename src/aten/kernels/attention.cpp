@@ -95,12 +95,12 @@ Result<Kernel> prepareAttention(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {{"aten.scaled_dot_product_attention.default", prepareAttention}};
+constexpr KernelEntry kAttentionKernels[] = {{"aten.scaled_dot_product_attention.default", prepareAttention}};
 
 }  // namespace
 
 std::span<const KernelEntry> attentionKernels() {
-  return kKernels;
+  return kAttentionKernels;
 }
 
 }  // namespace carina::aten

@@ -437,7 +437,7 @@ Result<Kernel> prepareIsclose(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kBinaryKernels[] = {
     {"aten.add.Tensor", prepareAdd<1, false>},
     {"aten.add.Scalar", prepareAdd<1, false>},
     {"aten.sub.Tensor", prepareAdd<-1, false>},
@@ -503,7 +503,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> binaryKernels() {
-  return kKernels;
+  return kBinaryKernels;
 }
 
 }  // namespace carina::aten

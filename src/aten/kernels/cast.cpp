@@ -66,7 +66,7 @@ Result<Kernel> prepareCast(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kCastKernels[] = {
     {"aten.to.dtype", prepareCast},
     {"aten.to.dtype_layout", prepareCast},
     {"aten.to.device", prepareCast},
@@ -105,7 +105,7 @@ Tensor castTo(const Tensor& tensor, DType to) {
 }
 
 std::span<const KernelEntry> castKernels() {
-  return kKernels;
+  return kCastKernels;
 }
 
 }  // namespace carina::aten

@@ -106,7 +106,7 @@ Result<Kernel> prepareConvolution(const ir::Node& node) {
   return onednnConvolution(std::move(prepared));
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kConvKernels[] = {
     {"aten.conv1d.default", prepareConvolution},
     {"aten.conv2d.default", prepareConvolution},
     {"aten.conv3d.default", prepareConvolution},
@@ -122,7 +122,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> convKernels() {
-  return kKernels;
+  return kConvKernels;
 }
 
 }  // namespace carina::aten

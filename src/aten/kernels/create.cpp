@@ -82,7 +82,7 @@ Result<Kernel> prepareNothing(const ir::Node&) {
   return Kernel([](Call&) -> Status { return {}; });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kCreateKernels[] = {
     {"aten.full.default", prepareFull},
     {"aten.zeros.default", prepareFull},
     {"aten.ones.default", prepareFull},
@@ -110,7 +110,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> createKernels() {
-  return kKernels;
+  return kCreateKernels;
 }
 
 }  // namespace carina::aten

@@ -137,7 +137,7 @@ Result<Kernel> preparePairwise(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kDistanceKernels[] = {
     {"aten.cdist.default", prepareCdist},
     {"aten._cdist_forward.default", prepareCdist},
     {"aten.pdist.default", preparePdist},
@@ -149,7 +149,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> distanceKernels() {
-  return kKernels;
+  return kDistanceKernels;
 }
 
 }  // namespace carina::aten

@@ -117,7 +117,7 @@ Result<Kernel> prepareAddProduct(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kEinsumKernels[] = {
     {"aten.einsum.default", prepareEinsum},
     {"aten.addmv.default", prepareAddProduct},
     {"aten.addr.default", prepareAddProduct},
@@ -127,7 +127,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> einsumKernels() {
-  return kKernels;
+  return kEinsumKernels;
 }
 
 }  // namespace carina::aten

@@ -390,7 +390,7 @@ Result<Kernel> prepareOneHot(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kIndexKernels[] = {
     {"aten.index.Tensor", prepareIndex},
     {"aten.index_put.default", prepareIndexPut},
     {"aten.index_select.default", prepareIndexSelect},
@@ -408,7 +408,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> indexKernels() {
-  return kKernels;
+  return kIndexKernels;
 }
 
 }  // namespace carina::aten

@@ -217,7 +217,7 @@ Result<Kernel> prepareTriangle(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kJoinKernels[] = {
     {"aten.cat.default", prepareCat},
     {"aten.stack.default", prepareStack},
     {"aten.hstack.default", prepareJoinStack},
@@ -242,7 +242,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> joinKernels() {
-  return kKernels;
+  return kJoinKernels;
 }
 
 }  // namespace carina::aten

@@ -148,7 +148,7 @@ Result<Kernel> prepareOuter(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMatmulKernels[] = {
     {"aten.mm.default", prepareMatmul},     {"aten.bmm.default", prepareMatmul},
     {"aten.matmul.default", prepareMatmul}, {"aten.mv.default", prepareMatmul},
     {"aten.dot.default", prepareMatmul},    {"aten.addmm.default", prepareAddmm},
@@ -159,7 +159,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> matmulKernels() {
-  return kKernels;
+  return kMatmulKernels;
 }
 
 }  // namespace carina::aten

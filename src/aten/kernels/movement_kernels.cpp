@@ -25,7 +25,7 @@ Result<Kernel> prepareMovement(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMovementKernels[] = {
     {"aten.contiguous.default", prepareMovement},
     {"aten.clone.default", prepareMovement},
     {"aten.alias.default", prepareMovement},
@@ -118,7 +118,7 @@ void stridedStore(Tensor& to, const Movement& move, const Tensor& from) {
 }
 
 std::span<const KernelEntry> movementKernels() {
-  return kKernels;
+  return kMovementKernels;
 }
 
 }  // namespace carina::aten

@@ -240,7 +240,7 @@ Result<Kernel> prepareRmsNorm(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kNormKernels[] = {
     {"aten.batch_norm.default", prepareBatchNorm},
     {"aten._native_batch_norm_legit_no_training.default", prepareBatchNorm},
     {"aten._native_batch_norm_legit.no_stats", prepareBatchStatistics},
@@ -255,7 +255,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> normKernels() {
-  return kKernels;
+  return kNormKernels;
 }
 
 }  // namespace carina::aten

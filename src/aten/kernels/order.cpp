@@ -185,7 +185,7 @@ Result<Kernel> prepareTrace(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kOrderKernels[] = {
     {"aten.median.default", prepareOrder},
     {"aten.median.dim", prepareOrder},
     {"aten.kthvalue.default", prepareOrder},
@@ -202,7 +202,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> orderKernels() {
-  return kKernels;
+  return kOrderKernels;
 }
 
 }  // namespace carina::aten

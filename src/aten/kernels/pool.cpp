@@ -173,7 +173,7 @@ Result<Kernel> prepareAdaptiveMax(const ir::Node& node) {
   return maxKernel(adaptivePlan(node.operand(0)->shape(), node.result()->shape(), spatialOf(node)), true);
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kPoolKernels[] = {
     {"aten.max_pool1d.default", prepareMaxPool},
     {"aten.max_pool2d.default", prepareMaxPool},
     {"aten.max_pool3d.default", prepareMaxPool},
@@ -195,7 +195,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> poolKernels() {
-  return kKernels;
+  return kPoolKernels;
 }
 
 }  // namespace carina::aten

@@ -254,7 +254,7 @@ Result<Kernel> prepareChoose(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kQuantKernels[] = {
     {"quantized_decomposed.quantize_per_tensor.default", prepareQuantizeTensor},
     {"quantized_decomposed.quantize_per_tensor.tensor", prepareQuantizeTensor},
     {"quantized_decomposed.quantize_per_tensor.tensor2", prepareQuantizeTensor},
@@ -270,7 +270,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> quantKernels() {
-  return kKernels;
+  return kQuantKernels;
 }
 
 }  // namespace carina::aten

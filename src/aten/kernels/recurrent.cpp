@@ -186,7 +186,7 @@ Result<Kernel> prepareCell(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kRecurrentKernels[] = {
     {"aten.lstm.input", prepareLayers},          {"aten.gru.input", prepareLayers},
     {"aten.rnn_tanh.input", prepareLayers},      {"aten.rnn_relu.input", prepareLayers},
     {"aten.lstm_cell.default", prepareCell},     {"aten.gru_cell.default", prepareCell},
@@ -196,7 +196,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> recurrentKernels() {
-  return kKernels;
+  return kRecurrentKernels;
 }
 
 }  // namespace carina::aten

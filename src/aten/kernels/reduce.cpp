@@ -173,7 +173,7 @@ Result<Kernel> prepareNorm(const ir::Node& node) {
       [=](auto s, int64_t) { return std::pow(static_cast<double>(s), 1 / p); });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kReduceKernels[] = {
     {"aten.sum.default", prepareSum},
     {"aten.sum.dim_IntList", prepareSum},
     {"aten.nansum.default", prepareNansum},
@@ -204,7 +204,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> reduceKernels() {
-  return kKernels;
+  return kReduceKernels;
 }
 
 }  // namespace carina::aten

@@ -85,7 +85,7 @@ Result<Kernel> prepareGridSampler(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kResizeKernels[] = {
     {"aten.upsample_nearest1d.vec", prepareUpsample},
     {"aten.upsample_nearest2d.vec", prepareUpsample},
     {"aten.upsample_nearest3d.vec", prepareUpsample},
@@ -105,7 +105,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> resizeKernels() {
-  return kKernels;
+  return kResizeKernels;
 }
 
 }  // namespace carina::aten

@@ -105,7 +105,7 @@ Result<Kernel> prepareTopk(const ir::Node& node) {
   return sortKernel(dim, a.boolean("largest", true), a.integer("k"), false);
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kScanKernels[] = {
     {"aten.cumsum.default", prepareCumulative<false>},
     {"aten.cumprod.default", prepareCumulative<true>},
     {"aten.sort.default", prepareSort},
@@ -118,7 +118,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> scanKernels() {
-  return kKernels;
+  return kScanKernels;
 }
 
 }  // namespace carina::aten

@@ -110,7 +110,7 @@ Result<Kernel> prepareSearch(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kSearchKernels[] = {
     {"aten.take.default", prepareTake},
     {"aten.masked_scatter.default", prepareMaskedScatter},
     {"aten.index_fill.int_Scalar", prepareIndexFill},
@@ -122,7 +122,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> searchKernels() {
-  return kKernels;
+  return kSearchKernels;
 }
 
 }  // namespace carina::aten

@@ -179,7 +179,7 @@ Result<Kernel> prepareNativeDropout(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kSelectionKernels[] = {
     {"aten.native_dropout.default", prepareNativeDropout},
     {"aten.where.self", prepareWhere},
     {"aten.where.ScalarOther", prepareWhere},
@@ -206,7 +206,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> selectionKernels() {
-  return kKernels;
+  return kSelectionKernels;
 }
 
 }  // namespace carina::aten

@@ -49,7 +49,7 @@ Result<Kernel> prepareSoftmax(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kSoftmaxKernels[] = {
     {"aten.softmax.int", prepareSoftmax<false>},           {"aten._softmax.default", prepareSoftmax<false>},
     {"aten._safe_softmax.default", prepareSoftmax<false>}, {"aten.log_softmax.int", prepareSoftmax<true>},
     {"aten._log_softmax.default", prepareSoftmax<true>},
@@ -58,7 +58,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> softmaxKernels() {
-  return kKernels;
+  return kSoftmaxKernels;
 }
 
 }  // namespace carina::aten

@@ -226,7 +226,7 @@ Result<Kernel> prepareBitwiseNot(const ir::Node&) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kUnaryKernels[] = {
     {"aten.abs.default", prepareNumber<AbsOf>},
     {"aten.neg.default", prepareNumber<NegOf>},
     {"aten.sign.default", prepareNumber<SignOf>},
@@ -288,7 +288,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> unaryKernels() {
-  return kKernels;
+  return kUnaryKernels;
 }
 
 }  // namespace carina::aten

@@ -44,7 +44,7 @@ Result<Kernel> prepareVariance(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kVarianceKernels[] = {
     {"aten.var.default", prepareVariance},
     {"aten.var.dim", prepareVariance},
     {"aten.var.correction", prepareVariance},
@@ -62,7 +62,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> varianceKernels() {
-  return kKernels;
+  return kVarianceKernels;
 }
 
 }  // namespace carina::aten

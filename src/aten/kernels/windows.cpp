@@ -50,7 +50,7 @@ Result<Kernel> prepareWindows(const ir::Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kWindowsKernels[] = {
     {"aten.im2col.default", prepareWindows<false>},
     {"aten.col2im.default", prepareWindows<true>},
 };
@@ -58,7 +58,7 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 std::span<const KernelEntry> windowKernels() {
-  return kKernels;
+  return kWindowsKernels;
 }
 
 }  // namespace carina::aten

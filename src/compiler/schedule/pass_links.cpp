@@ -61,12 +61,12 @@ npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value) {
 }
 
 /// The chain that is being built.
-struct Chain {
+struct LinkedPasses {
   std::vector<const Pass*> passes;
   size_t inputs = 0, tables = 0;
 };
 
-bool haveCommonMicroblock(const Chain& chain, const npu::Target& target) {
+bool haveCommonMicroblock(const LinkedPasses& chain, const npu::Target& target) {
   const auto all = npu::microblocks(target);
   return std::any_of(all.begin(), all.end(), [&](const npu::BlockShape& microblock) {
     return std::all_of(chain.passes.begin(), chain.passes.end(), [&](const Pass* pass) {
@@ -75,8 +75,8 @@ bool haveCommonMicroblock(const Chain& chain, const npu::Target& target) {
   });
 }
 
-Chain startChain(const Schedule& schedule, const Pass& pass) {
-  Chain chain;
+LinkedPasses startChain(const Schedule& schedule, const Pass& pass) {
+  LinkedPasses chain;
   chain.passes = {&pass};
   chain.inputs = memoryInputs(schedule, pass).size();
   chain.tables = !pass.isDma && npu::usesTableMemory(*schedule.machine.target, pass.operation.activation);
@@ -84,7 +84,7 @@ Chain startChain(const Schedule& schedule, const Pass& pass) {
 }
 
 /// Makes `pass` the next member of the chain, if it can be.
-bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
+bool extendChain(Schedule& schedule, LinkedPasses& chain, Pass& pass) {
   const npu::Target& target = *schedule.machine.target;
   const Pass& before = *chain.passes.back();
   if (before.isDma || pass.isDma || chain.passes.size() == kLongestChain || !canHandOver(before.operation)) {
@@ -97,7 +97,7 @@ bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
   }
   npu::FeatureMap* map = chainedMap(pass, value);
   if (!map || !sameShape(*map, before.operation.ofm)) return false;
-  Chain longer = chain;
+  LinkedPasses longer = chain;
   longer.passes.push_back(&pass);
   longer.inputs += memoryInputs(schedule, pass).size() - 1;
   longer.tables += npu::usesTableMemory(target, pass.operation.activation);
@@ -119,7 +119,7 @@ bool extendChain(Schedule& schedule, Chain& chain, Pass& pass) {
 
 void linkChains(Schedule& schedule) {
   if (!schedule.machine.target->architecture().chains || schedule.passes.empty()) return;
-  Chain chain = startChain(schedule, schedule.passes.front());
+  LinkedPasses chain = startChain(schedule, schedule.passes.front());
   for (size_t p = 1; p < schedule.passes.size(); ++p) {
     if (!extendChain(schedule, chain, schedule.passes[p])) chain = startChain(schedule, schedule.passes[p]);
   }

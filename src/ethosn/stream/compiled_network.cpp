@@ -10,13 +10,13 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr std::string_view kMagic = "ENCN";
+constexpr std::string_view kNetworkMagic = "ENCN";
 constexpr std::string_view kRemedy =
     "compile the network with release 25.03 of Arm's driver stack, or with Carina";
 
-class Reader {
+class NetworkReader {
  public:
-  explicit Reader(ByteSpan bytes) : bytes_(bytes) {}
+  explicit NetworkReader(ByteSpan bytes) : bytes_(bytes) {}
 
   size_t offset() const { return offset_; }
   size_t left() const { return bytes_.size() - offset_; }
@@ -124,12 +124,12 @@ const char* bufferKindName(BufferKind kind) {
 }
 
 bool isCompiledNetwork(ByteSpan bytes) {
-  return asText(bytes).starts_with(kMagic);
+  return asText(bytes).starts_with(kNetworkMagic);
 }
 
 std::vector<uint8_t> writeCompiledNetwork(const CompiledNetwork& network) {
   Writer writer;
-  writer.out.assign(kMagic.begin(), kMagic.end());
+  writer.out.assign(kNetworkMagic.begin(), kNetworkMagic.end());
   for (const uint32_t part : {kNetworkMajor, kNetworkMinor, kNetworkPatch}) writer.word(part);
   writer.sized(network.constantDma);
   writer.sized(network.constantControlUnit);
@@ -140,7 +140,7 @@ std::vector<uint8_t> writeCompiledNetwork(const CompiledNetwork& network) {
 Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes) {
   if (!isCompiledNetwork(bytes))
     return fail(Code::WrongKind, "not a compiled Ethos-N network: it does not begin with \"ENCN\"");
-  Reader reader(bytes);
+  NetworkReader reader(bytes);
   std::array<uint32_t, 4> header{};
   for (uint32_t& word : header) {
     CARINA_TRY(word, reader.word("the header"));

@@ -8,12 +8,12 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr uint32_t kMagic = 0x504e4543;  // "CENP"
+constexpr uint32_t kPartMagic = 0x504e4543;  // "CENP"
 constexpr uint32_t kVersion = 1;
 
-class Reader {
+class PartReader {
  public:
-  explicit Reader(ByteSpan bytes) : bytes_(bytes) {}
+  explicit PartReader(ByteSpan bytes) : bytes_(bytes) {}
 
   Error damaged(std::string_view what) const {
     return fail(Code::Damaged, "the NPU part of the program ends within {}", what)
@@ -76,7 +76,7 @@ std::vector<uint8_t> writeProgramBlob(const ProgramBlob& blob) {
     word(indices.size());
     for (uint32_t index : indices) word(index);
   };
-  word(kMagic);
+  word(kPartMagic);
   word(kVersion);
   word(blob.sramBytes);
   sized(blob.target);
@@ -87,9 +87,9 @@ std::vector<uint8_t> writeProgramBlob(const ProgramBlob& blob) {
 }
 
 Result<ProgramBlob> readProgramBlob(ByteSpan bytes) {
-  Reader reader(bytes);
+  PartReader reader(bytes);
   CARINA_TRY(const uint32_t magic, reader.word("its marker"));
-  if (magic != kMagic) return fail(Code::Damaged, "the NPU part does not begin with \"CENP\"");
+  if (magic != kPartMagic) return fail(Code::Damaged, "the NPU part does not begin with \"CENP\"");
   CARINA_TRY(const uint32_t version, reader.word("its version"));
   if (version != kVersion) {
     return fail(Code::UnknownVersion, "the NPU part has version {}, known is version {}", version, kVersion)

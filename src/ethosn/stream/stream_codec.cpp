@@ -9,7 +9,7 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr uint32_t kMagic = 0x53434E45;  // "ENCS"
+constexpr uint32_t kStreamMagic = 0x53434E45;  // "ENCS"
 constexpr size_t kHeaderBytes = 16;
 constexpr size_t kTableWords = 11, kTableBytes = 4 * kTableWords;
 constexpr size_t kAgentBytes = 4 + kAgentDataBytes;
@@ -332,7 +332,7 @@ Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream) {
   std::vector<uint8_t> out;
   out.reserve(kHeaderBytes + total);
   for (const uint32_t word :
-       {kMagic, kStreamMajor, kStreamMinor, kStreamPatch, static_cast<uint32_t>(total),
+       {kStreamMagic, kStreamMajor, kStreamMinor, kStreamPatch, static_cast<uint32_t>(total),
         static_cast<uint32_t>(kTableBytes), static_cast<uint32_t>(stream.agents.size())}) {
     put(out, word);
   }
@@ -350,7 +350,7 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
     return fail(Code::InvalidStream, "{} bytes are too few for a command stream, whose header takes {}",
                 bytes.size(), kHeaderBytes + kTableBytes);
   }
-  if (wordAt(bytes, 0) != kMagic)
+  if (wordAt(bytes, 0) != kStreamMagic)
     return fail(Code::WrongKind, "not a command stream: it does not begin with \"ENCS\"").at(offsetPlace(0));
   if (wordAt(bytes, 4) != kStreamMajor || wordAt(bytes, 8) != kStreamMinor ||
       wordAt(bytes, 12) != kStreamPatch) {

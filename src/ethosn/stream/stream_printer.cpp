@@ -8,7 +8,7 @@
 namespace carina::ethosn {
 namespace {
 
-std::string quoted(std::string_view name) {
+std::string quotedName(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
@@ -32,7 +32,7 @@ void hexLines(std::string& out, std::span<const uint8_t> bytes) {
 void bufferLines(std::string& out, BufferKind kind, const std::vector<BufferInfo>& infos) {
   for (const BufferInfo& info : infos) {
     out += fmt::format(".{} id={} offset={} size={} name={}\n", bufferKindName(kind), info.id, info.offset,
-                       info.size, quoted(info.name));
+                       info.size, quotedName(info.name));
   }
 }
 

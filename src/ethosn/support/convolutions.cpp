@@ -7,9 +7,6 @@
 namespace carina::ethosn::support {
 namespace {
 
-constexpr auto kUnsupported = SupportLevel::Unsupported;
-constexpr auto kEstimate = SupportLevel::EstimateOnly;
-
 const Shape& kernel(Context& c) {
   return c.operation().weights.shape;
 }

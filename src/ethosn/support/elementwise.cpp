@@ -5,9 +5,6 @@
 namespace carina::ethosn::support {
 namespace {
 
-constexpr auto kUnsupported = SupportLevel::Unsupported;
-constexpr auto kEstimate = SupportLevel::EstimateOnly;
-
 template <size_t dim>
 bool canStretch(Context& c) {
   const uint32_t a = c.input(0).shape[dim], b = c.input(1).shape[dim];

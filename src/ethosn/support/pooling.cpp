@@ -7,8 +7,6 @@
 namespace carina::ethosn::support {
 namespace {
 
-constexpr auto kUnsupported = SupportLevel::Unsupported;
-constexpr auto kEstimate = SupportLevel::EstimateOnly;
 constexpr Padding kNoPadding{}, kAfter{0, 1, 0, 1}, kAround{1, 1, 1, 1};
 
 constexpr uint32_t kMaxPool3x3Width = 417;  // of PLE RAM

@@ -13,6 +13,9 @@
 
 namespace carina::ethosn::support {
 
+constexpr auto kUnsupported = SupportLevel::Unsupported;
+constexpr auto kEstimate = SupportLevel::EstimateOnly;
+
 /// What rules look at. A rule that fails may leave numbers for its text.
 struct Context {
   Context(const Target& onTarget, const SupportQuery& asked) : target(onTarget), query(asked) {}

@@ -8,9 +8,6 @@
 namespace carina::ethosn::support {
 namespace {
 
-constexpr auto kUnsupported = SupportLevel::Unsupported;
-constexpr auto kEstimate = SupportLevel::EstimateOnly;
-
 uint64_t roundUp(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }

@@ -6,9 +6,6 @@
 namespace carina::ethosn::support {
 namespace {
 
-constexpr auto kUnsupported = SupportLevel::Unsupported;
-constexpr auto kEstimate = SupportLevel::EstimateOnly;
-
 /// A conversion between NHWC and NHWCB handles 8 rows and columns of all channels at a time; a tensor one
 /// element wide can be split in channels.
 bool depthFitsSram(Context& context, const TensorInfo& info) {

@@ -70,6 +70,11 @@ struct FeatureMap {
   friend bool operator==(const FeatureMap&, const FeatureMap&) = default;
 };
 
+/// Whether it is read or written by address (chained maps and constants of registers are not).
+constexpr bool inMemory(const FeatureMap& map) {
+  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
+}
+
 enum class Rounding : uint8_t {
   DoubleSymmetric,
   Natural,

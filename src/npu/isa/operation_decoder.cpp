@@ -3,6 +3,7 @@
 // filled in, so stale registers never leak into it.
 #include <algorithm>
 
+#include "npu/isa/feature_map_registers.hpp"
 #include "npu/isa/stream.hpp"
 
 namespace carina::npu {
@@ -16,24 +17,6 @@ constexpr int64_t signExtend(uint64_t value, int bits) {
   const uint64_t sign = uint64_t{1} << (bits - 1);
   return static_cast<int64_t>((value ^ sign) - sign);
 }
-
-/// The registers of an IFM or OFM by their opcode distance: IFM2 lies 0x80 above IFM in both spaces.
-struct FeatureMapRegisters {
-  Cmd0 precision, zeroPoint, width0, height0, height1, region;
-  Cmd1 base0, strideX, strideY, strideC;
-};
-constexpr FeatureMapRegisters kIfm = {Cmd0::SetIfmPrecision, Cmd0::SetIfmZeroPoint, Cmd0::SetIfmWidth0M1,
-                                      Cmd0::SetIfmHeight0M1, Cmd0::SetIfmHeight1M1, Cmd0::SetIfmRegion,
-                                      Cmd1::SetIfmBase0,     Cmd1::SetIfmStrideX,   Cmd1::SetIfmStrideY,
-                                      Cmd1::SetIfmStrideC};
-constexpr FeatureMapRegisters kIfm2 = {Cmd0::SetIfm2Precision, Cmd0::SetIfm2ZeroPoint, Cmd0::SetIfm2Width0M1,
-                                       Cmd0::SetIfm2Height0M1, Cmd0::SetIfm2Height1M1, Cmd0::SetIfm2Region,
-                                       Cmd1::SetIfm2Base0,     Cmd1::SetIfm2StrideX,   Cmd1::SetIfm2StrideY,
-                                       Cmd1::SetIfm2StrideC};
-constexpr FeatureMapRegisters kOfm = {Cmd0::SetOfmPrecision, Cmd0::SetOfmZeroPoint, Cmd0::SetOfmWidth0M1,
-                                      Cmd0::SetOfmHeight0M1, Cmd0::SetOfmHeight1M1, Cmd0::SetOfmRegion,
-                                      Cmd1::SetOfmBase0,     Cmd1::SetOfmStrideX,   Cmd1::SetOfmStrideY,
-                                      Cmd1::SetOfmStrideC};
 
 Broadcast broadcastU85(uint32_t value) {
   Broadcast b;
@@ -165,7 +148,7 @@ void OperationDecoder::placement(FeatureMap& fm, const FeatureMapRegisters& r) {
   fm.region = static_cast<uint8_t>(get(r.region) & 7u);
   if (fm.storage == Storage::Chained) return;
   for (size_t tile = 0; tile < fm.base.size(); ++tile) {
-    fm.base[tile] = address(static_cast<Cmd1>(static_cast<size_t>(r.base0) + tile));
+    fm.base[tile] = address(r.base[tile]);
   }
   fm.height0 = plusOne(r.height0);
   fm.height1 = plusOne(r.height1);

@@ -3,6 +3,7 @@
 // there.
 #include <algorithm>
 
+#include "npu/isa/feature_map_registers.hpp"
 #include "npu/isa/stream.hpp"
 
 namespace carina::npu {
@@ -11,46 +12,6 @@ using isa::Cmd0;
 using isa::Cmd1;
 
 namespace {
-
-/// Registers of one feature map.
-struct FeatureMapRegisters {
-  Cmd0 precision, zeroPoint, width0, height0, height1, region;
-  std::array<Cmd1, 4> base;
-  Cmd1 strideX, strideY, strideC;
-};
-constexpr FeatureMapRegisters kIfm = {
-    Cmd0::SetIfmPrecision,
-    Cmd0::SetIfmZeroPoint,
-    Cmd0::SetIfmWidth0M1,
-    Cmd0::SetIfmHeight0M1,
-    Cmd0::SetIfmHeight1M1,
-    Cmd0::SetIfmRegion,
-    {Cmd1::SetIfmBase0, Cmd1::SetIfmBase1, Cmd1::SetIfmBase2, Cmd1::SetIfmBase3},
-    Cmd1::SetIfmStrideX,
-    Cmd1::SetIfmStrideY,
-    Cmd1::SetIfmStrideC};
-constexpr FeatureMapRegisters kIfm2 = {
-    Cmd0::SetIfm2Precision,
-    Cmd0::SetIfm2ZeroPoint,
-    Cmd0::SetIfm2Width0M1,
-    Cmd0::SetIfm2Height0M1,
-    Cmd0::SetIfm2Height1M1,
-    Cmd0::SetIfm2Region,
-    {Cmd1::SetIfm2Base0, Cmd1::SetIfm2Base1, Cmd1::SetIfm2Base2, Cmd1::SetIfm2Base3},
-    Cmd1::SetIfm2StrideX,
-    Cmd1::SetIfm2StrideY,
-    Cmd1::SetIfm2StrideC};
-constexpr FeatureMapRegisters kOfm = {
-    Cmd0::SetOfmPrecision,
-    Cmd0::SetOfmZeroPoint,
-    Cmd0::SetOfmWidth0M1,
-    Cmd0::SetOfmHeight0M1,
-    Cmd0::SetOfmHeight1M1,
-    Cmd0::SetOfmRegion,
-    {Cmd1::SetOfmBase0, Cmd1::SetOfmBase1, Cmd1::SetOfmBase2, Cmd1::SetOfmBase3},
-    Cmd1::SetOfmStrideX,
-    Cmd1::SetOfmStrideY,
-    Cmd1::SetOfmStrideC};
 
 uint32_t log2Bytes(ElementType type) {
   switch (elementBytes(type)) {

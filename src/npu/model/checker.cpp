@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kMaxFindings = 200;
 
-bool inMemory(const FeatureMap& map) {
-  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
-}
-
 std::string describe(int32_t space, uint64_t first, uint64_t last) {
   return space == kInternalSpace ? fmt::format("internal memory 0x{:x}..0x{:x}", first, last)
                                  : fmt::format("region {} 0x{:x}..0x{:x}", space, first, last);

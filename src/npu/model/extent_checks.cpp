@@ -14,10 +14,6 @@ namespace {
 /// Maps above this many elements are judged by their strides alone.
 constexpr int64_t kMostAddresses = int64_t{1} << 20;
 
-bool inMemory(const FeatureMap& map) {
-  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
-}
-
 /// Positions along one axis whose window lies wholly before, or wholly behind, the map.
 struct OutsideWindows {
   int64_t before = 0, after = 0;

@@ -11,10 +11,6 @@
 namespace carina::npu {
 namespace {
 
-bool inMemory(const FeatureMap& map) {
-  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
-}
-
 /// The map as what lies at its addresses.
 format::EthosUMap placedMap(const FeatureMap& map, model::MapAxes axes) {
   format::EthosUMap placed;

@@ -250,10 +250,6 @@ class PortLoad {
   std::array<int64_t, 2> weights_{};
 };
 
-bool inMemory(const FeatureMap& map) {
-  return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
-}
-
 int64_t storedDepth(const FeatureMap& map, int64_t depth) {
   return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth;
 }

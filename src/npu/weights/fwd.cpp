@@ -8,7 +8,7 @@
 namespace carina::npu {
 namespace {
 
-constexpr size_t kHeaderBytes = 32, kAlignment = 32, kTableEntries = 16;
+constexpr size_t kHeaderBytes = 32, kFwdAlignment = 32, kTableEntries = 16;
 constexpr size_t kTableBit = 112, kEntryBits = 9, kZeroAdjustByte = 13;
 
 uint32_t foldWeight(int16_t w) {
@@ -60,7 +60,7 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
     zeroAdjust = low < -128 ? -128 - low : high > 127 ? 127 - high : 0;
   }
   const size_t payload = (weights.size() * codeBits + 7) / 8;
-  std::vector<uint8_t> bytes((kHeaderBytes + payload + kAlignment - 1) / kAlignment * kAlignment, 0);
+  std::vector<uint8_t> bytes((kHeaderBytes + payload + kFwdAlignment - 1) / kFwdAlignment * kFwdAlignment, 0);
   bytes[0] = static_cast<uint8_t>((raw ? 1 : 0) | (!raw && codeBits == 2 ? 2 : 0));
   bytes[kZeroAdjustByte] = static_cast<uint8_t>(zeroAdjust);
   if (raw) {

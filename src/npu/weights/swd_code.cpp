@@ -9,7 +9,6 @@
 namespace carina::npu::swd {
 namespace {
 
-constexpr int kSliceHeaderBits = 23;
 constexpr size_t kMaxPalette = 32;
 constexpr int kMaxDirectOffset = 31;
 /// A chunk's last positions stay empty: half a chunk on average.

@@ -14,6 +14,7 @@ namespace carina::npu::swd {
 constexpr int kFoldedValues = 512;  // folded weights: 2*|w| + (w < 0)
 constexpr int kZeroRunModes = 4;    // Golomb-Rice shift 0..3 of zero runs
 constexpr int kMaxQuotient = 31;
+constexpr uint32_t kSliceHeaderBits = 23;
 
 constexpr uint32_t fold(int16_t w) {
   return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace swd;
 
-constexpr size_t kAlignment = 16;
+constexpr size_t kSwdAlignment = 16;
 constexpr size_t kFineLimit = 65536;  // weights up to which borders of sections are worth fine-tuning
 
 std::vector<uint16_t> foldAll(std::span<const int16_t> weights) {
@@ -210,7 +210,7 @@ std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights) {
   }
   out.put(7, 3);
   out.finish();
-  bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment, 0xff);
+  bytes.resize((bytes.size() + kSwdAlignment - 1) / kSwdAlignment * kSwdAlignment, 0xff);
   return bytes;
 }
 

@@ -12,7 +12,6 @@ namespace carina::npu::swd {
 namespace {
 
 constexpr int kLanes = 16;  // index codes, padded for vector units
-constexpr uint32_t kSliceHeaderBits = 23;
 constexpr uint32_t kMaxSliceWeights = 32767;
 constexpr int kWeightPositions = 12;
 constexpr uint32_t kMaxRunQuotientCost = 1u << 22;
