@@ -39,7 +39,8 @@ struct Flags {
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
 /// `found`: the search that chose it, if any.
 Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPrecision* found = nullptr) {
-  CARINA_TRY(const int64_t bytes, pipeline::programBytes(build));
+  CARINA_TRY(const std::string program, pipeline::programFile(build));
+  const auto bytes = static_cast<int64_t>(program.size());
   pipeline::Measured measured = pipeline::measuredOf(build, bytes);
   const auto time = pipeline::inferenceOf(build, flags.build.cpu);
   if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
@@ -50,18 +51,17 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
     CARINA_RETURN_IF_ERROR(flags.precision.add(*found, flags.precision.goal(flags.gates.gates), build.options,
                                                !flags.gates.missed(), flags.json, results));
   } else if (!flags.json.empty()) {
-    CARINA_TRY(const std::string json, report::reportJson(build, flags.build.cpu));
-    CARINA_RETURN_IF_ERROR(results.add(flags.json, json));
+    CARINA_RETURN_IF_ERROR(results.add(flags.json, report::reportJson(build, bytes, flags.build.cpu)));
   }
   if (!flags.gates.missed())
-    CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, results.files()));
+    CARINA_RETURN_IF_ERROR(pipeline::addOutput(build, flags.output, program, results.files()));
   if (!flags.ioHeader.empty() && !flags.gates.missed()) {
     CARINA_RETURN_IF_ERROR(results.files().add(
         flags.ioHeader, report::programIoHeader(build, flags.output.filename().string())));
   }
   if (!flags.report.empty())
     CARINA_RETURN_IF_ERROR(
-        report::addReport(build, flags.output, flags.report, results.files(), flags.build.cpu));
+        report::addReport(build, flags.output, bytes, flags.report, results.files(), flags.build.cpu));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina compile", results));
   CARINA_RETURN_IF_ERROR(results.commit());
   const std::string table = found ? report::precisionText(*found) : "";
@@ -72,8 +72,7 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
 
 /// The same of a program of several methods.
 Status writeMethods(const pipeline::MethodsBuild& build, Flags& flags) {
-  CARINA_TRY(const pte::Program delivered, pipeline::deliveredProgram(build));
-  CARINA_TRY(const std::string program, pte::writeProgram(delivered));
+  CARINA_TRY(const std::string program, pipeline::programFile(build));
   CARINA_RETURN_IF_ERROR(
       flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
   ResultFiles results;

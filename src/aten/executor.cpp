@@ -78,9 +78,10 @@ struct Step {
   std::vector<ir::Type> types;
   bool inFloat = false;  // half-precision node
   bool folded = false;   // results are constants of the plan
+  bool late = false;     // constant, but computed where it is read first
 };
 
-Status prepare(const ir::Node& node, Step& step) {
+Status prepare(const ir::Node& node, Folding folding, Step& step) {
   if (!isControlFlow(node)) {
     auto kernel = prepareNode(node);
     if (!kernel) return describe(node, std::move(kernel).error());
@@ -88,7 +89,7 @@ Status prepare(const ir::Node& node, Step& step) {
     return {};
   }
   for (const auto& region : node.regions()) {
-    auto executor = Executor::create(*region);
+    auto executor = Executor::create(*region, folding);
     if (!executor) return std::move(executor).error().at(node.where());
     step.regions.push_back(std::move(*executor));
   }
@@ -225,6 +226,13 @@ struct Executor::Plan {
   Slots slots;
 
   Status checkInputs(std::span<const Tensor> given) const;
+  bool hasLateSteps() const {
+    return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.late; });
+  }
+  /// Moves the steps that are `late` to where they are read first.
+  void delayLateSteps();
+  /// For each step what is read there for the last time. `known`: slots of constants, which stay.
+  void findLastUses(std::vector<bool> known);
   /// Computes the steps whose results are `wanted` into the slots; stand-ins take the place of results.
   Status compute(const StandIns& standIns, const std::vector<bool>& wanted,
                  std::vector<Tensor>& values) const;
@@ -235,59 +243,45 @@ Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 
-Result<Executor> Executor::create(const ir::Graph& graph) {
-  const SingleThread singleThread;
-  auto plan = std::make_unique<Plan>();
-  plan->graph = &graph;
-  Slots& slots = plan->slots;
-  std::vector<Diagnostic> problems;
-  for (const ir::Value* input : graph.inputs()) plan->inputs.push_back(slots.add(input));
-  for (const auto& constant : graph.constants()) slots.add(constant.get());
-  for (const ir::Node* node : graph.nodes()) {
-    for (const ir::Value* result : node->results()) slots.add(result);
+void Executor::Plan::delayLateSteps() {
+  std::unordered_map<int, size_t> makers;  // of results, among the steps that are late
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (int slot : steps[i].results) {
+      if (steps[i].late) makers.emplace(slot, i);
+    }
   }
-  plan->initial.resize(slots.size());
-  std::vector<bool> known(slots.size(), false);
-  for (const auto& constant : graph.constants()) {
-    const auto slot = static_cast<size_t>(slots.of(constant.get()));
-    plan->initial[slot] = constant->constant();
-    known[slot] = true;
-  }
-  for (const ir::Node* node : graph.nodes()) {
-    Step step;
-    step.node = node;
-    if (Status prepared = prepare(*node, step); !prepared.ok()) {
-      for (const Diagnostic& diagnostic : prepared.error().diagnostics()) problems.push_back(diagnostic);
-      continue;
-    }
-    step.inFloat = computesInHalf(*node);
-    bool constant = node->def().has(ir::kPure);
-    for (const ir::Value* operand : node->operands()) {
-      step.operands.push_back(operand ? slots.of(operand) : -1);
-      if (operand && !known[static_cast<size_t>(step.operands.back())]) constant = false;
-    }
-    for (const ir::Value* result : node->results()) {
-      step.results.push_back(slots.of(result));
-      step.types.push_back(result->type);
-    }
-    step.lastUse.assign(step.operands.size(), false);
-    if (constant && problems.empty()) {
-      if (auto status = runAny(step, plan->initial, nullptr); !status) {
-        for (const Diagnostic& diagnostic : status.error().diagnostics()) problems.push_back(diagnostic);
-        continue;
+  if (makers.empty()) return;
+  std::vector<size_t> order, pending;
+  std::vector<bool> placed(steps.size(), false);
+  const auto place = [&](size_t step) {
+    pending.assign(1, step);
+    while (!pending.empty()) {  // what a step reads comes before it
+      const size_t last = pending.back();
+      for (int slot : steps[last].operands) {
+        const auto maker = makers.find(slot);
+        if (maker != makers.end() && !placed[maker->second]) pending.push_back(maker->second);
       }
-      for (int slot : step.results) known[static_cast<size_t>(slot)] = true;
-      step.folded = true;
+      if (pending.back() != last) continue;
+      pending.pop_back();
+      if (!placed[last]) order.push_back(last);
+      placed[last] = true;
     }
-    plan->steps.push_back(std::move(step));
+  };
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].late) place(i);
   }
-  if (!problems.empty()) return Error(std::move(problems));
-  for (const ir::Value* output : graph.outputs()) plan->outputs.push_back(slots.of(output));
+  for (size_t i = 0; i < steps.size(); ++i) place(i);  // outputs that are constant
+  std::vector<Step> moved;
+  moved.reserve(steps.size());
+  for (size_t i : order) moved.push_back(std::move(steps[i]));
+  steps = std::move(moved);
+}
 
+void Executor::Plan::findLastUses(std::vector<bool> known) {
   // Backwards: the first time a value is seen is its last use. Outputs and constants stay.
-  std::vector<bool> needed = known;
-  for (int slot : plan->outputs) needed[static_cast<size_t>(slot)] = true;
-  for (auto step = plan->steps.rbegin(); step != plan->steps.rend(); ++step) {
+  std::vector<bool>& needed = known;
+  for (int slot : outputs) needed[static_cast<size_t>(slot)] = true;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     for (int slot : step->results) {
       if (!needed[static_cast<size_t>(slot)]) step->dying.push_back(slot);  // never read
     }
@@ -303,6 +297,82 @@ Result<Executor> Executor::create(const ir::Graph& graph) {
       if (slot >= 0) needed[static_cast<size_t>(slot)] = true;
     }
   }
+}
+
+namespace {
+
+/// Whether the results take more bytes than all operands.
+bool grows(const ir::Node& node) {
+  const auto bytesOf = [](const std::vector<ir::Value*>& values) {
+    int64_t bytes = 0;
+    for (const ir::Value* value : values) {
+      if (value) bytes += value->numElements() * dtypeSize(value->dtype());
+    }
+    return bytes;
+  };
+  return bytesOf(node.results()) > bytesOf(node.operands());
+}
+
+}  // namespace
+
+Result<Executor> Executor::create(const ir::Graph& graph, Folding folding) {
+  const SingleThread singleThread;
+  auto plan = std::make_unique<Plan>();
+  plan->graph = &graph;
+  Slots& slots = plan->slots;
+  std::vector<Diagnostic> problems;
+  for (const ir::Value* input : graph.inputs()) plan->inputs.push_back(slots.add(input));
+  for (const auto& constant : graph.constants()) slots.add(constant.get());
+  for (const ir::Node* node : graph.nodes()) {
+    for (const ir::Value* result : node->results()) slots.add(result);
+  }
+  plan->initial.resize(slots.size());
+  std::vector<bool> known(slots.size(), false);     // from the beginning
+  std::vector<bool> constant(slots.size(), false);  // that, or computed of nothing else
+  for (const auto& value : graph.constants()) {
+    const auto slot = static_cast<size_t>(slots.of(value.get()));
+    plan->initial[slot] = value->constant();
+    known[slot] = constant[slot] = true;
+  }
+  const auto areAll = [](const std::vector<bool>& what, const std::vector<int>& of) {
+    return std::all_of(of.begin(), of.end(),
+                       [&](int slot) { return slot < 0 || what[static_cast<size_t>(slot)]; });
+  };
+  for (const ir::Node* node : graph.nodes()) {
+    Step step;
+    step.node = node;
+    if (Status prepared = prepare(*node, folding, step); !prepared.ok()) {
+      for (const Diagnostic& diagnostic : prepared.error().diagnostics()) problems.push_back(diagnostic);
+      continue;
+    }
+    step.inFloat = computesInHalf(*node);
+    for (const ir::Value* operand : node->operands())
+      step.operands.push_back(operand ? slots.of(operand) : -1);
+    for (const ir::Value* result : node->results()) {
+      step.results.push_back(slots.of(result));
+      step.types.push_back(result->type);
+    }
+    step.lastUse.assign(step.operands.size(), false);
+    if (node->def().has(ir::kPure) && problems.empty() && areAll(constant, step.operands)) {
+      step.late = !areAll(known, step.operands) || (folding == Folding::NothingThatGrows && grows(*node));
+      step.folded = !step.late;
+      if (step.folded) {
+        if (auto status = runAny(step, plan->initial, nullptr); !status) {
+          for (const Diagnostic& diagnostic : status.error().diagnostics()) problems.push_back(diagnostic);
+          continue;
+        }
+      }
+      for (int slot : step.results) {
+        known[static_cast<size_t>(slot)] = step.folded;
+        constant[static_cast<size_t>(slot)] = true;
+      }
+    }
+    plan->steps.push_back(std::move(step));
+  }
+  if (!problems.empty()) return Error(std::move(problems));
+  for (const ir::Value* output : graph.outputs()) plan->outputs.push_back(slots.of(output));
+  plan->delayLateSteps();
+  plan->findLastUses(std::move(known));
   return Executor(std::move(plan));
 }
 
@@ -361,6 +431,7 @@ Status Executor::Plan::compute(const StandIns& standIns, const std::vector<bool>
 
 Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns standIns) const {
   const SingleThread singleThread;
+  CARINA_CHECK(!plan_->hasLateSteps(), "stand-ins come before what they stand for");
   CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
   KeptRun kept{plan_->initial, std::move(standIns)};
   for (size_t i = 0; i < inputs.size(); ++i) kept.values[static_cast<size_t>(plan_->inputs[i])] = inputs[i];

@@ -30,6 +30,15 @@ struct KeptRun {
   StandIns standIns;
 };
 
+/// What of a graph's constant sub-expressions an executor computes when it is created.
+enum class Folding : uint8_t {
+  All,
+  /// What becomes larger than what it is computed of (weights that are dequantized), and what is computed of
+  /// that, is computed in every run, where it is read for the first time, and freed after its last use: for
+  /// graphs that run a few times, and whose weights need not be in memory as floats all at once.
+  NothingThatGrows
+};
+
 /// A graph made ready to run: every node has its kernel with attributes decoded, oneDNN primitives built and
 /// constant sub-expressions computed. Several threads may call run() on one Executor at the same time; one
 /// run is single-threaded.
@@ -37,7 +46,7 @@ class Executor {
  public:
   /// Fails with one diagnostic for every node that the executor cannot run (operator, node, module path,
   /// remedy). `graph` is kept by reference and must not change while the executor lives.
-  static Result<Executor> create(const ir::Graph& graph);
+  static Result<Executor> create(const ir::Graph& graph, Folding folding = Folding::All);
   ~Executor();
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
@@ -48,7 +57,7 @@ class Executor {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const Observer& observer = nullptr) const;
 
   /// A run that keeps all values, for rerun(). Control flow is computed whole; `standIns` are of this graph,
-  /// not of regions.
+  /// not of regions. For Folding::All.
   Result<KeptRun> keepRun(std::span<const Tensor> inputs, StandIns standIns = {}) const;
   /// The outputs for the inputs of `before` and these stand-ins: computes what differs and the outputs need.
   Result<std::vector<Tensor>> rerun(const KeptRun& before, const StandIns& standIns) const;

@@ -3,12 +3,16 @@
 #include "base/file.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <map>
+#include <mutex>
 
 #include "base/descriptor.hpp"
+#include "base/idle_memory.hpp"
 
 namespace carina {
 namespace {
@@ -32,6 +36,17 @@ Status readAll(int file, std::byte* memory, size_t size, const std::string& name
 bool sameTime(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
+
+/// The files that are mapped.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, size_t> files;
+
+  static Mappings& all() {
+    static Mappings mappings;
+    return mappings;
+  }
+};
 
 }  // namespace
 
@@ -60,6 +75,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   const std::shared_ptr<MappedFile> result(new MappedFile(name, ByteSpan(bytes, size)));
   if (!copied) {
     result->mapping_.emplace(memory, size, name);
+    Mappings& mappings = Mappings::all();
+    const std::lock_guard lock(mappings.mutex);
+    mappings.files.emplace(bytes, size);
     return std::shared_ptr<const MappedFile>(result);
   }
   CARINA_RETURN_IF_ERROR(readAll(file.get(), bytes, size, name));
@@ -76,7 +94,23 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   return std::shared_ptr<const MappedFile>(result);
 }
 
+void giveBackIdleMemory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+  Mappings& mappings = Mappings::all();
+  const std::lock_guard lock(mappings.mutex);
+  // Private and never written: the file has what is dropped. A failure costs nothing but memory.
+  for (const auto& [bytes, size] : mappings.files)
+    (void)::madvise(const_cast<std::byte*>(bytes), size, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
+  if (mapping_) {
+    Mappings& mappings = Mappings::all();
+    const std::lock_guard lock(mappings.mutex);
+    mappings.files.erase(bytes_.data());
+  }
   mapping_.reset();  // before its addresses can belong to something else
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

@@ -38,7 +38,8 @@ Status runJob(const Job& job, const RunOptions& options, OutputFiles& files, Job
   }
   result.warnings = build->warnings;
   CARINA_TRY(const std::string program, pte::writeProgram(build->program));
-  result.measured = pipeline::measuredOf(*build, static_cast<int64_t>(program.size()));
+  const auto bytes = static_cast<int64_t>(program.size());
+  result.measured = pipeline::measuredOf(*build, bytes);
   result.measured.subject = job.name;
   std::optional<evaluate::Evaluation> evaluation;
   if (!job.evaluate.data.empty()) {
@@ -68,7 +69,7 @@ Status runJob(const Job& job, const RunOptions& options, OutputFiles& files, Job
     std::error_code ignored;
     if (fs::exists(before, ignored)) {
       CARINA_TRY(pipeline::Ledger a, pipeline::readLedger(before));
-      CARINA_TRY(const std::string now, report::reportJson(*build));
+      const std::string now = report::reportJson(*build, bytes);
       CARINA_TRY(pipeline::Ledger b, pipeline::parseLedger(now));
       a.file = "before";
       b.file = "now";
@@ -78,7 +79,7 @@ Status runJob(const Job& job, const RunOptions& options, OutputFiles& files, Job
   if (options.output.empty()) return {};
   const fs::path folder = options.output / job.folder;
   const fs::path output = folder / job.build.model.filename().replace_extension(".pte");
-  CARINA_RETURN_IF_ERROR(report::addReport(*build, output.filename(), folder, files));
+  CARINA_RETURN_IF_ERROR(report::addReport(*build, output.filename(), bytes, folder, files));
   if (evaluation)
     CARINA_RETURN_IF_ERROR(files.add(folder / "evaluate.json", report::evaluationJson(*evaluation)));
   return result.passed() ? files.add(output, program) : Status();

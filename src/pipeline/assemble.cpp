@@ -320,7 +320,7 @@ class Assembler {
       define(result, over != inPlace_.end() ? over->second : memoryFor(*result));
       outputs.push_back(values_[result]);
     }
-    builder_.delegate(delegates_[nextDelegate_++], inputs, outputs);
+    builder_.delegate(std::move(delegates_[nextDelegate_++]), inputs, outputs);
     return {};
   }
 
@@ -338,7 +338,7 @@ class Assembler {
   }
 
   const partition::Partitioned& partitioned_;
-  std::span<const pte::Delegate> delegates_;
+  std::span<pte::Delegate> delegates_;
   const ir::State& state_;
   pte::StatePool& pool_;
   pte::MethodBuilder builder_;

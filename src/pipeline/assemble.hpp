@@ -13,10 +13,11 @@ namespace carina::pipeline {
 /// The delegate of a part for an Ethos-N.
 pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target);
 
-/// What one method of a program is made of. `delegates[i]` belongs to partitioned.delegates[i].
+/// What one method of a program is made of. `delegates[i]` belongs to partitioned.delegates[i], and is moved
+/// into the program.
 struct MethodParts {
   const partition::Partitioned& partitioned;
-  std::span<const pte::Delegate> delegates;
+  std::span<pte::Delegate> delegates;
   const ir::State& state;
 };
 

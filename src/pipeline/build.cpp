@@ -5,6 +5,7 @@
 
 #include "aten/ops.hpp"
 #include "base/file.hpp"
+#include "base/idle_memory.hpp"
 #include "base/output_path.hpp"
 #include "delivery/delegate.hpp"
 #include "ir/invalid_node.hpp"
@@ -303,6 +304,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   }
   if (options.keepSources) build.source = std::move(front.source);
   front.source.reset();
+  giveBackIdleMemory();  // weights that were read, and what the quantizer needed
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
 
@@ -357,10 +359,11 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   }
   {
     Stopwatch watch(build.times, "assemble");
+    giveBackIdleMemory();  // what the compiler needed
     build.state = std::move(front.state);
     build.integerIo = front.inputs.anyInteger();
     pte::StatePool pool(build.program);
-    CARINA_TRY(const std::vector<pte::Delegate> delegates, delegatesOf(build));
+    CARINA_TRY(std::vector<pte::Delegate> delegates, delegatesOf(build));
     auto computed =
         assembleMethod({build.partitioned, delegates, build.state}, "forward", build.program, pool);
     if (!computed) return std::move(computed).error().inFile(file);
@@ -390,21 +393,17 @@ Status checkOutput(const std::filesystem::path& output) {
 }
 
 Result<int64_t> programBytes(const Build& build) {
-  CARINA_TRY(const std::string program, build.program.methods.empty() && build.tflite
-                                            ? rewrittenTflite(build)
-                                            : pte::writeProgram(build.program));
+  CARINA_TRY(const std::string program, programFile(build));
   return static_cast<int64_t>(program.size());
 }
 
-Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
+Status addOutput(const Build& build, const std::filesystem::path& output, const std::string& program,
+                 OutputFiles& files) {
   CARINA_RETURN_IF_ERROR(checkOutput(output));
   const std::string extension = output.extension().string();
-  if (extension == ".pte") {
-    CARINA_TRY(const pte::Program program, deliveredProgram(build));
-    CARINA_TRY(const std::string bytes, pte::writeProgram(program));
-    return files.add(output, bytes);
-  }
+  if (extension == ".pte") return files.add(output, program);
   if (extension == ".tflite" && build.tflite) {
+    if (build.program.methods.empty()) return files.add(output, program);
     auto bytes = rewrittenTflite(build);
     if (!bytes) return std::move(bytes).error().inFile(output.string());
     return files.add(output, *bytes);
@@ -438,6 +437,15 @@ Status addOutput(const Build& build, const std::filesystem::path& output, Output
   CARINA_TRY(const pte::DelegateBlob contents, delivery::delegateBlob(build.compiled.front()));
   const pte::ByteVector blob = pte::buildDelegateBlob(contents);
   return files.add(output, ByteSpan(blob));
+}
+
+Status addOutput(const Build& build, const std::filesystem::path& output, OutputFiles& files) {
+  CARINA_RETURN_IF_ERROR(checkOutput(output));
+  if (output.extension() != ".pte" && !(build.tflite && build.program.methods.empty()))
+    return addOutput(build, output, std::string(), files);
+  auto program = programFile(build);
+  if (!program) return std::move(program).error().inFile(output.string());
+  return addOutput(build, output, *program, files);
 }
 
 Status writeOutput(const Build& build, const std::filesystem::path& output) {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/delivered.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "delivery/delegate.hpp"
+#include "pipeline/tflite_network.hpp"
+#include "pte/program.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -16,22 +21,26 @@ Status deliverAsTosa(const Build& build, pte::Method& method) {
   return {};
 }
 
-}  // namespace
-
-Result<pte::Program> deliveredProgram(const Build& build) {
-  pte::Program program = build.program;
-  if (build.options.delivery == Delivery::Tosa)
-    CARINA_RETURN_IF_ERROR(deliverAsTosa(build, program.methods.front()));
-  return program;
+/// `methods`: those of `program`, in its order.
+Result<std::string> deliveredFile(const pte::Program& program, std::span<const Build> methods) {
+  const auto asTosa = [](const Build& build) { return build.options.delivery == Delivery::Tosa; };
+  if (std::none_of(methods.begin(), methods.end(), asTosa)) return pte::writeProgram(program);
+  pte::Program delivered = program;
+  for (size_t i = 0; i < methods.size(); ++i) {
+    if (asTosa(methods[i])) CARINA_RETURN_IF_ERROR(deliverAsTosa(methods[i], delivered.methods[i]));
+  }
+  return pte::writeProgram(delivered);
 }
 
-Result<pte::Program> deliveredProgram(const MethodsBuild& build) {
-  pte::Program program = build.program;
-  for (size_t i = 0; i < build.methods.size(); ++i) {
-    if (build.methods[i].options.delivery == Delivery::Tosa)
-      CARINA_RETURN_IF_ERROR(deliverAsTosa(build.methods[i], program.methods[i]));
-  }
-  return program;
+}  // namespace
+
+Result<std::string> programFile(const Build& build) {
+  if (build.program.methods.empty() && build.tflite) return rewrittenTflite(build);
+  return deliveredFile(build.program, std::span(&build, 1));
+}
+
+Result<std::string> programFile(const MethodsBuild& build) {
+  return deliveredFile(build.program, build.methods);
 }
 
 }  // namespace carina::pipeline

@@ -8,6 +8,7 @@
 
 #include "aten/control_flow.hpp"
 #include "base/file.hpp"
+#include "base/idle_memory.hpp"
 #include "base/npy.hpp"
 #include "decompose/decompose.hpp"
 #include "decompose/empty_tensors.hpp"
@@ -504,6 +505,7 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
     CARINA_RETURN_IF_ERROR(quantize::measureSqnr(quantized, samples, quantized.report));
   }
   if (options.estimateAccuracy) {
+    giveBackIdleMemory();
     constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
     CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kSamples));
   }

@@ -147,9 +147,9 @@ Status assembleAll(const Options& options, MethodsBuild& build) {
   pte::StatePool pool(build.program);
   for (size_t m = 0; m < build.methods.size(); ++m) {
     Build& method = build.methods[m];
-    const pte::Method& alone = method.program.methods.front();
-    auto computed = assembleMethod({method.partitioned, alone.delegates, method.state}, build.names[m],
-                                   build.program, pool);
+    std::vector<pte::Delegate> delegates = method.program.methods.front().delegates;
+    auto computed =
+        assembleMethod({method.partitioned, delegates, method.state}, build.names[m], build.program, pool);
     if (!computed) return std::move(computed).error().inFile(method.options.model.string());
     method.computed = std::move(*computed);
   }

@@ -2,6 +2,7 @@
 #include "quantize/insert.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
@@ -77,17 +78,15 @@ class Inserter {
     const QParams& q = params_[group];
     const Tensor& constant = form.value->constant();
     Tensor codes = Tensor::uninitialized(q.codes.dtype, constant.shape());
-    Tensor rounded = Tensor::uninitialized(DType::Float32, constant.shape());
+    report(*form.value, group);
+    TensorReport& entry = report_.tensors.back();
+    entry.isConstant = true;
     const auto values = constant.as<float>();
-    const auto real = rounded.mutableAs<float>();
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t code = quantizeValue(values[i], q);
       codes.setIntegerAt(static_cast<int64_t>(i), code);
-      real[i] = dequantizeValue(code, q);
+      if (std::isfinite(values[i])) entry.sqnr.add(values[i], dequantizeValue(code, q));
     }
-    report(*form.value, group);
-    report_.tensors.back().isConstant = true;
-    report_.tensors.back().sqnr.add(constant, rounded);
     ir::Graph& graph = graphOf(*form.value, graph_);
     ir::Builder builder(graph, graph.firstNode());
     ir::Value* result = dequantized(builder, builder.constant(std::move(codes)), q);

@@ -150,8 +150,9 @@ Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, 
   for (TensorReport& tensor : report.tensors) {
     if (!tensor.isConstant) entries[{tensor.name, tensor.dtype}] = &tensor;
   }
-  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference));
-  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph));
+  constexpr auto kFolding = aten::Folding::NothingThatGrows;  // weights are not all floats at once
+  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding));
+  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding));
   for (const Sample& sample : samples) {
     std::map<std::string, Tensor, std::less<>> values;
     CARINA_TRY(const auto floatOutputs, real.run(sample, [&](const ir::Value& value, const Tensor& tensor) {

@@ -279,12 +279,11 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
-Result<std::string> reportJson(const pipeline::Build& build, const std::string& core) {
-  CARINA_TRY(const int64_t bytes, pipeline::programBytes(build));
-  return documentText(toJson(build, bytes, core));
+std::string reportJson(const pipeline::Build& build, int64_t programBytes, const std::string& core) {
+  return documentText(toJson(build, programBytes, core));
 }
 
-Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
+Status addReport(const pipeline::Build& build, const std::filesystem::path& output, int64_t programBytes,
                  const std::filesystem::path& folder, OutputFiles& files, const std::string& core) {
   CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output, core), true));
   std::string layers;
@@ -293,15 +292,16 @@ Status addReport(const pipeline::Build& build, const std::filesystem::path& outp
   if (build.quantization) {
     CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[2], quantizationText(*build.quantization)));
   }
-  CARINA_TRY(const std::string json, reportJson(build, core));
-  return files.add(folder / kReportFiles[3], json);
+  return files.add(folder / kReportFiles[3], reportJson(build, programBytes, core));
 }
 
 Status addReport(const pipeline::MethodsBuild& build, const std::filesystem::path& output,
                  const std::filesystem::path& folder, OutputFiles& files, const std::string& core) {
   CARINA_RETURN_IF_ERROR(files.add(folder / kReportFiles[0], summary(build, output, core), true));
-  for (size_t m = 0; m < build.methods.size(); ++m)
-    CARINA_RETURN_IF_ERROR(addReport(build.methods[m], output, folder / build.names[m], files, core));
+  for (size_t m = 0; m < build.methods.size(); ++m) {
+    CARINA_TRY(const int64_t bytes, pipeline::programBytes(build.methods[m]));
+    CARINA_RETURN_IF_ERROR(addReport(build.methods[m], output, bytes, folder / build.names[m], files, core));
+  }
   return {};
 }
 

@@ -26,12 +26,12 @@ std::string stageTimes(std::span<const pipeline::StageTime> times);
 constexpr std::array<std::string_view, 4> kReportFiles{"summary.txt", "layers.txt", "quantization.txt",
                                                        "report.json"};
 
-/// report.json (docs/schema/report.json).
-Result<std::string> reportJson(const pipeline::Build& build, const std::string& core = "");
+/// report.json (docs/schema/report.json). `programBytes`: of the program's file.
+std::string reportJson(const pipeline::Build& build, int64_t programBytes, const std::string& core = "");
 
 /// summary.txt, layers.txt, quantization.txt and report.json in `folder` (created when missing). `output`:
-/// the program that they are of.
-Status addReport(const pipeline::Build& build, const std::filesystem::path& output,
+/// the program that they are of, whose file has `programBytes`.
+Status addReport(const pipeline::Build& build, const std::filesystem::path& output, int64_t programBytes,
                  const std::filesystem::path& folder, OutputFiles& files, const std::string& core = "");
 /// The summary of all methods in `folder`, and the files of each one in a folder of its name there.
 Status addReport(const pipeline::MethodsBuild& build, const std::filesystem::path& output,

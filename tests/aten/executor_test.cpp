@@ -73,6 +73,44 @@ TEST(AtenExecutor, ConstantsAreFoldedAndStillObserved) {
   }
 }
 
+TEST(AtenExecutor, WhatGrowsIsComputedWhereItIsRead) {
+  ir::Graph graph;
+  ir::Value* x = graph.addInput(kVector, "x");
+  ir::Builder builder(graph);
+  const auto weights = [&](int8_t first) {
+    const std::vector<int8_t> codes{first, 1, 2, 3};
+    return DequantizePerTensor::create(builder, builder.constant(Tensor::from(Shape{4}, codes)), 0.5,
+                                       int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8, std::nullopt)
+        .output();
+  };
+  ir::Value *a = weights(4), *b = weights(-4), *c = unary(builder, Neg::def(), b);  // of what grows
+  ir::Value* small = unary(builder, Neg::def(), builder.constant(kInput));          // does not grow
+  ir::Value* first = AddTensor::create(builder, x, a, int64_t{1}).output();
+  ir::Value* second = AddTensor::create(builder, first, small, int64_t{1}).output();
+  ir::Value* third = AddTensor::create(builder, second, c, int64_t{1}).output();
+  ir::Value* unread = weights(8);
+  graph.setOutputs({third, b, unread});
+  const auto orderOf = [&](Folding folding, std::vector<std::vector<float>>& outputs) {
+    const auto executor = Executor::create(graph, folding);
+    std::vector<const ir::Value*> order;
+    for (int run = 0; run < 2; ++run) {
+      order.clear();
+      const auto given =
+          executor->run(std::vector<Tensor>{kInput},
+                        [&](const ir::Value& value, const Tensor&) { order.push_back(&value); });
+      outputs.clear();
+      for (const Tensor& output : *given) outputs.push_back(values<float>(output));
+    }
+    return order;
+  };
+  std::vector<std::vector<float>> folded, late;
+  EXPECT_EQ(orderOf(Folding::All, folded),
+            (std::vector<const ir::Value*>{x, a, b, c, small, first, second, third, unread}));
+  EXPECT_EQ(orderOf(Folding::NothingThatGrows, late),
+            (std::vector<const ir::Value*>{x, small, a, first, second, b, c, third, unread}));
+  EXPECT_EQ(folded, late);
+}
+
 /// relu(-x) + |-x|, where values may stand for the relu and the |.|.
 struct Rerun : testing::Test {
   ir::Graph graph;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/idle_memory.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -85,6 +86,39 @@ TEST(MappedFile, ACopyStaysWhenTheFileBecomesShorter) {
   ASSERT_TRUE(file.ok());
   ASSERT_EQ(::truncate((folder / "a.bin").c_str(), 0), 0);
   EXPECT_EQ(asText((*file)->bytes()), text);
+}
+
+/// Bytes of files that are mapped and in memory.
+size_t residentFileBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssFile:")) return std::stoul(line.substr(line.find(':') + 1)) * 1024;
+  }
+  return 0;
+}
+
+TEST(MappedFile, PagesThatWereGivenBackComeAgainWhenTheyAreRead) {
+  const test::TempDir folder;
+  const fs::path path = folder / "large.bin";
+  std::ofstream(path) << "first";
+  fs::resize_file(path, MappedFile::kCopiedBytes + 1);  // sparse
+  {
+    const auto file = MappedFile::open(path);
+    ASSERT_TRUE(file.ok());
+    const auto sum = [&] {
+      size_t all = 0;
+      for (size_t i = 0; i < (*file)->bytes().size(); i += kPage)
+        all += static_cast<size_t>((*file)->bytes()[i]);
+      return all;
+    };
+    EXPECT_EQ(sum(), 'f');
+    const size_t before = residentFileBytes();
+    ASSERT_GE(before, MappedFile::kCopiedBytes);
+    giveBackIdleMemory();
+    EXPECT_LE(residentFileBytes() + MappedFile::kCopiedBytes / 2, before);
+    EXPECT_EQ(sum(), 'f');
+  }
+  giveBackIdleMemory();  // nothing is mapped
 }
 
 TEST(MappedFileDeathTest, AMappingThatLosesItsFileEndsWithAMessage) {

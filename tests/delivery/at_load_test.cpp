@@ -11,6 +11,7 @@
 #include "base/npy.hpp"
 #include "delivery/delegate.hpp"
 #include "pipeline/check.hpp"
+#include "pipeline/delivered.hpp"
 #include "pipeline/loaded_program.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/run.hpp"
@@ -38,6 +39,25 @@ pte::Program read(const std::string& bytes) {
   auto program = pte::readProgram(asBytes(bytes));
   EXPECT_TRUE(program.ok()) << program.error().str();
   return std::move(*program);
+}
+
+TEST(Delivered, TheFileIsWhatIsWritten) {
+  const test::TempDir folder;
+  for (const auto delivery : {pipeline::Delivery::Compiled, pipeline::Delivery::Tosa}) {
+    pipeline::Options options;
+    options.model = test::modelFile("mixed.pt2");
+    options.calibration = test::modelFile("mixed.npz");
+    options.target = "ethos-u55-128";
+    options.delivery = delivery;
+    const auto build = pipeline::build(options);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    const auto program = pipeline::programFile(*build);
+    ASSERT_TRUE(program.ok()) << program.error().str();
+    ASSERT_TRUE(pipeline::writeOutput(*build, folder / "x.pte").ok());
+    EXPECT_EQ(asText((*MappedFile::open(folder / "x.pte"))->bytes()), *program);
+    EXPECT_EQ(hasTosaParts(read(*program)), delivery == pipeline::Delivery::Tosa);
+    EXPECT_EQ(*pipeline::programBytes(*build), static_cast<int64_t>(program->size()));
+  }
 }
 
 class AtLoadOf : public testing::TestWithParam<const char*> {};

@@ -15,6 +15,8 @@ class ConstantPool {
  public:
   /// Offset of `bytes`, a multiple of 16.
   int64_t add(ByteSpan bytes);
+  /// Room for so many bytes more, so that the pool is not copied while it grows to them.
+  void reserve(int64_t bytes) { bytes_.reserve(bytes_.size() + static_cast<size_t>(bytes)); }
   const std::vector<std::byte>& bytes() const { return bytes_; }
   std::vector<std::byte> take() && { return std::move(bytes_); }
 

@@ -55,7 +55,8 @@ Result<std::vector<std::vector<uint8_t>>> scaleStreams(const ir::Node* node, con
 /// Adds a stream behind what the slice has; where it lies.
 npu::AddressRange append(EncodedSlice& slice, const std::vector<uint8_t>& stream) {
   const npu::AddressRange range{slice.bytes.size(), stream.size()};
-  for (const uint8_t byte : stream) slice.bytes.push_back(static_cast<std::byte>(byte));
+  const ByteSpan bytes = std::as_bytes(std::span(stream));
+  slice.bytes.insert(slice.bytes.end(), bytes.begin(), bytes.end());
   alignTo16(slice.bytes);
   return range;
 }
@@ -102,6 +103,11 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
   EncodedSlice slice;
   slice.channels = channels;
   slice.streams = *op.weights;
+  size_t total = 0;
+  for (const auto* streams : {&scales, &encoded.streams}) {
+    for (const std::vector<uint8_t>& stream : *streams) total += stream.size() + 15;
+  }
+  slice.bytes.reserve(total);
   // Each core's records lie before its weights; the decoders of U85 share one set of records.
   for (size_t s = 0; s < std::max(scales.size(), encoded.streams.size()); ++s) {
     if (s < scales.size()) slice.streams.scales[s] = append(slice, scales[s]);

@@ -340,6 +340,11 @@ Status Scheduler::encodeWeights() {
         }
       },
       oneapi::tbb::simple_partitioner(), context);
+  int64_t total = 0;
+  for (const auto& slice : encoded) {
+    if (slice && slice->ok()) total += roundUp(static_cast<int64_t>((*slice)->bytes.size()), 16);
+  }
+  result_.constants.reserve(total);
   std::vector<WeightSlice> slices(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];
@@ -348,6 +353,7 @@ Status Scheduler::encodeWeights() {
       const EncodedSlice& slice = encoded[j]->value();
       slices[j] = {slice.channels, result_.constants.add(slice.bytes),
                    static_cast<int64_t>(slice.bytes.size()), slice.streams};
+      encoded[j].reset();  // all of them and the constants are as large as the network twice
     }
     pass.slices.push_back(slices[jobs[j].first]);
   }
