@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/file.hpp"
+#include "delivery/compile_cache.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/targets/recorded_memories.hpp"
 #include "tosa_io/tosa_writer.hpp"
@@ -15,7 +16,10 @@ pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo) {
           npu::describeMemories(machine)};
 }
 
-Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled) {
+namespace {
+
+/// Without constants.
+Result<pte::DelegateBlob> commandBlob(const compiler::CompiledProgram& compiled) {
   pte::DelegateBlob blob;
   CARINA_TRY(const std::vector<uint8_t> payload,
              npu::buildPayload(*compiled.machine.target, compiled.commands));
@@ -25,7 +29,6 @@ Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled
     return fail(Code::TooLarge, "the arena needs {} bytes, a program holds at most 2 GiB",
                 compiled.arenaBytes);
   }
-  blob.constants = compiled.constants;
   blob.scratchBytes = static_cast<uint32_t>(compiled.arenaBytes);
   const auto ioOf = [](const compiler::IoTensor& io) {
     return pte::BlobIo::of(io.shape, static_cast<int32_t>(dtypeSize(io.dtype)), io.offset);
@@ -35,10 +38,24 @@ Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled
   return blob;
 }
 
-Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo) {
+}  // namespace
+
+Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled) {
+  CARINA_TRY(pte::DelegateBlob blob, commandBlob(compiled));
+  blob.constants = compiled.constants;
+  return blob;
+}
+
+std::string constantsKeyOf(ByteSpan constants) {
+  return CompileCache::keyOf(constants, "constants");
+}
+
+Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo,
+                                     const std::string& constantsKey) {
   pte::Delegate delegate;
   delegate.id = "EthosUBackend";
-  CARINA_TRY(const pte::DelegateBlob blob, delegateBlob(compiled));
+  CARINA_TRY(pte::DelegateBlob blob, constantsKey.empty() ? delegateBlob(compiled) : commandBlob(compiled));
+  blob.constantsKey = constantsKey;
   delegate.blob = pte::buildDelegateBlob(blob);
   delegate.specs = pte::ethosUCompileSpecs(settingsOf(compiled.machine, integerIo));
   return delegate;

@@ -17,7 +17,12 @@ pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo);
 /// The blob of a compiled part. Fails beyond 16 MiB of commands or 2 GiB of arena.
 Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled);
 /// The delegate of a compiled part. `integerIo`: the program takes codes where the network takes numbers.
-Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo);
+/// `constantsKey`: of the named data of the program that are the part's constants; empty: they are in the
+/// delegate.
+Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo,
+                                     const std::string& constantsKey = "");
+/// The key for constants of several parts: 64 characters that their bytes decide.
+std::string constantsKeyOf(ByteSpan constants);
 
 /// Who a part belongs to that travels as a TOSA graph: the name of ExecuTorch's backend that writes such
 /// parts.

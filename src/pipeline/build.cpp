@@ -368,7 +368,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
         assembleMethod({build.partitioned, delegates, build.state}, "forward", build.program, pool);
     if (!computed) return std::move(computed).error().inFile(file);
     CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
-    CARINA_RETURN_IF_ERROR(addCodeMethods(codesOf(build), build.program));
+    CARINA_RETURN_IF_ERROR(addCodeMethods(codesOf(build), "forward", build.program));
     pool.finish();
     build.computed = std::move(*computed);
   }

@@ -56,13 +56,14 @@ class Checker {
   static std::string firstOf(const Error& error) { return error.diagnostics().front().str(); }
 
   void describeCodes() {
-    if (check_.methods.empty()) return;
-    const ProgramCodes codes = codesOf(program_);
     const auto give = [](const std::vector<PortCodes>& from, std::vector<CheckedTensor>& to) {
       for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) to[i].codes = from[i];
     };
-    give(codes.inputs, check_.methods.front().inputs);
-    give(codes.outputs, check_.methods.front().outputs);
+    for (CheckedMethod& method : check_.methods) {
+      const ProgramCodes codes = codesOf(program_, method.name);
+      give(codes.inputs, method.inputs);
+      give(codes.outputs, method.outputs);
+    }
   }
 
   void describe(const pte::Method& method) {
@@ -151,6 +152,9 @@ class Checker {
       return;
     }
     result.constantBytes = static_cast<int64_t>(blob->constants.size());
+    for (const pte::NamedData& named : program_.namedData) {
+      if (named.key == blob->constantsKey) result.constantBytes = static_cast<int64_t>(named.bytes.size());
+    }
     result.commandBytes = static_cast<int64_t>(blob->payload.size());
     result.scratchBytes = blob->scratchBytes;
     result.inputs = blob->inputs.size();

@@ -42,7 +42,15 @@ class Step {
         input.setIntegerAt(i, inputs.empty() ? tokens[static_cast<size_t>(i)] : position + i);
       inputs.push_back(std::move(input));
     }
-    CARINA_TRY(device::RunOutcome outcome, runner_.run(inputs));
+    auto ran = runner_.run(inputs);
+    if (!ran) {
+      return std::move(ran)
+          .error()
+          .at(fmt::format("the call of {} for position {}", method_.name, position))
+          .withRemedy(
+              "where earlier positions ran, the state has no room for more tokens: give a smaller --context");
+    }
+    device::RunOutcome outcome = std::move(*ran);
     stats_ = std::move(outcome.stats);
     calls.method = method_.name;
     calls.tokens = method_.tokens;

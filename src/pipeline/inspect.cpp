@@ -44,14 +44,18 @@ Result<std::string> blobText(ByteSpan bytes) {
 /// What the program tells of its inputs and outputs.
 std::string codesLines(const pte::Program& program) {
   std::string text;
-  const auto add = [&](const char* kind, const std::vector<PortCodes>& ports) {
-    for (size_t i = 0; i < ports.size(); ++i) {
-      if (!ports[i].empty()) text += fmt::format("{} {}: {}\n", kind, i, codesText(ports[i]));
-    }
-  };
-  const ProgramCodes codes = codesOf(program);
-  add("input", codes.inputs);
-  add("output", codes.outputs);
+  for (const pte::Method& method : program.methods) {
+    if (isCodeMethod(method)) continue;
+    const std::string of = &method == &program.methods.front() ? "" : method.name + " ";
+    const auto add = [&](const char* kind, const std::vector<PortCodes>& ports) {
+      for (size_t i = 0; i < ports.size(); ++i) {
+        if (!ports[i].empty()) text += fmt::format("{}{} {}: {}\n", of, kind, i, codesText(ports[i]));
+      }
+    };
+    const ProgramCodes codes = codesOf(program, method.name);
+    add("input", codes.inputs);
+    add("output", codes.outputs);
+  }
   return text;
 }
 

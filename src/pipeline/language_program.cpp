@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/language_program.hpp"
 
+#include <algorithm>
+
 #include "base/damaged.hpp"
+#include "pte/method_builder.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -24,17 +27,53 @@ Result<std::optional<int64_t>> constantOf(ByteSpan bytes, const pte::Program& pr
   return std::optional<int64_t>(outcome.outputs[0].integerAt(0));
 }
 
-Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const device::RunOptions& options,
-                          int64_t given) {
-  if (given > 0) return given;
+/// The longest axis among the variables of a method: a cache of tokens has no room for more of them. 0: none.
+int64_t longestState(const pte::Method& method) {
+  int64_t longest = 0;
+  for (const pte::Value& value : method.values) {
+    const auto* tensor = std::get_if<pte::Tensor>(&value);
+    if (!tensor || !tensor->allocation || tensor->allocation->memoryId != pte::StatePool::kMemoryId) continue;
+    for (const int32_t size : tensor->sizes) longest = std::max<int64_t>(longest, size);
+  }
+  return longest;
+}
+
+/// What the program says of its context; nothing where it does not.
+Result<std::optional<int64_t>> declaredContext(ByteSpan bytes, const pte::Program& program,
+                                               const device::RunOptions& options) {
   for (const char* name : {"get_max_context_len", "get_max_seq_len"}) {
     CARINA_TRY(const auto context, constantOf(bytes, program, options, name));
     if (!context) continue;
-    if (*context > 0) return *context;
+    if (*context > 0) return context;
     return fail(Code::InputMismatch, "returns {}", *context).at(name).withRemedy("give --context N");
   }
-  return fail(Code::InputMismatch, "does not say how many tokens its state has room for")
-      .withRemedy("give --context N, or compile it with --constant-method get_max_context_len=N");
+  return std::optional<int64_t>();
+}
+
+/// `decode`: the method that takes one token.
+Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const device::RunOptions& options,
+                          const std::string& decode, int64_t given) {
+  auto declared = declaredContext(bytes, program, options);
+  if (given <= 0) {
+    if (!declared) return std::move(declared).error();
+    if (*declared) return **declared;
+    return fail(Code::InputMismatch, "does not say how many tokens its state has room for")
+        .withRemedy("give --context N, or compile it with --constant-method get_max_context_len=N");
+  }
+  constexpr const char* kRemedy = "give a smaller context, or compile a network with a larger one";
+  if (declared && *declared && given > **declared) {
+    return fail(Code::InputMismatch, "is {}, and the program says that its state has room for {}", given,
+                **declared)
+        .at("--context")
+        .withRemedy(kRemedy);
+  }
+  if (const int64_t longest = longestState(*program.findMethod(decode)); longest > 0 && given > longest) {
+    return fail(Code::InputMismatch, "is {}, and no buffer of the program's state has room for more than {}",
+                given, longest)
+        .at("--context")
+        .withRemedy(kRemedy);
+  }
+  return given;
 }
 
 /// "decode", or the only other method than "prefill" with inputs.
@@ -129,7 +168,7 @@ Result<LanguageProgram> languageProgram(ByteSpan bytes, const pte::Program& prog
   if (program.findMethod(kPrefill)) {
     CARINA_TRY(result.prefill, languageMethod(program, kPrefill, true, vocabulary));
   }
-  CARINA_TRY(result.context, contextOf(bytes, program, options, context));
+  CARINA_TRY(result.context, contextOf(bytes, program, options, result.decode.name, context));
   return result;
 }
 

@@ -29,7 +29,8 @@ struct LanguageProgram {
 /// position [1] as integers in, logits with `vocabulary` as last axis out. A method "prefill" takes tokens
 /// [1, N] and their positions [N], gives logits behind the last or behind each of them. `context` 0: what the
 /// program's method get_max_context_len or get_max_seq_len says, which runs as `options` say. `bytes` are
-/// those of `program`. Errors: another method, a tokenizer of another vocabulary, no word on the context.
+/// those of `program`. Errors: another method, a tokenizer of another vocabulary, no word on the context,
+/// one that is larger than what the program says or its state can hold.
 Result<LanguageProgram> languageProgram(ByteSpan bytes, const pte::Program& program,
                                         const device::RunOptions& options, int64_t vocabulary,
                                         int64_t context);

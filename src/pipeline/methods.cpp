@@ -5,12 +5,14 @@
 #include <set>
 #include <utility>
 
+#include "delivery/delegate.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/float_network.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/memory_needs.hpp"
+#include "pipeline/port_codes.hpp"
 #include "pt2/exported_program.hpp"
 
 namespace carina::pipeline {
@@ -143,17 +145,40 @@ void warnOfSeparateState(MethodsBuild& build) {
        "register the buffers under the same names in the modules that are exported", "", "--method"});
 }
 
+/// One region of constants for the NPU parts of all methods, where that saves. Returns its key, "" without
+/// it.
+Result<std::string> shareNpuConstants(MethodsBuild& build) {
+  std::vector<compiler::CompiledProgram*> parts;
+  for (Build& method : build.methods) {
+    if (method.options.delivery == Delivery::Tosa)
+      return std::string();  // each is compiled by itself at load
+    for (compiler::CompiledProgram& part : method.compiled) parts.push_back(&part);
+  }
+  CARINA_TRY(build.npuConstants, compiler::shareConstants(parts));
+  if (build.npuConstants.together == build.npuConstants.apart) return std::string();
+  const std::vector<std::byte>& constants = parts.front()->constants;
+  std::string key = delivery::constantsKeyOf(constants);
+  build.program.namedData.push_back({key, constants});
+  return key;
+}
+
 Status assembleAll(const Options& options, MethodsBuild& build) {
   pte::StatePool pool(build.program);
+  CARINA_TRY(const std::string constantsKey, shareNpuConstants(build));
   for (size_t m = 0; m < build.methods.size(); ++m) {
     Build& method = build.methods[m];
     std::vector<pte::Delegate> delegates = method.program.methods.front().delegates;
+    for (size_t i = 0; i < method.compiled.size() && !constantsKey.empty(); ++i) {
+      CARINA_TRY(delegates[i], delivery::ethosUDelegate(method.compiled[i], method.integerIo, constantsKey));
+    }
     auto computed =
         assembleMethod({method.partitioned, delegates, method.state}, build.names[m], build.program, pool);
     if (!computed) return std::move(computed).error().inFile(method.options.model.string());
     method.computed = std::move(*computed);
   }
   CARINA_RETURN_IF_ERROR(addConstantMethods(options, build.program));
+  for (size_t m = 0; m < build.methods.size(); ++m)
+    CARINA_RETURN_IF_ERROR(addCodeMethods(codesOf(build.methods[m]), build.names[m], build.program));
   pool.finish();
   return {};
 }
@@ -205,7 +230,11 @@ Measured measuredOf(const MethodsBuild& build, std::optional<int64_t> programByt
     needs.arena = std::max(needs.arena, own.arena);
     needs.cache = std::max(needs.cache, own.cache);
     needs.constants += own.constants;
+    // What the parts have in common is counted for each.
+    if (own.constants > 0 && build.sharesNpuConstants())
+      needs.constants -= build.npuConstants.together * static_cast<int64_t>(build.methods[m].compiled.size());
   }
+  if (needs.constants > 0 && build.sharesNpuConstants()) needs.constants += build.npuConstants.together;
   all.flash = programBytes;
   if (build.methods.front().machine) {
     all.sram = needs.total();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of several methods, each made from a network of its own: constants that CPU kernels read and equal
-// NPU parts are stored once, and buffers of one name are one tensor, so that what one method writes another
-// one reads.
+// Programs of several methods, each made from a network of its own: constants are stored once, those that CPU
+// kernels read and those of NPU parts, and buffers of one name are one tensor, so that what one method writes
+// another one reads.
 #pragma once
 
+#include "compiler/share_constants.hpp"
 #include "pipeline/gates.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/verify.hpp"
@@ -29,6 +30,10 @@ struct MethodsBuild {
   std::vector<std::string> names;
   std::vector<Build> methods;  // each with a program of its own, whose method is called forward
   pte::Program program;        // of all of them
+  /// Of their parts for an Ethos-U. Where it saves, `program` holds the constants of all parts once, as named
+  /// data, and those of the parts in `methods` are all of them.
+  compiler::SharedBytes npuConstants;
+  bool sharesNpuConstants() const { return npuConstants.together < npuConstants.apart; }
   std::vector<SharedVariable> shared;
   std::vector<Diagnostic> warnings;  // of the whole; those of the methods are in them
 };

@@ -29,8 +29,13 @@ PortCodes codesOfValue(const ir::Value& value) {
   return codes;
 }
 
-std::string methodName(const char* kind, size_t index, const char* what) {
-  return fmt::format("{}{}_{}", kind, index, what);
+/// Of the methods that tell the codes of `method`.
+std::string prefixFor(const pte::Program& program, const std::string& method) {
+  return program.methods.front().name == method ? "" : method + "_";
+}
+
+std::string methodName(const std::string& prefix, const char* kind, size_t index, const char* what) {
+  return fmt::format("{}{}{}_{}", prefix, kind, index, what);
 }
 
 /// What a method returns that only returns a constant.
@@ -51,7 +56,10 @@ bool allFinite(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
-PortCodes readCodes(const pte::Program& program, const char* kind, size_t index) {
+PortCodes readCodes(const pte::Program& program, const std::string& prefix, const char* kind, size_t index) {
+  const auto methodName = [&](const char* of, size_t i, const char* what) {
+    return pipeline::methodName(prefix, of, i, what);
+  };
   PortCodes codes;
   const pte::Value* scale = constantOf(program, methodName(kind, index, "scale"));
   const pte::Value* zero = constantOf(program, methodName(kind, index, "zp"));
@@ -108,7 +116,11 @@ ProgramCodes codesOf(const Build& build) {
   return codes;
 }
 
-Status addCodeMethods(const ProgramCodes& codes, pte::Program& program) {
+Status addCodeMethods(const ProgramCodes& codes, const std::string& method, pte::Program& program) {
+  const std::string prefix = prefixFor(program, method);
+  const auto methodName = [&](const char* kind, size_t index, const char* what) {
+    return pipeline::methodName(prefix, kind, index, what);
+  };
   const auto add = [&](const std::string& name, auto&& make) -> Status {
     if (program.findMethod(name) != nullptr) {
       return fail(Code::BadOption, "'{}' is the name of a method that tells what an input or output is", name)
@@ -142,14 +154,16 @@ Status addCodeMethods(const ProgramCodes& codes, pte::Program& program) {
   return {};
 }
 
-ProgramCodes codesOf(const pte::Program& program) {
+ProgramCodes codesOf(const pte::Program& program, const std::string& name) {
   ProgramCodes codes;
   if (program.methods.empty()) return codes;
-  const pte::Method& method = program.methods.front();
-  for (size_t i = 0; i < std::min(method.inputs.size(), kMostPorts); ++i)
-    codes.inputs.push_back(readCodes(program, "input", i));
-  for (size_t i = 0; i < std::min(method.outputs.size(), kMostPorts); ++i)
-    codes.outputs.push_back(readCodes(program, "output", i));
+  const pte::Method* method = name.empty() ? &program.methods.front() : program.findMethod(name);
+  if (method == nullptr) return codes;
+  const std::string prefix = prefixFor(program, method->name);
+  for (size_t i = 0; i < std::min(method->inputs.size(), kMostPorts); ++i)
+    codes.inputs.push_back(readCodes(program, prefix, "input", i));
+  for (size_t i = 0; i < std::min(method->outputs.size(), kMostPorts); ++i)
+    codes.outputs.push_back(readCodes(program, prefix, "output", i));
   return codes;
 }
 
@@ -177,13 +191,14 @@ ProgramCodes codesOfTflite(ByteSpan file) {
 
 bool isCodeMethod(const pte::Method& method) {
   if (!method.inputs.empty()) return false;
-  const std::string_view name = method.name;
   for (const std::string_view kind : {"input", "output"}) {
-    if (name.substr(0, kind.size()) != kind) continue;
+    const size_t at = method.name.rfind(kind);  // behind the name of another method, or at the front
+    if (at == std::string::npos || (at > 0 && method.name[at - 1] != '_')) continue;
+    const std::string_view name = std::string_view(method.name).substr(at);
     const size_t digits = name.find_first_not_of("0123456789", kind.size());
-    if (digits == std::string_view::npos || digits == kind.size() || name[digits] != '_') return false;
+    if (digits == std::string_view::npos || digits == kind.size() || name[digits] != '_') continue;
     const std::string_view what = name.substr(digits + 1);
-    return what == "scale" || what == "zp" || what == "mean" || what == "std" || what == "layout";
+    if (what == "scale" || what == "zp" || what == "mean" || what == "std" || what == "layout") return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 // What the integers mean that a program takes and gives. A .pte says it in methods that take nothing and
 // return a constant, under the names that ExecuTorch's QuantizeInputs and QuantizeOutputs give them
 // (input0_scale, input0_zp, output0_scale, ...), with input0_mean, input0_std and input0_layout beside them.
+// Of the methods behind the first one, the method's name is in front: decode_input0_scale.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +41,11 @@ struct ProgramCodes {
 
 /// Of a build's caller's inputs and outputs.
 ProgramCodes codesOf(const Build& build);
-/// Adds the methods that tell them. Fails where a method has such a name.
-Status addCodeMethods(const ProgramCodes& codes, pte::Program& program);
-/// What the methods of a program tell of its first method (untrusted: what makes no sense is left out).
-ProgramCodes codesOf(const pte::Program& program);
+/// Adds the methods that tell those of `method`, one of the program's. Fails where a method has such a name.
+Status addCodeMethods(const ProgramCodes& codes, const std::string& method, pte::Program& program);
+/// What the methods of a program tell of one of them (untrusted: what makes no sense is left out); empty: the
+/// first one.
+ProgramCodes codesOf(const pte::Program& program, const std::string& method = "");
 /// Of a compiled .tflite: of the inputs and outputs of its only graph.
 ProgramCodes codesOfTflite(ByteSpan file);
 /// Whether the method is one of those: it tells what the codes of a method mean, and computes nothing.

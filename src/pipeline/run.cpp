@@ -121,7 +121,7 @@ Result<RunResult> runProgram(const RunOptions& options, ByteSpan bytes, const Na
   if constexpr (std::is_same_v<Runner, device::TfliteRunner>) {
     codes = codesOfTflite(bytes);
   } else if (const auto program = pte::readProgram(bytes); program && !program->methods.empty()) {
-    if (options.method.empty() || options.method == program->methods.front().name) codes = codesOf(*program);
+    codes = codesOf(*program, options.method);
   }
   auto result = runAll(
       options, arrays, ports,
@@ -184,6 +184,7 @@ void addEntry(RunResult one, const std::string& method, int64_t cycles, std::map
 Result<RunResult> runSequence(const RunOptions& options, ByteSpan bytes,
                               std::span<const MethodInputs> methods) {
   CARINA_TRY(auto runners, openMethods(options, bytes, methods));
+  CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   RunResult result;
   result.file = options.file;
   std::map<std::string, int> calls;
@@ -193,15 +194,15 @@ Result<RunResult> runSequence(const RunOptions& options, ByteSpan bytes,
     RunOptions own = options;
     own.arraysFile = entry.file;
     int64_t cycles = 0;
-    CARINA_TRY(RunResult one, runAll(own, entry.arrays, portsOf(runner.inputs()),
-                                     [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
-                                       CARINA_TRY(device::RunOutcome outcome, runner.run(inputs));
-                                       stats = std::move(outcome.stats);
-                                       cycles += stats.npuCycles;
-                                       if (options.profile)
-                                         result.profile.push_back({"Execute", -1, std::move(stats.events)});
-                                       return std::move(outcome.outputs);
-                                     }));
+    const auto runOne = [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+      CARINA_TRY(device::RunOutcome outcome, runner.run(inputs));
+      stats = std::move(outcome.stats);
+      cycles += stats.npuCycles;
+      if (options.profile) result.profile.push_back({"Execute", -1, std::move(stats.events)});
+      return std::move(outcome.outputs);
+    };
+    CARINA_TRY(RunResult one,
+               runAll(own, entry.arrays, portsOf(runner.inputs()), runOne, codesOf(program, entry.method)));
     for (std::string& finding : findingsOf(stats))
       result.findings.push_back(fmt::format("method {}: {}", entry.method, finding));
     addEntry(std::move(one), entry.method, cycles, calls, result);

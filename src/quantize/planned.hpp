@@ -29,9 +29,24 @@ struct LayerRounding {
   std::map<std::string, Layer> layers;
 };
 
-/// Carries the plan out, on the graph that it was made for. `rounding`: layers that it holds are rounded as
-/// it says, where scales and shapes are the same; others are added to it.
+/// Integer weights by the float weights that they stand for (hash, then contents), for other graphs that have
+/// some of these.
+struct KnownWeights {
+  struct Weight {
+    Tensor real;
+    WeightCodes codes;
+  };
+  std::multimap<size_t, Weight> weights;
+};
+
+/// What earlier networks of a program decide.
+struct Precedent {
+  KnownWeights* weights = nullptr;    // layers with equal weights and scales are rounded as it says
+  LayerRounding* rounding = nullptr;  // and those that it holds, with their biases; of a family
+};
+
+/// Carries the plan out, on the graph that it was made for. What the precedent lacks is added to it.
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
-                                Planned planned, LayerRounding* rounding = nullptr);
+                                Planned planned, const Precedent& precedent = {});
 
 }  // namespace carina::quantize

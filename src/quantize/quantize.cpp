@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <string_view>
 
 #include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "base/file.hpp"
 #include "quantize/bias_correction.hpp"
 #include "quantize/fit_weights.hpp"
 #include "quantize/insert.hpp"
@@ -61,6 +64,31 @@ const ir::Value* quantizedSource(const ir::Value& value) {
   return source;
 }
 
+bool alike(const WeightCodes& a, const WeightCodes& b) {
+  return a.codes.shape() == b.codes.shape() && a.codes.dtype() == b.codes.dtype() && a.scales == b.scales &&
+         a.perChannel == b.perChannel && a.axis == b.axis && a.range == b.range;
+}
+
+/// Rounds equal weights as `known` has them, and adds those that it lacks.
+void roundAsKnown(const ir::Graph& graph, LayerCodes& codes, KnownWeights& known) {
+  for (ir::Node* node : nodesWithLoops(graph)) {
+    const auto own = codes.find(node);
+    const auto op = own == codes.end() ? std::nullopt : asWeighted(*node);
+    if (!op) continue;
+    const Tensor& real = op->weight->constant();
+    const size_t hash = std::hash<std::string_view>()(asText(real.bytes()));
+    const auto [first, last] = known.weights.equal_range(hash);
+    const auto same = std::find_if(first, last, [&](const auto& entry) {
+      return alike(entry.second.codes, own->second) && entry.second.real == real;
+    });
+    if (same == last) {
+      known.weights.emplace(hash, KnownWeights::Weight{real, own->second});
+    } else {
+      own->second.codes = same->second.codes.codes;
+    }
+  }
+}
+
 /// Rounds layers as `rounding` has them, and adds those that it lacks.
 void roundAlike(ir::Graph& graph, LayerCodes& codes, LayerRounding& rounding) {
   for (ir::Node* node : nodesWithLoops(graph)) {
@@ -70,12 +98,8 @@ void roundAlike(ir::Graph& graph, LayerCodes& codes, LayerRounding& rounding) {
     const auto bias = op->bias ? std::optional(op->bias->constant()) : std::nullopt;
     const auto [known, isNew] =
         rounding.layers.try_emplace(node->result()->name, LayerRounding::Layer{own->second, bias});
-    const WeightCodes &first = known->second.weight, &mine = own->second;
-    const bool alike = first.codes.shape() == mine.codes.shape() &&
-                       first.codes.dtype() == mine.codes.dtype() && first.scales == mine.scales &&
-                       first.axis == mine.axis && first.range == mine.range &&
-                       known->second.bias.has_value() == bias.has_value();
-    if (isNew || !alike) continue;
+    const WeightCodes& first = known->second.weight;
+    if (isNew || !alike(first, own->second) || known->second.bias.has_value() != bias.has_value()) continue;
     own->second.codes = first.codes;
     if (bias)
       node->setOperandGroup(WeightedOp::kBiasOperand, std::array{graph.addConstant(*known->second.bias)});
@@ -115,7 +139,7 @@ Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::
 }
 
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
-                                Planned planned, LayerRounding* rounding) {
+                                Planned planned, const Precedent& precedent) {
   if (!planned.plan) {
     Report report = prequantizedReport(graph);
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
@@ -126,8 +150,9 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   warnings.insert(warnings.end(), scarce.begin(), scarce.end());
   LayerCodes codes = roundWeights(graph, annotation, assignment, params);
   if (options.fitWeights) fitWeights(inputs, options.correctBiases, codes);
+  if (precedent.weights) roundAsKnown(graph, codes, *precedent.weights);
   if (options.correctBiases) correctBiases(graph, inputs, codes);
-  if (rounding) roundAlike(graph, codes, *rounding);
+  if (precedent.rounding) roundAlike(graph, codes, *precedent.rounding);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   carryCodes(graph);
   CARINA_RETURN_IF_ERROR(unrollLoops(graph));

@@ -83,6 +83,7 @@ Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Pro
   uniteRanges(holdersOf(jobs, planned), planned);
   std::vector<Quantized> results;
   std::map<std::string, LayerRounding> roundings;  // by family
+  KnownWeights weights;
   for (size_t j = 0; j < jobs.size(); ++j) {
     Job& job = jobs[j];
     if (planned[j].plan) {
@@ -90,8 +91,8 @@ Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Pro
       plan.params = groupParams(job.graph, plan.annotation, plan.ranges);
     }
     LayerRounding* const rounding = job.family.empty() ? nullptr : &roundings[job.family];
-    auto quantized =
-        insertPlanned(std::move(job.graph), job.options, job.samples, std::move(planned[j]), rounding);
+    auto quantized = insertPlanned(std::move(job.graph), job.options, job.samples, std::move(planned[j]),
+                                   {jobs.size() > 1 ? &weights : nullptr, rounding});
     if (!quantized) return std::move(quantized).error().inFile(job.file);
     results.push_back(std::move(*quantized));
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several networks that are quantized alike, as methods of one program are. A state variable has one range in
 // all of them, the union of what each of them shows, so that one reads the codes that another one wrote.
-// Networks of one family, which differ in the sizes of their tensors, have all ranges and weights in common.
+// Equal weights are rounded once, as the first network's samples ask for; biases are of each network.
+// Networks of one family, which differ in the sizes of their tensors, have all ranges, weights and biases in
+// common.
 #pragma once
 
 #include "ir/state.hpp"

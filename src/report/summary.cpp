@@ -263,9 +263,13 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   int64_t shared = 0;
   for (const pte::ByteVector& bytes : build.program.constants) shared += static_cast<int64_t>(bytes.size());
   if (shared > 0) text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
-  if (constants > 0)
+  if (build.sharesNpuConstants()) {
+    text += fmt::format("  NPU     constants {}, each stored once: {} if each method had its own\n",
+                        bytesText(build.npuConstants.together), bytesText(build.npuConstants.apart));
+  } else if (constants > 0) {
     text +=
         fmt::format("  NPU     nothing: the parts have constants of their own, {}\n", bytesText(constants));
+  }
   return text;
 }
 

@@ -112,6 +112,9 @@ TEST_P(ChosenSizes, AllMethodsHaveOneSetOfWeights) {
     }
   }
   EXPECT_GE(compared, 4u);  // two layers, each with weight and bias
+  // And they are stored once.
+  EXPECT_TRUE(built->sharesNpuConstants());
+  EXPECT_LT(built->npuConstants.together, built->npuConstants.apart * 3 / 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(DynamicShapes, ChosenSizes,

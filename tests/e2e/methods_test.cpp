@@ -7,9 +7,14 @@
 
 #include <algorithm>
 
+#include "base/file.hpp"
 #include "base/npy.hpp"
+#include "pipeline/check.hpp"
+#include "pipeline/command_streams.hpp"
 #include "pipeline/generate.hpp"
+#include "pipeline/port_codes.hpp"
 #include "pipeline/run.hpp"
+#include "pte/delegate_blob.hpp"
 #include "quantize/sqnr.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
@@ -33,9 +38,10 @@ MethodSource sourceOf(const std::string& name, const std::string& target) {
   return source;
 }
 
-Result<MethodsBuild> buildBuffer(const std::string& target) {
+Result<MethodsBuild> buildBuffer(const std::string& target, ProgramIo io = ProgramIo::Float) {
   Options options;
   options.target = target;
+  options.inputs = options.outputs = io;
   return buildMethods(
       options, std::vector{sourceOf("write", target), sourceOf("read", target), sourceOf("reset", target)});
 }
@@ -188,6 +194,60 @@ TEST_P(Methods, ShareStateAndConstantsOfTheCpu) {
   if (GetParam() != "cpu") return;
   const auto large = pte::writeProgram(both->program), small = pte::writeProgram(one->program);
   EXPECT_LT(large->size(), small->size() * 5 / 4);
+}
+
+TEST_P(Methods, ShareTheWeightsOfTheNpu) {
+  if (GetParam() == "cpu") return;
+  const auto both = buildLanguage(GetParam());
+  ASSERT_TRUE(both.ok()) << both.error().str();
+  // Weights are equal; scales and biases are of each method, and so are weights whose blocks differ.
+  ASSERT_TRUE(both->sharesNpuConstants());
+  EXPECT_LT(both->npuConstants.together, both->npuConstants.apart * 7 / 10);
+  ASSERT_EQ(both->program.namedData.size(), 1u);
+  const pte::NamedData& constants = both->program.namedData.front();
+  EXPECT_EQ(static_cast<int64_t>(constants.bytes.size()), both->npuConstants.together);
+  for (const pte::Method& method : both->program.methods) {
+    for (const pte::Delegate& delegate : method.delegates) {
+      const auto blob = pte::parseDelegateBlob(delegate.blob);
+      ASSERT_TRUE(blob.ok());
+      EXPECT_EQ(blob->constantsKey, constants.key);
+      EXPECT_TRUE(blob->constants.empty());
+    }
+  }
+  const auto streams = commandStreams(write(*both));
+  ASSERT_TRUE(streams.ok());
+  for (const CommandStream& stream : *streams) EXPECT_EQ(stream.constants, constants.bytes);
+  const auto check = checkProgram(asBytes(*pte::writeProgram(both->program)));
+  ASSERT_TRUE(check.ok() && check->ok());
+}
+
+TEST_P(Methods, IntegersOfEveryMethodAreKnown) {
+  if (GetParam() == "cpu") return;
+  std::vector<NamedTensors> outputs;
+  for (const ProgramIo io : {ProgramIo::Float, ProgramIo::Int8}) {
+    const auto built = buildBuffer(GetParam(), io);
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    const bool known = io == ProgramIo::Int8;
+    EXPECT_EQ(codesOf(built->program, "write").inputs[0].scale.has_value(), known);
+    EXPECT_EQ(codesOf(built->program, "read").outputs[0].scale.has_value(), known);
+    EXPECT_EQ(built->program.findMethod("read_output0_scale") != nullptr, known);
+    RunOptions options;
+    options.file = write(*built);
+    options.dequantize = true;
+    const auto call = [](const char* method) {
+      const NamedTensors arrays = arraysOf(fmt::format("{}.npz", method));
+      return MethodInputs{method, "", {{"in0", slice(*findTensor(arrays, "calib0"), 0)}}};
+    };
+    const auto sequence = runMethods(options, std::vector{call("write"), call("read")});
+    ASSERT_TRUE(sequence.ok()) << sequence.error().str();
+    outputs.push_back(sequence->outputs);
+    options.method = "read";
+    const auto one = runFile(options, call("read").arrays);
+    ASSERT_TRUE(one.ok()) << one.error().str();
+    outputs.back().emplace_back("alone", one->outputs[0].second);
+  }
+  ASSERT_EQ(outputs[0].size(), outputs[1].size());
+  for (size_t i = 0; i < outputs[0].size(); ++i) EXPECT_EQ(outputs[0][i].second, outputs[1][i].second) << i;
 }
 
 TEST_P(Methods, PromptGoesThroughPrefill) {

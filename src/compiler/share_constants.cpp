@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/share_constants.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "compiler/emit/hazards.hpp"
+#include "compiler/schedule/constant_pool.hpp"
+#include "npu/isa/stream.hpp"
+
+namespace carina::compiler {
+namespace {
+
+constexpr int kConstants = 0;         // region
+constexpr uint64_t kAlignment = 16;   // of what operations read there
+constexpr int64_t kLeastSaving = 10;  // one in so many bytes
+constexpr size_t kMaxCommandBytes = size_t{16} << 20;
+
+/// Bytes that operations read together, and where they lie in the common region.
+struct Piece {
+  uint64_t begin = 0, end = 0;
+  int64_t place = 0;
+};
+
+/// A program while its constants move.
+class Moved {
+ public:
+  explicit Moved(CompiledProgram& program) : program_(program) {}
+
+  /// Puts what the operations read into the pool. Ranges that overlap stay together.
+  Status add(ConstantPool& pool) {
+    CARINA_TRY(operations_, npu::decodeStream(program_.commands, *program_.machine.target));
+    std::vector<Piece> read;
+    for (const npu::PlacedOperation& placed : operations_) {
+      for (const MemoryRange& range : rangesOf(placed.operation)) {
+        if (range.region != kConstants || range.begin == range.end) continue;
+        if (range.end > program_.constants.size())
+          return fail(Code::Damaged, "an operation reads byte {} of {} bytes of constants", range.end,
+                      program_.constants.size());
+        read.push_back({range.begin / kAlignment * kAlignment, range.end});
+      }
+    }
+    std::sort(read.begin(), read.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    for (const Piece& piece : read) {
+      if (!pieces_.empty() && piece.begin < pieces_.back().end) {
+        pieces_.back().end = std::max(pieces_.back().end, piece.end);
+      } else {
+        pieces_.push_back(piece);
+      }
+    }
+    for (Piece& piece : pieces_)
+      piece.place = pool.add(ByteSpan(program_.constants).subspan(piece.begin, piece.end - piece.begin));
+    return {};
+  }
+
+  /// The commands that read the constants where the pool has them.
+  Status rewrite() {
+    npu::StreamWriter writer(*program_.machine.target);
+    for (npu::PlacedOperation& placed : operations_) {
+      std::visit([this](auto& operation) { move(operation); }, placed.operation);
+      CARINA_RETURN_IF_ERROR(writer.add(placed.operation));
+      moved_.emplace(placed.offset, Written{writer.position() - 4, &placed.operation});
+    }
+    commands_ = std::move(writer).take();
+    return {};
+  }
+
+  bool fits() const { return commands_.size() * 4 <= kMaxCommandBytes; }
+
+  void finish(const std::vector<std::byte>& constants) {
+    for (OperationRecord& record : program_.operations) {
+      const Written& written = moved_.at(record.wordOffset * 4);
+      record.wordOffset = written.offset / 4;
+      record.operation = *written.operation;
+    }
+    program_.commands = std::move(commands_);
+    program_.constants = constants;
+  }
+
+ private:
+  struct Written {
+    uint32_t offset;
+    const npu::Operation* operation;
+  };
+
+  std::vector<MemoryRange> rangesOf(const npu::Operation& operation) const {
+    const npu::Target& target = *program_.machine.target;
+    if (const auto* kernel = std::get_if<npu::KernelOperation>(&operation))
+      return memoryRanges(*kernel, target);
+    if (const auto* transfer = std::get_if<npu::DmaOperation>(&operation))
+      return memoryRanges(*transfer, target);
+    return {};
+  }
+
+  /// Addresses that nothing reads (of tiles without elements) stay.
+  void move(uint64_t& address) const {
+    auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), address,
+                                  [](uint64_t at, const Piece& other) { return at < other.begin; });
+    if (piece == pieces_.begin() || address >= (--piece)->end) return;
+    address = static_cast<uint64_t>(piece->place) + (address - piece->begin);
+  }
+  void move(npu::FeatureMap& map) const {
+    if (map.storage == npu::Storage::Chained || map.storage == npu::Storage::None) return;
+    if (map.region != kConstants) return;
+    for (uint64_t& base : map.base) move(base);
+  }
+  void move(npu::KernelOperation& op) const {
+    move(op.ifm);
+    if (op.ifm2) move(*op.ifm2);
+    if (!op.weights) return;
+    const auto moveAll = [&](uint8_t region, auto& ranges) {
+      if (region != kConstants) return;
+      for (npu::AddressRange& range : ranges) {
+        if (range.length > 0) move(range.address);
+      }
+    };
+    moveAll(op.weights->weightRegion, op.weights->weights);
+    moveAll(op.weights->scaleRegion, op.weights->scales);
+  }
+  void move(npu::DmaOperation& op) const {
+    if (!op.source.internal && op.source.region == kConstants) move(op.source.address);
+    const bool indexed = op.source.indexed || op.destination.indexed;
+    if (indexed && op.indexRegion == kConstants) move(op.indexAddress);
+  }
+  template <typename Other>
+  void move(Other&) const {}
+
+  CompiledProgram& program_;
+  std::vector<npu::PlacedOperation> operations_;
+  std::vector<Piece> pieces_;  // sorted, apart
+  std::vector<uint32_t> commands_;
+  std::unordered_map<uint32_t, Written> moved_;  // by offset in the old stream, bytes
+};
+
+int64_t bytesApart(std::span<CompiledProgram* const> programs) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const auto before = programs.first(i);
+    const bool known = std::any_of(before.begin(), before.end(), [&](const CompiledProgram* other) {
+      return other->commands == programs[i]->commands && other->constants == programs[i]->constants;
+    });
+    if (!known) bytes += static_cast<int64_t>(programs[i]->constants.size());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs) {
+  const int64_t apart = bytesApart(programs);
+  ConstantPool pool;
+  std::vector<Moved> all;
+  all.reserve(programs.size());
+  for (CompiledProgram* program : programs) CARINA_RETURN_IF_ERROR(all.emplace_back(*program).add(pool));
+  const auto together = static_cast<int64_t>(pool.bytes().size());
+  if (apart - together < ceilDiv(apart, kLeastSaving)) return SharedBytes{apart, apart};
+  for (Moved& moved : all) CARINA_RETURN_IF_ERROR(moved.rewrite());
+  if (!std::all_of(all.begin(), all.end(), [](const Moved& moved) { return moved.fits(); }))
+    return SharedBytes{apart, apart};
+  for (Moved& moved : all) moved.finish(pool.bytes());
+  return SharedBytes{together, apart};
+}
+
+}  // namespace carina::compiler
