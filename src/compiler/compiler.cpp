@@ -4,8 +4,10 @@
 
 #include <unordered_map>
 
-#include "compiler/emit/emit.hpp"
+#include "compiler/flow/flow.hpp"
+#include "compiler/flow_program.hpp"
 #include "compiler/legalize/legalize.hpp"
+#include "compiler/program_writer.hpp"
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/constant_operands.hpp"
 #include "compiler/schedule/operation_builder.hpp"
@@ -14,135 +16,10 @@
 #include "compiler/storage/storage.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
-#include "npu/isa/stream.hpp"
-#include "npu/timing/timing.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::compiler {
 namespace {
-
-constexpr size_t kMaxCommandBytes = size_t{16} << 20;
-
-IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir::Value* tosaValue) {
-  const Access& access = schedule.storage->access(npuValue);
-  IoTensor io;
-  io.name = tosaValue->name;
-  io.dtype = tosaValue->dtype();
-  io.shape = tosaValue->shape();
-  io.bytes = tosaValue->numElements() * dtypeSize(tosaValue->dtype());
-  const Placement& place = schedule.buffers[static_cast<size_t>(access.buffer)];
-  const int64_t address =
-      place.home < 0 ? place.address : schedule.homes[static_cast<size_t>(place.home)].address;
-  io.offset = address + access.offset;
-  return io;
-}
-
-/// Name of the node in the user's network that a node comes from.
-std::string sourceName(const ir::Node* node) {
-  const auto& location = node->location();
-  return location && !location->name.empty() ? location->name : node->result()->name;
-}
-
-std::string operationName(const EmittedOperation& emitted) {
-  return emitted.node ? sourceName(emitted.node) + emitted.suffix : "";
-}
-
-/// All elements of the value are in memory once its node has run.
-bool holdsWhole(const Schedule& schedule, const ir::Value* value) {
-  return schedule.buffers[static_cast<size_t>(schedule.storage->access(value).buffer)].heldRows == 0;
-}
-
-Status writeStream(const std::vector<EmittedOperation>& operations, const Schedule& schedule,
-                   const Options& options, CompiledProgram& program) {
-  npu::StreamWriter writer(*schedule.machine.target);
-  npu::Timeline timeline(schedule.machine);
-  for (const EmittedOperation& emitted : operations) {
-    if (Status status = writer.add(emitted.operation); !status.ok()) {
-      return std::move(status).error().at(emitted.node ? emitted.node->where() : "command stream");
-    }
-    const bool wide = std::holds_alternative<npu::Stop>(emitted.operation) || !emitted.node;
-    const uint32_t offset = writer.position() - 4;
-    timeline.add(emitted.operation, offset);
-    if (wide) continue;
-    const npu::OperationCost* cost =
-        timeline.operations().empty() ? nullptr : &timeline.operations().back().cost;
-    if (cost) program.macs += cost->macs;
-    if (!options.records) continue;
-    OperationRecord record;
-    record.location = emitted.node->location();
-    record.name = operationName(emitted);
-    const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation);
-    record.kind = op ? operationKindText(*op) : std::string(emitted.kind);
-    record.wordOffset = offset / 4;
-    record.operation = emitted.operation;
-    if (cost) {
-      record.cycles = cost->total;
-      record.macs = cost->macs;
-      record.timing = timeline.operations().back();
-    }
-    if (op) {
-      record.block = op->block;
-      const int64_t rows = op->ofm.strideY * (op->ofm.height - 1);
-      record.ofm = {op->ofm.base[0],
-                    static_cast<uint64_t>(std::max<int64_t>(rows, 0) + op->ofm.strideX * op->ofm.width)};
-      record.ofmRegion = op->ofm.region;
-      const bool inMemory =
-          op->ofm.storage != npu::Storage::Chained && holdsWhole(schedule, emitted.node->result());
-      if (emitted.last && inMemory) record.value = emitted.node->result()->name;
-      if (emitted.last && !record.value.empty() && op->transpose == npu::Transpose::HWC) {
-        npu::FeatureMap map = featureMap(*schedule.storage, emitted.node->result());
-        const Placement& place =
-            schedule.buffers[static_cast<size_t>(schedule.storage->access(emitted.node->result()).buffer)];
-        map.region = regionOf(place.area);
-        map.base[0] += static_cast<uint64_t>(place.address);
-        program.values.push_back({record.value, program.operations.size(), map});
-      }
-    }
-    program.operations.push_back(std::move(record));
-  }
-  program.cycles = timeline.total();
-  program.commands = std::move(writer).take();
-  if (program.commands.size() * 4 > kMaxCommandBytes) {
-    return fail(Code::HardwareLimit, "the command stream takes {} bytes > 16 MiB",
-                program.commands.size() * 4)
-        .withRemedy("split the network");
-  }
-  return {};
-}
-
-/// `names`: of the buffers of program inputs and outputs.
-std::vector<MemoryRecord> memoryRecords(const Schedule& schedule,
-                                        const std::unordered_map<size_t, std::string>& names) {
-  std::vector<MemoryRecord> records;
-  const auto add = [&](const Placement& place, std::string name, const char* what) {
-    if (place.bytes == 0 || place.area == npu::Area::Constants) return;
-    records.push_back(
-        {std::move(name), what, place.area, place.address, place.bytes, place.live.first, place.live.last});
-  };
-  for (size_t b = 0; b < schedule.buffers.size(); ++b) {
-    const Buffer& buffer = schedule.storage->buffers[b];
-    const auto named = names.find(b);
-    std::string name = named != names.end() ? named->second : buffer.root->name;
-    if (name.empty() && buffer.root->producer()) name = sourceName(buffer.root->producer());
-    if (schedule.buffers[b].home >= 0)
-      add(schedule.homes[static_cast<size_t>(schedule.buffers[b].home)], name, "input");
-    add(schedule.buffers[b], std::move(name),
-        schedule.buffers[b].takesOver >= 0  ? "in place"
-        : schedule.buffers[b].home >= 0     ? "copy of an input"
-        : buffer.kind == BufferKind::Input  ? "input"
-        : buffer.kind == BufferKind::Output ? "output"
-                                            : "feature map");
-  }
-  for (const Pass& pass : schedule.passes) {
-    if (pass.weights.copyOf >= 0) continue;
-    for (const int staging : pass.staging) {
-      if (staging >= 0) {
-        add(schedule.staging[static_cast<size_t>(staging)], sourceName(pass.node), "staged weights");
-      }
-    }
-  }
-  return records;
-}
 
 /// Whether the on-chip buffers hold a block of every operation of a graph that makeAddressable() has been
 /// through.
@@ -168,12 +45,26 @@ Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine
   return graph;
 }
 
-}  // namespace
-
-Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
-  CARINA_TRY(ir::Graph npu, addressable(tosa, machine));
-  return compile(tosa, std::move(npu), machine, options);
+/// A choice or loop, and everything in its regions.
+std::optional<Diagnostic> supportsControlFlow(const ir::Node& node, const npu::Target& target) {
+  if (!target.architecture().branches) {
+    return Diagnostic{fmt::format("{} has no command that branches: {} cannot run inside of a command stream",
+                                  npu::familyName(target.family), node.opName()),
+                      "leave the choice to the program around the NPU's parts", "", node.where(),
+                      Code::MissingCapability};
+  }
+  for (const auto& region : node.regions()) {
+    for (const ir::Node* inner : region->nodes()) {
+      if (auto why = supports(*inner, target)) {
+        if (why->place.empty()) why->place = inner->where();
+        return why;
+      }
+    }
+  }
+  return std::nullopt;
 }
+
+}  // namespace
 
 Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine) {
   CARINA_TRY(ir::Graph graph, addressable(tosa, machine));
@@ -181,17 +72,35 @@ Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine)
   return graph;
 }
 
+Status checkControlFlow(const ir::Graph& tosa, const npu::Machine& machine) {
+  if (!machine.target->architecture().branches) {
+    for (const ir::Node* node : tosa.nodes()) {
+      if (!node->regions().empty()) return Error(*supports(*node, *machine.target));
+    }
+  }
+  for (const Block& block : flowOf(tosa).blocks) {
+    CARINA_TRY([[maybe_unused]] const ir::Graph npu, lowerToNpu(block.tosa, machine));
+  }
+  return {};
+}
+
+Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
+  if (hasControlFlow(tosa)) return compileFlow(tosa, machine, options, addressable);
+  CARINA_TRY(ir::Graph npu, addressable(tosa, machine));
+  return compile(tosa, std::move(npu), machine, options);
+}
+
 Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
                                 const Options& options) {
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
   CARINA_TRY(Schedule plan, schedule(graph, machine, options));
   if (options.dump) options.dump("schedule", [&] { return print(plan); });
-  std::vector<EmittedOperation> operations;
-  emit(plan, [&](EmittedOperation&& operation) { operations.push_back(std::move(operation)); });
-
   CompiledProgram program;
   program.machine = machine;
-  CARINA_RETURN_IF_ERROR(writeStream(operations, plan, options, program));
+  ProgramWriter writer(machine, options, program);
+  CARINA_RETURN_IF_ERROR(writer.add(plan));
+  CARINA_RETURN_IF_ERROR(writer.finish());
+  program.cycles = writer.cycles();
   program.arenaBytes = plan.arenaBytes;
   program.arenaBound = plan.arenaBound;
   program.cacheBytes = plan.cacheBytes;
@@ -201,25 +110,13 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const np
   for (size_t i = 0; i < tosa.outputs().size(); ++i) {
     program.outputs.push_back(ioTensor(plan, graph.outputs()[i], tosa.outputs()[i]));
   }
-  if (options.records) {
-    std::unordered_map<size_t, std::string> names;
-    const auto name = [&](const ir::Value* npuValue, const ir::Value* tosaValue) {
-      names.emplace(static_cast<size_t>(plan.storage->access(npuValue).buffer), tosaValue->name);
-    };
-    for (size_t i = 0; i < tosa.inputs().size(); ++i) name(graph.inputs()[i], tosa.inputs()[i]);
-    for (size_t i = 0; i < tosa.outputs().size(); ++i) name(graph.outputs()[i], tosa.outputs()[i]);
-    program.memory = memoryRecords(plan, names);
-    for (const Group& group : plan.groups) {
-      const auto passName = [&](int32_t p) { return sourceName(plan.passes[static_cast<size_t>(p)].node); };
-      program.steps.push_back(passName(group.first) +
-                              (group.last > group.first ? ".." + passName(group.last) : ""));
-    }
-  }
+  if (options.records) addMemoryRecords(plan, graph, tosa, program);
   program.constants = std::move(plan.constants).take();
   return program;
 }
 
 std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target) {
+  if (!tosaOp.regions().empty()) return supportsControlFlow(tosaOp, target);
   // The operator by itself, with the neighbours that the hardware only takes together with it.
   ir::Graph graph("supports");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;

@@ -63,6 +63,18 @@ struct ValuePlacement {
   npu::FeatureMap map;   // shape, layout and strides; height x width x depth elements
 };
 
+/// A choice or loop of the command stream.
+struct BranchRecord {
+  std::string name;  // of the node in the user's network
+  bool isLoop = false;
+  int64_t turns = 1;  // of a loop: of its body; -1: data decide
+  /// Of a choice, when true and when false; of a loop, a turn of its body, and its test. Longest ways.
+  npu::Cycles first = 0, second = 0;
+  /// Byte offsets in the stream: of the first branch; of the true side or the test, which stand behind the
+  /// false side and the body; of what comes behind all.
+  uint32_t begin = 0, middle = 0, end = 0;
+};
+
 struct CompiledProgram {
   npu::Machine machine;
   std::vector<uint32_t> commands;         // whole stream, STOP included
@@ -72,10 +84,11 @@ struct CompiledProgram {
   int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;
-  std::vector<ValuePlacement> values;
-  std::vector<MemoryRecord> memory;  // of arena and cache
-  std::vector<std::string> steps;    // of the schedule: what runs in each, for the reader of `memory`
-  int64_t cycles = 0;                // estimate of one inference
+  std::vector<ValuePlacement> values;  // of operations that run once in every inference
+  std::vector<BranchRecord> branches;  // inner ones first
+  std::vector<MemoryRecord> memory;    // of arena and cache
+  std::vector<std::string> steps;      // of the schedule: what runs in each, for the reader of `memory`
+  int64_t cycles = 0;  // estimate of one inference: the longest way, where data decide with one turn
   int64_t macs = 0;
 };
 
@@ -92,6 +105,9 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu:
 /// weights in parts, every view expressible by addressing, and a block of every operation in the on-chip
 /// buffers.
 Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine);
+
+/// Whether everything in a graph with COND_IF or WHILE_LOOP can be compiled, block by block.
+Status checkControlFlow(const ir::Graph& tosa, const npu::Machine& machine);
 
 /// Why a TOSA operator cannot run on the target and what would change that, nothing when it can. Looks at the
 /// node, its types and constant operands, and at neighbours where the hardware only has the fused form.

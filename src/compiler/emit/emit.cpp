@@ -315,10 +315,13 @@ class Emitter {
       copy.destination = end(node->result());
       copy.source.stride0 = copy.destination.stride0 = 0;
       copy.length = static_cast<uint64_t>(values->numElements() * dtypeSize(values->dtype()));
-      Step step;
-      step.main = {copy, node, "", "DMA copy", false};
-      steps_.push_back(std::move(step));
-      issueSteps();
+      // Rows of a value that loops carry are written in place (compiler/flow).
+      if (!(copy.source == copy.destination)) {
+        Step step;
+        step.main = {copy, node, "", "DMA copy", false};
+        steps_.push_back(std::move(step));
+        issueSteps();
+      }
     }
     npu::DmaOperation dma;
     dma.source = end(scatter ? node->operand(2) : values);

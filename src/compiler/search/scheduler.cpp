@@ -39,7 +39,7 @@ Status Scheduler::prepare() {
   linkChains(result_);
   separateGroups();
   findLifetimes();
-  if (!mode().spilling()) result_.arenaBound = leastArena();
+  if (!mode().spilling() && ends_ == Ends::InArena) result_.arenaBound = leastArena();
   return {};
 }
 
@@ -157,6 +157,7 @@ void Scheduler::findLifetimes() {
       placement.live.bytes = 0;
       placement.area = npu::Area::Constants;
     }
+    if (isOutside(b)) placement.live.bytes = 0;
   }
   rollBuffers();
   takeOver(ranges);
@@ -190,7 +191,9 @@ void Scheduler::takeOver(const std::vector<LiveRange>& ranges) {
   for (const Pass& pass : result_.passes) {
     if (result_.groups[static_cast<size_t>(pass.group)].rows > 0) continue;
     const int32_t from = dyingInput(result_, pass, ranges);
-    if (from < 0) continue;
+    if (from < 0 || isOutside(static_cast<size_t>(from)) ||
+        isOutside(static_cast<size_t>(pass.result.buffer)))
+      continue;
     int32_t root = from;
     while (result_.buffers[static_cast<size_t>(root)].takesOver >= 0) {
       root = result_.buffers[static_cast<size_t>(root)].takesOver;
@@ -487,6 +490,12 @@ Status Scheduler::allocate(bool trying) {
                   result_.cacheBytes, mode().name, limit)
           .withRemedy("choose a memory mode with a larger cache");
     }
+  }
+  int64_t behind = roundUp(result_.arenaBytes, 16);
+  for (size_t b = 0; b < result_.buffers.size(); ++b) {
+    if (!isOutside(b)) continue;
+    result_.buffers[b].address = behind;
+    behind += roundUp(result_.buffers[b].bytes, 16);
   }
   for (Placement& placement : result_.buffers) {
     if (placement.takesOver < 0) continue;

@@ -11,6 +11,7 @@
 #include "compiler/schedule/block_memo.hpp"
 #include "compiler/schedule/schedule.hpp"
 #include "compiler/search/options.hpp"
+#include "compiler/search/search.hpp"
 
 namespace carina::compiler {
 
@@ -34,8 +35,12 @@ struct Limits {
 /// Prepared once, then copied for every try.
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options)
-      : graph_(graph), options_(options), target_(*machine.target), blocks_(std::make_shared<BlockMemo>()) {
+  Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options, Ends ends)
+      : graph_(graph),
+        options_(options),
+        ends_(ends),
+        target_(*machine.target),
+        blocks_(std::make_shared<BlockMemo>()) {
     result_.machine = machine;
   }
 
@@ -68,6 +73,12 @@ class Scheduler {
   /// First and last pass that touches each buffer; program inputs are there before the first pass, outputs
   /// after the last. Buffers that nothing touches have 0 bytes.
   std::vector<LiveRange> passRanges() const;
+
+  /// Whether a buffer lies where the caller says.
+  bool isOutside(size_t buffer) const {
+    const BufferKind kind = result_.storage->buffers[buffer].kind;
+    return ends_ == Ends::Outside && (kind == BufferKind::Input || kind == BufferKind::Output);
+  }
 
   /// Sizes and lifetimes of the buffers in groups.
   void findLifetimes();
@@ -188,6 +199,7 @@ class Scheduler {
 
   const ir::Graph& graph_;
   const Options& options_;
+  const Ends ends_;
   const npu::Target& target_;
   // Of all tries.
   std::shared_ptr<BlockMemo> blocks_;

@@ -275,9 +275,10 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
 
 }  // namespace
 
-Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
+Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+                          Ends ends) {
   const bool size = options.optimize == Optimize::Size;
-  Scheduler prepared(graph, machine, options);
+  Scheduler prepared(graph, machine, options, ends);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
   std::optional<Schedule> least;
   int64_t limit = options.arenaLimit;

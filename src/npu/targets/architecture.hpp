@@ -67,6 +67,7 @@ struct Architecture {
   bool storageField;       // FeatureMap::storage is programmed; else maps always are 2x2 tiles
 
   // Commands and counters
+  bool branches;  // the command BRANCH
   int32_t maxBlockDependency;
   int32_t outstandingDmas;
   uint32_t pmuCounters;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arena of such a program begins with the places that blocks share; behind them lies, for one block after
+// the other, what it needs by itself. Between blocks everything is complete, and nothing is known of
+// registers, look-up tables or the cache.
+#include "compiler/flow_program.hpp"
+
+#include <algorithm>
+
+#include "compiler/flow/flow.hpp"
+#include "compiler/program_writer.hpp"
+#include "compiler/search/search.hpp"
+#include "ir/printer.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// A block with its schedule.
+struct Compiled {
+  ir::Graph npu;
+  Schedule schedule;
+  std::vector<CopyPlaces::Copy> copies;  // outputs that share memory with another one in the schedule
+  npu::Cycles cycles = 0;
+};
+
+npu::DmaOperation copyOf(npu::DmaEnd from, int64_t to, int64_t bytes) {
+  npu::DmaOperation dma;
+  dma.source = from;
+  dma.destination.region = regionOf(npu::Area::Arena);
+  dma.destination.address = static_cast<uint64_t>(to);
+  dma.length = static_cast<uint64_t>(bytes);
+  return dma;
+}
+
+class FlowCompiler {
+ public:
+  FlowCompiler(const ir::Graph& tosa, const npu::Machine& machine, const Options& options, const ToNpu& toNpu)
+      : tosa_(tosa), machine_(machine), options_(options), toNpu_(toNpu), flow_(flowOf(tosa)) {
+    program_.machine = machine;
+  }
+
+  Result<CompiledProgram> run() {
+    CARINA_RETURN_IF_ERROR(compileBlocks());
+    ProgramWriter writer(machine_, options_, program_);
+    writer_ = &writer;
+    CARINA_TRY(program_.cycles, write(flow_.steps, true));
+    CARINA_RETURN_IF_ERROR(writer.finish());
+    for (size_t i = 0; i < flow_.inputs.size(); ++i)
+      program_.inputs.push_back(ioTensor(*tosa_.inputs()[i], flow_.inputs[i]));
+    for (size_t i = 0; i < flow_.outputs.size(); ++i)
+      program_.outputs.push_back(ioTensor(*tosa_.outputs()[i], flow_.outputs[i]));
+    recordPlaces();
+    program_.constants = std::move(constants_).take();
+    return std::move(program_);
+  }
+
+ private:
+  const Place& placeOf(int32_t place) const { return flow_.places[static_cast<size_t>(place)]; }
+
+  IoTensor ioTensor(const ir::Value& value, int32_t place) const {
+    return {value.name, value.dtype(), value.shape(), placeOf(place).address, placeOf(place).live.bytes};
+  }
+
+  Status compileBlocks() {
+    Options options = options_;
+    if (options.arenaLimit > 0) {
+      if (options.arenaLimit <= flow_.bytes) {
+        return fail(Code::DoesNotFit,
+                    "what lies between the blocks takes {} bytes of the arena, more than {}", flow_.bytes,
+                    options.arenaLimit)
+            .at(tosa_.name)
+            .withRemedy("allow a larger arena");
+      }
+      options.arenaLimit -= flow_.bytes;
+    }
+    program_.arenaBytes = flow_.bytes;
+    for (const Block& block : flow_.blocks) {
+      CARINA_TRY(ir::Graph npu, toNpu_(block.tosa, machine_));
+      Compiled compiled{std::move(npu), {}, {}, 0};
+      blocks_.push_back(std::make_unique<Compiled>(std::move(compiled)));
+      Compiled& made = *blocks_.back();
+      if (options_.dump) options_.dump("npu", [&] { return ir::print(made.npu); });
+      CARINA_TRY(made.schedule, schedule(made.npu, machine_, options, Ends::Outside));
+      made.cycles = streamCycles(made.schedule);
+      program_.arenaBytes = std::max(program_.arenaBytes, flow_.bytes + made.schedule.arenaBytes);
+      program_.cacheBytes = std::max(program_.cacheBytes, made.schedule.cacheBytes);
+      relocate(block, made);
+      if (options_.dump) options_.dump("schedule", [&] { return print(made.schedule); });
+    }
+    return {};
+  }
+
+  /// Gives everything in a schedule its address in the program.
+  void relocate(const Block& block, Compiled& made) {
+    Schedule& plan = made.schedule;
+    const int64_t constants = constants_.add(std::move(plan.constants).take());
+    const auto move = [&](Placement& placement) {
+      if (placement.area == npu::Area::Arena) placement.address += flow_.bytes;
+      if (placement.area == npu::Area::Constants) placement.address += constants;
+    };
+    for (auto* placements : {&plan.buffers, &plan.staging, &plan.homes}) {
+      for (Placement& placement : *placements) move(placement);
+    }
+    for (Pass& pass : plan.passes) {
+      if (pass.table >= 0) pass.table += constants;
+      for (WeightSlice& slice : pass.slices) slice.constant += constants;
+    }
+    const auto bufferOf = [&](const ir::Value* value) {
+      return static_cast<size_t>(plan.storage->access(value).buffer);
+    };
+    for (size_t i = 0; i < block.inputs.size(); ++i)
+      plan.buffers[bufferOf(made.npu.inputs()[i])].address = placeOf(block.inputs[i]).address;
+    std::unordered_map<size_t, int32_t> taken;
+    for (size_t i = 0; i < block.outputs.size(); ++i) {
+      const size_t buffer = bufferOf(made.npu.outputs()[i]);
+      const auto [first, isNew] = taken.emplace(buffer, block.outputs[i]);
+      if (isNew) {
+        plan.buffers[buffer].address = placeOf(block.outputs[i]).address;
+      } else {
+        made.copies.push_back({block.outputs[i], first->second, nullptr});
+      }
+    }
+  }
+
+  /// Writes steps; the cycles of the longest way through them, loops whose turns are not known with one turn.
+  /// `once`: they run once in every inference.
+  Result<npu::Cycles> write(const FlowSteps& steps, bool once) {
+    npu::Cycles cycles = 0;
+    for (const FlowStep& step : steps) {
+      if (const auto* run = std::get_if<RunBlock>(&step.what)) {
+        CARINA_TRY(const npu::Cycles block, writeBlock(run->block, once));
+        cycles += block;
+      } else if (const auto* copies = std::get_if<CopyPlaces>(&step.what)) {
+        CARINA_TRY(const npu::Cycles copied, writeCopies(copies->copies));
+        cycles += copied;
+      } else if (const auto* choice = std::get_if<Choose>(&step.what)) {
+        CARINA_TRY(const npu::Cycles chosen, writeChoice(*choice));
+        cycles += chosen;
+      } else {
+        CARINA_TRY(const npu::Cycles loop, writeLoop(std::get<Repeat>(step.what)));
+        cycles += loop;
+      }
+    }
+    return cycles;
+  }
+
+  Result<npu::Cycles> writeBlock(int32_t index, bool once) {
+    const Compiled& block = *blocks_[static_cast<size_t>(index)];
+    if (options_.records) {
+      addMemoryRecords(block.schedule, block.npu, flow_.blocks[static_cast<size_t>(index)].tosa, program_);
+    }
+    CARINA_RETURN_IF_ERROR(writer_->add(block.schedule, once));
+    CARINA_RETURN_IF_ERROR(writer_->addWaits());
+    if (block.copies.empty()) return block.cycles;
+    CARINA_TRY(const npu::Cycles copied, writeCopies(block.copies));
+    return block.cycles + copied;
+  }
+
+  Result<npu::Cycles> writeCopies(const std::vector<CopyPlaces::Copy>& copies) {
+    npu::Cycles cycles = 0;
+    for (const CopyPlaces::Copy& copy : copies) {
+      npu::DmaEnd from;
+      from.region = regionOf(copy.constant ? npu::Area::Constants : npu::Area::Arena);
+      from.address = static_cast<uint64_t>(copy.constant ? constants_.add(copy.constant->constant().bytes())
+                                                         : placeOf(copy.from).address);
+      const Place& to = placeOf(copy.to);
+      const npu::DmaOperation dma = copyOf(from, to.address, to.live.bytes);
+      CARINA_RETURN_IF_ERROR(writer_->add(dma, to.name));
+      cycles += npu::estimate(dma, machine_).total;
+    }
+    CARINA_RETURN_IF_ERROR(writer_->addWaits());
+    return cycles;
+  }
+
+  /// The flag says what the predicate holds.
+  Result<npu::Cycles> writeFlag(int32_t predicate, int32_t flagBlock) {
+    const npu::KernelOperation* setter = writer_->flagSetter();
+    const bool isSet = setter && setter->ofm.region == regionOf(npu::Area::Arena) &&
+                       setter->ofm.base[0] == static_cast<uint64_t>(placeOf(predicate).address);
+    if (isSet) return npu::Cycles{0};
+    return writeBlock(flagBlock, false);
+  }
+
+  Result<npu::Cycles> writeChoice(const Choose& choice) {
+    BranchRecord record{choice.name, false, 1, 0, 0, 0, 0, 0};
+    CARINA_TRY(const npu::Cycles flag, writeFlag(choice.predicate, choice.flagBlock));
+    const ProgramWriter::Label isTrue = writer_->newLabel(), end = writer_->newLabel();
+    record.begin = writer_->position();
+    CARINA_RETURN_IF_ERROR(writer_->branch(isTrue, true));
+    CARINA_TRY(record.second, write(choice.whenFalse, false));
+    CARINA_RETURN_IF_ERROR(writer_->branch(end, false));
+    writer_->place(isTrue);
+    record.middle = writer_->position();
+    CARINA_TRY(record.first, write(choice.whenTrue, false));
+    writer_->place(end);
+    record.end = writer_->position();
+    program_.branches.push_back(record);
+    return flag + std::max(record.first, record.second);
+  }
+
+  /// The test stands behind the body: a turn takes one branch.
+  Result<npu::Cycles> writeLoop(const Repeat& loop) {
+    BranchRecord record{loop.name, true, loop.turns, 0, 0, 0, 0, 0};
+    const ProgramWriter::Label test = writer_->newLabel(), body = writer_->newLabel();
+    record.begin = writer_->position();
+    CARINA_RETURN_IF_ERROR(writer_->branch(test, false));
+    writer_->place(body);
+    CARINA_TRY(record.first, write(loop.body, false));
+    writer_->place(test);
+    record.middle = writer_->position();
+    CARINA_TRY(record.second, write(loop.test, false));
+    CARINA_TRY(const npu::Cycles flag, writeFlag(loop.predicate, loop.flagBlock));
+    record.second += flag;
+    CARINA_RETURN_IF_ERROR(writer_->branch(body, true));
+    writer_->place(writer_->newLabel());
+    record.end = writer_->position();
+    program_.branches.push_back(record);
+    const int64_t turns = loop.turns < 0 ? 1 : loop.turns;
+    return turns * record.first + (turns + 1) * record.second;
+  }
+
+  void recordPlaces() {
+    if (!options_.records) return;
+    const auto steps = static_cast<int32_t>(program_.steps.size());
+    const auto isIn = [](const std::vector<int32_t>& list, size_t place) {
+      return std::find(list.begin(), list.end(), static_cast<int32_t>(place)) != list.end();
+    };
+    std::vector<MemoryRecord> all;
+    for (size_t p = 0; p < flow_.places.size(); ++p) {
+      const Place& place = flow_.places[p];
+      if (place.live.bytes == 0) continue;
+      const char* what = isIn(flow_.inputs, p)    ? "input"
+                         : isIn(flow_.outputs, p) ? "output"
+                                                  : "between blocks";
+      all.push_back({place.name, what, npu::Area::Arena, place.address, place.live.bytes, -1, steps});
+    }
+    // Of blocks, what lies in places was recorded with them.
+    for (MemoryRecord& record : program_.memory) {
+      if (record.area != npu::Area::Arena || record.address >= flow_.bytes) all.push_back(std::move(record));
+    }
+    program_.memory = std::move(all);
+  }
+
+  const ir::Graph& tosa_;
+  const npu::Machine& machine_;
+  const Options& options_;
+  const ToNpu& toNpu_;
+  const Flow flow_;
+  std::vector<std::unique_ptr<Compiled>> blocks_;  // schedules hold references to their graphs
+  ConstantPool constants_;
+  CompiledProgram program_;
+  ProgramWriter* writer_ = nullptr;
+};
+
+}  // namespace
+
+Result<CompiledProgram> compileFlow(const ir::Graph& tosa, const npu::Machine& machine,
+                                    const Options& options, const ToNpu& toNpu) {
+  for (const ir::Node* node : tosa.nodes()) {
+    if (node->regions().empty()) continue;
+    if (auto why = supports(*node, *machine.target)) return Error(std::move(*why));
+  }
+  return FlowCompiler(tosa, machine, options, toNpu).run();
+}
+
+}  // namespace carina::compiler

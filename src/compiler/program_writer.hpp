@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// From schedules to the words of a command stream, and the record of what each operation is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.hpp"
+#include "compiler/emit/emit.hpp"
+#include "npu/isa/stream.hpp"
+
+namespace carina::compiler {
+
+/// Writes one stream, schedule after schedule, with branches between them.
+class ProgramWriter {
+ public:
+  /// Operations, values and the commands go to `program`.
+  ProgramWriter(const npu::Machine& machine, const Options& options, CompiledProgram& program)
+      : options_(options), program_(program), writer_(*machine.target), timeline_(machine) {}
+
+  /// All operations of a schedule. `once`: they run once in every inference, so that the values they leave in
+  /// memory can be looked at (CompiledProgram::values).
+  Status add(const Schedule& schedule, bool once = true);
+  /// A copy of bytes of the arena, or of a constant to the arena, for what has that name.
+  Status add(const npu::DmaOperation& copy, std::string name);
+  /// Waits until everything before is complete.
+  Status addWaits();
+
+  /// A place in the stream that branches go to.
+  using Label = size_t;
+  Label newLabel();
+  /// The label is here. Nothing is known of registers behind it.
+  void place(Label label);
+  /// Goes there always, or when the result flag is set.
+  Status branch(Label label, bool ifResult);
+
+  /// The latest operation of the stream writes one element: it sets the result flag. Null otherwise.
+  const npu::KernelOperation* flagSetter() const;
+  uint32_t position() const { return writer_.position(); }
+  /// Cycles of everything so far, each operation once.
+  npu::Cycles cycles() const { return timeline_.total(); }
+
+  /// STOP; the stream is complete.
+  Status finish();
+
+ private:
+  Status addOperation(const EmittedOperation& emitted, const Schedule* schedule, bool once);
+  void recordKernel(const npu::KernelOperation& op, const EmittedOperation& emitted, const Schedule& schedule,
+                    bool once, OperationRecord& record);
+
+  const Options& options_;
+  CompiledProgram& program_;
+  npu::StreamWriter writer_;
+  npu::Timeline timeline_;
+  npu::Operation latest_ = npu::Stop{};
+  std::vector<uint32_t> labels_;                      // byte offsets
+  std::vector<std::pair<uint32_t, Label>> branches_;  // byte offset of the command
+};
+
+/// Where an end of a compiled graph lies.
+IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir::Value* tosaValue);
+
+/// Buffers and steps of a schedule of the graph `npu`, which `tosa` became.
+void addMemoryRecords(const Schedule& schedule, const ir::Graph& npu, const ir::Graph& tosa,
+                      CompiledProgram& program);
+
+}  // namespace carina::compiler
