@@ -18,6 +18,7 @@
 #include "npu/isa/operation.hpp"
 #include "npu/targets/target.hpp"
 #include "npu/timing/timing.hpp"
+#include "npu/timing/way.hpp"
 
 namespace carina::compiler {
 
@@ -91,6 +92,9 @@ struct CompiledProgram {
   int64_t cycles = 0;  // estimate of one inference: the longest way, where data decide with one turn
   int64_t macs = 0;
 };
+
+/// The loops of a program whose turns the graph says, by where they begin.
+std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program);
 
 /// Compiles a verified graph of the tosa dialect with static shapes and integer types. Errors name the
 /// operator, its place in the user's network, the limit and the value that breaks it, and what to change.

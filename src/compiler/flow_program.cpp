@@ -19,7 +19,6 @@ struct Compiled {
   ir::Graph npu;
   Schedule schedule;
   std::vector<CopyPlaces::Copy> copies;  // outputs that share memory with another one in the schedule
-  npu::Cycles cycles = 0;
 };
 
 npu::DmaOperation copyOf(npu::DmaEnd from, int64_t to, int64_t bytes) {
@@ -42,8 +41,9 @@ class FlowCompiler {
     CARINA_RETURN_IF_ERROR(compileBlocks());
     ProgramWriter writer(machine_, options_, program_);
     writer_ = &writer;
-    CARINA_TRY(program_.cycles, write(flow_.steps, true));
+    CARINA_RETURN_IF_ERROR(write(flow_.steps, true));
     CARINA_RETURN_IF_ERROR(writer.finish());
+    CARINA_RETURN_IF_ERROR(estimate());
     for (size_t i = 0; i < flow_.inputs.size(); ++i)
       program_.inputs.push_back(ioTensor(*tosa_.inputs()[i], flow_.inputs[i]));
     for (size_t i = 0; i < flow_.outputs.size(); ++i)
@@ -75,12 +75,11 @@ class FlowCompiler {
     program_.arenaBytes = flow_.bytes;
     for (const Block& block : flow_.blocks) {
       CARINA_TRY(ir::Graph npu, toNpu_(block.tosa, machine_));
-      Compiled compiled{std::move(npu), {}, {}, 0};
+      Compiled compiled{std::move(npu), {}, {}};
       blocks_.push_back(std::make_unique<Compiled>(std::move(compiled)));
       Compiled& made = *blocks_.back();
       if (options_.dump) options_.dump("npu", [&] { return ir::print(made.npu); });
       CARINA_TRY(made.schedule, schedule(made.npu, machine_, options, Ends::Outside));
-      made.cycles = streamCycles(made.schedule);
       program_.arenaBytes = std::max(program_.arenaBytes, flow_.bytes + made.schedule.arenaBytes);
       program_.cacheBytes = std::max(program_.cacheBytes, made.schedule.cacheBytes);
       relocate(block, made);
@@ -121,101 +120,120 @@ class FlowCompiler {
     }
   }
 
-  /// Writes steps; the cycles of the longest way through them, loops whose turns are not known with one turn.
-  /// `once`: they run once in every inference.
-  Result<npu::Cycles> write(const FlowSteps& steps, bool once) {
-    npu::Cycles cycles = 0;
+  /// Writes steps. `once`: they run once in every inference.
+  Status write(const FlowSteps& steps, bool once) {
     for (const FlowStep& step : steps) {
       if (const auto* run = std::get_if<RunBlock>(&step.what)) {
-        CARINA_TRY(const npu::Cycles block, writeBlock(run->block, once));
-        cycles += block;
+        CARINA_RETURN_IF_ERROR(writeBlock(run->block, once));
       } else if (const auto* copies = std::get_if<CopyPlaces>(&step.what)) {
-        CARINA_TRY(const npu::Cycles copied, writeCopies(copies->copies));
-        cycles += copied;
+        CARINA_RETURN_IF_ERROR(writeCopies(copies->copies));
       } else if (const auto* choice = std::get_if<Choose>(&step.what)) {
-        CARINA_TRY(const npu::Cycles chosen, writeChoice(*choice));
-        cycles += chosen;
+        CARINA_RETURN_IF_ERROR(writeChoice(*choice));
       } else {
-        CARINA_TRY(const npu::Cycles loop, writeLoop(std::get<Repeat>(step.what)));
-        cycles += loop;
+        CARINA_RETURN_IF_ERROR(writeLoop(std::get<Repeat>(step.what)));
       }
     }
-    return cycles;
+    return {};
   }
 
-  Result<npu::Cycles> writeBlock(int32_t index, bool once) {
+  Status writeBlock(int32_t index, bool once) {
     const Compiled& block = *blocks_[static_cast<size_t>(index)];
-    if (options_.records) {
+    if (options_.records)
       addMemoryRecords(block.schedule, block.npu, flow_.blocks[static_cast<size_t>(index)].tosa, program_);
-    }
     CARINA_RETURN_IF_ERROR(writer_->add(block.schedule, once));
     CARINA_RETURN_IF_ERROR(writer_->addWaits());
-    if (block.copies.empty()) return block.cycles;
-    CARINA_TRY(const npu::Cycles copied, writeCopies(block.copies));
-    return block.cycles + copied;
+    return block.copies.empty() ? Status() : writeCopies(block.copies);
   }
 
-  Result<npu::Cycles> writeCopies(const std::vector<CopyPlaces::Copy>& copies) {
-    npu::Cycles cycles = 0;
+  Status writeCopies(const std::vector<CopyPlaces::Copy>& copies) {
     for (const CopyPlaces::Copy& copy : copies) {
       npu::DmaEnd from;
       from.region = regionOf(copy.constant ? npu::Area::Constants : npu::Area::Arena);
       from.address = static_cast<uint64_t>(copy.constant ? constants_.add(copy.constant->constant().bytes())
                                                          : placeOf(copy.from).address);
       const Place& to = placeOf(copy.to);
-      const npu::DmaOperation dma = copyOf(from, to.address, to.live.bytes);
-      CARINA_RETURN_IF_ERROR(writer_->add(dma, to.name));
-      cycles += npu::estimate(dma, machine_).total;
+      CARINA_RETURN_IF_ERROR(writer_->add(copyOf(from, to.address, to.live.bytes), to.name));
     }
-    CARINA_RETURN_IF_ERROR(writer_->addWaits());
-    return cycles;
+    return writer_->addWaits();
   }
 
   /// The flag says what the predicate holds.
-  Result<npu::Cycles> writeFlag(int32_t predicate, int32_t flagBlock) {
+  Status writeFlag(int32_t predicate, int32_t flagBlock) {
     const npu::KernelOperation* setter = writer_->flagSetter();
     const bool isSet = setter && setter->ofm.region == regionOf(npu::Area::Arena) &&
                        setter->ofm.base[0] == static_cast<uint64_t>(placeOf(predicate).address);
-    if (isSet) return npu::Cycles{0};
-    return writeBlock(flagBlock, false);
+    return isSet ? Status() : writeBlock(flagBlock, false);
   }
 
-  Result<npu::Cycles> writeChoice(const Choose& choice) {
-    BranchRecord record{choice.name, false, 1, 0, 0, 0, 0, 0};
-    CARINA_TRY(const npu::Cycles flag, writeFlag(choice.predicate, choice.flagBlock));
+  Status writeChoice(const Choose& choice) {
+    BranchRecord record;
+    record.name = choice.name;
+    CARINA_RETURN_IF_ERROR(writeFlag(choice.predicate, choice.flagBlock));
     const ProgramWriter::Label isTrue = writer_->newLabel(), end = writer_->newLabel();
     record.begin = writer_->position();
     CARINA_RETURN_IF_ERROR(writer_->branch(isTrue, true));
-    CARINA_TRY(record.second, write(choice.whenFalse, false));
+    CARINA_RETURN_IF_ERROR(write(choice.whenFalse, false));
     CARINA_RETURN_IF_ERROR(writer_->branch(end, false));
     writer_->place(isTrue);
     record.middle = writer_->position();
-    CARINA_TRY(record.first, write(choice.whenTrue, false));
+    CARINA_RETURN_IF_ERROR(write(choice.whenTrue, false));
     writer_->place(end);
     record.end = writer_->position();
-    program_.branches.push_back(record);
-    return flag + std::max(record.first, record.second);
+    program_.branches.push_back(std::move(record));
+    return {};
   }
 
   /// The test stands behind the body: a turn takes one branch.
-  Result<npu::Cycles> writeLoop(const Repeat& loop) {
-    BranchRecord record{loop.name, true, loop.turns, 0, 0, 0, 0, 0};
+  Status writeLoop(const Repeat& loop) {
+    BranchRecord record;
+    record.name = loop.name;
+    record.isLoop = true;
+    record.turns = loop.turns;
     const ProgramWriter::Label test = writer_->newLabel(), body = writer_->newLabel();
     record.begin = writer_->position();
     CARINA_RETURN_IF_ERROR(writer_->branch(test, false));
     writer_->place(body);
-    CARINA_TRY(record.first, write(loop.body, false));
+    CARINA_RETURN_IF_ERROR(write(loop.body, false));
     writer_->place(test);
     record.middle = writer_->position();
-    CARINA_TRY(record.second, write(loop.test, false));
-    CARINA_TRY(const npu::Cycles flag, writeFlag(loop.predicate, loop.flagBlock));
-    record.second += flag;
+    CARINA_RETURN_IF_ERROR(write(loop.test, false));
+    CARINA_RETURN_IF_ERROR(writeFlag(loop.predicate, loop.flagBlock));
     CARINA_RETURN_IF_ERROR(writer_->branch(body, true));
     writer_->place(writer_->newLabel());
     record.end = writer_->position();
-    program_.branches.push_back(record);
-    const int64_t turns = loop.turns < 0 ? 1 : loop.turns;
-    return turns * record.first + (turns + 1) * record.second;
+    program_.branches.push_back(std::move(record));
+    return {};
+  }
+
+  /// Cycles of the program and of the ways through it.
+  Status estimate() {
+    CARINA_TRY(const std::vector<npu::PlacedOperation> all,
+               npu::decodeStream(program_.commands, *machine_.target));
+    const std::vector<npu::CountedLoop> loops = countedLoops(program_);
+    program_.cycles = npu::longestWay(all, machine_, npu::timing::kCalibrated, loops);
+    const auto offsetOf = [](const npu::PlacedOperation& placed, uint32_t at) { return placed.offset < at; };
+    for (BranchRecord& record : program_.branches) {
+      // The branches at both ends are part of neither way.
+      const auto way = [&](uint32_t begin, uint32_t end) {
+        const auto first = std::lower_bound(all.begin(), all.end(), begin, offsetOf);
+        const auto last = std::lower_bound(first, all.end(), end, offsetOf);
+        return npu::longestWay({first, last}, machine_, npu::timing::kCalibrated,
+                               loopsWithin(loops, begin, end));
+      };
+      const npu::Cycles before = way(record.begin + 8, record.middle),
+                        behind = way(record.middle, record.end);
+      record.first = record.isLoop ? before : behind;
+      record.second = record.isLoop ? behind : before;
+    }
+    return {};
+  }
+
+  /// Of loops sorted by where they begin, those that lie in a range of the stream.
+  static std::span<const npu::CountedLoop> loopsWithin(std::span<const npu::CountedLoop> loops,
+                                                       uint32_t begin, uint32_t end) {
+    const auto before = [](const npu::CountedLoop& loop, uint32_t at) { return loop.begin < at; };
+    const auto first = std::lower_bound(loops.begin(), loops.end(), begin, before);
+    return {first, std::lower_bound(first, loops.end(), end, before)};
   }
 
   void recordPlaces() {
@@ -252,6 +270,15 @@ class FlowCompiler {
 };
 
 }  // namespace
+
+std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program) {
+  std::vector<npu::CountedLoop> loops;
+  for (const BranchRecord& record : program.branches) {
+    if (record.isLoop && record.turns >= 0) loops.push_back({record.begin, record.end, record.turns});
+  }
+  std::sort(loops.begin(), loops.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return loops;
+}
 
 Result<CompiledProgram> compileFlow(const ir::Graph& tosa, const npu::Machine& machine,
                                     const Options& options, const ToNpu& toNpu) {

@@ -28,25 +28,65 @@ int64_t inputIndex(const ir::Graph& graph, const ir::Value* value) {
   return -1;
 }
 
+/// A counter of a loop: it begins with `first`, goes up by `step` each turn, below `limit`.
+struct Counter {
+  size_t at = 0;  // among what the loop carries
+  int64_t first = 0, step = 1, limit = 0;
+};
+
+/// A number that a region computes with: a constant of its own, or one that the loop takes and keeps.
+std::optional<int64_t> numberIn(const ir::Node& whileLoop, const ir::Graph& region, const ir::Value* value) {
+  const int64_t input = inputIndex(region, value);
+  if (input < 0) return numberOf(value);
+  const auto at = static_cast<size_t>(input);
+  const ir::Graph& body = whileLoop.region(1);
+  if (body.outputs()[at] != body.inputs()[at]) return std::nullopt;
+  return numberOf(whileLoop.operandGroup(0)[at]);
+}
+
+std::optional<Counter> counterOf(const ir::Node& whileLoop) {
+  const ir::Graph &test = whileLoop.region(0), &body = whileLoop.region(1);
+  const auto more = ir::producerAs<tosa::Greater>(behindReshapes(test.outputs()[0]));
+  if (!more) return std::nullopt;
+  const auto limit = numberIn(whileLoop, test, more.input1());
+  const int64_t index = inputIndex(test, more.input2());
+  if (!limit || index < 0) return std::nullopt;
+  const auto at = static_cast<size_t>(index);
+  const auto first = numberOf(whileLoop.operandGroup(0)[at]);
+  const auto next = ir::producerAs<tosa::Add>(behindReshapes(body.outputs()[at]));
+  if (!first || !next || body.inputs()[at]->numElements() != 1) return std::nullopt;
+  const bool left = inputIndex(body, next.input1()) == index;
+  if (!left && inputIndex(body, next.input2()) != index) return std::nullopt;
+  const auto step = numberIn(whileLoop, body, left ? next.input2() : next.input1());
+  // Beyond 32 bits the counter would wrap around.
+  if (!step || *step <= 0 || *limit > INT32_MAX - *step) return std::nullopt;
+  return Counter{at, *first, *step, *limit};
+}
+
 }  // namespace
 
 int64_t turnsOf(const ir::Node& whileLoop) {
-  const ir::Graph &test = whileLoop.region(0), &body = whileLoop.region(1);
-  const auto more = ir::producerAs<tosa::Greater>(behindReshapes(test.outputs()[0]));
-  if (!more) return -1;
-  const auto limit = numberOf(more.input1());
-  const int64_t counter = inputIndex(test, more.input2());
-  if (!limit || counter < 0) return -1;
-  const auto at = static_cast<size_t>(counter);
-  const auto first = numberOf(whileLoop.operandGroup(0)[at]);
-  const auto next = ir::producerAs<tosa::Add>(behindReshapes(body.outputs()[at]));
-  if (!first || !next || body.inputs()[at]->numElements() != 1) return -1;
-  const bool left = inputIndex(body, next.input1()) == counter;
-  if (!left && inputIndex(body, next.input2()) != counter) return -1;
-  const auto step = numberOf(left ? next.input2() : next.input1());
-  // Beyond 32 bits the counter would wrap around.
-  if (!step || *step <= 0 || *limit > INT32_MAX - *step) return -1;
-  return *limit > *first ? ceilDiv(*limit - *first, *step) : 0;
+  const auto counter = counterOf(whileLoop);
+  if (!counter) return -1;
+  return counter->limit > counter->first ? ceilDiv(counter->limit - counter->first, counter->step) : 0;
+}
+
+bool writesEveryRow(const ir::Node& whileLoop, size_t i) {
+  const ir::Graph& body = whileLoop.region(1);
+  const auto scatter = ir::producerAs<tosa::Scatter>(body.outputs()[i]);
+  const auto counter = counterOf(whileLoop);
+  if (!scatter || !counter || scatter->operand(0) != body.inputs()[i] || !body.inputs()[i]->hasOneUse() ||
+      !whileLoop.region(0).inputs()[i]->unused())
+    return false;
+  const Shape& shape = body.inputs()[i]->shape();
+  if (shape[0] != 1 || counter->first != 0 || counter->step != 1 || counter->limit != shape[1]) return false;
+  // The rows in order, or from the last one to the first.
+  const ir::Value* index = behindReshapes(scatter->operand(1));
+  const auto at = static_cast<int64_t>(counter->at);
+  if (inputIndex(body, index) == at) return true;
+  const auto down = ir::producerAs<tosa::Sub>(index);
+  return down && inputIndex(body, down.input2()) == at &&
+         numberIn(whileLoop, body, down.input1()) == shape[1] - 1;
 }
 
 }  // namespace carina::compiler

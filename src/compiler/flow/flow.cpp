@@ -231,7 +231,8 @@ class FlowBuilder {
       }
       names_[test.inputs()[i]] = names_[body.inputs()[i]] = node.result(i);
       const int32_t state = statePlace(*node.result(i), *operands[i]);
-      if (!isHandedOn(*operands[i], state)) first.copies.push_back(copyOf(operands[i], state));
+      if (!isHandedOn(*operands[i], state) && !writesEveryRow(node, i))
+        first.copies.push_back(copyOf(operands[i], state));
       if (isWrittenInPlace(body, i)) {
         news[i] = state;
       } else {

@@ -81,4 +81,8 @@ Flow flowOf(const ir::Graph& tosa);
 /// goes up by a constant each turn, and is compared with a constant; -1 where it does not say so.
 int64_t turnsOf(const ir::Node& whileLoop);
 
+/// Whether such a loop writes every row of the value that it carries as number `i`, and reads none: what it
+/// begins with does not count. The value is [1, rows, columns].
+bool writesEveryRow(const ir::Node& whileLoop, size_t i);
+
 }  // namespace carina::compiler
