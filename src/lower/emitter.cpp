@@ -464,6 +464,19 @@ ir::Value* Emitter::scatter(ir::Value* values, ir::Value* indices, ir::Value* in
   return tosa::Scatter::create(b, values, indices, input).valuesOut();
 }
 
+std::vector<ir::Value*> Emitter::controlFlow(const ir::OpDef& op,
+                                             std::vector<std::vector<ir::Value*>> operands, ir::Graph first,
+                                             ir::Graph second) {
+  ir::NodeSpec spec;
+  spec.def = &op;
+  spec.operands = std::move(operands);
+  for (const ir::Value* output : second.outputs()) spec.types.push_back(output->type);
+  ir::Node* node = builder().create(std::move(spec));
+  node->setRegion(0, std::move(first));
+  node->setRegion(1, std::move(second));
+  return node->results();
+}
+
 ir::Value* Emitter::resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
                            const Shape& border) {
   ir::Builder b = builder();

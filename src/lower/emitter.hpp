@@ -112,6 +112,9 @@ class Emitter {
   /// values [N, K, C], indices [N, W] int32 -> [N, W, C].
   ir::Value* gather(ir::Value* values, ir::Value* indices);
   ir::Value* scatter(ir::Value* values, ir::Value* indices, ir::Value* input);
+  /// COND_IF or WHILE_LOOP with two regions: results of the types that the second one gives.
+  std::vector<ir::Value*> controlFlow(const ir::OpDef& op, std::vector<std::vector<ir::Value*>> operands,
+                                      ir::Graph first, ir::Graph second);
   /// scale {yn, yd, xn, xd}, offset {y, x}, border {y, x}; bilinear gives int32 (int48 for int16).
   ir::Value* resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
                     const Shape& border);

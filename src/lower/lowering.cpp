@@ -22,25 +22,6 @@ namespace {
 
 constexpr size_t kMostErrors = 20;
 
-/// What a program input or output is inside TOSA.
-Result<DType> boundaryType(const ir::Value& value) {
-  switch (value.dtype()) {
-    case DType::Int8:
-    case DType::Int16:
-    case DType::Int32:
-    case DType::Bool:
-      return value.dtype();
-    default:
-      return fail(Code::NotQuantized, "{} {} enters or leaves the NPU part as {}",
-                  value.isInput() ? "input" : "value", value.name, dtypeName(value.dtype()))
-          .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
-  }
-}
-
-}  // namespace
-
-namespace {
-
 /// Arithmetic of uint8 numbers wraps; what only reads them as numbers of another type can read int8 codes.
 bool isOnlyConverted(const ir::Value& value) {
   return std::all_of(value.uses().begin(), value.uses().end(), [](const ir::Use& use) {
@@ -79,7 +60,27 @@ Status checkRanks(const ir::Node& node) {
 
 }  // namespace
 
-Lowering::Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
+Lowering::Lowering(const ir::Graph& source, Level level)
+    : source_(source), level_(level), target_(source.name), emitter_(target_) {}
+
+Result<DType> Lowering::boundaryType(const ir::Value& value) const {
+  switch (value.dtype()) {
+    case DType::Int8:
+    case DType::Int16:
+    case DType::Int32:
+    case DType::Bool:
+      return value.dtype();
+    case DType::Int64:
+      if (level_ == Level::Region) return DType::Int32;
+      break;
+    default:
+      break;
+  }
+  return fail(Code::NotQuantized, "{} {} enters or leaves {} as {}", value.isInput() ? "input" : "value",
+              value.name, level_ == Level::Part ? "the NPU part" : "a side of control flow",
+              dtypeName(value.dtype()))
+      .withRemedy("quantize it: the NPU computes on int8, int16, int32 and bool tensors");
+}
 
 Result<ir::Graph> Lowering::run() {
   CARINA_RETURN_IF_ERROR(addInputs());

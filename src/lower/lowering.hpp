@@ -111,9 +111,15 @@ struct QuantizedConstant {
   int axis = -1;                    // -1: per tensor
 };
 
+/// What a graph is to the one around it.
+enum class Level : uint8_t {
+  Part,    // of a network: what crosses its border is int8, int16, int32 or bool
+  Region,  // of a node: int64 numbers cross its border as int32, as everywhere inside of parts
+};
+
 class Lowering {
  public:
-  explicit Lowering(const ir::Graph& source);
+  explicit Lowering(const ir::Graph& source, Level level = Level::Part);
   Result<ir::Graph> run();
 
   // For the operator rules
@@ -182,7 +188,11 @@ class Lowering {
                                   const Codes& codes);
   Result<StoredTensor> tabled(const QuantizedValue& real, const Codes& codes);
 
+  /// What an input or output is inside TOSA.
+  Result<DType> boundaryType(const ir::Value& value) const;
+
   const ir::Graph& source_;
+  const Level level_;
   ir::Graph target_;
   Emitter emitter_;
   std::unordered_map<const ir::Value*, QuantizedValue> quantizedValues_;

@@ -25,6 +25,7 @@ Rule findRule(const ir::OpDef& def) {
     addMoveRules(all);
     addIndexRules(all);
     addResizeRules(all);
+    addControlFlowRules(all);
     return all;
   }();
   const auto it = rules.find(&def);

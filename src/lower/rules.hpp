@@ -27,6 +27,7 @@ void addViewRules(Rules& rules);   // view, permute, expand and the like
 void addMoveRules(Rules& rules);   // cat, slice, pad, flip
 void addIndexRules(Rules& rules);  // gather, embedding, index_put
 void addResizeRules(Rules& rules);
+void addControlFlowRules(Rules& rules);  // choices, loops, loops over slices
 
 /// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else
 /// the coarsest of the operands'. Operands that have them already stay untouched.

@@ -21,6 +21,13 @@ struct Reason {
   Code code = Code::None;
 };
 
+bool hasControlFlow(const ir::Graph& tosa) {
+  for (const ir::Node* node : tosa.nodes()) {
+    if (!node->regions().empty()) return true;
+  }
+  return false;
+}
+
 class Partitioner {
  public:
   Partitioner(ir::Graph graph, const Options& options) : graph_(std::move(graph)), options_(options) {}
@@ -103,7 +110,7 @@ class Partitioner {
   std::optional<Reason> keptOff(const Unit& unit) {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
-      if (aten::isControlFlow(*node))
+      if (aten::isControlFlow(*node) && !options_.placeControlFlow)
         return Reason{node->where(), "instructions of the program choose what runs, around its NPU parts", "",
                       Code::MissingCapability};
       if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
@@ -215,8 +222,13 @@ class Partitioner {
     }
     if (!options_.keepParts) part.graph = ir::Graph(name);
     std::optional<ir::Graph> whole;
-    if (options_.placeWhole) whole = options_.placeWhole(tosa);
-    if (options_.supports && !whole) {
+    const bool branches = hasControlFlow(tosa);
+    if (branches) {
+      CARINA_RETURN_IF_ERROR(options_.placeControlFlow(tosa));
+    } else if (options_.placeWhole) {
+      whole = options_.placeWhole(tosa);
+    }
+    if (options_.supports && !whole && !branches) {
       std::vector<Diagnostic> problems;
       for (const ir::Node* op : tosa.nodes()) {
         if (const auto why = options_.supports(*op))

@@ -31,6 +31,9 @@ using Supports = std::function<std::optional<Diagnostic>(const ir::Node& tosaOp)
 /// What the target makes of a whole part at once, nothing when some of it cannot be placed there.
 using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
 
+/// Whether the target runs a part with choices or loops, and why not.
+using PlaceControlFlow = std::function<Status(const ir::Graph& tosa)>;
+
 /// What a part (a graph of the network's dialect) becomes. Errors name the nodes that do not lower.
 using Lower = std::function<Result<ir::Graph>(const ir::Graph& part)>;
 
@@ -48,7 +51,10 @@ struct Options {
   std::optional<Dialect> dialect;  // none: aten
   /// Asked first; only where it fails is every operator of the part asked by itself. None: always the latter.
   Place placeWhole;
-  Supports supports;      // none: everything that lowers is taken
+  Supports supports;  // none: everything that lowers is taken
+  /// Asked of parts with choices or loops. Those that cannot be in parts stay outside, and their regions are
+  /// partitioned by themselves. None: all of them.
+  PlaceControlFlow placeControlFlow;
   bool keepParts = true;  // as region of their calls; without, the regions are empty
   /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
   /// module paths with * and ? (with everything below them).

@@ -77,10 +77,10 @@ class Lister {
   }
 
   void addPart(const ir::Graph& part) {
-    for (const ir::Node* node : part.nodes()) {
-      if (partition::isQuantize(*node) || partition::isDequantize(*node)) continue;
-      if (const auto at = find(*node)) npu_[*at] = true;
-    }
+    aten::forEachNode(part, [&](const ir::Node& node) {
+      if (partition::isQuantize(node) || partition::isDequantize(node)) return;
+      if (const auto at = find(node)) npu_[*at] = true;
+    });
   }
 
   void addCpuNode(const ir::Node& node) {

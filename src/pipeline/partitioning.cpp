@@ -102,6 +102,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
   partitioning.keepParts = keepParts;
   partitioning.placeWhole = npu.placeWhole;
   partitioning.supports = npu.supports;
+  partitioning.placeControlFlow = npu.placeControlFlow;
   partitioning.keepOffOps = options.cpuOps;
   partitioning.keepOffNames = options.cpuNames;
   partitioning.keepOffModules = options.cpuModules;
@@ -140,6 +141,11 @@ NpuPlaces placesOf(const npu::Machine& machine) {
     return std::move(*placed);
   };
   places.supports = [&machine](const ir::Node& op) { return refusalOf(op, *machine.target); };
+  if (machine.target->architecture().branches) {
+    places.placeControlFlow = [&machine](const ir::Graph& tosa) {
+      return compiler::checkControlFlow(tosa, machine);
+    };
+  }
   return places;
 }
 

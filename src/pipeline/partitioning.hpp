@@ -11,6 +11,7 @@ namespace carina::pipeline {
 struct NpuPlaces {
   partition::Place placeWhole;
   partition::Supports supports;
+  partition::PlaceControlFlow placeControlFlow;  // none: the NPU does not branch
 };
 /// `machine` outlives them.
 NpuPlaces placesOf(const npu::Machine& machine);

@@ -13,6 +13,7 @@
 #include "npu/isa/disassembler.hpp"
 #include "npu/isa/stream.hpp"
 #include "npu/targets/recorded_memories.hpp"
+#include "npu/timing/way.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/gates.hpp"
@@ -95,13 +96,11 @@ int64_t regionBytes(const CommandStream& stream, size_t region) {
 
 /// What the stream takes where the measurements leave the cycle model open.
 std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> operations,
-                                       const npu::Machine& machine) {
+                                       const npu::Machine& machine,
+                                       std::span<const npu::CountedLoop> loops = {}) {
   std::vector<npu::Cycles> cycles;
-  for (const npu::timing::Rules& rules : npu::timing::ruleSets()) {
-    npu::Timeline timeline(machine, rules);
-    for (const npu::PlacedOperation& placed : operations) timeline.add(placed.operation, placed.offset);
-    cycles.push_back(timeline.total());
-  }
+  for (const npu::timing::Rules& rules : npu::timing::ruleSets())
+    cycles.push_back(npu::longestWay(operations, machine, rules, loops));
   return cycles;
 }
 
@@ -133,7 +132,7 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
     builder.add(std::move(operation), name, nullptr);
   }
   builder.finish();
-  part.cycles = timeline.total();
+  part.cycles = npu::longestWay(operations, machine);
   part.cyclesByRules = cyclesByRules(operations, machine);
   part.cacheBytes = cacheEnd;
   return part;
@@ -265,7 +264,8 @@ Profile profileBuild(const Build& build) {
     part.cycles = compiled.cycles;
     const auto operations = npu::decodeStream(compiled.commands, *profile.machine.target);
     CARINA_CHECK(operations.ok(), "a stream that was just written");
-    part.cyclesByRules = cyclesByRules(*operations, profile.machine);
+    part.cyclesByRules = cyclesByRules(*operations, profile.machine, compiler::countedLoops(compiled));
+    part.branches = compiled.branches;
     profile.parts.push_back(std::move(part));
   }
   return profile;

@@ -46,9 +46,10 @@ struct ProfiledPart {
   npu::Cycles cycles = 0;
   int64_t macs = 0;
   int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0, commandBytes = 0;
-  std::vector<compiler::MemoryRecord> memory;  // empty for a finished program
-  std::vector<std::string> steps;              // of the schedule, for the memory plan
-  std::vector<npu::Cycles> cyclesByRules;      // under each of npu::timing::ruleSets()
+  std::vector<compiler::MemoryRecord> memory;    // empty for a finished program
+  std::vector<std::string> steps;                // of the schedule, for the memory plan
+  std::vector<npu::Cycles> cyclesByRules;        // under each of npu::timing::ruleSets()
+  std::vector<compiler::BranchRecord> branches;  // choices and loops; empty for a finished program
 };
 
 struct Profile {

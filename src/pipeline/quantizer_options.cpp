@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/quantizer_options.hpp"
 
+#include "npu/targets/target.hpp"
+
 namespace carina::pipeline {
 namespace {
 
@@ -55,6 +57,8 @@ QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile fi
   result.fitWeights = file.fitWeights.value_or(options.fitWeights);
   result.correctBiases = file.correctBiases.value_or(options.correctBiases);
   result.inputs = boundaryOf(options.inputs, options.symmetricIo, file.inputs, quantizer.inputs);
+  const auto npu = npu::findTarget(options.target);
+  result.codesInRegions = npu.ok() && (*npu)->architecture().branches;
   result.outputs = boundaryOf(options.outputs, options.symmetricIo, file.outputs, quantizer.outputs);
   return quantizer;
 }

@@ -2,66 +2,14 @@
 #include "quantize/loops.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
+#include "quantize/border_codes.hpp"
 
 namespace carina::quantize {
 namespace {
-
-struct Codes {
-  double scale = 1;
-  int64_t zeroPoint = 0, low = 0, high = 0;
-  DType dtype = DType::Int8;
-  friend bool operator==(const Codes&, const Codes&) = default;
-
-  template <typename Op>
-  static Codes of(const Op& op) {
-    return {op.scale(), op.zeroPoint(), op.quantMin(), op.quantMax(), op.dtype()};
-  }
-};
-
-/// What everybody who reads the value quantizes it to; nothing when one does not, or nobody reads it.
-std::optional<Codes> readAs(const ir::Value& value) {
-  std::optional<Codes> common;
-  if (value.isGraphOutput()) return std::nullopt;
-  for (const ir::Use& use : value.uses()) {
-    const auto quantize = ir::dynCast<aten::QuantizePerTensor>(use.node);
-    if (!quantize || (common && *common != Codes::of(quantize))) return std::nullopt;
-    common = Codes::of(quantize);
-  }
-  return common;
-}
-
-/// What the value is dequantized from.
-std::optional<Codes> madeOf(const ir::Value& value) {
-  const auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&value);
-  return dequantize ? std::optional(Codes::of(dequantize)) : std::nullopt;
-}
-
-ir::Value* quantized(ir::Builder& b, ir::Value* value, const Codes& codes) {
-  if (madeOf(*value) == codes) {
-    return aten::DequantizePerTensor(value->producer()).input();
-  }
-  return aten::QuantizePerTensor::create(b, value, codes.scale, codes.zeroPoint, codes.low, codes.high,
-                                         codes.dtype)
-      .output();
-}
-
-/// `value` becomes codes: those who quantize it read it as it is.
-void become(ir::Graph& graph, ir::Value* value, const Codes& codes) {
-  value->type.dtype = codes.dtype;
-  value->quantization = ir::Quantization{{codes.scale}, {codes.zeroPoint}, -1};
-  const std::vector<ir::Use> uses = value->uses();
-  for (const ir::Use& use : uses) {
-    const auto quantize = ir::dynCast<aten::QuantizePerTensor>(use.node);
-    if (!quantize || Codes::of(quantize) != codes) continue;
-    graph.replaceAllUses(use.node->result(), value);
-    graph.erase(use.node);
-  }
-}
 
 class Border {
  public:
@@ -84,13 +32,13 @@ class Border {
   }
 
  private:
-  void take(size_t i, const Codes& codes) {
+  void take(size_t i, const BorderCodes& codes) {
     ir::Builder b = ir::Builder::beforeNode(&node_);
     node_.setOperand(i, quantized(b, node_.operands()[i], codes));
     become(body_, body_.inputs()[i], codes);
   }
 
-  void give(size_t i, const Codes& codes) {
+  void give(size_t i, const BorderCodes& codes) {
     body_.setOutput(i, aten::DequantizePerTensor(body_.outputs()[i]->producer()).input());
     ir::Value* result = node_.result(i);
     become(node_.graph(), result, codes);
@@ -99,10 +47,7 @@ class Border {
     ir::Builder b = ir::Builder::afterNode(&node_);
     ir::Value* real = nullptr;
     const auto number = [&] {
-      if (!real)
-        real = aten::DequantizePerTensor::create(b, result, codes.scale, codes.zeroPoint, codes.low,
-                                                 codes.high, codes.dtype, std::nullopt)
-                   .output();
+      if (!real) real = dequantized(b, result, codes);
       return real;
     };
     for (const ir::Use& use : uses) {
@@ -121,7 +66,7 @@ class Border {
   ir::Graph& body_;
 };
 
-Codes codesOf(const ir::Value& value) {
+BorderCodes codesOf(const ir::Value& value) {
   const ir::Quantization& q = *value.quantization;
   return {q.scales[0], q.zeroPoints[0], integerMin(value.dtype()), integerMax(value.dtype()), value.dtype()};
 }
@@ -164,12 +109,6 @@ class Unroller {
   }
 
  private:
-  ir::Value* real(ir::Value* value, const Codes& q) {
-    return aten::DequantizePerTensor::create(b_, value, q.scale, q.zeroPoint, q.low, q.high, q.dtype,
-                                             std::nullopt)
-        .output();
-  }
-
   /// Codes are moved as the numbers that they stand for, between conversions, like everywhere.
   ir::Value* slice(ir::Value* whole, const ir::Value& as, int64_t at) {
     const auto pick = [&](ir::Value* from) {
@@ -178,14 +117,14 @@ class Unroller {
           .output();
     };
     if (!as.quantization) return pick(whole);
-    const Codes q = codesOf(as);
-    return quantized(b_, pick(real(whole, q)), q);
+    const BorderCodes q = codesOf(as);
+    return quantized(b_, pick(dequantized(b_, whole, q)), q);
   }
 
   ir::Value* joined(std::vector<ir::Value*> slices, const ir::Value& as) {
     if (scan_.reverse) std::reverse(slices.begin(), slices.end());
     if (as.quantization) {
-      for (ir::Value*& value : slices) value = real(value, codesOf(as));
+      for (ir::Value*& value : slices) value = dequantized(b_, value, codesOf(as));
     }
     ir::Value* whole = aten::Cat::create(b_, std::move(slices), scan_.dim).output();
     return as.quantization ? quantized(b_, whole, codesOf(as)) : whole;

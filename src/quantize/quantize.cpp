@@ -18,6 +18,7 @@
 #include "quantize/joins.hpp"
 #include "quantize/loops.hpp"
 #include "quantize/planned.hpp"
+#include "quantize/region_borders.hpp"
 #include "quantize/regions.hpp"
 #include "quantize/weight_codes.hpp"
 
@@ -159,7 +160,9 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
   Quantized quantized{std::move(graph), std::move(planned.reference), std::move(report), std::move(warnings),
                       assignment.keptFloat};
-  CARINA_RETURN_IF_ERROR(quantizeRegions(quantized, options, samples));
+  CARINA_TRY(const BorderRanges borders, quantizeRegions(quantized, options, samples));
+  if (options.codesInRegions)
+    carryCodesIntoRegions(quantized.graph, borders, options.precision == Precision::Int16x8);
   return quantized;
 }
 

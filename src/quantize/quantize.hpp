@@ -33,6 +33,8 @@ struct Options : Settings {
   bool rangeMargin = false;    // widen histogram ranges by what other samples may hold
   bool fitWeights = false;     // round weights so that layers keep their results (else to nearest)
   bool correctBiases = false;  // take the mean error of rounded weights off the biases
+  /// What choices and loops take and give becomes codes (region_borders.hpp), for NPUs that branch.
+  bool codesInRegions = false;
   /// How many of the last inputs are state, whose new contents are as many of the last outputs
   /// (ir/state.hpp): both sides of a variable have one range.
   size_t states = 0;

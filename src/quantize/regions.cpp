@@ -6,6 +6,7 @@
 
 #include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
+#include "quantize/ranges.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -34,7 +35,12 @@ struct Seen {
   Spread operands;                 // as its regions take them
   std::vector<Spread> regions;     // by region
   std::vector<Sample> incomplete;  // by region: inputs of the visit at hand
+  BorderRange border;
 };
+
+void widen(Range& range, const Tensor& tensor) {
+  if (tensor.dtype() == DType::Float32) range = unite(range, rangeOf(tensor.as<float>()));
+}
 
 /// The operands that a region takes: all of a loop's, those behind the predicate of a choice.
 std::vector<const ir::Value*> takenOperands(const ir::Node& node) {
@@ -49,6 +55,8 @@ class Watcher {
       Seen& seen = seen_[node];
       seen.regions.resize(node->regions().size());
       seen.incomplete.resize(node->regions().size());
+      seen.border.taken.resize(takenOperands(*node).size());
+      seen.border.given.resize(node->results().size());
       for (const ir::Value* operand : takenOperands(*node)) {
         if (!operand->isConstant()) last_.emplace(operand, Tensor());
       }
@@ -64,11 +72,14 @@ class Watcher {
       const auto& [node, region] = input->second;
       Seen& seen = seen_.at(node);
       Sample& sample = seen.incomplete[region];
+      widen(seen.border.taken[sample.size()], tensor);
       sample.push_back(tensor);
       if (sample.size() == node->region(region).inputs().size())
         seen.regions[region].add(std::exchange(sample, {}));
     }
     const ir::Node* producer = value.producer();
+    if (producer && seen_.contains(producer))
+      widen(seen_.at(producer).border.given[value.resultIndex()], tensor);
     if (producer && value.resultIndex() == 0 && seen_.contains(producer)) {
       Sample sample;
       for (const ir::Value* operand : takenOperands(*producer))
@@ -168,9 +179,11 @@ class Regions {
 
 }  // namespace
 
-Status quantizeRegions(Quantized& quantized, const Options& options, std::span<const Sample> samples) {
+Result<BorderRanges> quantizeRegions(Quantized& quantized, const Options& options,
+                                     std::span<const Sample> samples) {
   const std::vector<ir::Node*> nodes = controlFlowOf(quantized.graph);
-  if (nodes.empty()) return {};
+  BorderRanges ranges;
+  if (nodes.empty()) return ranges;
   const std::vector<ir::Node*> references = controlFlowOf(*quantized.reference);
   CARINA_CHECK(nodes.size() == references.size(), "float and quantized graph have the same control flow");
   Watcher watcher(references);
@@ -185,10 +198,11 @@ Status quantizeRegions(Quantized& quantized, const Options& options, std::span<c
   }
   Regions regions(quantized, options, watcher);
   for (size_t i = 0; i < nodes.size(); ++i) {
+    ranges[nodes[i]] = watcher.of(references[i]).border;
     for (size_t region = 0; region < nodes[i]->regions().size(); ++region)
       CARINA_RETURN_IF_ERROR(regions.quantizeOne(*nodes[i], *references[i], region));
   }
-  return {};
+  return ranges;
 }
 
 }  // namespace carina::quantize

@@ -75,6 +75,22 @@ std::string operationTable(const pipeline::Profile& profile, const pipeline::Pro
   return table.str();
 }
 
+/// Choices and loops of the command stream, outer ones first.
+std::string branchTable(const pipeline::ProfiledPart& part) {
+  TextTable table({"choice or loop", "turns", "way", "cycles", "other way", "cycles"}, 1);
+  std::vector<compiler::BranchRecord> branches = part.branches;
+  std::sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  for (const compiler::BranchRecord& branch : branches) {
+    table.add({branch.name,
+               !branch.isLoop      ? ""
+               : branch.turns >= 0 ? countText(branch.turns)
+                                   : "data decide",
+               branch.isLoop ? "body" : "true", countText(branch.first), branch.isLoop ? "test" : "false",
+               countText(branch.second)});
+  }
+  return table.str();
+}
+
 /// Share of the cycles by what limits them.
 std::string boundLine(const pipeline::ProfiledPart& part) {
   std::map<std::string, npu::Cycles> cycles;
@@ -188,6 +204,18 @@ Json costJson(const npu::OperationCost& cost) {
           {"bound", npu::boundByName(cost.bound)}};
 }
 
+Json branchesJson(const pipeline::ProfiledPart& part) {
+  Json json = Json::array();
+  for (const compiler::BranchRecord& branch : part.branches) {
+    Json entry{{"name", branch.name}, {"kind", branch.isLoop ? "loop" : "choice"}};
+    if (branch.isLoop && branch.turns >= 0) entry["turns"] = branch.turns;
+    entry[branch.isLoop ? "body_cycles" : "true_cycles"] = branch.first;
+    entry[branch.isLoop ? "test_cycles" : "false_cycles"] = branch.second;
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   Json json = Json::object();
   if (!part.method.empty()) json["method"] = part.method;
@@ -201,6 +229,7 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
                    {"constants", part.constantBytes},
                    {"commands", part.commandBytes}};
   json["layers"] = layersJson(profile, part);
+  if (!part.branches.empty()) json["branches"] = branchesJson(part);
   json["operations"] = Json::array();
   for (const pipeline::ProfiledOperation& operation : part.operations) {
     Json entry{{"name", operation.name},          {"layer", part.layers[operation.layer].name},
@@ -271,6 +300,7 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
                         percentText(asDouble(part.macs), asDouble(part.cycles) * machine.target->macs));
     text += "limited by: " + boundLine(part) + "\n\n";
     text += (options.operations ? operationTable(profile, part) : layerTable(profile, part)) + "\n";
+    if (!part.branches.empty()) text += branchTable(part) + "\n";
     const std::string advice = adviceText(profile, part);
     text += advice + (advice.empty() ? "" : "\n") + memoryText(profile, part, options.memory);
   }

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
-  auto built = build(optionsFor("experts", "ethos-u85-256"));
+  auto built = build(optionsFor("experts", "ethos-u65-512"));
   ASSERT_TRUE(built.ok()) << built.error().str();
   ASSERT_EQ(built->compiled.size(), 4u) << "stem, two branches, head";
   EXPECT_FALSE(built->partitioned.wholly);
@@ -124,6 +124,30 @@ TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
     EXPECT_EQ(outcome->stats.delegates.size(), 3u);
   }
 }
+
+class InStream : public testing::TestWithParam<const char*> {};
+
+/// ExecuTorch's operator tests for U85, and ours that an NPU computes wholly: one command stream branches.
+TEST_P(InStream, OnePartDecides) {
+  auto built = build(optionsFor(GetParam(), "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  ASSERT_EQ(built->compiled.size(), 1u);
+  EXPECT_FALSE(built->compiled[0].branches.empty());
+  for (const ir::Node* node : built->graph().nodes())
+    EXPECT_TRUE(node->regions().size() != 2) << node->where();
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, InStream,
+                         testing::Values("cond_zero_args_one_output", "cond_one_arg_one_output",
+                                         "cond_one_arg_const_one_output",
+                                         "cond_one_arg_and_scalar_one_output", "cond_one_arg_two_outputs",
+                                         "cond_two_args_one_output", "cond_two_args_two_outputs",
+                                         "cond_nested_one_arg_one_output", "cond_multiple_one_arg_one_output",
+                                         "while_two_in_two_out", "while_one_in_one_buffer_two_out",
+                                         "while_decreasing_output", "while_additional_arg",
+                                         "while_two_in_one_captured_out", "while_large_threshold", "experts",
+                                         "refine", "search", "same"),
+                         [](const auto& instance) { return std::string(instance.param); });
 
 TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
   auto built = build(optionsFor("endless", "cpu"));

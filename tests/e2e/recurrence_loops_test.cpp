@@ -69,6 +69,16 @@ int loopsIn(const ir::Graph& graph) {
   return loops;
 }
 
+/// Loops of the program, and of the command streams in it.
+int loopsIn(const Build& built) {
+  int loops = loopsIn(built.graph());
+  for (const compiler::CompiledProgram& part : built.compiled) {
+    loops += static_cast<int>(std::count_if(part.branches.begin(), part.branches.end(),
+                                            [](const auto& branch) { return branch.isLoop; }));
+  }
+  return loops;
+}
+
 class RecurrenceLoops : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
@@ -77,7 +87,10 @@ TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
   Options options = optionsFor(network, target);
   const auto looped = build(options);
   ASSERT_TRUE(looped.ok()) << looped.error().str();
-  EXPECT_GE(loopsIn(looped->graph()), 1);
+  EXPECT_GE(loopsIn(*looped), 1);
+  // An Ethos-U85 turns by itself.
+  const bool inStream = options.target.starts_with("ethos-u85");
+  EXPECT_EQ(loopsIn(looped->graph()) == 0, inStream);
   const NamedTensors outputs = outputsOf(*looped, arrays);
   const bool cpu = options.target == "cpu";
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -96,7 +109,7 @@ TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
   options.unroll = 1000;
   const auto unrolled = build(options);
   ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
-  EXPECT_EQ(loopsIn(unrolled->graph()), 0);
+  EXPECT_EQ(loopsIn(*unrolled), 0);
   const NamedTensors same = outputsOf(*unrolled, arrays);
   ASSERT_EQ(same.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -115,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
-  const auto built = build(optionsFor("long_noise", "ethos-u85-256"));
+  const auto built = build(optionsFor("long_noise", "ethos-u65-512"));
   ASSERT_TRUE(built.ok()) << built.error().str();
   const auto samples = verificationSamples(*built, inputsOf(arraysOf("long_noise")));
   ASSERT_TRUE(samples.ok()) << samples.error().str();
@@ -135,7 +148,7 @@ TEST(RecurrenceLoopsOf16Bits, AreTheUnrolledProgram) {
   options.unroll = 120;
   const auto unrolled = build(options);
   ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
-  EXPECT_EQ(loopsIn(unrolled->graph()), 0);
+  EXPECT_EQ(loopsIn(*unrolled), 0);
   const NamedTensors outputs = outputsOf(*looped, arrays), same = outputsOf(*unrolled, arrays);
   EXPECT_GT(signalToNoise(outputs[0].second, *findTensor(arrays, "expected0")), 50);
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -156,7 +169,7 @@ TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
 }
 
 /// A GRU over so many steps, compiled with samples of noise.
-Result<Build> gruOver(int64_t steps) {
+Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128") {
   const auto filled = [](Shape shape) {
     Tensor tensor = Tensor::zeros(DType::Float32, shape);
     for (int64_t i = 0; i < tensor.numElements(); ++i)
@@ -173,7 +186,7 @@ Result<Build> gruOver(int64_t steps) {
   graph.setOutputs(
       {aten::GruInput::create(b, x, state, weights, true, int64_t{1}, 0.0, false, false, false).output0()});
   Options options;
-  options.target = "ethos-u55-128";
+  options.target = target;
   options.madeUpSamples = true;
   std::vector<StageTime> times;
   CARINA_TRY(Front front, frontOf(options, std::move(graph), times));
@@ -194,6 +207,26 @@ TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
   EXPECT_EQ(some->compiled[0].arenaBytes, many->compiled[0].arenaBytes);
   EXPECT_EQ(turnsOfParts(some->graph()), (std::vector<int64_t>{8}));
   EXPECT_EQ(turnsOfParts(many->graph()), (std::vector<int64_t>{80}));
+}
+
+TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
+  const auto some = gruOver(200, "ethos-u85-256"), many = gruOver(2000, "ethos-u85-256");
+  ASSERT_TRUE(some.ok()) << some.error().str();
+  ASSERT_TRUE(many.ok()) << many.error().str();
+  ASSERT_EQ(some->compiled.size(), 1u);
+  ASSERT_EQ(many->compiled.size(), 1u);
+  const compiler::CompiledProgram &less = some->compiled[0], &more = many->compiled[0];
+  const auto one = static_cast<double>(less.commands.size()),
+             other = static_cast<double>(more.commands.size());
+  EXPECT_NEAR(one, other, 0.05 * one);
+  EXPECT_NEAR(static_cast<double>(less.constants.size()), static_cast<double>(more.constants.size()), 256);
+  ASSERT_EQ(less.branches.size(), 1u);
+  EXPECT_EQ(less.branches[0].turns, 8);
+  EXPECT_EQ(more.branches[0].turns, 80);
+  EXPECT_GE(more.cycles, 80 * more.branches[0].first);
+  // 4 numbers in and 4 out, and their copies as rows at most.
+  EXPECT_LE(more.arenaBytes - less.arenaBytes, 1800 * 8 * 2);
+  EXPECT_TRUE(many->partitioned.wholly);
 }
 
 TEST(RecurrenceLoopsTime, CountsTheTurns) {

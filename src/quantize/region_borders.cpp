@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/region_borders.hpp"
+
+#include <vector>
+
+#include "aten/control_flow.hpp"
+#include "quantize/border_codes.hpp"
+#include "quantize/qparams.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using Found = std::optional<BorderCodes>;
+
+/// Codes of what the samples showed; nothing where they showed nothing.
+Found codesOf(const Range& range, bool wide) {
+  if (range.empty()) return std::nullopt;
+  const QParams q = wide ? symmetricQParams(range.min, range.max, kInt16Activation, kEpsInt16)
+                         : affineQParams(range.min, range.max, kInt8Activation);
+  return BorderCodes{q.scale, q.zeroPoint, q.codes.min, q.codes.max, q.codes.dtype};
+}
+
+/// Codes that a value has on the side that makes it: of its dequantize node, or of a quantize node that reads
+/// it, too.
+Found madeWith(const ir::Value& value) {
+  if (const Found codes = madeOf(value)) return codes;
+  for (const ir::Use& use : value.uses()) {
+    if (const auto quantize = ir::dynCast<aten::QuantizePerTensor>(use.node))
+      return BorderCodes::of(quantize);
+  }
+  return std::nullopt;
+}
+
+/// The codes of a float value. Constants are numbers of codes from now on.
+ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const BorderCodes& codes) {
+  if (!value->isConstant()) {
+    ir::Builder b(graph, before, before ? before->location() : nullptr);
+    return quantized(b, value, codes);
+  }
+  const QParams q{codes.scale, codes.zeroPoint, {codes.dtype, codes.low, codes.high}};
+  Tensor tensor = Tensor::zeros(codes.dtype, value->shape());
+  const auto numbers = value->constant().as<float>();
+  for (size_t i = 0; i < numbers.size(); ++i)
+    tensor.setIntegerAt(static_cast<int64_t>(i), quantizeValue(numbers[i], q));
+  ir::Value* constant = graph.addConstant(std::move(tensor));
+  constant->quantization = ir::Quantization{{codes.scale}, {codes.zeroPoint}, -1};
+  return constant;
+}
+
+/// What those who make and read a value say of its codes.
+class Agreement {
+ public:
+  /// Of one who makes it, and has to say something (constants have no codes yet, any will do).
+  void make(const ir::Value& value) {
+    if (!value.isConstant()) say(madeWith(value), true);
+  }
+  /// Of one who reads it, and may say nothing.
+  void read(const ir::Value& value) { say(readAs(value), false); }
+
+  /// The codes that all agree on; otherwise those of the range, of 16 bits where anybody has 16 bits.
+  Found settle(const Range& range, bool wide) const {
+    if (said_ && agree_) return said_;
+    return codesOf(range, wide || wide_);
+  }
+
+ private:
+  void say(const Found& codes, bool must) {
+    if (!codes) {
+      agree_ = agree_ && !must;
+      return;
+    }
+    wide_ = wide_ || codes->dtype == DType::Int16;
+    agree_ = agree_ && (!said_ || *said_ == *codes);
+    said_ = codes;
+  }
+  Found said_;
+  bool agree_ = true, wide_ = false;
+};
+
+class RegionBorder {
+ public:
+  RegionBorder(ir::Node& node, const BorderRange& ranges, bool wide)
+      : node_(node), ranges_(ranges), wide_(wide) {}
+
+  void run() {
+    if (node_.is(aten::condDef())) {
+      takeOperands(0);
+      giveResults();
+    } else {
+      carry();
+      takeOperands(node_.operandGroup(0).size());
+    }
+    for (const auto& region : node_.regions()) region->eraseDeadNodes();
+  }
+
+ private:
+  static bool isFloatValue(const ir::Value& value) { return value.dtype() == DType::Float32; }
+
+  /// Operand number `flat` becomes codes.
+  void setOperand(size_t flat, const BorderCodes& codes) {
+    node_.setOperand(flat, codesOf(node_.graph(), &node_, node_.operands()[flat], codes));
+  }
+
+  static void enter(ir::Graph& region, size_t input, const BorderCodes& codes) {
+    carryAsCodes(region, region.inputs()[input], codes, region.firstNode());
+  }
+
+  static void leave(ir::Graph& region, size_t output, const BorderCodes& codes) {
+    region.setOutput(output, codesOf(region, nullptr, region.outputs()[output], codes));
+  }
+
+  void giveResult(size_t i, const BorderCodes& codes) {
+    carryAsCodes(node_.graph(), node_.result(i), codes, node_.next());
+  }
+
+  /// What the regions take and do not change: the operands of the second group, from an input of theirs on.
+  void takeOperands(size_t firstInput) {
+    const size_t before = node_.operandGroup(0).size();
+    for (size_t i = 0; i < node_.operandGroup(1).size(); ++i) {
+      const ir::Value& operand = *node_.operandGroup(1)[i];
+      if (!isFloatValue(operand)) continue;
+      Agreement agreement;
+      agreement.make(operand);
+      const Found codes = agreement.settle(ranges_.taken[firstInput + i], wide_);
+      if (!codes) continue;
+      setOperand(before + i, *codes);
+      for (const auto& region : node_.regions()) enter(*region, firstInput + i, *codes);
+    }
+  }
+
+  void giveResults() {
+    for (size_t i = 0; i < node_.results().size(); ++i) {
+      if (!isFloatValue(*node_.result(i))) continue;
+      Agreement agreement;
+      for (const auto& region : node_.regions()) agreement.make(*region->outputs()[i]);
+      const Found read = readAs(*node_.result(i));
+      const Found codes = read ? read : agreement.settle(ranges_.given[i], wide_);
+      if (!codes) continue;
+      for (const auto& region : node_.regions()) leave(*region, i, *codes);
+      giveResult(i, *codes);
+    }
+  }
+
+  /// What a loop carries has the same codes in front of it, in every turn, and behind it.
+  void carry() {
+    ir::Graph &test = node_.region(0), &body = node_.region(1);
+    std::vector<Found> codes(node_.operandGroup(0).size());
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (!isFloatValue(*node_.result(i))) continue;
+      Agreement agreement;
+      agreement.make(*node_.operandGroup(0)[i]);
+      agreement.make(*body.outputs()[i]);
+      agreement.read(*body.inputs()[i]);
+      agreement.read(*test.inputs()[i]);
+      codes[i] = agreement.settle(ranges_.taken[i], wide_);
+    }
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (!codes[i]) continue;
+      setOperand(i, *codes[i]);
+      enter(test, i, *codes[i]);
+      enter(body, i, *codes[i]);
+      leave(body, i, *codes[i]);
+      giveResult(i, *codes[i]);
+    }
+  }
+
+  ir::Node& node_;
+  const BorderRange& ranges_;
+  const bool wide_;
+};
+
+}  // namespace
+
+void carryCodesIntoRegions(ir::Graph& graph, const BorderRanges& ranges, bool wide) {
+  for (ir::Node* node : graph.nodes()) {
+    const auto known = ranges.find(node);
+    if (known != ranges.end()) RegionBorder(*node, known->second, wide).run();
+  }
+  graph.eraseDeadNodes();
+}
+
+}  // namespace carina::quantize
