@@ -403,6 +403,8 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     for (std::string& text : paddingFindings(*kernel)) find(Finding::Kind::Padding, offset, std::move(text));
     for (std::string& text : extentFindings(*kernel)) find(Finding::Kind::Extent, offset, std::move(text));
     tables_.add(*kernel, offset);
+    flagKnown_ =
+        int64_t{kernel->ofm.height} * kernel->ofm.width * kernel->ofm.depth == 1 && kernel->accumulatorOutput;
     kernels_.push_back({uses, offset, *kernel});
     keep(kernels_, target_.maxOutstandingKernels());
   } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
@@ -421,8 +423,23 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
   } else if (std::holds_alternative<Stop>(operation)) {
     kernels_.clear();
     dmas_.clear();
-  } else if (std::holds_alternative<Branch>(operation)) {
+  } else if (const auto* branch = std::get_if<Branch>(&operation)) {
+    if (branch->ifResult) checkFlag(offset);
     tables_.forget();
+  }
+}
+
+/// A branch that tests the result flag.
+void Checker::checkFlag(uint32_t offset) {
+  if (!kernels_.empty()) {
+    find(Finding::Kind::Hazard, offset,
+         fmt::format("the branch tests the result of the operation at 0x{:x}, which may be unfinished: a "
+                     "KERNEL_WAIT is missing before it",
+                     kernels_.back().offset));
+  }
+  if (!flagKnown_) {
+    find(Finding::Kind::StaleState, offset,
+         "the branch tests the result flag, but the latest operation does not write one element");
   }
 }
 

@@ -53,6 +53,7 @@ class Checker {
   void checkAlignment(const KernelOperation& op, uint32_t offset);
   void checkAlignment(const DmaOperation& op, uint32_t offset);
   void checkBlock(const KernelOperation& op, uint32_t offset);
+  void checkFlag(uint32_t offset);
   void checkBlockDependency(const KernelOperation& op, uint32_t offset);
   void checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offset);
   void checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset);
@@ -67,6 +68,7 @@ class Checker {
     bool writable;
   };
   std::map<uint8_t, Region> regions_;
+  bool flagKnown_ = false;  // the latest kernel operation wrote one element: it set the result flag
   TableTracker tables_;
   std::vector<Finding> findings_;
 };

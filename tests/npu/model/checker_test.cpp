@@ -183,5 +183,33 @@ TEST(ModelChecker, PaddingTakesNoRoomOnChip) {
   EXPECT_EQ(count(program.result(), Finding::Kind::BlockConfig), 0);
 }
 
+TEST(ModelChecker, ABranchWaitsForTheResultThatItTests) {
+  for (const bool wait : {false, true}) {
+    SmallProgram program("ethos-u85-256");
+    program.add(program.copy(1, 1, 1, ElementType::Int8, {0}));
+    if (wait) program.add(KernelWait{0});
+    const uint32_t branch = program.position();
+    program.add(Branch{true, 0});
+    program.patchBranch(branch);
+    ASSERT_EQ(program.run(checking()), "");
+    EXPECT_EQ(count(program.result(), Finding::Kind::Hazard), wait ? 0 : 1);
+    EXPECT_EQ(count(program.result(), Finding::Kind::StaleState), 0);
+  }
+}
+
+TEST(ModelChecker, ABranchTestsAResultOfOneElement) {
+  for (const int32_t depth : {1, 2}) {
+    SmallProgram program("ethos-u85-256");
+    program.add(
+        program.copy(1, 1, depth, ElementType::Int8, std::vector<int64_t>(static_cast<size_t>(depth), 0)));
+    program.add(KernelWait{0});
+    const uint32_t branch = program.position();
+    program.add(Branch{true, 0});
+    program.patchBranch(branch);
+    ASSERT_EQ(program.run(checking()), "");
+    EXPECT_EQ(count(program.result(), Finding::Kind::StaleState), depth == 1 ? 0 : 1);
+  }
+}
+
 }  // namespace
 }  // namespace carina::test

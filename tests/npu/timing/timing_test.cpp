@@ -10,6 +10,7 @@
 
 #include "npu/isa/blockconfig.hpp"
 #include "npu/model/small_program.hpp"
+#include "npu/timing/way.hpp"
 
 namespace carina::test {
 namespace {
@@ -261,6 +262,57 @@ TEST(Timing, SlowerMemoryNeverMakesAnOperationFaster) {
   op.block = {8, 16, 16};
   EXPECT_LT(estimate(op, TimingContext::fromRegions(*fast, op)).total,
             estimate(op, TimingContext::fromRegions(*slow, op)).total);
+}
+
+DmaOperation transfer(uint64_t bytes) {
+  DmaOperation dma;
+  dma.source.region = dma.destination.region = 1;
+  dma.destination.address = 1 << 20;
+  dma.length = bytes;
+  return dma;
+}
+
+TEST(LongestWay, IsTheTimeLineWhereNothingBranches) {
+  const auto machine = makeMachine("ethos-u85-256", "", "");
+  ASSERT_TRUE(machine.ok());
+  const std::vector<PlacedOperation> operations{{transfer(4096), 0}, {transfer(64), 4}, {Stop{}, 8}};
+  Timeline line(*machine);
+  for (const PlacedOperation& placed : operations) line.add(placed.operation, placed.offset);
+  EXPECT_EQ(longestWay(operations, *machine), line.total());
+}
+
+TEST(LongestWay, TakesTheLongerSideOfAChoice) {
+  const auto machine = makeMachine("ethos-u85-256", "", "");
+  ASSERT_TRUE(machine.ok());
+  const auto choice = [&](uint64_t whenFalse, uint64_t whenTrue) {
+    return longestWay(std::vector<PlacedOperation>{{Branch{true, 16}, 0},
+                                                   {transfer(whenFalse), 8},
+                                                   {Branch{false, 20}, 12},
+                                                   {transfer(whenTrue), 16},
+                                                   {Stop{}, 20}},
+                      *machine);
+  };
+  const Cycles apart = choice(65536, 64) - choice(64, 64);
+  EXPECT_GT(apart, 0);
+  EXPECT_NEAR(static_cast<double>(choice(64, 65536) - choice(64, 64)), static_cast<double>(apart), 8);
+  EXPECT_NEAR(static_cast<double>(choice(65536, 65536) - choice(64, 64)), static_cast<double>(apart), 8);
+}
+
+TEST(LongestWay, CountsTheTurnsOfLoops) {
+  const auto machine = makeMachine("ethos-u85-256", "", "");
+  ASSERT_TRUE(machine.ok());
+  // The test stands behind the body.
+  const std::vector<PlacedOperation> operations{
+      {Branch{false, 12}, 0}, {transfer(65536), 8}, {transfer(64), 12}, {Branch{true, 8}, 16}, {Stop{}, 24}};
+  const Cycles once = longestWay(operations, *machine);
+  const std::vector<CountedLoop> loops{{8, 24, 10}};
+  const Cycles all = longestWay(operations, *machine, timing::kCalibrated, loops);
+  EXPECT_GT(once, estimate(transfer(65536), *machine).total);
+  EXPECT_GE(all, 10 * estimate(transfer(65536), *machine).total);
+  EXPECT_LE(all, 10 * once);
+  // More turns than numbers hold are as many as they hold.
+  const std::vector<CountedLoop> nested{{8, 24, int64_t{1} << 40}, {8, 16, int64_t{1} << 40}};
+  EXPECT_GT(longestWay(operations, *machine, timing::kCalibrated, nested), all);
 }
 
 }  // namespace
