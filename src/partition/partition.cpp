@@ -98,6 +98,17 @@ class Partitioner {
     return found;
   }
 
+  bool requestedInside(const ir::Node& node) {
+    if (!aten::isControlFlow(node)) return false;
+    bool found = false;
+    for (const auto& region : node.regions()) {
+      aten::forEachNode(*region, [&](const ir::Node& inner) {
+        if (!isQuantize(inner) && !isDequantize(inner)) found = requested(inner) || found;
+      });
+    }
+    return found;
+  }
+
   std::optional<Reason> isOther(const Unit& unit) const {
     if (!options_.dialect || !options_.dialect->whyOther) return std::nullopt;
     for (const ir::Node* node : unit.nodes) {
@@ -113,7 +124,14 @@ class Partitioner {
       if (aten::isControlFlow(*node) && !options_.placeControlFlow)
         return Reason{node->where(), "instructions of the program choose what runs, around its NPU parts", "",
                       Code::MissingCapability};
-      if (isQuantize(*node) || isDequantize(*node) || !requested(*node)) continue;
+      if (isQuantize(*node) || isDequantize(*node)) continue;
+      if (!requested(*node)) {
+        // A choice or loop is on the NPU with all of its regions, or with what they leave to it.
+        if (requestedInside(*node))
+          return Reason{node->where(), "an operator in its regions is kept off the NPU on request",
+                        "drop the request", Code::OnRequest};
+        continue;
+      }
       if (!reason)
         reason = Reason{node->where(), "kept off the NPU on request", "drop the request", Code::OnRequest};
     }
@@ -358,6 +376,9 @@ class Partitioner {
         if (reason != reasons_.end()) {
           const bool own = reason->second.place.empty() || reason->second.place == node->where();
           refusal.reason = own ? reason->second.text
+                           : aten::isControlFlow(*node)
+                               ? fmt::format("it is decided around NPU parts: {}: {}", reason->second.place,
+                                             reason->second.text)
                                : fmt::format("not quantized between it and {}: {}", reason->second.place,
                                              reason->second.text);
           refusal.remedy = reason->second.remedy;

@@ -149,6 +149,32 @@ INSTANTIATE_TEST_SUITE_P(Networks, InStream,
                                          "refine", "search", "same"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+TEST(InStreamChosen, OnRequestTheProgramDecides) {
+  Options options = optionsFor("experts", "ethos-u85-256");
+  options.cpuOps = {"higher_order.cond"};
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  ASSERT_EQ(built->compiled.size(), 4u) << "stem, two branches, head";
+  for (const compiler::CompiledProgram& part : built->compiled) EXPECT_TRUE(part.branches.empty());
+}
+
+TEST(InStreamChosen, WhatARegionKeepsOffTakesTheChoiceAlong) {
+  Options options = optionsFor("cond_one_arg_one_output", "ethos-u85-256");
+  options.cpuOps = {"cos"};
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  for (const compiler::CompiledProgram& part : built->compiled) EXPECT_TRUE(part.branches.empty());
+  const auto& refusals = built->partitioned.refusals;
+  const auto about = [&](std::string_view op) {
+    return std::find_if(refusals.begin(), refusals.end(),
+                        [&](const auto& refusal) { return refusal.op == op; });
+  };
+  ASSERT_NE(about("higher_order.cond"), refusals.end());
+  EXPECT_THAT(about("higher_order.cond")->reason, HasSubstr("kept off the NPU on request"));
+  EXPECT_NE(about("aten.cos.default"), refusals.end());
+  EXPECT_EQ(about("aten.sin.default"), refusals.end());
+}
+
 TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
   auto built = build(optionsFor("endless", "cpu"));
   ASSERT_TRUE(built.ok()) << built.error().str();
