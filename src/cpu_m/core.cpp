@@ -77,7 +77,6 @@ constexpr uint8_t advanceIt(uint8_t it) {
   return (it & 7) == 0 ? uint8_t{0} : static_cast<uint8_t>((it & 0xe0) | (it << 1 & 0x1f));
 }
 
-constexpr uint32_t kCoprocessor10 = 20;
 constexpr uint32_t kStackedSfpa = 1u << 20;
 
 /// SG, called by a Non-secure program: Secure from here on.
@@ -426,30 +425,6 @@ const Op* Core::returnToSecure(const Op* op) {
   state.pc = target & ~1u;
   requestStopQuietly();
   return nullptr;
-}
-
-// --- floating point
-
-void Core::requireFloatingPoint() const {
-  const uint32_t access = cpacr_[state.world] >> kCoprocessor10 & 3;
-  const bool granted = state.world == kSecure || nonSecureFp_;
-  const bool allowed = granted && (access == 3 || (access == 1 && state.privileged()));
-  if (!has(kFloat) || !allowed)
-    throw Trap{StopReason::NoCoprocessor, at_ == nullptr ? state.pc : at_->address};
-}
-
-void Core::prepareFloatingPoint() {
-  requireFloatingPoint();
-  const bool secure = state.world == kSecure;
-  const bool active = (state.control[kSecure] & kControlFpActive) != 0 &&
-                      (!secure || !has(kSecurity) || (state.control[kSecure] & kControlSecureFpActive) != 0);
-  if (!active) {
-    state.setFpscrWord(fpdscr_[state.world]);
-    state.vpr = 0;
-  }
-  for (uint32_t& control : state.control) control |= kControlFpActive;
-  if (secure && has(kSecurity)) state.control[kSecure] |= kControlSecureFpActive;
-  floatingPointReady_ = true;
 }
 
 }  // namespace carina::cpu_m

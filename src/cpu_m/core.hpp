@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu_m/encoding.hpp"
+#include "cpu_m/fp_context.hpp"
 #include "cpu_m/memory.hpp"
 #include "cpu_m/mpu.hpp"
 #include "cpu_m/pipeline.hpp"
@@ -33,6 +34,7 @@ class Core final : private MemoryListener, private Protection {
   // What handlers work on.
   State state;
   Memory memory;
+  FpContextControl fp;
 
   uint32_t features() const { return features_; }
   bool has(uint32_t feature) const { return (features_ & feature) == feature; }
@@ -115,13 +117,32 @@ class Core final : private MemoryListener, private Protection {
     nonSecureFp_ = on;
     floatingPointReady_ = false;
   }
-  /// FPCCR.TS: S16 to S31 of Secure programs are hidden from the other world, too.
-  void setUpperFloatsSecure(bool on) { upperFloatsSecure_ = on; }
-  bool upperFloatsSecure() const { return upperFloatsSecure_; }
-  /// FPDSCR: what FPSCR becomes when a context begins.
-  void setDefaultFpscr(uint32_t fpdscr) { fpdscr_[kNonSecure] = fpdscr_[kSecure] = fpdscr; }
-  uint32_t defaultFpscr(World world) const { return fpdscr_[world]; }
-  void setDefaultFpscr(World world, uint32_t fpdscr) { fpdscr_[world] = fpdscr; }
+  void setDefaultFpscr(uint32_t fpdscr) {
+    for (const World world : {kNonSecure, kSecure}) fp.setDefaultFpscr(world, fpdscr);
+  }
+  /// The bits of FPSCR that exist; FPSCR as programs write it.
+  uint32_t fpscrBits() const;
+  void setFpscr(uint32_t value);
+  /// Whether CPACR and NSACR let such a program use the floating-point unit.
+  bool floatingPointGranted(World world, bool privileged) const;
+  /// Who knows which faults could be taken; null: all of them.
+  void setFaultPriorities(const FaultPriorities* priorities) { priorities_ = priorities; }
+  /// Leaves the floating-point context for later, for `address`; it is not active any more.
+  void deferContext(uint32_t address, bool limitViolated) {
+    fp.defer(state, address, limitViolated, priorities_);
+    floatingPointChanged();
+  }
+  /// Stores the pending context, if there is one. Throws LazyStacking with the reason why that cannot be
+  /// done.
+  void storePendingContext();
+  /// The pending context counts as stored, though it is lost.
+  void dropPendingContext();
+  /// A context in memory: S0 to S15, FPSCR, VPR and, where FPCCR.TS says so for a Secure one, S16 to S31.
+  /// Accesses are those of the context that the memory has; they may throw.
+  void storeContextAt(uint32_t address, World owner);
+  void loadContextAt(uint32_t address, World owner);
+  /// What nobody else may see of a Secure context becomes 0.
+  void hideContext(World owner);
   /// CCR.DIV_0_TRP and UNALIGN_TRP.
   void setArithmeticTraps(World world, bool divide, bool unaligned);
   bool divideTraps() const { return divideTraps_[state.world]; }
@@ -142,6 +163,16 @@ class Core final : private MemoryListener, private Protection {
   /// Privilege or FAULTMASK may have changed: the next block is looked up for how the program runs now.
   void contextChanged() {
     if (contextOf(state) != memory.context()) requestStopQuietly();
+  }
+  /// A context of Memory: how a program accesses it. `negative`: at a priority of HardFault or above.
+  static uint32_t contextFor(World world, bool privileged, bool negative) {
+    return (privileged ? kPrivileged : 0) | (negative ? kNegativePriority : 0) |
+           (world == kSecure ? kSecureWorld : 0);
+  }
+  /// That of the program that runs.
+  static uint32_t contextOf(const State& s) {
+    return contextFor(s.world, s.privileged(),
+                      s.exception == 2 || s.exception == 3 || s.faultmask[s.world] != 0);
   }
   /// The context of the same program without privileges.
   uint32_t unprivilegedContext() const { return contextOf(state) & ~kPrivileged; }
@@ -226,11 +257,6 @@ class Core final : private MemoryListener, private Protection {
   /// Leaves at the end of the block; run() goes on by itself.
   void requestStopQuietly() { end_ = 0; }
 
-  static uint32_t contextOf(const State& s) {
-    const bool negative = s.exception == 2 || s.exception == 3 || s.faultmask[s.world] != 0;
-    return (s.privileged() ? kPrivileged : 0) | (negative ? kNegativePriority : 0) |
-           (s.world == kSecure ? kSecureWorld : 0);
-  }
   uint64_t keyOf(uint32_t address) const { return uint64_t{memory.context()} << 32 | address; }
   Permission permission(uint32_t address, uint32_t context, bool instruction) const override;
   void forgetPermissions() {
@@ -278,8 +304,9 @@ class Core final : private MemoryListener, private Protection {
 
   bool eventSent_ = false, monitor_ = false, divideTraps_[2] = {};
   bool floatingPointReady_ = false;
-  bool nonSecureFp_ = false, upperFloatsSecure_ = false;
-  uint32_t cpacr_[2] = {}, fpdscr_[2] = {};
+  bool nonSecureFp_ = false;
+  uint32_t cpacr_[2] = {};
+  const FaultPriorities* priorities_ = nullptr;
 
   std::array<const Block*, kRecent> recent_{};
   std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;

@@ -88,8 +88,11 @@ Decoded descending(Op& op, DecodeContext& context) {
   return registerList<Double>(op, context);
 }
 
-/// VSCCLRM: Op::a words from Op::d on, and VPR, become 0.
+/// VSCCLRM: Op::a words from Op::d on, and VPR, become 0, unless there is no Secure context to clear.
 void clearRegisters(Core& core, const Op& op) {
+  core.requireFloatingPoint();
+  const bool active = (core.state.control[kSecure] & kControlSecureFpActive) != 0;
+  if (core.has(kSecurity) && core.fp.has(fpccr::kAutomatic) && !active) return;
   core.useFloatingPoint();
   std::memset(core.state.vector + 4 * op.d, 0, 4u * op.a);
   core.state.vpr = 0;
@@ -159,20 +162,9 @@ void laneFromCore(Core& core, const Op& op) {
 enum SystemRegister : uint8_t { kFpscr = 1, kNzcvqc = 2, kVpr = 12, kP0 = 13, kFpcxtNs = 14, kFpcxtS = 15 };
 
 constexpr uint32_t kQc = 1u << 27;
-/// NZCV, AHP, DN, FZ, RMode and the cumulative flags; MVE and half precision add theirs.
-constexpr uint32_t kFpscrBits = 0xf7c0009f, kFpscrVectorBits = kQc, kFpscrHalfBits = 1u << 19;
 
-uint32_t fpscrMask(const Core& core) {
-  return kFpscrBits | (core.has(kMve) ? kFpscrVectorBits | kFpscrLtpsize : 0) |
-         (core.has(kHalf) ? kFpscrHalfBits : 0);
-}
 uint32_t readFpscr(const Core& core) {
-  return core.state.fpscrWord() & (fpscrMask(core) | (core.has(kV81) ? kFpscrLtpsize : 0));
-}
-void writeFpscr(Core& core, uint32_t value) {
-  const uint32_t mask = fpscrMask(core);
-  const uint32_t fixed = core.has(kMve) ? 0 : uint32_t{kNoTailPredication} << 16;
-  core.state.setFpscrWord((value & mask) | fixed);
+  return core.state.fpscrWord() & (core.fpscrBits() | (core.has(kV81) ? kFpscrLtpsize : 0));
 }
 
 uint32_t readSystem(Core& core, uint8_t number) {
@@ -181,7 +173,7 @@ uint32_t readSystem(Core& core, uint8_t number) {
     case kFpscr:
       return readFpscr(core);
     case kNzcvqc:
-      return s.fpscr & fpscrMask(core) & (kFpscrNzcv | kQc);
+      return s.fpscr & core.fpscrBits() & (kFpscrNzcv | kQc);
     case kVpr:
       return s.privileged() ? s.vpr : 0;
     default:
@@ -192,10 +184,10 @@ void writeSystem(Core& core, uint8_t number, uint32_t value) {
   State& s = core.state;
   switch (number) {
     case kFpscr:
-      writeFpscr(core, value);
+      core.setFpscr(value);
       break;
     case kNzcvqc: {
-      const uint32_t mask = fpscrMask(core) & (kFpscrNzcv | kQc);
+      const uint32_t mask = core.fpscrBits() & (kFpscrNzcv | kQc);
       s.fpscr = (s.fpscr & ~mask) | (value & mask);
       break;
     }
@@ -263,53 +255,40 @@ bool secureContext(const State& s) {
   return (s.control[kSecure] & kControlSecureFpActive) != 0;
 }
 
-constexpr uint32_t kStackedSingles = 16, kStackedFpscr = 0x40, kStackedVpr = 0x44;
-
-/// Of S16 to S31 in that frame: they follow VPR.
-constexpr uint32_t upperOffset(uint32_t number) {
-  return kStackedVpr + 4 + 4 * (number - kStackedSingles);
-}
-
-/// VLSTM, in front of a call of Non-secure code: a Secure context goes to memory at once (never lazily), and
-/// nothing of it stays in the registers.
+/// VLSTM, in front of a call of Non-secure code: room for the Secure context, which is stored by the first
+/// floating-point instruction of the other world, or at once where FPCCR.LSPEN is off.
 void storeContext(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
   if (!secureContext(s)) return;
-  core.useFloatingPoint();
+  core.requireFloatingPoint();
+  if (core.fp.pending(kSecure)) throw Trap{StopReason::LazyState, op.address};
   const uint32_t base = s.r[op.n];
   if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
-  for (uint32_t i = 0; i < kStackedSingles; ++i)
-    core.memory.storeAligned<uint32_t>(base + 4 * i, s.element<uint32_t>(i));
-  core.memory.storeAligned<uint32_t>(base + kStackedFpscr, readFpscr(core));
-  core.memory.storeAligned<uint32_t>(base + kStackedVpr, s.vpr);
-  const uint32_t hidden = core.upperFloatsSecure() ? 2 * kStackedSingles : kStackedSingles;
-  for (uint32_t i = kStackedSingles; i < hidden; ++i)
-    core.memory.storeAligned<uint32_t>(base + upperOffset(i), s.element<uint32_t>(i));
-  std::memset(s.vector, 0, 4 * hidden);
-  s.vpr = 0;
+  if (core.fp.has(fpccr::kLazy)) {
+    core.deferContext(base, false);
+  } else {
+    core.storeContextAt(base, kSecure);
+    core.hideContext(kSecure);
+  }
   for (uint32_t& control : s.control) control &= ~kControlFpActive;
   core.floatingPointChanged();
 }
 
-/// VLLDM, behind the call.
+/// VLLDM, behind the call: a context that nobody stored is still in the registers.
 void loadContext(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
   if (!secureContext(s)) return;
   core.requireFloatingPoint();
-  const uint32_t base = s.r[op.n];
-  if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
-  const uint32_t hidden = core.upperFloatsSecure() ? 2 * kStackedSingles : kStackedSingles;
-  uint32_t words[2 * kStackedSingles] = {};
-  for (uint32_t i = 0; i < hidden; ++i)
-    words[i] = core.memory.loadAligned<uint32_t>(base + (i < kStackedSingles ? 4 * i : upperOffset(i)));
-  const uint32_t fpscr = core.memory.loadAligned<uint32_t>(base + kStackedFpscr);
-  const uint32_t vpr = core.memory.loadAligned<uint32_t>(base + kStackedVpr);
-  for (uint32_t i = 0; i < hidden; ++i) s.setElement<uint32_t>(i, words[i]);
+  if (core.fp.pending(kSecure)) {
+    core.fp.settle(kSecure);
+  } else {
+    const uint32_t base = s.r[op.n];
+    if ((base & 7) != 0) throw Trap{StopReason::Unaligned, base};
+    core.loadContextAt(base, kSecure);
+  }
   for (uint32_t& control : s.control) control |= kControlFpActive;
-  writeFpscr(core, fpscr);
-  s.vpr = core.has(kMve) ? vpr & 0x00ffffff : 0;
   core.floatingPointChanged();
 }
 Decoded baseRegister(Op& op, DecodeContext&) {
@@ -317,6 +296,11 @@ Decoded baseRegister(Op& op, DecodeContext&) {
 }
 
 constexpr uint32_t kPayload = 0x0fffffff;  // FPSCR's bits in FPCXT; bit 31 is SFPA
+
+/// Whether there is a context that a Non-secure caller may have left.
+bool activeForOther(const Core& core) {
+  return !core.fp.has(fpccr::kAutomatic, kNonSecure) || (core.state.control[kSecure] & kControlFpActive) != 0;
+}
 
 /// FPCXT_NS and FPCXT_S as a value; FPSCR begins anew afterwards. FPCXT_NS without an active context is
 /// FPDSCR_NS.
@@ -327,14 +311,13 @@ void storeContextWord(Core& core, const Op& op) {
   const uint32_t base = s.r[op.n], moved = base + op.imm;
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
   const uint32_t address = op.x != 0 ? moved : base;
-  const bool active = (s.control[kSecure] & kControlFpActive) != 0;
-  if (op.z == kFpcxtNs && !active) {
-    core.memory.storeAligned<uint32_t>(address, core.defaultFpscr(kNonSecure) & kPayload);
+  if (op.z == kFpcxtNs && !activeForOther(core)) {
+    core.memory.storeAligned<uint32_t>(address, core.fp.defaultFpscr(kNonSecure) & kPayload);
   } else {
-    if (op.z == kFpcxtS) core.useFloatingPoint();
+    op.z == kFpcxtS ? core.useFloatingPoint() : core.storePendingContext();
     core.memory.storeAligned<uint32_t>(address,
                                        (readFpscr(core) & kPayload) | (secureContext(s) ? 1u << 31 : 0));
-    s.setFpscrWord(core.defaultFpscr(kNonSecure));
+    s.setFpscrWord(core.fp.defaultFpscr(kNonSecure));
     s.control[kSecure] &= ~kControlSecureFpActive;
     core.floatingPointChanged();
   }
@@ -348,10 +331,9 @@ void loadContextWord(Core& core, const Op& op) {
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
   const uint32_t value = core.memory.loadAligned<uint32_t>(op.x != 0 ? moved : base);
   if (op.w != 0) s.r[op.n] = moved;
-  const bool active = (s.control[kSecure] & kControlFpActive) != 0;
-  if (op.z == kFpcxtNs && !active) return;
-  if (op.z == kFpcxtS) core.useFloatingPoint();
-  writeFpscr(core, value & kPayload);
+  if (op.z == kFpcxtNs && !activeForOther(core)) return;
+  op.z == kFpcxtS ? core.useFloatingPoint() : core.storePendingContext();
+  core.setFpscr(value & kPayload);
   s.control[kSecure] =
       (s.control[kSecure] & ~kControlSecureFpActive) | ((value >> 31) != 0 ? kControlSecureFpActive : 0);
   core.floatingPointChanged();

@@ -136,10 +136,10 @@ constexpr Rule kRules[] = {
 };
 
 constexpr BranchCosts kBranchCosts[] = {
-    {0, 0, 0, 0, 0},
-    {2, 0, 0, 12, 12},  // M33: three stages, nothing predicted
-    {1, 0, 0, 12, 12},  // M55: four stages, nothing predicted; the loop cache holds LE
-    {0, 7, 0, 15, 14},  // M85: seven stages, branch prediction
+    {0, 0, 0, 0, 0, 0, 0},
+    {2, 0, 0, 12, 12, 6, 1},  // M33: three stages, nothing predicted
+    {1, 0, 0, 12, 12, 6, 2},  // M55: four stages, nothing predicted; the loop cache holds LE
+    {0, 7, 0, 15, 14, 6, 2},  // M85: seven stages, branch prediction
 };
 
 constexpr uint8_t kFlags = 16, kFirstVector = 17, kNoRegister = 0xff;
@@ -272,6 +272,11 @@ const char* pipelineName(Pipeline pipeline) {
 
 const BranchCosts& branchCosts(Pipeline pipeline) {
   return kBranchCosts[static_cast<size_t>(pipeline)];
+}
+
+uint32_t transferCycles(Pipeline pipeline, uint32_t words) {
+  const uint32_t each = branchCosts(pipeline).words;
+  return each == 0 ? 0 : (words + each - 1) / each;
 }
 
 BranchKind branchKind(const CompiledEncoding* encoding) {

@@ -21,8 +21,13 @@ struct BranchCosts {
   uint8_t loop = 0;          // back to the start of a low-overhead loop
   uint8_t entry = 0;         // from the last instruction to the first one of a handler
   uint8_t exit = 0;          // from the return to the first instruction of the program interrupted
+  uint8_t chain = 0;         // from the return to the first instruction of the next handler, without a frame
+  uint8_t words = 0;         // of a frame beyond the basic one that are moved in a cycle; 0: at once
 };
 const BranchCosts& branchCosts(Pipeline pipeline);
+
+/// Cycles for words of floating-point registers and of the Secure frame, which `entry` and `exit` leave out.
+uint32_t transferCycles(Pipeline pipeline, uint32_t words);
 
 /// How an instruction that ends a block goes on.
 enum class BranchKind : uint8_t {

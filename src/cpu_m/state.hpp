@@ -23,6 +23,7 @@ constexpr uint32_t kXpsrException = 0x1ff, kXpsrThumb = 1u << 24, kXpsrSaturated
 constexpr uint8_t kNoTailPredication = 4;
 /// Bits of FPSCR: NZCV, then QC and the modes; LTPSIZE (18:16) is State::ltpsize.
 constexpr uint32_t kFpscrNzcv = 0xf0000000, kFpscrLtpsize = 0x00070000;
+constexpr uint32_t kVprBits = 0x00ffffff;
 
 struct State {
   /// r[13] is the active stack pointer. r[15] is only valid where an instruction reads it (the address of the
@@ -52,7 +53,7 @@ struct State {
   alignas(16) uint8_t vector[128] = {};
   uint32_t fpscr = 0;  // without LTPSIZE
   uint8_t ltpsize = kNoTailPredication;
-  uint32_t vpr = 0;  // P0 15:0, MASK01 19:16, MASK23 23:20
+  uint32_t vpr = 0;  // P0 15:0, MASK01 19:16, MASK23 23:20 (kVprBits)
 
   /// Element `index` of type T in the register file: S3 = element<uint32_t>(3), lane 2 of Q1 as bytes =
   /// element<uint8_t>(16 * 1 + 2).

@@ -29,6 +29,10 @@ enum class StopReason : uint8_t {
   SecureEntry,     // a Non-secure program branched to Secure code other than a gateway
   SecureExit,      // a Secure program branched to Non-secure code without changing state
   InvalidReturn,   // a function return to Secure code whose frame does not fit
+  // The floating-point context of an interrupted program cannot be stored; address, value = the StopReason
+  // that says why; the program counter is at the instruction that needed it stored.
+  LazyStacking,
+  LazyState,   // a context is pending where none may be
   Watchpoint,  // a watched address was accessed; address, value = kWatchWrites or kWatchReads; the program
                // counter is behind the instruction
 };

@@ -1,36 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/exceptions.hpp"
 
+#include <cstring>
+
 namespace carina::platform {
 namespace {
 
 constexpr uint32_t kStackAligned = 1u << 9;  // XPSR in a frame
-constexpr uint32_t kBasicFrame = 0x20, kFpFrame = 0x68;
-constexpr uint32_t kCalleeFrame = 0x28, kAdditionalFpFrame = 0x40;
+constexpr uint32_t kBasicFrame = 0x20, kCalleeFrame = 0x28;
+/// Words of it that are moved.
+constexpr uint32_t kCalleeWords = 9;
 /// Of EXC_RETURN: whose stack the frame is on; that R4 to R11 lie there where the default rules say so
 /// (Secure program, Non-secure handler); no floating-point state; ...
 constexpr uint32_t kReturnBase = 0xffffff80, kReturnSecureStack = 0x40, kReturnDefaultRules = 0x20,
                    kReturnNoFp = 0x10, kReturnThread = 0x08, kReturnProcess = 0x04,
                    kReturnSecureHandler = 0x01;
 constexpr uint32_t kSignature = 0xfefa125a, kStackedSfpa = 1u << 20;
-constexpr uint32_t kSecureStateOfFp = 1u << 26;  // FPCCR.TS
 
 // CFSR and HFSR bits.
 constexpr uint32_t kUndefinedInstruction = 1u << 16, kInvalidState = 1u << 17, kInvalidReturn = 1u << 18,
                    kNoCoprocessor = 1u << 19, kStackOverflow = 1u << 20, kUnalignedAccess = 1u << 24,
                    kDivideByZero = 1u << 25;
 constexpr uint32_t kStackingViolation = 1u << 4, kStackingBus = 1u << 12;
+constexpr uint32_t kUnstackingViolation = 1u << 3, kUnstackingBus = 1u << 11;
+constexpr uint32_t kLazyViolation = 1u << 5, kLazyBus = 1u << 13;
 constexpr uint32_t kInstructionViolation = 1u << 0, kDataViolation = 1u << 1, kManagedAddressValid = 1u << 7;
 // Of SFSR.
 constexpr uint32_t kInvalidEntry = 1u << 0, kInvalidSignature = 1u << 1, kInvalidExceptionReturn = 1u << 2,
-                   kAttributionViolation = 1u << 3, kInvalidTransition = 1u << 4,
-                   kSecureAddressValid = 1u << 6;
+                   kAttributionViolation = 1u << 3, kInvalidTransition = 1u << 4, kLazySecureError = 1u << 5,
+                   kSecureAddressValid = 1u << 6, kLazyStateError = 1u << 7;
 constexpr uint32_t kInstructionBus = 1u << 8, kPreciseData = 1u << 9, kAddressValid = 1u << 15;
 constexpr uint32_t kForced = 1u << 30, kDebugEvent = 1u << 31;
 
 const char* whyRefused(uint32_t address) {
   const bool isPrivate = address >= kPrivate && address - kPrivate < kPrivateSize;
   return isPrivate ? "which only privileged programs may access" : "where nothing is";
+}
+
+/// Bits of the fault status registers for the three kinds of refused accesses to stacks.
+struct StackBits {
+  uint32_t managed, bus, secure;
+  const char* what;
+};
+constexpr StackBits kStacking = {kStackingViolation, kStackingBus, kAttributionViolation,
+                                 "frame of an exception"};
+constexpr StackBits kUnstacking = {kUnstackingViolation, kUnstackingBus, kAttributionViolation,
+                                   "return with the frame"};
+constexpr StackBits kLazyStacking = {kLazyViolation, kLazyBus, kLazySecureError,
+                                     "floating-point context of an interrupted program"};
+
+CpuFault stackFault(const StackBits& bits, StopReason reason, uint32_t address) {
+  switch (reason) {
+    case StopReason::DataViolation:
+      return {kMemManage,
+              bits.managed,
+              0,
+              {},
+              fmt::format("{} at 0x{:08x}, which the MPU refuses", bits.what, address)};
+    case StopReason::SecureData:
+      return {kSecureFault, bits.secure | kSecureAddressValid, 0, address,
+              fmt::format("{} at 0x{:08x}, which is Secure", bits.what, address)};
+    case StopReason::NoCoprocessor:
+      return {kUsageFault,
+              kNoCoprocessor,
+              0,
+              {},
+              fmt::format("{}, which has no access to the floating-point unit", bits.what)};
+    default:
+      return {
+          kBusFault, bits.bus, 0, {}, fmt::format("{} at 0x{:08x}, where no memory is", bits.what, address)};
+  }
 }
 
 }  // namespace
@@ -88,6 +127,11 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
                       0,
                       {},
                       fmt::format("instruction fetch from 0x{:08x}, where no code is", stop.address)};
+    case StopReason::LazyStacking:
+      return stackFault(kLazyStacking, static_cast<StopReason>(stop.value), stop.address);
+    case StopReason::LazyState:
+      return CpuFault{
+          kSecureFault, kLazyStateError, 0, {}, "VLSTM while a floating-point context is still to be stored"};
     case StopReason::Breakpoint:
       return CpuFault{kHardFault, 0, kDebugEvent, {}, fmt::format("BKPT {} without a debugger", stop.value)};
     default:
@@ -108,80 +152,118 @@ Status Exceptions::reset() {
   return {};
 }
 
+uint32_t Exceptions::readyFaults(World world) const {
+  namespace fpccr = cpu_m::fpccr;
+  const int now = interrupts_.executionPriority(core_.state);
+  const auto bit = [&](uint32_t number, uint32_t ready) {
+    const uint32_t exception = ofWorld(number, world);
+    return interrupts_.enabled(exception) && interrupts_.groupPriority(exception) < now ? ready : 0u;
+  };
+  return bit(kMemManage, fpccr::kMemManageReady) | bit(kUsageFault, fpccr::kUsageFaultReady) |
+         bit(kBusFault, fpccr::kBusFaultReady) | bit(kSecureFault, fpccr::kSecureFaultReady) |
+         bit(kHardFault, fpccr::kHardFaultReady);
+}
+
+template <typename Accesses>
+std::optional<CpuFault> Exceptions::onStack(uint32_t context, bool store, Accesses accesses) {
+  const uint32_t before = core_.memory.context();
+  core_.memory.select(context);
+  std::optional<CpuFault> fault;
+  try {
+    accesses();
+  } catch (const cpu_m::Trap& trap) {
+    fault = stackFault(store ? kStacking : kUnstacking, trap.reason, trap.address);
+  }
+  core_.memory.select(before);
+  return fault;
+}
+
+void Exceptions::pushContext(uint32_t address) {
+  const State& s = core_.state;
+  if (core_.fp.has(cpu_m::fpccr::kLazy)) {
+    core_.deferContext(address, false);
+    return;
+  }
+  if (!core_.floatingPointGranted(s.world, s.privileged()))
+    throw cpu_m::Trap{StopReason::NoCoprocessor, address};
+  core_.storeContextAt(address, s.world);
+  core_.pass(cpu_m::transferCycles(core_.pipeline(), core_.fp.words(s.world)));
+  if (core_.fp.words(s.world) == cpu_m::FpContextControl::kMostWords) core_.hideContext(s.world);
+}
+
+void Exceptions::pushCallee(uint32_t stack, bool fp) {
+  const uint32_t end = stack - kCalleeFrame;
+  core_.memory.storeAligned<uint32_t>(end, kSignature | (fp ? 0 : 1));
+  for (uint32_t i = 4; i < 12; ++i)
+    core_.memory.storeAligned<uint32_t>(end + 8 + 4 * (i - 4), core_.state.r[i]);
+  core_.pass(cpu_m::transferCycles(core_.pipeline(), kCalleeWords));
+}
+
 std::optional<CpuFault> Exceptions::push(uint32_t& stack, bool fp, bool calleeToo) {
   const State& s = core_.state;
-  const bool secure = s.world == kSecure;
-  const bool allFp = fp && secure && (system_.fpccr() & kSecureStateOfFp) != 0;
-  const uint32_t size = kBasicFrame + (fp ? kFpFrame - kBasicFrame : 0) + (allFp ? kAdditionalFpFrame : 0);
+  const uint32_t size = kBasicFrame + (fp ? 4 * core_.fp.words(s.world) : 0);
   const uint32_t padding = (stack - size) & 4;
   const uint32_t frame = stack - size - padding, end = frame - (calleeToo ? kCalleeFrame : 0);
   const uint32_t limit = s.stackLimit[s.world][s.activeStack()];
+  if (fp && core_.fp.pending(s.world)) {
+    return CpuFault{kSecureFault,
+                    kLazyStateError,
+                    0,
+                    {},
+                    "exception while an older floating-point context is still to be stored"};
+  }
   if (end < limit || end > stack) {
     stack = limit;
+    if (fp && core_.fp.has(cpu_m::fpccr::kLazy)) core_.deferContext(frame + kBasicFrame, true);
     return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
   }
-  const bool sfpa = secure && (s.control[kSecure] & cpu_m::kControlSecureFpActive) != 0;
+  const bool sfpa = s.world == kSecure && (s.control[kSecure] & cpu_m::kControlSecureFpActive) != 0;
   const uint32_t saved = s.xpsr() | (padding != 0 ? kStackAligned : 0) | (sfpa ? kStackedSfpa : 0);
   const uint32_t words[8] = {s.r[0], s.r[1], s.r[2], s.r[3], s.r[12], s.r[14], s.pc, saved};
   stack = end;
-  std::optional<CpuFault> fault;
-  const cpu_m::Mpu& mpu = core_.mpu(s.world);
-  const auto store = [&](uint32_t address, uint32_t value) {
-    if (fault) return;
-    if (mpu.enabled() &&
-        !mpu.permission(address, s.privileged(), s.exception == kNmi || s.exception == kHardFault).write)
-      fault = CpuFault{kMemManage,
-                       kStackingViolation,
-                       0,
-                       {},
-                       fmt::format("frame of an exception at 0x{:08x}, which the MPU refuses", address)};
-    else if (!bus_.store32(address, value))
-      fault = CpuFault{kBusFault,
-                       kStackingBus,
-                       0,
-                       {},
-                       fmt::format("frame of an exception at 0x{:08x}, where no memory is", address)};
-  };
-  for (uint32_t i = 0; i < 8; ++i) store(frame + 4 * i, words[i]);
-  for (uint32_t i = 0; fp && i < 16; ++i) store(frame + kBasicFrame + 4 * i, s.element<uint32_t>(i));
-  if (fp) {
-    store(frame + 0x60, s.fpscrWord());
-    store(frame + 0x64, s.vpr);
-  }
-  for (uint32_t i = 16; allFp && i < 32; ++i) store(frame + kFpFrame + 4 * (i - 16), s.element<uint32_t>(i));
-  if (calleeToo) {
-    store(end, kSignature | (fp ? 0 : 1));
-    for (uint32_t i = 4; i < 12; ++i) store(end + 8 + 4 * (i - 4), s.r[i]);
-  }
-  return fault;
+  return onStack(Core::contextOf(s), true, [&] {
+    for (uint32_t i = 0; i < 8; ++i) core_.memory.storeAligned<uint32_t>(frame + 4 * i, words[i]);
+    if (fp) pushContext(frame + kBasicFrame);
+    if (calleeToo) pushCallee(frame, fp);
+  });
+}
+
+Result<uint32_t> Exceptions::resolve(const CpuFault& fault, uint32_t exception) {
+  // The fault is handled first when it is more urgent; the frame is lost either way.
+  record(fault);
+  stackingFault_ = fault;
+  // What was interrupted decides whether there is a handler left, not the exception that is entered: a hard
+  // fault whose own frame finds no place is handled, with the stack at its limit.
+  const int interrupted = interrupts_.executionPriority(core_.state);
+  const uint32_t derived = handlerOf(fault, core_.state.world, interrupted);
+  if (interrupts_.groupPriority(derived) >= interrupted)
+    return fail(Code::GuestFault, "{}, as {} is entered: the core locks up", fault.what,
+                exceptionName(exception))
+        .at(fmt::format("pc 0x{:08x}", core_.state.pc));
+  const bool first = interrupts_.groupPriority(derived) < interrupts_.groupPriority(exception);
+  interrupts_.pend(first ? exception : derived);
+  return first ? derived : exception;
 }
 
 Status Exceptions::enter(uint32_t exception) {
   State& s = core_.state;
   const World background = s.world;
-  const bool thread = !s.handlerMode();
   const bool fp = (s.control[kSecure] & cpu_m::kControlFpActive) != 0;
   // A Non-secure handler may not see what a Secure program has in its registers.
   const bool callee = background == kSecure && interrupts_.targetOf(exception) == kNonSecure;
   uint32_t stack = s.r[13];
   if (const auto fault = push(stack, fp, callee)) {
-    // The fault is handled first when it is more urgent; the frame is lost either way.
-    record(*fault);
-    stackingFault_ = fault;
-    // What was interrupted decides whether there is a handler left, not the exception that is entered: a hard
-    // fault whose own frame finds no place is handled, with the stack at its limit.
-    const int interrupted = interrupts_.executionPriority(s);
-    const uint32_t derived = handlerOf(*fault, interrupted);
-    if (interrupts_.groupPriority(derived) >= interrupted)
-      return fail(Code::GuestFault, "{}, as {} is entered: the core locks up", fault->what,
-                  exceptionName(exception))
-          .at(fmt::format("pc 0x{:08x}", s.pc));
-    const bool first = interrupts_.groupPriority(derived) < interrupts_.groupPriority(exception);
-    interrupts_.pend(first ? exception : derived);
-    if (first) exception = derived;
+    CARINA_TRY(exception, resolve(*fault, exception));
   }
+  s.r[13] = stack;
+  const uint32_t value = kReturnBase | (background == kSecure ? kReturnSecureStack : 0) |
+                         kReturnDefaultRules | (fp ? 0 : kReturnNoFp) | (s.handlerMode() ? 0 : kReturnThread);
+  return begin(exception, value, cpu_m::branchCosts(core_.pipeline()).entry);
+}
+
+Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
+  State& s = core_.state;
   const World target = interrupts_.targetOf(exception);
-  const bool hidden = background == kSecure && target == kNonSecure;
   const uint32_t table = system_.vectorTable(target);
   const auto vector = bus_.load32(table + 4 * numberOf(exception));
   if (!vector || *vector == 0)
@@ -189,17 +271,12 @@ Status Exceptions::enter(uint32_t exception) {
                 exceptionName(exception), table)
         .at(fmt::format("pc 0x{:08x}", s.pc));
 
-  s.r[13] = stack;
   s.putStack();
   const bool process = (s.control[target] & cpu_m::kControlProcessStack) != 0;
-  s.r[14] = kReturnBase | (background == kSecure ? kReturnSecureStack : 0) | kReturnDefaultRules |
-            (fp ? 0 : kReturnNoFp) | (thread ? kReturnThread : 0) | (process ? kReturnProcess : 0) |
+  const bool hidden = (value & kReturnSecureStack) != 0 && target == kNonSecure;
+  s.r[14] = (value & ~(kReturnProcess | kReturnSecureHandler)) | (process ? kReturnProcess : 0) |
             (target == kSecure ? kReturnSecureHandler : 0);
   for (uint32_t i = 0; hidden && i < 13; ++i) s.r[i] = 0;
-  if (hidden && fp) {
-    const uint32_t visible = (system_.fpccr() & kSecureStateOfFp) != 0 ? 32 : 16;
-    for (uint32_t i = 0; i < visible; ++i) s.setElement<uint32_t>(i, 0);
-  }
   if (hidden) s.setApsr(0);
   s.pc = *vector & ~1u;
   // Handlers run on the main stack, without floating-point state of their own.
@@ -212,7 +289,7 @@ Status Exceptions::enter(uint32_t exception) {
   s.world = target;
   s.takeStack();
   core_.clearMonitor();
-  core_.pass(cpu_m::branchCosts(core_.pipeline()).entry);
+  core_.pass(cycles);
   interrupts_.enter(exception);
   return {};
 }
@@ -234,50 +311,122 @@ std::optional<CpuFault> Exceptions::refusal(uint32_t value) const {
       kUsageFault, kInvalidReturn, 0, {}, fmt::format("invalid exception return 0x{:08x}", value)};
 }
 
-Status Exceptions::leave(uint32_t value) {
+Status Exceptions::leave(uint32_t value, bool mayChain) {
+  namespace fpccr = cpu_m::fpccr;
   State& s = core_.state;
   if (const auto fault = refusal(value)) return raise(*fault);
   const World handler = (value & kReturnSecureHandler) != 0 ? kSecure : kNonSecure;
-  const World back = (value & kReturnSecureStack) != 0 ? kSecure : kNonSecure;
   const uint32_t exception = ofWorld(s.exception, handler);
-  const bool thread = (value & kReturnThread) != 0, fp = (value & kReturnNoFp) == 0;
-  const bool calleeToo = back == kSecure && (handler == kNonSecure || (value & kReturnDefaultRules) == 0);
-  const bool allFp = fp && back == kSecure && (system_.fpccr() & kSecureStateOfFp) != 0;
-
-  s.putStack();
-  uint32_t& handlerControl = s.control[handler];
-  const uint32_t before = handlerControl;
-  handlerControl = (handlerControl & ~cpu_m::kControlProcessStack) |
-                   ((value & kReturnProcess) != 0 ? cpu_m::kControlProcessStack : 0);
-  const uint32_t which = thread && (s.control[back] & cpu_m::kControlProcessStack) != 0 ? 1 : 0;
-  uint32_t frame = s.sp[back][which];
-  const uint32_t size = (fp ? kFpFrame : kBasicFrame) + (allFp ? kAdditionalFpFrame : 0);
-  const uint32_t callee = calleeToo ? kCalleeFrame : 0;
-  if (bus_.find(frame, callee + size) == nullptr)
-    return fail(Code::GuestFault, "return from {} to a stack at 0x{:08x}, where no memory is",
-                exceptionName(exception), frame);
-  const auto word = [&](uint32_t offset) { return *bus_.load32(frame + offset); };
-  if (calleeToo && word(0) != (kSignature | (fp ? 0 : 1))) {
-    handlerControl = before;
-    interrupts_.leave(exception);
-    return raise({kSecureFault, kInvalidSignature, 0, {}, "the Secure frame lost its signature"});
+  if (core_.fp.has(fpccr::kClearOnReturn) && (s.control[kSecure] & cpu_m::kControlFpActive) != 0) {
+    if (core_.fp.pending(kSecure)) {
+      return raise({kSecureFault,
+                    kLazyStateError,
+                    0,
+                    {},
+                    "return that clears the floating-point registers while a context is still to be stored"});
+    }
+    std::memset(s.vector, 0, sizeof s.vector / 2);  // S0 to S15
+    s.setFpscrWord(uint32_t{cpu_m::kNoTailPredication} << 16);
+    s.vpr = 0;
   }
-
+  s.putStack();
+  uint32_t& control = s.control[handler];
+  control = (control & ~cpu_m::kControlProcessStack) |
+            ((value & kReturnProcess) != 0 ? cpu_m::kControlProcessStack : 0);
   interrupts_.leave(exception);
   if (s.exception != kNmi) s.faultmask[handler] = 0;
-  for (uint32_t i = 4; calleeToo && i < 12; ++i) s.r[i] = word(8 + 4 * (i - 4));
-  frame += callee;
-  for (uint32_t i = 0; i < 4; ++i) s.r[i] = word(4 * i);
-  s.r[12] = word(0x10);
-  s.r[14] = word(0x14);
-  s.pc = word(0x18) & ~1u;
-  const uint32_t saved = word(0x1c);
-  for (uint32_t i = 0; fp && i < 16; ++i) s.setElement<uint32_t>(i, word(kBasicFrame + 4 * i));
-  for (uint32_t i = 16; allFp && i < 32; ++i) s.setElement<uint32_t>(i, word(kFpFrame + 4 * (i - 16)));
-  if (fp) {
-    s.setFpscrWord(word(0x60));
-    if (core_.has(cpu_m::kMve)) s.vpr = word(0x64);
+  if (mayChain) {
+    if (const auto next = interrupts_.takeable(s)) return chain(*next, value);
   }
+  return unstack(value);
+}
+
+Status Exceptions::chain(uint32_t exception, uint32_t value) {
+  State& s = core_.state;
+  const World target = interrupts_.targetOf(exception);
+  const bool calleeThere = (value & kReturnSecureHandler) == 0 || (value & kReturnDefaultRules) == 0;
+  chained_ = exception;
+  if ((value & kReturnSecureStack) != 0) {
+    if (target == kSecure) {
+      // What a Non-secure handler must not see stays in the frame.
+      if (calleeThere) value &= ~kReturnDefaultRules;
+    } else if (!calleeThere) {
+      const uint32_t which =
+          (value & kReturnThread) != 0 && (s.control[kSecure] & cpu_m::kControlProcessStack) != 0 ? 1 : 0;
+      uint32_t& stack = s.sp[kSecure][which];
+      const bool privileged =
+          (value & kReturnThread) == 0 || (s.control[kSecure] & cpu_m::kControlUnprivileged) == 0;
+      std::optional<CpuFault> fault;
+      if (const uint32_t limit = s.stackLimit[kSecure][which]; stack - kCalleeFrame < limit) {
+        stack = limit;
+        fault = CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
+      } else {
+        fault = onStack(Core::contextFor(kSecure, privileged, interrupts_.executionPriority(s) < 0), true,
+                        [&] { pushCallee(stack, (value & kReturnNoFp) == 0); });
+        stack -= kCalleeFrame;
+      }
+      s.takeStack();
+      if (fault) {
+        CARINA_TRY(exception, resolve(*fault, exception));
+        chained_ = exception;
+      }
+    } else {
+      value |= kReturnDefaultRules;
+    }
+  }
+  s.takeStack();
+  return begin(exception, value, cpu_m::branchCosts(core_.pipeline()).chain);
+}
+
+Status Exceptions::chain(const CpuFault& fault, World world, uint32_t value) {
+  record(fault, world);
+  stackingFault_ = fault;
+  const int now = interrupts_.executionPriority(core_.state);
+  const uint32_t exception = handlerOf(fault, world, now);
+  if (interrupts_.groupPriority(exception) >= now)
+    return fail(Code::GuestFault, "{}: the core locks up", fault.what)
+        .at(fmt::format("pc 0x{:08x}", core_.state.pc));
+  return chain(exception, value);
+}
+
+Status Exceptions::unstack(uint32_t value) {
+  State& s = core_.state;
+  const World handler = (value & kReturnSecureHandler) != 0 ? kSecure : kNonSecure;
+  const World back = (value & kReturnSecureStack) != 0 ? kSecure : kNonSecure;
+  const bool thread = (value & kReturnThread) != 0, fp = (value & kReturnNoFp) == 0;
+  const bool calleeToo = back == kSecure && (handler == kNonSecure || (value & kReturnDefaultRules) == 0);
+  const uint32_t which = thread && (s.control[back] & cpu_m::kControlProcessStack) != 0 ? 1 : 0;
+  const bool privileged = !thread || (s.control[back] & cpu_m::kControlUnprivileged) == 0;
+  const bool negative = interrupts_.executionPriority(s) < 0;
+  uint32_t frame = s.sp[back][which];
+  uint32_t words[8] = {}, callee[8] = {}, signature = kSignature | (fp ? 0 : 1);
+  const bool pending = fp && core_.fp.pending(back);
+  const auto fault = onStack(Core::contextFor(back, privileged, negative), false, [&] {
+    const auto load = [&](uint32_t at) { return core_.memory.loadAligned<uint32_t>(at); };
+    if (calleeToo) {
+      signature = load(frame);
+      for (uint32_t i = 0; i < 8; ++i) callee[i] = load(frame + 8 + 4 * i);
+      frame += kCalleeFrame;
+      core_.pass(cpu_m::transferCycles(core_.pipeline(), kCalleeWords));
+    }
+    for (uint32_t i = 0; i < 8; ++i) words[i] = load(frame + 4 * i);
+    if (!fp || pending) return;
+    if (!core_.floatingPointGranted(back, privileged)) throw cpu_m::Trap{StopReason::NoCoprocessor, frame};
+    core_.loadContextAt(frame + kBasicFrame, back);
+    core_.pass(cpu_m::transferCycles(core_.pipeline(), core_.fp.words(back)));
+  });
+  if (fault) return chain(*fault, back, value);
+  if (signature != (kSignature | (fp ? 0 : 1)))
+    return chain(CpuFault{kSecureFault, kInvalidSignature, 0, {}, "the Secure frame lost its signature"},
+                 kSecure, value);
+  if (pending) core_.fp.settle(back);
+
+  for (uint32_t i = 4; calleeToo && i < 12; ++i) s.r[i] = callee[i - 4];
+  for (uint32_t i = 0; i < 4; ++i) s.r[i] = words[i];
+  s.r[12] = words[4];
+  s.r[14] = words[5];
+  s.pc = words[6] & ~1u;
+  const uint32_t saved = words[7];
   s.setXpsr(saved);
   // 1 for handlers that called a Non-secure function.
   const uint32_t interrupted = thread ? 0 : numberOf(interrupts_.active().back());
@@ -288,7 +437,8 @@ Status Exceptions::leave(uint32_t value) {
     control = (control & ~cpu_m::kControlSecureFpActive) |
               ((saved & kStackedSfpa) != 0 ? cpu_m::kControlSecureFpActive : 0);
   setFpActive(fp);
-  s.sp[back][which] = frame + size + ((saved & kStackAligned) != 0 ? 4 : 0);
+  s.sp[back][which] =
+      frame + kBasicFrame + (fp ? 4 * core_.fp.words(back) : 0) + ((saved & kStackAligned) != 0 ? 4 : 0);
   s.takeStack();
   core_.clearMonitor();
   core_.pass(cpu_m::branchCosts(core_.pipeline()).exit);
@@ -301,9 +451,9 @@ void Exceptions::setFpActive(bool active) {
   core_.floatingPointChanged();
 }
 
-void Exceptions::record(const CpuFault& fault) {
+void Exceptions::record(const CpuFault& fault, std::optional<World> owner) {
   FaultRegisters& state = system_.faults();
-  const World world = core_.state.world;
+  const World world = owner.value_or(core_.state.world);
   state.hfsr |= fault.hfsr;
   if (fault.kind == kSecureFault) {
     state.sfsr |= fault.cfsr;
@@ -315,20 +465,47 @@ void Exceptions::record(const CpuFault& fault) {
   }
 }
 
-uint32_t Exceptions::handlerOf(const CpuFault& fault, int now) {
-  const uint32_t exception = ofWorld(fault.kind, core_.state.world);
-  if (fault.kind == kHardFault) return interrupts_.faultsNonSecure() ? exception : uint32_t{kHardFault};
-  if (interrupts_.enabled(exception) && interrupts_.groupPriority(exception) < now) return exception;
+uint32_t Exceptions::hardFaultFor(const CpuFault& fault, World world) {
   // A SecureFault stays Secure; so does everything unless faults are given to the Non-secure world.
   const bool stays = fault.kind == kSecureFault || !interrupts_.faultsNonSecure();
   system_.faults().hfsr |= kForced;
-  return ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(exception));
+  return ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(ofWorld(fault.kind, world)));
+}
+
+uint32_t Exceptions::handlerOf(const CpuFault& fault, World world, int now) {
+  const uint32_t exception = ofWorld(fault.kind, world);
+  if (fault.kind == kHardFault) return interrupts_.faultsNonSecure() ? exception : uint32_t{kHardFault};
+  if (interrupts_.enabled(exception) && interrupts_.groupPriority(exception) < now) return exception;
+  return hardFaultFor(fault, world);
+}
+
+Status Exceptions::raiseLazily(const CpuFault& fault) {
+  namespace fpccr = cpu_m::fpccr;
+  const World owner = core_.fp.owner();
+  record(fault, owner);
+  const uint32_t ready = fault.kind == kMemManage    ? fpccr::kMemManageReady
+                         : fault.kind == kUsageFault ? fpccr::kUsageFaultReady
+                         : fault.kind == kBusFault   ? fpccr::kBusFaultReady
+                                                     : fpccr::kSecureFaultReady;
+  const bool itself = core_.fp.has(ready, owner);
+  const uint32_t exception = itself ? ofWorld(fault.kind, owner) : hardFaultFor(fault, owner);
+  const bool now = interrupts_.enabled(exception) &&
+                   interrupts_.groupPriority(exception) < interrupts_.executionPriority(core_.state);
+  if (now) return enter(exception);
+  if (!core_.fp.has(fpccr::kHardFaultReady)) {
+    return fail(Code::GuestFault, "{}, which a hard fault had interrupted: the core locks up", fault.what)
+        .at(fmt::format("pc 0x{:08x}", core_.state.pc));
+  }
+  interrupts_.pend(exception);
+  core_.dropPendingContext();
+  core_.floatingPointChanged();
+  return {};
 }
 
 Status Exceptions::raise(const CpuFault& fault) {
   record(fault);
   const int now = interrupts_.executionPriority(core_.state);
-  const uint32_t exception = handlerOf(fault, now);
+  const uint32_t exception = handlerOf(fault, core_.state.world, now);
   if (interrupts_.groupPriority(exception) >= now) {
     return fail(Code::GuestFault, "{}, while {} is handled: the core locks up", fault.what,
                 interrupts_.active().empty() ? "a fault" : exceptionName(interrupts_.active().back()))

@@ -89,7 +89,9 @@ class System {
   Status step();
   Status handle(const Stop& stop);
   Status take(uint32_t exception);
-  Status raise(const CpuFault& fault);
+  Status leave(uint32_t value);
+  /// `late`: of a floating-point context that was to be stored before.
+  Status raise(const CpuFault& fault, bool late = false);
   /// Keeps what a fault was, for the report and the debugger. `pc` and `world` are those of the program.
   void note(const CpuFault& fault, uint32_t pc, World world);
   void noteStackingFault(uint32_t pc, World world);
@@ -335,11 +337,24 @@ Status System::take(uint32_t exception) {
   return status;
 }
 
-Status System::raise(const CpuFault& fault) {
+Status System::leave(uint32_t value) {
+  const uint32_t pc = core_.state.pc;
+  const World world = core_.state.world;
+  // Interrupts wait while a debugger goes by single instructions.
+  Status status = exceptions_.leave(value, !(debug_ && debug_->single()));
+  noteStackingFault(pc, world);
+  if (const auto chained = exceptions_.takeChained()) {
+    trace("chain {} (vector 0x{:08x})", exceptionName(*chained), core_.state.pc | 1);
+    if (cpuTrace_ && status.ok()) cpuTrace_->exception(exceptionName(*chained));
+  }
+  return status;
+}
+
+Status System::raise(const CpuFault& fault, bool late) {
   const uint32_t pc = core_.state.pc;
   trace("fault {} at {}", fault.what, here());
   const World world = core_.state.world;
-  const Status status = exceptions_.raise(fault);
+  const Status status = late ? exceptions_.raiseLazily(fault) : exceptions_.raise(fault);
   if (cpuTrace_ && status.ok()) cpuTrace_->exception(fault.what);
   note(fault, pc, world);
   noteStackingFault(pc, world);
@@ -417,8 +432,10 @@ Status System::handle(const Stop& stop) {
     case StopReason::ExceptionReturn: {
       trace("return 0x{:08x}", stop.value);
       event_ = true;
-      return exceptions_.leave(stop.value);
+      return leave(stop.value);
     }
+    case StopReason::LazyStacking:
+      return raise(*faultOf(stop), true);
     case StopReason::Breakpoint:
       if (stop.value == kSemihostingBreakpoint && options_.semihosting) {
         semihost();

@@ -26,8 +26,7 @@ constexpr uint32_t kBusFaultBits = 0xff00;  // of CFSR
 /// Regions of 256 MiB with address bit 28 set, up to 0xdfffffff, are Secure on these boards.
 constexpr uint16_t kSecureRegions = 0x2aaa;
 constexpr uint32_t kDemcr = 0xe000edfc;
-constexpr uint32_t kSecureFloats = 1u << 26;  // of FPCCR: TS
-constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpdscr = 0xe000ef3c;
+constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpcar = 0xe000ef38, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
 constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4;  // of CCR
@@ -60,9 +59,6 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
       {0xe000ed84, 0} /* CSSELR */,
       {0xe000edc0, 0} /* MAIR0 */,
       {0xe000edc4, 0} /* MAIR1 */,
-      {kFpccr, 0xc0000004},
-      {0xe000ef38, 0} /* FPCAR */,
-      {kFpdscr, kNoTail},
       {kNsacr, 0},
       {0xe000e008, 0} /* ACTLR */,
       {0xe000ed3c, 0} /* AFSR */,
@@ -81,7 +77,6 @@ SystemSpace::SystemSpace(const Board& board, const Clock& clock, Interrupts& int
       sysTicks_{SysTick(clock, interrupts, kNonSecure), SysTick(clock, interrupts, kSecure)},
       counters_(clock) {
   core_.setCoprocessorAccess(stored(kSecure, kCpacr));
-  core_.setDefaultFpscr(stored(kSecure, kFpdscr));
   core_.changeSau().secureRegions = kSecureRegions;
 }
 
@@ -360,8 +355,6 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
   stored_[world][address] = value;
   if (address == kCpacr) core_.setCoprocessorAccess(world, value);
   if (address == kNsacr) core_.setNonSecureFloatingPoint((value & kNonSecureFp) != 0);
-  if (address == kFpccr && world == kSecure) core_.setUpperFloatsSecure((value & kSecureFloats) != 0);
-  if (address == kFpdscr) core_.setDefaultFpscr(world, (value & kFpdscrBits) | kNoTail);
   if (address == kCcr)
     core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);
 }
@@ -411,6 +404,12 @@ uint32_t SystemSpace::readWord(World world, uint32_t address) {
       return cpu_m::Mpu::kRegions << 8;
     case kDemcr:
       return counters_.demcr();
+    case kFpccr:
+      return core_.fp.control(world, interrupts_.faultsNonSecure());
+    case kFpcar:
+      return core_.fp.address(world);
+    case kFpdscr:
+      return core_.fp.defaultFpscr(world);
     // Single and double precision, half precision and MVE with floating point.
     case kMvfr0:
       return 0x10110221;
@@ -469,6 +468,14 @@ void SystemSpace::writeWord(World world, uint32_t address, uint32_t value) {
     case kDemcr:
       counters_.writeDemcr(value);
       return;
+    case kFpccr:
+      core_.fp.setControl(world, value, interrupts_.faultsNonSecure());
+      core_.floatingPointChanged();
+      return;
+    case kFpcar:
+      return core_.fp.setAddress(world, value);
+    case kFpdscr:
+      return core_.fp.setDefaultFpscr(world, (value & kFpdscrBits) | kNoTail);
     case kStir:
       writeInterrupts(world, kSetPending * 64 + (value & 0x1e0) / 8, 1u << (value & 31));
       return;

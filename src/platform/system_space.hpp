@@ -34,8 +34,6 @@ class SystemSpace {
 
   uint32_t vectorTable(World world) const { return vectorTable_[world]; }
   void setVectorTable(uint32_t address) { vectorTable_[kSecure] = vectorTable_[kNonSecure] = address; }
-  /// FPCCR of Secure programs.
-  uint32_t fpccr() const { return stored(kSecure, 0xe000ef34); }
   /// SACFG.NSCCFG: from which Secure memory gateways may be called; bit 0 for code, 1 for data memory.
   void setCallable(uint32_t bits);
   FaultRegisters& faults() { return faults_; }

@@ -56,7 +56,8 @@ void divide(Machine& machine) {
 TEST(Sau, FloatsAreHiddenFromTheOtherWorld) {
   for (const bool upper : {false, true}) {
     Machine machine;
-    machine.core.setUpperFloatsSecure(upper);
+    // Not lazily.
+    machine.core.fp.setControl(kSecure, fpccr::kAutomatic | (upper ? fpccr::kTreatAsSecure : 0), false);
     machine.put(Machine::kCode, {0xee30, 0x0a20, 0xec20, 0x0a00, 0xbf30, 0xec30, 0x0a00, 0xbf30});
     // vadd.f32 s0, s0, s1 (the context is active); vlstm r0; wfi; vlldm r0; wfi
     State& s = machine.core.state;

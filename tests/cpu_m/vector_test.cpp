@@ -239,6 +239,7 @@ TEST(Vector, IsDisassembled) {
 
 TEST(Worlds, ASecureContextIsPutAwayAndComesBack) {
   VectorMachine m;
+  m.core.fp.setControl(kSecure, fpccr::kAutomatic, false);  // at once
   m.activate();
   m.core.state.r[0] = Machine::kData;
   for (uint32_t i = 0; i < 32; ++i) m.core.state.setElement<uint32_t>(i, 0x100 + i);
@@ -262,7 +263,7 @@ TEST(Worlds, ASecureContextIsPutAwayAndComesBack) {
 TEST(Worlds, TheCallersFpscrIsKeptInAWord) {
   VectorMachine m;
   m.activate();
-  m.core.setDefaultFpscr(kNonSecure, 0x00040000);
+  m.core.fp.setDefaultFpscr(kNonSecure, 0x00040000);
   m.core.state.fpscr = 0x08400000;
   m.core.state.control[kSecure] &= ~kControlSecureFpActive;  // as a Secure gateway is entered
   m.core.state.r[1] = Machine::kData + 64;

@@ -105,6 +105,22 @@ TEST_F(Firmware, SecureAndNonSecurePrograms) {
   EXPECT_THAT(result.text, StartsWith("attributes\ncalls\ninterrupts\nfaults\n"));
 }
 
+/// A program that prints what it sees, and what QEMU 7.2's Cortex-M55 (mps3-an547) prints for the same image.
+std::string expectedText(const std::string& name) {
+  std::ifstream file(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / (name + ".txt"));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_F(Firmware, FloatingPointStateIsStoredWhenItIsNeeded) {
+  EXPECT_EQ(good("lazy.elf").text, expectedText("lazy"));
+}
+
+TEST_F(Firmware, FloatingPointStateOfBothWorlds) {
+  EXPECT_EQ(good("lazy_worlds.elf").text, expectedText("lazy_worlds"));
+}
+
 TEST_F(Firmware, RunsAreRepeatable) {
   const Observed first = good("tasks-300.elf"), second = good("tasks-300.elf");
   EXPECT_EQ(first.outcome.instructions, second.outcome.instructions);
