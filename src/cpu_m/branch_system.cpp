@@ -87,6 +87,7 @@ Decoded prepareBranch32(Op& op, DecodeContext& context) {
 }
 Decoded prepareRegisterBranch(Op& op, DecodeContext& context) {
   context.branches = true;
+  context.needsLanding = op.m != kLr || (op.code & 0x80) != 0;  // BX LR returns
   return isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
@@ -289,6 +290,8 @@ enum Special : uint8_t {
   kBasepriMax = 18,
   kFaultmask = 19,
   kControl = 20,
+  kFirstKey = 32,  // PAC_KEY_P_0 to _3, PAC_KEY_U_0 to _3
+  kLastKey = 39,
 };
 
 /// Of the other world, named by Secure programs only.
@@ -338,7 +341,10 @@ uint32_t readSpecial(const State& s, uint8_t number) {
 void writeControl(Core& core, World world, uint32_t value) {
   State& s = core.state;
   s.putStack();
-  constexpr uint32_t kBanked = kControlUnprivileged | kControlProcessStack;
+  constexpr uint32_t kChecks = 15 * kControlLandings;
+  const uint32_t kBanked = kControlUnprivileged | kControlProcessStack | (core.has(kPacBti) ? kChecks : 0);
+  // What branches do is decided when they are decoded.
+  if (((s.control[world] ^ value) & kBanked & kChecks) != 0) core.codeChanged();
   const uint32_t shared = core.has(kFloat) ? value & kControlFpActive : 0;
   s.control[world] = (s.control[world] & ~kBanked) | (value & kBanked);
   for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | shared;
@@ -407,14 +413,38 @@ void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
   }
 }
 
+/// A word of an authentication key, which only privileged programs reach, of both worlds the Secure ones.
+uint32_t* keyWord(Core& core, uint8_t number) {
+  const State& s = core.state;
+  const bool ofNonSecure = (number & kOfNonSecure) != 0;
+  if (!s.privileged() || (ofNonSecure && s.world != kSecure)) return nullptr;
+  const uint32_t index = (number & ~kOfNonSecure) - uint32_t{kFirstKey};
+  return &core.pacKeys[ofNonSecure ? kNonSecure : s.world][index / 4][index % 4];
+}
+bool isKey(uint8_t number) {
+  number &= static_cast<uint8_t>(~kOfNonSecure);
+  return number >= kFirstKey && number <= kLastKey;
+}
+
 void mrs(Core& core, const Op& op) {
+  if (isKey(op.x)) {
+    const uint32_t* word = keyWord(core, op.x);
+    core.state.r[op.d] = word == nullptr ? 0 : *word;
+    return;
+  }
   core.state.r[op.d] = readSpecial(core.state, op.x);
 }
 void msr(Core& core, const Op& op) {
+  if (isKey(op.x)) {
+    if (uint32_t* word = keyWord(core, op.x); word != nullptr) *word = core.state.r[op.n];
+    return;
+  }
   writeSpecial(core, op.x, op.y, core.state.r[op.n]);
 }
 bool isSpecial(uint8_t number, uint32_t features) {
   if (number <= kLastPsr) return number != 4;
+  if (isKey(number))
+    return (features & kPacBti) != 0 && ((number & kOfNonSecure) == 0 || (features & kSecurity) != 0);
   const bool ofNonSecure = (number & kOfNonSecure) != 0;
   if (ofNonSecure && (features & kSecurity) == 0) return false;
   if (ofNonSecure && number == (kOfNonSecure | kActiveSp)) return true;

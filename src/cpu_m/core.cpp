@@ -33,6 +33,12 @@ const Op* providePc(Core& core, const Op* op) {
   return op + 1;
 }
 
+/// In front of an indirect branch where targets are checked.
+const Op* expectLanding(Core& core, const Op* op) {
+  core.branchToLanding();
+  return op + 1;
+}
+
 /// Skips Op::imm ops unless the condition holds.
 template <uint32_t Condition>
 const Op* skipUnless(Core& core, const Op* op) {
@@ -85,6 +91,7 @@ const Op* enterGateway(Core& core, const Op* op) {
   core.enterWorld(kSecure);
   s.control[kSecure] &= ~kControlSecureFpActive;
   s.r[14] &= ~1u;
+  s.landing = false;
   s.pc = op->address + op->size;
   s.it = 0;
   return nullptr;
@@ -106,7 +113,7 @@ Stop Core::run(uint64_t budget, bool stopOnMaskChange) {
       if (stopRequested_) return {StopReason::Requested};
       if (done_ >= budgetEnd_) return {StopReason::Budget};
       memory.select(contextOf(state));
-      if (state.it != 0 || memory.watching()) {
+      if (state.it != 0 || state.landing || memory.watching()) {
         executeOne();
       } else {
         end_ = budgetEnd_;
@@ -137,6 +144,7 @@ Stop Core::step() {
 void Core::executeOne() {
   if (!state.thumb) throw Trap{StopReason::InvalidState, state.pc};
   memory.select(contextOf(state));
+  if (state.landing) land();
   single_.ops.clear();
   single_.count = 0;
   decode(single_, state.pc, static_cast<uint8_t>(state.it), 1, false);
@@ -152,6 +160,7 @@ Stop Core::finish(const Trap& trap) {
   if (at_ != nullptr) {
     state.pc = at_->address;
     state.it = at_->it;
+    state.landing = false;  // a branch that did not happen
     retired_ -= at_->left;
     done_ -= at_->after;
     if (counting_ && at_->left > 1) {  // the rest of the block was counted with it
@@ -171,6 +180,7 @@ const Op* Core::stop(const Op* op, StopReason reason, uint32_t value) {
   retired_ -= op->left - 1u;
   if (op->left > 1) done_ -= op[1].after;
   stopped_ = true;
+  state.landing = false;  // EXC_RETURN is no target
   stop_ = {reason, op->address, value};
   return nullptr;
 }
@@ -348,10 +358,11 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
 
   const uint32_t condition = it >> 4;
   const bool conditional = it != 0 && condition < 14 && !context.unconditional;
+  const bool lands = context.needsLanding && branchesNeedLandings();
   if (conditional) {
     Op skip = op;
     skip.run = kSkipUnless[condition];
-    skip.imm = context.readsPc ? 2 : 1;
+    skip.imm = 1u + (context.readsPc ? 1 : 0) + (lands ? 1 : 0);
     block.ops.push_back(skip);
   }
   if (context.readsPc) {
@@ -359,6 +370,11 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
     pc.run = providePc;
     pc.imm = address + 4;
     block.ops.push_back(pc);
+  }
+  if (lands) {
+    Op expect = op;
+    expect.run = expectLanding;
+    block.ops.push_back(expect);
   }
   block.ops.push_back(op);
   return context.branches || context.endsBlock;
@@ -422,6 +438,7 @@ const Op* Core::returnToSecure(const Op* op) {
   uint32_t& control = state.control[kSecure];
   control = (control & ~kControlSecureFpActive) | ((saved & kStackedSfpa) != 0 ? kControlSecureFpActive : 0);
   state.thumb = (target & 1) != 0;
+  state.landing = false;
   state.pc = target & ~1u;
   requestStopQuietly();
   return nullptr;

@@ -12,6 +12,7 @@
 #include "cpu_m/fp_context.hpp"
 #include "cpu_m/memory.hpp"
 #include "cpu_m/mpu.hpp"
+#include "cpu_m/pac.hpp"
 #include "cpu_m/pipeline.hpp"
 #include "cpu_m/sau.hpp"
 #include "cpu_m/state.hpp"
@@ -35,6 +36,8 @@ class Core final : private MemoryListener, private Protection {
   State state;
   Memory memory;
   FpContextControl fp;
+  /// PAC_KEY_P and PAC_KEY_U of both worlds: [world][0 privileged, 1 not].
+  PacKey pacKeys[2][2] = {};
 
   uint32_t features() const { return features_; }
   bool has(uint32_t feature) const { return (features_ & feature) == feature; }
@@ -154,6 +157,15 @@ class Core final : private MemoryListener, private Protection {
     state.takeStack();
     floatingPointChanged();
     contextChanged();
+  }
+  /// Whether the program that runs checks authentication codes (CONTROL.PAC_EN, UPAC_EN), and the code of a
+  /// value with its key.
+  bool authenticates() const;
+  uint32_t authenticationCode(uint32_t value, uint32_t modifier) const;
+  /// The branch that comes next is an indirect one; its target must be a landing.
+  void branchToLanding() {
+    state.landing = true;
+    requestStopQuietly();
   }
   void sendEvent() { eventSent_ = true; }
   void masksChanged() {
@@ -278,6 +290,10 @@ class Core final : private MemoryListener, private Protection {
   /// What leaving a block through `op`, its last instruction, costs.
   void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
   void executeOne();
+  /// Whether indirect branches of the program that runs may only go to landings (CONTROL.BTI_EN, UBTI_EN).
+  bool branchesNeedLandings() const;
+  /// Behind such a branch: throws NoLanding unless it led to one.
+  void land();
   Stop finish(const Trap& trap);
   void flush();
   /// Adds what the blocks have counted to executed_.

@@ -90,6 +90,7 @@ struct DecodeContext {
   bool branches = false;       // the block ends here: the handler leaves, or comes back only when not taken
   bool endsBlock = false;      // the block ends here, execution goes on behind it
   bool unconditional = false;  // executes in an IT block whatever the condition
+  bool needsLanding = false;   // an indirect branch, whose target has to be a landing where BTI is on
   bool idle = false;           // does nothing: no handler is called
   uint8_t startsIt = 0;        // the ITSTATE behind the instruction
 };
@@ -137,6 +138,7 @@ constexpr int32_t signExtend(uint32_t value, uint32_t width) {
 std::span<const Encoding> thumb16Encodings();
 std::span<const Encoding> dataProcessingEncodings();
 std::span<const Encoding> loadStoreEncodings();
+std::span<const Encoding> pacBtiEncodings();
 std::span<const Encoding> branchSystemEncodings();
 std::span<const Encoding> multiplyDspEncodings();
 std::span<const Encoding> floatingPointEncodings();

@@ -14,6 +14,7 @@ using Group = std::span<const Encoding> (*)();
 constexpr Group kGroups[] = {
     thumb16Encodings,
     mvePredicateEncodings,  // VCTP lies between the low-overhead loops
+    pacBtiEncodings,        // some of them are hints, which do nothing without them
     branchSystemEncodings, loadStoreEncodings,     dataProcessingEncodings,
     multiplyDspEncodings,  floatingPointEncodings, floatingPointTransferEncodings,
     mveIntegerEncodings,   mveShiftEncodings,      mveMoveEncodings,

@@ -75,6 +75,7 @@ Decoded prepareOffset(Op& op, DecodeContext& context) {
   if (op.d == kPc) {
     op.run = jumpOffset;
     context.branches = true;
+    context.needsLanding = op.n != kSp;
   }
   return Decoded::Ok;
 }
@@ -88,6 +89,7 @@ Decoded prepareIndexed(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, Store) || (writeBack && op.n == op.d)) return Decoded::Unpredictable;
   const bool jump = op.d == kPc;
   context.branches = jump;
+  context.needsLanding = jump && op.n != kSp;
   if (!writeBack) {
     if (jump) op.run = jumpOffset;
     return Decoded::Ok;
@@ -120,6 +122,7 @@ Decoded prepareRegister(Op& op, DecodeContext& context) {
   if (op.d == kPc) {
     op.run = jumpRegister;
     context.branches = true;
+    context.needsLanding = op.n != kSp;
   }
   return Decoded::Ok;
 }
@@ -130,7 +133,7 @@ Decoded prepareLiteral(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, false)) return Decoded::Unpredictable;
   if (op.d == kPc) {
     op.run = jumpLiteral;
-    context.branches = true;
+    context.branches = context.needsLanding = true;
   }
   return Decoded::Ok;
 }
@@ -221,6 +224,7 @@ Decoded prepareLoadMultiple(Op& op, DecodeContext& context) {
                    (jumps && (op.imm & 1u << 14) != 0) || (writeBack && (op.imm >> op.n & 1) != 0);
   if (bad) return Decoded::Unpredictable;
   context.branches = jumps;
+  context.needsLanding = jumps && op.n != kSp;
   if constexpr (Down) {
     op.run = jumps ? (writeBack ? loadMultipleDown<true, true> : loadMultipleDown<false, true>)
                    : (writeBack ? loadMultipleDown<true, false> : loadMultipleDown<false, false>);

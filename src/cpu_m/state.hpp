@@ -17,8 +17,11 @@ enum World : uint8_t { kNonSecure = 0, kSecure = 1 };
 /// Bits of CONTROL.
 constexpr uint32_t kControlUnprivileged = 1u << 0, kControlProcessStack = 1u << 1, kControlFpActive = 1u << 2,
                    kControlSecureFpActive = 1u << 3;
+/// BTI_EN and PAC_EN, for privileged programs; the bits above them are for the others.
+constexpr uint32_t kControlLandings = 1u << 4, kControlAuthenticate = 1u << 6;
 /// Bits of XPSR.
-constexpr uint32_t kXpsrException = 0x1ff, kXpsrThumb = 1u << 24, kXpsrSaturated = 1u << 27;
+constexpr uint32_t kXpsrException = 0x1ff, kXpsrLanding = 1u << 21, kXpsrThumb = 1u << 24,
+                   kXpsrSaturated = 1u << 27;
 /// LTPSIZE without tail predication.
 constexpr uint8_t kNoTailPredication = 4;
 /// Bits of FPSCR: NZCV, then QC and the modes; LTPSIZE (18:16) is State::ltpsize.
@@ -39,13 +42,15 @@ struct State {
   /// ITSTATE, while the core stands still; inside of a run Op::it.
   uint32_t it = 0;
   bool thumb = true;
+  /// EPSR.B: the next instruction has to be one that indirect branches may go to.
+  bool landing = false;
   uint32_t exception = 0;  // IPSR
 
   World world = kSecure;
   /// Stack pointers that are not in r[13]: [world][0 main, 1 process]. The active one's entry is stale.
   uint32_t sp[2][2] = {};
   uint32_t stackLimit[2][2] = {};
-  /// nPRIV, SPSEL (banked), FPCA and SFPA (in both alike).
+  /// nPRIV, SPSEL, BTI_EN, UBTI_EN, PAC_EN and UPAC_EN (banked), FPCA (in both alike), SFPA (Secure).
   uint32_t control[2] = {};
   uint32_t primask[2] = {}, basepri[2] = {}, faultmask[2] = {};
 
@@ -92,11 +97,13 @@ struct State {
     ge = bits >> 16 & 15;
   }
   uint32_t xpsr() const {
-    return apsr() | (thumb ? kXpsrThumb : 0) | exception | (it & 3) << 25 | (it >> 2) << 10;
+    return apsr() | (thumb ? kXpsrThumb : 0) | (landing ? kXpsrLanding : 0) | exception | (it & 3) << 25 |
+           (it >> 2) << 10;
   }
   void setXpsr(uint32_t bits) {
     setApsr(bits);
     thumb = (bits & kXpsrThumb) != 0;
+    landing = (bits & kXpsrLanding) != 0;
     exception = bits & kXpsrException;
     it = (bits >> 25 & 3) | (bits >> 8 & 0xfc);
   }

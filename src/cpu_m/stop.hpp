@@ -17,6 +17,8 @@ enum class StopReason : uint8_t {
   Undefined,        // the program counter is at the instruction, as for all that follow
   NoCoprocessor,
   InvalidState,  // ARM state, or a damaged IT state
+  NoLanding,     // an indirect branch led to an instruction that is none (BTI)
+  InvalidCode,   // a pointer authentication code that does not fit
   StackLimit,    // below MSPLIM or PSPLIM
   Unaligned,
   DivideByZero,  // with CCR.DIV_0_TRP

@@ -83,6 +83,11 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
           kUsageFault, kNoCoprocessor, 0, {}, "instruction of a coprocessor that is absent or off"};
     case StopReason::InvalidState:
       return CpuFault{kUsageFault, kInvalidState, 0, {}, "branch to ARM state (an even address)"};
+    case StopReason::NoLanding:
+      return CpuFault{
+          kUsageFault, kInvalidState, 0, {}, "indirect branch to an instruction that is no landing (BTI)"};
+    case StopReason::InvalidCode:
+      return CpuFault{kUsageFault, kInvalidState, 0, {}, "pointer authentication code that does not fit"};
     case StopReason::StackLimit:
       return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow (below the stack limit register)"};
     case StopReason::Unaligned:
@@ -284,6 +289,7 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   s.control[kSecure] &= ~cpu_m::kControlSecureFpActive;
   setFpActive(false);
   s.it = 0;
+  s.landing = false;
   s.thumb = (*vector & 1) != 0;
   s.exception = numberOf(exception);
   s.world = target;
@@ -427,7 +433,7 @@ Status Exceptions::unstack(uint32_t value) {
   s.r[14] = words[5];
   s.pc = words[6] & ~1u;
   const uint32_t saved = words[7];
-  s.setXpsr(saved);
+  s.setXpsr(core_.has(cpu_m::kPacBti) ? saved : saved & ~cpu_m::kXpsrLanding);
   // 1 for handlers that called a Non-secure function.
   const uint32_t interrupted = thread ? 0 : numberOf(interrupts_.active().back());
   if (s.exception != 1 || thread) s.exception = interrupted;

@@ -121,6 +121,21 @@ TEST_F(Firmware, FloatingPointStateOfBothWorlds) {
   EXPECT_EQ(good("lazy_worlds.elf").text, expectedText("lazy_worlds"));
 }
 
+TEST_F(Firmware, ProtectedReturnsAndBranches) {
+  if (!std::filesystem::exists(image("pacbti.elf"))) GTEST_SKIP() << "clang is missing (Debian: clang-14)";
+  for (const auto& [board, target] :
+       {std::pair("corstone-320", "ethos-u85-256"), {"corstone-315", "ethos-u65-256"}}) {
+    use(board, target);
+    const Observed result = good("pacbti.elf");
+    EXPECT_THAT(result.text, StartsWith("calls\ncodes\nlandings\n"));
+    ASSERT_EQ(result.outcome.faults.size(), 2u);
+    EXPECT_EQ(result.outcome.faults[0].what, "pointer authentication code that does not fit");
+    EXPECT_THAT(result.outcome.faults[0].function, StartsWith("smash+"));
+    EXPECT_EQ(result.outcome.faults[1].what, "indirect branch to an instruction that is no landing (BTI)");
+    EXPECT_EQ(result.outcome.faults[1].function, "triple+0x4");
+  }
+}
+
 TEST_F(Firmware, RunsAreRepeatable) {
   const Observed first = good("tasks-300.elf"), second = good("tasks-300.elf");
   EXPECT_EQ(first.outcome.instructions, second.outcome.instructions);
