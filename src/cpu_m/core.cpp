@@ -390,6 +390,7 @@ Permission Core::permission(uint32_t address, uint32_t context, bool instruction
   const Sau::Attribution attribution = sau_.attribution(address);
   if (attribution.exempt) return result;
   result.secure = attribution.secure;
+  result.gated = gates_ != nullptr && !gates_->open(address, attribution.secure);
   // Secure programs access all memory, but run only their own.
   result.foreign = attribution.secure != (world == kSecure) && (instruction || attribution.secure);
   result.wholePage = result.wholePage && attribution.wholePage;

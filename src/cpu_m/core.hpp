@@ -77,6 +77,13 @@ class Core final : private MemoryListener, private Protection {
     forgetPermissions();
     return sau_;
   }
+  /// From now on transactions pass `gates`; they have changed.
+  void setGates(Gates* gates) {
+    gates_ = gates;
+    memory.setGates(gates);
+    forgetPermissions();
+  }
+  void gatesChanged() { forgetPermissions(); }
   /// Code was changed by other means than this core's stores.
   void codeChanged() { codeWritten(); }
   /// Whether SEV has been executed since the last call.
@@ -310,6 +317,7 @@ class Core final : private MemoryListener, private Protection {
   BranchCosts costs_;
   Mpu mpu_[2];
   Sau sau_;
+  Gates* gates_ = nullptr;
   const Op* at_ = nullptr;
   uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, with all of the block being executed
   uint64_t end_ = 0;                 // execution leaves the blocks when done_ reaches it

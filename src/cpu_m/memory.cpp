@@ -42,6 +42,14 @@ uint16_t Memory::fetch(uint32_t address) {
   if (!permission.execute) throw Trap{StopReason::FetchViolation, address};
   const Region* region = find(address);
   if (region == nullptr || region->host == nullptr) throw Trap{StopReason::FetchFault, address};
+  if (permission.gated) {
+    try {
+      gates_->refuse(address, false, permission.secure);
+    } catch (const Trap&) {
+      throw Trap{StopReason::FetchFault, address};
+    }
+    return 0;
+  }
   const uint8_t* at = region->host + (address - region->begin);
   const uint32_t offset = address & (kPageSize - 1);
   const auto [map, isNew] = code_.try_emplace(at - offset);
@@ -90,6 +98,10 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
     if (devices_->stopWanted()) listener_.deviceWantsStop();
     return value;
   }
+  if (permission.gated) {
+    gates_->refuse(address, false, permission.secure);
+    return 0;
+  }
   const uint32_t page = address >> kPageBits;
   uint8_t* at = region->host + (address - region->begin);
   if (permission.wholePage && fast(page))
@@ -124,6 +136,10 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
   if (region->host == nullptr) {
     devices_->write(address, size, value);
     if (devices_->stopWanted()) listener_.deviceWantsStop();
+    return;
+  }
+  if (permission.gated) {
+    gates_->refuse(address, true, permission.secure);
     return;
   }
   const uint32_t page = address >> kPageBits, offset = address & (kPageSize - 1);

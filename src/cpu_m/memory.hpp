@@ -58,11 +58,24 @@ class MemoryListener {
   ~MemoryListener() = default;
 };
 
+/// What lies between the core and its memories and may refuse transactions by their security. What it says
+/// holds for pages (4 KiB).
+class Gates {
+ public:
+  virtual bool open(uint32_t address, bool secure) const = 0;
+  /// A transaction has been refused: throws, or it reads 0 and writes nothing.
+  virtual void refuse(uint32_t address, bool write, bool secure) = 0;
+
+ protected:
+  ~Gates() = default;
+};
+
 /// What a program may do at an address.
 struct Permission {
   bool read = true, write = true, execute = true;
   bool foreign = false;   // Secure to a Non-secure program; for instructions: of the other world
   bool secure = true;     // the address
+  bool gated = false;     // the board refuses the transaction
   bool wholePage = true;  // the same holds for all of the page (4 KiB)
 };
 
@@ -99,6 +112,8 @@ class Memory {
   /// Accesses to [address, address + size) go to the devices.
   void mapDevices(uint32_t address, uint64_t size);
   void setDevices(Devices* devices) { devices_ = devices; }
+  /// Hears of refused transactions (Permission::gated).
+  void setGates(Gates* gates) { gates_ = gates; }
   /// CCR.UNALIGN_TRP of a context.
   void setUnalignedTraps(uint32_t context, bool on) { unalignedTraps_[context] = on; }
 
@@ -205,6 +220,7 @@ class Memory {
   MemoryListener& listener_;
   AccessObserver* observer_ = nullptr;
   Devices* devices_ = nullptr;
+  Gates* gates_ = nullptr;
   std::array<bool, kContexts> unalignedTraps_{};
   const Protection& protection_;
   std::array<Table, kContexts> tables_;

@@ -218,6 +218,8 @@ class Parser {
       options.stopAtEot = on;
     } else if (is("uart0.shutdown_tag")) {
       options.exitTag = value;
+    } else if (is("DISABLE_GATING")) {
+      options.gating = !on;
     } else if (is("cpu0.semihosting-enable")) {
       options.semihosting = on;
     } else if (is("cpu0.semihosting-cwd")) {

@@ -34,12 +34,14 @@ std::string Peripherals::placeOf(uint32_t address) const {
 uint32_t Peripherals::read(uint32_t address, uint32_t size) {
   if (address >= kPrivate && system_.refuses(address, false))
     throw cpu_m::Trap{cpu_m::StopReason::ReadFault, address};
+  if (address < kPrivate && gate_ && !gate_(address, false)) return 0;
   return readFreely(address, size);
 }
 
 void Peripherals::write(uint32_t address, uint32_t size, uint32_t value) {
   if (address >= kPrivate && system_.refuses(address, true))
     throw cpu_m::Trap{cpu_m::StopReason::WriteFault, address};
+  if (address < kPrivate && gate_ && !gate_(address, true)) return;
   writeFreely(address, size, value);
 }
 

@@ -38,6 +38,10 @@ class Peripherals final : public cpu_m::Devices {
   using Watch = std::function<void(const std::string& place, bool write, uint32_t value)>;
   void setWatch(Watch watch) { watch_ = std::move(watch); }
 
+  /// Asked before each access of a program: false, when it reads 0 and writes nothing; may throw.
+  using Gate = std::function<bool(uint32_t address, bool write)>;
+  void setGate(Gate gate) { gate_ = std::move(gate); }
+
   /// Told of the first access to each word where no device is (the first few words): it reads as 0 and
   /// ignores writes.
   using Unknown = std::function<void(uint32_t address, bool write)>;
@@ -57,6 +61,7 @@ class Peripherals final : public cpu_m::Devices {
   std::vector<Entry> entries_;
   std::function<bool()> stopWanted_;
   Watch watch_;
+  Gate gate_;
   Unknown tellUnknown_;
   std::vector<uint32_t> unknown_;
 };

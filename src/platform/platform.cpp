@@ -8,6 +8,7 @@
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "platform/access_gates.hpp"
 #include "platform/bus.hpp"
 #include "platform/coverage.hpp"
 #include "platform/cpu_trace.hpp"
@@ -35,9 +36,8 @@ constexpr uint16_t kBranchToSelf = 0xe7fe;
 constexpr size_t kMaxFaultNotes = 8;
 /// Events without effect before a wait counts as endless.
 constexpr int kIdleEvents = 1000;
-constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000,
-                   kSecurityConfiguration = 0x40080000, kSecurityConfigurationSize = 0x1000,
-                   kNpuSize = 0x2000, kTimingAdapterSize = 0x100;
+constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000, kNpuSize = 0x2000,
+                   kTimingAdapterSize = 0x100;
 
 // Time of the subsystem, at the same place on every board. Counter control and one watchdog are Secure.
 constexpr uint32_t kFrame = 0x1000, kSystemTimer = 0x48000000, kWatchdog = 0x48040000,
@@ -122,7 +122,8 @@ class System {
   std::array<TimingAdapter, 2> timingAdapters_;
   FpgaIo fpgaIo_;
   ConfigurationController scc_;
-  SecurityConfiguration security_{[this](uint32_t bits) { system_.setCallable(bits); }};
+  AccessGates gates_{*options_.board, core_, interrupts_,
+                     [this](uint32_t bits) { system_.setCallable(bits); }};
   std::vector<std::unique_ptr<Uart>> uarts_;
   SystemCounter counter_{clock_};
   SystemCounterView counterView_{counter_};
@@ -171,7 +172,8 @@ void System::addPeripherals() {
   peripherals_.add(board.fpgaIo, kFpgaIoSize, "fpgaio", fpgaIo_);
   peripherals_.add(board.scc, kSccSize, "scc", scc_);
   addSystemTimers();
-  peripherals_.addSecure(kSecurityConfiguration, kSecurityConfigurationSize, "sacfg", security_);
+  gates_.addTo(peripherals_);
+  peripherals_.setGate([this](uint32_t address, bool write) { return gates_.passes(address, write); });
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
   peripherals_.setStopWanted([this] { return stopWanted(); });
@@ -217,6 +219,7 @@ Status System::start() {
   core_.memory.mapDevices(kPeripherals, kPeripheralsSize);
   core_.memory.mapDevices(kPrivate, kPrivateSize);
   core_.memory.setDevices(&peripherals_);
+  if (options_.gating) gates_.close();
   if (options_.coverage) core_.countExecutions();
   if (options_.cpuTrace) cpuTrace_.emplace(options_.cpuTrace, image_, clock_, core_);
   if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, core_);

@@ -25,6 +25,9 @@ struct Options {
   /// The firmware's timing adapters decide about memory speed, not `machine`.
   bool timingAdapters = false;
 
+  /// Memory and peripheral protection controllers refuse transactions.
+  bool gating = true;
+
   std::optional<uint32_t> vectorTable;  // empty: found in the image
 
   bool semihosting = true;

@@ -74,11 +74,4 @@ void ConfigurationController::write(uint32_t offset, uint32_t value) {
   if ((value & kWrites) == 0) registers_[kReturned / 4] = (value >> 20 & 0x3f) == kOscillator ? kCoreHz : 0;
 }
 
-void SecurityConfiguration::write(uint32_t offset, uint32_t value) {
-  constexpr uint32_t kNscCfg = 0x14;
-  if (offset >= kSize) return;
-  registers_[offset / 4] = value;
-  if (offset == kNscCfg) setCallable_(value);
-}
-
 }  // namespace carina::platform

@@ -4,8 +4,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <utility>
 
 #include "platform/clock.hpp"
 #include "platform/device.hpp"
@@ -51,21 +49,6 @@ class FpgaIo final : public Peripheral {
   const Clock& clock_;
   std::array<uint32_t, 0x50 / 4> registers_{};
   std::array<uint64_t, 0x50 / 4> base_{};
-};
-
-/// The security configuration of the subsystem (SACFG): which Secure memory may hold gateways for Non-secure
-/// programs. Its other registers keep what is written: peripherals and memories are open to both worlds.
-class SecurityConfiguration final : public Peripheral {
- public:
-  explicit SecurityConfiguration(std::function<void(uint32_t bits)> setCallable)
-      : setCallable_(std::move(setCallable)) {}
-  uint32_t read(uint32_t offset) override { return offset < kSize ? registers_[offset / 4] : 0; }
-  void write(uint32_t offset, uint32_t value) override;
-
- private:
-  static constexpr uint32_t kSize = 0x100;
-  std::function<void(uint32_t bits)> setCallable_;
-  std::array<uint32_t, kSize / 4> registers_{};
 };
 
 /// The serial configuration controller (SCC): configuration words, clocks, and the board's identity.

@@ -121,6 +121,17 @@ TEST_F(Firmware, FloatingPointStateOfBothWorlds) {
   EXPECT_EQ(good("lazy_worlds.elf").text, expectedText("lazy_worlds"));
 }
 
+TEST_F(Firmware, ProtectionControllers) {
+  // Which transactions pass is what QEMU's mps3-an547 lets pass; it answers those that its memory controllers
+  // refuse with bus errors always, and those of its peripheral controllers never.
+  const Observed result = good("gates-300.elf");
+  EXPECT_EQ(result.text, expectedText("gates"));
+  EXPECT_EQ(result.outcome.faults.size(), 2u);
+  options.gating = false;
+  EXPECT_THAT(run("gates-300.elf").text,
+              HasSubstr("a Secure block\n  Secure 00001234\n  not Secure 00001234\n"));
+}
+
 TEST_F(Firmware, ProtectedReturnsAndBranches) {
   if (!std::filesystem::exists(image("pacbti.elf"))) GTEST_SKIP() << "clang is missing (Debian: clang-14)";
   for (const auto& [board, target] :

@@ -154,5 +154,16 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({"--simlimit=1e30", image()}), HasSubstr("not a number of seconds"));
 }
 
+TEST_F(FvpCommandTest, GatingCanBeOff) {
+  const auto usual = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-a", image()});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_TRUE(usual->options.gating);
+  const auto open =
+      parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.DISABLE_GATING=1", "-a", image()});
+  ASSERT_TRUE(open.ok());
+  EXPECT_FALSE(open->options.gating);
+  EXPECT_THAT(open->unknown, IsEmpty());
+}
+
 }  // namespace
 }  // namespace carina::platform
