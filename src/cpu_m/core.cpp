@@ -79,6 +79,9 @@ Run refusal(uint32_t code, bool wide, uint32_t features) {
   return number == 10 || number == 11 || v81Space ? undefinedFloatingPoint : noCoprocessor;
 }
 
+/// Of ECI: the first beats of an instruction (A) and of the one behind it (B).
+enum Eci : uint8_t { kA0 = 1, kA0A1 = 2, kA0A1A2 = 4, kA0A1A2B0 = 5 };
+
 constexpr uint8_t advanceIt(uint8_t it) {
   return (it & 7) == 0 ? uint8_t{0} : static_cast<uint8_t>((it & 0xe0) | (it << 1 & 0x1f));
 }
@@ -147,13 +150,47 @@ void Core::executeOne() {
   if (state.landing) land();
   single_.ops.clear();
   single_.count = 0;
-  decode(single_, state.pc, static_cast<uint8_t>(state.it), 1, false);
+  const auto it = static_cast<uint8_t>(state.it);
+  const bool resumed = it != 0 && (it & 15) == 0;
+  bool beats = false;
+  const uint8_t behind = resumed ? resume(&beats) : advanceIt(it);
+  decode(single_, state.pc, resumed ? 0 : it, 1, false);
+  for (Op& op : single_.ops) {
+    if (resumed) op.it = it;
+  }
+  if (beats) state.vpr |= uint32_t{it} << 20;
   // What a branch leaves behind; the op at the end overwrites it.
-  state.it = advanceIt(static_cast<uint8_t>(state.it));
+  state.it = behind;
   end_ = 0;
   if (counting_) countRange(state.pc, single_.ops.back().imm, 1);
   const Op* op = begin(single_);
-  while (op != nullptr) op = op->run(*this, op);
+  try {
+    while (op != nullptr) op = op->run(*this, op);
+  } catch (const Trap&) {
+    state.vpr &= kVprBits;
+    throw;
+  }
+  if (resumed) state.it = behind;
+  state.vpr &= kVprBits;
+}
+
+uint8_t Core::resume(bool* beats) const {
+  const auto eci = static_cast<uint8_t>(state.it >> 4);
+  std::array<uint8_t, 4> code{};
+  const CompiledEncoding* row = nullptr;
+  if (memory.peek(state.pc, std::span(code).first(2))) {
+    const auto first = static_cast<uint16_t>(code[0] | code[1] << 8);
+    const bool wide = isWide(first) && memory.peek(state.pc, code);
+    const uint32_t second = code[2] | uint32_t{code[3]} << 8;
+    row = findEncoding(wide ? uint32_t{first} << 16 | second : first, wide, features_);
+  }
+  if (row != nullptr && row->restarts) return 0;
+  const bool known = eci == kA0 || eci == kA0A1 || eci == kA0A1A2 || eci == kA0A1A2B0;
+  const bool resumes = row != nullptr && has(kMve) && (row->beats || row->passes);
+  if (!known || !resumes) throw Trap{StopReason::InvalidState, state.pc};
+  *beats = row->beats;
+  if (row->passes) return static_cast<uint8_t>(state.it);
+  return eci == kA0A1A2B0 ? uint8_t{kA0 << 4} : uint8_t{0};
 }
 
 Stop Core::finish(const Trap& trap) {

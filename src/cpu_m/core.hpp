@@ -297,6 +297,9 @@ class Core final : private MemoryListener, private Protection {
   /// What leaving a block through `op`, its last instruction, costs.
   void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
   void executeOne();
+  /// What the next instruction makes of EPSR.ECI (ICI), which is `state.it`: ECI behind it. Throws
+  /// InvalidState where there is nothing to resume. `beats`: whether it is a vector instruction.
+  uint8_t resume(bool* beats) const;
   /// Whether indirect branches of the program that runs may only go to landings (CONTROL.BTI_EN, UBTI_EN).
   bool branchesNeedLandings() const;
   /// Behind such a branch: throws NoLanding unless it led to one.

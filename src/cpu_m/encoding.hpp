@@ -111,6 +111,9 @@ struct CompiledEncoding {
   const Encoding* row = nullptr;
   uint32_t value = 0, mask = 0;
   bool wide = false;
+  bool beats = false;     // a vector instruction, which can be resumed behind its first beats
+  bool restarts = false;  // moves several registers, and begins anew when it is resumed
+  bool passes = false;    // leaves what is done of the next vector instruction as it is
 };
 
 /// All rows, group by group, in the order in which they are tried.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of all rows, and the tables that find one.
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "base/check.hpp"
@@ -33,6 +35,16 @@ CompiledEncoding compile(const Encoding& row) {
   }
   CARINA_CHECK(count == 16 || count == 32, "an instruction has 16 or 32 bits");
   result.wide = count == 32;
+  const std::string_view text = row.text;
+  const auto begins = [text](std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [text](std::string_view name) { return text.substr(0, name.size()) == name; });
+  };
+  const bool vector = (row.features & (kMve | kMveFloat)) != 0 && text.front() == 'v';
+  result.beats = (vector && !begins({"vmrs", "vmsr", "vldr vpr", "vldr p0", "vstr vpr", "vstr p0"})) ||
+                 (begins({"vmov"}) && text.find("[{x}]") != std::string_view::npos);
+  result.restarts = begins({"ldm", "stm", "push", "pop", "clrm", "vldm", "vstm", "vscclrm"});
+  result.passes = begins({"le ", "letp", "bkpt"});
   return result;
 }
 

@@ -98,7 +98,7 @@ void Core::storeContextAt(uint32_t address, World owner) {
   for (uint32_t i = 0; i < kSingles; ++i)
     memory.storeAligned<uint32_t>(address + singleOffset(i), state.element<uint32_t>(i));
   memory.storeAligned<uint32_t>(address + kFpscrOffset, state.fpscrWord());
-  memory.storeAligned<uint32_t>(address + kVprOffset, state.vpr);
+  memory.storeAligned<uint32_t>(address + kVprOffset, state.vpr & kVprBits);
   if (fp.words(owner) == FpContextControl::kLeastWords) return;
   for (uint32_t i = kSingles; i < 2 * kSingles; ++i)
     memory.storeAligned<uint32_t>(address + singleOffset(i), state.element<uint32_t>(i));

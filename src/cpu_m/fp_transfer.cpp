@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and moves of floating-point registers, and of FPSCR, VPR and P0.
 #include "cpu_m/fp_registers.hpp"
+#include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
 namespace {
@@ -143,16 +144,25 @@ Decoded corePair(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 
+/// Whether a resumed instruction has done this lane before.
+template <class T>
+bool laneIsDone(const State& s, const Op& op) {
+  const uint32_t byte = 8 * (op.n & 1u) + op.x * static_cast<uint32_t>(sizeof(T));
+  return mve::isResumed(s) && (mve::executed(s).bytes >> byte & 1) == 0;
+}
+
 /// One element of double register Op::n; Op::x counts elements of T.
 template <class T>
 void laneToCore(Core& core, const Op& op) {
   core.useFloatingPoint();
+  if (laneIsDone<T>(core.state, op)) return;
   core.state.r[op.d] =
       static_cast<uint32_t>(core.state.element<T>(static_cast<uint32_t>(8 / sizeof(T)) * op.n + op.x));
 }
 template <class T>
 void laneFromCore(Core& core, const Op& op) {
   core.useFloatingPoint();
+  if (laneIsDone<T>(core.state, op)) return;
   core.state.setElement<T>(static_cast<uint32_t>(8 / sizeof(T)) * op.n + op.x,
                            static_cast<T>(core.state.r[op.d]));
 }

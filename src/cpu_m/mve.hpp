@@ -68,15 +68,28 @@ struct Predicate {
   }
 };
 
-constexpr u32 kVptMasks = 0x00ff0000;  // VPR.MASK23, MASK01
+constexpr u32 kVptMasks = 0x00ff0000;                   // VPR.MASK23, MASK01
+constexpr u32 kVptOrResumed = kVptMasks | kVprResumed;  // what makes a vector instruction no ordinary one
 
 Predicate predicateSlowly(const State& s);
 void advanceSlowly(State& s);
 
 inline Predicate predicate(const State& s) {
-  if ((s.vpr & kVptMasks) == 0 && s.ltpsize >= kNoTailPredication) [[likely]]
+  if ((s.vpr & kVptOrResumed) == 0 && s.ltpsize >= kNoTailPredication) [[likely]]
     return {};
   return predicateSlowly(s);
+}
+
+/// Whether an instruction is resumed behind its first beats, and the bytes of the beats that it executes: the
+/// others were done before.
+inline bool isResumed(const State& s) {
+  return (s.vpr & kVprResumed) != 0;
+}
+Predicate executedSlowly(const State& s);
+inline Predicate executed(const State& s) {
+  if (!isResumed(s)) [[likely]]
+    return {};
+  return executedSlowly(s);
 }
 
 /// What every vector instruction begins with: access to the registers, and the predicate.
@@ -87,17 +100,19 @@ inline Predicate begin(Core& core) {
 
 /// What every vector instruction ends with: the next one in the VPT block.
 inline void advance(State& s) {
-  if ((s.vpr & kVptMasks) != 0) advanceSlowly(s);
+  if ((s.vpr & kVptOrResumed) != 0) advanceSlowly(s);
 }
 
-/// VPST and VPT: `mask` (bits 3-0) for both halves of the vector.
+/// VPST and VPT: `mask` (bits 3-0) for both halves of the vector, or for the upper one, when the lower one
+/// was done before.
 inline void setBlock(State& s, u32 mask) {
-  s.vpr = (s.vpr & ~kVptMasks) | mask * 0x00110000;
+  const u32 halves = (executed(s).bytes & 0x00f0) != 0 ? 0x00110000 : 0x00100000;
+  s.vpr = (s.vpr & ~(15 * halves)) | mask * halves;
 }
 
 /// Ends a comparison: VPR.P0, 0 in inactive lanes; then VPT's mask, if there is one.
 inline void setPredicate(State& s, u32 bytes, Predicate where, u32 mask) {
-  s.vpr = (s.vpr & ~0xffffu) | (bytes & where.bytes);
+  s.vpr = (s.vpr & ~u32{executed(s).bytes}) | (bytes & where.bytes);
   advance(s);
   if (mask != 0) setBlock(s, mask);
 }

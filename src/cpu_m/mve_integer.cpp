@@ -268,7 +268,8 @@ void addWithCarry(Core& core, const Op& op) {
   State& s = core.state;
   const Vector<u32> n = readQ<u32>(s, op.n), m = readQ<u32>(s, op.m);
   Vector<u32> r;
-  u64 carry = Initial ? Subtract : (s.fpscr & kFpscrC) != 0;
+  const bool initial = Initial && !isResumed(core.state);
+  u64 carry = initial ? Subtract : (s.fpscr & kFpscrC) != 0;
   bool any = false;
   for (u32 i = 0; i < 4; ++i) {
     const u64 sum = u64{n[i]} + (Subtract ? ~m[i] : m[i]) + carry;
@@ -277,7 +278,7 @@ void addWithCarry(Core& core, const Op& op) {
     carry = sum >> 32;
     any = true;
   }
-  if (Initial || any) s.fpscr = (s.fpscr & ~kFpscrNzcv) | (carry != 0 ? kFpscrC : 0);
+  if (initial || any) s.fpscr = (s.fpscr & ~kFpscrNzcv) | (carry != 0 ? kFpscrC : 0);
   writeQ(s, op.d, r, where);
   advance(s);
 }

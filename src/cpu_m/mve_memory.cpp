@@ -40,7 +40,7 @@ void load(Core& core, const Op& op) {
         r[i] = static_cast<T>(core.memory.loadAligned<Memory>(at.address + i * sizeof(Memory)));
     }
   }
-  writeQ(s, op.d, r, {});
+  writeQ(s, op.d, r, where.all() ? where : executed(s));
   if (op.w != 0) s.r[op.n] = at.moved;
   advance(s);
 }
@@ -94,7 +94,7 @@ void gather(Core& core, const Op& op) {
     r[i] = 0;
     if (where.lane<T>(i)) r[i] = static_cast<T>(core.memory.loadAligned<Memory>(base + (u32{m[i]} << op.x)));
   }
-  writeQ(s, op.d, r, {});
+  writeQ(s, op.d, r, executed(s));
   advance(s);
 }
 
@@ -123,7 +123,7 @@ void gatherDouble(Core& core, const Op& op) {
     const u32 address = s.r[op.n] + (m[i & 2] << op.x) + 4 * (i & 1);
     if (where.lane<u32>(i)) r[i] = core.memory.loadAligned<u32>(address);
   }
-  writeQ(s, op.d, r, {});
+  writeQ(s, op.d, r, executed(s));
   advance(s);
 }
 void scatterDouble(Core& core, const Op& op) {
@@ -154,10 +154,13 @@ void byAddresses(Core& core, const Op& op) {
       data[i] = core.memory.loadAligned<u32>(address);
     }
   }
-  if (!Store) writeQ(s, op.d, data, {});
+  if (!Store) writeQ(s, op.d, data, executed(s));
   if (op.w != 0) {
     for (u32 i = 0; i < 4; i += Double ? 2 : 1) addresses[i] += op.imm;
-    writeQ(s, op.n, addresses, {});
+    // The address of a doubleword goes on with its second beat.
+    Predicate beats = executed(s);
+    if (Double) beats.bytes = (beats.bytes & 0x00f0) != 0 ? 0xffff : 0xff00;
+    writeQ(s, op.n, addresses, beats);
   }
   advance(s);
 }
@@ -197,8 +200,10 @@ void interleaved(Core& core, const Op& op) {
   constexpr u32 kBytes = 16 * Registers, kPerWord = 4 / sizeof(T);
   const u32 base = s.r[op.n];
   if (op.w != 0 && op.n == 13) core.checkStack(base + kBytes);
+  const Predicate beats = executed(s);
   const auto each = [&](auto access) {
     for (u32 beat = 0; beat < 4; ++beat) {
+      if (!beats.lane<u32>(beat)) continue;
       for (u32 j = 0; j < kPerWord; ++j) {
         const u32 element = kWords<Registers>[op.x][beat] * kPerWord + j;
         access(beat * kPerWord + j, element * static_cast<u32>(sizeof(T)),

@@ -179,14 +179,16 @@ Decoded counter(Op& op, DecodeContext&) {
 void twoToVector(Core& core, const Op& op) {
   core.useFloatingPoint();
   State& s = core.state;
-  s.setElement<u32>(4 * op.d + op.x, s.r[op.m]);
-  s.setElement<u32>(4 * op.d + op.x + 2, s.r[op.a]);
+  const Predicate beats = executed(s);
+  if (beats.lane<u32>(op.x)) s.setElement<u32>(4 * op.d + op.x, s.r[op.m]);
+  if (beats.lane<u32>(op.x + 2u)) s.setElement<u32>(4 * op.d + op.x + 2, s.r[op.a]);
 }
 void twoFromVector(Core& core, const Op& op) {
   core.useFloatingPoint();
   State& s = core.state;
-  s.r[op.m] = s.element<u32>(4 * op.d + op.x);
-  s.r[op.a] = s.element<u32>(4 * op.d + op.x + 2);
+  const Predicate beats = executed(s);
+  if (beats.lane<u32>(op.x)) s.r[op.m] = s.element<u32>(4 * op.d + op.x);
+  if (beats.lane<u32>(op.x + 2u)) s.r[op.a] = s.element<u32>(4 * op.d + op.x + 2);
 }
 template <u8 Lane>
 Decoded twoRegisters(Op& op, DecodeContext&) {

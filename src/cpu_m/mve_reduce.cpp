@@ -7,6 +7,11 @@ namespace {
 
 using namespace mve;
 
+/// Whether a sum goes on from what its registers hold: also when the first beats of it are there already.
+bool accumulates(const State& s, const Op& op) {
+  return op.a != 0 || isResumed(s);
+}
+
 /// Elements that are not active become 0.
 template <class T>
 void clearInactive(Vector<T>& v, Predicate where) {
@@ -44,7 +49,7 @@ void multiplyAddAcross(Core& core, const Op& op) {
   } else {
     for (u32 i = 0; i < kLanes<T>; ++i) sum += static_cast<u32>(n[i]) * static_cast<u32>(m[i]);
   }
-  s.r[op.d] = (op.a != 0 ? s.r[op.d] : 0) + sum;
+  s.r[op.d] = (accumulates(s, op) ? s.r[op.d] : 0) + sum;
   advance(s);
 }
 
@@ -62,7 +67,7 @@ void multiplyAddLong(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> n = dualOperand<T>(s, op, where), m = readQ<T>(s, op.m);
-  u64 sum = op.a != 0 ? pair(s, op.d, op.z) : 0;
+  u64 sum = accumulates(s, op) ? pair(s, op.d, op.z) : 0;
   using Product = std::conditional_t<std::is_signed_v<T>, s64, u64>;
   for (u32 i = 0; i < kLanes<T>; ++i) {
     Product product = Product{n[i]} * m[i];
@@ -80,7 +85,7 @@ void addAcross(Core& core, const Op& op) {
   State& s = core.state;
   Vector<T> m = readQ<T>(s, op.m);
   clearInactive(m, where);
-  u32 sum = op.a != 0 ? s.r[op.d] : 0;
+  u32 sum = accumulates(s, op) ? s.r[op.d] : 0;
   for (const T lane : m.lane) sum += static_cast<u32>(lane);
   s.r[op.d] = sum;
   advance(s);
@@ -92,7 +97,7 @@ void addAcrossLong(Core& core, const Op& op) {
   State& s = core.state;
   Vector<T> m = readQ<T>(s, op.m);
   clearInactive(m, where);
-  u64 sum = op.a != 0 ? pair(s, op.d, op.z) : 0;
+  u64 sum = accumulates(s, op) ? pair(s, op.d, op.z) : 0;
   for (const T lane : m.lane) sum += static_cast<u64>(s64{lane});
   setPair(s, op.d, op.z, sum);
   advance(s);

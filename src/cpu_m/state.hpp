@@ -27,6 +27,9 @@ constexpr uint8_t kNoTailPredication = 4;
 /// Bits of FPSCR: NZCV, then QC and the modes; LTPSIZE (18:16) is State::ltpsize.
 constexpr uint32_t kFpscrNzcv = 0xf0000000, kFpscrLtpsize = 0x00070000;
 constexpr uint32_t kVprBits = 0x00ffffff;
+/// Above them, only while a vector instruction is resumed: how much of it an exception let be done
+/// (EPSR.ECI).
+constexpr uint32_t kVprResumed = 0x0f000000;
 
 struct State {
   /// r[13] is the active stack pointer. r[15] is only valid where an instruction reads it (the address of the
@@ -39,7 +42,8 @@ struct State {
   uint32_t n = 0, z = 1, c = 0, v = 0;
   uint32_t q = 0;   // 0 or 1
   uint32_t ge = 0;  // 4 bits
-  /// ITSTATE, while the core stands still; inside of a run Op::it.
+  /// ITSTATE, while the core stands still; inside of a run Op::it. With 0 in its lower half, the upper half
+  /// is ECI: how many beats of the next vector instructions are done.
   uint32_t it = 0;
   bool thumb = true;
   /// EPSR.B: the next instruction has to be one that indirect branches may go to.

@@ -58,7 +58,11 @@ std::string runHere(const RandomImage& image, Stop* stop, uint32_t* pc) {
   core.setDefaultFpscr(0x00040000);
   core.state.pc = RandomImage::kStart;
   core.state.r[13] = 0x30040000;
-  *stop = core.run(uint64_t{1} << 32);
+  do {
+    *stop = core.run(uint64_t{1} << 32);
+    if (stop->reason == StopReason::SupervisorCall)
+      core.state.it = stop->value << 4;  // RandomOptions::resumed
+  } while (stop->reason == StopReason::SupervisorCall);
   *pc = core.state.pc;
   if (stop->reason != StopReason::Breakpoint || *pc < image.end) return {};
   return std::string(reinterpret_cast<const char*>(memory.get()) + (image.results - RandomImage::kBase),
@@ -86,7 +90,7 @@ void compare(const RandomImage& image, const std::string& here, const std::strin
 
 /// Runs `images` of random code from the rows that `wanted` takes.
 void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, uint32_t features, int images,
-                   bool control, bool vectors = false) {
+                   bool control, bool vectors = false, bool resumed = false) {
   if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
   RandomOptions options;
   options.features = features;
@@ -94,6 +98,7 @@ void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, u
   options.wanted = wanted;
   options.control = control;
   options.vectors = vectors;
+  options.resumed = resumed;
   for (int seed = 1; seed <= images; ++seed) {
     const RandomImage image = makeRandomImage(static_cast<uint32_t>(seed), options);
     ASSERT_GT(image.instructions, 2000u * 8);
@@ -148,6 +153,9 @@ TEST(AgainstQemu, ScalarFloatingPoint) {
 }
 TEST(AgainstQemu, Vectors) {
   expectTheSame(isVector, kM55, 6, false, true);
+}
+TEST(AgainstQemu, VectorsThatAreResumed) {
+  expectTheSame(isVector, kM55, 4, false, true, true);
 }
 
 }  // namespace

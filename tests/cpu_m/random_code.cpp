@@ -70,11 +70,19 @@ class Generator {
     const uint32_t start = RandomImage::kStart | 1;
     // Whatever goes wrong: exit by semihosting (at 0x10000080), with nothing written.
     const uint32_t handler = RandomImage::kVectors + 0x80;
-    image_.vectors.resize(0x90);
+    image_.vectors.resize(0xb0);
     for (uint32_t i = 0; i < 16; ++i)
       word(image_.vectors, 4 * i, i == 0 ? 0x30040000 : i == 1 ? start : handler | 1);
     const uint16_t exit[] = {0x2018, 0x2100, 0xbeab};  // movs r0, #SYS_EXIT; movs r1, #0; bkpt 0xab
     std::memcpy(&image_.vectors[0x80], exit, sizeof exit);
+    if (options_.resumed) {
+      // The handler of SVC: its number becomes ECI (XPSR 15:12) of the program that goes on.
+      word(image_.vectors, 4 * 11, (RandomImage::kVectors + 0x90) | 1);
+      // ldr r0, [sp, #24]; ldrb r0, [r0, #-2]; lsls r0, r0, #12; ldr r1, [sp, #28]; orrs r1, r0; str r1, [sp,
+      // #28]
+      const uint16_t resume[] = {0x9806, 0xf810, 0x0c02, 0x0300, 0x9907, 0x4301, 0x9107, 0x4770};
+      std::memcpy(&image_.vectors[0x90], resume, sizeof resume);
+    }
     constant(0, 0xe000ed88);  // CPACR: floating point on
     constant(1, 0x00f00000);
     wide(0xf8c01000);  // str r1, [r0]
@@ -151,6 +159,10 @@ class Generator {
     which.begin = here();
     which.results = scratch_ - 4 * RandomImage::kRegisterWords;
     for (int i = 0; i < options_.instructionsPerCase; ++i) step();
+    if (resumesNext_) {  // a vector instruction that takes what is left: vmov q0, q0
+      wide(0xef200150);
+      resumesNext_ = false;
+    }
     which.end = here();
     image_.cases.push_back(which);
     constant(kLr, which.results);
@@ -170,7 +182,7 @@ class Generator {
   }
 
   void step() {
-    if (options_.vectors && (options_.features & kMve) != 0 && pick(8) == 0) {
+    if (options_.vectors && !options_.resumed && (options_.features & kMve) != 0 && pick(8) == 0) {
       vectorLoop();
       return;
     }
@@ -229,7 +241,18 @@ class Generator {
     if (!chosen) return false;
     const Op& op = chosen->op;
     if ((chosen->row->row->features & (kFloat | kHalf | kMve)) != 0 || chosen->code >> 24 == 0xec) {
+      if (resumesNext_) {
+        // The instruction in front has left one beat of the next one done.
+        wide(0xef200150);
+        resumesNext_ = false;
+      }
       if (!prepareVector(*chosen)) return false;
+      if (options_.resumed && chosen->row->beats && pick(4) != 0) {
+        constexpr uint8_t kEci[] = {1, 2, 4, 5};
+        const uint8_t eci = kEci[pick(4)];
+        half(0xdf00u | eci);
+        resumesNext_ = eci == 5;
+      }
       emit(*chosen);
       return true;
     }
@@ -491,6 +514,7 @@ class Generator {
   }
 
   std::mt19937 random_;
+  bool resumesNext_ = false;  // one beat of the next vector instruction counts as done
   const RandomOptions& options_;
   std::vector<const CompiledEncoding*> rows_;
   RandomImage image_;

@@ -42,6 +42,9 @@ struct RandomOptions {
   /// Random modes in FPSCR, predicates and loop tails (VPR, LTPSIZE and LR); operands that are interesting as
   /// floating-point numbers.
   bool vectors = false;
+  /// Vector instructions that are resumed behind their first beats, as by the return from an exception: SVC
+  /// with ECI as its number comes before them.
+  bool resumed = false;
 };
 
 RandomImage makeRandomImage(uint32_t seed, const RandomOptions& options);

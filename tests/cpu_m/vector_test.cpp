@@ -276,6 +276,64 @@ TEST(Worlds, TheCallersFpscrIsKeptInAWord) {
   EXPECT_EQ(m.core.state.fpscrWord(), 0x08440000u);
 }
 
+// --- resumed instructions (EPSR.ECI)
+
+TEST(Resumed, BeatsThatAreDoneStayAsTheyAre) {
+  VectorMachine m;
+  State& s = m.core.state;
+  m.activate();
+  // vadd.i32 q0, q1, q2 behind A0, A0A1, A0A1A2, and with B0 of the vadd.i32 q3, q1, q2 that follows.
+  for (const uint32_t eci : {1u, 2u, 4u, 5u}) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      s.setElement<uint32_t>(i, 7);
+      s.setElement<uint32_t>(12 + i, 9);
+      s.setElement<uint32_t>(4 + i, 100 * i);
+      s.setElement<uint32_t>(8 + i, i);
+    }
+    s.it = eci << 4;
+    ASSERT_EQ(m.execute({0xef220844, 0xef226844}).reason, StopReason::WaitForInterrupt);
+    const uint32_t done = eci == 5 ? 3 : eci == 4 ? 3 : eci;
+    for (uint32_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(s.element<uint32_t>(i), i < done ? 7 : 101 * i) << "ECI " << eci;
+      EXPECT_EQ(s.element<uint32_t>(12 + i), eci == 5 && i == 0 ? 9 : 101 * i) << "ECI " << eci;
+    }
+    EXPECT_EQ(s.it, 0u);
+    EXPECT_EQ(s.vpr & ~kVprBits, 0u);
+  }
+}
+
+TEST(Resumed, OtherInstructionsAndValuesAreInvalid) {
+  for (const uint32_t eci : {3u, 6u, 7u, 8u, 15u}) {
+    VectorMachine m;
+    m.core.state.it = eci << 4;
+    EXPECT_EQ(m.execute({0xef220844}).reason, StopReason::InvalidState) << eci;
+    EXPECT_EQ(m.core.state.it, eci << 4);
+  }
+  VectorMachine m;
+  m.core.state.it = 1 << 4;
+  EXPECT_EQ(m.execute({0xf1010001}).reason, StopReason::InvalidState) << "add.w r0, r1, #1";
+  VectorMachine scalar(kDsp);
+  scalar.core.state.it = 1 << 4;
+  EXPECT_EQ(scalar.execute({0xef220844}).reason, StopReason::InvalidState) << "no vectors";
+  // Moves of several registers begin anew (ICI), the end of a loop leaves it to the next instruction.
+  VectorMachine several;
+  several.core.state.it = 4 << 4;
+  several.core.state.r[0] = Machine::kData;
+  several.setWord(Machine::kData + 4, 55);
+  EXPECT_EQ(several.execute({0xe8900006}).reason, StopReason::WaitForInterrupt) << "ldm r0, {r1, r2}";
+  EXPECT_EQ(several.core.state.r[2], 55u);
+}
+
+TEST(Resumed, AFaultKeepsWhatIsDone) {
+  VectorMachine m;
+  m.activate();
+  m.core.state.it = 2 << 4;
+  m.core.state.r[0] = 0x70000000;
+  EXPECT_EQ(m.execute({0xed901f00}).reason, StopReason::ReadFault) << "vldrw.u32 q0, [r0]";
+  EXPECT_EQ(m.core.state.it, 2u << 4);
+  EXPECT_EQ(m.core.state.vpr & ~kVprBits, 0u);
+}
+
 TEST(FloatingPoint, NeedsItsUnit) {
   VectorMachine m;
   m.core.setCoprocessorAccess(0);
