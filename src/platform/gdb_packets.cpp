@@ -64,8 +64,29 @@ std::optional<std::vector<std::byte>> bytesOf(std::string_view text) {
 // --- registers, numbered as the target description lists them
 
 constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDoubles, kVpr = kFpscr + 1,
-                   kFirstBanked = kVpr + 1, kRegisters = kFirstBanked + 4;
+                   kFirstBanked = kVpr + 1, kFirstOfWorld = kFirstBanked + 4;
 constexpr uint32_t kProgramCounter = 15;
+
+/// What each world has for itself, besides its stack pointers.
+enum class OfWorld : uint8_t { MainLimit, ProcessLimit, Primask, Basepri, Faultmask, Control };
+struct BankedRegister {
+  std::string_view name;
+  OfWorld which;
+  World world;
+};
+constexpr std::array<BankedRegister, 12> kOfWorlds = {{{"msplim_s", OfWorld::MainLimit, kSecure},
+                                                       {"psplim_s", OfWorld::ProcessLimit, kSecure},
+                                                       {"primask_s", OfWorld::Primask, kSecure},
+                                                       {"basepri_s", OfWorld::Basepri, kSecure},
+                                                       {"faultmask_s", OfWorld::Faultmask, kSecure},
+                                                       {"control_s", OfWorld::Control, kSecure},
+                                                       {"msplim_ns", OfWorld::MainLimit, kNonSecure},
+                                                       {"psplim_ns", OfWorld::ProcessLimit, kNonSecure},
+                                                       {"primask_ns", OfWorld::Primask, kNonSecure},
+                                                       {"basepri_ns", OfWorld::Basepri, kNonSecure},
+                                                       {"faultmask_ns", OfWorld::Faultmask, kNonSecure},
+                                                       {"control_ns", OfWorld::Control, kNonSecure}}};
+constexpr uint32_t kRegisters = kFirstOfWorld + kOfWorlds.size();
 
 constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd">
 <target version="1.0"><architecture>arm</architecture>
@@ -97,8 +118,36 @@ constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE targ
 <reg name="msp_ns" bitsize="32" type="data_ptr"/><reg name="psp_ns" bitsize="32" type="data_ptr"/>
 <reg name="msp_s" bitsize="32" type="data_ptr"/><reg name="psp_s" bitsize="32" type="data_ptr"/>
 </feature>
-</target>
 )";
+
+/// All of the target description. Debuggers show registers of features that they do not know, too.
+std::string description() {
+  std::string text(kDescription);
+  text += "<feature name=\"org.carina.banked\">\n";
+  for (const BankedRegister& banked : kOfWorlds)
+    text += fmt::format("<reg name=\"{}\" bitsize=\"32\" group=\"system\"/>\n", banked.name);
+  return text + "</feature>\n</target>\n";
+}
+
+/// The register of a world, in the core's state.
+template <typename AnyState>
+auto& ofWorlds(AnyState& s, uint32_t number) {
+  const auto& [name, which, world] = kOfWorlds[number - kFirstOfWorld];
+  switch (which) {
+    case OfWorld::MainLimit:
+      return s.stackLimit[world][0];
+    case OfWorld::ProcessLimit:
+      return s.stackLimit[world][1];
+    case OfWorld::Primask:
+      return s.primask[world];
+    case OfWorld::Basepri:
+      return s.basepri[world];
+    case OfWorld::Faultmask:
+      return s.faultmask[world];
+    default:
+      return s.control[world];
+  }
+}
 
 constexpr size_t sizeOf(uint32_t number) {
   return number >= kFirstDouble && number < kFpscr ? 8 : 4;
@@ -112,6 +161,7 @@ constexpr World bankedWorld(uint32_t number) {
 uint64_t readValue(const State& s, uint32_t number) {
   if (number < kProgramCounter) return s.r[number];
   if (number >= kFirstDouble && number < kFpscr) return s.element<uint64_t>(number - kFirstDouble);
+  if (number >= kFirstOfWorld) return ofWorlds(s, number);
   if (number >= kFirstBanked) return s.stackPointer(bankedWorld(number), (number - kFirstBanked) % 2);
   switch (number) {
     case kProgramCounter:
@@ -145,6 +195,12 @@ void writeValue(State& s, uint32_t number, uint64_t value) {
   }
   if (number >= kFirstDouble && number < kFpscr) {
     s.setElement<uint64_t>(number - kFirstDouble, value);
+    return;
+  }
+  if (number >= kFirstOfWorld) {
+    s.putStack();  // CONTROL may change which one is the active stack pointer
+    ofWorlds(s, number) = word;
+    s.takeStack();
     return;
   }
   if (number >= kFirstBanked) {
@@ -214,7 +270,11 @@ std::string writeRegisters(State& registers, std::string_view values) {
   for (uint32_t i = 0; i < kRegisters; ++i) {
     // sp and the stack pointer that it is come both: the latter counts.
     if (bytes->size() - at < sizeOf(i)) return kBadPacket;
-    setRegister(changed, i, &(*bytes)[at]);
+    // So do those of the worlds and what they are by their usual names: one that stays the same does not
+    // count.
+    const std::string old = registerText(registers, i);
+    if (i < kFirstOfWorld || hexOf(std::span(*bytes).subspan(at, sizeOf(i))) != old)
+      setRegister(changed, i, &(*bytes)[at]);
     at += sizeOf(i);
   }
   registers = changed;
@@ -295,9 +355,10 @@ std::string stopPoint(std::string_view text, bool set, DebugTarget& target) {
 std::string description(std::string_view text) {
   auto range = takeRange(&text);
   if (!range || !text.empty()) return kBadPacket;
-  if (range->address >= kDescription.size()) return "l";
-  const std::string_view part = kDescription.substr(range->address, std::min(range->length, kMaxBytes));
-  return (range->address + part.size() == kDescription.size() ? "l" : "m") + std::string(part);
+  const std::string all = description();
+  if (range->address >= all.size()) return "l";
+  const std::string part = all.substr(range->address, std::min(range->length, kMaxBytes));
+  return (range->address + part.size() == all.size() ? "l" : "m") + part;
 }
 
 bool startsWith(std::string_view text, std::string_view prefix) {

@@ -169,7 +169,7 @@ TEST_F(GdbPackets, Registers) {
   EXPECT_EQ(registers.r[0], 0x04030201u);
   EXPECT_EQ(text("Pd=00f00730"), "OK");
   EXPECT_EQ(registers.stackPointer(registers.world, 0), 0x3007f000u);
-  for (const char* bad : {"p2d", "p", "pzz", "P2d=00000000", "P0=00", "P0", "P0=0102030g", "p100000000"})
+  for (const char* bad : {"p39", "p", "pzz", "P39=00000000", "P0=00", "P0", "P0=0102030g", "p100000000"})
     EXPECT_EQ(text(bad), "E01") << bad;
 }
 
@@ -177,7 +177,7 @@ TEST_F(GdbPackets, AllRegistersAtOnce) {
   target.registers().r[7] = 7;
   target.registers().fpscr = 0x01000000;
   const std::string all = text("g");
-  EXPECT_EQ(all.size(), 2 * (23 * 4 + 16 * 8 + 6 * 4u));
+  EXPECT_EQ(all.size(), 2 * (23 * 4 + 16 * 8 + 18 * 4u));
   target.registers() = {};
   EXPECT_EQ(text("G" + all), "OK");
   EXPECT_EQ(target.registers().r[7], 7u);
@@ -225,6 +225,32 @@ TEST_F(GdbPackets, GoingOn) {
   EXPECT_EQ(answer("s1003").next, Next::Step);
   EXPECT_EQ(target.registers().pc, 0x1002u);
   EXPECT_EQ(answer("m1000,1").next, std::nullopt);
+}
+
+TEST_F(GdbPackets, RegistersOfBothWorlds) {
+  EXPECT_THAT(text("qXfer:features:read:target.xml:0,ffff"), HasSubstr("name=\"control_ns\""));
+  State& s = target.registers();
+  s.stackLimit[kSecure][1] = 0x1000;
+  s.basepri[kNonSecure] = 0x40;
+  // Behind those of the Security Extension: msplim_s, psplim_s, primask_s, basepri_s, faultmask_s, control_s,
+  // ...
+  EXPECT_EQ(text("p2e"), "00100000");
+  EXPECT_EQ(text("p36"), "40000000");
+  EXPECT_EQ(text("P37=01000000"), "OK");
+  EXPECT_EQ(s.faultmask[kNonSecure], 1u);
+  // Another stack pointer becomes the active one.
+  s.r[13] = 0x100;
+  s.sp[kSecure][1] = 0x200;
+  EXPECT_EQ(text("P32=02000000"), "OK");
+  EXPECT_EQ(s.r[13], 0x200u);
+  EXPECT_EQ(text("p39"), "E01");
+  // All at once: CONTROL by its usual name counts, its unchanged twin does not.
+  std::string all = text("g");
+  const size_t control = 2 * 4 * 19;
+  ASSERT_EQ(all.substr(control, 8), "02000000");
+  all.replace(control, 8, "00000000");
+  EXPECT_EQ(text("G" + all), "OK");
+  EXPECT_EQ(s.control[kSecure], 0u);
 }
 
 }  // namespace
