@@ -281,8 +281,13 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   const bool hidden = (value & kReturnSecureStack) != 0 && target == kNonSecure;
   s.r[14] = (value & ~(kReturnProcess | kReturnSecureHandler)) | (process ? kReturnProcess : 0) |
             (target == kSecure ? kReturnSecureHandler : 0);
-  for (uint32_t i = 0; hidden && i < 13; ++i) s.r[i] = 0;
-  if (hidden) s.setApsr(0);
+  // Armv8.1-M leaves nothing of what the frame holds in the registers, before it handlers of the same world
+  // may find it there.
+  const bool clears = hidden || (core_.has(cpu_m::kV81) && core_.has(cpu_m::kSecurity));
+  for (uint32_t i = 0; clears && i < 13; ++i) {
+    if (hidden || i < 4 || i == 12) s.r[i] = 0;
+  }
+  if (clears) s.setApsr(0);
   s.pc = *vector & ~1u;
   // Handlers run on the main stack, without floating-point state of their own.
   s.control[target] &= ~cpu_m::kControlProcessStack;

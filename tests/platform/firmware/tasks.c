@@ -37,7 +37,7 @@ __attribute__((naked)) void PendSV_Handler(void) {
 
 // Starts the first task: its registers r4-r11 are not on its stack yet.
 __attribute__((naked)) void SVC_Handler(void) {
-  __asm volatile("msr psp, r0\n mov lr, #0xfffffffd\n bx lr\n");
+  __asm volatile("ldr r0, [sp]\n msr psp, r0\n mov lr, #0xfffffffd\n bx lr\n");
 }
 
 static void work(uint32_t me) {
