@@ -251,6 +251,7 @@ uint32_t SystemSpace::readShcsr(World world) const {
   const auto set = [&](bool on, uint32_t bit) { value |= (on ? 1u : 0u) << bit; };
   const auto active = [&](uint32_t number) { return interrupts_.isActive(ofWorld(number, world)); };
   const bool bus = world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure;
+  const auto pending = [&](uint32_t number) { return interrupts_.pending(ofWorld(number, world)); };
   set(active(kMemManage), 0);
   set(bus && active(kBusFault), 1);
   set(active(kHardFault), 2);
@@ -259,6 +260,12 @@ uint32_t SystemSpace::readShcsr(World world) const {
   set(active(kSvcall), 7);
   set(active(kPendSv), 10);
   set(active(kSysTick), 11);
+  set(pending(kUsageFault), 12);
+  set(pending(kMemManage), 13);
+  set(bus && pending(kBusFault), 14);
+  set(pending(kSvcall), 15);
+  set(world == kSecure && pending(kSecureFault), 20);
+  set(pending(kHardFault) && (world == kSecure || interrupts_.faultsNonSecure()), 21);
   set(interrupts_.enabled(ofWorld(kMemManage, world)), 16);
   set(bus && interrupts_.enabled(kBusFault), 17);
   set(interrupts_.enabled(ofWorld(kUsageFault, world)), 18);
@@ -273,6 +280,15 @@ void SystemSpace::writeShcsr(World world, uint32_t value) {
   if (world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure)
     interrupts_.enable(kBusFault, bit(17));
   if (world == kSecure) interrupts_.enable(kSecureFault, bit(19));
+  const auto pend = [&](uint32_t number, bool on) {
+    const uint32_t exception = ofWorld(number, world);
+    on ? interrupts_.pend(exception) : interrupts_.unpend(exception);
+  };
+  pend(kUsageFault, bit(12));
+  pend(kMemManage, bit(13));
+  if (world == kSecure || interrupts_.targetOf(kBusFault) == kNonSecure) pend(kBusFault, bit(14));
+  pend(kSvcall, bit(15));
+  if (world == kSecure) pend(kSecureFault, bit(20));
 }
 
 uint32_t SystemSpace::visibleFaults(World world) const {
