@@ -329,18 +329,21 @@ bool makesInt16(const ir::Node& node) {
 /// Long recurrences keep 16 bits: 32-bit arithmetic would be hundreds of operations for each step.
 constexpr size_t kMostWide = 4000;
 
-/// The nodes that float values join, directly or by others of them, to some that read or make int16 codes of
-/// the network.
-Nodes betweenCodesOf16Bits(const Nodes& nodes) {
-  Nodes seen, found;
-  std::vector<const ir::Node*> joined;
-  const auto visit = [&](const ir::Node* node) {
-    if (node && nodes.count(node) != 0 && seen.insert(node).second) joined.push_back(node);
-  };
+/// Beyond so many elements of all results, 32-bit arithmetic on attention would cost more than it is worth.
+constexpr int64_t kMostAttention = 1 << 13;
+
+using Joined = std::vector<const ir::Node*>;
+
+/// Groups of nodes that float values join.
+std::vector<Joined> joinedNodes(const Nodes& nodes, const ir::Graph& graph) {
+  Nodes seen;
+  std::vector<Joined> groups;
   const auto isReal = [](const ir::Value* value) { return value && value->dtype() == DType::Float32; };
-  for (const ir::Node* first : nodes) {
-    if (!readsInt16(*first) && !makesInt16(*first)) continue;
-    joined.clear();
+  for (const ir::Node* first : graph.nodes()) {
+    Joined joined;
+    const auto visit = [&](const ir::Node* node) {
+      if (node && nodes.count(node) != 0 && seen.insert(node).second) joined.push_back(node);
+    };
     visit(first);
     for (size_t i = 0; i < joined.size(); ++i) {
       for (const ir::Value* value : joined[i]->operands()) {
@@ -351,7 +354,58 @@ Nodes betweenCodesOf16Bits(const Nodes& nodes) {
         for (const ir::Use& use : value->uses()) visit(use.node);
       }
     }
-    if (joined.size() <= kMostWide) found.insert(joined.begin(), joined.end());
+    if (!joined.empty()) groups.push_back(std::move(joined));
+  }
+  return groups;
+}
+
+/// Some that read or make int16 codes of the network.
+bool isBetweenCodesOf16Bits(const Joined& group) {
+  return group.size() <= kMostWide && std::any_of(group.begin(), group.end(), [](const ir::Node* node) {
+           return readsInt16(*node) || makesInt16(*node);
+         });
+}
+
+/// A softmax between products, of few elements. Arguments of its exponential in 16 bits would be 0.0004
+/// apart, which is a fiftieth of a code in the end.
+bool isSmallAttention(const Joined& group) {
+  int64_t elements = 0;
+  bool products = false, exponentials = false;
+  for (const ir::Node* node : group) {
+    products |= ir::isa<aten::Matmul>(node) || ir::isa<aten::Bmm>(node);
+    exponentials |= ir::isa<aten::Exp>(node);
+    for (const ir::Value* result : node->results()) elements += result->numElements();
+  }
+  return products && exponentials && elements <= kMostAttention;
+}
+
+/// The nodes that get codes of 32 bits with all that float values join to them.
+Nodes wideGroups(const Nodes& nodes, const ir::Graph& graph) {
+  Nodes found;
+  for (const Joined& group : joinedNodes(nodes, graph)) {
+    if (isBetweenCodesOf16Bits(group) || isSmallAttention(group)) found.insert(group.begin(), group.end());
+  }
+  return found;
+}
+
+/// Norms, and the products and sums with constants behind them: for int8 codes, too. Theirs are many codes
+/// between one rounding and the next, where 16 bits inside (0.003 codes in the end) put every few hundredth
+/// result on the other side of a half, and what layers make of that one code may be two.
+Nodes normsAndScales(const Nodes& nodes) {
+  const auto scales = [](const ir::Node& node) {
+    return (ir::isa<aten::MulTensor>(&node) || ir::isa<aten::AddTensor>(&node)) &&
+           std::any_of(node.operands().begin(), node.operands().end(),
+                       [](const ir::Value* operand) { return operand && operand->isConstant(); });
+  };
+  Nodes found;
+  for (const ir::Node* norm : nodes) {
+    if (!ir::isa<aten::LayerNorm>(norm) && !ir::isa<aten::RmsNorm>(norm)) continue;
+    const ir::Node* node = norm;
+    while (found.insert(node).second && node->result()->uses().size() == 1) {
+      const ir::Node* reader = node->result()->uses()[0].node;
+      if (nodes.count(reader) == 0 || !scales(*reader)) break;
+      node = reader;
+    }
   }
   return found;
 }
@@ -469,13 +523,14 @@ class Inside {
   }
 
   void assign() {
-    const Nodes between = betweenCodesOf16Bits(nodes_);
+    Nodes wide = wideGroups(nodes_, graph_);
+    wide.merge(normsAndScales(nodes_));
     for (const ir::Node* node : graph_.nodes()) {
       NodeSettings& entry = assignment_.nodes[node];
       entry.settings = options_;
       if (nodes_.count(node) == 0) {
         entry.settings.precision = Precision::Float;
-      } else if (between.count(node) != 0 && takesWideCodes(*node)) {
+      } else if (wide.count(node) != 0 && takesWideCodes(*node)) {
         entry.wide = true;
         entry.settings.observer = ObserverKind::MinMax;
       }
