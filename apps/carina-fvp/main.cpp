@@ -74,6 +74,9 @@ int run(const FvpCommand& command) {
     fmt::print(stderr, "carina-fvp: {} is not known here: ignored\n", name);
   Outputs outputs;
   if (Status opened = outputs.open(command); !opened.ok()) return report(opened.error());
+  auto media = command.media.read();
+  if (!media.ok()) return report(media.error());
+  options.media = std::move(*media);
   auto input = bytesFrom(command.uartInput);
   if (!input.ok()) return report(input.error());
   options.uartInput = *input;
@@ -83,6 +86,11 @@ int run(const FvpCommand& command) {
   const Status written = outputs.flushAll();
   if (!written.ok()) return report(written.error());
   if (!outcome.ok()) return report(outcome.error());
+  OutputFiles files;
+  Status kept = command.media.addTo(files, outcome->media);
+  if (kept.ok()) kept = files.commit();
+  if (!kept.ok()) return report(kept.error());
+  for (const std::string& note : outcome->media.notes) fmt::print(stderr, "carina-fvp: {}\n", note);
   for (const UnknownAccess& access : outcome->unknownPeripherals)
     fmt::print(stderr, "carina-fvp: {}\n", text(access));
   if (outcome->reason == EndReason::TimeLimit)

@@ -57,6 +57,7 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
     CARINA_TRY(const uint32_t address, parseAddress(std::string_view(entry).substr(at + 1), "--data"));
     options.data.push_back({entry.substr(0, at), address});
   }
+  CARINA_TRY(options.media, flags.media.read());
   options.secondsLimit = flags.seconds;
   options.instructionsLimit = flags.instructions;
   return options;
@@ -97,6 +98,17 @@ void addPlatformOptions(Command& command, PlatformFlags& flags) {
   group.flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
   group.option("--args", flags.arguments, "Its command line, after the program's name");
   group.option("--uart-input", flags.uartInput, "What UART 0 receives: a file, or - for standard input");
+  group.option("--lcd", flags.media.frames,
+               "Write what its display shows to this folder, frame-0001.png and on");
+  group.option("--events", flags.media.events,
+               "Touches, pins, buttons and switches: a text, MILLISECONDS and what happens on each line");
+  group.option("--audio-in", flags.media.soundIn, "What its audio interface receives: a .wav file");
+  group.option("--audio-out", flags.media.soundOut, "Write what its audio interface sends to this .wav file");
+  group.option("--vsi", flags.media.streams,
+               "What a virtual stream (0 to 7) delivers: N=FILE or N=DRIVER:FILE with audio, video, vstream, "
+               "data; pictures follow each other");
+  group.option("--vsi-out", flags.media.streamOutputs,
+               "Write what a virtual stream takes: N=FILE or N=DRIVER:FILE");
   group.option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
   group.option("--vector-table", flags.vectorTable,
                "Address of the vector table; default: found in the image");
@@ -150,6 +162,7 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   ResultFiles results;
   CARINA_RETURN_IF_ERROR(
       results.add(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));
+  CARINA_RETURN_IF_ERROR(flags.media.addTo(results.files(), outcome.media));
   CARINA_RETURN_IF_ERROR(results.commit());
   results.print("");
   fmt::print(stderr, "{}", report::platformStatsText(outcome, options));

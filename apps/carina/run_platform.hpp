@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "command_line.hpp"
+#include "platform/media_files.hpp"
 
 namespace carina::app {
 
@@ -19,6 +20,7 @@ struct PlatformFlags {
   std::filesystem::path file, json, semihostingFolder, trace, cpuTrace, coverage, uartInput;
   std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
   std::vector<std::string> data;  // FILE@ADDRESS
+  platform::MediaFiles media;
   int macs = 0;
   std::optional<uint16_t> gdbPort;
   bool timingAdapters = false, noSemihosting = false;

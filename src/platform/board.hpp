@@ -37,6 +37,8 @@ struct Board {
   uint32_t uart0;                     // UART1..5 follow, 4 KiB each
   uint32_t scc, fpgaIo;
   uint32_t sccId;  // what the SCC calls the board; 0: not known
+  // Display, two-wire buses to touch screen and audio codec, audio; four ports of pins, 4 KiB each. 0: none.
+  uint32_t display, touchBus, codecBus, sound, gpio;
 };
 
 /// Peripherals live in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 does not matter.

@@ -44,7 +44,6 @@ bool isIgnored(std::string_view name) {
   constexpr std::string_view kParts[] = {"telnetterminal",
                                          "visualisation",
                                          "vis_hdlcd",
-                                         "v_path",
                                          "unbuffered_output",
                                          "semihosting-stack_base",
                                          "semihosting-stack_limit",
@@ -124,12 +123,45 @@ class Parser {
       }
     }
     if (command_.image.empty()) return fail(Code::BadOption, "no image was given").withRemedy("-a APP.elf");
-    return {};
+    return checkScripts();
   }
 
   int macs() const { return macs_; }
 
  private:
+  /// Scripts in Python that virtual streams would call on the FVPs.
+  Status checkScripts() const {
+    if (scripts_.empty() || !command_.media.streams.empty() || !command_.media.streamOutputs.empty())
+      return {};
+    return fail(Code::BadOption, "the Python scripts of virtual streams in '{}' are not run here", scripts_)
+        .at("v_path")
+        .withRemedy(
+            "give what a stream delivers as -C carina.vsi0=FILE (.wav, a picture, any other data), what it "
+            "takes as -C carina.vsi1_out=FILE; or leave v_path out");
+  }
+
+  /// Files in the place of display, touch screen, sound and streams: our own parameters.
+  bool mediaParameter(std::string_view name, const std::string& value) {
+    constexpr std::string_view kBegin = "carina.", kStream = "vsi", kOut = "_out";
+    if (name.substr(0, kBegin.size()) != kBegin) return false;
+    name.remove_prefix(kBegin.size());
+    MediaFiles& media = command_.media;
+    for (const auto& [known, file] : {std::pair("lcd", &media.frames),
+                                      {"events", &media.events},
+                                      {"audio_in", &media.soundIn},
+                                      {"audio_out", &media.soundOut}}) {
+      if (name != known) continue;
+      *file = value;
+      return true;
+    }
+    if (name.size() < kStream.size() + 1 || name.substr(0, kStream.size()) != kStream) return false;
+    const std::string_view behind = name.substr(kStream.size() + 1);
+    if (!behind.empty() && behind != kOut) return false;
+    (behind.empty() ? media.streams : media.streamOutputs)
+        .push_back(std::string(1, name[kStream.size()]) + "=" + value);
+    return true;
+  }
+
   /// "cpu0=FILE" names a core first.
   static std::string withoutCore(const std::string& text) {
     const size_t equals = text.find('=');
@@ -229,7 +261,9 @@ class Parser {
     } else if (is("cpu0.INITSVTOR") || is("INITSVTOR_RST")) {
       options.vectorTable = numberOf<uint32_t>(value);
       if (!options.vectorTable) return fail(Code::BadOption, "'{}' is not an address", value).at(name);
-    } else if (!isIgnored(name)) {
+    } else if (is("v_path")) {
+      scripts_ = value;
+    } else if (!mediaParameter(name, value) && !isIgnored(name)) {
       command_.unknown.push_back(name);
     }
     return {};
@@ -237,6 +271,7 @@ class Parser {
 
   FvpCommand& command_;
   int macs_ = 0;
+  std::string scripts_;
 };
 
 /// The board with the number behind "SSE-".
@@ -266,7 +301,10 @@ std::string fvpHelp(std::string_view program) {
       "  ethosu.num_macs, ethosu.extra_args, uart0.out_file (to uart5), uart0.in_file,\n"
       "  uart0.shutdown_on_eot, uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, "
       "cpu0.semihosting-cmd_line,\n"
-      "  cpu0.INITSVTOR, INITSVTOR_RST\n",
+      "  cpu0.INITSVTOR, INITSVTOR_RST\n"
+      "Parameters of carina's own:\n"
+      "  carina.lcd=FOLDER, carina.events=FILE, carina.audio_in=FILE, carina.audio_out=FILE,\n"
+      "  carina.vsi0=[DRIVER:]FILE, carina.vsi0_out=[DRIVER:]FILE (to vsi7)\n",
       program);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/media_files.hpp"
 #include "platform/platform.hpp"
 
 namespace carina::platform {
@@ -22,6 +23,7 @@ struct FvpCommand {
   bool statistics = false;  // --stat
   /// What each UART sends goes to a file, to standard output ("") or nowhere (none).
   std::array<std::optional<std::string>, kUarts> uartFiles{""};
+  MediaFiles media;                  // options.media comes from these
   std::string uartInput;             // what UART 0 receives; empty: nothing
   std::vector<std::string> unknown;  // parameters that are not known, and were left out
 };

@@ -135,6 +135,7 @@ class System {
                              if (high) interrupts_.pend(kNmi);
                            },
                            [this] { end(EndReason::Reset, "the watchdog reset the board"); }};
+  Media media_{options_.media, *options_.board, clock_, interrupts_, bus_, fpgaIo_};
   std::vector<Timed*> timed_;
   Semihosting semihosting_;
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
@@ -176,6 +177,9 @@ void System::addPeripherals() {
   peripherals_.setGate([this](uint32_t address, bool write) { return gates_.passes(address, write); });
   const bool u85 = options_.machine.target->isU85();
   peripherals_.add(board.npu, u85 ? kNpuSize : kNpuSize / 2, "npu", npu_);
+  media_.addTo(peripherals_);
+  const std::vector<Timed*> media = media_.timed();
+  timed_.insert(timed_.end(), media.begin(), media.end());
   peripherals_.setStopWanted([this] { return stopWanted(); });
   peripherals_.setUnknown([this](uint32_t address, bool write) {
     const uint32_t pc = core_.accessingAddress();
@@ -505,6 +509,7 @@ Result<Outcome> System::run() {
   outcome_.cycles = clock_.now();
   outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
   outcome_.jobs = npu_.jobs();
+  outcome_.media = media_.finish(clock_.now());
   outcome_.refusedFile = semihosting_.refusedFile();
   return outcome_;
 }

@@ -12,6 +12,7 @@
 
 #include "npu/model/model.hpp"
 #include "platform/board.hpp"
+#include "platform/media.hpp"
 #include "platform/npu_device.hpp"
 
 namespace carina::platform {
@@ -54,6 +55,7 @@ struct Options {
   std::function<int()> input;
   /// Bytes that UART 0 receives, -1 at the end; none by default.
   std::function<int()> uartInput;
+  MediaOptions media;
   /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
   std::function<void(const std::string& line)> trace;
   /// Gets every instruction with what it changed, a line each (CpuTrace); none by default. Much slower.
@@ -106,6 +108,7 @@ struct Outcome {
   std::string lcov;                               // line coverage as an lcov tracefile, when it was wanted
   std::string refusedFile;                        // firmware wanted a file, but no folder was given
   std::vector<UnknownAccess> unknownPeripherals;  // the first few
+  MediaOutcome media;
 };
 
 /// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started.

@@ -42,6 +42,13 @@ class FpgaIo final : public Peripheral {
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
 
+  static constexpr uint32_t kButtons = 0x08, kSwitches = 0x28;
+  /// Presses or sets one of kButtons or kSwitches.
+  void drive(uint32_t what, uint32_t number, bool high) {
+    uint32_t& levels = registers_[what / 4];
+    levels = (levels & ~(1u << number)) | (high ? 1u << number : 0);
+  }
+
  private:
   /// Ticks of `offset`'s counter since reset.
   uint64_t ticks(uint32_t offset) const;

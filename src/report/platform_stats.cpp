@@ -29,6 +29,7 @@ std::string platformStatsText(const platform::Outcome& outcome, const platform::
   }
   for (const platform::UnknownAccess& access : outcome.unknownPeripherals)
     text += fmt::format("unknown   {}\n", platform::text(access));
+  for (const std::string& note : outcome.media.notes) text += fmt::format("note      {}\n", note);
   if (outcome.reason == platform::EndReason::Exit) text += fmt::format("exit code {}\n", outcome.exitCode);
   text += fmt::format("  CPU     {} instructions, {} cycles in {:.3f} s\n",
                       countText(static_cast<int64_t>(outcome.instructions)),
@@ -93,6 +94,7 @@ std::string platformStatsJson(const std::string& file, const platform::Outcome& 
                                            {"pc", access.pc},
                                            {"function", access.function}});
   }
+  json["notes"] = outcome.media.notes;
   return documentText(json);
 }
 

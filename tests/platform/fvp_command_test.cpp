@@ -47,6 +47,32 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
   EXPECT_THAT(command->unknown, IsEmpty());
 }
 
+TEST_F(FvpCommandTest, FilesOfStreamsInsteadOfScripts) {
+  const auto scripts =
+      parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/", "-a", image()});
+  ASSERT_FALSE(scripts.ok());
+  EXPECT_THAT(scripts.error().str(), HasSubstr("Python scripts of virtual streams in './vsi/python/'"));
+  const auto files = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/",
+                                                              "-C", "carina.vsi0=test.wav",
+                                                              "-C", "carina.vsi6_out=video:f.png",
+                                                              "-C", "carina.lcd=shown",
+                                                              "-C", "carina.events=e.txt",
+                                                              "-C", "carina.audio_in=i.wav",
+                                                              "-C", "carina.audio_out=o.wav",
+                                                              "-C", "carina.vsi=x",
+                                                              "-C", "carina.vsi1_in=x",
+                                                              "-C", "carina.sound=x",
+                                                              "-a", image()});
+  ASSERT_TRUE(files.ok()) << files.error().str();
+  EXPECT_THAT(files->media.streams, ElementsAre("0=test.wav"));
+  EXPECT_THAT(files->media.streamOutputs, ElementsAre("6=video:f.png"));
+  EXPECT_EQ(files->media.frames, "shown");
+  EXPECT_EQ(files->media.events, "e.txt");
+  EXPECT_EQ(files->media.soundIn, "i.wav");
+  EXPECT_EQ(files->media.soundOut, "o.wav");
+  EXPECT_THAT(files->unknown, ElementsAre("carina.vsi", "carina.vsi1_in", "carina.sound"));
+}
+
 TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
   const auto command =
       parse("FVP_Corstone_SSE-320",

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a board that people see, hear and touch, with files in their place: display, touch screen,
+// sound, pins, virtual streams.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/board.hpp"
+#include "platform/board_events.hpp"
+#include "platform/display.hpp"
+#include "platform/gpio.hpp"
+#include "platform/peripherals.hpp"
+#include "platform/simple_devices.hpp"
+#include "platform/sound.hpp"
+#include "platform/two_wire.hpp"
+#include "platform/virtual_stream.hpp"
+
+namespace carina::platform {
+
+/// What goes in, and what is kept of what comes out.
+struct MediaOptions {
+  bool frames = false;  // of the display
+  std::vector<BoardEvent> events;
+  std::optional<Wave> soundIn;
+  bool soundOut = false;
+  std::vector<StreamChoice> streams;  // at most one each
+};
+
+struct MediaOutcome {
+  std::vector<std::string> frames;  // PNG files, at most kMostFrames
+  uint64_t framesLeftOut = 0;
+  Wave sound;  // no data: nothing was sent
+  std::vector<StreamOutput> streams;
+  std::vector<std::string> notes;  // what a program asked for and did not get, sentences
+};
+
+class Media {
+ public:
+  static constexpr size_t kMostFrames = 1000;
+
+  Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
+        const Bus& bus, FpgaIo& fpgaIo);
+  /// Puts the devices to their addresses.
+  void addTo(Peripherals& peripherals);
+  /// What happens there by itself.
+  std::vector<Timed*> timed();
+  /// After the run, at `now`.
+  MediaOutcome finish(uint64_t now);
+
+ private:
+  static constexpr uint32_t kPorts = 4;
+  void apply(const BoardEvent& event);
+
+  const Board& board_;
+  Interrupts& interrupts_;
+  FpgaIo& fpgaIo_;
+  MediaOutcome outcome_;
+  Display display_;
+  TouchController touch_;
+  TwoWireBus touchBus_;
+  WireRegisters codec_;
+  TwoWireBus codecBus_;
+  Sound sound_;
+  std::vector<std::unique_ptr<Gpio>> ports_;
+  VirtualSignals signals_;
+  std::vector<std::unique_ptr<VirtualStream>> streams_;
+  BoardEvents events_;
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that boards show and see: files to pixels and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+
+namespace carina::platform {
+
+struct Picture {
+  uint32_t width = 0, height = 0;
+  std::vector<uint8_t> rgb;  // [height][width][3]
+};
+
+/// A PNG, JPEG, BMP or PNM file (untrusted). Error: it is none, or has more than 2^24 pixels.
+Result<Picture> readPicture(ByteSpan file);
+/// A PNG file.
+std::string pngOf(const Picture& picture);
+/// The middle of a picture with the ratio of sides of width x height, in that size.
+Picture fitted(const Picture& picture, uint32_t width, uint32_t height);
+
+/// A pixel of 16 bits: red in the upper five, blue in the lower five.
+struct Pixel565 {
+  static uint16_t from(const uint8_t* rgb) {
+    return static_cast<uint16_t>((rgb[0] >> 3) << 11 | (rgb[1] >> 2) << 5 | rgb[2] >> 3);
+  }
+  /// Full scale of 5 or 6 bits is 255.
+  static void to(uint16_t pixel, uint8_t* rgb) {
+    const uint32_t red = pixel >> 11, green = pixel >> 5 & 0x3f, blue = pixel & 0x1f;
+    rgb[0] = static_cast<uint8_t>(red << 3 | red >> 2);
+    rgb[1] = static_cast<uint8_t>(green << 2 | green >> 4);
+    rgb[2] = static_cast<uint8_t>(blue << 3 | blue >> 2);
+  }
+};
+
+}  // namespace carina::platform

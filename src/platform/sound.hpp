@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audio interface of the boards (I2S): two queues of four frames, left and right with 16 bits each.
+#pragma once
+
+#include <array>
+#include <deque>
+
+#include "platform/clock.hpp"
+#include "platform/device.hpp"
+#include "platform/interrupts.hpp"
+#include "platform/wave.hpp"
+
+namespace carina::platform {
+
+class Sound final : public Peripheral, public Timed {
+ public:
+  Sound(const Clock& clock, Interrupts& interrupts, uint32_t interrupt)
+      : clock_(clock), interrupts_(interrupts), interrupt_(interrupt) {}
+  /// What is received, a frame of it for each frame of the interface; silence after it.
+  void setInput(Wave input) { input_ = std::move(input); }
+  /// Keeps what is sent, at most kMostRecorded frames of it.
+  void record() { recording_ = true; }
+
+  uint32_t read(uint32_t offset) override;
+  void write(uint32_t offset, uint32_t value) override;
+  uint64_t nextEvent() const override;
+  void advance(uint64_t now) override;
+
+  /// What was sent from the first frame on; at the rate that the interface had then.
+  const Wave& recorded() const { return recorded_; }
+  /// Whether input was received at another rate than that of the file; 0: no.
+  uint32_t otherRate() const { return otherRate_; }
+
+ private:
+  static constexpr size_t kDepth = 4;
+  static constexpr size_t kMostRecorded = size_t{48'000} * 600;
+
+  uint32_t rate() const;
+  /// When frame n of the clock's present setting ends.
+  uint64_t timeOf(uint64_t frame) const;
+  bool runs() const { return (control_ & (kTransmit | kReceive)) != 0; }
+  bool wantsData(size_t queued) const;
+  bool hasData(size_t queued) const;
+  uint32_t status() const;
+  void send();
+  void receive();
+  void update();
+  void restart();
+
+  static constexpr uint32_t kTransmit = 1, kTransmitInterrupt = 2, kReceive = 4, kReceiveInterrupt = 8;
+
+  const Clock& clock_;
+  Interrupts& interrupts_;
+  uint32_t interrupt_;
+  uint32_t control_ = 0, error_ = 0, divide_ = 0x80;
+  std::deque<uint32_t> outgoing_, incoming_;
+  uint64_t start_ = 0, frame_ = 0;  // when the clock was set, frames since then
+  Wave input_;
+  uint64_t taken_ = 0;  // frames of the input
+  Wave recorded_{2, 48'000, 16, {}};
+  bool recording_ = false;
+  uint32_t otherRate_ = 0;
+};
+
+}  // namespace carina::platform

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources: UM10204, the I2C-bus specification; application notes of the MPS3 FPGA images (bit 0 the clock,
+// bit 1 the data); data sheet of STMPE811 (registers, data of 12 bits packed into bytes).
+#include "platform/two_wire.hpp"
+
+namespace carina::platform {
+namespace {
+
+constexpr uint32_t kSet = 0, kClear = 4;
+constexpr uint32_t kClockPin = 1, kDataPin = 2;
+constexpr uint32_t kByteBits = 8;
+
+// Registers of the touch screen controller.
+constexpr uint8_t kChipId = 0x00, kVersion = 0x02, kSystemControl = 0x03, kInterruptControl = 0x09,
+                  kInterruptEnable = 0x0a, kInterruptStatus = 0x0b, kTouchControl = 0x40, kQueueStatus = 0x4b,
+                  kQueueSize = 0x4c, kDataX = 0x4d, kDataY = 0x4f, kDataZ = 0x51, kData = 0x57,
+                  kDataFixed = 0xd7;
+constexpr uint8_t kSoftReset = 2, kTouches = 0x80, kQueueEmpty = 0x20, kPressure = 0x40;
+constexpr uint8_t kTouchDetected = 1, kQueueThreshold = 2;
+
+}  // namespace
+
+// --- the touch screen
+
+void TouchController::reset() {
+  registers_ = {};
+  part_ = 0;
+  raise(0);
+}
+
+bool TouchController::measures() const {
+  return pressed_ && (registers_[kTouchControl] & 1) != 0;
+}
+
+void TouchController::raise(uint8_t causes) {
+  registers_[kInterruptStatus] |= causes;
+  interrupts_.setLine(interrupt_, (registers_[kInterruptControl] & 1) != 0 &&
+                                      (registers_[kInterruptStatus] & registers_[kInterruptEnable]) != 0);
+}
+
+void TouchController::press(uint32_t x, uint32_t y) {
+  const bool was = pressed_;
+  x_ = x & 0xfff;
+  y_ = y & 0xfff;
+  pressed_ = true;
+  part_ = 0;
+  if (measures()) raise(static_cast<uint8_t>(kQueueThreshold | (was ? 0 : kTouchDetected)));
+}
+
+void TouchController::release() {
+  const bool measured = measures();
+  pressed_ = false;
+  if (measured) raise(kTouchDetected);
+}
+
+uint8_t TouchController::read(uint8_t reg) {
+  const auto low = [](uint32_t value) { return static_cast<uint8_t>(value); };
+  switch (reg) {
+    case kChipId:
+      return 0x08;
+    case kChipId + 1:
+      return 0x11;
+    case kVersion:
+      return 0x03;
+    case kTouchControl:
+      return low(registers_[reg] | (measures() ? kTouches : 0));
+    case kQueueStatus:
+      return low(registers_[reg] | (measures() ? 0 : kQueueEmpty));
+    case kQueueSize:
+      return measures() ? 1 : 0;
+    case kDataX:
+    case kDataX + 1:
+      return low(reg == kDataX ? x_ >> 8 : x_);
+    case kDataY:
+    case kDataY + 1:
+      return low(reg == kDataY ? y_ >> 8 : y_);
+    case kDataZ:
+      return kPressure;
+    case kData:
+    case kDataFixed: {
+      const uint8_t parts[] = {low(x_ >> 4), low(x_ << 4 | y_ >> 8), low(y_), kPressure};
+      return parts[part_++ % 4];
+    }
+    default:
+      return registers_[reg];
+  }
+}
+
+void TouchController::write(uint8_t reg, uint8_t value) {
+  if (reg == kInterruptStatus) {
+    registers_[reg] &= static_cast<uint8_t>(~value);
+  } else if (reg == kSystemControl && (value & kSoftReset) != 0) {
+    reset();
+  } else {
+    registers_[reg] = value;
+    if (reg == kQueueStatus) part_ = 0;
+  }
+  raise(0);
+}
+
+uint8_t TouchController::next(uint8_t reg) const {
+  return reg == kData || reg == kDataFixed ? reg : static_cast<uint8_t>(reg + 1);
+}
+
+// --- the bus
+
+void TwoWireBus::start() {
+  phase_ = Phase::Address;
+  bits_ = 0;
+  byte_ = 0;
+  held_ = sent_ = false;
+}
+
+bool TwoWireBus::take(uint8_t byte) {
+  switch (phase_) {
+    case Phase::Address:
+      if (byte >> 1 != address_) {
+        phase_ = Phase::Idle;
+        return false;
+      }
+      phase_ = (byte & 1) != 0 ? Phase::Read : Phase::Register;
+      return true;
+    case Phase::Register:
+      register_ = byte;
+      phase_ = Phase::Write;
+      return true;
+    case Phase::Write:
+      device_.write(register_, byte);
+      register_ = device_.next(register_);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void TwoWireBus::clockRose() {
+  if (phase_ == Phase::Idle) return;
+  if (bits_ < kByteBits) {
+    if (phase_ != Phase::Read) byte_ = static_cast<uint8_t>(byte_ << 1 | (data_ ? 1 : 0));
+  } else {
+    acknowledged_ = !data_;
+  }
+  ++bits_;
+}
+
+void TwoWireBus::clockFell() {
+  if (phase_ == Phase::Idle) return;
+  const bool reads = phase_ == Phase::Read;
+  if (bits_ == kByteBits) {  // its acknowledgement comes
+    held_ = !reads && take(byte_);
+    return;
+  }
+  if (bits_ > kByteBits) {  // the next byte
+    bits_ = 0;
+    held_ = false;
+    if (sent_ && !acknowledged_) phase_ = Phase::Idle;
+  }
+  if (phase_ != Phase::Read) return;
+  if (bits_ == 0) {
+    sent_ = true;
+    byte_ = device_.read(register_);
+    register_ = device_.next(register_);
+  }
+  held_ = (byte_ >> (kByteBits - 1 - bits_) & 1) == 0;
+}
+
+uint32_t TwoWireBus::read(uint32_t offset) {
+  if (offset != kSet) return 0;
+  return (clock_ ? kClockPin : 0) | (data_ && !held_ ? kDataPin : 0);
+}
+
+void TwoWireBus::write(uint32_t offset, uint32_t value) {
+  if (offset != kSet && offset != kClear) return;
+  const bool level = offset == kSet;
+  // Both pins with one store: the clock is stable while the data changes where that matters.
+  if ((value & kDataPin) != 0 && data_ != level) {
+    data_ = level;
+    if (clock_ && level) phase_ = Phase::Idle;  // a stop
+    if (clock_ && level) held_ = false;
+    if (clock_ && !level) start();
+  }
+  if ((value & kClockPin) != 0 && clock_ != level) {
+    clock_ = level;
+    if (level)
+      clockRose();
+    else
+      clockFell();
+  }
+}
+
+}  // namespace carina::platform
