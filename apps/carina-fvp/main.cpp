@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/gzip.hpp"
 #include "platform/byte_source.hpp"
 #include "platform/fvp_command.hpp"
 
@@ -88,6 +89,10 @@ int run(const FvpCommand& command) {
   if (!outcome.ok()) return report(outcome.error());
   OutputFiles files;
   Status kept = command.media.addTo(files, outcome->media);
+  if (kept.ok() && !command.pmuTrace.empty()) {
+    const std::string json = pmuJson(outcome->pmu);
+    kept = files.add(command.pmuTrace, command.pmuTrace.extension() == ".gz" ? gzipped(json) : json);
+  }
   if (kept.ok()) kept = files.commit();
   if (!kept.ok()) return report(kept.error());
   for (const std::string& note : outcome->media.notes) fmt::print(stderr, "carina-fvp: {}\n", note);

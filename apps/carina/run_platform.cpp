@@ -119,6 +119,11 @@ void addPlatformOptions(Command& command, PlatformFlags& flags) {
                "Write device accesses, exceptions and semihosting calls to this file");
   group.option("--trace-cpu", flags.cpuTrace,
                "Write every instruction with the registers and memory that it changed to this file");
+  group.option(
+      "--pmu-trace", flags.pmuTrace,
+      "Write counters of core and NPU over time to this file: .csv, or .json for ui.perfetto.dev; .gz "
+      "behind either compresses");
+  group.option("--pmu-interval", flags.pmuInterval, "A row of it for each so many cycles").showDefault();
   group.option("--coverage", flags.coverage,
                "Write which source lines were executed to this file, for lcov's tools");
 }
@@ -141,6 +146,11 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_RETURN_IF_ERROR(trace.open(flags.trace, options.trace));
   CARINA_RETURN_IF_ERROR(cpuTrace.open(flags.cpuTrace, options.cpuTrace));
   options.coverage = !flags.coverage.empty();
+  if (flags.pmuInterval < platform::PmuTrace::kLeastInterval)
+    return fail(Code::BadOption, "{} cycles are too few", flags.pmuInterval)
+        .at("--pmu-interval")
+        .withRemedy(fmt::format("{} or more", platform::PmuTrace::kLeastInterval));
+  if (!flags.pmuTrace.empty()) options.pmuInterval = flags.pmuInterval;
   std::unique_ptr<platform::GdbServer> gdb;
   if (flags.gdbPort) {
     CARINA_TRY(gdb, platform::GdbServer::listen(*flags.gdbPort));
@@ -163,6 +173,9 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_RETURN_IF_ERROR(
       results.add(flags.json, report::platformStatsJson(flags.file.filename().string(), outcome, options)));
   CARINA_RETURN_IF_ERROR(flags.media.addTo(results.files(), outcome.media));
+  if (!flags.pmuTrace.empty())
+    CARINA_RETURN_IF_ERROR(
+        results.files().add(flags.pmuTrace, platform::pmuFile(outcome.pmu, flags.pmuTrace)));
   CARINA_RETURN_IF_ERROR(results.commit());
   results.print("");
   fmt::print(stderr, "{}", report::platformStatsText(outcome, options));

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "command_line.hpp"
 #include "platform/media_files.hpp"
+#include "platform/pmu_trace.hpp"
 
 namespace carina::app {
 
@@ -17,7 +18,7 @@ namespace carina::app {
 constexpr const char* kHostPlatform = "host";
 
 struct PlatformFlags {
-  std::filesystem::path file, json, semihostingFolder, trace, cpuTrace, coverage, uartInput;
+  std::filesystem::path file, json, semihostingFolder, trace, cpuTrace, pmuTrace, coverage, uartInput;
   std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
   std::vector<std::string> data;  // FILE@ADDRESS
   platform::MediaFiles media;
@@ -26,6 +27,7 @@ struct PlatformFlags {
   bool timingAdapters = false, noSemihosting = false;
   double seconds = 0;
   uint64_t instructions = 0;
+  uint64_t pmuInterval = platform::PmuTrace::kUsualInterval;  // cycles
 };
 
 /// Options that only mean something with firmware.

@@ -185,7 +185,11 @@ class Parser {
     std::istringstream words(value);
     bool isUnknown = false;  // the option before the word, whose value the word may be
     for (std::string word; words >> word;) {
-      if (word == "--fast" || word == "-F") {
+      if (word == "--pmu-trace" && words >> word) {
+        command_.pmuTrace = word;
+        command_.options.pmuInterval = PmuTrace::kUsualInterval;
+        isUnknown = false;
+      } else if (word == "--fast" || word == "-F") {
         command_.options.timingAdapters = false;
         isUnknown = false;
       } else if (isUnknown && word.front() != '-') {

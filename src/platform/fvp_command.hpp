@@ -24,6 +24,7 @@ struct FvpCommand {
   /// What each UART sends goes to a file, to standard output ("") or nowhere (none).
   std::array<std::optional<std::string>, kUarts> uartFiles{""};
   MediaFiles media;                  // options.media comes from these
+  std::filesystem::path pmuTrace;    // JSON, compressed where the name ends in .gz; empty: none
   std::string uartInput;             // what UART 0 receives; empty: nothing
   std::vector<std::string> unknown;  // parameters that are not known, and were left out
 };

@@ -17,6 +17,60 @@ namespace {
 constexpr uint32_t kEventId = 0x3ff;  // of PMEVTYPER, and the start event of PMCCNTR_CFG
 }
 
+namespace {
+
+/// Calls change(a's count, b's count) for every count.
+template <typename Change>
+void forEachCount(npu::PmuCounts& a, const npu::PmuCounts& b, Change change) {
+  for (npu::Cycles npu::PmuCounts::*const count :
+       {&npu::PmuCounts::cycles, &npu::PmuCounts::active, &npu::PmuCounts::idle, &npu::PmuCounts::macActive,
+        &npu::PmuCounts::outputActive, &npu::PmuCounts::weightActive, &npu::PmuCounts::blockdepStall,
+        &npu::PmuCounts::macActive16})
+    change(a.*count, b.*count);
+  for (std::array<int64_t, 2> npu::PmuCounts::*const counts :
+       {&npu::PmuCounts::readBeats, &npu::PmuCounts::writeBeats, &npu::PmuCounts::readBursts,
+        &npu::PmuCounts::writeBursts}) {
+    for (size_t port = 0; port < 2; ++port) change((a.*counts)[port], (b.*counts)[port]);
+  }
+}
+
+}  // namespace
+
+void NpuDevice::note(uint32_t qread, npu::Cycles elapsed, const npu::PmuCounts& counts) {
+  const uint64_t cycle = jobStart_ + static_cast<uint64_t>(elapsed);
+  if (positions_.size() < kMostPositions) positions_.push_back({cycle, qread});
+  if (course_.empty() || course_.back().cycle < cycle)
+    course_.push_back({cycle, counts});
+  else
+    course_.back().counts = counts;
+}
+
+npu::PmuCounts NpuDevice::countsAt(uint64_t time) const {
+  npu::PmuCounts counts = counted_;
+  const auto after =
+      std::upper_bound(course_.begin(), course_.end(), time,
+                       [](uint64_t cycle, const Moment& moment) { return cycle < moment.cycle; });
+  if (after == course_.begin()) return counts;
+  const auto add = [](int64_t& sum, int64_t count) { sum += count; };
+  forEachCount(counts, std::prev(after)->counts, add);
+  if (after == course_.end()) return counts;
+  // Between two moments everything grows evenly.
+  const Moment& before = *std::prev(after);
+  const double part =
+      static_cast<double>(time - before.cycle) / static_cast<double>(after->cycle - before.cycle);
+  npu::PmuCounts rest = after->counts;
+  forEachCount(rest, before.counts, [&](int64_t& to, int64_t from) {
+    to = static_cast<int64_t>(static_cast<double>(to - from) * part);
+  });
+  forEachCount(counts, rest, add);
+  return counts;
+}
+
+void NpuDevice::closeHistory(uint64_t time) {
+  counted_ = countsAt(time);
+  course_.clear();
+}
+
 uint32_t NpuDevice::pmuBase() const {
   return npu_.machine().target->isU85() ? reg::kPmuBaseU85 : reg::kPmuBaseU55U65;
 }
@@ -69,9 +123,17 @@ void NpuDevice::runSegment(uint64_t from) {
   for (uint32_t i = 0; i < eventCounters(); ++i)
     counters_.push_back({base + reg::kPmEvCntr0 + 4 * i, npu_.read32(base + reg::kPmEvCntr0 + 4 * i)});
   const bool raised = npu_.interrupt();
-  while (npu_.step() && (raised || !npu_.interrupt())) {
+  bool goesOn = true;
+  while (goesOn) {
+    const npu::Cycles before = keepsHistory_ ? npu_.elapsed() : 0;
+    const uint32_t position = keepsHistory_ ? npu_.read32(reg::kQRead) : 0;
+    const npu::PmuCounts counts = keepsHistory_ ? npu_.counts() : npu::PmuCounts{};
+    goesOn = npu_.step() && (raised || !npu_.interrupt());
+    if (keepsHistory_ && npu_.running() && npu_.elapsed() != before) note(position, before, counts);
   }
   const npu::Cycles elapsed = npu_.running() ? npu_.elapsed() : npu_.stats().cycles;
+  if (keepsHistory_)
+    note(npu_.read32(reg::kQRead), elapsed, npu_.running() ? npu_.counts() : npu_.stats().pmu);
   end_ = std::max(jobStart_ + static_cast<uint64_t>(elapsed), begin_ + 1);
   busy_ = true;
 }
@@ -81,6 +143,7 @@ void NpuDevice::advance(uint64_t now) {
     busy_ = false;
     idleSince_ = end_;
     if (!npu_.running()) {
+      if (keepsHistory_) closeHistory(end_);
       NpuJob job{jobStart_, npu_.stats(), npu_.fault() ? npu_.fault()->str() : "", npu_.findings()};
       job.stats.operations.clear();
       jobs_.push_back(std::move(job));
@@ -122,6 +185,7 @@ void NpuDevice::write(uint32_t offset, uint32_t value) {
   if (offset == reg::kReset && busy_) {  // aborts
     busy_ = false;
     idleSince_ = now;
+    if (keepsHistory_) closeHistory(now);
   }
   if (busy_ && offset == reg::kCmd) {
     // The interrupt that is going to be raised has not been yet, and a run under way cannot be started again.

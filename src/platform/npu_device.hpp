@@ -22,6 +22,12 @@ struct NpuJob {
   std::vector<npu::Finding> findings;
 };
 
+/// Where the command processor is: QREAD, when an operation is the next one, and at the end of a stream.
+struct NpuPosition {
+  uint64_t cycle = 0;
+  uint32_t qread = 0;
+};
+
 class NpuDevice final : public Peripheral, public Timed {
  public:
   NpuDevice(const npu::Machine& machine, npu::Memory& memory, const npu::ModelOptions& options,
@@ -34,12 +40,20 @@ class NpuDevice final : public Peripheral, public Timed {
   void advance(uint64_t now) override;
 
   const std::vector<NpuJob>& jobs() const { return jobs_; }
+  /// Keeps the course of jobs, for countsAt() and positions().
+  void keepHistory() { keepsHistory_ = true; }
+  /// What has been counted by `time`, which is not before the latest job; with keepHistory().
+  npu::PmuCounts countsAt(uint64_t time) const;
+  const std::vector<NpuPosition>& positions() const { return positions_; }
   /// Called before a job starts; may change what the time line assumes.
   void setBeforeStart(std::function<void(npu::Npu&)> beforeStart) { beforeStart_ = std::move(beforeStart); }
 
  private:
   /// Computes up to the next interrupt or the end; until then registers show how far the work is.
   void runSegment(uint64_t from);
+  void note(uint32_t qread, npu::Cycles elapsed, const npu::PmuCounts& counts);
+  /// The job that ends at `time`, or is aborted then, belongs to what has been counted.
+  void closeHistory(uint64_t time);
   uint32_t readBusy(uint32_t offset);
   /// The PMU counts time between jobs as well; the model knows only its runs.
   void passIdle(uint64_t now);
@@ -60,6 +74,15 @@ class NpuDevice final : public Peripheral, public Timed {
   };
   std::vector<Shown> counters_;  // of the PMU when the segment began
   std::vector<NpuJob> jobs_;
+  struct Moment {
+    uint64_t cycle;
+    npu::PmuCounts counts;
+  };
+  static constexpr size_t kMostPositions = size_t{1} << 22;
+  bool keepsHistory_ = false;
+  npu::PmuCounts counted_;      // by all jobs before the latest one
+  std::vector<Moment> course_;  // of the latest job
+  std::vector<NpuPosition> positions_;
   std::function<void(npu::Npu&)> beforeStart_;
 };
 

@@ -141,6 +141,7 @@ class System {
   EndOfTest endOfTest_{options_.stopAtEot, options_.exitTag};
   std::optional<DebugSession> debug_;
   std::optional<CpuTrace> cpuTrace_;
+  std::optional<PmuTrace> pmuTrace_;
 
   steady_clock::time_point started_;
   Outcome outcome_;
@@ -226,6 +227,10 @@ Status System::start() {
   if (options_.gating) gates_.close();
   if (options_.coverage) core_.countExecutions();
   if (options_.cpuTrace) cpuTrace_.emplace(options_.cpuTrace, image_, clock_, core_);
+  if (options_.pmuInterval != 0) {
+    npu_.keepHistory();
+    pmuTrace_.emplace(options_.pmuInterval, clock_, core_, npu_);
+  }
   if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, core_);
   return exceptions_.reset();
 }
@@ -267,6 +272,7 @@ void System::useTimingAdapters(npu::Npu& npu) {
 
 void System::advance() {
   const uint64_t now = clock_.now();
+  if (pmuTrace_) pmuTrace_->advance(now);
   system_.advance(now);
   npu_.advance(now);
   uarts_[0]->advance(now);
@@ -471,6 +477,7 @@ Status System::step() {
   expected_ = interrupts_.first();
   const uint64_t now = clock_.now();
   uint64_t budget = kSlice;
+  if (pmuTrace_) budget = std::min(budget, pmuTrace_->next() > now ? pmuTrace_->next() - now : 1);
   if (deadline_ != kNever) budget = std::min(budget, deadline_ > now ? deadline_ - now : 1);
   if (options_.cyclesLimit != 0)
     budget = std::min(budget, options_.cyclesLimit - std::min(options_.cyclesLimit - 1, now));
@@ -508,6 +515,7 @@ Result<Outcome> System::run() {
   outcome_.instructions = core_.instructions();
   outcome_.cycles = clock_.now();
   outcome_.seconds = std::chrono::duration<double>(steady_clock::now() - started_).count();
+  if (pmuTrace_) outcome_.pmu = pmuTrace_->finish();
   outcome_.jobs = npu_.jobs();
   outcome_.media = media_.finish(clock_.now());
   outcome_.refusedFile = semihosting_.refusedFile();
@@ -546,13 +554,17 @@ std::string text(const UnknownAccess& access) {
 }
 
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file));
+  return runElf(mapped->bytes(), file.string(), options);
+}
+
+Result<Outcome> runElf(ByteSpan bytes, const std::string& name, const Options& options) {
   CARINA_CHECK(options.board != nullptr && options.machine.target != nullptr,
                "a board and an NPU are chosen");
-  CARINA_TRY(const auto mapped, MappedFile::open(file));
-  auto image = readElf(mapped->bytes());
-  if (!image.ok()) return std::move(image).error().inFile(file.string()).withRemedy(kDamagedRemedy);
+  auto image = readElf(bytes);
+  if (!image.ok()) return std::move(image).error().inFile(name).withRemedy(kDamagedRemedy);
   if (Status status = checkForCortexM(image->attributes); !status.ok())
-    return std::move(status).error().inFile(file.string());
+    return std::move(status).error().inFile(name);
   CARINA_TRY(Bus bus, Bus::create(*options.board));
   ConfinedFiles files;
   if (!options.semihostingFolder.empty()) {
@@ -560,12 +572,12 @@ Result<Outcome> runElf(const std::filesystem::path& file, const Options& options
   }
   LineTable lines;
   if (options.coverage) {
-    auto table = lineTableOf(*image, mapped->bytes());
-    if (!table.ok()) return std::move(table).error().inFile(file.string());
+    auto table = lineTableOf(*image, bytes);
+    if (!table.ok()) return std::move(table).error().inFile(name);
     lines = std::move(*table);
   }
   System system(options, *image, std::move(bus), std::move(files));
-  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(file.string());
+  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
   CARINA_TRY(Outcome outcome, system.run());
   if (options.coverage) outcome.lcov = lcovText(*image, lines, system.executions());
   return outcome;

@@ -14,6 +14,7 @@
 #include "platform/board.hpp"
 #include "platform/media.hpp"
 #include "platform/npu_device.hpp"
+#include "platform/pmu_trace.hpp"
 
 namespace carina::platform {
 
@@ -60,6 +61,8 @@ struct Options {
   std::function<void(const std::string& line)> trace;
   /// Gets every instruction with what it changed, a line each (CpuTrace); none by default. Much slower.
   std::function<void(const std::string& line)> cpuTrace;
+  /// Outcome::pmu is wanted, a sample each so many cycles (PmuTrace::kLeastInterval and more); 0: not.
+  uint64_t pmuInterval = 0;
   /// Outcome::lcov is wanted. The image needs line tables.
   bool coverage = false;
   /// Has the board before the first instruction and whenever it stops; none by default.
@@ -106,6 +109,7 @@ struct Outcome {
   std::vector<NpuJob> jobs;
   std::vector<FaultNote> faults;                  // the first few
   std::string lcov;                               // line coverage as an lcov tracefile, when it was wanted
+  PmuRecord pmu;                                  // counters over time, when they were wanted
   std::string refusedFile;                        // firmware wanted a file, but no folder was given
   std::vector<UnknownAccess> unknownPeripherals;  // the first few
   MediaOutcome media;
@@ -113,5 +117,7 @@ struct Outcome {
 
 /// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started.
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options);
+/// The same for the bytes of one; `name` is what errors call it.
+Result<Outcome> runElf(ByteSpan bytes, const std::string& name, const Options& options);
 
 }  // namespace carina::platform

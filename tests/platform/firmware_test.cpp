@@ -20,6 +20,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Observed {
@@ -173,6 +174,88 @@ TEST_F(Firmware, EveryInstructionInATrace) {
     return line.find(" clk IT (") != std::string::npos || line.find(" clk IS (") != std::string::npos;
   });
   EXPECT_EQ(static_cast<uint64_t>(executed), traced.outcome.instructions);
+}
+
+TEST_F(Firmware, CountersOverTime) {
+  options.pmuInterval = 100;
+  const Observed traced = good("npu-300.elf");
+  options.pmuInterval = 0;
+  const Observed plain = good("npu-300.elf");
+  EXPECT_EQ(traced.outcome.cycles, plain.outcome.cycles);
+  EXPECT_EQ(traced.outcome.instructions, plain.outcome.instructions);
+  EXPECT_TRUE(plain.outcome.pmu.samples.empty());
+  // A sample for each interval, and what they come to is what the run came to.
+  const PmuRecord& record = traced.outcome.pmu;
+  ASSERT_EQ(record.samples.size(), (plain.outcome.cycles + 99) / 100 + 1);
+  for (size_t i = 0; i + 1 < record.samples.size(); ++i) {
+    const PmuSample &sample = record.samples[i], &next = record.samples[i + 1];
+    ASSERT_EQ(sample.cycle, 100 * i);
+    ASSERT_LE(sample.instructions, next.instructions);
+    ASSERT_LE(sample.coreCycles, next.coreCycles);
+    ASSERT_LE(sample.npu.active, next.npu.active);
+    ASSERT_LE(sample.npu.readBeats[0], next.npu.readBeats[0]);
+    // While the NPU works it works all the time; both ends of an interval are rounded. The last job is cut
+    // off by a fault.
+    if (next.cycle < plain.outcome.jobs.back().start) {
+      ASSERT_LE(next.npu.active - sample.npu.active, 101);
+    }
+  }
+  const PmuSample& last = record.samples.back();
+  EXPECT_EQ(last.cycle, plain.outcome.cycles);
+  EXPECT_EQ(last.instructions, plain.outcome.instructions);
+  EXPECT_LT(last.coreCycles, last.cycle);  // it waited for the NPU
+  npu::PmuCounts all;
+  for (const NpuJob& job : plain.outcome.jobs) {
+    all.active += job.stats.pmu.active;
+    all.readBeats[0] += job.stats.pmu.readBeats[0];
+    all.writeBeats[1] += job.stats.pmu.writeBeats[1];
+  }
+  EXPECT_GT(all.active, 0);
+  EXPECT_EQ(last.npu.active, all.active);
+  EXPECT_EQ(last.npu.readBeats, (std::array{all.readBeats[0], last.npu.readBeats[1]}));
+  EXPECT_EQ(last.npu.writeBeats[1], all.writeBeats[1]);
+  // Each job begins at position 0; its operation is the first of the stream or behind settings.
+  ASSERT_GE(record.positions.size(), 2u);
+  EXPECT_EQ(record.positions[0].cycle, plain.outcome.jobs[0].start);
+  EXPECT_LT(record.positions[0].qread, record.positions[1].qread);
+  EXPECT_EQ(record.positions[1].cycle,
+            plain.outcome.jobs[0].start + static_cast<uint64_t>(plain.outcome.jobs[0].stats.cycles));
+}
+
+TEST(PmuTexts, AreTablesAndTraces) {
+  PmuRecord record;
+  record.samples.resize(3);
+  record.samples[1].cycle = 100;
+  record.samples[1].instructions = 70;
+  record.samples[1].coreCycles = 90;
+  record.samples[2] = record.samples[1];
+  record.samples[2].cycle = 150;
+  record.samples[2].instructions = 75;
+  record.samples[2].npu.macActive = 40;
+  EXPECT_EQ(
+      pmuCsv(record),
+      "cycle,cpu_instructions,cpu_active,npu_active,mac_active,output_active,weight_active,blockdep_stall,"
+      "axi0_read_beats,axi0_write_beats,axi1_read_beats,axi1_write_beats\n"
+      "100,70,90,0,0,0,0,0,0,0,0,0\n"
+      "150,5,0,0,40,0,0,0,0,0,0,0\n");
+  record.positions = {{100, 0}, {130, 16}};
+  const std::string json = pmuJson(record);
+  EXPECT_THAT(
+      json,
+      StartsWith("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+                 "{\"name\":\"qread\",\"ph\":\"i\",\"s\":\"t\",\"pid\":\"npu\",\"tid\":\"qread\",\"ts\":0,"
+                 "\"args\":{\"qread\":0}},\n"
+                 "{\"name\":\"qread\",\"ph\":\"i\",\"s\":\"t\",\"pid\":\"npu\",\"tid\":\"qread\",\"ts\":30,"
+                 "\"args\":{\"qread\":4}},\n"));
+  // Counters begin with the first job.
+  EXPECT_THAT(
+      json,
+      HasSubstr("{\"name\":\"mac_active\",\"ph\":\"C\",\"pid\":\"pmu\",\"ts\":0,\"args\":{\"count\":40}}"));
+  EXPECT_THAT(json, Not(HasSubstr("\"count\":70")));
+  EXPECT_THAT(json, EndsWith("}}\n]}\n"));
+  EXPECT_THAT(pmuFile(record, "a.csv"), StartsWith("cycle,"));
+  EXPECT_THAT(pmuFile(record, "a.json"), StartsWith("{"));
+  EXPECT_THAT(pmuFile(record, "a.json.gz"), StartsWith("\x1f\x8b"));
 }
 
 TEST_F(Firmware, LinesThatWereExecuted) {

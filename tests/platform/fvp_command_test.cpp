@@ -158,11 +158,12 @@ TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
 TEST_F(FvpCommandTest, UnknownArgumentsOfTheNpuAreNamed) {
   const auto command =
       parse("FVP_Corstone_SSE-300_Ethos-U55",
-            {"-C", "ethosu.extra_args=\"--pmu-trace out.csv --fast --deep\"", "-a", image()});
+            {"-C", "ethosu.extra_args=\"--pmu-trace out.json.gz --fast --deep value\"", "-a", image()});
   ASSERT_TRUE(command.ok()) << command.error().str();
   EXPECT_FALSE(command->options.timingAdapters);
-  EXPECT_THAT(command->unknown,
-              ElementsAre("ethosu.extra_args --pmu-trace out.csv", "ethosu.extra_args --deep"));
+  EXPECT_THAT(command->unknown, ElementsAre("ethosu.extra_args --deep value"));
+  EXPECT_EQ(command->pmuTrace, "out.json.gz");
+  EXPECT_EQ(command->options.pmuInterval, PmuTrace::kUsualInterval);
 }
 
 TEST_F(FvpCommandTest, Mistakes) {

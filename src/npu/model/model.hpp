@@ -174,6 +174,8 @@ class Npu {
 
   /// Cycles of the run under way, up to now; 0 without options.timing.
   Cycles elapsed() const;
+  /// What it has counted so far; zeros without options.timing.
+  PmuCounts counts() const;
   /// Of the latest run that has ended.
   const RunStats& stats() const;
   const std::optional<Fault>& fault() const;

@@ -347,6 +347,9 @@ bool Npu::run(int64_t maxCommands) {
 Cycles Npu::elapsed() const {
   return state_->processor.cyclesSoFar();
 }
+PmuCounts Npu::counts() const {
+  return state_->processor.pmuSoFar();
+}
 const RunStats& Npu::stats() const {
   return state_->latest;
 }
