@@ -23,6 +23,7 @@ except ImportError:
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MODELS = os.path.join(ROOT, "models")
+INSPECTED = ("tflite/conv8_3.tflite", "tflite_mixed/branches.tflite", "ethosn/conv3x3.encn")
 
 
 def strict(schema):
@@ -115,11 +116,17 @@ def main():
         checker.json("boards")
         checker.json("targets")
         checker.json("inspect", "a.pte", "--check")
+        checker.run("compile", *digits, *u55, "-o", "a.bin")
+        data = os.path.join(ROOT, "tests", "data")
+        for file in ("a.pte", "b.pte", "c.pte", "m.pte", "n.pte", "a.bin", "a.tosa", digits[0], digits[2],
+                     *(os.path.join(data, file) for file in INSPECTED)):
+            checker.json("inspect", file)
         checker.json("diff", "a", "b")
         checker.json("diff", "a.pte", "c.pte")
         checker.json("evaluate", *digits, *u55, "--data", held_out, "--samples", "20")
         if shutil.which("arm-none-eabi-g++"):
             checker.json("firmware", "a.pte", "--platform", "corstone-300", "-o", "a.elf", "--input", held_out)
+            checker.json("inspect", "a.elf")
             checker.run("run", "a.elf", "--json", "platform.json")
             with open("platform.json", encoding="utf-8") as file:
                 checker.check(file.read(), "run a.elf")

@@ -8,6 +8,7 @@
 #include "console.hpp"
 #include "option_values.hpp"
 #include "report/check.hpp"
+#include "report/contents.hpp"
 #include "result_files.hpp"
 
 namespace carina::app {
@@ -21,8 +22,17 @@ struct Flags {
 };
 
 Status show(const Flags& flags) {
-  CARINA_TRY(const std::string text, pipeline::inspectFile(flags.file, flags.options));
-  fmt::print("{}", text);
+  if (flags.json.empty()) {
+    CARINA_TRY(const std::string text, pipeline::inspectFile(flags.file, flags.options));
+    fmt::print("{}", text);
+    return {};
+  }
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
+  CARINA_TRY(const pipeline::FileContents contents, pipeline::readContents(flags.file, flags.options));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::contentsJson(contents)));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print("");
   return {};
 }
 
@@ -53,7 +63,8 @@ void addInspect(CommandLine& line, Run& run) {
   Command command = line.add("inspect", "Show what is in a file, and check its command streams");
   command
       .option("FILE", flags->file,
-              "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn, a delegate blob, a driver payload, "
+              "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn .elf, a delegate blob, a driver "
+              "payload, "
               "bare commands")
       .transform(inputFile())
       .required();
@@ -63,12 +74,13 @@ void addInspect(CommandLine& line, Run& run) {
       .flag("--check", flags->check,
             "Check the command streams instead of showing them; exit 1 when there are findings")
       .excludes(commands);
-  addResultOption(command, "--json", flags->json, "What --check finds, as JSON");
+  addResultOption(command, "--json", flags->json,
+                  "What is in the file, or with --check what it finds, as JSON")
+      .excludes(commands);
   command.option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
   command.option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
       .transform(targetName());
   command.callback([flags, &run] {
-    if (!flags->json.empty() && !flags->check) throwMissing("--check with --json");
     run = [flags] {
       const Status status = flags->check ? check(*flags) : show(*flags);
       return status.ok() ? 0 : report(Status(status).error(), flags->file);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <unordered_map>
 
 #include "base/budget.hpp"
 #include "ir/parser.hpp"
@@ -13,13 +12,6 @@
 
 namespace carina::ir {
 namespace {
-
-/// FNV-1a: tells two large constants apart in a printed graph.
-uint64_t checksum(ByteSpan bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3u;
-  return hash;
-}
 
 std::string elementText(const Tensor& tensor, int64_t i) {
   if (tensor.dtype() == DType::Float64) return fmt::format("{}", tensor.realAt(i));
@@ -65,19 +57,7 @@ class Printer {
   explicit Printer(const PrintOptions& options)
       : options_(options), splat_(static_cast<uint64_t>(kMostSplatBytes)) {}
 
-  /// %name; %name#2 for the second value of that name in its graph; %0, %1, ... for values without one.
-  std::string valueName(const Value* value) {
-    if (!value) return "_";
-    const auto [label, isNew] = labels_.try_emplace(value);
-    if (!isNew) return label->second;
-    if (value->name.empty()) {
-      label->second = "%" + std::to_string(nextNumber_++);
-    } else {
-      const int copy = ++names_[value->name];
-      label->second = "%" + nameText(value->name) + (copy > 1 ? fmt::format("#{}", copy) : "");
-    }
-    return label->second;
-  }
+  std::string valueName(const Value* value) { return names_.of(value); }
 
   std::string quantizationText(const Value* value) {
     if (!value->quantization) return "";
@@ -91,7 +71,7 @@ class Printer {
 
   std::string contentsText(const Tensor& tensor) {
     const bool large = tensor.numElements() > options_.constantElements;
-    if (large && !options_.exact) return fmt::format("#{:016x}", checksum(tensor.bytes()));
+    if (large && !options_.exact) return fmt::format("#{:016x}", contentsChecksum(tensor.bytes()));
     if (options_.exact && hasNan(tensor)) return hexText(tensor.bytes());
     if (large && isSplat(tensor) && splat_.take(static_cast<uint64_t>(tensor.numBytes())))
       return "splat " + elementText(tensor, 0);
@@ -123,7 +103,7 @@ class Printer {
 
   void graph(const Graph& graph, int indent, std::string& out) {
     const std::string pad(static_cast<size_t>(indent), ' ');
-    const std::unordered_map<std::string, int> outerNames = std::exchange(names_, {});
+    const ValueNames::InnerGraph inner(names_);
     out += pad + "graph @" + (graph.name.empty() ? "" : nameText(graph.name)) + "(";
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       const Value* input = graph.inputs()[i];
@@ -139,7 +119,6 @@ class Printer {
     for (size_t i = 0; i < graph.outputs().size(); ++i)
       out += (i ? ", " : "") + valueName(graph.outputs()[i]);
     out += ") {\n" + body + pad + "}\n";
-    names_ = outerNames;
   }
 
  private:
@@ -210,12 +189,29 @@ class Printer {
 
   PrintOptions options_;
   Budget splat_;
-  std::unordered_map<const Value*, std::string> labels_;
-  std::unordered_map<std::string, int> names_;  // of the graph that is printed: values that have each
-  int nextNumber_ = 0;
+  ValueNames names_;
 };
 
 }  // namespace
+
+std::string ValueNames::of(const Value* value) {
+  if (!value) return "_";
+  const auto [label, isNew] = labels_.try_emplace(value);
+  if (!isNew) return label->second;
+  if (value->name.empty()) {
+    label->second = "%" + std::to_string(nextNumber_++);
+  } else {
+    const int copy = ++copies_[value->name];
+    label->second = "%" + nameText(value->name) + (copy > 1 ? fmt::format("#{}", copy) : "");
+  }
+  return label->second;
+}
+
+uint64_t contentsChecksum(ByteSpan bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3u;
+  return hash;
+}
 
 std::string print(const Graph& graph, const PrintOptions& options) {
   std::string out;

@@ -2,22 +2,8 @@
 #include "pipeline/inspect.hpp"
 
 #include "base/damaged.hpp"
-#include "base/file.hpp"
-#include "base/npy.hpp"
 #include "ir/printer.hpp"
-#include "pipeline/command_streams.hpp"
-#include "pipeline/ethosn.hpp"
-#include "pipeline/file_kind.hpp"
 #include "pipeline/port_codes.hpp"
-#include "platform/elf.hpp"
-#include "platform/image_note.hpp"
-#include "pt2/exported_program.hpp"
-#include "pte/bundle.hpp"
-#include "pte/delegate_blob.hpp"
-#include "pte/program.hpp"
-#include "pte/tensor_data.hpp"
-#include "tflite/model.hpp"
-#include "tosa_io/tosa_reader.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -32,8 +18,7 @@ std::string ioText(std::string_view what, std::span<const pte::BlobIo> all) {
   return text;
 }
 
-Result<std::string> blobText(ByteSpan bytes) {
-  CARINA_TRY(const pte::DelegateBlob blob, pte::parseDelegateBlob(bytes));
+std::string blobText(const pte::DelegateBlob& blob) {
   std::string text = fmt::format("delegate blob: payload {} bytes, constants {} bytes, scratch {} bytes\n",
                                  blob.payload.size(), blob.constants.size(), blob.scratchBytes);
   if (!blob.payloadKey.empty()) text += fmt::format("  payload is named data {}\n", blob.payloadKey);
@@ -59,21 +44,11 @@ std::string codesLines(const pte::Program& program) {
   return text;
 }
 
-Result<std::string> programText(ByteSpan bytes) {
-  pte::FileLayout layout;
-  CARINA_TRY(const pte::Program program, pte::readProgram(bytes, &layout));
-  return pte::printProgram(program, &layout) + codesLines(program);
+std::string programText(const ProgramContents& contents) {
+  return pte::printProgram(contents.program, &contents.layout) + codesLines(contents.program);
 }
 
-Result<std::string> bundleText(ByteSpan bytes) {
-  CARINA_TRY(const pte::Bundle bundle, pte::readBundle(bytes));
-  CARINA_TRY(const std::string program, programText(bundle.program));
-  return pte::printBundle(bundle) + program;
-}
-
-Result<std::string> exportedText(const std::filesystem::path& file, const std::string& model) {
-  CARINA_TRY(const pt2::ExportedProgram program,
-             pt2::readExportedProgram(file, {.model = model, .state = pt2::StatePolicy::Expose}));
+std::string exportedText(const pt2::ExportedProgram& program) {
   std::string text = fmt::format("// {}; model '{}'", pt2::containerText(program.container), program.model);
   if (!program.torchVersion.empty()) text += ", torch " + program.torchVersion;
   text += fmt::format(", schema {}.{}\n", program.schemaMajor, program.schemaMinor);
@@ -81,22 +56,18 @@ Result<std::string> exportedText(const std::filesystem::path& file, const std::s
   return text + ir::print(program.graph, {.locations = true});
 }
 
-/// Every program of the archive.
-Result<std::string> archiveText(const std::filesystem::path& file) {
-  CARINA_TRY(const std::vector<std::string> models, pt2::modelNames(file));
+std::string archiveText(const std::vector<pt2::ExportedProgram>& programs) {
   std::string text;
-  for (const std::string& model : models) {
-    CARINA_TRY(const std::string program, exportedText(file, model));
-    text += (text.empty() ? "" : "\n") + program;
-  }
+  for (const pt2::ExportedProgram& program : programs)
+    text += (text.empty() ? "" : "\n") + exportedText(program);
   return text;
 }
 
 /// What a firmware image is for, and what it loads where.
-Result<std::string> firmwareText(ByteSpan bytes) {
-  CARINA_TRY(const platform::ElfImage image, platform::readElf(bytes));
+std::string imageText(const ImageContents& contents) {
+  const platform::ElfImage& image = contents.image;
   std::string text = fmt::format("firmware image (ELF for 32-bit Arm): entry {:#010x}\n", image.entry);
-  if (const auto note = platform::readImageNote(bytes)) {
+  if (const auto& note = contents.note) {
     text +=
         fmt::format("  built by carina firmware for {}, {}, {}", note->platform, note->core, note->target);
     if (!note->systemConfig.empty()) text += fmt::format(", {}, {}", note->systemConfig, note->memoryMode);
@@ -109,8 +80,7 @@ Result<std::string> firmwareText(ByteSpan bytes) {
   return text;
 }
 
-Result<std::string> arraysText(const std::filesystem::path& file) {
-  CARINA_TRY(const NamedTensors arrays, readArrays(file));
+std::string arraysText(const NamedTensors& arrays) {
   std::string text;
   for (const auto& [name, tensor] : arrays) {
     text += fmt::format("{}: {}\n", name.empty() ? "array" : name,
@@ -119,135 +89,63 @@ Result<std::string> arraysText(const std::filesystem::path& file) {
   return text;
 }
 
-/// What a file holds, without its commands. `bytes` are those of `file`.
-Result<std::string> contentText(const std::filesystem::path& file, ByteSpan bytes) {
-  switch (fileKind(bytes, file)) {
-    case FileKind::Archive:
-      return archiveText(file);
-    case FileKind::Arrays:
-    case FileKind::Array:
-      return arraysText(file);
-    case FileKind::Tosa: {
-      CARINA_TRY(const ir::Graph graph, tosa_io::readTosa(file));
-      return ir::print(graph);
+/// What a file holds, without its commands.
+Result<std::string> contentText(const FileContents& contents) {
+  struct Visitor {
+    ByteSpan bytes;
+    Result<std::string> operator()(const Commands&) const { return std::string(); }
+    Result<std::string> operator()(const std::vector<pt2::ExportedProgram>& programs) const {
+      return archiveText(programs);
     }
-    case FileKind::Program:
-      return programText(bytes);
-    case FileKind::Bundle:
-      return bundleText(bytes);
-    case FileKind::TensorData: {
-      CARINA_TRY(const pte::TensorData data, pte::readTensorData(bytes));
-      return pte::printTensorData(data);
+    Result<std::string> operator()(const ir::Graph& graph) const { return ir::print(graph); }
+    Result<std::string> operator()(const NamedTensors& arrays) const { return arraysText(arrays); }
+    Result<std::string> operator()(const ProgramContents& program) const { return programText(program); }
+    Result<std::string> operator()(const BundleContents& bundle) const {
+      return pte::printBundle(bundle.bundle) + programText(bundle.inside);
     }
-    case FileKind::Tflite: {
-      CARINA_TRY(const tflite::Model model, tflite::readModel(bytes));
-      return tflite::printModel(model);
-    }
-    case FileKind::DelegateBlob:
-      return blobText(bytes);
-    case FileKind::Firmware:
-      return firmwareText(bytes);
-    case FileKind::EtDump:
-      return fail(Code::WrongKind, "is a profile for ExecuTorch's tools (ETDump)")
-          .withRemedy(
-              "executorch.devtools.Inspector(etdump_path=...) shows it; 'carina profile' shows a program's "
-              "operations");
-    case FileKind::Json:
-      return fail(Code::WrongKind, "is a JSON file, which is text").withRemedy("read it as it is");
-    case FileKind::EthosNNetwork:
-      return ethosNSummary(bytes);
-    case FileKind::Payload:
-    case FileKind::Unknown:
-      break;
-  }
-  return std::string();
+    Result<std::string> operator()(const pte::TensorData& data) const { return pte::printTensorData(data); }
+    Result<std::string> operator()(const tflite::Model& model) const { return tflite::printModel(model); }
+    Result<std::string> operator()(const pte::DelegateBlob& blob) const { return blobText(blob); }
+    Result<std::string> operator()(const EthosNProgram&) const { return ethosNSummary(bytes); }
+    Result<std::string> operator()(const ImageContents& image) const { return imageText(image); }
+  };
+  return std::visit(Visitor{contents.file->bytes()}, contents.value);
 }
 
-bool mayHoldCommands(FileKind kind) {
-  return kind == FileKind::Program || kind == FileKind::Bundle || kind == FileKind::Tflite ||
-         kind == FileKind::DelegateBlob || kind == FileKind::Payload || kind == FileKind::EthosNNetwork ||
-         kind == FileKind::Unknown;
-}
-
-/// The streams that the options ask for.
-Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& file,
-                                                 const InspectOptions& options) {
-  CARINA_TRY(std::vector<CommandStream> streams, commandStreams(file, options.target));
-  if (!options.part) return streams;
-  if (*options.part >= streams.size()) {
-    return fail(Code::BadOption, "there is no part {}: the file holds {} command stream{}", *options.part,
-                streams.size(), streams.size() == 1 ? "" : "s")
-        .inFile(file.string())
-        .withRemedy("parts are counted from 0");
+/// The command streams of a file, below `text`.
+Result<std::string> withCommands(std::string text, const FileContents& contents, bool constants) {
+  const auto add = [&](const std::string& commands) { text += (text.empty() ? "" : "\n") + commands; };
+  if (contents.kind == FileKind::EthosNNetwork) {
+    CARINA_TRY(const std::string commands, ethosNCommands(contents.file->bytes(), constants));
+    add(commands);
   }
-  std::vector<CommandStream> one;
-  one.push_back(std::move(streams[*options.part]));
-  return one;
-}
-
-/// A network for Ethos-N has one command stream, and says itself what it is for.
-Status checkOnlyPart(const std::filesystem::path& file, const InspectOptions& options) {
-  if (options.part && *options.part != 0) {
-    return fail(Code::BadOption, "there is no part {}: the file holds 1 command stream", *options.part)
-        .inFile(file.string())
-        .withRemedy("parts are counted from 0");
+  for (const CommandStream& stream : contents.streams) {
+    CARINA_TRY(const std::string commands, streamText(stream));
+    add(commands);
   }
-  if (!options.target.empty()) {
-    return fail(Code::OptionDoesNotApply, "is for bare commands of an Ethos-U")
-        .inFile(file.string())
-        .at("--target")
-        .withRemedy("leave it out");
-  }
-  return {};
+  return text;
 }
 
 }  // namespace
 
 Result<std::string> inspectFile(const std::filesystem::path& file, const InspectOptions& options) {
-  CARINA_TRY(const auto mapped, MappedFile::open(file));
-  std::string text;
-  const bool ethosN = fileKind(mapped->bytes(), file) == FileKind::EthosNNetwork;
-  if (ethosN) CARINA_RETURN_IF_ERROR(checkOnlyPart(file, options));
-  if (!options.commandsOnly) {
-    auto content = contentText(file, mapped->bytes());
-    if (!content) return std::move(content).error().inFile(file.string()).withRemedy(kDamagedRemedy);
-    text = std::move(*content);
-    if (!mayHoldCommands(fileKind(mapped->bytes(), file))) return text;
-  }
-  if (ethosN) {
-    auto commands = ethosNCommands(mapped->bytes(), options.commandsOnly);
-    if (!commands) return std::move(commands).error().inFile(file.string()).withRemedy(kDamagedRemedy);
-    return text.empty() ? *commands : text + "\n" + *commands;
-  }
-  CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
-  if (streams.empty() && options.commandsOnly)
-    return fail(Code::WrongKind, "the file holds no command stream")
-        .inFile(file.string())
-        .withRemedy("programs and models that were compiled for an Ethos-U hold them");
-  for (const CommandStream& stream : streams) {
-    auto commands = streamText(stream);
-    if (!commands) return std::move(commands).error().inFile(file.string()).withRemedy(kDamagedRemedy);
-    if (!text.empty()) text += "\n";
-    text += *commands;
-  }
+  CARINA_TRY(const FileContents contents,
+             options.commandsOnly ? readStreams(file, options) : readContents(file, options));
+  Result<std::string> text = options.commandsOnly ? std::string() : contentText(contents);
+  if (text) text = withCommands(std::move(*text), contents, options.commandsOnly);
+  if (!text) return std::move(text).error().inFile(file.string()).withRemedy(kDamagedRemedy);
   return text;
 }
 
 Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options) {
-  CARINA_TRY(const auto mapped, MappedFile::open(file));
-  if (fileKind(mapped->bytes(), file) == FileKind::EthosNNetwork) {
-    CARINA_RETURN_IF_ERROR(checkOnlyPart(file, options));
-    auto checked = checkEthosN(mapped->bytes());
+  CARINA_TRY(const FileContents contents, readStreams(file, options));
+  if (contents.kind == FileKind::EthosNNetwork) {
+    auto checked = checkEthosN(contents.file->bytes());
     if (!checked) return std::move(checked).error().inFile(file.string()).withRemedy(kDamagedRemedy);
     return CheckedFile{1, checked->words, std::move(checked->findings)};
   }
-  CARINA_TRY(const std::vector<CommandStream> streams, chosenStreams(file, options));
-  if (streams.empty())
-    return fail(Code::WrongKind, "the file holds no command stream")
-        .inFile(file.string())
-        .withRemedy("programs and models that were compiled for an Ethos-U hold them");
   CheckedFile checked;
-  for (const CommandStream& stream : streams) {
+  for (const CommandStream& stream : contents.streams) {
     ++checked.streams;
     checked.words += stream.words.size();
     for (std::string& line : checkText(stream)) checked.findings.push_back(std::move(line));

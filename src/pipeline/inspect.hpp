@@ -3,20 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
+#include "pipeline/file_contents.hpp"
 
 namespace carina::pipeline {
-
-struct InspectOptions {
-  bool commandsOnly = false;   // nothing but the command streams, as text that npu::assemble takes
-  std::optional<size_t> part;  // only this command stream of the file
-  std::string target;          // NPU of bare commands, which do not say
-};
 
 /// By content: .pt2 and .tosa: the graph with source names; .pte, .bpte, .tflite: methods, tensors,
 /// operators, memory, test cases; .ptd, .npz and .npy: names, types and shapes; blobs. Then every command

@@ -131,25 +131,34 @@ std::string describeDma(const DmaOperation& dma) {
   return text;
 }
 
-std::string fieldText(const isa::Field& field, uint64_t bits) {
-  const int64_t value = fieldValue(field, bits);
+ListedField listedField(const isa::Field& field, uint64_t bits) {
+  ListedField listed{field.name, fieldValue(field, bits), {}, false};
   if (field.enumeration != nullptr) {
     for (uint8_t n = 0; n < field.enumeration->count; ++n) {
-      if (field.enumeration->values[n].value == value)
-        return fmt::format("{}={}", field.name, field.enumeration->values[n].name);
+      if (field.enumeration->values[n].value == listed.value && listed.enumerator.empty())
+        listed.enumerator = field.enumeration->values[n].name;
     }
   }
-  const std::string_view name = field.name;
-  const bool hexadecimal =
-      name.find("addr") != name.npos || name.find("target") != name.npos || name == "user_reg";
-  return hexadecimal ? fmt::format("{}={:#x}", name, static_cast<uint64_t>(value))
-                     : fmt::format("{}={}", name, value);
+  listed.address = listed.name.find("addr") != listed.name.npos ||
+                   listed.name.find("target") != listed.name.npos || listed.name == "user_reg";
+  return listed;
 }
 
-std::string commandText(const Command& command) {
-  std::string text = command.info->name;
-  for (uint8_t n = 0; n < command.info->fieldCount; ++n)
-    text += ' ' + fieldText(command.info->fields[n], command.bits());
+std::string fieldText(const ListedField& field) {
+  if (!field.enumerator.empty()) return fmt::format("{}={}", field.name, field.enumerator);
+  return field.address ? fmt::format("{}={:#x}", field.name, static_cast<uint64_t>(field.value))
+                       : fmt::format("{}={}", field.name, field.value);
+}
+
+std::string commandText(const ListedCommand& command) {
+  std::string text;
+  if (command.name.empty()) {
+    text = ".word";
+    for (const uint32_t word : command.words) text += fmt::format(" {:#010x}", word);
+    return text;
+  }
+  text = command.name;
+  for (const ListedField& field : command.fields) text += ' ' + fieldText(field);
   return text;
 }
 
@@ -162,41 +171,54 @@ void addLine(std::string& out, const std::string& text, const std::string& comme
   out += '\n';
 }
 
-std::string operationComment(const RegisterState& state, const Command& command, const Target* target) {
-  if (target == nullptr) return {};
-  const Result<Operation> operation = decodeOperation(state, command, *target);
-  return operation.ok() ? ' ' + describe(*operation) : " (" + operation.error().message() + ")";
+std::string operationText(const RegisterState& state, const Command& command, const Target& target) {
+  const Result<Operation> operation = decodeOperation(state, command, target);
+  return operation.ok() ? describe(*operation) : "(" + operation.error().message() + ")";
+}
+
+/// Calls `use` with each line. `target` only for what operations do; null: left out.
+template <typename Use>
+void forEachLine(std::span<const uint32_t> words, Family family, const Target* target, const Use& use) {
+  RegisterState state;
+  for (size_t index = 0; index < words.size();) {
+    const Result<Command> command = readCommand(words, index, family);
+    ListedCommand line;
+    line.offset = static_cast<uint32_t>(index * 4);
+    if (!command.ok()) {
+      line.words = {words[index]};
+      use(line);
+      ++index;
+      continue;
+    }
+    const uint64_t reserved = command->bits() & ~uint64_t{0xffff} & ~fieldMask(*command->info);
+    if (reserved != 0) {
+      line.words = {words[index]};
+      if (command->words() == 2) line.words.push_back(words[index + 1]);
+      line.reserved = command->info->name;
+    } else {
+      line.name = command->info->name;
+      for (uint8_t n = 0; n < command->info->fieldCount; ++n)
+        line.fields.push_back(listedField(command->info->fields[n], command->bits()));
+      if (command->info->operation && target != nullptr)
+        line.operation = operationText(state, *command, *target);
+    }
+    use(line);
+    if (!command->info->operation) state.apply(*command);
+    index += command->words();
+  }
 }
 
 /// `target` only for the comments.
 void addStream(std::string& out, std::span<const uint32_t> words, Family family, const Target* target,
                const DisassemblyOptions& options) {
   addLine(out, fmt::format(".stream {}", architecture(family).name), "");
-  RegisterState state;
-  for (size_t index = 0; index < words.size();) {
-    const Result<Command> command = readCommand(words, index, family);
-    const std::string offset = options.comments ? fmt::format("{:#x}", index * 4) : std::string();
-    if (!command.ok()) {
-      addLine(out, fmt::format(".word {:#010x}", words[index]), offset);
-      ++index;
-      continue;
-    }
-    const uint64_t reserved = command->bits() & ~uint64_t{0xffff} & ~fieldMask(*command->info);
-    if (reserved != 0) {
-      std::string text = fmt::format(".word {:#010x}", words[index]);
-      if (command->words() == 2) text += fmt::format(" {:#010x}", words[index + 1]);
-      addLine(
-          out, text,
-          options.comments ? fmt::format("{} {} with reserved bits", offset, command->info->name) : offset);
-    } else if (command->info->operation) {
-      addLine(out, commandText(*command),
-              options.comments ? offset + operationComment(state, *command, target) : offset);
-    } else {
-      addLine(out, commandText(*command), offset);
-    }
-    if (!command->info->operation) state.apply(*command);
-    index += command->words();
-  }
+  forEachLine(words, family, options.comments ? target : nullptr, [&](const ListedCommand& line) {
+    std::string comment = options.comments ? fmt::format("{:#x}", line.offset) : std::string();
+    if (options.comments && !line.reserved.empty())
+      comment += fmt::format(" {} with reserved bits", line.reserved);
+    if (!line.operation.empty()) comment += ' ' + line.operation;
+    addLine(out, commandText(line), comment);
+  });
 }
 
 /// The largest variant of a family: enough to read operations of any for a comment.
@@ -267,6 +289,12 @@ std::string disassembleStream(std::span<const uint32_t> words, Family family,
   std::string out;
   addStream(out, words, family, someTarget(family), options);
   return out;
+}
+
+std::vector<ListedCommand> listStream(std::span<const uint32_t> words, Family family, const Target* target) {
+  std::vector<ListedCommand> lines;
+  forEachLine(words, family, target, [&](const ListedCommand& line) { lines.push_back(line); });
+  return lines;
 }
 
 Result<std::string> disassemblePayload(ByteSpan bytes, const DisassemblyOptions& options) {

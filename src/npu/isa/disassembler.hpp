@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
@@ -33,6 +35,27 @@ struct DisassemblyOptions {
 /// Any words: what is not understood appears as .word.
 std::string disassembleStream(std::span<const uint32_t> words, Family family,
                               const DisassemblyOptions& options = {});
+
+/// A field of a command as the text shows it.
+struct ListedField {
+  std::string_view name;
+  int64_t value = 0;            // logical: a "minus one" field has the real number
+  std::string_view enumerator;  // its name, where the value has one
+  bool address = false;         // the text shows it in hexadecimal
+};
+
+/// A command of a stream, or words that are none.
+struct ListedCommand {
+  uint32_t offset = 0;    // in bytes
+  std::string_view name;  // empty: words that are no command, or set reserved bits
+  std::vector<ListedField> fields;
+  std::vector<uint32_t> words;  // of what is no command
+  std::string_view reserved;    // the command whose reserved bits they set
+  std::string operation;        // describe() of what it starts; or, in parentheses, why that cannot be read
+};
+
+/// The lines of disassembleStream() as data. `target` (may be null) is what operations are read for.
+std::vector<ListedCommand> listStream(std::span<const uint32_t> words, Family family, const Target* target);
 
 /// A whole driver payload. Fails when it is none, or when its NPU is unknown (the commands cannot be named
 /// then).
