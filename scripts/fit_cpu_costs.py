@@ -142,10 +142,11 @@ def cases():
         lines.append(f"aten.expand.default | f{shape} | size={size} |")
     for shape, dim, start, end, step in (("[1,8,6,5]", 1, 1, 7, 1), ("[1,40,32]", 2, 0, 16, 1), ("[1,3,30,30]", 3, 0, 30, 2),
                                          ("[20,64]", 0, 5, 15, 1), ("[1,16,9,9]", 2, 0, 9, 3)):
-        lines += [f"aten.slice.Tensor | f{shape} | dim={dim} start={start} end={end} step={step} |",
-                  f"aten.select.int | f{shape} | dim={dim} index=1 |",
-                  f"aten.flip.default | f{shape} | dims=[{dim}] |",
-                  f"aten.roll.default | f{shape} | shifts=[2] dims=[{dim}] |"]
+        for kind in "fc":
+            lines += [f"aten.slice.Tensor | {kind}{shape} | dim={dim} start={start} end={end} step={step} |",
+                      f"aten.select.int | {kind}{shape} | dim={dim} index=1 |",
+                      f"aten.flip.default | {kind}{shape} | dims=[{dim}] |",
+                      f"aten.roll.default | {kind}{shape} | shifts=[2] dims=[{dim}] |"]
     for shape, dim in (("[1,8,6,5]", 1), ("[1,40,16]", 2), ("[1,3,20,20]", 3), ("[10,64]", 0), ("[1,6,9,9]", 2)):
         lines += [f"aten.cat.default | (f{shape} f{shape}) | dim={dim} |", f"aten.stack.default | (f{shape} f{shape}) | dim={dim} |",
                   f"aten.cat.default | (c{shape} c{shape}) | dim={dim} |",

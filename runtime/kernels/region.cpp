@@ -15,11 +15,20 @@ void moveRun(const uint8_t* source, ptrdiff_t fromStep, uint8_t* target, ptrdiff
   for (; count > 0; --count, from += fromStep, to += toStep) *to = *from;
 }
 
+/// What memmove() does, by memcpy() where it may: that copies words whatever the alignment, while memmove()
+/// of the C library goes byte by byte unless both sides are aligned.
+void moveAsItLies(const uint8_t* source, uint8_t* target, size_t bytes) {
+  const uintptr_t from = reinterpret_cast<uintptr_t>(source), to = reinterpret_cast<uintptr_t>(target);
+  if ((from < to ? to - from : from - to) >= bytes)
+    memcpy(target, source, bytes);
+  else
+    memmove(target, source, bytes);
+}
+
 void moveBytes(const uint8_t* source, ptrdiff_t fromStep, uint8_t* target, ptrdiff_t toStep, size_t count,
                size_t element) {
   if (fromStep == 1 && toStep == 1) {
-    memmove(target, source, count * element);
-    return;
+    return moveAsItLies(source, target, count * element);
   }
   switch (element) {
     case 1:
@@ -38,7 +47,7 @@ void convertRun(const Tensor& source, ptrdiff_t from, ptrdiff_t fromStep, const 
   while (count > 0) {
     const size_t n = count < kChunk ? count : kChunk;
     const size_t first = static_cast<size_t>(from), second = static_cast<size_t>(to);
-    if (isReal(source.type)) {
+    if (isReal(source.type) || isReal(target.type)) {  // one rounding either way
       float values[kChunk];
       loadReals(source, first, fromStep, n, values);
       storeReals(target, second, toStep, n, values);

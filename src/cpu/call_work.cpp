@@ -2,152 +2,68 @@
 #include "cpu/call_work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "cpu/call_arguments.hpp"
 #include "cpu/known_turns.hpp"
 
 namespace carina::cpu {
 namespace {
 
-using pte::ScalarType;
-using Ints = std::vector<int64_t>;
-
-constexpr int64_t kChunk = 32;  // runtime/kernels/stream.hpp
-
-double elementsOf(const pte::Tensor& tensor) {
-  double count = 1;
-  for (const int32_t size : tensor.sizes) count *= std::max<int32_t>(size, 0);
-  return count;
-}
-
-/// Steps in elements by logical dimension, in memory order.
-Ints stridesOf(const pte::Tensor& tensor) {
-  Ints steps(tensor.sizes.size(), 1);
-  int64_t step = 1;
-  for (size_t k = tensor.sizes.size(); k-- > 0;) {
-    const size_t d = k < tensor.dimOrder.size() ? tensor.dimOrder[k] : k;
-    if (d >= steps.size()) continue;
-    steps[d] = step;
-    step = static_cast<int64_t>(static_cast<uint64_t>(step) *
-                                static_cast<uint64_t>(std::max(tensor.sizes[d], 1)));
-  }
-  return steps;
-}
-
-bool isReal(const pte::Tensor& tensor) {
-  return tensor.type == ScalarType::Float32;
-}
-
-/// Nested loops over several tensors; neighbours that go on evenly are one.
-class Loops {
- public:
-  void add(int64_t size, const Ints& steps) {
-    if (size == 1) return;
-    total_ *= static_cast<double>(std::max<int64_t>(size, 0));
-    if (!steps_.empty()) {
-      bool joins = true;
-      for (size_t k = 0; k < steps.size(); ++k) {
-        joins = joins && static_cast<uint64_t>(steps_[k]) ==
-                             static_cast<uint64_t>(steps[k]) * static_cast<uint64_t>(size);
-      }
-      inner_ = joins ? inner_ * static_cast<double>(size) : static_cast<double>(size);
-    } else {
-      inner_ = static_cast<double>(size);
-    }
-    steps_ = steps;
-  }
-  double total() const { return total_; }
-  double inner() const { return inner_; }
-  double runs() const { return inner_ > 0 ? total_ / inner_ : 0; }
-  /// Of tensor k in the innermost loop; `otherwise` where there is none.
-  int64_t step(size_t k, int64_t otherwise) const { return k < steps_.size() ? steps_[k] : otherwise; }
-
- private:
-  double total_ = 1, inner_ = 1;
-  Ints steps_;
-};
+constexpr int64_t kChunk = 32;       // runtime/kernels/stream.hpp
+constexpr double kMostBytes = 1e15;  // of one run, whatever a program says
 
 double chunksOf(double runs, double length) {
   return runs * static_cast<double>((static_cast<int64_t>(length) + kChunk - 1) / kChunk);
 }
 
-/// Arguments of a call.
-class Reader {
- public:
-  Reader(const pte::Method& method, const pte::KernelCall& call) : method_(method), call_(call) {}
-
-  /// Without the return value, which is named twice.
-  size_t count() const { return call_.arguments.empty() ? 0 : call_.arguments.size() - 1; }
-  const pte::Tensor* tensor(size_t i) const { return as<pte::Tensor>(i); }
-  std::vector<const pte::Tensor*> tensors(size_t i) const {
-    std::vector<const pte::Tensor*> list;
-    if (const pte::Tensor* one = tensor(i)) return {one};
-    const std::vector<int32_t>* items = nullptr;
-    if (const auto* all = as<pte::TensorList>(i)) items = &all->items;
-    if (const auto* some = as<pte::OptionalTensorList>(i)) items = &some->items;
-    if (items == nullptr) return list;
-    for (const int32_t item : *items) {
-      const pte::Value* value = valueAt(item);
-      if (const auto* found = value == nullptr ? nullptr : std::get_if<pte::Tensor>(value))
-        list.push_back(found);
+/// Instructions of newlib's memcpy() for what is left of `bytes` behind blocks of 64, and for what it does
+/// about addresses that are no multiples of 4, from those.
+double leftOver(int64_t bytes, int64_t from, int64_t to) {
+  constexpr double kSixteen = 10, kFour = 4, kBytes = 6, kOne = 4, kAlign = 9;
+  double instructions = 0;
+  if (from % 4 != 0 || to % 4 != 0) {
+    if (bytes < 8) return bytes < 4 ? kBytes : kBytes + kOne * static_cast<double>(bytes - 3);
+    instructions = kOne;
+    if (from % 4 != 0 && to % 4 != 0) {
+      bytes -= 4 - to % 4;
+      instructions = kAlign;
     }
-    return list;
   }
-  std::optional<int64_t> integer(size_t i) const {
-    const int64_t* number = as<int64_t>(i);
-    return number == nullptr ? std::nullopt : std::optional(*number);
-  }
-  bool boolean(size_t i) const {
-    const bool* flag = as<bool>(i);
-    return flag != nullptr && *flag;
-  }
-  Ints integers(size_t i) const {
-    Ints numbers;
-    if (const auto one = integer(i)) return {*one};
-    const auto* list = as<pte::IntList>(i);
-    if (list == nullptr) return numbers;
-    for (const int64_t item : list->items) {
-      const pte::Value* value = valueAt(item);
-      const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
-      numbers.push_back(number == nullptr ? 0 : *number);
+  bytes %= 64;
+  return instructions + kSixteen * static_cast<double>(bytes / 16) +
+         kFour * static_cast<double>(bytes % 16 / 4) + (bytes % 4 != 0 ? kBytes : 0);
+}
+
+/// The sum of that over the runs of a box that is moved, innermost loop `bytes` long, elements of `size`
+/// bytes, both sides aligned.
+double leftOver(const Loops& loops, int64_t bytes, int64_t size) {
+  std::array<double, 16> runs{};  // by both addresses modulo 4
+  runs[0] = 1;
+  for (const auto& [times, steps] : loops.outer()) {
+    std::array<double, 16> next{};
+    const auto turns = static_cast<int64_t>(std::min(times, 4.0));
+    for (int64_t turn = 0; turn < turns; ++turn) {
+      // Every fourth turn is at the same addresses.
+      const double each = std::ceil((times - static_cast<double>(turn)) / 4);
+      for (size_t at = 0; at < runs.size(); ++at) {
+        const auto moved = [&](size_t before, int64_t step) {
+          return static_cast<size_t>((static_cast<int64_t>(before) + turn * (scaled(step, size) & 3)) & 3);
+        };
+        next[moved(at / 4, steps[0]) * 4 + moved(at % 4, steps[1])] += each * runs[at];
+      }
     }
-    return numbers;
+    runs = next;
   }
-  /// Integer argument i as a dimension of a tensor of this rank.
-  std::optional<size_t> dimension(size_t i, size_t rank) const { return wrapped(integer(i), rank); }
-  static std::optional<size_t> wrapped(std::optional<int64_t> dim, size_t rank) {
-    if (!dim) return std::nullopt;
-    const auto size = static_cast<int64_t>(std::max<size_t>(rank, 1));
-    const int64_t at = *dim < 0 ? *dim + size : *dim;
-    if (at < 0 || at >= size) return std::nullopt;
-    return static_cast<size_t>(at);
-  }
-  /// Whether two arguments are one value.
-  bool isSame(size_t i, size_t j) const {
-    return std::max(i, j) < call_.arguments.size() && call_.arguments[i] == call_.arguments[j];
-  }
-  std::vector<const pte::Tensor*> outputs() const {
-    return call_.arguments.empty() ? std::vector<const pte::Tensor*>{} : tensors(call_.arguments.size() - 1);
-  }
-
- private:
-  const pte::Value* valueAt(int64_t index) const {
-    if (index < 0 || static_cast<size_t>(index) >= method_.values.size()) return nullptr;
-    return &method_.values[static_cast<size_t>(index)];
-  }
-  template <typename T>
-  const T* as(size_t i) const {
-    if (i >= call_.arguments.size()) return nullptr;
-    const pte::Value* value = valueAt(call_.arguments[i]);
-    return value == nullptr ? nullptr : std::get_if<T>(value);
-  }
-
-  const pte::Method& method_;
-  const pte::KernelCall& call_;
-};
+  double sum = 0;
+  for (size_t at = 0; at < runs.size(); ++at)
+    sum += runs[at] * leftOver(bytes, static_cast<int64_t>(at / 4), static_cast<int64_t>(at % 4));
+  return sum;
+}
 
 /// A window along one dimension.
 struct Window {
@@ -236,6 +152,12 @@ class Counter {
         {"aten::t_copy.out", &Counter::transposition},
         {"aten::expand_copy.out", &Counter::expansion},
         {"aten::as_strided_copy.out", &Counter::strided},
+        {"aten::repeat.out", &Counter::repetition},
+        {"aten::flip.out", &Counter::reversal},
+        {"aten::roll.out", &Counter::rolling},
+        {"aten::pixel_shuffle.out", &Counter::shuffle},
+        {"aten::pixel_unshuffle.out", &Counter::shuffle},
+        {"aten::glu.out", &Counter::gate},
         {"aten::slice_copy.Tensor_out", &Counter::slice},
         {"aten::narrow_copy.out", &Counter::cut},
         {"aten::select_copy.int_out", &Counter::cut},
@@ -479,7 +401,20 @@ class Counter {
     if (input == nullptr || input->sizes.size() < 2) return false;
     work_[Work::Run] = input->sizes[1];
     work_[Work::Element] = elementsOf(*input);
+    work_[Work::Piece] = linesOf(*input, 1);
     return true;
+  }
+  bool gate() {
+    work_[Work::Element] = elementsOf(*out_);
+    work_[Work::Piece] = linesOf(*out_, out_->sizes.size());
+    return true;
+  }
+  /// Lines along the innermost dimension but `without`, where positions are walked one by one.
+  static double linesOf(const pte::Tensor& tensor, size_t without) {
+    for (size_t d = tensor.sizes.size(); d-- > 0;) {
+      if (d != without && tensor.sizes[d] > 1) return elementsOf(tensor) / tensor.sizes[d];
+    }
+    return 0;
   }
 
   /// Moves a box; `from` and `to` are steps of its dimensions.
@@ -493,10 +428,18 @@ class Counter {
       work_[Work::Converted] += elements;
       work_[Work::Chunk] += times * chunksOf(loops.runs(), loops.inner());
     } else if (loops.step(0, 1) == 1 && loops.step(1, 1) == 1) {
-      work_[Work::Byte] += elements * static_cast<double>(pte::scalarTypeSize(source.type));
+      const int64_t size = pte::scalarTypeSize(source.type);
+      const double each = loops.inner() * static_cast<double>(size);
+      work_[Work::Byte] += times * loops.runs() * each;
+      work_[Work::Tail] += times * leftOver(loops, static_cast<int64_t>(std::min(each, kMostBytes)), size);
     } else {
       work_[Work::Element] += elements;
     }
+  }
+  /// Stretches of bytes that are moved as they lie, from aligned addresses.
+  void bytes(double runs, double each) {
+    work_[Work::Byte] += runs * each;
+    work_[Work::Tail] += runs * leftOver(static_cast<int64_t>(std::min(each, kMostBytes)), 0, 0);
   }
   bool permute(const std::vector<size_t>& order) {
     const pte::Tensor* input = reader_.tensor(0);
@@ -542,6 +485,85 @@ class Counter {
       from.push_back(repeats ? 0 : own[d - missing]);
     }
     move(out_->sizes, from, stridesOf(*out_), *input);
+    return true;
+  }
+  bool repetition() {
+    const pte::Tensor* input = reader_.tensor(0);
+    const Ints times = reader_.integers(1);
+    const size_t rank = out_->sizes.size();
+    if (input == nullptr || times.size() != rank || input->sizes.size() > rank) return false;
+    const Ints own = stridesOf(*input), into = stridesOf(*out_);
+    const size_t missing = rank - own.size();
+    std::vector<int32_t> sizes;
+    Ints from, to;
+    for (size_t d = 0; d < rank; ++d) {
+      const int32_t size = d < missing ? 1 : input->sizes[d - missing];
+      sizes.insert(sizes.end(), {size > 0 ? out_->sizes[d] / size : 0, size});
+      from.insert(from.end(), {0, d < missing ? 0 : own[d - missing]});
+      to.insert(to.end(), {scaled(into[d], std::max(size, 1)), into[d]});
+    }
+    move(sizes, from, to, *input);
+    return true;
+  }
+  bool reversal() {
+    const pte::Tensor* input = reader_.tensor(0);
+    if (input == nullptr || input->sizes.size() != out_->sizes.size()) return false;
+    Ints from = stridesOf(*input);
+    for (const int64_t dim : reader_.integers(1)) {
+      const auto d = Reader::wrapped(dim, from.size());
+      if (!d || *d >= from.size()) return false;
+      from[*d] = scaled(from[*d], -1);
+    }
+    move(out_->sizes, from, stridesOf(*out_), *input);
+    return true;
+  }
+  /// Two boxes for each dimension that is rolled.
+  bool rolling() {
+    const pte::Tensor* input = reader_.tensor(0);
+    const Ints shifts = reader_.integers(1), dims = reader_.integers(2);
+    const size_t rank = out_->sizes.size();
+    if (input == nullptr || input->sizes.size() != rank || dims.empty() || dims.size() != shifts.size() ||
+        rank > kMostRolled)
+      return false;
+    std::vector<int32_t> by(rank, 0);
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const auto d = Reader::wrapped(dims[i], rank);
+      if (!d || *d >= rank || out_->sizes[*d] <= 0) return false;
+      const int64_t size = out_->sizes[*d];
+      by[*d] = static_cast<int32_t>((by[*d] + (shifts[i] % size + size) % size) % size);
+    }
+    work_[Work::Run] = static_cast<double>(size_t{1} << rank);
+    for (size_t box = 0; box < size_t{1} << rank; ++box) {
+      std::vector<int32_t> sizes(rank);
+      for (size_t d = 0; d < rank; ++d) sizes[d] = (box >> d & 1) != 0 ? by[d] : out_->sizes[d] - by[d];
+      if (std::count(sizes.begin(), sizes.end(), 0) == 0)
+        move(sizes, stridesOf(*input), stridesOf(*out_), *input);
+    }
+    return true;
+  }
+  /// One of input and output is deep, the other one flat: channels c * r * r + i * r + j are channel c at (y
+  /// * r + i, x * r + j).
+  bool shuffle() {
+    const pte::Tensor* input = reader_.tensor(0);
+    const auto factor = reader_.integer(1);
+    const size_t rank = out_->sizes.size();
+    if (input == nullptr || !factor || *factor <= 0 || *factor > 1 << 15 || rank < 3 ||
+        input->sizes.size() != rank)
+      return false;
+    const bool toFlat = work_.kernel == "aten::pixel_shuffle.out";
+    const pte::Tensor &deep = toFlat ? *input : *out_, &flat = toFlat ? *out_ : *input;
+    const auto r = static_cast<int32_t>(*factor);
+    const Ints inDeep = stridesOf(deep), inFlat = stridesOf(flat);
+    const size_t c = rank - 3, y = rank - 2, x = rank - 1;
+    std::vector<int32_t> sizes(deep.sizes.begin(), deep.sizes.begin() + static_cast<ptrdiff_t>(c));
+    Ints deepSteps(inDeep.begin(), inDeep.begin() + static_cast<ptrdiff_t>(c)),
+        flatSteps(inFlat.begin(), inFlat.begin() + static_cast<ptrdiff_t>(c));
+    sizes.insert(sizes.end(), {flat.sizes[c], deep.sizes[y], r, deep.sizes[x], r});
+    const int64_t row = scaled(inDeep[c], r);
+    deepSteps.insert(deepSteps.end(), {scaled(row, r), inDeep[y], row, inDeep[x], inDeep[c]});
+    flatSteps.insert(flatSteps.end(),
+                     {inFlat[c], scaled(inFlat[y], r), inFlat[y], scaled(inFlat[x], r), inFlat[x]});
+    move(sizes, toFlat ? deepSteps : flatSteps, toFlat ? flatSteps : deepSteps, *input);
     return true;
   }
   bool strided() {
@@ -620,7 +642,7 @@ class Counter {
     const double count = elementsOf(*index), elements = elementsOf(*out_);
     work_[Work::Run] = count;
     if (embedding) {
-      work_[Work::Byte] = elements * static_cast<double>(pte::scalarTypeSize(out_->type));
+      bytes(count, elements / std::max(count, 1.0) * static_cast<double>(pte::scalarTypeSize(out_->type)));
       return true;
     }
     const auto dim = reader_.dimension(1, out_->sizes.size());
@@ -630,8 +652,11 @@ class Counter {
     for (size_t d = 0; d < *dim; ++d) outer *= out_->sizes[d];
     const bool lies = *dim + 1 < out_->sizes.size();
     work_[Work::Piece] = count * (lies ? outer : 1);
-    work_[lies ? Work::Byte : Work::Element] =
-        lies ? elements * static_cast<double>(pte::scalarTypeSize(out_->type)) : elements;
+    if (lies)
+      bytes(work_[Work::Piece], elements / std::max(work_[Work::Piece], 1.0) *
+                                    static_cast<double>(pte::scalarTypeSize(out_->type)));
+    else
+      work_[Work::Element] = elements;
     return true;
   }
   /// What is written, element by element; the rest is copied unless it is there already.
@@ -640,7 +665,7 @@ class Counter {
     if (values == nullptr) return false;
     work_[Work::Element] = elementsOf(*values);
     if (!reader_.isSame(0, 4))
-      work_[Work::Byte] = elementsOf(*out_) * static_cast<double>(pte::scalarTypeSize(out_->type));
+      bytes(1, elementsOf(*out_) * static_cast<double>(pte::scalarTypeSize(out_->type)));
     return true;
   }
   bool copy() {
@@ -657,10 +682,12 @@ class Counter {
       work_[Work::Converted] = elements;
       work_[Work::Chunk] = chunksOf(1, elements);
     } else {
-      work_[Work::Byte] = elements * static_cast<double>(pte::scalarTypeSize(out_->type));
+      bytes(1, elements * static_cast<double>(pte::scalarTypeSize(out_->type)));
     }
     return true;
   }
+
+  static constexpr size_t kMostRolled = 8;  // as many boxes as two to the power of this
 
   const Reader& reader_;
   CallWork& work_;

@@ -21,10 +21,10 @@ enum class Work : uint8_t {
   Stored,     // elements of the result that go through a buffer
   Output,     // elements of the result, where each is a loop of its own
   Mac,        // multiply-accumulates within the input
-  Tail,       // of dot products, what is left of groups of four
-  Tap,        // elements of windows that are looked at
-  Piece,      // boxes that are moved at once
-  Byte,       // bytes that are moved as they lie
+  Tail,   // of dot products, what is left of groups of four; of bytes, instructions for what is left of 64
+  Tap,    // elements of windows that are looked at
+  Piece,  // boxes that are moved at once; lines of positions that are walked one by one
+  Byte,   // bytes that are moved as they lie
 };
 constexpr size_t kWorks = 12;
 /// Their names in kernel_costs.json, in this order.

@@ -160,9 +160,15 @@ void readSymbols(ByteSpan table, ByteSpan names, ElfImage& image) {
   const Reader symbols(table);
   for (size_t at = 0; symbols.has(at, kSymbolSize); at += kSymbolSize) {
     const uint32_t info = std::to_integer<uint32_t>(table[at + 12]) & 0xf;
-    if (info != 2) continue;  // STT_FUNC
+    constexpr uint32_t kObject = 1, kFunction = 2;
+    if (info != kObject && info != kFunction) continue;
     const std::string_view name = stringAt(names, symbols.u32(at));
-    if (!name.empty()) image.functions.push_back({symbols.u32(at + 4) & ~1u, symbols.u32(at + 8), name});
+    if (name.empty()) continue;
+    const uint32_t address = symbols.u32(at + 4), size = symbols.u32(at + 8);
+    if (info == kFunction)
+      image.functions.push_back({address & ~1u, size, name});
+    else
+      image.objects.push_back({address, size, name});
   }
   std::stable_sort(image.functions.begin(), image.functions.end(),
                    [](const auto& a, const auto& b) { return a.address < b.address; });
@@ -218,6 +224,18 @@ std::string ElfImage::nameOf(uint32_t address) const {
   if (at->size != 0 && address - at->address >= at->size) return {};
   return address == at->address ? std::string(at->name)
                                 : fmt::format("{}+0x{:x}", at->name, address - at->address);
+}
+
+std::optional<uint32_t> ElfImage::fileOffsetOf(std::string_view object) const {
+  for (const Symbol& symbol : objects) {
+    if (symbol.name != object) continue;
+    for (const ElfSegment& segment : segments) {
+      const uint64_t from = uint64_t{symbol.address} - segment.address;
+      if (symbol.address < segment.address || from + symbol.size > segment.bytes.size()) continue;
+      return segment.offset + static_cast<uint32_t>(from);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<uint32_t> ElfImage::loadAddressOf(std::string_view name) const {

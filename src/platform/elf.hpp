@@ -40,9 +40,13 @@ struct ElfImage {
     std::string_view name;
   };
   std::vector<Symbol> functions;  // by address
+  std::vector<Symbol> objects;    // in the order of the file
 
   /// "main+0x12", or an empty text.
   std::string nameOf(uint32_t address) const;
+  /// Where in the file the bytes of an object lie: its address has to be its load address. Nothing where
+  /// there is none of that name, or its bytes are not in the file.
+  std::optional<uint32_t> fileOffsetOf(std::string_view object) const;
   /// Load address of the section `name`, if there is one.
   std::optional<uint32_t> loadAddressOf(std::string_view name) const;
   struct Section {

@@ -79,6 +79,41 @@ TEST_F(Works, PermutationsMoveBytesWhereTheyCan) {
   EXPECT_EQ(done[Work::Element], 0);
 }
 
+/// newlib's memcpy(): rows of 9 bytes begin at every address modulo 4.
+TEST_F(Works, BytesAtUnevenAddressesTakeMore) {
+  builder_.kernel("aten::slice_copy.Tensor_out",
+                  {builder_.input(ScalarType::Int8, {16, 12}), builder_.integer(1), builder_.integer(0),
+                   builder_.integer(9), builder_.integer(1), result({16, 9}, ScalarType::Int8)});
+  const CallWork done = work();
+  EXPECT_EQ(done[Work::Piece], 16);
+  EXPECT_EQ(done[Work::Byte], 16 * 9);
+  // From multiples of 12: the source is always aligned. Two words and what is left of one; 4 more where the
+  // result is at no multiple.
+  EXPECT_EQ(done[Work::Tail], 16 * (2 * 4 + 6) + 12 * 4);
+}
+
+TEST_F(Works, RollsMoveABoxForEachWayRound) {
+  builder_.kernel("aten::roll.out", {real({3, 10}), integers({2}), integers({1}), result({3, 10})});
+  const CallWork done = work();
+  EXPECT_EQ(done[Work::Piece], 2 * 3);
+  EXPECT_EQ(done[Work::Byte], 3 * 10 * 4);
+  EXPECT_EQ(done[Work::Run], 4);  // boxes that are looked at
+}
+
+TEST_F(Works, ReversedRowsAreMovedElementByElement) {
+  builder_.kernel("aten::flip.out", {real({3, 10}), integers({1}), result({3, 10})});
+  const CallWork done = work();
+  EXPECT_EQ(done[Work::Element], 30);
+  EXPECT_EQ(done[Work::Byte], 0);
+}
+
+TEST_F(Works, RepeatsAreMovedAsBoxes) {
+  builder_.kernel("aten::repeat.out", {real({2, 8}), integers({3, 1}), result({6, 8})});
+  const CallWork done = work();
+  EXPECT_EQ(done[Work::Piece], 3);  // two rows at once
+  EXPECT_EQ(done[Work::Byte], 6 * 8 * 4);
+}
+
 TEST_F(Works, ReductionsOverOuterDimensionsReadWithSteps) {
   builder_.kernel("aten::sum.IntList_out",
                   {real({3, 100}), integers({0}), builder_.boolean(false), builder_.null(), result({100})});

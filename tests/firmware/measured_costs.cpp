@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measured_costs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "base/file.hpp"
 #include "images.hpp"
+#include "platform/elf.hpp"
 #include "platform/image_note.hpp"
 #include "platform/platform.hpp"
 #include "support/temp_dir.hpp"
@@ -73,17 +75,15 @@ Result<std::string> imageFor(const std::filesystem::path& program, const NamedTe
   return std::move(image->elf);
 }
 
-/// The image with other contents in the place of its inputs, which it holds in their order: linking takes far
-/// longer than running.
-std::string withInputs(std::string elf, const NamedTensors& linked, const NamedTensors& wanted) {
-  size_t from = 0;
-  for (size_t i = 0; i < linked.size(); ++i) {
-    const std::string_view before = asText(linked[i].second.bytes()),
-                           after = asText(wanted[i].second.bytes());
-    const size_t at = elf.find(before, from);
-    CARINA_CHECK(at != std::string::npos && before.size() == after.size(), "an image holds its inputs");
-    elf.replace(at, before.size(), after);
-    from = at + before.size();
+/// The image with other contents in the place of its inputs: linking takes far longer than running.
+std::string withInputs(std::string elf, const NamedTensors& inputs) {
+  const auto image = platform::readElf(asBytes(elf));
+  CARINA_CHECK(image.ok(), "images that were built can be read");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto at = image->fileOffsetOf(fmt::format("appInput{}", i));
+    CARINA_CHECK(at.has_value(), "an image holds its inputs");
+    const std::string_view bytes = asText(inputs[i].second.bytes());
+    std::copy(bytes.begin(), bytes.end(), elf.begin() + *at);
   }
   return elf;
 }
@@ -132,7 +132,7 @@ Result<std::vector<std::vector<MeasuredRun>>> measureAll(const std::filesystem::
       CARINA_TRY(image, imageFor(program, variants.front(), hasHelium(core)));
     }
     for (size_t i = 0; i < variants.size(); ++i) {
-      const std::string elf = withInputs(image, variants.front(), variants[i]);
+      const std::string elf = withInputs(image, variants[i]);
       CARINA_RETURN_IF_ERROR(writeFile(folder / "x.elf", elf));
       CARINA_TRY(MeasuredRun run, runImage(folder / "x.elf", elf, core));
       runs[i].push_back(std::move(run));
