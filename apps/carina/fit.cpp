@@ -19,14 +19,14 @@ struct Flags {
   BuildOptions build;
   std::string board;
   int64_t stack = 0;
-  std::filesystem::path header, linker;
+  std::filesystem::path output, header, linker;
   ResultPath json, csv;
   GateOptions gates;
 };
 
 Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.header, flags.linker}));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.header, flags.linker}));
   firmware::FitOptions options;
   options.build = flags.build.finish();
   options.build.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
@@ -46,7 +46,13 @@ Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::fitCsv(fit)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina fit", files));
   // What does not fit has no places, and what misses a gate is not linked.
+  if (!flags.output.empty() && !fit.isNetwork) {
+    return fail(Code::OptionDoesNotApply, "the program is compiled already")
+        .at("--output")
+        .withRemedy("leave it out");
+  }
   if (fit.fits() && !flags.gates.missed()) {
+    if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(files.files().add(flags.output, fit.program));
     if (!flags.header.empty())
       CARINA_RETURN_IF_ERROR(files.files().add(flags.header, firmware::memoryHeader(fit)));
     if (!flags.linker.empty())
@@ -80,6 +86,7 @@ void addFit(CommandLine& line, Run& run) {
       });
   command.option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels call for")
       .transform(byteCount());
+  command.option("-o,--output", flags->output, "Write the program that was compiled for the board (.pte)");
   command.option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
   command.option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
   addResultOption(command, "--json", flags->json, "The table as JSON");

@@ -162,8 +162,8 @@ Result<Attempt> compileFor(const FitOptions& options) {
   build.memoryMode = fit.machine.memory.name;
   build.configFile = config.path();
   CARINA_TRY(attempt.build, pipeline::build(build));
-  CARINA_TRY(const std::string program, pte::writeProgram(attempt.build.program));
-  CARINA_TRY(Plan plan, measureProgram(asBytes(program), ""));
+  CARINA_TRY(fit.program, pte::writeProgram(attempt.build.program));
+  CARINA_TRY(Plan plan, measureProgram(asBytes(fit.program), ""));
   if (options.stackBytes > 0) plan.stackBytes = options.stackBytes;
   place(plan, fit.machine, fit);
   for (const compiler::CompiledProgram& part : attempt.build.compiled) {
@@ -171,7 +171,7 @@ Result<Attempt> compileFor(const FitOptions& options) {
     fit.commandBytes += static_cast<int64_t>(4 * part.commands.size());
   }
   fit.inference = pipeline::inferenceOf(attempt.build, coreName(options));
-  fit.measured = pipeline::measuredOf(attempt.build, static_cast<int64_t>(program.size()));
+  fit.measured = pipeline::measuredOf(attempt.build, static_cast<int64_t>(fit.program.size()));
   takeTime(fit);
   fit.file = options.build.model.filename().string();
   fit.warnings = attempt.build.warnings;

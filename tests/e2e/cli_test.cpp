@@ -172,6 +172,15 @@ TEST_F(Cli, FitsNetworksToBoards) {
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'himax-we2'?"));
   EXPECT_EQ(run("fit " + network).status, 2);
+  // The program of the board, with its clock, as later commands take it.
+  ASSERT_EQ(run("fit " + network + " --board himax-we2 -o " + path("we2.pte")).status, 0);
+  EXPECT_THAT(run("run " + path("we2.pte") + " --input " + model("digits8.npz")).out,
+              HasSubstr("on ethos-u55-64 ("));
+  EXPECT_EQ(run("fit " + path("we2.pte") + " --board himax-we2").status, 0);
+  const Outcome compiled = run("fit " + path("we2.pte") + " --board himax-we2 -o " + path("again.pte"));
+  EXPECT_EQ(compiled.status, 1);
+  EXPECT_THAT(compiled.err, HasSubstr("the program is compiled already"));
+  EXPECT_FALSE(std::filesystem::exists(path("again.pte")));
   const Outcome neutron = run("fit " + network + " --board nxp-imx95 --header " + path("none.h"));
   EXPECT_EQ(neutron.status, 1);
   EXPECT_THAT(neutron.err, HasSubstr("Neutron"));
