@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits what CPU kernels cost to runs on the virtual platform: fit_cpu_costs.py BUILD [--samples FILE] [--only KERNEL,...]
 
-Writes src/cpu/kernel_costs.json. Takes the programs kernel_cycles (`ninja -C BUILD kernel_cycles`) and carina of the build folder,
+Writes src/cpu/kernel_costs.json, and into docs/inference-time.md which kernels are further off than 10 %. Takes the programs kernel_cycles (`ninja -C BUILD kernel_cycles`) and carina of the build folder,
 and the cross compiler. --samples FILE keeps what was measured there, or reads it where the file exists.
 
 For every kernel, element types and core: cycles = sum over kinds of work of (amount x cycles each), with no negative cycles, so that
@@ -22,6 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORKS = ["call", "element", "chunk", "run", "converted", "stored", "output", "mac", "tail", "tap", "piece", "byte"]
 CORES = ["cortex-m33", "cortex-m55+nomve", "cortex-m55", "cortex-m85+nomve", "cortex-m85"]
 SMALL = 1000  # cycles; differences of shorter calls are relative to this
+BEGIN, END = "<!-- kernel errors -->", "<!-- end -->"  # in the page
 LONGEST = 12  # instructions of a program that says what calls take
 
 SHAPES = ["[1,24]", "[1,250]", "[1,4,30,31]", "[3,7,41]", "[1,2048]"]
@@ -265,6 +266,25 @@ def fit(samples):
     return {w: float(f"{c:.5g}") for w, c in cycles.items()}, round(error, 3)
 
 
+def list_errors(rows):
+    """The kernels whose cost is further than 10 % from a run, with the cores' errors, into the page."""
+    page = os.path.join(ROOT, "docs", "inference-time.md")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    lines = ["| kernel | types | " + " | ".join(CORES) + " |", "|---|---|" + "---|" * len(CORES)]
+    for row in sorted(rows.values(), key=lambda row: -max(row["error"].values())):
+        if max(row["error"].values()) > 0.1:
+            lines.append(f"| {row['kernel'].split('::')[1]} | {row['types']} | " +
+                         " | ".join(f"{100 * row['error'][core]:.0f} %" for core in CORES) + " |")
+    errors = [max(row["error"].values()) for row in rows.values()]
+    lines.append("")
+    lines.append(f"Of {len(errors)} kernels and types, {sum(e <= 0.05 for e in errors)} are within 5 % of every run on every core, "
+                 f"{sum(e <= 0.1 for e in errors)} within 10 %; the table has the others.")
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text[:begin] + "\n" + "\n".join(lines) + "\n" + text[end:])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -301,6 +321,7 @@ def main():
         out.write('{"work": ' + json.dumps(WORKS) + ',\n "cores": ' + json.dumps(CORES) + ',\n "kernels": [\n  ')
         out.write(",\n  ".join(json.dumps(rows[key]) for key in sorted(rows)))
         out.write("\n]}\n")
+    list_errors(rows)
     errors = sorted(max(row["error"].values()) for row in rows.values())
     print(f"{len(rows)} kernels and types; error within 5 % for {sum(e <= 0.05 for e in errors)}, 10 % for {sum(e <= 0.1 for e in errors)}")
 
