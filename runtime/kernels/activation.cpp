@@ -4,6 +4,7 @@
 
 #include "carina/kernels.hpp"
 #include "functions.hpp"
+#include "mathematics.hpp"
 #include "positions.hpp"
 #include "region.hpp"
 
@@ -17,16 +18,11 @@ Status activate(Call& call, RealFunction function, uint32_t out, const Parameter
   return map(&self, 1, *output, {function, nullptr}, Result::Real, parameters);
 }
 
-float geluOf(float x) {
-  return 0.5f * x * (1.0f + erff(x * 0.70710678f));
-}
-float geluTanhOf(float x) {
-  return 0.5f * x * (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
-}
 bool eluRun(const float* const* in, float* out, size_t count, const Parameter* p) {
   for (size_t i = 0; i < count; ++i) {
     const float x = in[0][i];
-    out[i] = x > 0.0f ? x * p[1].real : expm1f(x * p[2].real) * (p[0].real * p[1].real);
+    const float below = mathematics::expm1(x * p[2].real) * (p[0].real * p[1].real);
+    out[i] = x > 0.0f ? x * p[1].real : below;
   }
   return true;
 }
@@ -39,7 +35,7 @@ bool logitRun(const float* const* in, float* out, size_t count, const Parameter*
     float x = in[0][i];
     x = x < p[0].real ? p[0].real : x;
     x = x > p[1].real ? p[1].real : x;
-    out[i] = logf(x / (1.0f - x));
+    out[i] = mathematics::log(x / (1.0f - x));
   }
   return true;
 }
@@ -75,7 +71,7 @@ Status gelu(KernelContext& context) {
   Call call(context, 3);
   const bool byTanh = call.isText(1, "tanh");
   call.require(byTanh || call.isText(1, "none"), outOfRange(1));
-  return activate(call, byTanh ? eachReal<geluTanhOf> : eachReal<geluOf>, 2, nullptr);
+  return activate(call, byTanh ? eachReal<mathematics::geluByTanh> : eachReal<mathematics::gelu>, 2, nullptr);
 }
 
 Status elu(KernelContext& context) {
@@ -153,7 +149,7 @@ Status glu(KernelContext& context) {
   const float* in = self->as<const float>();
   for (; !positions.done(); positions.next()) {
     const float* value = in + positions.first();
-    output->as<float>()[positions.second()] = *value / (1.0f + expf(-value[half]));
+    output->as<float>()[positions.second()] = *value * mathematics::sigmoid(value[half]);
   }
   return Status{};
 }

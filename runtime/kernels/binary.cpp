@@ -5,6 +5,7 @@
 
 #include "carina/kernels.hpp"
 #include "functions.hpp"
+#include "mathematics.hpp"
 
 namespace carina::rt::kernels {
 namespace {
@@ -61,7 +62,7 @@ float truncatedQuotient(float a, float b) {
 /// By way of the exact remainder, as PyTorch does.
 float floorQuotient(float a, float b) {
   if (b == 0.0f) return a / b;
-  const float rest = fmodf(a, b);
+  const float rest = mathematics::fmod(a, b);
   float q = (a - rest) / b;
   if (rest != 0.0f && (rest < 0.0f) != (b < 0.0f)) q -= 1.0f;
   if (q == 0.0f) return copysignf(0.0f, a / b);
@@ -69,7 +70,7 @@ float floorQuotient(float a, float b) {
   return q - f > 0.5f ? f + 1.0f : f;
 }
 float floorRemainder(float a, float b) {
-  const float rest = fmodf(a, b);
+  const float rest = mathematics::fmod(a, b);
   return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
 }
 float power(float base, float exponent) {
@@ -226,9 +227,9 @@ Status maskedFill(KernelContext& context) {
 #define CARINA_RT_COMPARE(name, function) \
   CARINA_RT_BINARY(name, pairReal<function##Reals>, pairInteger<function##Integers>, Test)
 
-CARINA_RT_BINARY(atan2, pairReal<atan2f>, nullptr, Real)
+CARINA_RT_BINARY(atan2, pairReal<mathematics::atan2>, nullptr, Real)
 CARINA_RT_BINARY(floorDivide, kFloorQuotient.real, kFloorQuotient.integer, Same)
-CARINA_RT_BINARY(fmod, pairReal<fmodf>, divideIntegers<integerRemainder>, Same)
+CARINA_RT_BINARY(fmod, pairReal<mathematics::fmod>, divideIntegers<integerRemainder>, Same)
 CARINA_RT_BINARY(maximum, pairReal<larger>, pairInteger<integerLarger>, Same)
 CARINA_RT_BINARY(minimum, pairReal<smaller>, pairInteger<integerSmaller>, Same)
 CARINA_RT_BINARY(mul, pairReal<product>, pairInteger<wrapMul>, Same)

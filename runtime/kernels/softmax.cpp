@@ -4,6 +4,7 @@
 
 #include "carina/kernels.hpp"
 #include "functions.hpp"
+#include "mathematics.hpp"
 #include "positions.hpp"
 #include "reduction.hpp"
 #include "region.hpp"
@@ -56,11 +57,11 @@ Status softmaxOf(KernelContext& context, bool logarithm) {
     }
     RealSum sum;
     for (size_t i = 0; i < lines.fromLength; ++i) {
-      const float shifted = in[i * lines.fromStep] - largest, power = expf(shifted);
+      const float shifted = in[i * lines.fromStep] - largest, power = mathematics::exp(shifted);
       sum.add(power);
       out[i * lines.toStep] = logarithm ? shifted : power;
     }
-    const float logSum = logarithm ? logf(sum.sum) : 0.0f;
+    const float logSum = logarithm ? mathematics::log(sum.sum) : 0.0f;
     for (size_t i = 0; i < lines.fromLength; ++i) {
       float& value = out[i * lines.toStep];
       value = logarithm ? value - logSum : value / sum.sum;

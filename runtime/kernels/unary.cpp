@@ -4,6 +4,7 @@
 
 #include "carina/kernels.hpp"
 #include "functions.hpp"
+#include "mathematics.hpp"
 
 namespace carina::rt::kernels {
 
@@ -18,9 +19,6 @@ Status unary(KernelContext& context, const Functions& functions, Result result) 
 
 namespace {
 
-float sigmoidOf(float x) {
-  return 1.0f / (1.0f + expf(-x));
-}
 float rsqrtOf(float x) {
   return 1.0f / sqrtf(x);
 }
@@ -82,29 +80,29 @@ int64_t inverted(int64_t x) {
     return unary(context, {eachReal<function>, eachInteger<integerFunction>}, Result::Test); \
   }
 
-CARINA_RT_REAL(acos, acosf)
-CARINA_RT_REAL(acosh, acoshf)
-CARINA_RT_REAL(asin, asinf)
-CARINA_RT_REAL(asinh, asinhf)
-CARINA_RT_REAL(atan, atanf)
-CARINA_RT_REAL(atanh, atanhf)
-CARINA_RT_REAL(cos, cosf)
-CARINA_RT_REAL(cosh, coshf)
-CARINA_RT_REAL(erf, erff)
-CARINA_RT_REAL(exp, expf)
-CARINA_RT_REAL(expm1, expm1f)
-CARINA_RT_REAL(log, logf)
+CARINA_RT_REAL(acos, mathematics::acos)
+CARINA_RT_REAL(acosh, mathematics::acosh)
+CARINA_RT_REAL(asin, mathematics::asin)
+CARINA_RT_REAL(asinh, mathematics::asinh)
+CARINA_RT_REAL(atan, mathematics::atan)
+CARINA_RT_REAL(atanh, mathematics::atanh)
+CARINA_RT_REAL(cos, mathematics::cos)
+CARINA_RT_REAL(cosh, mathematics::cosh)
+CARINA_RT_REAL(erf, mathematics::erf)
+CARINA_RT_REAL(exp, mathematics::exp)
+CARINA_RT_REAL(expm1, mathematics::expm1)
+CARINA_RT_REAL(log, mathematics::log)
 CARINA_RT_REAL(log10, log10f)
-CARINA_RT_REAL(log1p, log1pf)
+CARINA_RT_REAL(log1p, mathematics::log1p)
 CARINA_RT_REAL(log2, log2f)
 CARINA_RT_REAL(reciprocal, reciprocalOf)
 CARINA_RT_REAL(rsqrt, rsqrtOf)
-CARINA_RT_REAL(sigmoid, sigmoidOf)
-CARINA_RT_REAL(sin, sinf)
-CARINA_RT_REAL(sinh, sinhf)
+CARINA_RT_REAL(sigmoid, mathematics::sigmoid)
+CARINA_RT_REAL(sin, mathematics::sin)
+CARINA_RT_REAL(sinh, mathematics::sinh)
 CARINA_RT_REAL(sqrt, sqrtf)
-CARINA_RT_REAL(tan, tanf)
-CARINA_RT_REAL(tanh, tanhf)
+CARINA_RT_REAL(tan, mathematics::tan)
+CARINA_RT_REAL(tanh, mathematics::tanh)
 
 CARINA_RT_SAME(abs, fabsf, integerAbs)
 CARINA_RT_SAME(ceil, ceilf, itself)
