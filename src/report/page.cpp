@@ -3,9 +3,11 @@
 #include "report/page.hpp"
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include "base/file.hpp"
+#include "report/inference_time.hpp"
 #include "report/page_template.hpp"
 #include "report/profile.hpp"
 
@@ -95,6 +97,14 @@ bool isProfile(const Json& json) {
   });
 }
 
+/// The lines that other commands print about the whole inference.
+Json inferenceLines(const pipeline::InferenceTime& time) {
+  Json lines = Json::array();
+  std::istringstream text(inferenceLine(time) + inferenceAdvice(time, ""));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 /// JSON that no HTML parser takes for the end of its element.
 std::string scriptSafe(const Json& json) {
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), safe;
@@ -116,6 +126,7 @@ Result<std::string> profilePage(const pipeline::TimedProfile& timed, const PageA
   Json data{{"profile", profileData(timed)},
             {"machine", machineJson(profile.machine)},
             {"graph", networkJson(profile.network)}};
+  if (timed.inference) data["inference"] = inferenceLines(*timed.inference);
   data["warnings"] = Json::array();
   for (const Diagnostic& warning : profile.warnings) data["warnings"].push_back(warning.str());
   if (!attachments.sweep.empty()) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of carina report in a real browser: page_test.py CARINA SOURCE [SCREENSHOTS]. Exits 77 where there is no Chromium."""
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,7 @@ def many_operations(page, folder, count):
     return large
 
 
-def check_views(browser, page, profile):
+def check_views(browser, page, profile, lines):
     browser.open(page)
     cycles = profile["parts"][0]["cycles"]
     assert f"{cycles:,} cycles" in text(browser, "#headline"), text(browser, "#headline")
@@ -61,8 +62,9 @@ def check_views(browser, page, profile):
         if name in ("timeline", "memory", "roofline", "graph"):
             assert drawn(browser) > 8, name
         if name == "overview":
-            inference = profile["inference"]
-            assert text(browser, "#inference").startswith(f"inference {1e3 * inference['cycles'] / profile['clock_hz']:.3f} ms = NPU "), text(browser, "#inference")
+            # The lines that the command prints, word for word.
+            shown = [text(browser, "#inference")] + browser.evaluate("[...document.querySelectorAll('.advice')].map((p) => p.textContent)")
+            assert shown == lines, (shown, lines)
         if name == "graph":
             check_graph(browser)
         if shots:
@@ -72,6 +74,25 @@ def check_views(browser, page, profile):
     expected = sorted(profile["parts"][0]["layers"], key=lambda layer: -layer["cycles"])
     assert rows[0] == f"{expected[0]['name']}|{expected[0]['cycles']:,}", rows[0]
     assert len(rows) > 3
+
+
+def printed_lines(*arguments):
+    """What `carina compile` says of the whole inference."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([carina, "compile", *map(str, arguments), "-o", folder + "/x.pte"], check=True, capture_output=True, text=True)
+    return [re.sub(r"^  faster  ", "faster: ", line) for line in done.stdout.splitlines() if line.startswith(("inference ", "  faster  "))]
+
+
+def check_memory(browser, page, profile):
+    """The buffer under the mouse says what it is, where it lies and for how long."""
+    browser.open(page, "#view=memory")
+    left, top, width, height = browser.evaluate(
+        "(() => { const b = document.querySelector('#view canvas').getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
+    browser.mouse("mouseMoved", left + width * 0.02, top + height * 0.08)
+    tip = text(browser, "#tip")
+    assert "input" in tip and "bytes" in tip.replace("KiB", "bytes"), tip
+    if shots:
+        browser.screenshot(shots / "memory_tip.png")
 
 
 def picture(browser):
@@ -182,7 +203,8 @@ def main():
         page = folder / "page.html"
         run("report", *network("mobile", *target), "--sweep", folder / "sweep.json", "--against", folder / "before.json", "-o", page)
         profile = json.loads((folder / "profile.json").read_text())
-        check_views(browser, page, profile)
+        check_views(browser, page, profile, printed_lines(*network("mobile", *target)))
+        check_memory(browser, page, profile)
         check_interaction(browser, page, profile)
         check_large(browser, page, folder)
         assert not browser.problems, "\n".join(browser.problems)

@@ -16,15 +16,11 @@ function timelineKey(parent) {
   }
 }
 
-// "inference 0.042 ms = NPU 0.024 + CPU 0.005 + calls 0.012"
-function inferenceText(time) {
-  const parts = [["NPU", time.npu_cycles], ["CPU", time.cpu_cycles], ["calls", time.call_cycles]];
-  return `inference ${milliseconds(time.cycles)} = ${parts.map(([name, cycles]) => `${name} ${((1e3 * cycles) / profile.clock_hz).toFixed(3)}`).join(" + ")}` +
-    ` (within ${Math.ceil(100 * time.error)} %, ${time.cpu})`;
-}
-
 function overview(parent) {
-  if (profile.inference) parent.append(element("p", { id: "inference" }, inferenceText(profile.inference)));
+  // As the commands print it: the whole inference, then what would make it shorter.
+  const [line, ...advice] = data.inference || [];
+  if (line) parent.append(element("p", { id: "inference" }, line));
+  for (const text of advice) parent.append(element("p", { class: "advice", style: "margin: 3px 0" }, "faster: " + text));
   const total = (name) => profile.parts.reduce((s, part) => s + part.bytes[name], 0);
   parent.append(element("div", { class: "figures" },
     figure("NPU cycles", count(totalCycles)), figure("NPU time", milliseconds(totalCycles)),
