@@ -2,8 +2,12 @@
 #include "precision/auto_precision.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "base/file.hpp"
@@ -24,7 +28,11 @@ struct Budget {
   bool allSettings = true;  // observers and scales of weights, not only equalization
   size_t between = 4;       // candidates between int8 and 16x8, for the table
   size_t rounds = 10;       // candidates for the goal
+  bool followers = true;    // types of operators that take their precision from others, too
 };
+
+/// Operators with weights or products, by how their names begin.
+constexpr std::array<std::string_view, 7> kHeavy{"conv", "linear", "matmul", "bmm", "mm", "lstm", "gru"};
 
 Budget budgetFor(const ir::Graph& graph) {
   constexpr int64_t kMedium = int64_t{1} << 20, kLarge = int64_t{1} << 22;
@@ -32,7 +40,7 @@ Budget budgetFor(const ir::Graph& graph) {
   for (const ir::Node* node : graph.nodes()) {
     for (const ir::Value* result : node->results()) elements += result->numElements();
   }
-  if (elements > kLarge) return {4, 1, 80, true, 3, 5};
+  if (elements > kLarge) return {4, 1, 80, true, 3, 5, false};
   if (elements > kMedium) return {8, 2, 120, true, 4, 8};
   return {};
 }
@@ -46,6 +54,13 @@ Status checkNetwork(const pipeline::Options& options) {
         .withRemedy("export the float network with torch.export.save, or leave the option out");
   }
   return {};
+}
+
+/// "conv2d" of "aten.conv2d.default": what a rule by operator type names; other dialects keep theirs.
+std::string typeName(std::string_view op) {
+  const std::string_view name = op.substr(0, op.rfind('.'));
+  constexpr std::string_view kAten = "aten.";
+  return std::string(name.starts_with(kAten) ? name.substr(kAten.size()) : name);
 }
 
 std::string countText(size_t raised, size_t units) {
@@ -81,6 +96,7 @@ class Chooser {
     Candidate candidate;
     std::string name;
     std::optional<double> gap;
+    bool byType = false;  // as a rule by operator type makes it: for the table only where nothing beats it
   };
 
   Status open() {
@@ -268,10 +284,61 @@ class Chooser {
       if (!proposal) continue;
       CARINA_TRY([[maybe_unused]] const Candidate* made, take(*proposal));
     }
+    if (goal_.minSqnr || goal_.maxCycles) makeByType();
     if (goal_.minTop1) CARINA_RETURN_IF_ERROR(searchTop1());
     if (goal_.minSqnr) CARINA_RETURN_IF_ERROR(searchDecibels());
     if (goal_.maxCycles && (!asksForAccuracy() || !reached())) CARINA_RETURN_IF_ERROR(searchCycles());
     return {};
+  }
+
+  /// What somebody would try by hand: 16 bits for one type of operators, and for all types without weights or
+  /// products. Where effects do not add up, such a choice may be one that the model does not see.
+  void makeByType() {
+    const quantize::SourceOps& ops = network_.quantizer.sourceOps;
+    std::map<std::string, std::string> typeOf;  // by name of the source node
+    for (const auto& [location, op] : ops) {
+      if (location) typeOf[location->name] = typeName(op);
+    }
+    std::set<std::string> types, light;
+    for (const quantize::PrecisionUnit& unit : model_->network().units) {
+      for (const std::string& node : unit.nodes) types.insert(typeOf[node]);
+      if (!budget_.followers) continue;
+      for (const std::string& node : unit.followers) types.insert(typeOf[node]);
+    }
+    types.erase("");
+    std::copy_if(types.begin(), types.end(), std::inserter(light, light.end()), [](const std::string& type) {
+      return std::none_of(kHeavy.begin(), kHeavy.end(),
+                          [&](std::string_view heavy) { return type.starts_with(heavy); });
+    });
+    for (const std::string& type : types) makeWith({type}, typeOf);
+    if (light.size() > 1) makeWith(light, typeOf);
+  }
+
+  /// A program with these types in 16 bits, below what the user's own rules say. One that cannot be made is
+  /// none.
+  void makeWith(const std::set<std::string>& types, const std::map<std::string, std::string>& typeOf) {
+    quantize::RulesFile rules = base_;
+    for (const std::string& type : types) {
+      quantize::Rule rule;
+      rule.pattern = type;
+      rule.overrides.precision = quantize::Precision::Int16x8;
+      rules.rules.insert(rules.rules.begin(), std::move(rule));
+    }
+    auto candidate = trials_->make(std::move(rules));
+    step();
+    if (!candidate || !accepts(*candidate)) return;
+    const auto& units = model_->network().units;
+    for (const quantize::PrecisionUnit& unit : units) {
+      const bool raised = std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](const std::string& node) {
+        const auto type = typeOf.find(node);
+        return type != typeOf.end() && types.count(type->second) > 0;
+      });
+      candidate->raised.push_back(raised);
+      candidate->raisedUnits += raised ? 1 : 0;
+    }
+    const std::string name = fmt::format("{} (16x8: {})", countText(candidate->raisedUnits, units.size()),
+                                         types.size() == 1 ? *types.begin() : "all without weights");
+    made_.push_back({std::move(*candidate), name + settingsText(), std::nullopt, true});
   }
 
   bool reached() const {
@@ -342,11 +409,19 @@ class Chooser {
     for (size_t round = 0; round < budget_.rounds; ++round) {
       CARINA_TRY(const auto proposal, model_->best(target));
       if (!proposal) return {};
-      CARINA_TRY(const Candidate* made, take(*proposal));
-      if (!made) return {};
+      const Candidate* known = madeAs(proposal->raised);
+      const Candidate* made = known;
+      if (!made) {
+        CARINA_TRY(made, take(*proposal));
+        if (!made) return {};
+      }
       const double found = static_cast<double>(made->cycles()), limit = static_cast<double>(*goal_.maxCycles);
       if (found <= limit && found > 0.99 * limit) return {};
-      if (found > limit) target -= found - limit;
+      // A known choice again: further away from it.
+      if (found > limit)
+        target -= found - limit;
+      else if (known)
+        target += (limit - found) / 2;
     }
     return {};
   }
@@ -396,6 +471,9 @@ class Chooser {
     AutoPrecision result;
     for (size_t i = 0; i < made_.size(); ++i) result.rows.push_back(rowOf(made_[i], i == chosen));
     markDominated(result.rows);
+    size_t at = 0;
+    std::erase_if(result.rows,
+                  [&](const Row& row) { return made_[at++].byType && row.dominated && !row.chosen; });
     std::stable_sort(result.rows.begin(), result.rows.end(),
                      [](const Row& a, const Row& b) { return a.cycles < b.cycles; });
     Made& best = made_[chosen];

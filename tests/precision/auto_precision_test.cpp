@@ -81,6 +81,42 @@ TEST(AutoPrecision, AGoalInBetweenCostsLessThanSixteenBits) {
   EXPECT_EQ(result.build->accuracy->decibels, chosen.decibels);
 }
 
+/// 16x8 for one type of operator is what somebody would try: in as many cycles the search has as many
+/// decibels.
+void expectNotWorseThanByHand(const pipeline::Options& options, std::string_view type) {
+  SCOPED_TRACE(fmt::format("{} {}", options.model.string(), type));
+  const test::TempDir folder;
+  pipeline::Options ruled = options;
+  ruled.quantizeConfig = folder / "rules.json";
+  std::ofstream(ruled.quantizeConfig)
+      << fmt::format(R"({{"rules": [{{"op": "{}", "precision": "int16x8"}}]}})", type);
+  Goal any;
+  any.minSqnr = -1000;
+  const Row byHand = chosenRow(found(ruled, any));
+  Goal goal;
+  goal.maxCycles = byHand.cycles;
+  const AutoPrecision result = found(options, goal);
+  ASSERT_TRUE(result.build);
+  const Row& chosen = chosenRow(result);
+  EXPECT_LE(chosen.cycles, byHand.cycles);
+  EXPECT_GE(chosen.decibels, byHand.decibels);
+}
+
+TEST(AutoPrecision, IsNeverWorseThanARuleByOperatorType) {
+  for (const char* type : {"linear", "add", "conv2d"}) expectNotWorseThanByHand(optionsFor("residual"), type);
+  for (const char* type : {"linear", "adaptive_avg_pool2d"})
+    expectNotWorseThanByHand(optionsFor("mobile"), type);
+}
+
+/// Its effects do not add up: by the model alone the search finds int8.
+TEST(AutoPrecision, IsNeverWorseThanARuleWhereEffectsDoNotAddUp) {
+  CARINA_NEED_FIXTURES(fixtures);
+  pipeline::Options options = optionsFor("residual");
+  options.model = fixtures / "fixtures" / "models" / "mini_detect.pt2";
+  options.calibration = fixtures / "fixtures" / "models" / "mini_detect.npz";
+  expectNotWorseThanByHand(options, "sigmoid");
+}
+
 /// What verify measures of the rules, not what a simulation says.
 TEST(AutoPrecision, TheProgramKeepsTheGoal) {
   for (const char* network : {"residual", "digits8", "mobile"}) {
