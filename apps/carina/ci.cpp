@@ -16,16 +16,17 @@ namespace {
 struct Flags {
   std::filesystem::path project = "carina.toml";
   ci::RunOptions options;
-  ResultPath json, markdown, junit;
+  ResultPath json, csv, markdown, junit;
 };
 
 Result<int> execute(Flags& flags) {
-  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.junit}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.markdown, flags.junit}));
   CARINA_TRY(const ci::Project project, ci::readProject(flags.project));
   flags.options.progress = progressBar("ci");
   CARINA_TRY(const std::vector<ci::JobResult> results, ci::runProject(project, flags.options));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, ci::resultsJson(results)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, ci::resultsCsv(results)));
   CARINA_RETURN_IF_ERROR(files.add(flags.markdown, ci::resultsMarkdown(results)));
   CARINA_RETURN_IF_ERROR(files.add(flags.junit, ci::resultsJunit(results)));
   CARINA_RETURN_IF_ERROR(files.commit());
@@ -56,6 +57,7 @@ void addCi(CommandLine& line, Run& run) {
               "Folder that an earlier run wrote: the summary says what changed")
       .check(existingFolder());
   addResultOption(command, "--json", flags->json, "All figures and gates as JSON");
+  addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   addResultOption(command, "--markdown", flags->markdown, "Tables for a job summary or a pull request");
   addResultOption(command, "--junit", flags->junit, "All gates as JUnit XML");
   command.callback([flags, &run] {

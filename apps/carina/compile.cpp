@@ -155,7 +155,7 @@ int compileEthosN(Flags& flags) {
 Status checkOutputs(const Flags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
   CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
-  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.json}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.json, flags.precision.csv}));
   return flags.report.empty() ? Status() : checkOutputFolder(flags.report);
 }
 

@@ -20,6 +20,7 @@ void PrecisionOptions::declare(Command& command) {
       .transform(inputFile());
   group.option("--write-rules", rules,
                "The choice as a file for --quantize-config: the same program without the search");
+  addResultOption(group, "--csv", csv, "The programs that were made as comma-separated values");
 }
 
 void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& build) const {
@@ -30,6 +31,7 @@ void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& 
     };
     alone(!data.empty(), "--data");
     alone(!rules.empty(), "--write-rules");
+    alone(!csv.empty(), "--csv");
     alone(asked.minTop1.has_value(), "--min-top1");
     return;
   }
@@ -53,6 +55,7 @@ Status PrecisionOptions::add(const precision::AutoPrecision& found, const precis
     CARINA_RETURN_IF_ERROR(results.files().add(
         rules, quantize::rulesText(found.rules, report::precisionComment(found, options))));
   }
+  CARINA_RETURN_IF_ERROR(results.add(csv, report::precisionCsv(found)));
   return results.add(json, json.empty() ? "" : report::precisionJson(found, goal, options));
 }
 

@@ -13,6 +13,7 @@ namespace carina::app {
 struct PrecisionOptions {
   bool automatic = false;
   std::filesystem::path data, rules;
+  ResultPath csv;  // of the programs that were made
 
   void declare(Command& command);
   /// For the callback of the command: a search without a goal, or options of the search without it.

@@ -92,13 +92,16 @@ std::string cell(const std::optional<T>& value, Text text) {
 
 const std::vector<std::string> kColumns{"job", "", "NPU cycles", "ms", "SRAM", "program", "SQNR", "top-1"};
 
+std::string verdictOf(const JobResult& result) {
+  return !result.errors.empty() ? "FAILED" : result.passed() ? "ok" : "missed";
+}
+
 std::vector<std::string> rowOf(const JobResult& result) {
   const pipeline::Measured& m = result.measured;
   const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
   const auto percent = [](double value) { return fmt::format("{:.2f} %", value); };
-  const std::string verdict = !result.errors.empty() ? "FAILED" : result.passed() ? "ok" : "missed";
   return {result.name,
-          verdict,
+          verdictOf(result),
           cell(m.cycles, report::countText),
           cell(m.inferenceMs, ms),
           cell(m.sram, report::bytesText),
@@ -151,6 +154,18 @@ Result<std::vector<JobResult>> runProject(const Project& project, const RunOptio
 std::string resultsText(const std::vector<JobResult>& results) {
   report::TextTable table(kColumns, 2);
   for (const JobResult& result : results) table.add(rowOf(result));
+  return table.str();
+}
+
+std::string resultsCsv(const std::vector<JobResult>& results) {
+  report::CsvTable table(
+      {"job", "result", "cycles", "inference_ms", "sram_bytes", "flash_bytes", "sqnr_db", "top1_percent"});
+  const auto number = [](const auto& value) { return value ? fmt::format("{}", *value) : std::string(); };
+  for (const JobResult& result : results) {
+    const pipeline::Measured& m = result.measured;
+    table.add({result.name, verdictOf(result), number(m.cycles), number(m.inferenceMs), number(m.sram),
+               number(m.flash), number(m.sqnr), number(m.top1)});
+  }
   return table.str();
 }
 

@@ -44,6 +44,8 @@ std::string resultsText(const std::vector<JobResult>& results);
 std::string resultsMarkdown(const std::vector<JobResult>& results);
 /// docs/schema/ci.json.
 std::string resultsJson(const std::vector<JobResult>& results);
+/// A line for each job, numbers without units: bytes, milliseconds, decibels, percent.
+std::string resultsCsv(const std::vector<JobResult>& results);
 /// Every gate and, for each job, whether it compiles.
 std::string resultsJunit(const std::vector<JobResult>& results);
 

@@ -70,6 +70,20 @@ std::string precisionText(const AutoPrecision& found) {
   return text + raisedText(found);
 }
 
+std::string precisionCsv(const AutoPrecision& found) {
+  CsvTable table({"program", "layers_in_16x8", "sqnr_db", "sqnr_db_npu", "top1_percent", "cycles",
+                  "sram_bytes", "flash_bytes", "chosen", "beaten"});
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string();
+  };
+  for (const Row& row : found.rows) {
+    table.add({row.name, fmt::format("{}", row.raised), fmt::format("{}", row.decibels), number(row.program),
+               number(row.top1), fmt::format("{}", row.cycles), fmt::format("{}", row.sram),
+               fmt::format("{}", row.flash), row.chosen ? "yes" : "no", row.dominated ? "yes" : "no"});
+  }
+  return table.str();
+}
+
 std::string precisionJson(const AutoPrecision& found, const precision::Goal& goal,
                           const pipeline::Options& options) {
   using Json = nlohmann::ordered_json;

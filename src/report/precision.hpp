@@ -15,6 +15,9 @@ std::string precisionText(const precision::AutoPrecision& found);
 std::string precisionJson(const precision::AutoPrecision& found, const precision::Goal& goal,
                           const pipeline::Options& options);
 
+/// The programs that were made, a line each.
+std::string precisionCsv(const precision::AutoPrecision& found);
+
 /// Lines that a rules file begins with: what it is for, and what the program with it has.
 std::string precisionComment(const precision::AutoPrecision& found, const pipeline::Options& options);
 

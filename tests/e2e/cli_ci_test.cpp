@@ -8,6 +8,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class CliCi : public Cli {
  protected:
@@ -48,6 +49,9 @@ TEST_F(CliCi, AJobThatFailsDoesNotStopTheOthers) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("gone ethos-u55-128: "), HasSubstr("gone.pt2")));
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("\"schema\": \"carina.ci/1\""), HasSubstr("digits8 ethos-u55-128")));
+  EXPECT_THAT(run("ci " + path("carina.toml") + " --csv -").out,
+              StartsWith("job,result,cycles,inference_ms,sram_bytes,flash_bytes,sqnr_db,top1_percent\n"
+                         "gone ethos-u55-128,FAILED,,,,,,\ndigits8 ethos-u55-128,ok,"));
 }
 
 TEST_F(CliCi, MistakesInTheProject) {

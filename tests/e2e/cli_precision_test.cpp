@@ -28,6 +28,14 @@ TEST_F(CliPrecision, WritesProgramRulesAndTable) {
   EXPECT_THAT(contents(path("r.json")),
               StartsWith("// residual.pt2 for ethos-u55-128, chosen by --auto-precision: "));
   const auto json = nlohmann::json::parse(contents(path("p.json")));
+  const Outcome table = run(search("--min-sqnr 54 --csv -", "t.pte"));
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(
+      table.out,
+      StartsWith("program,layers_in_16x8,sqnr_db,sqnr_db_npu,top1_percent,cycles,sram_bytes,flash_bytes,"
+                 "chosen,beaten\nint8,0,"));
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'),
+            static_cast<ptrdiff_t>(json["programs"].size()) + 1);
   EXPECT_EQ(json["schema"], "carina.precision/1");
   EXPECT_EQ(json["reached"], true);
   const Outcome again = run("compile " + model("residual.pt2") + calibrate("residual") +
@@ -61,7 +69,7 @@ TEST_F(CliPrecision, WrongUsage) {
   }
   const std::string plain = "compile " + model("residual.pt2") + calibrate("residual") +
                             " --target ethos-u55-128 -o " + path("a.pte");
-  for (const char* options : {"--write-rules r.json", "--data x.npz", "--min-top1 90"})
+  for (const char* options : {"--write-rules r.json", "--data x.npz", "--min-top1 90", "--csv x.csv"})
     EXPECT_EQ(run(plain + " " + options).status, 2) << options;
 }
 
