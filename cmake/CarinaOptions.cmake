@@ -46,6 +46,10 @@ if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "
   add_link_options(-fuse-ld=lld)
 endif()
 
+# Without a search path in the programs: every library is a package's. What CMake writes into build trees ends in an empty
+# entry where MPI brings one, and libraries would be looked for in the current folder first.
+set(CMAKE_SKIP_RPATH ON)
+
 # g++ -Wshadow also complains of enumerators of an enum class; only locals matter here. Its -Wrestrict has false
 # alarms on std::string (GCC bug 105651).
 add_compile_options(-Wall -Wextra -Wpedantic "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-restrict,-Wshadow>"
