@@ -7,7 +7,7 @@ usage: compare_compilers.py CARINA PEER NETWORK... [--targets T,...] [--modes M,
 
 Every NETWORK (.tflite in its natural form, or .tosa) is compiled for every target and memory mode by both, and both programs
 are timed by `carina profile` with the same system configuration. Where Carina's takes more fast memory, it is compiled once more with
---arena-size at what the peer's takes. PEER is a command of the caller's making that is run as
+--arena-size (--cache-size in a dedicated mode) at what the peer's takes. PEER is a command of the caller's making that is run as
 
   PEER NETWORK -o OUT.tflite --target T --system-config S --memory-mode M
 
@@ -94,10 +94,8 @@ class Pair:
         own, others = self.own("carina"), self.others()
         equal = dict(own, compiler="equal")
         if not own.get("problem") and not others.get("problem") and own["fast"] > others["fast"]:
-            if self.mode.startswith("Dedicated"):
-                equal = self.row("equal", problem="the cache is as large as its mode says")
-            else:
-                equal = self.own("equal", ["--arena-size", str(others["fast"])])
+            option = "--cache-size" if self.mode.startswith("Dedicated") else "--arena-size"
+            equal = self.own("equal", [option, str(max(others["fast"], 16))])
         return [own, equal, others]
 
 

@@ -171,6 +171,11 @@ void BuildOptions::declare(Command& command, Takes takes) {
               "makes it fit")
       .transform(byteCount());
   command
+      .option("--cache-size", options.cacheLimit,
+              "Bytes of the dedicated cache that the program may take (256K, ...); default: what the memory "
+              "mode offers")
+      .transform(byteCount());
+  command
       .option("--dump-after", dumpStages,
               "Print the graph after these stages: read, decompose, quantize, tosa, npu, "
               "schedule, operations")

@@ -11,6 +11,7 @@
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/constant_operands.hpp"
 #include "compiler/schedule/operation_builder.hpp"
+#include "compiler/schedule/split_steps.hpp"
 #include "compiler/schedule/split_weights.hpp"
 #include "compiler/search/search.hpp"
 #include "compiler/storage/storage.hpp"
@@ -32,9 +33,21 @@ Status checkBlocks(const ir::Graph& graph, const npu::Target& target) {
   return {};
 }
 
-Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine) {
+/// A graph that is ready to be scheduled.
+struct Addressable {
+  ir::Graph graph;
+  int64_t steps = 0;  // parts that its layers over whole sequences could be computed in
+};
+
+/// `parts`: of each layer that is computed for all steps of a sequence at once.
+Result<Addressable> addressable(const ir::Graph& tosa, const npu::Machine& machine, int64_t parts = 1) {
   CARINA_CHECK(machine.target, "a machine has a target");
   CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
+  int64_t steps = 0;
+  if (parts > 1) {
+    steps = splitSteps(graph, parts);
+    if (ir::verifiesEachPass()) ir::checkVerified(graph, "split-steps");
+  }
   // In a small cache, parts get in each other's way.
   if (machine.memory.slowConstants() && !machine.memory.spilling()) splitWeights(graph);
   if (ir::verifiesEachPass()) ir::checkVerified(graph, "split-weights");
@@ -42,7 +55,45 @@ Result<ir::Graph> addressable(const ir::Graph& tosa, const npu::Machine& machine
   if (ir::verifiesEachPass()) ir::checkVerified(graph, "settle-constant-operands");
   CARINA_RETURN_IF_ERROR(makeAddressable(graph));
   ir::checkVerified(graph, "make-addressable");
-  return graph;
+  return Addressable{std::move(graph), steps};
+}
+
+Result<ir::Graph> addressableGraph(const ir::Graph& tosa, const npu::Machine& machine) {
+  CARINA_TRY(Addressable npu, addressable(tosa, machine));
+  return std::move(npu.graph);
+}
+
+/// A graph and its schedule.
+struct Plan {
+  ir::Graph graph;
+  Result<Schedule> schedule;
+};
+
+/// The schedule of a graph; where it needs a smaller arena, that of the same network with layers over whole
+/// sequences in parts, as few as it takes.
+Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                    const Options& options) {
+  Result<Schedule> whole = schedule(graph, machine, options);
+  Plan best{std::move(graph), std::move(whole)};
+  const bool size = options.optimize == Optimize::Size;
+  const bool tooLarge = options.arenaLimit > 0 && !best.schedule.ok() &&
+                        best.schedule.error().diagnostics().front().code == Code::DoesNotFit;
+  if (!tooLarge && !(size && best.schedule.ok())) return best;
+  constexpr int64_t kMostParts = 4096;
+  int64_t bound = best.schedule.ok() ? best.schedule->arenaBound : 0;
+  for (int64_t parts = size ? kMostParts : 2;; parts *= 2) {
+    CARINA_TRY(Addressable split, addressable(tosa, machine, parts));
+    if (split.steps == 0) break;
+    if (auto found = schedule(split.graph, machine, options); found.ok()) {
+      bound = bound > 0 ? std::min(bound, found->arenaBound) : found->arenaBound;
+      if (!best.schedule.ok() || found->arenaBytes < best.schedule->arenaBytes)
+        best = {std::move(split.graph), std::move(found)};
+      if (!size) break;
+    }
+    if (parts >= split.steps) break;
+  }
+  if (best.schedule.ok()) best.schedule->arenaBound = bound;
+  return best;
 }
 
 /// A choice or loop, and everything in its regions.
@@ -67,9 +118,9 @@ std::optional<Diagnostic> supportsControlFlow(const ir::Node& node, const npu::T
 }  // namespace
 
 Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine) {
-  CARINA_TRY(ir::Graph graph, addressable(tosa, machine));
-  CARINA_RETURN_IF_ERROR(checkBlocks(graph, *machine.target));
-  return graph;
+  CARINA_TRY(ir::Graph npu, addressableGraph(tosa, machine));
+  CARINA_RETURN_IF_ERROR(checkBlocks(npu, *machine.target));
+  return npu;
 }
 
 Status checkControlFlow(const ir::Graph& tosa, const npu::Machine& machine) {
@@ -85,15 +136,17 @@ Status checkControlFlow(const ir::Graph& tosa, const npu::Machine& machine) {
 }
 
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine, const Options& options) {
-  if (hasControlFlow(tosa)) return compileFlow(tosa, machine, options, addressable);
-  CARINA_TRY(ir::Graph npu, addressable(tosa, machine));
+  if (hasControlFlow(tosa)) return compileFlow(tosa, machine, options, addressableGraph);
+  CARINA_TRY(ir::Graph npu, addressableGraph(tosa, machine));
   return compile(tosa, std::move(npu), machine, options);
 }
 
-Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu::Machine& machine,
                                 const Options& options) {
+  CARINA_TRY(Plan chosen, planOf(tosa, std::move(npu), machine, options));
+  const ir::Graph& graph = chosen.graph;
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
-  CARINA_TRY(Schedule plan, schedule(graph, machine, options));
+  CARINA_TRY(Schedule plan, std::move(chosen.schedule));
   if (options.dump) options.dump("schedule", [&] { return print(plan); });
   CompiledProgram program;
   program.machine = machine;

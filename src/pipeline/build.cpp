@@ -101,6 +101,7 @@ Status compileDelegates(Build& build) {
     if (options.dump) options.dump("tosa", [&] { return ir::print(delegate.tosa); });
     compiler::Options compilerOptions;
     compilerOptions.arenaLimit = options.arenaLimit;
+    compilerOptions.cacheLimit = options.cacheLimit;
     compilerOptions.optimize = options.optimize;
     compilerOptions.dump = options.dump;
     auto npu = std::exchange(delegate.placed, std::nullopt);
@@ -210,6 +211,7 @@ void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings
   idle(!options.memoryMode.empty(), "--memory-mode");
   idle(!options.configFile.empty(), "--config");
   idle(options.arenaLimit > 0, "--arena-size");
+  idle(options.cacheLimit > 0, "--cache-size");
   idle(options.optimize != compiler::Optimize::Performance, "--optimize");
 }
 
@@ -342,6 +344,11 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (options.requireNpu) CARINA_RETURN_IF_ERROR(checkWholly(build));
   if (!build.hasNpu()) warnOfIdleOptions(options, build.warnings);
   if (build.hasNpu() && build.partitioned.delegates.empty()) build.warnings.push_back(idleNpu(build));
+  if (build.machine && options.cacheLimit > 0 && !build.machine->memory.spilling()) {
+    build.warnings.push_back(
+        {fmt::format("has no effect: in memory mode {} the arena is the cache", build.machine->memory.name),
+         "", "", "--cache-size"});
+  }
   if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
   if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));

@@ -147,6 +147,7 @@ Status checkEthosNOptions(const Options& options) {
   CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));
   CARINA_RETURN_IF_ERROR(refuse(!options.configFile.empty(), "--config", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
+  CARINA_RETURN_IF_ERROR(refuse(options.cacheLimit > 0, "--cache-size", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
   return refuse(options.optimize != compiler::Optimize::Performance, "--optimize",
                 "for an Ethos-N there is one way to compile");

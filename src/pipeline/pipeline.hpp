@@ -74,6 +74,7 @@ struct Options {
   /// and ?; a module includes what is below it).
   std::vector<std::string> cpuOps, cpuNames, cpuModules;
   int64_t arenaLimit = 0;  // bytes, 0: no limit of its own
+  int64_t cacheLimit = 0;  // bytes that the cache of a dedicated mode may take, 0: what the mode offers
   int64_t sramLimit = 0;  // bytes that arena, cache and constants may take of static RAM, 0: boards only warn
   /// Keep the float graph and the simulation in the build: verify() needs them.
   bool keepSources = true;

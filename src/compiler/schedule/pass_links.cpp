@@ -125,6 +125,18 @@ void linkChains(Schedule& schedule) {
   }
 }
 
+namespace {
+
+/// Whether two buffers have the same elements at the same places.
+bool sameOrder(const Buffer& a, const Buffer& b) {
+  if (a.shape != b.shape || a.elementBytes != b.elementBytes) return false;
+  // A single column of whole bricks lies as it does without bricks.
+  constexpr int64_t kBrickChannels = 16;
+  return a.layout == b.layout || (a.shape[2] == 1 && a.shape[3] % kBrickChannels == 0);
+}
+
+}  // namespace
+
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges) {
   if (pass.isDma || pass.operation.kind != npu::OperationKind::Elementwise) return -1;
   const ir::Value* result = pass.node->result();
@@ -135,9 +147,7 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
   for (const auto& [value, b] : memoryInputs(schedule, pass)) {
     const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(b)];
     if (buffer.kind == BufferKind::Constant || ranges[static_cast<size_t>(b)].last != index) continue;
-    if (!ownsBuffer(*schedule.storage, value) || buffer.layout != target.layout ||
-        buffer.shape != target.shape || buffer.elementBytes != target.elementBytes)
-      continue;
+    if (!ownsBuffer(*schedule.storage, value) || !sameOrder(buffer, target)) continue;
     // A cache holds feature maps only: program inputs and outputs would keep them out of it.
     if (schedule.machine.memory.spilling() && buffer.kind != target.kind) continue;
     // Other members of the group may read it in another order, this pass at another place.

@@ -2,6 +2,7 @@
 // Weight and scale streams of one operation, slice by slice, as they lie in the constants.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +42,10 @@ class WeightContents {
   int32_t of(const ir::Node* node) const { return numbers_.at(node); }
   /// estimateEncodedBytes() of the node.
   int64_t expectedBytes(const ir::Node* node) const { return bytes_[static_cast<size_t>(of(node))]; }
+  /// The most of all nodes, 0: there are none.
+  int64_t largestBytes() const {
+    return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end());
+  }
 
  private:
   std::unordered_map<const ir::Node*, int32_t> numbers_;

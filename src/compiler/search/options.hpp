@@ -15,6 +15,7 @@ enum class Optimize : uint8_t { Performance, Size };
 
 struct Options {
   int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
+  int64_t cacheLimit = 0;  // bytes that the cache of a dedicated mode may take, 0: what the mode offers
   Optimize optimize = Optimize::Performance;
   bool records = true;  // fill CompiledProgram::operations
   /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for

@@ -23,8 +23,9 @@ constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
 
 }  // namespace
 
-int64_t cacheLimit(const npu::Machine& machine) {
-  return machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefaultCacheBytes;
+int64_t cacheLimit(const npu::Machine& machine, const Options& options) {
+  const int64_t most = machine.memory.cacheBytes > 0 ? machine.memory.cacheBytes : kDefaultCacheBytes;
+  return options.cacheLimit > 0 ? std::min(most, options.cacheLimit) : most;
 }
 
 Status Scheduler::prepare() {
@@ -39,6 +40,7 @@ Status Scheduler::prepare() {
   linkChains(result_);
   separateGroups();
   findLifetimes();
+  wholeOverlays_ = overlays_;
   if (!mode().spilling() && ends_ == Ends::InArena) result_.arenaBound = leastArena();
   return {};
 }
@@ -204,6 +206,13 @@ void Scheduler::takeOver(const std::vector<LiveRange>& ranges) {
     result.live.bytes = 0;
     result.takesOver = root;
   }
+  overlays_ = shortOfMemory() && !mode().spilling() ? overlays() : std::vector<Overlay>();
+  for (const Overlay& overlay : overlays_) {
+    Placement &input = result_.buffers[overlay.input], &buffer = result_.buffers[overlay.buffer];
+    input.live.last = std::max(input.live.last, buffer.live.last);
+    buffer.live.bytes = 0;
+    buffer.takesOver = static_cast<int32_t>(overlay.input);
+  }
 }
 
 void Scheduler::separateGroups() {
@@ -239,7 +248,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
   for (Pass& pass : result_.passes)
     pass.staged = isConvolution(pass) && mode().slowConstants() && !limits_.inPlace;
   CARINA_RETURN_IF_ERROR(chooseBlocks());
-  problem_ = cascadeProblem(result_, passRanges(), area);
+  problem_ = cascadeProblem(result_, rangesWithOverlays(), area);
   for (size_t p = 0; p < problem_.passes.size(); ++p) {
     const Pass& pass = result_.passes[p];
     if (!isConvolution(pass) || !mode().slowConstants() || limits_.inPlace) continue;
@@ -261,7 +270,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
 }
 
 int64_t Scheduler::leastArena() const {
-  const CascadeProblem problem = cascadeProblem(result_, passRanges(), npu::Area::Arena);
+  const CascadeProblem problem = cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena);
   std::vector<int64_t> bytes;
   for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
   const size_t count = problem.passes.size();
@@ -476,11 +485,13 @@ Status Scheduler::allocate(bool trying) {
     for (Placement& placement : result_.buffers) sort(placement);
     for (Placement& placement : result_.staging) sort(placement);
     for (Placement& placement : result_.homes) sort(placement);
-    const int64_t limit = mode().spilling() ? cacheLimit(result_.machine) : 0;
+    const int64_t limit = mode().spilling() ? cacheLimit(result_.machine, options_) : 0;
     // Where there are other tries, one of them fits better than what is left of this one.
     const bool mayEvict = !trying && !limits_.ahead;
     if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
     result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
+    if (trying && options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit)
+      result_.arenaBytes = place(inArena, options_.arenaLimit, kTryAttempts);
     result_.cacheBytes = place(inCache, limit, attempts);
     if (trying && limit > 0 && result_.cacheBytes > limit)
       result_.cacheBytes = place(inCache, limit, kTryAttempts);

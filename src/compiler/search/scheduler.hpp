@@ -16,7 +16,11 @@
 namespace carina::compiler {
 
 /// Bytes that a dedicated cache may hold.
-int64_t cacheLimit(const npu::Machine& machine);
+int64_t cacheLimit(const npu::Machine& machine, const Options& options);
+
+/// Staged weights up to this size are not cut into slices; larger ones into two alternating ones of about
+/// half of it.
+constexpr int64_t kWholeStagingBytes = 48 * 1024;
 
 /// What one try may take.
 struct Limits {
@@ -24,12 +28,13 @@ struct Limits {
   /// many bytes of a dedicated cache.
   std::optional<int64_t> cascades;
   bool cascadesInCache = false;
-  int64_t maps = 0;        // of a dedicated cache, for feature maps
-  int64_t fast = 0;        // of fast memory, for maps and weights
-  bool ahead = true;       // weights may arrive early and stay
-  bool copies = false;     // and are copied wherever there is room
-  bool inPlace = false;    // weights of cascades are read where they lie, once per stripe
-  bool copyInputs = true;  // program inputs to the cache, where that may be faster
+  int64_t maps = 0;                           // of a dedicated cache, for feature maps
+  int64_t fast = 0;                           // of fast memory, for maps and weights
+  bool ahead = true;                          // weights may arrive early and stay
+  bool copies = false;                        // and are copied wherever there is room
+  bool inPlace = false;                       // weights of cascades are read where they lie, once per stripe
+  bool copyInputs = true;                     // program inputs to the cache, where that may be faster
+  int64_t wholeStaging = kWholeStagingBytes;  // less where memory is short
 };
 
 /// Prepared once, then copied for every try.
@@ -56,6 +61,11 @@ class Scheduler {
 
   /// Bytes of maps that are alive at a time in the fast memory, without weights.
   int64_t mapBytes() const;
+
+  /// Bytes to expect of the largest weights of one operation.
+  int64_t largestWeights() const { return contents_->largestBytes(); }
+  /// More than the staged weights of all operations together may take.
+  int64_t allWeights() const;
 
   /// Whether some program input may be faster to read from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
@@ -88,6 +98,19 @@ class Scheduler {
 
   /// Elementwise results take the place of an input that nobody reads after them.
   void takeOver(const std::vector<LiveRange>& ranges);
+
+  /// Whether memory counts more than the time that it takes to look for places.
+  bool shortOfMemory() const {
+    return options_.arenaLimit > 0 || options_.cacheLimit > 0 || options_.optimize == Optimize::Size;
+  }
+
+  /// A program input, and a buffer that may lie on it from its start: what is written there has been read.
+  struct Overlay {
+    size_t input = 0, buffer = 0;
+  };
+  std::vector<Overlay> overlays() const;
+  /// Passes in which buffers need memory of their own, with the overlays of whole maps.
+  std::vector<LiveRange> rangesWithOverlays() const;
 
   /// Passes and chains by themselves.
   void separateGroups();
@@ -205,7 +228,8 @@ class Scheduler {
   std::shared_ptr<BlockMemo> blocks_;
   std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
-  CascadeProblem problem_;  // with cascades only
+  CascadeProblem problem_;                         // with cascades only
+  std::vector<Overlay> overlays_, wholeOverlays_;  // of this try, and without cascades
   Schedule result_;
 };
 

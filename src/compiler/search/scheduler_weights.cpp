@@ -16,10 +16,6 @@
 namespace carina::compiler {
 namespace {
 
-/// Weights up to this size are not cut into slices; larger ones into two alternating ones of about half of
-/// it.
-constexpr int64_t kWholeStagingBytes = 48 * 1024;
-
 /// Schedules are tried in parallel, and an exception (out of memory) in one of them cancels the loops inside
 /// of the others, which then return as if they had done their work. A loop with a context of its own is done
 /// or throws.
@@ -59,6 +55,17 @@ std::vector<LiveRange> Scheduler::stagingEstimate() const {
   return ranges;
 }
 
+int64_t Scheduler::allWeights() const {
+  constexpr int64_t kMargin = 1024;  // of the bytes to expect of two slices
+  int64_t bytes = 0;
+  for (const Pass& pass : result_.passes) {
+    if (!isConvolution(pass)) continue;
+    const int64_t whole = contents_->expectedBytes(pass.node);
+    bytes += (whole > kWholeStagingBytes || shortOfMemory() ? 2 * whole : whole) + kMargin;
+  }
+  return bytes;
+}
+
 int64_t Scheduler::slicedBytes(const Pass& pass) const {
   const int64_t bytes = contents_->expectedBytes(pass.node);
   if (slicedDepth(pass) >= pass.operation.ofm.depth) return bytes;
@@ -74,9 +81,9 @@ int32_t Scheduler::slicedDepth(const Pass& pass) const {
   const int32_t depth = pass.operation.ofm.depth;
   const int64_t bytes = contents_->expectedBytes(pass.node);
   // All weights of a cascade stay while it runs: every stripe needs them.
-  if (bytes <= kWholeStagingBytes || inCascade(pass)) return depth;
+  if (bytes <= limits_.wholeStaging || inCascade(pass)) return depth;
   constexpr int32_t quantum = 16;
-  const int64_t slice = depth * (kWholeStagingBytes / 2) / bytes / quantum * quantum;
+  const int64_t slice = depth * (limits_.wholeStaging / 2) / bytes / quantum * quantum;
   return static_cast<int32_t>(std::clamp<int64_t>(slice, quantum, depth));
 }
 

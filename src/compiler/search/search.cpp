@@ -18,12 +18,21 @@
 namespace carina::compiler {
 namespace {
 
+/// Thinner slices of staged weights to try where fast memory is short.
+std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = kWholeStagingBytes / 3; size >= 1024; size /= 2) {
+    if (size < fast && size < prepared.largestWeights()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 /// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that a smaller memory
 /// would be tried with are tried with a larger one too, so that more memory never costs cycles.
 class Search {
  public:
-  Search(const Scheduler& prepared, const npu::Machine& machine, int64_t arenaLimit)
-      : prepared_(prepared), machine_(machine), arenaLimit_(arenaLimit) {}
+  Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit)
+      : prepared_(prepared), machine_(machine), options_(options), arenaLimit_(arenaLimit) {}
 
   Result<Schedule> run() {
     const std::vector<Limits> all = tries();
@@ -100,16 +109,16 @@ class Search {
   /// What can be scheduled at all, the better one first.
   bool comesBefore(const Try& a, const Try& b) const { return !a.error && (b.error || better(a, b)); }
 
-  /// What fits the arena that the user allows; then cycles. In an arena of its own size, half a percent of
-  /// them is not worth more memory: cycles count in such steps.
+  /// What fits the arena that the user allows; then cycles. Without such a limit half a percent of them is
+  /// not worth more memory: cycles count in such steps.
   bool better(const Try& a, const Try& b) const {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
       const bool fits = spilling || arenaLimit_ == 0 || t.bytes <= arenaLimit_;
       const double steps =
           std::log(static_cast<double>(std::max<npu::Cycles>(t.cycles, 1))) / std::log(1.005);
-      return std::tuple(!fits, spilling ? static_cast<double>(t.cycles) : std::floor(steps), t.bytes,
-                        t.cycles);
+      const bool exact = spilling || arenaLimit_ > 0;
+      return std::tuple(!fits, exact ? static_cast<double>(t.cycles) : std::floor(steps), t.bytes, t.cycles);
     };
     return key(a) < key(b);
   }
@@ -118,14 +127,15 @@ class Search {
     constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights beside the largest maps
     std::vector<Limits> all;
     if (!machine_.memory.slowConstants()) {
-      const int64_t fast = cacheLimit(machine_);
+      const int64_t fast = cacheLimit(machine_, options_);
       return {{std::nullopt, false, fast, fast, true, false, false, true}};
     }
     const bool spilling = machine_.memory.spilling();
     const int64_t least = prepared_.mapBytes();
-    const int64_t most = spilling          ? cacheLimit(machine_)
+    const int64_t cache = cacheLimit(machine_, options_);
+    const int64_t most = spilling          ? cache
                          : arenaLimit_ > 0 ? std::max(arenaLimit_, least)
-                                           : std::max(least + 2 * kRoom, cacheLimit(machine_));
+                                           : std::max(least + 2 * kRoom, cache);
     std::vector<int64_t> sizes;
     for (const int64_t size : {64, 128, 256, 384, 512, 1024, 2048, 4096}) {
       if (size * kKiB < most && (spilling || size * kKiB > least)) sizes.push_back(size * kKiB);
@@ -133,8 +143,17 @@ class Search {
     for (const int64_t size : {least, least + kRoom}) {
       if (!spilling && size < most) sizes.push_back(size);
     }
+    // Addresses may need a little more than the live bytes that are planned with: less leaves them room.
+    for (const int64_t eighths : {1, 2, 3, 4, 5, 6, 7}) {
+      if (arenaLimit_ > 0 && !spilling && most > least) sizes.push_back(least + (most - least) / 8 * eighths);
+    }
     sizes.push_back(most);
     std::sort(sizes.begin(), sizes.end());
+    if (!spilling) {
+      // Beyond what all maps and weights together take, a plan is the same whatever there is.
+      const auto enough = std::lower_bound(sizes.begin(), sizes.end(), least + prepared_.allWeights());
+      if (enough != sizes.end()) sizes.erase(enough + 1, sizes.end());
+    }
     for (const int64_t size : sizes) {
       // Reading in place is planned with an estimate of its traffic: both ways are looked at.
       for (const bool copies : {false, true}) {
@@ -159,18 +178,27 @@ class Search {
         all.push_back(without);
       }
     }
+    if (arenaLimit_ > 0 || options_.cacheLimit > 0) {
+      for (size_t i = 0, count = all.size(); i < count; ++i) {
+        for (const int64_t staging : shortStaging(prepared_, all[i].fast)) {
+          all.push_back(all[i]);
+          all.back().wholeStaging = staging;
+        }
+      }
+    }
     return all;
   }
 
   const Scheduler& prepared_;
   const npu::Machine& machine_;
+  const Options& options_;
   const int64_t arenaLimit_;
 };
 
 /// Schedules with cascades that are to take no more than so many bytes (0: as few as possible). Their weights
 /// are copied slice by slice as if there were room, or take what the maps leave, or are read where they lie.
-std::vector<Limits> smallArenas(const npu::Machine& machine, int64_t bytes) {
-  const int64_t cache = cacheLimit(machine);
+std::vector<Limits> smallArenas(const npu::Machine& machine, const Options& options, int64_t bytes) {
+  const int64_t cache = cacheLimit(machine, options);
   std::vector<Limits> all{{bytes, false, cache, cache, false, false, false, true}};
   if (!machine.memory.slowConstants() || machine.memory.spilling()) return all;
   for (const bool inPlace : {false, true})
@@ -184,9 +212,9 @@ Result<Schedule> scheduleWithin(const Scheduler& prepared, const Limits& limits)
   return scheduler.finish();
 }
 
-Result<Schedule> smallest(const Scheduler& prepared, const npu::Machine& machine) {
+Result<Schedule> smallest(const Scheduler& prepared, const npu::Machine& machine, const Options& options) {
   std::optional<Schedule> best;
-  for (const Limits& limits : smallArenas(machine, 0)) {
+  for (const Limits& limits : smallArenas(machine, options, 0)) {
     CARINA_TRY(Schedule found, scheduleWithin(prepared, limits));
     if (!best || found.arenaBytes < best->arenaBytes) best = std::move(found);
   }
@@ -216,10 +244,17 @@ class Fitting {
 
 /// Schedules with cascades to try for an arena of so many bytes: what the maps leave is for weights, so that
 /// cascades may be chosen for less.
-std::vector<Limits> aimsFor(const npu::Machine& machine, int64_t limit) {
+std::vector<Limits> aimsFor(const Scheduler& prepared, const npu::Machine& machine, const Options& options,
+                            int64_t limit) {
   std::vector<Limits> aims;
-  for (const Limits& limits : smallArenas(machine, limit)) {
+  for (const Limits& limits : smallArenas(machine, options, limit)) {
     aims.push_back(limits);
+    if (machine.memory.slowConstants() && !limits.inPlace) {
+      for (const int64_t staging : shortStaging(prepared, limit)) {
+        aims.push_back(limits);
+        aims.back().wholeStaging = staging;
+      }
+    }
     for (const int64_t parts : {31, 30, 28, 24, 20}) {
       if (!limits.ahead) continue;
       aims.push_back(limits);
@@ -231,7 +266,7 @@ std::vector<Limits> aimsFor(const npu::Machine& machine, int64_t limit) {
 
 /// The fastest schedule with cascades in an arena of so many bytes, if there is one.
 Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const npu::Machine& machine,
-                                               int64_t limit) {
+                                               const Options& options, int64_t limit) {
   constexpr int kAttempts = 4;
   struct Aim {
     Limits limits;
@@ -239,7 +274,7 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
     npu::Cycles cycles = 0;  // expected
   };
   std::vector<Aim> aims;
-  for (Limits& limits : aimsFor(machine, limit)) aims.push_back({limits, std::nullopt, 0});
+  for (Limits& limits : aimsFor(prepared, machine, options, limit)) aims.push_back({limits, std::nullopt, 0});
   oneapi::tbb::parallel_for(size_t{0}, aims.size(), [&](size_t i) {
     Scheduler scheduler = prepared;
     Status status = scheduler.choose(aims[i].limits);
@@ -283,18 +318,18 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
   std::optional<Schedule> least;
   int64_t limit = options.arenaLimit;
   if (size) {
-    CARINA_TRY(least, smallest(prepared, machine));
+    CARINA_TRY(least, smallest(prepared, machine, options));
     if (limit > 0 && least->arenaBytes > limit) return arenaTooLarge(*least, limit);
     limit = least->arenaBytes;
   }
-  CARINA_TRY(Schedule fastest, Search(prepared, machine, limit).run());
+  CARINA_TRY(Schedule fastest, Search(prepared, machine, options, limit).run());
   if (limit == 0 || (!size && fastest.arenaBytes <= limit)) return fastest;
-  CARINA_TRY(std::optional<Schedule> cascaded, cascadesWithin(prepared, machine, limit));
+  CARINA_TRY(std::optional<Schedule> cascaded, cascadesWithin(prepared, machine, options, limit));
   Fitting fitting(limit);
   fitting.offer(std::move(fastest));
   if (cascaded) fitting.offer(std::move(*cascaded));
   if (!size && !cascaded) {
-    CARINA_TRY(least, smallest(prepared, machine));
+    CARINA_TRY(least, smallest(prepared, machine, options));
   }
   if (least) {
     if (least->arenaBytes > limit) return arenaTooLarge(*least, limit);

@@ -48,20 +48,6 @@ bool isJoin(const ir::Value* value) {
   return ir::isa<npu_ir::Join>(value->producer());
 }
 
-/// The VIEW shows all bytes of its input in the same order.
-bool isReshape(const npu_ir::View& view) {
-  const ir::Value* output = view->result();
-  return view.offset() == 0 &&
-         output->numElements() * dtypeSize(output->dtype()) ==
-             view.input()->numElements() * dtypeSize(view.input()->dtype()) &&
-         [&] {
-           Shape shape = output->shape();
-           ir::Ints strides = view.strides();
-           mergeDimensions(shape, {&strides});
-           return shape.size() == 1 && (strides[0] == 1 || shape[0] == 1);
-         }();
-}
-
 /// What a chain of reshapes starts from.
 ir::Value* reshapeRoot(ir::Value* value) {
   while (auto view = ir::producerAs<npu_ir::View>(value)) {
@@ -494,6 +480,19 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
     result.strides.push_back(step * stored[j]);
   }
   return result;
+}
+
+bool isReshape(const npu_ir::View& view) {
+  const ir::Value* output = view->result();
+  return view.offset() == 0 &&
+         output->numElements() * dtypeSize(output->dtype()) ==
+             view.input()->numElements() * dtypeSize(view.input()->dtype()) &&
+         [&] {
+           Shape shape = output->shape();
+           ir::Ints strides = view.strides();
+           mergeDimensions(shape, {&strides});
+           return shape.size() == 1 && (strides[0] == 1 || shape[0] == 1);
+         }();
 }
 
 Status makeAddressable(ir::Graph& graph) {

@@ -53,6 +53,9 @@ struct Storage {
 std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset,
                                   const ir::Ints& strides, const Shape& shape);
 
+/// Whether the VIEW shows all bytes of its input in the same order.
+bool isReshape(const npu_ir::View& view);
+
 /// Makes every VIEW, JOIN and graph output expressible by addressing, inserting copies where needed.
 Status makeAddressable(ir::Graph& graph);
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small memories beyond cascades: layers over whole sequences in parts, results that lie on what has been
+// read of a program input, and limits on dedicated caches.
+#include <gtest/gtest.h>
+
+#include "compiler/program_runner.hpp"
+#include "compiler/schedule/split_steps.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+using compiler::CompiledProgram;
+using compiler::Optimize;
+
+constexpr int64_t kSteps = 12, kDepth = 40, kUnits = 32;
+
+/// h = step(conv(x[t]) + conv(h)) for all t; the convolution of x is one for all steps.
+ir::Graph recurrence() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, kSteps, 1, kDepth});
+  const auto wide = [&](ir::Value* value) { return b.rescale(value, DType::Int32, 1 << 30, 20); };
+  ir::Value* all = b.rescale(b.conv(x, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);
+  ir::Value* hidden = nullptr;
+  std::vector<ir::Value*> outputs;
+  for (int64_t t = 0; t < kSteps; ++t) {
+    ir::Value* part = b.slice(all, {0, t, 0, 0}, {1, 1, 1, kUnits});
+    if (hidden) {
+      ir::Value* kept = b.rescale(b.conv(hidden, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);
+      part = b.rescale(b.binary<tosa::Add>(wide(part), wide(kept)), DType::Int8, 1 << 30, 40);
+    }
+    hidden = b.table(part);
+    outputs.push_back(hidden);
+  }
+  return b.finish({b.concat(outputs, 1)});
+}
+
+npu::Machine machineOf(const char* target, const char* mode = "Sram_Only") {
+  auto machine = npu::makeMachine(target, "", mode);
+  CARINA_CHECK(machine.ok(), "stock targets have their memory modes");
+  return std::move(*machine);
+}
+
+Result<CompiledProgram> compiled(const ir::Graph& graph, const char* target, const char* mode,
+                                 const compiler::Options& options) {
+  return compiler::compile(graph, machineOf(target, mode), options);
+}
+
+TEST(Steps, ArePartsWhereMemoryIsShort) {
+  const ir::Graph graph = recurrence();
+  const auto inputs = randomInputs(graph, 3);
+  for (const char* target :
+       {"ethos-u55-32", "ethos-u55-128", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"}) {
+    for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+      EXPECT_EQ(differences(graph, target, mode, inputs, true, Optimize::Size), "") << target;
+      auto fast = compiled(graph, target, mode, {});
+      compiler::Options options;
+      options.optimize = Optimize::Size;
+      auto small = compiled(graph, target, mode, options);
+      ASSERT_TRUE(fast.ok() && small.ok());
+      EXPECT_LE(small->arenaBytes, fast->arenaBytes) << target;
+      EXPECT_EQ(small->arenaBytes, small->arenaBound);
+      // Where convolutions are chained to what reads them, a step's input and result are in use at one time.
+      if (machineOf(target).target->architecture().chains) continue;
+      // Of all steps' sums there is one at a time, and the results lie where the input was.
+      EXPECT_LE(small->arenaBytes + (kSteps - 2) * kUnits, fast->arenaBytes) << target;
+      EXPECT_EQ(small->outputs[0].offset, small->inputs[0].offset);
+      EXPECT_GE(small->operations.size(), fast->operations.size() + kSteps - 1);
+    }
+  }
+}
+
+TEST(Steps, AreNoMoreThanALimitAsksFor) {
+  const ir::Graph graph = recurrence();
+  auto fast = compiled(graph, "ethos-u55-128", "Sram_Only", {});
+  compiler::Options options;
+  options.optimize = Optimize::Size;
+  auto small = compiled(graph, "ethos-u55-128", "Sram_Only", options);
+  ASSERT_TRUE(fast.ok() && small.ok());
+  options.optimize = Optimize::Performance;
+  for (options.arenaLimit = small->arenaBytes; options.arenaLimit <= fast->arenaBytes;
+       options.arenaLimit += 64) {
+    auto within = compiled(graph, "ethos-u55-128", "Sram_Only", options);
+    ASSERT_TRUE(within.ok()) << options.arenaLimit << ": " << within.error().str();
+    EXPECT_LE(within->arenaBytes, options.arenaLimit);
+    EXPECT_LE(within->cycles, small->cycles);
+    EXPECT_LE(within->operations.size(), small->operations.size());
+  }
+  options.arenaLimit = small->arenaBytes - 16;
+  EXPECT_FALSE(compiled(graph, "ethos-u55-128", "Sram_Only", options).ok());
+}
+
+TEST(Steps, OfSequencesThatAreNeededWholeStayTogether) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, kSteps, 1, kDepth});
+  ir::Value* all = b.rescale(b.conv(x, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);
+  ir::Value* first = b.slice(all, {0, 0, 0, 0}, {1, 1, 1, kUnits});
+  const ir::Graph graph = b.finish({all, b.table(first)});
+  auto npu = compiler::lowerToNpu(graph, machineOf("ethos-u55-128"));
+  ASSERT_TRUE(npu.ok());
+  EXPECT_EQ(compiler::splitSteps(*npu, kSteps), 0);
+}
+
+TEST(CacheLimit, IsKept) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 24, 24, 32});
+  ir::Value* y = x;
+  for (int i = 0; i < 4; ++i)
+    y = b.rescale(b.conv(y, 32, {3, 3}, {1, 1}, {1, 1, 1, 1}), DType::Int8, 1 << 30, 40);
+  const ir::Graph graph = b.finish({y});
+  for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {
+    auto free = compiled(graph, target, "Dedicated_Sram_384KB", {});
+    ASSERT_TRUE(free.ok());
+    npu::Cycles before = free->cycles;
+    ASSERT_GT(free->cacheBytes, 20000);
+    for (const int64_t limit : {20000, 4096, 16}) {
+      compiler::Options options;
+      options.cacheLimit = limit;
+      auto within = compiled(graph, target, "Dedicated_Sram_384KB", options);
+      ASSERT_TRUE(within.ok()) << within.error().str();
+      EXPECT_LE(within->cacheBytes, limit);
+      EXPECT_GE(within->cycles, before);
+      before = within->cycles;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina::test
