@@ -4,26 +4,10 @@
 #include <algorithm>
 
 #include "cpu/cost.hpp"
-#include "ethosn/model/run.hpp"
+#include "ethosn/model/pass_work.hpp"
 
 namespace carina::pipeline {
 namespace {
-
-constexpr uint64_t kBytesPerCycle = 16;
-constexpr uint64_t kStripeOverhead = 100, kLeastOfStripe = 2500;
-
-/// Cycles of something that is done stripe by stripe: each costs an overhead, and short ones take their time.
-uint64_t stripeCycles(uint64_t cycles, uint64_t stripes) {
-  return stripes == 0 ? 0 : std::max(cycles + stripes * kStripeOverhead, stripes * kLeastOfStripe);
-}
-
-uint64_t passCycles(const EthosNPassCost& pass) {
-  const uint64_t beside = std::max({(pass.input.parallel() + pass.weights.parallel()) / kBytesPerCycle,
-                                    pass.output.parallel() / kBytesPerCycle,
-                                    stripeCycles(pass.mceCycles, pass.mceCycles > 0 ? pass.stripes : 0),
-                                    stripeCycles(pass.pleCycles, pass.pleCycles > 0 ? pass.stripes : 0)});
-  return (pass.input.alone() + pass.weights.alone() + pass.output.alone()) / kBytesPerCycle + beside;
-}
 
 void addAgent(const ethosn::Agent& agent, const ethosn::AgentStats& stats, EthosNPassCost& pass) {
   switch (agent.type()) {
@@ -89,7 +73,7 @@ Result<EthosNPartCost> costOf(const EthosNPart& part, const ethosn::Target& targ
     made.plainWeightBytes = pass.weightBytes;
     for (uint32_t agent = pass.firstAgent; agent < pass.endAgent; ++agent)
       addAgent(stream.agents[agent], run.stats.agents[agent], made);
-    made.cycles = passCycles(made);
+    made.cycles = ethosn::passCycles(ethosn::workOfAgents(stream, run.stats, pass.firstAgent, pass.endAgent));
   }
   cost.sramBytes = run.stats.sramBytes;
   cost.constantBytes = part.compiled.constantDma.size();

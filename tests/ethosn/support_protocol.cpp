@@ -26,12 +26,6 @@ std::string print(const Quantization& quantization) {
   return out;
 }
 
-std::string print(const TensorInfo& info) {
-  const Shape& s = info.shape;
-  return fmt::format("{}x{}x{}x{}:{}:{}:{}", s[0], s[1], s[2], s[3], dataTypeName(info.type),
-                     dataFormatName(info.format), print(info.quantization));
-}
-
 template <typename Numbers>
 std::string printList(const Numbers& numbers) {
   return fmt::format("{}", fmt::join(numbers, ","));
@@ -69,12 +63,6 @@ DataFormat parseFormat(const std::string& text) {
     if (text == dataFormatName(format)) return format;
   }
   return DataFormat::Hwim;
-}
-
-TensorInfo parseTensor(const std::string& text) {
-  const std::vector<std::string> parts = splitAt(text, ':');
-  if (parts.size() != 4) return {};
-  return {numbers<4>(parts[0], 'x'), parseType(parts[1]), parseFormat(parts[2]), parseQuantization(parts[3])};
 }
 
 Status apply(TargetQuery& query, const std::string& key, const std::string& value) {
@@ -135,6 +123,18 @@ Status apply(TargetQuery& query, const std::string& key, const std::string& valu
 
 }  // namespace
 
+std::string printTensor(const TensorInfo& info) {
+  const Shape& s = info.shape;
+  return fmt::format("{}x{}x{}x{}:{}:{}:{}", s[0], s[1], s[2], s[3], dataTypeName(info.type),
+                     dataFormatName(info.format), print(info.quantization));
+}
+
+TensorInfo parseTensor(const std::string& text) {
+  const std::vector<std::string> parts = splitAt(text, ':');
+  if (parts.size() != 4) return {};
+  return {numbers<4>(parts[0], 'x'), parseType(parts[1]), parseFormat(parts[2]), parseQuantization(parts[3])};
+}
+
 std::string printQuery(const TargetQuery& query) {
   const Operation& op = query.query.operation;
   std::string out = fmt::format("{} target={} sram={}", operatorName(op.op), query.target.variant->name,
@@ -142,14 +142,14 @@ std::string printQuery(const TargetQuery& query) {
   const auto add = [&out](std::string_view key, const std::string& value) {
     out += fmt::format(" {}={}", key, value);
   };
-  for (const TensorInfo& info : query.query.inputs) add("in", print(info));
+  for (const TensorInfo& info : query.query.inputs) add("in", printTensor(info));
   switch (op.op) {
     case Operator::Convolution:
     case Operator::DepthwiseConvolution:
     case Operator::TransposeConvolution:
     case Operator::FullyConnected:
-      add("w", print(op.weights));
-      add("b", print(op.bias));
+      add("w", printTensor(op.weights));
+      add("b", printTensor(op.bias));
       break;
     default:
       break;
@@ -176,9 +176,9 @@ std::string printQuery(const TargetQuery& query) {
   if (op.op == Operator::Resize) {
     add("algo", op.resize == ResizeAlgorithm::NearestNeighbour ? "nearest" : "bilinear");
   }
-  for (const TensorInfo& info : op.estimateOutputs) add("est", print(info));
+  for (const TensorInfo& info : op.estimateOutputs) add("est", printTensor(info));
   if (query.query.outputs) {
-    for (const TensorInfo& info : *query.query.outputs) add("out", print(info));
+    for (const TensorInfo& info : *query.query.outputs) add("out", printTensor(info));
   }
   return out;
 }

@@ -26,6 +26,9 @@ struct TargetQuery {
 
 std::string printQuery(const TargetQuery& query);
 Result<TargetQuery> parseQuery(std::string_view line);
+/// NxHxWxC:TYPE:FORMAT:QUANTIZATION
+std::string printTensor(const TensorInfo& info);
+TensorInfo parseTensor(const std::string& text);
 std::string printAnswer(const SupportAnswer& answer);
 
 }  // namespace carina::ethosn::test

@@ -5,19 +5,22 @@ namespace carina::ethosn::model {
 namespace {
 
 /// Whose work reads memory: loads (from DRAM), stores (from SRAM), MCE and PLE stripes, loads of PLE code.
-constexpr std::array kReaders = {Counter::DmaRead, Counter::DmaWrite, Counter::MceStripe, Counter::PleStripe};
+constexpr std::array kReaders = {Counter::DmaRead, Counter::DmaWrite, Counter::MceStripe, Counter::PleStripe,
+                                 Counter::PleCodeLoaded};
 
-/// Loads of PLE code stand in the PLE's list, but have a counter of their own: as readers they count as the
-/// PLE stripe that follows them.
 size_t readerSlot(Counter counter) {
   for (size_t i = 0; i < kReaders.size(); ++i) {
     if (kReaders[i] == counter) return i;
   }
-  return kReaders.size() - 1;
+  return 0;
 }
 
+/// Loads of PLE code stand in the PLE's list, but have a counter of their own.
 bool sameQueue(Counter a, Counter b) {
-  return readerSlot(a) == readerSlot(b);
+  const auto queue = [](Counter counter) {
+    return counter == Counter::PleCodeLoaded ? Counter::PleStripe : counter;
+  };
+  return queue(a) == queue(b);
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ std::optional<Conflict> AccessMap::touch(size_t first, size_t count, size_t step
       continue;
     }
     for (size_t r = 0; r < kReaders.size(); ++r) {
-      if (conflict || r == slot || cell.readers[r] == 0) continue;
+      if (conflict || sameQueue(kReaders[r], access.counter) || cell.readers[r] == 0) continue;
       if (clock.done[static_cast<size_t>(kReaders[r])] < cell.readers[r]) {
         conflict = Conflict{{kReaders[r], cell.readers[r]}, false};
       }

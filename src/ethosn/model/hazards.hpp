@@ -48,7 +48,7 @@ class AccessMap {
  private:
   struct Cell {
     uint32_t writer = 0;                // ordinal << 3 | counter
-    std::array<uint32_t, 4> readers{};  // last ordinal of each of kReaders
+    std::array<uint32_t, 5> readers{};  // last ordinal of each of kReaders
   };
   std::vector<Cell> cells_;
 };

@@ -54,6 +54,7 @@ RunResult Machine::result() {
   result_.outputs = buffers_.outputs();
   result_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   result_.stats.counters = counters_;
+  result_.stats.cycles = time_.end();
   result_.stats.sramBytes = sram_.highest() * sram_.banks();
   return std::move(result_);
 }
@@ -78,6 +79,7 @@ Result<Machine::Progress> Machine::wait(Queue queue, const WaitForCounter& wait)
                      wait.value));
   }
   clocks_[static_cast<size_t>(queue)].join(ends_[wait.counter][wait.value - 1]);
+  time_.wait(queue, counter, wait.value);
   return Progress::Done;
 }
 
@@ -90,6 +92,10 @@ Result<Machine::Progress> Machine::execute(Queue queue, const Command& command) 
     case CommandType::StoreOfmStripe:
       counter_ = type == CommandType::StoreOfmStripe ? Counter::DmaWrite : Counter::DmaRead;
       CARINA_RETURN_IF_ERROR(transfer(std::get<DmaCommand>(command)));
+      time_.transfer(
+          queue, type == CommandType::LoadPleCodeIntoSram
+                     ? static_cast<uint64_t>(kPleKernelMaxBytes)
+                     : static_cast<uint64_t>(dma_bytes::kValue.in(std::get<DmaCommand>(command).totalBytes)));
       break;
     case CommandType::ProgramMceStripe: {
       const auto& program = std::get<ProgramMceStripe>(command);
@@ -99,6 +105,7 @@ Result<Machine::Progress> Machine::execute(Queue queue, const Command& command) 
     case CommandType::ConfigMceif:
       counter_ = Counter::Mceif;
       CARINA_RETURN_IF_ERROR(configMceif(std::get<ConfigMceif>(command)));
+      time_.instant(queue, counter_);
       break;
     case CommandType::StartMceStripe:
       counter_ = Counter::MceStripe;
@@ -107,6 +114,7 @@ Result<Machine::Progress> Machine::execute(Queue queue, const Command& command) 
     case CommandType::LoadPleCodeIntoPleSram:
       counter_ = Counter::PleCodeLoaded;
       CARINA_RETURN_IF_ERROR(loadPleCode(std::get<LoadPleCodeIntoPleSram>(command)));
+      time_.instant(queue, counter_);
       break;
     case CommandType::StartPleStripe: {
       counter_ = Counter::PleStripe;

@@ -12,6 +12,7 @@
 #include "ethosn/model/buffers.hpp"
 #include "ethosn/model/run.hpp"
 #include "ethosn/model/sram.hpp"
+#include "ethosn/model/timeline.hpp"
 #include "ethosn/stream/ple_kernels.hpp"
 #include "ethosn/weights/weight_decoder.hpp"
 
@@ -107,7 +108,6 @@ class Machine {
   // ple.cpp, ple_pooling.cpp
   Result<Progress> startPle(const StartPleStripe& command);
   struct Kernel;
-  uint64_t pleCycles(const Kernel& kernel) const;
   Status fused(const Kernel& kernel, const Block& input);
   Status fusedPixelwise(const Kernel& kernel, const Block& input);
   Status maxPool3x3(const Kernel& kernel, const Block& input);
@@ -129,6 +129,7 @@ class Machine {
   AccessMap sramAccesses_;
   Budget work_;
   RunResult result_;
+  Timeline time_;
   std::set<Assumption> assumptions_;
 
   std::array<size_t, kQueues> position_{};

@@ -2,6 +2,7 @@
 // MCE stripes: fetches the IFM from the slots of its tile, decodes weights, sums up, scales.
 #include <cstdlib>
 
+#include "ethosn/cost/cycles.hpp"
 #include "ethosn/model/machine.hpp"
 #include "ethosn/model/mce_sums.hpp"
 
@@ -486,6 +487,7 @@ Status Machine::startMce(const StartMceStripe& command) {
   const uint64_t cycles = mceCycles(conv);
   agent.cycles += cycles;
   result_.stats.mceCycles += cycles;
+  time_.mceStripe(cycles);
   const uint32_t ordinal = access().ordinal;
   if (ce_control::kNoOutput.in(stripe.ceControl) != 0) {
     if (outputs_.empty()) consumedStripes_ = ordinal;
@@ -496,32 +498,22 @@ Status Machine::startMce(const StartMceStripe& command) {
   return {};
 }
 
-/// Cycles of the public formulas for a direct or Winograd convolution.
 uint64_t Machine::mceCycles(const Convolution& conv) const {
-  const auto ogs =
-      static_cast<uint64_t>(conv.operation == MceOperation::Depthwise ? variant_.igs() : variant_.ogs());
-  const auto inputs = static_cast<uint64_t>(conv.operation == MceOperation::Depthwise ? 1 : variant_.igs());
-  const auto up = [](uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; };
-  const auto h = static_cast<uint64_t>(conv.h), w = static_cast<uint64_t>(conv.w),
-             ofms = static_cast<uint64_t>(conv.ofms);
+  const uint32_t block = mce_.common.stripeBlockConfig;
+  const MceWork work{conv.operation,
+                     conv.winograd,
+                     static_cast<int32_t>(std::max<int64_t>(1, stripe_block_config::kWidth.in(block))),
+                     static_cast<int32_t>(std::max<int64_t>(1, stripe_block_config::kHeight.in(block))),
+                     conv.h,
+                     conv.w,
+                     conv.ofms};
   if (conv.operation == MceOperation::FullyConnected) {
-    return up(static_cast<uint64_t>(conv.ifms) * 64, 1024) * up(ofms, ogs) / (inputs * 8 * ogs);
+    const FilterWork all{1, 1, conv.ifms * 64};
+    return ethosn::mceCycles(variant_, work, std::span(&all, 1));
   }
-  uint64_t cycles = 0;
-  for (const Subfilter& s : conv.subfilters) {
-    const auto kh = static_cast<uint64_t>(s.kh), kw = static_cast<uint64_t>(s.kw);
-    const uint64_t channels =
-        conv.operation == MceOperation::Depthwise ? 1 : up(static_cast<uint64_t>(s.channels), inputs);
-    if (conv.winograd) {
-      const uint64_t blockW = kw == 1 ? 4 : 2, blockH = kh == 1 ? 4 : 2;
-      const uint64_t blocks = up(h, blockH) / blockH * (up(w, blockW) / blockW);
-      const uint64_t pieces = up(kh, 3) / 3 * (up(kw, 3) / 3);
-      cycles += channels * blocks * 16 * pieces / (inputs * 8) * (up(ofms, ogs) / ogs);
-    } else {
-      cycles += kh * kw * up(h, 4) * up(w, 2) * channels * up(ofms, ogs) / (inputs * 8 * ogs);
-    }
-  }
-  return cycles;
+  std::vector<FilterWork> filters;
+  for (const Subfilter& s : conv.subfilters) filters.push_back({s.kh, s.kw, s.channels});
+  return ethosn::mceCycles(variant_, work, filters);
 }
 
 }  // namespace carina::ethosn::model

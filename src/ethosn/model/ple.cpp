@@ -2,6 +2,8 @@
 // PLE stripes: where their input comes from, and the kernels that work element by element or move elements.
 #include <cmath>
 
+#include "ethosn/cost/cycles.hpp"
+#include "ethosn/cost/metric.hpp"
 #include "ethosn/model/ple_kernel.hpp"
 
 namespace carina::ethosn::model {
@@ -83,6 +85,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   kernel.d = halfOf(s[7], 0);
   const bool fromMce = agent.input == PleInput::MceAllOgs || agent.input == PleInput::MceOneOg;
   size_t taken = 0;
+  std::pair<uint32_t, uint32_t> mceStripes{};  // first and last whose results it takes
   Clock atEnd;
   Block input;
   if (fromMce) {
@@ -132,6 +135,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
     const std::vector<Clock>& ends = ends_[static_cast<size_t>(Counter::MceStripe)];
     if (start.ordinal > 1) clock.join(ends[start.ordinal - 2]);
     consumedStripes_ = last.ordinal;
+    mceStripes = {start.ordinal, last.ordinal};
     atEnd = ends[last.ordinal - 1];
     outputs_.erase(outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(taken));
   }
@@ -150,63 +154,16 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
     return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} elements is larger than the SRAM", kernel.w,
                 kernel.h, kernel.d);
   }
-  const uint64_t cycles = pleCycles(kernel);
+  const PleWork work = fromMce ? PleWork{input.h, input.w, input.c, kernel.h, kernel.w}
+                               : PleWork{kernel.h, kernel.w, kernel.d, kernel.h, kernel.w};
+  const uint64_t cycles = pleCycles(variant_, kernel.kernel, work);
   stats(command.agent).cycles += cycles;
   result_.stats.pleCycles += cycles;
+  time_.pleStripe(stripesCycles(cycles, 1, pleStripeOverhead(kernel.kernel.operation)), mceStripes.first,
+                  mceStripes.second);
   CARINA_RETURN_IF_ERROR(fromMce ? fused(kernel, input) : standalone(kernel));
   clocks_[static_cast<size_t>(Queue::Ple)].join(atEnd);
   return Progress::Done;
-}
-
-uint64_t Machine::pleCycles(const Kernel& kernel) const {
-  int cycles = 0;
-  switch (kernel.kernel.operation) {
-    case PleOperation::Addition:
-      cycles = 15;
-      break;
-    case PleOperation::AdditionRescale:
-      cycles = 35;
-      break;
-    case PleOperation::AvgPool3x3:
-      cycles = 97;
-      break;
-    case PleOperation::Downsample2x2:
-      cycles = 10;
-      break;
-    case PleOperation::Interleave2x2:
-      cycles = 13;
-      break;
-    case PleOperation::LeakyRelu:
-    case PleOperation::MaxPool3x3Even:
-    case PleOperation::MaxPool3x3Odd:
-    case PleOperation::MeanXy7x7:
-    case PleOperation::MeanXy8x8:
-      cycles = 37;
-      break;
-    case PleOperation::MaxPool2x2:
-      cycles = 13;
-      break;
-    case PleOperation::Passthrough:
-      cycles = 6;
-      break;
-    case PleOperation::Sigmoid:
-      cycles = 41;
-      break;
-    case PleOperation::TransposeXy:
-      cycles = 14;
-      break;
-    case PleOperation::MaxPool1d:
-      cycles = 40;
-      break;
-    case PleOperation::Multiplication:
-      cycles = 0;
-      break;
-  }
-  const uint64_t lanes = static_cast<uint64_t>(variant_.engines) * static_cast<uint64_t>(variant_.pleLanes);
-  const uint64_t patches = static_cast<uint64_t>((kernel.h + 3) / 4) *
-                           static_cast<uint64_t>((kernel.w + 3) / 4) *
-                           ((static_cast<uint64_t>(kernel.d) + lanes - 1) / lanes);
-  return patches * static_cast<uint64_t>(cycles);
 }
 
 Status Machine::fused(const Kernel& kernel, const Block& input) {

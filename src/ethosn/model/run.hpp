@@ -44,8 +44,8 @@ struct RunOptions {
 
 /// What one agent did. Cycles are those of the public formulas, by stripes.
 struct AgentStats {
-  uint32_t stripes = 0;
-  uint64_t bytes = 0;  // moved between DRAM and SRAM
+  uint32_t stripes = 0;  // of a streamer: commands
+  uint64_t bytes = 0;    // moved between DRAM and SRAM
   uint64_t macs = 0, cycles = 0;
 };
 
@@ -55,6 +55,8 @@ struct RunStats {
   int64_t sramBytes = 0;                       // of all banks, up to the highest address in use
   uint64_t readBytes = 0, writtenBytes = 0;    // DRAM
   uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
+  uint64_t cycles =
+      0;  // from the first command to the end of the last, as the waits let them run (timeline.hpp)
 };
 
 /// A fault that does not keep the model from going on.

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison of two compilers for Ethos-N78 needs (scripts/compare_ethosn.py):
+//   compiled_networks shapes                       names of the networks that it can make up
+//   compiled_networks write SOURCE TARGET FILE [CALIBRATION.npz]
+//       SOURCE is such a name, or a .pt2, .tflite or .tosa: its largest part for the NPU. network_text.hpp
+//   compiled_networks compile FILE OUT.encn        Carina's compiler; prints the CPU time of compiling alone
+//   compiled_networks measure FILE.encn            of any compiler: what the stream moves, and the measure
+//   compiled_networks passes FILE.encn             the same, pass by pass, to see where two compilers differ
+// `write`, `compile` and `measure` print one JSON object.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "ethosn/compiler/compile.hpp"
+#include "ethosn/known_networks.hpp"
+#include "ethosn/model/pass_work.hpp"
+#include "ethosn/network_text.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::ethosn::test {
+namespace {
+
+double cpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+Result<Network> largestPart(const std::string& file, std::string_view target,
+                            const std::string& calibration) {
+  pipeline::Options options;
+  options.model = file;
+  options.target = std::string(target);
+  options.calibration = calibration;
+  CARINA_TRY(const pipeline::Build build, pipeline::build(options));
+  const auto largest =
+      std::max_element(build.ethosNParts.begin(), build.ethosNParts.end(),
+                       [](const pipeline::EthosNPart& a, const pipeline::EthosNPart& b) {
+                         return a.operations.operations.size() < b.operations.operations.size();
+                       });
+  if (largest == build.ethosNParts.end())
+    return fail(Code::NoIntegerForm, "has no part for the NPU").inFile(file);
+  return largest->operations;
+}
+
+Status write(const std::string& source, const std::string& target, const std::string& file,
+             const std::string& calibration) {
+  TargetNetwork out;
+  CARINA_TRY(const Variant* variant, findVariant(target));
+  CARINA_TRY(out.target, makeTarget(*variant));
+  const std::vector<std::string_view> names = knownNetworks();
+  if (std::find(names.begin(), names.end(), source) != names.end()) {
+    out.network = knownNetwork(source);
+  } else {
+    CARINA_TRY(out.network, largestPart(source, target, calibration));
+  }
+  CARINA_RETURN_IF_ERROR(writeNetwork(out, file));
+  std::cout << fmt::format("{{\"operations\": {}}}\n", out.network.operations.size());
+  return {};
+}
+
+Status compile(const std::string& file, const std::string& to) {
+  CARINA_TRY(const TargetNetwork network, readNetwork(file));
+  const double before = cpuSeconds();
+  CARINA_TRY(const CompiledNetwork compiled, compileNetwork(network.network, network.target));
+  const double taken = cpuSeconds() - before;
+  const std::vector<uint8_t> bytes = writeCompiledNetwork(compiled);
+  std::ofstream out(to, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) return fail(Code::CannotWrite, "cannot be written").inFile(to);
+  std::cout << fmt::format("{{\"cpu_seconds\": {:.4f}}}\n", taken);
+  return {};
+}
+
+struct Walked {
+  CommandStream stream;
+  RunResult run;
+};
+
+/// The stream as it is executed, but for the sums.
+Result<Walked> walk(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream contents;
+  contents << in.rdbuf();
+  const std::string bytes = contents.str();
+  Walked out;
+  CARINA_TRY(const CompiledNetwork network, readCompiledNetwork(std::as_bytes(std::span(bytes))));
+  CARINA_TRY(const ByteSpan streamBytes, commandStreamBytes(network));
+  CARINA_TRY(out.stream, readCommandStream(streamBytes));
+  CARINA_TRY(const Variant* variant, variantOf(out.stream));
+  if (variant == nullptr)
+    return fail(Code::OtherNpu, "uses no PLE kernel, and so names no variant").inFile(file);
+  std::vector<std::vector<std::byte>> zeros;
+  for (const BufferInfo& input : network.inputs) zeros.emplace_back(input.size);
+  const std::vector<ByteSpan> inputs(zeros.begin(), zeros.end());
+  CARINA_TRY(out.run, runNetwork(network, inputs, largestTarget(*variant), {.arithmetic = false}));
+  return out;
+}
+
+Status measure(const std::string& file) {
+  CARINA_TRY(const Walked walked, walk(file));
+  const RunStats& stats = walked.run.stats;
+  for (const Finding& finding : walked.run.findings) std::cerr << finding.str() << '\n';
+  uint64_t metric = 0;
+  const std::vector<PassWork> passes = passesOf(walked.stream, stats);
+  for (const PassWork& pass : passes) metric += passCycles(pass);
+  std::cout << fmt::format(
+      "{{\"read\": {}, \"written\": {}, \"metric\": {}, \"timeline\": {}, \"passes\": {}, \"mce_cycles\": "
+      "{}, "
+      "\"ple_cycles\": {}, \"sram\": {}, \"findings\": {}}}\n",
+      stats.readBytes, stats.writtenBytes, metric, stats.cycles, passes.size(), stats.mceCycles,
+      stats.pleCycles, stats.sramBytes, walked.run.findings.size());
+  return {};
+}
+
+Status listPasses(const std::string& file) {
+  CARINA_TRY(const Walked walked, walk(file));
+  std::cout << "cycles: input bytes/transfers, weights, output; MCE cycles/stripes, PLE\n";
+  for (const PassWork& p : passesOf(walked.stream, walked.run.stats)) {
+    std::cout << fmt::format("{}: {}/{}, {}/{}, {}/{}; {}/{}, {}/{}\n", passCycles(p), p.input.bytes,
+                             p.input.commands, p.weights.bytes, p.weights.commands, p.output.bytes,
+                             p.output.commands, p.mceCycles, p.mceStripes, p.pleCycles, p.pleStripes);
+  }
+  return {};
+}
+
+int usage() {
+  std::cerr << "usage: compiled_networks shapes | write SOURCE TARGET FILE [CALIBRATION.npz] | compile FILE "
+               "OUT.encn | "
+               "measure FILE.encn | passes FILE.encn\n";
+  return 2;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const std::string mode = arguments.empty() ? "" : arguments[0];
+  const size_t count = arguments.size();
+  Status status;
+  if (mode == "shapes" && count == 1) {
+    for (std::string_view name : knownNetworks()) std::cout << name << '\n';
+  } else if (mode == "write" && (count == 4 || count == 5)) {
+    status = write(arguments[1], arguments[2], arguments[3], count == 5 ? arguments[4] : "");
+  } else if (mode == "compile" && count == 3) {
+    status = compile(arguments[1], arguments[2]);
+  } else if (mode == "measure" && count == 2) {
+    status = measure(arguments[1]);
+  } else if (mode == "passes" && count == 2) {
+    status = listPasses(arguments[1]);
+  } else {
+    return usage();
+  }
+  if (status.ok()) return 0;
+  std::cerr << status.error().str() << '\n';
+  return 1;
+}
+
+}  // namespace
+}  // namespace carina::ethosn::test
+
+int main(int argc, char** argv) {
+  return carina::ethosn::test::run(std::vector<std::string>(argv + 1, argv + argc));
+}
